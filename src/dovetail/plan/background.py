@@ -1,8 +1,8 @@
 """Work in the background: one thread that prepares plans while a program runs others.
 
 When the program ends, the thread stops at its next import of a module, or at its next `stop_if_ending`.  Nothing is
-raised anywhere else, so no library is interrupted.  The program waits for the step that is under way; the ledger lets
-no job begin that takes more than a small part of the time of the process.
+raised anywhere else, so no library is interrupted.  The program waits for the thread's current step.  The ledger lets
+no job begin that costs more than a small part of the time of the process.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ logger = logging.getLogger("dovetail.plan")
 
 
 class Ending(BaseException):
-    """The program ends, so the thread that prepares plans stops."""
+    """The end of the program, which stops the thread that prepares plans."""
 
 
 class _Worker:
@@ -34,12 +34,12 @@ class _Worker:
         self._end = threading.Thread(target=self._stop_at_end, name="dovetail-plans-end")
 
     def start(self) -> None:
-        """Starts the threads that do not run yet: an exception may have come before one of them was started.
+        """Start the threads that do not run yet: an exception may have come before one of them was started.
 
         Raises:
             RuntimeError: the process ends, and has no new threads.
         """
-        for thread in (self._end, self.thread):  # in this order: one waits for the other
+        for thread in (self._end, self.thread):  # in this order: the first one stops the second
             if thread.ident is None:
                 thread.start()
 
@@ -59,10 +59,10 @@ class _Worker:
         threading.main_thread().join()
         self.is_ending = True
         sys.meta_path.insert(0, self)
-        self.waiting.put(stop_if_ending)  # else it would wait for a function
+        self.waiting.put(stop_if_ending)  # else the thread would wait for a function
 
     def find_spec(self, *args: Any) -> None:
-        """As a finder of modules, which Python asks at each import: finds none, and stops the thread."""
+        """Find no module, and stop the thread if the program ends; Python asks this finder at each import."""
         stop_if_ending()
 
     invalidate_caches = find_spec
@@ -73,7 +73,7 @@ _starting = make_lock()
 
 
 def later(function: Callable[[], None]) -> None:
-    """Calls a function in the background, after those that came before it; never if the process ends before."""
+    """Call a function in the background, after all earlier ones; never, if the process ends before its turn."""
     try:
         holding(_starting, _started).waiting.put(function)
     except RuntimeError:
@@ -81,7 +81,7 @@ def later(function: Callable[[], None]) -> None:
 
 
 def stop_if_ending() -> None:
-    """Stops the thread in the background if the program ends; elsewhere it does nothing.
+    """Stop the thread in the background if the program ends; do nothing in any other thread.
 
     Raises:
         Ending: it is called in that thread, and the program ends.
@@ -99,4 +99,4 @@ def _started() -> _Worker:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_workers.clear)  # whose thread a fork does not copy
+    os.register_at_fork(after_in_child=_workers.clear)  # a fork does not copy threads

@@ -1,4 +1,4 @@
-"""Backward plan: the backward program of a graph that is measured; the two programs are one choice."""
+"""Backward plan: the backward program of a measured graph; forward and backward program are one choice."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dovetail.plan.strategy import Strategy
 
 
 class Following(Measuring):
-    """The settings of a backward program: it runs as the forward program before it did.
+    """The settings of a backward program: it runs by the strategy of the forward program before it.
 
     Args:
         leader: the settings of the forward program.
@@ -35,12 +35,12 @@ class Following(Measuring):
 
 
 class BackwardPlan:
-    """The backward program of a graph that is measured: it runs as the forward program did, and is measured with it.
+    """The backward program of a measured graph: it runs by the forward program's strategy, and is measured with it.
 
     Args:
-        graph: what to run; it is not changed.
+        graph: the graph to run; it is not changed.
         home: the engine of the arguments and results.
-        shapes: of the arguments.
+        shapes: the shapes of the arguments.
         leader: the settings of the forward program.
     """
 
@@ -50,26 +50,26 @@ class BackwardPlan:
         self._candidates: dict[Strategy, Candidate] = {}
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        """Runs it on native arrays of the home engine; the results are such arrays."""
-        assert self._leader.called is not None  # since this plan was made after it
+        """Run the program on native arrays of the home engine; the results are such arrays."""
+        assert self._leader.called is not None  # a call of the forward program came before
         return self._leader.called.run_backward(self, arguments)
 
     def tensors(self, arguments: Sequence[Any]) -> list[Tensor]:
-        """Runs it on native arrays; the results are tensors of the home engine."""
+        """Run the program on native arrays; the results are tensors of the home engine."""
         return list(map(Tensor, self(arguments), repeat(self.engine)))
 
     def prepare_strategy(self, strategy: Strategy) -> Candidate:
-        """Makes a candidate, in any thread.
+        """Make a candidate, in any thread.
 
         Raises:
-            Exception: of the engine, if it cannot run the graph.
+            Exception: the engine cannot run the graph.
         """
         found = Candidate(strategy, self._graph, self.engine, self._shapes)
         found.plan.prepare()
         return self._candidates.setdefault(strategy, found)
 
     def run_as(self, strategy: Strategy, arguments: Sequence[Any]) -> tuple[tuple[Any, ...], bool]:
-        """The results by a strategy, and whether it failed, so that numpy ran instead."""
+        """The results by a strategy, and whether the strategy failed, so that numpy ran instead."""
         candidate = None
         try:
             candidate = self._candidates.get(strategy) or self.prepare_strategy(strategy)

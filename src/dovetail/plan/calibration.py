@@ -17,11 +17,11 @@ from dovetail.core.files import replacing
 from dovetail.plan import costs, records
 
 FORMAT = 1
-FURTHEST = 7.0  # of the logarithm of a correction: a thousand times
+FURTHEST = 7.0  # the largest logarithm of a correction: a factor of a thousand
 
 
 def load(engine: str, known: costs.Corrections) -> Engine:
-    """Imports the library of an engine, and takes in how long that takes."""
+    """Import the library of an engine, and take in the seconds that this takes."""
     predicted, start = known.load_seconds(engine), time.perf_counter()
     found = get_engine(engine)
     known.learn_load(engine, predicted, time.perf_counter() - start)
@@ -34,7 +34,7 @@ def _path() -> Path | None:
 
 
 def recall() -> None:
-    """Takes in the corrections that earlier processes kept, once a process; any other file is ignored."""
+    """Take in the corrections that earlier processes kept, once a process; ignore any other file."""
     if _recalled:
         return
     _recalled.append({})
@@ -54,7 +54,7 @@ def _checked(given: Any) -> dict[tuple[str, str], float]:
     """The corrections of a file.
 
     Raises:
-        ValueError, TypeError, KeyError: it is no such file.
+        ValueError, TypeError, KeyError: it is not a file of corrections.
     """
     if given["format"] != FORMAT:
         raise ValueError("it is of another version")
@@ -66,7 +66,7 @@ def _checked(given: Any) -> dict[tuple[str, str], float]:
 
 
 def keep() -> None:
-    """Writes the corrections, if there are new ones, with those that earlier processes kept."""
+    """Write the corrections, together with the ones that earlier processes kept, if there are new ones."""
     if not costs.known.factors:
         return
     recall()
@@ -80,4 +80,4 @@ def keep() -> None:
         with replacing(path) as file:
             file.write(json.dumps({"format": FORMAT, "factors": rows}).encode())
     except OSError:
-        return  # `records` says so, once
+        return  # `records` logs it once

@@ -29,7 +29,7 @@ WINDOWED = frozenset(
 
 
 class NotDelivered(RuntimeError):
-    """A call is done, and its assignments are made, but its results cannot be moved to the engine that wants them."""
+    """The error of a call that is done, with its assignments, but whose results cannot be moved to the home engine."""
 
 
 class Candidate:
@@ -37,16 +37,16 @@ class Candidate:
 
     Args:
         strategy: the way to run it.
-        graph: the graph; it is not changed.
+        graph: the graph to run; it is not changed.
         home: the engine of the arguments and results.
-        shapes: of the arguments.
+        shapes: the shapes of the arguments.
 
     Attributes:
         strategy: as given.
-        plan: the plan; `make` makes it.
+        plan: the plan of the graph by the strategy.
 
     Raises:
-        UnknownEngine, EngineNotInstalled: an engine is not there.
+        UnknownEngine, EngineNotInstalled: an engine is unknown, or its library is not installed.
         ValueError: the engine has no such variant.
     """
 
@@ -88,7 +88,7 @@ class Candidate:
         return found[1:]
 
     def tensors(self, arguments: Sequence[Any]) -> list[Tensor]:
-        """Runs the plan on arrays of the home engine; results stay on the plan's engine, and may be under way."""
+        """Run the plan on arrays of the home engine; the results stay on its engine, which may still compute them."""
         return list(map(Tensor, self._run(arguments), repeat(self.plan.engine)))
 
     def _run(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
@@ -104,7 +104,7 @@ class Candidate:
         return [engine.receive(a, home) for a in arguments]
 
     def run(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        """Runs the plan on arrays of the home engine; the results are such arrays.
+        """Run the plan on arrays of the home engine; the results are such arrays.
 
         Raises:
             NotDelivered: the results cannot be moved to the home engine.
@@ -122,7 +122,7 @@ class Candidate:
             raise NotDelivered(f"{problem}: {type(error).__name__}: {error}") from error
 
     def wait(self, results: Sequence[Any]) -> None:
-        """Waits until a call is computed: its results, or its assignments if it has no results."""
+        """Wait until a call is computed: its results, or its assignments if it has no results."""
         plan = self.plan
         for result in results:
             if type(result) is Tensor:
@@ -133,7 +133,7 @@ class Candidate:
     def failed_by(self, error: Exception) -> bool:
         """Whether an exception says that the engine cannot run the graph, so that another engine may.
 
-        An exception of a signal's handler does not, nor does one that comes after the call is done.
+        An exception of a signal's handler does not say it, nor does an exception after the call is done.
         """
         failures = (*self.plan.engine.errors, MemoryError)
         return isinstance(error, failures) and not isinstance(error, NotDelivered)
@@ -145,7 +145,7 @@ def split_strategies(graph: Graph, engines: Sequence[str]) -> list[Strategy]:
     The engine of the rest fuses elementwise ops; the other engine does not.
 
     Args:
-        graph: without convolutions and pools it has none.
+        graph: the graph; without convolutions and pools it has no such strategy.
         engines: the names of engines that are loaded.
     """
     if WINDOWED.isdisjoint(op.type for op in graph.operations):

@@ -1,8 +1,8 @@
-"""Costs: how long a graph takes on an engine before it was measured there, and how long preparing it takes.
+"""Costs: the predicted time of a graph on an engine before it is measured there, and of its preparation.
 
 The time of a call is the sum of work / rate over families of ops: products count floating-point operations, most
 others bytes.  The rates are a shipped table.  Each graph that is measured here corrects the families that it consists
-of, and each program that is made corrects the start costs of its engine.  A prediction orders and starts candidates;
+of, and each new program corrects the start costs of its engine.  A prediction orders and starts candidates;
 only measurement settles.
 
 Source: the roofline model of Williams, Waterman and Patterson 2009, with a rate for each family of ops.
@@ -25,17 +25,17 @@ from dovetail.plan.rates import rates
 
 Work = Mapping[str, float]  # by family
 
-SPREAD = 1.0  # of the logarithm of a predicted time
-LEARNED = 0.3  # the same, where all families of a graph were corrected here
-RATE = 0.5  # by which a measurement corrects the families that it consists of
-UNKNOWN = 32  # in place of a dimension that nothing tells
-TURNS = 10  # of a loop that does not tell how often it runs
-OTHER = "map"  # the family of ops that no row names
+SPREAD = 1.0  # the standard deviation of the logarithm of a predicted time
+LEARNED = 0.3  # the same, if all families of a graph were corrected here
+RATE = 0.5  # the part of its error by which a measurement corrects the families of its graph
+UNKNOWN = 32  # the size of an unknown dimension, as a guess
+TURNS = 10  # iterations of a loop whose number is unknown, as a guess
+OTHER = "map"  # the family of ops that `FAMILIES` does not name
 LOAD, BUILD = "load", "build"  # the families of start costs
 THIN = 8  # channels, of the input or the output, below which a convolution is slower
 TICK = 1e-4  # seconds: shorter start costs count as if they took that long
 
-# A part of the name of the module that defines an op → its family.  The first one that fits counts.
+# A part of the name of the module that defines an op → the op's family.  The first part that fits counts.
 FAMILIES = {
     "nn.conv": "convolution",
     "nn.local": "convolution",
@@ -60,7 +60,7 @@ FREE = frozenset(["Const", "Placeholder", "ReadVariableOp", "AssignVariableOp", 
 
 
 def work_of(*graphs: Graph) -> dict[str, float]:
-    """The work of graphs by families, with the number of their ops, and of those in turns of loops.
+    """The work of graphs by families, with the number of their ops, and of ops in iterations of loops.
 
     Example:
         >>> import dovetail as dt
@@ -96,7 +96,7 @@ def _work_of(op: Operation) -> tuple[str, float]:
 
 
 def _traffic(op: Operation) -> float:
-    """Bytes of all that an operation reads and writes."""
+    """The bytes that an operation reads and writes."""
     return float(sum(map(_bytes, [*op.inputs, *op.outputs])))
 
 
@@ -113,7 +113,7 @@ _families: dict[str, str] = {}
 
 
 def _product(op: Operation) -> float:
-    """Floating-point operations of a product of matrices: two for each element of a result and each term of it."""
+    """Floating-point operations of a product of matrices: two for each term of each element of the result."""
     tensors = [t for t in op.inputs if t.shape]
     result = op.outputs[0]
     if len(tensors) < 2 or not _size(result):
@@ -123,7 +123,7 @@ def _product(op: Operation) -> float:
 
 
 def _recurrent(op: Operation) -> float:
-    """Floating-point operations of a recurrent layer: two for each row of its input and each number of its kernels."""
+    """Floating-point operations of a recurrent layer: two for each row of its input and each element of its kernels."""
     sequence = max(op.inputs, key=lambda t: len(t.shape or ()))
     rows = _size(sequence) / max(1, (_shape(sequence) or (1,))[-1])
     return 2.0 * rows * sum(_size(t) for t in op.inputs if len(t.shape or ()) == 2)
@@ -134,7 +134,7 @@ OPERATIONS = frozenset([*COUNTED, "convolution", "strided", "thin", "unit", "dep
 
 
 def _convolution(op: Operation) -> tuple[str, float]:
-    """Floating-point operations of a convolution or of its gradients, and the family by its kernel."""
+    """The family of a convolution by its kernel, and the floating-point operations of it or of one of its gradients."""
     kernel = op.args[1] if op.type.endswith("BackpropFilter") else _shape(op.args[1])
     kernel = tuple(kernel) if isinstance(kernel, (tuple, list)) else _shape(op.outputs[0])
     *windows, inner, filters = kernel
@@ -157,7 +157,7 @@ def _is_loop(op: Operation) -> bool:
 
 
 def _turns(op: Operation) -> float:
-    """How often a loop runs: as often as the longest first axis of its inputs says that differs from its body's."""
+    """The iterations of a loop: the longest first axis of an input that the body takes without it; else a guess."""
     inner = {shape for part in op.subgraphs() for t in part.inputs if (shape := _shape(t))}
     lengths = [shape[0] for t in op.inputs if (shape := _shape(t)) and shape[1:] in inner]
     return float(max(lengths, default=TURNS))
@@ -183,18 +183,19 @@ class Corrections:
     """The corrections of the shipped rates by measurements.
 
     Attributes:
-        factors: (engine, family) → the logarithm by which times differ; "load" and "build" are families, too.
+        factors: (engine, family) → the logarithm of measured time / time by the shipped rates; "load" and "build" are
+            families, too.
     """
 
     factors: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def _correct(self, engine: str, family: str, error: float) -> None:
-        """Takes in the logarithm by which a measurement differs from the prediction; the first one counts whole."""
+        """Take in the logarithm by which a measurement differs from its prediction; the first one counts in full."""
         key = engine, family
         self.factors[key] = self.factors.get(key, 0.0) + (1.0 if key not in self.factors else RATE) * error
 
     def predict(self, engine: str, work: Work) -> Estimate:
-        """The seconds of a call on an engine."""
+        """The predicted seconds of a call on an engine."""
         parts = list(_parts(engine, work))
         seconds = sum(t * math.exp(self.factors.get((engine, family), 0.0)) for family, t in parts)
         known = sum(t for family, t in parts if (engine, family) in self.factors)
@@ -202,7 +203,7 @@ class Corrections:
         return Estimate(math.log(max(seconds, 1e-7)), SPREAD + share * (LEARNED - SPREAD))
 
     def learn(self, engine: str, work: Work, seconds: float) -> None:
-        """Takes in how long calls of a graph took."""
+        """Take in the seconds that a call of a graph took."""
         parts = list(_parts(engine, work))
         whole = sum(t for _, t in parts)
         error = math.log(max(seconds, 1e-7)) - self.predict(engine, work).mean
@@ -211,28 +212,28 @@ class Corrections:
                 self._correct(engine, family, error)
 
     def load_seconds(self, engine: str) -> float:
-        """Seconds to import an engine's library; 0 if it is there."""
+        """The seconds to import an engine's library; 0 if it is imported."""
         if engine in BUILT_IN and BUILT_IN[engine].library in sys.modules:
             return 0.0
         return rates(engine).load * math.exp(self.factors.get((engine, LOAD), 0.0))
 
     def build_seconds(self, engine: str, work: Work) -> float:
-        """Seconds to make a program of a graph."""
+        """The seconds to make a program of a graph."""
         found = rates(engine)
         seconds = found.build + work.get("ops", 0.0) * found.an_op_built
         return seconds * math.exp(self.factors.get((engine, BUILD), 0.0))
 
     def start_seconds(self, engine: str, work: Work) -> float:
-        """Seconds until a graph can run on an engine."""
+        """The seconds until a graph can run on an engine."""
         return self.load_seconds(engine) + self.build_seconds(engine, work)
 
     def learn_load(self, engine: str, predicted: float, seconds: float) -> None:
-        """Takes in how long importing a library took, and the prediction before it."""
+        """Take in the seconds that importing a library took, and the prediction before it."""
         if predicted > 0:
             self._correct(engine, LOAD, math.log(max(seconds, TICK) / predicted))
 
     def learn_build(self, engine: str, work: Work, seconds: float) -> None:
-        """Takes in how long making a program took."""
+        """Take in the seconds that making a program took."""
         self._correct(engine, BUILD, math.log(max(seconds, TICK) / self.build_seconds(engine, work)))
 
 
@@ -240,7 +241,7 @@ known = Corrections()
 
 
 def _parts(engine: str, work: Work) -> Iterator[tuple[str, float]]:
-    """The families of a graph with the seconds that each takes."""
+    """The families of a graph, each with its seconds by the shipped rates."""
     found = rates(engine)
     yield "calls", found.a_call + work.get("ops", 0.0) * found.an_op + work.get("turns", 0.0) * found.a_turn
     for family, amount in work.items():
@@ -249,5 +250,5 @@ def _parts(engine: str, work: Work) -> Iterator[tuple[str, float]]:
 
 
 def moving_seconds(sizes: Sequence[int]) -> float:
-    """Seconds to move variables of these sizes, in bytes, from one engine to another."""
+    """The seconds to move variables of these sizes, in bytes, from one engine to another."""
     return sum(sizes) / 2e9 + 5e-6 * len(sizes)

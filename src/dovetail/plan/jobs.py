@@ -16,10 +16,10 @@ class Preparing(Protocol):
     """A plan for which candidates are prepared."""
 
     def try_to_prepare(self, strategy: Strategy) -> None:
-        """Prepares a candidate, in any thread; one that fails is left out."""
+        """Prepare a candidate, in any thread; leave it out if it fails."""
 
     def count_untimed(self) -> None:
-        """Takes in the calls that ran without being timed."""
+        """Take in the calls that ran without being timed."""
 
 
 class Job:
@@ -27,7 +27,7 @@ class Job:
 
     Attributes:
         is_running: whether there is one.
-        name: of the strategy.
+        name: the name of its strategy.
         plan: a reference to the plan for which it is prepared.
     """
 
@@ -36,11 +36,11 @@ class Job:
         self.plan: Callable[[], Preparing | None] = _nobody
 
     def begin(self, plan: Preparing, strategy: Strategy, lose: Callable[[float], None]) -> None:
-        """Begins to prepare a candidate.
+        """Begin to prepare a candidate.
 
         Args:
-            plan: for which; if nobody has it any more when the job's turn comes, nothing is prepared.
-            strategy: of the candidate.
+            plan: the plan for which it is prepared; if it is freed before the job's turn, nothing is prepared.
+            strategy: the strategy of the candidate.
             lose: takes the processor time of the job, in seconds.
         """
         this = weakref.ref(plan)
@@ -57,12 +57,12 @@ class Job:
             self.end()
 
     def end(self) -> None:
-        """Takes in that nothing is prepared any more."""
+        """Take in that nothing is prepared any more."""
         self.is_running, self.plan = False, _nobody
 
 
 def _nobody() -> None:
-    """The plan of no job."""
+    """Return None, as the plan if there is no job."""
 
 
 job = Job()

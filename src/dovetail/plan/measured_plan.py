@@ -1,4 +1,4 @@
-"""Measured plan: a graph that runs where it is expected to be fastest, and what happens when an engine fails.
+"""Measured plan: a graph that runs where it is expected to be fastest, and elsewhere if an engine fails.
 
 Every call is real work: variables move to the engine that runs.  The measurer decides, and takes in the times.
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Observation(NamedTuple):
-    """How long a call took."""
+    """The seconds of a call, and whether they count."""
 
     candidate: Candidate
     seconds: float
@@ -53,17 +53,17 @@ class Call(NamedTuple):
 
 
 class Measuring:
-    """The settings by which the graphs of a function are measured.
+    """The settings for measuring the graphs of a function.
 
     Args:
-        fixed: the strategy by which all run; nothing is measured then.
-        is_at_home: whether all run on the engine of their arguments, where single calls and groups are compared.
-        backward: the backward program of the one graph; the two are one choice.
+        fixed: the strategy that runs all of them; then nothing is measured.
+        is_at_home: whether all run on the engine of their arguments, with single calls and groups as candidates.
+        backward: the backward program of the only graph; the two are one choice.
 
     Attributes:
         fixed, is_at_home, backward: as given.
-        steps: how many calls are to come, as far as the program has said.
-        called: the plan that was called last, where there is a backward program.
+        steps: the number of calls to come, if the program has said it.
+        called: the plan that was called last, if there is a backward program.
     """
 
     def __init__(self, fixed: Strategy | None = None, is_at_home: bool = False, backward: Graph | None = None) -> None:
@@ -76,7 +76,7 @@ class Measuring:
         return MeasuredPlan(graph, home, shapes, self)
 
 
-STEADY = ("torch", "numpy")  # the first one that is installed runs where each run is to give the same bits
+STEADY = ("torch", "numpy")  # the first installed one runs programs that must give the same bits in each run
 
 
 def steady() -> Strategy:
@@ -88,15 +88,15 @@ class MeasuredPlan:
     """A graph that runs where it is expected to be fastest; called like a plan.
 
     Args:
-        graph: what to run; it is not changed.
+        graph: the graph to run; it is not changed.
         home: the engine of the arguments and results.
-        shapes: of the arguments.
-        measuring: of the function.
+        shapes: the shapes of the arguments.
+        measuring: the settings of the function.
 
     Attributes:
-        engine: the home.
-        measurer: knows the times.
-        group: how many steps a call has.
+        engine: the home engine.
+        measurer: the measurer, which knows the times.
+        group: the number of steps in a call.
         candidates: the candidates that are made, by strategy.
     """
 
@@ -105,22 +105,22 @@ class MeasuredPlan:
         self._graph, self._shapes, self._measuring = graph, tuple(shapes), measuring
         self._lock = make_lock()
         self._under_way: Call | None = None
-        self._untimed = 0  # calls that are still to run without being timed
+        self._untimed = 0  # calls that are still to run untimed
         self._skipped = 0
         self.candidates: dict[Strategy, Candidate] = {}
         self._backward: BackwardPlan | None = None
-        self._forward: Observation | None = None  # of a call whose backward program may follow
+        self._forward: Observation | None = None  # a call whose backward program may follow
         self.measurer = self._new_measurer()
-        self._chosen: Any = None  # the candidate that runs; none is made before somebody asks
-        self._unpinned: dict[Strategy, Arm] = {}  # all strategies, where one is pinned
+        self._chosen: Any = None  # the candidate that runs; made when it is first needed
+        self._unpinned: dict[Strategy, Arm] = {}  # all strategies, if one is pinned
         _plans.add(self)
 
     def _new_measurer(self) -> Measurer:
-        """A measurer with strategies; where one strategy alone can run, nothing is predicted or read."""
+        """A measurer with strategies; if only one strategy can run, nothing is predicted or read."""
         measuring, graph = self._measuring, self._graph
         further = [] if measuring.backward is None else [measuring.backward]
         found = Measurer(graph, self._shapes, keeps=measuring.fixed is None, further=further)
-        ahead, measuring.steps = measuring.steps, 0  # of the first graph that runs, not of smaller last batches
+        ahead, measuring.steps = measuring.steps, 0  # for the first graph that runs, not for smaller last batches
         only = Strategy(self.engine.name) if measuring.is_at_home else measuring.fixed
         if only is None:
             found.begin(list_engines(), ahead)
@@ -131,7 +131,7 @@ class MeasuredPlan:
 
     @property
     def chosen(self) -> Candidate:
-        """The candidate that runs now, as far as nothing is compared."""
+        """The candidate that runs now, except in trials."""
         return self._chosen or holding(self._lock, self._started)
 
     def _started(self) -> Candidate:
@@ -140,7 +140,7 @@ class MeasuredPlan:
         return self._chosen
 
     def _start(self) -> None:
-        """Makes the first candidate."""
+        """Make the first candidate."""
         state, fixed = self.measurer.state, self._measuring.fixed
         if fixed is not None:
             self._make(fixed)
@@ -170,7 +170,7 @@ class MeasuredPlan:
     # calls
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        """Runs it on native arrays of the home engine; the results are such arrays."""
+        """Run the graph on native arrays of the home engine; the results are such arrays."""
         if self._measuring.backward is not None:
             self._measuring.called = self
             self._observe_forward()
@@ -193,7 +193,7 @@ class MeasuredPlan:
             self._observe(*found)
 
     def run_backward(self, plan: BackwardPlan, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        """Runs the backward program of the latest call as that was run; the two times are one observation."""
+        """Run the backward program of the latest call by the call's strategy; the two times are one observation."""
         self._backward, forward, self._forward = plan, self._forward, None
         candidate = self.chosen if forward is None else forward.candidate
         start = time.perf_counter()
@@ -204,10 +204,10 @@ class MeasuredPlan:
         return results
 
     def tensors(self, arguments: Sequence[Any]) -> list[Tensor]:
-        """Runs it on native arrays of the home engine; the results stay where they are, and may still be computed.
+        """Run the graph on native arrays of the home engine; the results stay on the engine that runs.
 
-        So an engine that computes in the background goes on while the program makes the next call.  The time of a call
-        is that from call to call, with all that the program does in between.
+        An engine that computes in the background may still compute them while the program makes the next call.  So the
+        time of a call lasts until the next call, and includes the program's own work between the two.
         """
         if self._untimed > 0:
             self._untimed -= 1
@@ -232,7 +232,7 @@ class MeasuredPlan:
         return results
 
     def count_untimed(self) -> None:
-        """Takes in the calls that ran without being timed."""
+        """Take in the calls that ran without being timed."""
         ran = self._skipped - max(0, self._untimed)
         if ran > 0:
             self._skipped -= ran
@@ -260,7 +260,7 @@ class MeasuredPlan:
     def _attempt(
         self, candidate: Candidate, run: Callable[..., Any], arguments: Sequence[Any]
     ) -> tuple[Any, Candidate]:
-        """The results of a candidate, or of the last resort if it fails; and which of the two ran."""
+        """Return the results of a candidate, or of the last resort if it fails, and the candidate that ran."""
         try:
             return run(candidate, arguments), candidate
         except Exception as error:
@@ -275,7 +275,7 @@ class MeasuredPlan:
             return results, other
 
     def _last_resort(self, failed: Candidate) -> Candidate | None:
-        """What runs if a candidate fails: the champion, else numpy."""
+        """The candidate that runs if another one fails: the champion, else numpy; None if numpy has failed."""
         able = {s: a for s, a in self.measurer.state.arms.items() if s != failed.strategy and s in self.candidates}
         best = policy.champion(State(able))
         if best is not None:
@@ -286,14 +286,14 @@ class MeasuredPlan:
     # further candidates
 
     def prepare(self) -> None:
-        """Prepares the first call, in any thread."""
+        """Prepare the first call, in any thread."""
         self.chosen.plan.prepare()
 
     def prepare_strategy(self, strategy: Strategy) -> None:
-        """Makes a candidate, in any thread; it takes part in later calls.
+        """Make a candidate, in any thread; it takes part in later calls.
 
         Raises:
-            Exception: of the engine, if it cannot run the graph.
+            Exception: the engine cannot run the graph.
         """
         share_devices()
         calibration.load(strategy.engine, costs.known)
@@ -308,7 +308,7 @@ class MeasuredPlan:
         holding(self._lock, self._prepared, found)
 
     def try_to_prepare(self, strategy: Strategy) -> None:
-        """Does `prepare_strategy`; a strategy that fails is left out."""
+        """Call `prepare_strategy`, and leave out a strategy that fails."""
         try:
             self.prepare_strategy(strategy)
         except Exception as error:
@@ -336,16 +336,16 @@ class MeasuredPlan:
         return [Arm(s, Estimate(base.mean, policy.WIDE), start=start) for s in (*variants, *split)]
 
     def belong_to(self, measurer: Measurer, size: int) -> None:
-        """Lets the measurer of a step decide for this plan, too.
+        """Let the measurer of a step decide for this plan, too.
 
         Args:
-            measurer: of the step.
-            size: how many of its steps a call of this plan runs.
+            measurer: the measurer of the step.
+            size: the number of steps in a call of this plan.
         """
         self.measurer, self.group = measurer, size
         measurer.plans[size], measurer.wants_group = weakref.ref(self), False
 
-    # to be seen
+    # inspection
 
     @property
     def segments(self) -> list[Segment]:
@@ -354,7 +354,7 @@ class MeasuredPlan:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is to be learned for as many steps again as were run."""
+        """Whether no trial pays over the remaining steps, which are at least as many as have run."""
         return self._measuring.fixed is not None or policy.is_settled(self.measurer.state)
 
     @property
@@ -366,7 +366,7 @@ class MeasuredPlan:
         return f"preparing {job.name}" if job.is_running and job.plan() is self else ""
 
     def pin(self, name: str) -> None:
-        """Runs by the strategy of this name until another one is pinned, whatever was measured.
+        """Run by the strategy of this name until another one is pinned; measurements no longer matter.
 
         Raises:
             ValueError: there is no such strategy.
@@ -386,7 +386,7 @@ class MeasuredPlan:
         self._chosen, self._under_way = found, None
 
     def save(self, path: str | Path) -> None:
-        """Writes the strategy that runs now to a file, for `function(..., replay=path)`.
+        """Write the strategy that runs now to a file, for `function(..., replay=path)`.
 
         Raises:
             OSError: the file cannot be written.
@@ -395,7 +395,7 @@ class MeasuredPlan:
 
     @property
     def summary(self) -> str:
-        """The strategy that runs now, in a line, and how far it is ahead of the next one."""
+        """A line with the strategy that runs now, and its lead over the next one."""
         state = self.measurer.state
         line = f"now: {self.chosen.strategy.name}, of {len(state.arms)} strategies"
         times = {strategy: statistics.median(arm.times) for strategy, arm in state.arms.items() if arm.times}
@@ -410,7 +410,7 @@ class MeasuredPlan:
         return "\n  ".join([*lines, *str(self.chosen.plan).splitlines()])
 
     def go_on_in_child(self) -> None:
-        """Goes on in a forked child, where some engines cannot run, and times are others."""
+        """Go on in a forked child, where some engines cannot run, and times differ."""
         self.measurer.__dict__.pop("key", None)
         self._under_way, self._forward, self.measurer.state.duel = None, None, None
         for strategy, found in list(self.candidates.items()):

@@ -1,7 +1,7 @@
 """Measurer: the times of a graph, alone and in groups of steps, and the strategy of its next call.
 
-The policy decides, and the ledger limits what learning costs.  Here are the clock, the records, and the choice of what
-is prepared next, among all graphs of the process.
+The policy decides, and the ledger limits the cost of learning.  This module has the clock and the records, and chooses
+the next candidate to prepare, among all graphs of the process.
 
 An exception of a signal's handler may come between any two lines.  State changes by small steps, each of which leaves
 it valid, so such an exception loses one observation at most.
@@ -31,31 +31,31 @@ from dovetail.plan.strategy import Strategy
 
 logger = logging.getLogger("dovetail.plan")
 
-WATCHED = 64  # calls of a settled graph, of which one is timed
-PAUSE = 0.5  # seconds: calls are not timed for that long at most
-FIRST_CALLS = 5  # that are timed in any case
-LATEST = 50  # times by which the watch compares
+WATCHED = 64  # one call in this number is timed, if a graph is settled
+PAUSE = 0.5  # seconds: the longest time without a timed call
+FIRST_CALLS = 5  # first calls, which are all timed
+LATEST = 50  # latest times, which the watch compares with earlier ones
 HOUR = 3600.0  # seconds between two widenings of the spreads
-MEASURED, DISTURBED = 0.1, 0.5  # the spread of a time that an earlier process measured
-A_CALL_OF_STEPS = 2e-4  # seconds that a call costs in Python, where a group pays once
-JOINED = 0.8  # of the time of a step that one takes in a joined batch, as a guess
+MEASURED, DISTURBED = 0.1, 0.5  # the spread of an earlier process' time: undisturbed, and disturbed
+A_CALL_OF_STEPS = 2e-4  # seconds of Python in a call; a group of steps pays them once
+JOINED = 0.8  # the part of its time that a step takes in a joined batch, as a guess
 
 
 class Measurer:
     """The times of a step, alone and in groups, and the strategy of its next call.
 
     Args:
-        graph: of a step.
-        shapes: of its arguments.
+        graph: the graph of a step.
+        shapes: the shapes of its arguments.
         keeps: whether its times are kept on disk.
         further: graphs that run after it, in the same step: its backward program.
 
     Attributes:
-        name: of the graph, for the log.
-        state: its strategies, and what is known of them.
+        name: the name of the graph, for the log.
+        state: its strategies, with their predictions and times.
         plans: the size of a group → the plan that runs it.
-        wants_group: whether the program of a group is to be traced.
-        group_size: how many steps a group can have; 1 if there are none.
+        wants_group: whether the program of a group should be traced.
+        group_size: the number of steps that a group can have; 1 if there are no groups.
         joins: whether a group is computed as one batch.
     """
 
@@ -69,7 +69,7 @@ class Measurer:
         self._latest: list[float] = []
         self._widened = -HOUR
         self._kept: dict[Strategy, int] = {}
-        self._first_call = 0.0  # seconds of the first one, in which the first engine makes its program
+        self._first_call = 0.0  # its seconds, in which the first engine makes its program
         self._sharing = _Sharing()
         _measurers.add(self)
 
@@ -84,11 +84,11 @@ class Measurer:
         return records.key_of(self._graphs[0], self._shapes) if self._keeps else ""
 
     def begin(self, engines: Iterable[str], ahead: int) -> None:
-        """Makes the strategies of a graph before its first call: predictions, and records of earlier processes.
+        """Make the strategies of a graph before its first call, from predictions and records of earlier processes.
 
         Args:
-            engines: names of those that are installed.
-            ahead: steps that the program says are to come.
+            engines: the names of the installed engines.
+            ahead: the number of steps to come, as the program says.
         """
         calibration.recall()
         kept, names = records.read(self.key), list(engines)
@@ -104,7 +104,7 @@ class Measurer:
 
     @property
     def next_group(self) -> int:
-        """How many steps the next call should have."""
+        """The number of steps that the next call should have."""
         if self._decided is None:
             self._decided = policy.next_call(self.state, ledger.room(time.perf_counter()))
         return self._decided[0].group
@@ -113,7 +113,7 @@ class Measurer:
         """The strategy of the next call, and whether its time counts.
 
         Args:
-            group: how many steps the call has.
+            group: the number of steps in the call.
         """
         now = time.perf_counter()
         if ledger.started is None:
@@ -128,7 +128,7 @@ class Measurer:
         return (found[0] if best is None else best.strategy), False
 
     def _notice_others(self) -> None:
-        """Takes in whether another graph that has some of its variables ran since the latest call of this one."""
+        """Take in whether another graph with some of its variables ran since the latest call of this one."""
         before, self._sharing.latest = self._sharing.latest(), weakref.ref(self)
         if before is None or before is self:
             return
@@ -136,7 +136,7 @@ class Measurer:
         policy.visit(self.state, self.state.place if best is None else best.strategy.engine)
 
     def observe(self, strategy: Strategy, seconds: float, counts: bool) -> None:
-        """Takes in how long a call took."""
+        """Take in the seconds of a call."""
         state, best = self.state, policy.champion(self.state)
         per_step, is_busy = seconds / strategy.group, job.is_running
         before = policy.estimate(best, state.widened).seconds if best is not None and best.times else per_step
@@ -153,13 +153,13 @@ class Measurer:
         self._watch(per_step)
 
     def _learn(self, strategy: Strategy, seconds: float) -> None:
-        """Corrects the rates of an engine; of the first one also the cost to make a program."""
+        """Correct the rates of an engine; for the first engine, also the cost of making a program."""
         costs.known.learn(strategy.engine, self.work, seconds)
         if sum(bool(arm.calls) for arm in self.state.arms.values()) == 1 and not strategy.variant:
             costs.known.learn_build(strategy.engine, self.work, self._first_call - seconds)
 
     def _consider_group(self, best: Arm) -> None:
-        """Adds the strategy that runs groups of steps where single steps run fastest."""
+        """Add the strategy that runs groups of steps in the way in which single steps are fastest."""
         strategy = best.strategy._replace(group=self.group_size)
         if self.group_size == 1 or strategy in self.state.arms:
             return
@@ -170,10 +170,10 @@ class Measurer:
         self.add([Arm(strategy, predicted, start=2 * costs.known.start_seconds(strategy.engine, self.work))])
 
     def consider_threads(self, strategy: Strategy) -> None:
-        """Adds a strategy that computes with one thread, where that may be faster: in loops, and where times drift.
+        """Add a strategy that computes with one thread, if that may be faster: in loops, and after times drifted.
 
         Args:
-            strategy: that runs the graph with as many threads as its engine takes, more than one.
+            strategy: runs the graph with the engine's own number of threads, which is more than one.
         """
         has_loops = self.work.get("recurrent", 0.0) or self.work.get("turns", 0.0)
         if strategy.threads or not (has_loops or self.state.widened):
@@ -190,7 +190,7 @@ class Measurer:
             logger.info("%r takes longer than it did: its candidates are measured again", self.name)
 
     def pause(self) -> int:
-        """How many calls need no timing, since nothing is to be learned from them now."""
+        """The number of calls that need no timing, since they would teach nothing now."""
         best = policy.champion(self.state)
         if self.state.duel is not None or best is None or len(best.times) < FIRST_CALLS or job.is_running:
             return 0
@@ -199,12 +199,12 @@ class Measurer:
         return min(WATCHED - 1, int(PAUSE / max(seconds, 1e-9)))
 
     def skipped(self, strategy: Strategy, calls: int) -> None:
-        """Takes in that calls ran without being timed."""
+        """Take in that calls ran without being timed."""
         self.state.done += calls * strategy.group
         self.state.ahead = max(0, self.state.ahead - calls * strategy.group)
 
     def fail(self, strategy: Strategy, problem: str) -> None:
-        """Takes in that a strategy cannot run; the log says so, once."""
+        """Take in that a strategy cannot run, and log it once."""
         policy.fail(self.state, strategy, problem)
         logger.warning("%s does not run %r, and is left out: %s", strategy.name, self.name, problem)
 
@@ -215,7 +215,7 @@ class Measurer:
         return Report(rows(self.state), ledger.lost, elapsed)
 
     def keep(self, is_last: bool = False) -> None:
-        """Appends new times to the records; at last also the number of steps, and the report."""
+        """Append new times to the records; at the end, also the number of steps and the report."""
         for plan in filter(None, [plan() for plan in self.plans.values()] if is_last else []):
             plan.count_untimed()
         best = policy.champion(self.state)
@@ -230,16 +230,16 @@ class Measurer:
             self.log()
 
     def log(self) -> None:
-        """Writes the report to the log."""
+        """Write the report to the log."""
         logger.info("%r after %d steps:\n%s", self.name, self.state.done, self.report)
 
     def keep_one(self, arm: Arm) -> None:
-        """Leaves one strategy."""
+        """Remove all strategies except one."""
         self.state.arms, self.state.current, self.state.duel = {arm.strategy: arm}, arm.strategy, None
         self._decided = None
 
     def add(self, further: Sequence[Arm]) -> None:
-        """Adds strategies."""
+        """Add strategies."""
         for arm in further:
             self.state.arms.setdefault(arm.strategy, arm)
 
@@ -259,8 +259,8 @@ class _Sharing:
     """Graphs that share variables, directly or through others.
 
     Attributes:
-        latest: a reference to the measurer of the graph that ran last.
-        variables: references to the variables of all of them, by identity.
+        latest: a weak reference to the measurer of the graph that ran last.
+        variables: weak references to the variables of all of them, by id.
     """
 
     def __init__(self, variables: Sequence[Variable] = ()) -> None:
@@ -273,11 +273,11 @@ class _Sharing:
 
 
 def _nobody() -> None:
-    """The measurer of the graph that ran before the first one, and the plan of a group that nobody traced."""
+    """Return None: there is no measurer before the first graph, and no plan of a group that nobody traced."""
 
 
 def _share(variables: Sequence[Variable]) -> _Sharing:
-    """The graphs that share variables with a new one; from now on they are one group with it."""
+    """Join a new graph and all graphs that share variables with it, and return them."""
     joined = _Sharing(variables)
     found = {sharing for sharing in {m._sharing for m in _measurers} if sharing.shares(variables)}
     for measurer in list(_measurers) if found else ():
@@ -298,9 +298,9 @@ def _variables(graph: Graph) -> list[Variable]:
 
 
 def _prepare_next(now: float) -> None:
-    """Begins to prepare a candidate, if one pays and the ledger has room for it.
+    """Begin to prepare a candidate, if one pays and the ledger has room for it.
 
-    A group of steps whose program is not traced yet lets the next one go first: it may be of a loop that has ended.
+    A group of steps whose program is not traced yet lets the next candidate go first: its loop may have ended.
     """
     if job.is_running:
         return

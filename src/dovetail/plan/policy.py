@@ -1,8 +1,8 @@
-"""Policy: which strategy runs the next call of a graph, and which one is prepared next.
+"""Policy: the choice of the strategy for the next call of a graph, and of the one to prepare next.
 
-Pure: no clock, thread, lock or engine is in it.  The knowledge of a graph is a `State`, plain data.  Functions decide
-the next step, and others take in observations.  So an interrupt loses one observation, a simulation runs a thousand
-sets in seconds, and one process can decide for several.
+It is pure: it has no clock, thread, lock or engine.  A `State` is all knowledge of a graph, as plain data.  Some
+functions decide the next step, others take in observations.  So an interrupt loses one observation, a simulation of a
+thousand sets of strategies takes seconds, and one process can decide for several.
 
 A strategy has a predicted time and a spread.  The strategy with the least expected time runs.  Another one is prepared,
 and tried, if its expected gain over the remaining steps is more than its cost, and the ledger has room for the cost.
@@ -23,30 +23,30 @@ from typing import NamedTuple
 
 from dovetail.plan.strategy import Strategy
 
-SAMPLES = 60  # times of a strategy that are kept
-NOISE = 0.06  # of the logarithm of a time, at least
-FEW = 0.8  # the same of one time; less for more times, since something may have disturbed it
+SAMPLES = 60  # the number of times that are kept of a strategy
+NOISE = 0.06  # the least deviation of the logarithm of a time
+FEW = 0.8  # the same for one time, which something may have disturbed; for n times, an n-th of it
 WARM = 1  # calls of a turn that do not count: arrays move, caches fill
 TURN, TURN_SECONDS = 5, 0.25  # counted calls of a turn, at most; and about how long it takes
-TURNS = 4  # of each in a duel, at most
+TURNS = 4  # turns of each strategy in a duel, at most
 CLEAR = 3.0  # standard errors by which a duel is decided early
-HOPELESS = 1.5  # times the champion's time: a challenger that takes longer in its first turn has no other one;
-# one whose first call takes the square of that has no second one
-LEAD = 0.97  # of the current strategy's time, that another one may take to run in its place
+HOPELESS = 1.5  # times the champion's time: a challenger that takes longer in its first turn gets no other turn.
+# A challenger whose first call takes longer than the square of that gets no second call.
+LEAD = 0.97  # another strategy replaces the current one if it takes less than this part of its time
 TINY = 1e-3  # seconds: a job that costs less counts as if it cost that
-GUESS = 30  # steps that are expected of a graph in any case
-CHANGED = 0.15  # of the logarithm of the champion's time: the machine is not as it was before the trial
-DRIFT = 1.5  # times its earlier time: a settled strategy that takes longer is no longer sure
-WIDE = 0.3  # the spread of strategies then
-OFTEN = 0.5  # visits a step: from there on the median of times has the moves of variables in it
+GUESS = 30  # the least number of steps that is expected of a graph
+CHANGED = 0.15  # of the logarithm of the champion's time: after a larger change, the machine is not as before the trial
+DRIFT = 1.5  # times its earlier time: if a settled strategy takes longer, its estimate is no longer sure
+WIDE = 0.3  # the spread of estimates after such a drift, and of guesses
+OFTEN = 0.5  # visits a step: above this, the median of times includes the moves of variables
 
 
 class Estimate(NamedTuple):
     """The expected time of a strategy.
 
     Attributes:
-        mean: of the logarithm of the seconds that a step takes.
-        spread: the standard deviation of that.
+        mean: the mean of the logarithm of the seconds of a step.
+        spread: the standard deviation of this logarithm.
     """
 
     mean: float
@@ -58,7 +58,7 @@ class Estimate(NamedTuple):
         return math.exp(self.mean + self.spread**2 / 2)
 
 
-UNPREDICTED = Estimate(math.log(1e-3), 5.0)  # whose first time says all
+UNPREDICTED = Estimate(math.log(1e-3), 5.0)  # the first measured time outweighs it
 
 
 @dataclass
@@ -67,14 +67,14 @@ class Arm:
 
     Attributes:
         strategy: the way to run the graph.
-        predicted: before it was measured.
-        start: seconds that preparing it takes: importing, compiling.
+        predicted: the estimate before any measurement.
+        start: the seconds of preparing it: importing, compiling.
         is_ready: whether it can run now.
-        problem: why it cannot run; "" if nothing is known.
-        times: the latest seconds a step that count.
-        disturbed: the latest ones that do not, since something was prepared in the meantime.
-        calls: how many times it was called.
-        belief: the estimate until the next time comes.
+        problem: the reason why it cannot run; "" if none is known.
+        times: the latest times that count, in seconds a step.
+        disturbed: the latest times that do not count, since a candidate was prepared at the same time.
+        calls: the number of its calls.
+        belief: the estimate until the next time comes, and before it whether spreads were widened.
     """
 
     strategy: Strategy
@@ -88,7 +88,7 @@ class Arm:
     belief: tuple[bool, Estimate] | None = None
 
     def saw(self, times: Sequence[float]) -> None:
-        """Takes in times, the latest last."""
+        """Take in times, the latest last."""
         self.times = [*self.times, *times][-SAMPLES:]
         self.belief = None
 
@@ -98,10 +98,10 @@ class Duel:
     """A trial that is going on.
 
     Attributes:
-        challenger, champion: who take turns, the challenger first.
-        turn: counted calls of a turn.
-        calls: how many were made.
-        mine, theirs: times of the challenger, and of the champion.
+        challenger, champion: the two strategies, which take turns, the challenger first.
+        turn: the number of counted calls in a turn.
+        calls: the number of calls so far.
+        mine, theirs: the times of the challenger, and of the champion.
     """
 
     challenger: Strategy
@@ -118,15 +118,15 @@ class State:
 
     Attributes:
         arms: its strategies.
-        done: steps that were run.
-        ahead: steps that the program said are to come.
-        earlier: steps that earlier processes ran.
+        done: the number of steps that were run.
+        ahead: the number of steps that are to come, as the program said.
+        earlier: the number of steps that earlier processes ran.
         duel: the trial that is going on.
-        current: the strategy that won the last one; None before the first one ends.
+        current: the strategy that won the last trial; None before the first trial ends.
         widened: whether times have drifted since they were measured.
-        move: seconds to move its variables from one engine to another.
+        move: the seconds to move its variables from one engine to another.
         place: the engine of the last graph before this one that has some of its variables; "" if there is none.
-        visits: how many times this graph ran after another one that has some of its variables.
+        visits: the number of times that this graph ran after another one that has some of its variables.
     """
 
     arms: dict[Strategy, Arm]
@@ -166,7 +166,7 @@ def _combined(arm: Arm, widened: bool) -> Estimate:
 def expected(state: State, arm: Arm) -> Estimate:
     """The estimate of a strategy in this graph, with the moves of variables that its times do not show.
 
-    A graph that takes turns with others finds its variables on their engine, and they find them on its own.
+    If a graph takes turns with others, it finds its variables on their engine, and they find theirs on its engine.
     """
     found = estimate(arm, state.widened)
     rate = state.visits / max(state.done, 1)
@@ -185,12 +185,12 @@ def champion(state: State) -> Arm | None:
 
 
 def remaining(state: State) -> int:
-    """The steps that are to come, as far as can be known."""
+    """The number of steps to come, as an estimate."""
     return max(state.ahead, state.done, state.earlier - state.done, 0)
 
 
 def improvement(arm: Estimate, seconds: float) -> float:
-    """The expected seconds a step by which a strategy is faster than one of which a step takes so long."""
+    """The expected seconds a step that a strategy saves, compared with a step of `seconds`."""
     if seconds <= 0 or arm.spread <= 0:
         return max(0.0, seconds - math.exp(arm.mean))
     d = (math.log(seconds) - arm.mean) / arm.spread
@@ -202,11 +202,11 @@ def _normal(x: float) -> float:
 
 
 class Prospect(NamedTuple):
-    """The promise of a strategy that is tried, in seconds.
+    """The promise of trying a strategy, in seconds.
 
     Attributes:
-        gain: expected, over the remaining steps.
-        cost: of preparing it, and of a trial.
+        gain: the expected gain over the remaining steps.
+        cost: the cost of preparing it, and of a trial.
     """
 
     gain: float
@@ -218,7 +218,7 @@ class Prospect(NamedTuple):
 
 
 def prospect(state: State, arm: Arm) -> Prospect:
-    """The promise of a strategy now."""
+    """The promise of trying a strategy now."""
     best = champion(state)
     if best is None or arm is best or arm.problem:
         return Prospect(0.0, 0.0)
@@ -238,13 +238,13 @@ def _turn(seconds: float) -> int:
 
 
 def first(state: State, arms: Iterable[Arm]) -> Strategy:
-    """The strategy to begin with: the least start cost, move of variables, and time of all steps.
+    """The strategy to begin with: the least sum of start cost, move of variables, and time of all steps.
 
     Args:
-        state: of the graph.
+        state: the state of the graph.
         arms: one or more of its strategies that can be prepared.
     """
-    count = max(remaining(state), GUESS)  # since a first short call may have others behind it
+    count = max(remaining(state), GUESS)  # more calls may follow a short first one
 
     def cost(arm: Arm) -> float:
         move = state.move if state.place and arm.strategy.engine != state.place else 0.0
@@ -257,8 +257,8 @@ def next_call(state: State, room: float) -> tuple[Strategy, bool]:
     """The strategy of the next call, and whether its time counts.
 
     Args:
-        state: of the graph, one strategy of which is ready.
-        room: seconds that learning may cost now.
+        state: the state of the graph; at least one strategy is ready.
+        room: the seconds that learning may cost now.
     """
     best = champion(state)
     assert best is not None
@@ -291,7 +291,7 @@ def _new_duel(state: State, best: Arm, room: float) -> Duel | None:
 def next_jobs(states: Sequence[State], room: float) -> list[tuple[State, Strategy]]:
     """The strategies that are worth preparing now, of all graphs of a process, the greatest gain for its cost first.
 
-    One for which there is no room waits, and so do those after it, which are worth less.
+    A strategy without room waits, and so do all strategies after it, which are worth less.
     """
     found = [
         (p.gain / max(p.cost, TINY), p.cost, number, arm.strategy)
@@ -307,15 +307,15 @@ def visit(state: State, place: str) -> None:
     """Take in that the graph runs after another one that has some of its variables.
 
     Args:
-        state: of the graph.
-        place: the engine of the other one.
+        state: the state of the graph.
+        place: the engine of the other graph.
     """
     state.visits += 1
     state.place = place
 
 
 def is_settled(state: State) -> bool:
-    """Whether nothing is to be learned for as many steps again as were run."""
+    """Whether no trial pays over the remaining steps, which are at least as many as have run."""
     return state.duel is None and all(prospect(state, arm).worth <= 0 for arm in state.arms.values())
 
 
@@ -326,11 +326,11 @@ def observe(state: State, strategy: Strategy, seconds: float, counts: bool = Tru
     """Take in the time of a call; return the seconds that it lost as a trial.
 
     Args:
-        state: of the graph.
-        strategy: ran.
-        seconds: that each of its steps took.
-        counts: as `next_call` said, and nothing else disturbed it.
-        is_disturbed: whether it would count, but something was prepared in the meantime.
+        state: the state of the graph.
+        strategy: the strategy that ran.
+        seconds: the seconds of each of its steps.
+        counts: whether the time counts: `next_call` said so, and nothing disturbed the call.
+        is_disturbed: whether it would count if no candidate had been prepared at the same time.
     """
     arm, duel = state.arms[strategy], state.duel
     arm.calls += 1
@@ -353,7 +353,7 @@ def observe(state: State, strategy: Strategy, seconds: float, counts: bool = Tru
 
 
 def _decide(state: State, duel: Duel) -> None:
-    """Ends a duel that is decided, or that takes too long."""
+    """End a duel that is decided, or that takes too long."""
     mine, theirs = duel.mine, duel.theirs
     champion_seconds = statistics.median(theirs) if theirs else math.exp(estimate(state.arms[duel.champion]).mean)
     if not mine:
@@ -366,7 +366,7 @@ def _decide(state: State, duel: Duel) -> None:
     state.duel = None
     challenger, champion_arm = state.arms[duel.challenger], state.arms[duel.champion]
     if theirs and abs(math.log(statistics.median(champion_arm.times) / champion_seconds)) > CHANGED:
-        for arm, times in ((challenger, mine), (champion_arm, theirs)):  # times of before say nothing any more
+        for arm, times in ((challenger, mine), (champion_arm, theirs)):  # earlier times say nothing any more
             arm.times = []
             arm.saw(times)
     ahead = expected(state, challenger).mean - expected(state, champion_arm).mean
@@ -396,7 +396,7 @@ def fail(state: State, strategy: Strategy, problem: str) -> None:
 
 
 def watch(state: State, latest: Sequence[float]) -> bool:
-    """Whether the champion takes so much longer than it did that nothing is sure any more; if so, spreads are wider."""
+    """Widen the spreads if the champion has become so slow that nothing is sure any more; return whether it has."""
     best = champion(state)
     if best is None or not best.times or len(latest) < 2:
         return False

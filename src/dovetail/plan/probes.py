@@ -17,7 +17,7 @@ from dovetail.plan.candidate import Candidate
 from dovetail.plan.function import function
 from dovetail.plan.strategy import Strategy
 
-LEAST, MOST, SECONDS = 3, 20, 0.3  # calls that are timed of a probe, and about how long they take
+LEAST, MOST, SECONDS = 3, 20, 0.3  # timed calls of a probe, and about how long they take together
 
 Shape = tuple[int, ...]
 
@@ -43,7 +43,7 @@ def _conv(strides: int) -> Callable[..., Any]:
 
 
 def _noise(x: Any) -> Any:
-    key = ops.cast(x[0, :2] * 1e6, "int32")  # of an argument, else the numbers would be computed once
+    key = ops.cast(x[0, :2] * 1e6, "int32")  # from an argument, else the numbers would be computed only once
     return ops.random.normal(key, x.shape)
 
 
@@ -52,7 +52,7 @@ def _adam(*arrays: Any) -> Any:
     return ops.adam_step(variable, gradient, mean, square_mean, 0.1)
 
 
-# A family → a program that does little else, and the shapes of its arguments.  "calls" comes first: the others add it.
+# A family → a program that does little else, and the shapes of its arguments.  "calls" is first: the others include it.
 PROBES: Mapping[str, tuple[Callable[..., Any], Sequence[Shape]]] = {
     "calls": (_chain, [(2, 2)]),
     "map": (lambda x: ops.tanh(x) * 2.0 + x, [(1024, 1024)]),
@@ -74,9 +74,9 @@ def calibrate(engine: str, family: str, known: costs.Corrections) -> float:
     """Measure the program of a family on an engine, and correct the rates by its time.
 
     Args:
-        engine: the name of one that is installed.
+        engine: the name of an installed engine.
         family: a key of `PROBES`.
-        known: takes in the corrections.
+        known: the corrections to update.
 
     Returns:
         The seconds of a call.

@@ -1,4 +1,4 @@
-"""Rates: how quick engines are, as a shipped table for each kind of machine; data, measured by `dovetail tune`."""
+"""Rates: the speed of engines, as a shipped table for each kind of machine, measured by `dovetail tune`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 
 class Rates(NamedTuple):
-    """How quick an engine is.
+    """The speed of an engine.
 
     Attributes:
-        a_call, an_op, a_turn: seconds of a call of a program, of each of its ops, and of each op in a turn of a loop.
-        load, build, an_op_built: seconds to import the library, to make a program, and for each of its ops.
+        a_call, an_op, a_turn: seconds of a call of a program, of each op, and of each op in an iteration of a loop.
+        load, build, an_op_built: seconds to import the library, to make a program, and more for each of its ops.
         work: family → floating-point operations or bytes a second.
     """
 
@@ -30,12 +30,12 @@ class Rates(NamedTuple):
 AVX2, AVX512, GPU = "AVX2", "AVX-512", "GPU"
 
 # Medians of three runs of `dovetail tune`: on two cores with AVX2, on two with AVX-512, and on a Hopper GPU.
-# TensorFlow was not there for AVX-512: its numbers are those with AVX2, times torch's gain.
-# Convolutions are those of a training step, with both gradients.  For AVX-512 they are the numbers of the output alone,
-# times the ratio with AVX2.
-# The seconds to make a program are those of the first training step of four Keras models with AVX2, halved for AVX-512
-# and for the rest of the work on a GPU: programs of probes are made more quickly.
-# Measurements on another machine correct them.
+# TensorFlow was missing for AVX-512: its rates are the ones with AVX2, times torch's gain.
+# Rates of convolutions include both gradients, as in a training step.  For AVX-512 they are the rates of the output
+# alone, times the ratio of the two with AVX2.
+# The seconds to make a program come from the first training step of four Keras models with AVX2, since programs of
+# probes are made more quickly.  They are halved for AVX-512, and for the rest of the work on a GPU.
+# Measurements on another machine correct the tables.
 TABLES: Mapping[str, Mapping[str, Rates]] = {
     AVX2: {
         "numpy": Rates(6.5e-7, 9.7e-7, 9.7e-7, 0.0, 0.05, 8e-4, {
@@ -87,12 +87,13 @@ TABLES: Mapping[str, Mapping[str, Rates]] = {
 }  # fmt: skip
 STRANGER = Rates(1e-4, 1e-5, 1e-5, 2.0, 0.5, 5e-3, TABLES[AVX2]["numpy"].work)  # an engine of another package
 DRIVER = Path("/proc/driver/nvidia/version")
-ON_GPUS = {"jax": ("jax-cuda12-plugin", "jax-cuda13-plugin"), "tensorflow": ("nvidia-cudnn-cu12",)}  # by themselves
+# The packages with which engines use a GPU by themselves.
+ON_GPUS = {"jax": ("jax-cuda12-plugin", "jax-cuda13-plugin"), "tensorflow": ("nvidia-cudnn-cu12",)}
 
 
 @functools.cache
 def rates(engine: str) -> Rates:
-    """The rates of an engine on this machine, of the table that fits it best.
+    """The rates of an engine on this machine, from the table that fits the machine best.
 
     Example:
         >>> rates("torch").work["convolution"] > rates("numpy").work["convolution"]

@@ -1,12 +1,12 @@
 """Records: times that were measured, kept on disk, so that the next process goes on where this one stops.
 
-A file for each graph with its shapes, on one machine with one set of libraries.  Each line of it says how long calls by
-one strategy took.  Lines are appended as they come, so several processes write to one file.
+There is a file for each graph with its shapes, on one machine with one set of libraries.  Each line of it has the times
+of calls by one strategy.  Lines are appended as they come, so several processes can write to one file.
 
 The files are in `$DOVETAIL_CACHE`, or `dovetail/plans` in the user's folder of caches; with DOVETAIL_CACHE="" nothing
-is kept.  A line that is damaged, or of another version, is ignored: names of engines and numbers are read, they are
-checked, and nothing is executed.  Only regular files of a limited size are read.  If a folder cannot be used, one line
-of the log says so.
+is kept.  A line that is damaged, or of another version, is ignored.  Names of engines and numbers are read and checked,
+and nothing is executed.  Only regular files of a limited size are read.  If a folder cannot be used, one line of the
+log says so.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ logger = logging.getLogger("dovetail.plan")
 
 FORMAT = 2
 LARGEST = 1 << 16  # bytes of a file
-HALF = LARGEST // 2  # bytes of a file, from which on it is rewritten with one line for each strategy
+HALF = LARGEST // 2  # bytes: a file of this size or more is rewritten with one line for each strategy
 MOST = 2000  # files that are kept
-LONGEST = 1e9  # seconds
+LONGEST = 1e9  # seconds: a line with a longer time is ignored
 IS_KEY = re.compile("[0-9a-f]{40}").fullmatch
 # A file is opened at once, and read only if it is a regular one: a pipe without a writer would block.
 AT_ONCE = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY"))
@@ -54,12 +54,12 @@ THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 class Measured(NamedTuple):
-    """How long calls by a strategy took.
+    """The times of calls by a strategy.
 
     Attributes:
         median, best: seconds of a step.
-        calls: how many were measured.
-        is_disturbed: whether something was prepared at that time, so that the times order strategies at most.
+        calls: the number of measured calls.
+        is_disturbed: whether a candidate was prepared at that time, so that the times only order strategies.
     """
 
     median: float
@@ -69,15 +69,15 @@ class Measured(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """Records of a graph.
+    """The records of a graph.
 
     Attributes:
-        key: of the graph and of all else on which its speed depends, in hexadecimal digits; the file's name.
-        name: the graph's.
-        made: when the latest line was written, in UTC.
-        steps: how many one process ran, at most.
-        times: by strategy, the fastest first.
-        report: of the process that ended last.
+        key: the hexadecimal key of the graph and everything else on which its speed depends; the file's name.
+        name: the name of the graph.
+        made: the time of the latest line, in UTC.
+        steps: the largest number of steps that one process ran.
+        times: the times by strategy, the fastest first.
+        report: the report of the process that ended last.
     """
 
     key: str = ""
@@ -102,7 +102,7 @@ _warned: list[str] = []
 
 
 def _warn(problem: str) -> None:
-    """Logs that nothing is kept, once a process."""
+    """Log that nothing is kept, once a process."""
     if not _warned:
         _warned.append(problem)
         advice = f'Set {VARIABLE} to a folder, or to "" to keep nothing'
@@ -110,7 +110,7 @@ def _warn(problem: str) -> None:
 
 
 def save(path: str | Path, strategy: Strategy) -> None:
-    """Writes a strategy to a file; see `replayed`.
+    """Write a strategy to a file; see `replayed`.
 
     Raises:
         OSError: it cannot be written.
@@ -124,7 +124,7 @@ def replayed(path: str | Path) -> Strategy:
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is not such a file, or of another version.
+        ValueError: the file is not a saved plan, or is of another version.
     """
     with Path(path).open("rb") as file:
         text = file.read(LARGEST)
@@ -148,13 +148,13 @@ def read(key: str) -> Kept:
 def append(
     key: str, name: str, strategy: Strategy, times: Sequence[float], steps: int, is_disturbed: bool = False
 ) -> None:
-    """Appends the times of a strategy; if that fails, one line of the log says so."""
+    """Append the times of a strategy; if that fails, one line of the log says so."""
     measured = Measured(statistics.median(times), min(times), len(times), is_disturbed)
     _append_line(Kept(key, name, _now(), steps, {strategy: measured}))
 
 
 def append_report(key: str, name: str, steps: int, report: Report) -> None:
-    """Appends the report of a process that ends; if that fails, one line of the log says so."""
+    """Append the report of a process that ends; if that fails, one line of the log says so."""
     _append_line(Kept(key, name, _now(), steps, report=report))
 
 
@@ -174,7 +174,7 @@ def _append_line(kept: Kept) -> None:
 
 
 def _append(path: Path, kept: Kept) -> None:
-    """Appends lines, in one call, so lines of several processes do not mix; no link is followed."""
+    """Append lines in one call, so that lines of several processes do not mix; follow no link."""
     try:
         with open(path, "ab", buffering=0, opener=lambda place, flags: os.open(place, flags | ALONE, 0o600)) as file:
             status = os.fstat(file.fileno())
@@ -195,7 +195,7 @@ def _lines(kept: Kept) -> bytes:
     lines = [{**common, "strategy": strategy, **m._asdict()} for strategy, m in kept.times.items()]
     if kept.report.rows:
         lines.append({**common, **kept.report._asdict()})
-    return b"".join(b"\n" + json.dumps(line).encode() for line in lines)  # a line before may have no end
+    return b"".join(b"\n" + json.dumps(line).encode() for line in lines)  # the line before may lack its end
 
 
 def _now() -> str:
@@ -212,7 +212,7 @@ def entries() -> Iterator[Kept]:
 
 
 def clear(key: str = "") -> int:
-    """Removes all records, or those whose keys begin so; returns how many files that were.
+    """Remove all records, or only the ones whose keys begin with `key`; return the number of files.
 
     Raises:
         OSError: a file cannot be removed.
@@ -225,7 +225,7 @@ def clear(key: str = "") -> int:
 
 
 def _files(where: Path) -> list[Path]:
-    """The files of entries, the latest first; other files in the folder are not ours."""
+    """The files of entries, the latest first, without the other files in the folder."""
     found = []
     try:
         paths = [path for path in where.iterdir() if path.suffix == ".jsonl" and IS_KEY(path.stem)]
@@ -245,7 +245,7 @@ def _files(where: Path) -> list[Path]:
 
 
 def _read(path: Path) -> Kept | None:
-    """The lines of a file that can be used: of each strategy the latest one, if one is there that was not disturbed."""
+    """The usable lines of a file: for each strategy, the latest undisturbed one, or else the latest disturbed one."""
     try:
         lines = content(path).splitlines()
     except (OSError, ValueError):
@@ -276,7 +276,7 @@ def content(path: Path) -> bytes:
 
     Raises:
         OSError: it cannot be opened.
-        ValueError: it is no regular file, or too large for an entry.
+        ValueError: it is not a regular file, or is too large for an entry.
     """
     with open(path, "rb", buffering=0, opener=lambda name, flags: os.open(name, flags | AT_ONCE)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -291,7 +291,7 @@ def _checked_steps(given: Any, key: str) -> int:
     """The number of steps of a line.
 
     Raises:
-        ValueError, TypeError, KeyError: it is no line of this version for this graph.
+        ValueError, TypeError, KeyError: it is not a line of this version for this graph.
     """
     if type(given["format"]) is not int or given["format"] != FORMAT or given["key"] != key:
         raise ValueError("it is of another version, or of another graph")
@@ -305,7 +305,7 @@ def _checked(given: Any) -> Measured:
     """The times of a line.
 
     Raises:
-        ValueError, TypeError, KeyError: they are no times.
+        ValueError, TypeError, KeyError: they are not times.
     """
     measured = Measured(given["median"], given["best"], given["calls"], given["is_disturbed"])
     if list(map(type, measured)) != [float, float, int, bool] or measured.calls < 1:
@@ -319,7 +319,7 @@ def _checked_report(given: Any) -> Report:
     """The report of a line.
 
     Raises:
-        ValueError, TypeError, KeyError: it is no report.
+        ValueError, TypeError, KeyError: it is not a report.
     """
     rows = [Row(_strategy(strategy), *others) for strategy, *others in given["rows"]]
     numbers = [number for row in rows for number in (row.predicted, row.measured, row.gain, row.cost)]
@@ -350,7 +350,7 @@ def _text(given: Any) -> str:
 
 
 def key_of(graph: Graph, shapes: Sequence[Any]) -> str:
-    """What stands for a graph, the shapes of its arguments, and all else on which its speed depends.
+    """The key of a graph, the shapes of its arguments, and everything else on which its speed depends.
 
     Example:
         >>> import dovetail as dt
@@ -367,13 +367,13 @@ if hasattr(os, "register_at_fork"):
 
 
 def digest(parts: Sequence[str]) -> str:
-    """Stands for some lines, for the machine, and for the settings on which speed depends."""
+    """A hash of some lines, of the machine, and of the settings on which speed depends."""
     settings = [str(keep_memory()), str(threads()), *(os.environ.get(name, "") for name in THREADS), *_forked]
     return hashlib.sha256("\n".join([*parts, *settings, *machine()]).encode()).hexdigest()[:40]
 
 
 def _described(graph: Graph) -> Iterator[str]:
-    """A line for each operation: its type, its tensors, its static arguments; not the numbers of constants."""
+    """A line for each operation: its type, tensors and static arguments, but not the numbers of constants."""
     numbers: dict[GraphTensor, int] = {}
     for op in graph.operations:
         takes = [numbers.get(t, -1) for t in op.inputs]
@@ -394,7 +394,7 @@ def _static(op: Operation) -> str:
 
 @functools.cache
 def machine() -> tuple[str, ...]:
-    """The versions of the libraries, the processor, how much of it the process may use, and whether there are GPUs."""
+    """The versions of the libraries, the processor, the share that the process may use, and whether there are GPUs."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     libraries = [f"{name} {_version(name)}" for name in list_engines()]
     quota = list(map(text_of, QUOTAS))

@@ -12,15 +12,15 @@ from dovetail.plan.strategy import Strategy
 
 
 class Row(NamedTuple):
-    """A strategy, with all that decides about it; times in seconds of a step.
+    """A strategy with the numbers that decide about it; times are seconds of a step.
 
     Attributes:
         strategy: the way to run the graph.
-        predicted: before it was measured; 0 if it was not predicted.
-        measured: the median; 0 if it was not measured.
-        calls: how many were measured.
-        gain, cost: expected of a trial, in seconds; 0 of the strategy that runs.
-        problem: why it cannot run; "" if nothing is known.
+        predicted: the time before any measurement; 0 if it was not predicted.
+        measured: the median time; 0 if it was not measured.
+        calls: the number of measured calls.
+        gain, cost: the expected gain and cost of a trial, in seconds; 0 for the strategy that runs.
+        problem: the reason why it cannot run; "" if none is known.
 
     Example:
         >>> print(Row(Strategy("jax"), predicted=0.002, gain=3.0, cost=12.0))
@@ -50,7 +50,7 @@ class Row(NamedTuple):
 
 
 class Report(NamedTuple):
-    """Rows of a graph, and the ledger of the process.
+    """The rows of a graph, and the ledger of the process.
 
     Attributes:
         rows: the strategies of the graph.

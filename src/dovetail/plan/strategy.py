@@ -10,9 +10,9 @@ class Strategy(NamedTuple):
 
     Attributes:
         engine: the name of the engine.
-        variant: of its rules, or of a plan of two engines; "" for the first.
-        threads: with which the engine computes; 0: as many as it takes.
-        group: how many steps run in one call.
+        variant: the variant of its rules, or of a plan of two engines; "" for the first one.
+        threads: the number of threads; 0 for the engine's own number.
+        group: the number of steps in one call.
 
     Example:
         >>> Strategy("jax", "patches", group=32).name
