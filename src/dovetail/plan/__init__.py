@@ -1,4 +1,4 @@
-"""From a graph to what is executed: segments, each lowered to one engine, and the plan that runs them."""
+"""From a graph to its execution: segments, each lowered to one engine, and the plan that runs them."""
 
 from dovetail.core.hooks import hooks
 from dovetail.plan.bodies import run_body

@@ -1,4 +1,4 @@
-"""Aliases: which values of a program may share memory."""
+"""Aliases: the values of a program that may share memory."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dovetail.edit.graph import GraphTensor, Operation
 
 
 class Aliases:
-    """Groups values that may be views of each other.
+    """Groups of values that may be views of each other.
 
     An op with an `out=` rule, or one that its engine declares `fresh`, returns new memory; any other may return a view
-    of its arguments.  In a program that the engine compiles as a whole, only what is the same value shares memory.
+    of its arguments.  If the engine compiles the program as a whole, a value shares memory only with itself.
     """
 
     def __init__(self, operations: Sequence[Operation], engine: Engine, compiled: bool) -> None:
@@ -39,10 +39,10 @@ class Aliases:
         return top
 
     def root(self, tensor: GraphTensor) -> GraphTensor:
-        """The value that stands for its group."""
+        """The representative of the value's group."""
         return self._parent.get(tensor, tensor)
 
     def roots(self, tensors: Iterable[GraphTensor]) -> list[GraphTensor]:
-        """The values that stand for their groups, one for each tensor."""
+        """The representatives of the values' groups, one for each tensor."""
         given = list(tensors)
         return list(map(self._parent.get, given, given))

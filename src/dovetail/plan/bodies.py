@@ -1,8 +1,7 @@
-"""Bodies as programs: what the body of a composite comes to on one engine, as one function of native arrays.
+"""Bodies as programs: the body of a composite on one engine, as one function of native arrays.
 
-A body that is traced to a graph takes its shapes from operations wherever they are open, and holds its loops as
-operations.  So where an engine traces a function of its user's for shapes that it does not know, the body goes into a
-graph first, and the graph's segment adds to what the engine traces.
+In a graph, operations compute the shapes that are unknown, and loops are operations.  So if an engine traces a user's
+function for unknown shapes, the body is traced to a graph first.  The graph's segment then adds to the engine's trace.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from dovetail.trace.trace import to_graph
 
 _segments: dict[Any, Segment] = {}
 _LIMIT = 1_000
-_UNKNOWN = object()  # in a key: an argument that is like no other
+_UNKNOWN = object()  # in a key: an argument that equals no other
 
 
 def run_body(op: Op, engine: Engine, *values: Any) -> Any:
@@ -35,21 +34,21 @@ def run_body(op: Op, engine: Engine, *values: Any) -> Any:
     Args:
         op: the composite.
         engine: runs the body's program.
-        values: the arguments in parameter order, of which tensors are Tensors of the engine.
+        values: the arguments in parameter order; tensors are Tensors of the engine.
     """
     given: list[Tensor] = []
     key = op, engine, config.context(), *(_key(value, given) for value in values)
     segment = _segments.get(key) or _segment(op, engine, values, key)
-    # Its function, not its executable: the engine's library traces it along with what is around it.
+    # The function, not the executable: the engine's library traces it together with the code around it.
     outputs = [Tensor(v, engine) for v in segment.function(*[t._value for t in given])]
     return tuple(outputs) if op.returns_tuple else outputs[0]
 
 
 def _segment(op: Op, engine: Engine, values: tuple[Any, ...], key: Any) -> Segment:
-    with engine_context("numpy"):  # where constants keep their numbers
+    with engine_context("numpy"):  # constants keep their numbers there
         graph = _traced(op, values)
     segment = Segment(optimized_copy(graph, engine), Place(engine))
-    # Where rules write into buffers, which no library that traces lets them, these would be kept, too.
+    # A kept segment keeps its buffers, too.  Only rules with `out=` need buffers, and no library that traces has these.
     if not engine.out_rules and not any(part is _UNKNOWN for part in key):
         if len(_segments) >= _LIMIT:
             _segments.clear()
@@ -58,7 +57,7 @@ def _segment(op: Op, engine: Engine, values: tuple[Any, ...], key: Any) -> Segme
 
 
 def _key(value: Any, given: list[Tensor]) -> Any:
-    """What makes an argument like another one; its Tensors are added to those that are given."""
+    """Return the key of an argument, the same for equivalent ones; append its Tensors to `given`."""
     if type(value) is Tensor:
         given.append(value)
         return value.shape, value.dtype
@@ -69,7 +68,7 @@ def _key(value: Any, given: list[Tensor]) -> Any:
 
 
 def _traced(op: Op, args: tuple[Any, ...]) -> Graph:
-    """What an op's body records for its Tensors, which become the inputs."""
+    """The graph that an op's body records; the Tensors among the arguments become its inputs."""
     graph = Graph(op.name)
 
     def place(value: Any) -> Any:

@@ -1,13 +1,13 @@
-"""Buffer planning: which intermediate results share memory that is kept from call to call.
+"""Buffer planning: memory for intermediate results, which share it and keep it from call to call.
 
-Large temporaries that go back to the operating system after every step cost as much as the arithmetic, so the plan
-keeps an arena of buffers and lets ops write into them where the engine has an `out=` rule.  A buffer is free again when
-the value in it, and everything that may be a view of it, was used for the last time; an elementwise op may write over
-an argument that dies with it.  The new value of a variable is written into the spare buffer that the variable's
-previous but one value left behind, so the current value stays whole until the program has come to its end.
+Large temporaries that go back to the operating system after every step cost as much as the arithmetic.  So the plan
+keeps an arena of buffers, and ops write into them if the engine has an `out=` rule.  A buffer is free again after the
+last use of its value, and of everything that may be a view of it.  An elementwise op may write over an argument if it
+is the last to use it.  The new value of a variable goes into a spare buffer: the one that held the value before the
+current one.  So the current value stays whole until the program ends.
 
 An op with a rule for `over` needs no spare buffers: it writes new values over the current ones when the program ends.
-Every other result of the program is computed before, and shares no memory with an array that is written over.
+Every other result of the program is computed before that, and shares no memory with an array that is written over.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ SMALLEST = 1 << 12  # bytes; below this the allocator is faster than the bookkee
 
 
 class BufferPlan:
-    """Which operation writes into which buffer.
+    """The buffers of a program, by the operations that write into them.
 
     Attributes:
         specs: the buffers of the arena.
         of: operation → number of its buffer.
         spares: tensor → number of the variable whose spare buffer its operation writes it into.
-        owned: per variable that is assigned, whether its new buffer is known to nobody else.
-        leaves: per input, whether what is returned may be a view of it.
-        may_overwrite: operation that runs last → for each result the number of the input that it may be written over,
-            or None: it is written over a copy.
-        overwrites: the same of the operations that do write over inputs, after a call of `overwrite`.
+        owned: per assigned variable, whether nobody else knows its new buffer.
+        leaves: per input, whether a returned value may be a view of it.
+        may_overwrite: operation that runs last → for each result, the number of the input that it may overwrite; None
+            if it overwrites a copy.
+        overwrites: the same for the operations that do write over inputs; `overwrite` chooses them.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class BufferPlan:
         return [*(op for op in operations if op not in self.may_overwrite), *self.may_overwrite]
 
     def overwrite(self, free: Container[int]) -> list[int]:
-        """Lets operations write over inputs that the program may consume, and returns the numbers of these.
+        """Let operations write over inputs that the program may consume, and return the numbers of these.
 
         Args:
             free: the numbers of the inputs that may be consumed.
@@ -73,7 +73,7 @@ class BufferPlan:
         return sorted(self.spares.values())
 
     def arena(self, engine: Engine, device: str | None) -> Callable[[], list[Any]]:
-        """A function that gives this thread's buffers, made at its first call."""
+        """A function that returns this thread's buffers, and makes them at the thread's first call."""
         local = threading.local()
 
         def buffers() -> list[Any]:
@@ -94,15 +94,15 @@ def plan_buffers(
     states: Sequence[GraphTensor] = (),
     compiled: bool | None = None,
 ) -> BufferPlan:
-    """Plans the buffers of a program.
+    """Plan the buffers of a program.
 
     Args:
-        operations: in the order in which they run.
-        engine: whose `out_rules` and `fresh` say what can be planned.
+        operations: the program's operations, in the order in which they run.
+        engine: its `out_rules` and `fresh` decide which results get buffers.
         inputs: the values that are given.
         outputs: the values that are returned.
         states: the new values of variables, returned too.
-        compiled: whether the engine compiles the program as a whole; as `engine.compiles_programs` says, if not given.
+        compiled: whether the engine compiles the program as a whole; if not given, `engine.compiles_programs` says it.
     """
     plan = BufferPlan()
     aliases = Aliases(operations, engine, engine.compiles_programs if compiled is None else compiled)
@@ -135,7 +135,7 @@ def _overwriting(
     aliases: Aliases,
     known: Counter[GraphTensor],
 ) -> dict[Operation, list[int | None]]:
-    """The operations that may end a program: nothing takes their results; see `BufferPlan.may_overwrite`.
+    """The operations that may end a program: no operation takes their results; see `BufferPlan.may_overwrite`.
 
     No other value that is alive at the end may be a view of an input that is written over.
     """
@@ -184,7 +184,7 @@ def _fill_arena(
 
 
 def _may_overwrite(op: Operation, tensor: GraphTensor, aliases: Aliases) -> bool:
-    """Whether the op may write its result over an argument: elementwise, of the same size, and taken as it is."""
+    """Whether an op may overwrite an argument: the op is elementwise, keeps the spec, and takes no views of it."""
     takes = [t for t in op.inputs if aliases.root(t) is tensor]
     return op.op.is_elementwise and tensor.spec == op.outputs[0].spec and all(t is tensor for t in takes)
 

@@ -1,4 +1,4 @@
-"""Keys by which calls of a function are recognised, and what is told where a call is another than those before."""
+"""Keys by which calls of a function are recognised, and the reason for a new trace in words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TENSORS = frozenset([Tensor])
 
 
 def call_key(args: tuple[Any, ...]) -> Any:
-    """By which a call on tensors of one engine is known; None for another one, and where devices decide, too."""
+    """The key of a call on tensors of one engine; None for other calls, and if the engine has several devices."""
     if not _TENSORS.issuperset(map(type, args)):
         return None
     engine = args[0]._engine if args else current_engine()
@@ -28,7 +28,7 @@ def call_key(args: tuple[Any, ...]) -> Any:
 
 
 def given_and_key(leaves: list[Any], engine: Engine) -> tuple[list[Any], list[Any]]:
-    """The tensors, moved to the engine, and NumPy arrays among the leaves; and for each leaf what it is traced by."""
+    """The tensors, moved to the engine, and NumPy arrays among the leaves; and the part of each leaf in the key."""
     given: list[Any] = []
     key: list[Any] = []
     for leaf in leaves:
@@ -39,7 +39,7 @@ def given_and_key(leaves: list[Any], engine: Engine) -> tuple[list[Any], list[An
         elif isinstance(leaf, (np.ndarray, np.generic)):
             given.append(leaf)
             key.append((leaf.shape, dtype_of(leaf)))
-        elif type(leaf) is TensorSpec:  # from `concrete`, which does not run
+        elif type(leaf) is TensorSpec:  # `concrete` passes specs, and runs nothing
             key.append((leaf.shape, leaf.dtype))
         else:
             key.append(static_key(leaf if _is_hashable(leaf) else _Same(leaf)))
@@ -47,13 +47,13 @@ def given_and_key(leaves: list[Any], engine: Engine) -> tuple[list[Any], list[An
 
 
 def spec_of(leaf: Any) -> TensorSpec | None:
-    """What a leaf is traced as; None for a static value."""
+    """The spec by which a leaf is traced; None for a static value."""
     is_tensor = isinstance(leaf, (Tensor, TensorSpec, np.ndarray, np.generic))
     return TensorSpec(leaf.shape, dtype_of(leaf)) if is_tensor else None
 
 
 class _Same:
-    """A static argument that cannot be hashed: the same only if it is the same object, which stays alive as long."""
+    """The key of a static argument that cannot be hashed: it equals only the same object, and keeps that alive."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -77,7 +77,7 @@ def _is_hashable(value: Any) -> bool:
 
 
 def difference(last: Any, key: Any) -> str:
-    """Why a call is traced anew: in what the keys of two traces differ, in words."""
+    """The reason for a new trace, in words: the differences between the keys of two traces."""
     differences = [f"{_show(a)} became {_show(b)}" for a, b in zip(last[2:], key[2:], strict=False) if a != b]
     settings = ["the settings, the gradient overrides or the learning phase differ"] if last[1] != key[1] else []
     return "; ".join(settings + differences) or "the structure of the arguments differs"

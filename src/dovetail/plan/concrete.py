@@ -1,4 +1,4 @@
-"""Concrete: a traced graph that can be called, with a plan per engine, and its gradient once somebody asks.
+"""Concrete: a traced graph that can be called, with a plan per engine, and a gradient as soon as one is needed.
 
 Under a gradient tape the graph is split into a forward and a backward program (`autodiff.vjp`), so a gradient runs
 compiled too.
@@ -34,15 +34,15 @@ from dovetail.plan.plan import Plan, shows
 from dovetail.trace.deferred import has_unknown_rank
 
 _TENSORS = frozenset([Tensor])
-PLANS = 200  # that are kept of a trace: as many that run now, and as many that ran before
+PLANS = 200  # plans in each of the two generations of a trace's cache
 
 
 class Concrete:
-    """A graph that can be called: with a plan per engine, and its gradient once somebody asks.
+    """A graph that can be called: with a plan per engine, and a gradient as soon as one is needed.
 
     Args:
-        graph: what was traced.
-        measuring: of the function, if its graphs run where they are measured to be fastest.
+        graph: the traced graph.
+        measuring: the settings of the function, if its graphs run where they are measured to be fastest.
         stays: whether the results of calls stay on the engine that is chosen.
 
     Attributes:
@@ -66,30 +66,30 @@ class Concrete:
 
     @property
     def plans(self) -> list[AnyPlan]:
-        """Those that were made so far."""
+        """The plans that were made so far."""
         return self._plans.values()
 
     def plan(self, engine: Engine, shapes: tuple[Any, ...] | None = None, device: str | None = None) -> AnyPlan:
-        """The plan for an engine, for shapes of the inputs where it is made for certain ones, and for a device."""
+        """The plan for an engine and a device, and for shapes of the inputs if it is made for certain shapes."""
         key = engine, shapes, device
         return self._plans.get(key) or holding(self._lock, self._planned, key)
 
     def plan_for(self, arguments: Sequence[Any], engine: Engine) -> AnyPlan:
-        """The plan that runs native arrays; engines that compile for certain shapes have one for each."""
+        """The plan that runs native arrays; an engine that compiles for certain shapes has a plan for each of them."""
         by_shapes = self._is_open and (engine.specializes or self._specializes)
         shapes = tuple(map(engine.shape, arguments)) if by_shapes else None
         device = self._device(arguments, engine) if engine.has_devices else None
         return self._plans.get((engine, shapes, device)) or self.plan(engine, shapes, device)
 
     def _device(self, arguments: Sequence[Any], engine: Engine) -> str | None:
-        """Where a call is computed: on the device that an argument was put on, else a variable, else the scope's."""
+        """The device of a call: the one that an argument, else a variable, was put on; else the device of the scope."""
         held = [b.value for b in filter(None, map(held_by, self._deciding)) if b.engine is engine]
         return next(filter(None, map(engine.put_on, (*arguments, *held))), None) or device_for(engine.name)
 
     @functools.cached_property
     def _deciding(self) -> list[Variable]:
-        """The variables whose device decides where a call is computed."""
-        if has_pinned_devices(self.graph):  # which decide where those stay
+        """The variables that decide about the device of a call."""
+        if has_pinned_devices(self.graph):  # pins decide where the variables stay
             return []
         return [op.attrs["variable"].holder() for op in self.graph.operations if op.type == "ReadVariableOp"]
 
@@ -107,11 +107,11 @@ class Concrete:
         return self._measuring.plan(self.graph, engine, known)
 
     def run(self, arguments: list[Any], engine: Engine) -> tuple[Any, ...]:
-        """Runs the plan on native arrays."""
+        """Run the plan on native arrays."""
         return self.plan_for(arguments, engine)(arguments)
 
     def __call__(self, given: Sequence[Any], engine: Engine) -> list[Tensor]:
-        """Runs it on Tensors of the engine and NumPy arrays, recorded on the tapes that watch."""
+        """Run it on Tensors of the engine and NumPy arrays, and record the call on the tapes that watch."""
         if scopes().tapes:
             return self._call_taped([arguments.as_tensor(v, dtype_of(v), engine) for v in given], engine)
         arrays = self.natives(given, engine)
@@ -119,7 +119,7 @@ class Concrete:
         return plan.tensors(arrays) if self._stays else list(map(Tensor, plan(arrays), repeat(engine)))
 
     def natives(self, given: Sequence[Any], engine: Engine) -> list[Any]:
-        """What the plan takes for Tensors of the engine and NumPy arrays."""
+        """The arguments of the plan for Tensors of the engine and NumPy arrays."""
         if _TENSORS.issuperset(map(type, given)):
             return list(map(native_of, given))
         take = engine.asarray if engine.has_devices or self._is_pinned else engine.argument
@@ -135,7 +135,7 @@ class Concrete:
         known = {v: v.read(engine) for v in functional.only_read}
         if functional.guard is None:
             return self._run_taped(functional, given, known, engine)
-        # as in a plan: another thread's call comes before or after, not between
+        # as in a plan: another thread's call comes before or after, not in between
         return functional.guard.holding(self._run_taped, functional, given, known, engine)
 
     def _run_taped(
@@ -167,16 +167,16 @@ class Functional:
     """A graph with its variables as inputs and outputs, and its gradient.
 
     Args:
-        graph: what was traced.
-        closures: Tensors that it closes over, to be inputs too, after its own.
-        measuring: of the function, if its programs run where they are measured to be fastest.
+        graph: the traced graph.
+        closures: captured Tensors that become inputs, too, after the graph's own.
+        measuring: the settings of the function, if its programs run where they are measured to be fastest.
 
     Attributes:
         variables: the variables that are read, the last inputs.
-        only_read: those of them that are not assigned.
+        only_read: the variables that are read and not assigned.
         assigned: the variables that are assigned, outputs after the graph's own.
-        guard: that of the variables that are assigned; None if there are none.
-        forward: all of that, and then the tensors that the backward program needs.
+        guard: the guard of the assigned variables; None if there are none.
+        forward: the program of these outputs, and then of the tensors that the backward program needs.
     """
 
     def __init__(self, graph: Graph, closures: tuple[Tensor, ...], measuring: Measuring | None) -> None:
@@ -199,9 +199,9 @@ class Functional:
         return Concrete(gradient_graph(self._pure)[0], self._measuring and Measuring(self._measuring.fixed))
 
     def gradient(self, kept: list[Tensor], engine: Engine) -> Callable[..., list[Any]]:
-        """The gradient function of one call: the backward program on what that call kept.
+        """The gradient function of one call: the backward program on the tensors that the call kept.
 
-        Where the gradient is itself recorded, it is computed from the inputs, so that gradients of it find their way.
+        If a tape records the gradient itself, it is computed from the inputs, so that gradients of it reach them.
         """
 
         def function(node: Any, *arriving: Any) -> list[Any]:

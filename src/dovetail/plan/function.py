@@ -1,4 +1,4 @@
-"""`function`: traces a Python function to a Graph, once per signature, and runs the graph's plan from then on.
+"""`function`: it traces a Python function to a Graph, once per signature, and runs the graph's plan from then on.
 
 A call flattens its arguments to tensors and static values; shapes, dtypes, structure and static values are the
 signature, under which the traced graph is kept.
@@ -50,17 +50,17 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 RETRACES_BEFORE_WARNING = 8
-TRACES = 200  # that a function keeps: as many that are called now, and as many that were called before
+TRACES = 200  # traces in each of the two generations of a function's cache
 _TENSORS = frozenset([Tensor])
 
 
 class Options(NamedTuple):
-    """How a function is compiled; see `function`.
+    """The settings by which a function is compiled; see `function`.
 
     Attributes:
-        passes: that edit what is traced.
-        engine: where it runs, or "auto"; None: where its arguments are.
-        fixed: the way in which it runs where the engine is chosen; None: as is measured.
+        passes: the passes that edit each traced graph.
+        engine: the name of the engine, or "auto"; None: the engine of the arguments.
+        fixed: the strategy if the engine is chosen; None: the strategy is measured.
         stays: whether results stay on the engine that is chosen, which may still compute them; else they are moved to
             the engine of the arguments.
         in_groups: whether another function may run its calls in groups, so that both are measured on each engine.
@@ -83,7 +83,7 @@ class Function(Generic[P, R]):
         name: str | None = None,
         options: Options = Options(),  # noqa: B008  # a tuple
     ) -> None:
-        # Of another callable, such as a model, the attributes are its own and could hide what is here.
+        # The attributes of another callable, such as a model, could hide the attributes of this class.
         updated = functools.WRAPPER_UPDATES if isinstance(python_function, FunctionType) else ()
         functools.update_wrapper(self, python_function, updated=updated)
         self._python: Any = python_function
@@ -91,17 +91,17 @@ class Function(Generic[P, R]):
         self._signature = None if input_signature is None else flatten(tuple(input_signature), self._name)
         self._traces: Cache[Any, tuple[Concrete, Any]] = Cache(TRACES)
         self._calls: Cache[Any, tuple[AnyPlan, Any]] = Cache(TRACES)  # plans of calls on tensors, by `call_key`
-        self._last_key: Any = None  # of the latest trace
+        self._last_key: Any = None  # the key of the latest trace
         self._is_first = True  # whether the next trace is the first one, which can make variables
         self._lock = make_lock()
         self._methods: dict[int, Function[Any, Any]] = {}
-        self._owner: Callable[[], Any] | None = None  # of a method: its instance
+        self._owner: Callable[[], Any] | None = None  # the instance, if this is a method
         self._options = options
         self._measuring = Measuring(options.fixed)
         self._at_home = Measuring(is_at_home=True) if options.in_groups else None
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """As a method: a function of its own for each instance, which lives as long as the instance does."""
+        """Return the method's own function for an instance, which lives as long as the instance does."""
         if instance is None:
             return self
         key = id(instance)
@@ -128,7 +128,7 @@ class Function(Generic[P, R]):
         leaves, structure = self._flat(args, kwargs)
         is_computed = _TENSORS.issuperset(map(type, leaves)) or all(kind_of(v).is_computed for v in leaves)
         around = scopes().graph
-        if around is not None or not is_computed:  # inside another graph, or on an engine's own values: it takes part
+        if around is not None or not is_computed:  # inside another graph, or on an engine's own values
             around = next((x.graph for x in leaves if is_recorded(x)), None) if around is None else around
             if around is None or (creations := around.outermost.creations) is None:
                 return self._taking_part(around, leaves, structure, args, kwargs)
@@ -144,7 +144,7 @@ class Function(Generic[P, R]):
         return rebuild(concrete(given, engine))
 
     def _taking_part(self, around: Graph | None, leaves: list[Any], structure: Any, args: Any, kwargs: Any) -> Any:
-        """A call inside of another graph, or on an engine's own values."""
+        """The result of a call inside another graph, or on an engine's own values."""
         if self._options.passes and around is not None:
             return added_to(around, self._python, leaves, structure, bool(kwargs), self._apply_passes)
         if around is not None and around.records_effects:
@@ -154,7 +154,7 @@ class Function(Generic[P, R]):
     # signatures
 
     def _flat(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
-        """The leaves and the structure of a call's arguments; a pair with those by name, if there are such."""
+        """The leaves and the structure of a call's arguments, or of the pair (args, kwargs) if it has keywords."""
         return flatten((args, kwargs) if kwargs else args, self._name)
 
     def _classify(self, leaves: list[Any], structure: Any) -> tuple[list[Any], Engine, Any]:
@@ -166,7 +166,7 @@ class Function(Generic[P, R]):
         return given, engine, (structure, config.context(), *key)
 
     def _engine_for(self, leaves: list[Any]) -> Engine:
-        """The engine of the arguments and results: the function's own, or that of the first tensor, or the current."""
+        """The engine of the arguments and results: the function's, else the first tensor's, else the current one."""
         if self._options.engine is not None and self._options.engine != AUTO:
             return get_engine(self._options.engine)
         return next((leaf._engine for leaf in leaves if type(leaf) is Tensor), None) or current_engine()
@@ -199,7 +199,7 @@ class Function(Generic[P, R]):
         if len(self._traces) >= RETRACES_BEFORE_WARNING:
             self._warn_of_retracing(key)
         graph, rebuild, has_made = self._recorded(leaves, has_kwargs, structure, "" if self._is_first else LATER)
-        if has_made:  # variables: the trace that is kept finds them, and makes none
+        if has_made:  # the trace that is kept finds the variables, and makes none
             graph, rebuild, _ = self._recorded(leaves, has_kwargs, structure, AGAIN)
         self._is_first = False
         found = Concrete(graph, self._measuring if self._chooses else self._at_home, self._options.stays), rebuild
@@ -210,11 +210,11 @@ class Function(Generic[P, R]):
     def _recorded(
         self, leaves: list[Any], has_kwargs: bool, structure: Any, refusal: str
     ) -> tuple[Graph, Callable[[list[Tensor]], Any], bool]:
-        """The graph of one trace, what puts results in their places, and whether it has made variables.
+        """The graph of one trace, the function that puts results in their places, and whether it has made variables.
 
         Args:
             leaves, has_kwargs, structure: the arguments.
-            refusal: why it can make no variables; "" if it can.
+            refusal: the reason why it can make no variables; "" if it can.
         """
         specs = self._signature[0] if self._signature is not None else [spec_of(leaf) for leaf in leaves]
         graph, closures = Graph(self._name), ClosureRecorder()
@@ -268,13 +268,13 @@ class Function(Generic[P, R]):
     # looking inside
 
     def concrete(self, *args: Any, **kwargs: Any) -> Concrete:
-        """What a call with these arguments runs: tensors, arrays, or `TensorSpec`s in their place."""
+        """The traced graph that a call with these arguments runs; they may be tensors, arrays or `TensorSpec`s."""
         leaves, structure = self._flat(args, kwargs)
         _, _, key = self._classify(leaves, structure)
         return (self._traces.get(key) or self._trace(key, leaves, bool(kwargs), structure))[0]
 
     def graph(self, *args: Any, **kwargs: Any) -> Graph:
-        """A copy of the graph that a call with these arguments runs, as it was traced; `function` runs it edited.
+        """A copy of the traced graph that a call with these arguments runs; `function` can run it after edits.
 
         Example:
             >>> import dovetail as dt
@@ -287,9 +287,9 @@ class Function(Generic[P, R]):
         return copy_graph(self.concrete(*args, **kwargs).graph, own=True)
 
     def plan(self, *args: Any, **kwargs: Any) -> AnyPlan:
-        """What a call with these arguments runs: segments on engines, and the transfers between them.
+        """The plan that a call with these arguments runs: segments on engines, and the transfers between them.
 
-        Where the engine is chosen by measuring: what was chosen, and how long the others took.
+        If the engine is chosen by measuring, the plan shows the choice, and the times of the other candidates.
 
         Example:
             >>> import dovetail as dt
@@ -313,7 +313,7 @@ class Function(Generic[P, R]):
         return concrete.plan_for(concrete.natives(given, engine), engine)
 
     def expect(self, calls: int) -> None:
-        """Says how many calls are to come, so that a first engine is chosen and others are prepared if that pays."""
+        """Say how many calls are to come, which decides about the first engine, and about the ones to prepare."""
         measurers = []
         for plan in self.plans:
             if plan.measurer is not None:
@@ -326,14 +326,14 @@ class Function(Generic[P, R]):
 
     @property
     def status(self) -> str:
-        """What is being measured where the engine is chosen, "measuring 3 of 6 plans"; "" if nothing is."""
+        """The trial or preparation of a candidate that is going on, in a few words; "" if there is none."""
         if not self._chooses:
             return ""
         return next((plan.status for plan in self.plans if plan.status), "")
 
     @property
     def plans(self) -> list[AnyPlan]:
-        """What the calls so far ran: a plan for each graph, engine and device, and for shapes where they matter.
+        """The plans of the calls so far, by graph, engine and device, and by shapes if these matter.
 
         Example:
             >>> import dovetail as dt
@@ -345,7 +345,7 @@ class Function(Generic[P, R]):
         return [plan for concrete, _ in self._traces.values() for plan in concrete.plans]
 
     def optimized_graph(self, *args: Any, **kwargs: Any) -> Graph:
-        """The graph that a call with these arguments runs, as the passes of the plan leave it for its engine.
+        """The graph that a call with these arguments runs, after the passes of the plan for its engine.
 
         Example:
             >>> import dovetail as dt
@@ -360,13 +360,13 @@ class Function(Generic[P, R]):
     # copies
 
     def __copy__(self) -> Function[P, R]:
-        return self  # as Python's own functions are copied
+        return self  # like Python's own functions
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Function[P, R]:
         return self
 
     def __reduce__(self) -> Any:
-        """By reference to the Python function, as that is pickled: nothing that was traced or compiled goes along."""
+        """Pickle by reference, as Python pickles the function: nothing that was traced or compiled goes along."""
         python = self._python
         if self._owner is not None:
             return _method_of, (self._owner(), python.__name__)
@@ -386,7 +386,7 @@ class Function(Generic[P, R]):
 
 
 class GraphFunction(Function[..., Any]):
-    """A graph that is compiled, and compiled again once it was edited; made by `function`."""
+    """A graph that is compiled, and compiled again after edits; made by `function`."""
 
     def __init__(
         self,
@@ -405,7 +405,7 @@ class GraphFunction(Function[..., Any]):
         return super().__call__(*args, **kwargs)
 
     def _classify(self, leaves: list[Any], structure: Any) -> tuple[list[Any], Engine, Any]:
-        self._notice_edits()  # called by what looks inside, too
+        self._notice_edits()  # methods that only look inside call this, too
         return super()._classify(leaves, structure)
 
     def _notice_edits(self) -> None:
@@ -420,7 +420,7 @@ class GraphFunction(Function[..., Any]):
 
 
 def _is_given(arg: Any, leaf: Any) -> bool:
-    """Whether an argument of a trace stands for a value of the call, not for a spec of one."""
+    """Whether an argument of a trace is the placeholder of a value of the call, not of a spec."""
     return arg is not leaf and type(leaf) is not TensorSpec
 
 
@@ -487,37 +487,37 @@ def function(
     deterministic: bool = False,
     replay: str | Path | None = None,
 ) -> Any:
-    """Compiles a function: traced once per signature, then run as one program.  Also a decorator.
+    """Compile a function: it is traced once per signature, then it runs as one program.  Also a decorator.
 
     Args:
         python_function: takes and returns structures of tensors: lists, tuples, dicts, dataclasses.  Other arguments
-            are static, a value each a trace.  Or a graph, one that was edited for example: its function takes its
-            inputs and returns its output, or a tuple of them if there are not one but several.  Each call runs the
-            graph as it is then.
+            are static, with a trace for each value.  Or a graph, for example an edited one: its function takes the
+            graph's inputs, and returns its output, or a tuple of several outputs.  Each call runs the graph as it is
+            at that time.
         input_signature: a sequence of `spec`s, with None for dimensions that vary; then there is one trace.
         name: the name of its graph.
-        passes: functions that edit each graph that is traced, in this order; see `graph_pass`.  Where the function is
-            called while a graph is built, they edit what it adds to that.  On an engine's own values, as inside of
-            `jax.jit`, and on Keras' symbolic tensors nothing is traced, and they are not applied.
-        engine: the name of the engine on which it runs, wherever its arguments are; or "auto", for the one that is
-            measured to be the fastest, in the calls that the program makes.  If not given, it runs where its arguments
-            are, or as `set_engine` says.
-        deterministic: whether each run of the program is to give the same bits: then nothing is measured where an
-            engine is chosen, and it is always the same one.
-        replay: a file that `.plan(...).save(path)` wrote: what was chosen then runs, and nothing is measured.
+        passes: functions that edit each traced graph, in this order; see `graph_pass`.  If the function is called
+            while a graph is built, they edit the part that it adds.  On an engine's own values, as inside `jax.jit`,
+            and on Keras' symbolic tensors nothing is traced, and no pass is applied.
+        engine: the name of the engine on which it runs, wherever its arguments are.  Or "auto", for the engine that
+            is measured to be the fastest, in the calls that the program makes.  If not given, it runs on the engine of
+            its arguments, or as `set_engine` says.
+        deterministic: whether each run of the program must give the same bits; then a choice of engines measures
+            nothing, and always takes the same one.
+        replay: a file that `.plan(...).save(path)` wrote; the saved choice runs, and nothing is measured.
 
     Returns:
-        A function of the same arguments.  `.graph(...)` shows what a call runs, `.optimized_graph(...)` what the
-        engine is given of it.
+        A function of the same arguments.  `.graph(...)` shows the graph that a call runs, and `.optimized_graph(...)`
+        the graph after the passes for the engine.
 
     Raises:
-        TypeError: it cannot be called; or, when called, it returns a generator, or an object that is no structure and
-            holds a tensor of the graph.
+        TypeError: it cannot be called; or, when called, it returns a generator, or an object that is not a structure
+            and holds a tensor of the graph.
         RecursionError: when called, it calls itself without end while it is traced.
-        ValueError: when called, it makes a variable in each trace, where a program makes one once and keeps it; or an
-            argument or its result holds itself, or is too deep.
+        ValueError: when called, it makes a variable in each trace, instead of once for all; or an argument or its
+            result holds itself, or is too deep.
         UnknownEngine, EngineNotInstalled: there is no such engine, or its library is not installed.
-        OSError, ValueError: the file to replay cannot be read, or is not such a file.
+        OSError, ValueError: the file to replay cannot be read, or is not a saved plan.
 
     Source: `tf.function`.
 

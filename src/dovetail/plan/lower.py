@@ -1,9 +1,8 @@
 """Lowering: a graph as one straight-line Python function of native arrays, written for one engine.
 
 The function's text calls the engine's rules in program order, one line an operation, and lets go of each value after
-its last use.  The text holds only names that are made here; everything that comes from the graph (constants, static
-arguments) is passed in by reference, so no graph, wherever it comes from, can smuggle in code.  Programs with the same
-text share its code.
+its last use.  The text holds only names that are made here.  Constants and static arguments of the graph are passed in
+by reference, so no graph can smuggle in code, wherever it comes from.  Programs with the same text share its code.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ from dovetail.edit.graph import SINGLE, Graph, GraphTensor, Operation
 from dovetail.plan.buffers import BufferPlan, plan_buffers, written_places
 from dovetail.plan.placement import Place
 
-PROGRAMS = 500  # whose code is kept
-LARGEST = 1 << 14  # characters of the text of a program whose code is kept
+PROGRAMS = 500  # programs whose code is kept
+LARGEST = 1 << 14  # characters: the code of a longer text is not kept
 
-# of a branch or a loop's body, its function
+# the graph of a branch or of a loop's body → its function
 BodyFunctions: TypeAlias = Callable[[Graph], Callable[..., tuple[Any, ...]]]
 
 
 def failed_operation(error: Exception) -> Operation | None:
-    """The operation of a program that was being computed when an error was raised; the innermost, in loops."""
+    """The operation that a program was computing when it raised an error; in loops, the innermost one."""
     found = None
     trace = error.__traceback__
     while trace is not None:
@@ -47,8 +46,8 @@ class Lowered(NamedTuple):
     """A lowered graph.
 
     Attributes:
-        function: (input arrays, and for each spare number of the buffers an array to write into) → tuple of outputs;
-            with a list `into` for that tuple, where operations write over inputs.
+        function: (input arrays, and an array to write into for each spare number of the buffers) → tuple of outputs.
+            If operations write over inputs, it also takes a list `into` for that tuple.
         source: its text.
     """
 
@@ -59,14 +58,14 @@ class Lowered(NamedTuple):
 def lower(
     graph: Graph, place: Place, buffers: BufferPlan | None = None, bodies: BodyFunctions | None = None
 ) -> Lowered:
-    """Compiles a graph to one function of native arrays.
+    """Compile a graph to one function of native arrays.
 
     Args:
-        graph: with only ops that the engine has rules for.
-        place: whose engine's rules are called, and on whose device the constants are.
-        buffers: where operations write; planned here if not given.
-        bodies: what makes functions of branches and bodies, which Python runs then; else they are lowered, too, and
-            the engine runs them.
+        graph: the graph, with only ops that the engine has rules for.
+        place: the engine whose rules are called, and the device of the constants.
+        buffers: the buffers that operations write into; planned here if not given.
+        bodies: makes functions of branches and bodies, which Python then runs; if not given, they are lowered, too,
+            and the engine runs them.
     """
     buffers = buffers or plan_buffers(graph.operations, place.engine, graph.inputs, graph.outputs)
     given = {t.op for t in graph.inputs}
@@ -75,7 +74,7 @@ def lower(
 
 
 def _body_rule(op: Op, engine: Engine) -> Rule | None:
-    """What runs the body of a composite on arrays, whose ranks were not known when the program was made."""
+    """A rule that runs the body of a composite on arrays whose ranks were unknown when the program was made."""
     if op.body is None:
         return None
 
@@ -93,19 +92,19 @@ def _body_rule(op: Op, engine: Engine) -> Rule | None:
 
 
 def commit(calls: Iterable[Callable[[], Any]], outputs: tuple[Any, ...], into: list[Any] | None) -> tuple[Any, ...]:
-    """Ends a program that writes over inputs: one call of C functions writes, and adds the outputs to a list.
+    """End a program that writes over inputs: one call of C functions writes, and adds the outputs to a list.
 
     Args:
         calls: C functions that write over inputs.
-        outputs: of the program.
-        into: the list, see `Engine.compile`.
+        outputs: the outputs of the program.
+        into: the list; see `Engine.compile`.
     """
     call_as_one([*calls, partial(([] if into is None else into).append, outputs)])
     return outputs
 
 
 def _compiled(source: str) -> CodeType:
-    """The code that defines a program; what its names stand for is not in it."""
+    """The code that defines a program, without the values of its names."""
     return compile(source, FILE, "exec")
 
 
@@ -113,7 +112,7 @@ _code_of = lru_cache(PROGRAMS)(_compiled)  # graphs of equal layers have equal t
 
 
 class _Writer:
-    """Writes the text of a program, and gathers what its names stand for."""
+    """A writer of a program's text, which gathers the values of its names."""
 
     def __init__(
         self, operations: list[Operation], place: Place, buffers: BufferPlan, bodies: BodyFunctions | None
@@ -170,7 +169,7 @@ class _Writer:
         return f"{self._bind(commit, 'f')}([{calls}], {returned}, into)"
 
     def _calls(self, op: Operation) -> str:
-        """The name of the list of C functions by which an operation writes over inputs."""
+        """The name of the list of C functions with which an operation writes over inputs."""
         return f"w{self.names[op.outputs[0]]}"
 
     def _line(self, op: Operation) -> str:
@@ -206,7 +205,7 @@ class _Writer:
         return f"b{self.buffers.of[op]}" if op in self.buffers.of else None
 
     def _names_over(self, op: Operation) -> list[str]:
-        """The arguments of an operation that writes over its inputs: copies of those that are not consumed."""
+        """The arguments of an operation that writes over its inputs; copies replace inputs that it does not consume."""
         names = [self.names[t] for t in op.inputs]
         over = self.buffers.overwrites[op]
         for place, number, result in zip(written_places(op, self.engine), over, op.outputs, strict=True):
@@ -246,7 +245,7 @@ class _Writer:
         return self.bound[key]
 
     def _last_uses(self, outputs: Sequence[GraphTensor]) -> dict[Operation, list[str]]:
-        """operation → the names of the values that nobody needs after it."""
+        """Map each operation to the names of the values that nothing needs after it."""
         last: dict[GraphTensor, Operation] = {}
         for op in self.operations:
             last.update(dict.fromkeys((*op.inputs, *op.outputs), op))

@@ -1,4 +1,4 @@
-"""Nested functions: the part that a compiled function adds to another graph, which its passes edit before."""
+"""Nested functions: the part that a compiled function adds to another graph, after its passes have edited it."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from dovetail.edit.transplant import transplant
 from dovetail.trace import trace, variables
 from dovetail.trace.results import collect
 
-_TRACED = (GraphTensor, Tensor, np.ndarray, np.generic)  # what becomes an input of the part; the rest is static
+_TRACED = (GraphTensor, Tensor, np.ndarray, np.generic)  # leaves that become inputs of the part; others are static
 
 
 def added_to(
     around: Graph, function: Callable[..., Any], leaves: Sequence[Any], structure: Any, has_kwargs: bool, edit: Any
 ) -> Any:
-    """The result of a function, whose operations are added to a graph once they are edited.
+    """Add a function's operations to a graph, edited by passes, and return the function's result.
 
     Args:
         around: the graph.
-        function: is called once.
-        leaves, structure: its arguments; positional ones, or a pair with those by name if `has_kwargs`.
-        edit: edits a graph of what the function does, whose outputs stay as many.
+        function: the function, which is called once.
+        leaves, structure: its positional arguments, or the pair (args, kwargs) if `has_kwargs`.
+        edit: edits the graph of the function's operations, and keeps the number of outputs.
     """
     part = Graph(getattr(function, "__name__", "function"), around)
     with record_on(tape.eager_only() for tape in scopes().tapes), part.as_default():

@@ -23,7 +23,7 @@ from dovetail.passes.simplify import simplify
 from dovetail.passes.specialize import specialize
 from dovetail.plan.placement import Place, is_divided, pin_host_calls, place_of
 
-ROUNDS = 4  # one pass makes work for another, seldom more often than this
+ROUNDS = 4  # at most: a pass makes work for others, but seldom for more rounds
 
 
 def optimized_copy(
@@ -32,10 +32,10 @@ def optimized_copy(
     """A copy of the graph as the engine will run it.
 
     Args:
-        graph: it is not changed.
-        engine: the plan's.  Composites stay that the engine of their operation claims; the others are inlined.
-        shapes: the shapes of the inputs, where they are to be made static.
-        device: the plan's, as in `Place`.
+        graph: the graph; it is not changed.
+        engine: the plan's engine.  A composite stays if the engine of its operation claims it; else it is inlined.
+        shapes: the shapes of the inputs, if they are to become static.
+        device: the plan's device, as in `Place`.
     """
     with no_garbage_collection():
         return _optimized_copy(graph, Place(engine, device), shapes)
@@ -58,7 +58,7 @@ def _optimized_copy(graph: Graph, home: Place, shapes: Sequence[tuple[int, ...]]
         return engine.host_control.rules() if is_divided(operation, home) else engine.claimed_with(operation)
 
     inline = partial(inline_composites, claimed=claimed)
-    passes.run([inline, merge_common, prune])  # what is there twice, as in an optimizer's steps, is looked at once
+    passes.run([inline, merge_common, prune])  # optimizers' steps have many equal parts; later passes see each once
     passes.run([fold_constants, inline, simplify, merge_common, remove_dead_assignments, prune], ROUNDS)
     passes.run([partial(fuse, claimed=claimed), partial(fuse_convolutions, claimed=claimed), prune])
     return copy

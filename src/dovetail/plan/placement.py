@@ -1,9 +1,9 @@
-"""Placement: at which place each operation is computed, and the segments that follow from it.
+"""Placement: the place at which each operation is computed, and the segments that follow from it.
 
-A place is an engine and, where that has several, one of its devices.  `operation.engine` and `operation.device` pin an
-operation.  What is not pinned is computed at the plan's place, or, in a branch or the body of a loop, where the branch
-or loop is.  A device as TensorFlow writes it, "/device:GPU:0", is a wish: where the engine has none such, it counts as
-if it was not said.
+A place is an engine, with one of its devices if there are several.  `operation.engine` and `operation.device` pin an
+operation.  An operation that is not pinned is computed at the plan's place; in a branch or in the body of a loop, at
+the place of the branch or loop.  A device in TensorFlow's form, "/device:GPU:0", is a wish: if the engine has no such
+device, the wish is ignored.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from dovetail.edit.graph import Graph, Operation
 from dovetail.graph.operation import NOT_PINNED
 from dovetail.ops.control.plumbing import HOST_CALLS, NOT_COMPUTED
 
-ORDERS = 24  # of the places that are tried; all there are of four
+ORDERS = 24  # orders of the places that are tried; all orders of four places
 
 
 class Place(NamedTuple):
-    """Where something is computed.
+    """A place of computation.
 
     Attributes:
-        engine: what computes it.
-        device: one of the engine's; None where the engine has but one, or where nobody said which: then values are
-            computed wherever their arguments are.
-        variants: the names of the rules that are taken there before others, where an op has several.
+        engine: the engine that computes.
+        device: one of the engine's devices; None if the engine has only one, or if nobody named one: then values are
+            computed on the devices of their arguments.
+        variants: the names of the rules that are preferred there, if an op has several.
     """
 
     engine: Engine
@@ -45,11 +45,11 @@ def place_of(operation: Operation, home: Place) -> Place:
     """The place at which an operation is computed.
 
     Args:
-        operation: of the plan's graph, or of one inside of it.
-        home: the plan's.
+        operation: an operation of the plan's graph, or of a subgraph.
+        home: the plan's place.
 
     Raises:
-        UnknownEngine, EngineNotInstalled: the operation is pinned to an engine that is not there.
+        UnknownEngine, EngineNotInstalled: the operation's engine is unknown, or its library is not installed.
         ValueError: it is pinned to a device that its engine does not have.
     """
     holders = operation.graph.holders()
@@ -66,7 +66,7 @@ def place_of(operation: Operation, home: Place) -> Place:
 
 
 def first_device(engine: Engine) -> str | None:
-    """The device on which an engine computes where nobody says another; None if it has but one."""
+    """The device on which an engine computes if nobody names another one; None if it has only one."""
     return engine.devices()[0] if engine.has_devices else None
 
 
@@ -83,7 +83,7 @@ def _pinned_to(operation: Operation) -> Engine:
 
 
 def _device(operation: Operation, engine: Engine) -> str | None:
-    """Of a kind without a number, as "cpu", the first; None for a wish that the engine cannot grant."""
+    """The device of an operation, for "cpu" the first of this kind; None for a wish that the engine cannot grant."""
     name, known = operation.device, engine.devices()
     if is_wish(name):
         return granted(name, tuple(known))
@@ -101,7 +101,7 @@ def _missing_device(operation: Operation, engine: Engine, what_to_do: str) -> Ex
 
 
 def require_wishes(graph: Graph, engine: Engine) -> None:
-    """Refuses devices that are wishes and cannot be granted.
+    """Refuse wishes for devices that cannot be granted.
 
     Raises:
         ValueError: an operation is to be computed on a device that its engine does not have.
@@ -116,12 +116,12 @@ def require_wishes(graph: Graph, engine: Engine) -> None:
 
 
 def pinned_engines(graph: Graph) -> list[Engine]:
-    """The engines that operations of a graph are pinned to; errors as of `place_of`."""
+    """The engines that operations of a graph are pinned to; it raises the errors of `place_of`."""
     return list({_pinned_to(operation): None for operation in graph.operations if operation.engine is not None})
 
 
 def is_pinned(graph: Graph) -> bool:
-    """Whether something in a graph, or inside of it, is pinned to an engine or a device, or computed by Python."""
+    """Whether an operation of a graph or subgraph is pinned to an engine or a device, or computed by Python."""
     for part in (graph, *graph.subgraphs()):
         if not part.by_type.keys().isdisjoint(HOST_CALLS):
             return True
@@ -132,12 +132,12 @@ def is_pinned(graph: Graph) -> bool:
 
 
 def has_pinned_devices(graph: Graph) -> bool:
-    """Whether an operation of a graph, or of one inside of it, is pinned to a device."""
+    """Whether an operation of a graph or subgraph is pinned to a device."""
     return any(op.device for part in (graph, *graph.subgraphs()) for op in part.operations)
 
 
 def pin_host_calls(graph: Graph, home: Place) -> None:
-    """Pins what Python computes to NumPy, where its engine compiles whole programs, which cannot call Python."""
+    """Pin Python's operations to NumPy if their engine compiles whole programs, which cannot call Python."""
     for part in (graph, *graph.subgraphs()):
         for operation in part.of_types(HOST_CALLS):
             if place_of(operation, home).engine.compiles_programs:
@@ -145,7 +145,7 @@ def pin_host_calls(graph: Graph, home: Place) -> None:
 
 
 def check_pins(graph: Graph, home: Place) -> None:
-    """Refuses pins that a plan cannot follow; errors as of `place_of`."""
+    """Refuse pins that a plan cannot follow, with the errors of `place_of`."""
     for part in (graph, *graph.subgraphs()):
         for operation in part.operations:
             if operation._pin != NOT_PINNED:
@@ -153,7 +153,7 @@ def check_pins(graph: Graph, home: Place) -> None:
 
 
 def is_divided(operation: Operation, home: Place) -> bool:
-    """Whether it is a branch or a loop of which something is computed at another place than the rest."""
+    """Whether an operation is a branch or a loop of which a part is computed at another place than the rest."""
     graphs = operation.subgraphs()
     if not graphs:
         return False
@@ -166,8 +166,8 @@ class Cut(NamedTuple):
     """The operations of a segment, in program order.
 
     Attributes:
-        place: where they are computed.
-        operations: none, where there is nothing to compute.
+        place: the place at which they are computed.
+        operations: the operations; none if there is nothing to compute.
         is_divided: whether it is one operation, of which parts are computed at other places.
     """
 
@@ -177,13 +177,14 @@ class Cut(NamedTuple):
 
 
 def cut(operations: Iterable[Operation], home: Place) -> list[Cut]:
-    """Divides operations into segments: few, each of operations of one place, that need only what earlier ones make.
+    """Divide operations into few segments, each at one place, that need only the results of earlier segments.
 
-    With the places in some order, again and again, each operation goes into the first segment of its place that does
-    not come before what it needs.  Of two places one of the two orders gives the fewest segments that there can be.
+    The places take turns in one order, again and again.  Each operation goes into the first segment of its place that
+    does not come before its inputs' segments.  With two places, one of the two orders gives the fewest segments that
+    are possible.
 
     Args:
-        operations: in program order; those that are no computation are left out.
+        operations: in program order; operations that compute nothing are left out.
         home: the plan's place.
     """
     where = {op: (place_of(op, home), is_divided(op, home)) for op in operations if op.type not in NOT_COMPUTED}

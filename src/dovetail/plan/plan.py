@@ -1,14 +1,14 @@
-"""Plan: what is executed; the segments of a graph, the transfers between them, and the executor that owns variables.
+"""Plan: the segments of a graph, the transfers between them, and the executor that owns variables.
 
 `Plan(graph, engine)` copies the graph, runs the passes and cuts the result into segments, which their engines compile.
-Calling it hands over the arguments and the variables' arrays, and gives the variables their new buffers.
+A call of the plan passes the arguments and the variables' arrays, and gives the variables their new buffers.
 
-A run is done as a whole or not at all, whatever exception comes at whatever moment (Ctrl-C, another signal's, memory
-that runs out): the variables that it assigns are all new or all old, and their guard is free.  An engine that consumes
-arrays destroys the old ones before Python hears of the new; but what it returns lands in a list at once, and an
-exception that comes then finds it there.  So arrays of variables are consumed in the last step alone, after which
-nothing can fail.  What is left: an engine that itself fails half-way (its memory runs out in the middle of a program)
-has consumed the arrays for nothing, and reading such a variable raises `StaleValueError`.
+An exception may come at any moment: by Ctrl-C, by another signal, or if memory runs out.  A run is done as a whole or
+not at all, also then: the variables that it assigns are all new or all old, and their guard is free.  An engine that
+consumes arrays destroys the old ones before Python has the new ones.  But the results are in a list at once, and the
+handler of an exception finds them there.  So arrays of variables are consumed only in the last step, after which
+nothing can fail.  One case remains: an engine that fails half-way, such as for lack of memory in the middle of a
+program, has consumed the arrays for nothing.  Reading such a variable raises `StaleValueError`.
 
 A program that runs rule by rule consumes arrays by C functions, called one after another with no bytecode between them
 (`lower.commit`).  They write the new values over the old ones; the last of them appends the results to the list.
@@ -41,24 +41,25 @@ class Plan:
     """A graph made ready to run.
 
     Args:
-        graph: what to run; it is not changed.
-        engine: where operations are computed that are pinned to no other, where arguments come from and results go.
-        shapes: the shapes of the inputs, where the graph leaves some open and an engine needs to know.
-        device: the device of the engine where that is done; if not given, its first where operations are pinned to
-            devices, else wherever the arguments are.
-        variants: the names of the rules that are taken before others, where the engine has several for an op.
+        graph: the graph to run; it is not changed.
+        engine: the engine of the arguments and results, and of operations that are pinned to no other engine.
+        shapes: the shapes of the inputs, if the graph leaves some unknown and an engine needs them.
+        device: the device of that engine; if not given, its first one if operations are pinned to devices, else the
+            device of the arguments.
+        variants: the names of the rules that are preferred, if the engine has several for an op.
 
     Attributes:
         engine: as given.
-        device: where arguments are taken and results are made that are pinned to no other; None as in `Place`.
-        variables: those it reads, in the order in which their arrays are passed.
-        only_read: those it reads and does not assign, the first of them.
-        assigned: those it assigns, in the order in which their new values are returned; first those it reads, too.
+        device: the device of the arguments, and of results that are pinned to no other; None as in `Place`.
+        variables: the variables that it reads, in the order in which their arrays are passed.
+        only_read: the variables that it reads and does not assign; they come first among `variables`.
+        assigned: the variables that it assigns, in the order of their new values; the ones that it also reads are
+            first.
 
     Raises:
-        UnknownEngine, EngineNotInstalled: an operation is pinned to an engine that is not there.
-        ValueError: one is pinned to a device that its engine does not have; or a value does not fit the variable that
-            it is for.
+        UnknownEngine, EngineNotInstalled: an operation's engine is unknown, or its library is not installed.
+        ValueError: an operation is pinned to a device that its engine does not have; or a value does not fit the
+            variable that it is assigned to.
 
     Example:
         >>> import dovetail as dt
@@ -74,7 +75,7 @@ class Plan:
           numpy (cpu:0): Mul
     """
 
-    measurer: None = None  # as of plans that are measured
+    measurer: None = None  # measured plans have one
     is_at_home = True
 
     def __init__(
@@ -102,7 +103,7 @@ class Plan:
         states = optimized.outputs[self._result_count :]
         for variable, value in zip(self.assigned, states, strict=True):
             variable.check_shape(value)
-        self._open = [i for i, value in enumerate(states) if not value.spec.is_static]  # to be checked later
+        self._open = [i for i, value in enumerate(states) if not value.spec.is_static]  # each run checks them
         donates = not self._open and not shows(optimized)
         self._schedule = schedule = Schedule(optimized, place, lifted, donates)
         self._engines = tuple(dict.fromkeys(place.engine for place in schedule.places))
@@ -140,11 +141,11 @@ class Plan:
 
     @property
     def status(self) -> str:
-        """Nothing: a plan of a named engine learns nothing."""
+        """An empty text: a plan of a named engine learns nothing."""
         return ""
 
     def save(self, path: str | Path) -> None:
-        """Writes the engine to a file, for `function(..., replay=path)`.
+        """Write the engine to a file, for `function(..., replay=path)`.
 
         Raises:
             OSError: the file cannot be written.
@@ -152,7 +153,7 @@ class Plan:
         records.save(path, Strategy(self.engine.name))
 
     def tensors(self, arguments: Sequence[Any]) -> list[Tensor]:
-        """Runs it on native arrays; the results are tensors, which may still be computed."""
+        """Run the plan on native arrays; the results are tensors, which the engine may still compute."""
         return list(map(Tensor, self(arguments), repeat(self.engine)))
 
     @property
@@ -161,13 +162,13 @@ class Plan:
         return all(engine.refused is None for engine in self._engines)
 
     def prepare(self) -> None:
-        """Does beforehand what would take long at the first call, in any thread."""
+        """Do the long part of the first call beforehand, in any thread."""
         for segment in self.segments:
             stop_if_ending()
             segment.prepare()
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        """Runs it on native arrays; the results are native arrays."""
+        """Run the plan on native arrays; the results are native arrays."""
         for engine in self._engines:
             if engine.refused is not None:
                 engine.refused()
@@ -175,13 +176,13 @@ class Plan:
             return self._run(arguments)
         for variable, engine, device in self._leaving_read:
             variable.shared_buffer(engine, device)
-        # Before it holds a guard: a thread holds one at a time.
+        # Before the plan takes its guard: a thread holds one guard at a time.
         lent = [v.array_on(engine, device) for v, engine, device in self._lent] if self._lent else ()
         given = [*arguments, *lent]
         return self._run(given) if self._guard is None else self._guard.holding(self._step, given)
 
     def _collected(self, given: Sequence[Any], **options: Any) -> tuple[Any, ...]:
-        """Runs it with the arguments moved to where they are taken; results of such plans are on several devices."""
+        """Run the plan with its arguments moved to its device; results of such plans are on several devices."""
         engine, device, count = self.engine, self.device, self._input_count
         assert device is not None
         arguments = [a if engine.device_of(a) == device else engine.to_device(a, device) for a in given[:count]]
@@ -219,7 +220,7 @@ class Plan:
         arrays.wanted = False
 
     def _first_step(self, given: list[Any]) -> tuple[Any, ...]:
-        """A step on variables that others have assigned, or read, since this plan did."""
+        """Run a step on variables that others have assigned, or read, since the latest step of this plan."""
         before = self._fetched()
         found: list[tuple[Any, ...]] = []
         try:
@@ -239,7 +240,7 @@ class Plan:
         return found[0][: self._result_count]
 
     def _fetched(self) -> list[Any]:
-        """What variables hold, of those that are read where they are changed."""
+        """Return the buffers of the assigned variables; move the ones that are also read to their places."""
         before: list[Any] = list(map(held_by, self.assigned))
         for i, variable, engine, device in self._changed:
             buffer = before[i]
@@ -269,7 +270,7 @@ class Plan:
         return self._filled([own[a][k] if a in own else None for k, a in enumerate(arrays)])
 
     def _filled(self, spares: list[Any]) -> list[Any]:
-        """Spare arrays, new ones where there are none."""
+        """Fill the gaps in a list of spare arrays with new arrays."""
         for k, i in enumerate(self._spares):
             if spares[k] is None:
                 (engine, device), variable = self._made[i], self.assigned[i]
@@ -294,12 +295,12 @@ class Plan:
 
 
 def _value_on(engine: Engine, device: str | None, buffer: Buffer | None) -> Any:
-    """The array of a buffer on an engine that nobody but variables and plans may know; else None."""
+    """The array of a buffer on an engine, if only variables and plans may know the array; else None."""
     if buffer is None or buffer.engine is not engine or buffer.shared or device not in (None, buffer.device):
         return None
     return buffer.value
 
 
 def shows(graph: Graph) -> bool:
-    """Whether a program calls back to print, so that Python code runs while its results are on their way."""
+    """Whether a program calls back into Python, for example to print, so that Python code runs while it computes."""
     return not all(part.by_type.keys().isdisjoint(SHOWN) for part in (graph, *graph.subgraphs()))

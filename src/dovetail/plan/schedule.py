@@ -1,10 +1,10 @@
 """Schedule: segments in order, with the transfers between them; it runs like one executable.
 
-A graph at one place is one segment, whose arguments and results are those of the schedule.  Of several segments,
-values are kept by number: what the schedule is given, then what each segment makes and what each transfer brings.
+A graph at one place is one segment, with the arguments and results of the schedule.  With several segments, values
+have numbers: first the schedule's arguments, then the results of segments and transfers, in order.
 
-A branch or a loop of which something is computed at other places is a segment of its own: Python runs it, and each
-branch and body is a schedule.
+A branch or a loop of which a part is computed at another place is a segment by itself: Python runs it, and each branch
+and body is a schedule.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from dovetail.passes.variables import NO_VARIABLES, Lifted
 from dovetail.plan.placement import Cut, Place, cut, place_of
 from dovetail.plan.segment import Segment
 
-MOST_NAMED = 6  # operations of a segment, when it is printed
+MOST_NAMED = 6  # operations of a segment that are printed by type; more are counted
 
 
 class Transfer(NamedTuple):
-    """A value goes from one place to another; between engines in the same memory, where DLPack can say what it is."""
+    """A move of a value to another place; two engines share its memory if DLPack can describe it."""
 
     tensor: GraphTensor
     sender: Place
@@ -43,7 +43,7 @@ class Transfer(NamedTuple):
 
 
 class SegmentCall(NamedTuple):
-    """A segment takes some values, and adds its results."""
+    """A call of a segment, which takes some values and adds its results."""
 
     segment: Segment
     takes: list[int]
@@ -68,11 +68,11 @@ Step: TypeAlias = SegmentCall | Transfer
 
 
 class Region(NamedTuple):
-    """What becomes a segment.
+    """A part of a graph that becomes a segment.
 
     Attributes:
-        cut: its operations; of constants, those that are returned.
-        takes: the tensors that it is given.
+        cut: its operations, with no constants except returned ones.
+        takes: the tensors that it takes.
         gives: the tensors that it makes for others, the new values of variables last.
         states: the numbers of these variables.
     """
@@ -84,26 +84,26 @@ class Region(NamedTuple):
 
 
 class Schedule:
-    """What a graph comes to at the places of its operations.
+    """The program of a graph at the places of its operations.
 
     Args:
-        graph: optimised; it belongs to the schedule.
-        place: the graph's inputs are given there, and its results are returned there, but for those of variables.
-        variables: those whose values are inputs, and whose new values, the states, are outputs.
-        donates: whether the arrays of variables that are both may be consumed.
-        home: the plan's place, where the graph is a part of the plan's; then results are returned at `place`, and not
-            wherever on its engine they are computed.
+        graph: the optimised graph; it belongs to the schedule.
+        place: the place of the graph's inputs and results, except values of variables.
+        variables: the variables whose values are inputs, and whose new values, the states, are outputs.
+        donates: whether the arrays of variables that are both read and assigned may be consumed.
+        home: the plan's place, if the graph is a subgraph of the plan's; then results are returned at `place`, even if
+            another device of its engine computes them.
 
     Attributes:
-        steps: the segments and transfers, in order; each with the numbers of the values that it takes, and of those
-            that nobody takes after it.
-        places: those that take part.
+        steps: the segments and transfers, in order; each has the numbers of the values that it takes, and of the
+            values that no later step takes.
+        places: the places of inputs, results and segments.
         homes: per input, the place at which it is given.
         made: per state, the place at which it is returned, and whether nobody else knows its memory.
         consumed: per variable of `changed`, whether its array is consumed.
-        spares: the numbers of the states that are written into arrays which are given, in this order, after the inputs.
-        leaves: per input, whether something that is returned or moved may be a view of it.
-        run: (arrays) → tuple of arrays; where arrays are consumed it takes a list `into`, as executables do.
+        spares: the numbers of the states that are written into spare arrays; these follow the inputs, in this order.
+        leaves: per input, whether a returned or moved value may be a view of it.
+        run: (arrays) → tuple of arrays; if arrays are consumed, it takes a list `into`, as executables do.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class Schedule:
         if into is None or isinstance(last, Transfer):
             last.run(values)
             return self._returned(values)
-        found: list[tuple[Any, ...]] = []  # the results, the moment that they are there, see `Engine.compile`
+        found: list[tuple[Any, ...]] = []  # the results, as soon as they exist; see `Engine.compile`
         try:
             last.run(values, into=found)
             into.append(self._returned(values))
@@ -191,7 +191,7 @@ class Schedule:
         inputs: Sequence[GraphTensor],
         returned: Sequence[GraphTensor],
     ) -> list[int]:
-        """Makes the steps; the numbers of what is returned."""
+        """Make the steps, and return the numbers of the returned values."""
         values = _Numbers(self.steps, len(inputs))
         for number, (tensor, home) in enumerate(zip(inputs, self.homes, strict=True)):
             values.add(tensor, home, number)
@@ -208,7 +208,7 @@ class Schedule:
         return returns
 
     def _give_spares(self, regions: Sequence[Region]) -> list[int]:
-        """Has segments take the spare arrays that they write into; returns the numbers of the states of these."""
+        """Let segments take the spare arrays that they write into, and return the numbers of the states in these."""
         spares: list[int] = []
         calls = [step for step in self.steps if isinstance(step, SegmentCall)]
         for region, step in zip(regions, calls, strict=True):
@@ -219,12 +219,12 @@ class Schedule:
         return spares
 
     def _left(self, values: _Numbers, result: GraphTensor) -> Place:
-        """Where a result is returned: wherever on the plan's engine it is computed, but to a plan at its place."""
+        """The place at which a result is returned: the schedule's, or any on its engine if this is no subgraph."""
         made = values.home(result)
         return made if made.engine is self._place.engine and not self._is_inner else self._place
 
     def _leaving(self) -> set[int]:
-        """The numbers of the values of which something that is returned, moved or given on may be a view."""
+        """The numbers of the values of which a returned or moved value, or a segment's result, may be a view."""
         leaving = {*self._returns, *(number for step in self.transfers for number in step.takes)}
         for step in self.steps:
             if isinstance(step, SegmentCall):
@@ -233,7 +233,7 @@ class Schedule:
 
 
 class _Numbers:
-    """The numbers of values while steps are made, which are added to where a value has to be moved."""
+    """The numbers of values while steps are made; it adds a transfer to the steps if a value must move."""
 
     def __init__(self, steps: list[Step], count: int) -> None:
         self.count = count
@@ -249,7 +249,7 @@ class _Numbers:
         self._home[tensor] = place, number
 
     def home(self, tensor: GraphTensor) -> Place:
-        """Where a tensor's value is made, or given."""
+        """The place at which a tensor's value is made, or given."""
         return self._home[tensor][0]
 
     def on(self, tensor: GraphTensor, place: Place) -> int:
@@ -267,7 +267,7 @@ class Bodies:
     """The branches, or the condition and body, of an operation that Python runs.
 
     Args:
-        place: where the operation takes and gives its values.
+        place: the place of the operation's inputs and results.
         home: the plan's place.
     """
 
@@ -277,7 +277,7 @@ class Bodies:
         self._schedules: dict[Graph, Schedule] = {}
 
     def __call__(self, graph: Graph) -> Callable[..., tuple[Any, ...]]:
-        """A branch or a body as a function of native arrays."""
+        """Return a branch or a body as a function of native arrays."""
         self._schedules[graph] = schedule = Schedule(graph, self._place, home=self._home)
         run = schedule.run
         return lambda *arguments: run(arguments)
@@ -291,7 +291,7 @@ class Bodies:
 
 
 def _constants(returned: Sequence[GraphTensor], place: Place, is_inner: bool) -> list[tuple[Place, Operation]]:
-    """The constants that are returned, each with where it is; see `Schedule._left`."""
+    """The constants that are returned, each with its place; see `Schedule._left`."""
     found = dict.fromkeys(t.op for t in returned if t.op.type == "Const")
     places = [(place_of(op, place), op) for op in found]
     return [(at if at.engine is place.engine and not is_inner else place, op) for at, op in places]
@@ -303,7 +303,7 @@ def _regions(
     results: Sequence[GraphTensor],
     states: Sequence[GraphTensor],
 ) -> list[Region]:
-    """Several segments: what each takes and gives; constants are given by the last one at their place."""
+    """The regions of several segments; the last region at a returned constant's place gives it."""
     for place, constant in constants:
         there = [found for found in cuts if found.place == place and not found.is_divided]
         if not there:
@@ -328,7 +328,7 @@ def _taken(operations: list[Operation]) -> list[GraphTensor]:
 
 
 def _segment(name: str, region: Region, home: Place) -> Segment:
-    """A region as a graph of its own, with the constants that it takes."""
+    """The segment of a region, whose graph has copies of the operations, and of the constants that they take."""
     graph = Graph(name)
     place, of_region, is_divided = region.cut
     needed = [t for op in of_region for t in op.inputs]
@@ -337,13 +337,13 @@ def _segment(name: str, region: Region, home: Place) -> Segment:
     copies = transplant(operations, graph, inputs=region.takes)
     graph.outputs = copies.of(region.gives)
     if is_divided:
-        for operation in of_region:  # what is inside of it is computed here, too, unless it is pinned itself
+        for operation in of_region:  # operations inside are computed here, too, unless pinned themselves
             copies.operations[operation].pin = place.engine.name, place.device
     return Segment(graph, place, len(region.states), bodies=Bodies(place, home) if is_divided else None)
 
 
 def _let_go(steps: Sequence[Step], kept: Iterable[int]) -> None:
-    """Tells each step which values nobody takes after it; others are kept."""
+    """Note in each step the values that no later step takes, except kept ones."""
     seen = set(kept)
     for step in reversed(steps):
         step.done.extend(dict.fromkeys(i for i in step.takes if i not in seen))
@@ -351,13 +351,13 @@ def _let_go(steps: Sequence[Step], kept: Iterable[int]) -> None:
 
 
 def _donate(steps: Sequence[Step], changed: Sequence[int], leaving: Collection[int]) -> list[bool]:
-    """Lets segments consume what they take as the last ones: what others made for them, and arrays of variables.
+    """Let each segment consume values that it is the last to take: results of others, and arrays of variables.
 
     A run that fails must leave the variables as they were, so their arrays are consumed in the last step alone.  A
     program that runs rule by rule consumes nothing else: an array that another segment made may be a view.
 
     Args:
-        steps: of a schedule.
+        steps: the steps of a schedule.
         changed: the numbers of the arrays of variables.
         leaving: the numbers of the arrays of which others may have a view, see `Schedule._leaving`.
 
@@ -383,7 +383,7 @@ def _donate(steps: Sequence[Step], changed: Sequence[int], leaving: Collection[i
 
 
 def _reused(step: SegmentCall, free: set[int]) -> Iterator[int]:
-    """The numbers of a segment's inputs in whose memory results can be; of variables first."""
+    """The numbers of a segment's inputs whose memory can hold results; variables come first."""
     room = Counter(t.spec for t in step.segment.outputs)
     inputs = step.segment.inputs
     for i in sorted(range(len(inputs)), key=step.takes.__getitem__):

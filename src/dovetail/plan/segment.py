@@ -1,7 +1,7 @@
 """Segment: a subgraph on one engine and device, compiled to one executable.
 
-It is pure: native arrays in, native arrays out, the new values of variables among them.  Who gives it the arrays of
-variables, and who gets the new ones, is the plan's business.
+It is pure: it takes and returns native arrays, among them the new values of variables.  The plan passes the arrays of
+variables to it, and takes the new ones.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ class Segment:
     """A graph for one place.
 
     Args:
-        graph: what it computes, with only ops that the engine claims; no operation reads or assigns a variable.
-        place: where it is computed.
-        states: how many of the graph's outputs, the last ones, are new values of variables.
+        graph: the graph, with only ops that the engine claims; no operation reads or assigns a variable.
+        place: the place at which it is computed.
+        states: the number of outputs that are new values of variables; they are the last outputs.
         donated: the numbers of the inputs whose arrays the executable may consume; more may be added before it is made.
-        bodies: what makes functions of the branches and bodies of its one operation, where Python is to run that.
+        bodies: makes functions of the branches and bodies of its one operation, if Python runs that.
 
     Attributes:
         graph, place, donated, bodies: as given.
-        buffers: where its operations write.
+        buffers: the buffers that its operations write into.
 
     Raises:
         NotImplementedError: the engine does not claim an op.
@@ -70,12 +70,12 @@ class Segment:
 
     @property
     def device(self) -> str | None:
-        """The engine's, on which its arrays are; see `Place`."""
+        """The device of its arrays; see `Place`."""
         return self.place.device
 
     @property
     def variants(self) -> tuple[str, ...]:
-        """The names of those that are preferred; see `Place`."""
+        """The names of the preferred rules; see `Place`."""
         return self.place.variants
 
     @property
@@ -93,24 +93,24 @@ class Segment:
 
     @cached_property
     def function(self) -> Callable[..., tuple[Any, ...]]:
-        """(input arrays, and for each of `buffers.spare_numbers` an array to write into) → tuple of output arrays.
+        """The function (input arrays, an array to write into for each of `buffers.spare_numbers`) → tuple of outputs.
 
-        Where an operation writes over inputs, it takes a list `into`, see `Engine.compile`.
+        If an operation writes over inputs, the function takes a list `into`; see `Engine.compile`.
         """
         function = self.lowered.function
         return function if self.device is None else placed_on(self.engine, self.device)(function)
 
     @cached_property
     def executable(self) -> Callable[..., tuple[Any, ...]]:
-        """What the engine makes of it."""
+        """The executable that the engine makes of the function."""
         return self.engine.compile(self) if self.bodies is None else self.function
 
     def prepare(self) -> None:
-        """Does beforehand what would take long at the first call."""
+        """Do the long part of the first call beforehand."""
         getattr(self.executable, "prepare", lambda: None)()
 
     def run(self, arguments: Sequence[Any], **options: Any) -> tuple[Any, ...]:
-        """Calls the executable; what the library says of an operation is told with its name and the user's line."""
+        """Call the executable; the library's error about an operation gets the operation's name and the user's line."""
         try:
             return self.executable(*arguments, **options)
         except self.engine.errors as error:
