@@ -36,13 +36,13 @@ class Arrays:
 
     Args:
         values: the arrays.
-        spares: arrays of earlier values, to hold later ones.
-        owner: an object that only the plan has that may write the arrays again.
+        spares: arrays of earlier values, which can hold later ones.
+        owner: an object of one plan; only this plan may write the arrays again.
 
     Attributes:
         values, spares, owner: as given; the plan replaces values and spares.
         is_whole: whether each array still is the value of its variable, and only variables and plans know it.
-        is_lent: whether a plan that does not assign its variable got hold of an array.
+        is_lent: whether a plan that only reads a variable has got hold of its array.
         wanted: whether a plan has begun to consume an array; others then ask the variable again, under its guard.
     """
 
@@ -58,7 +58,7 @@ class Arrays:
 
     def is_let_go(self) -> bool:
         """Whether all borrowers of the arrays have let go of them."""
-        self.is_lent = False  # first, since a borrower in the meantime sets it again
+        self.is_lent = False  # first, since a borrower may set it again during the check
         if any(held_elsewhere(self.values)) or any(held_elsewhere(self.spares)):
             self.is_lent = True
         return not self.is_lent
@@ -82,10 +82,10 @@ class Arrays:
 
 
 def held_elsewhere(values: Sequence[Any]) -> list[int]:
-    """How often each value is held, other than by this sequence.
+    """The number of references to each value, without the one of this sequence.
 
-    All questions of ownership ask here.  `map` hands each value to `sys.getrefcount` without a variable in between,
-    since Python 3.14 no longer counts those.
+    All code that asks about ownership calls this function.  `map` hands each value to `sys.getrefcount` without a
+    variable in between, since Python 3.14 no longer counts those.
 
     Example:
         >>> shared = [0.5]
@@ -124,7 +124,7 @@ class Buffer:
 
     @property
     def value(self) -> Any:
-        """The native array, for those who hold the variable's guard."""
+        """The native array, for holders of the variable's guard."""
         return self.arrays.values[self.number]
 
     @property
@@ -134,14 +134,14 @@ class Buffer:
 
     @property
     def wanted(self) -> bool:
-        """See `Arrays`."""
+        """The mark `wanted` of its `Arrays`."""
         return self.arrays.wanted
 
     def lend(self) -> Any:
         """Lend the array to a plan that reads it; None, without a guard, if another plan may have consumed it."""
         arrays, number = self.arrays, self.number
         value = arrays.values[number]
-        arrays.is_lent = True  # after it got hold of the array, before it reads `wanted`; see `taken`
+        arrays.is_lent = True  # after this got hold of the array, before it reads `wanted`; see `taken`
         return value if not arrays.wanted and arrays.values[number] is value else None
 
     def share(self) -> None:
@@ -167,7 +167,7 @@ def taken(buffers: Iterable[Buffer]) -> list[Any]:
     for buffer in wanted:
         buffer.arrays.wanted = True
     values = [buffer.value for buffer in wanted]
-    held = held_elsewhere(values)  # once by its `Arrays`
+    held = held_elsewhere(values)  # each value once by its `Arrays`
     return [
         buffer.engine.copy(value) if buffer.shared or others > 1 else value
         for buffer, value, others in zip(wanted, values, held, strict=True)
@@ -176,7 +176,7 @@ def taken(buffers: Iterable[Buffer]) -> list[Any]:
 
 def put(variables: Sequence[Variable], buffers: Sequence[Buffer]) -> None:
     """Give variables, whose guard is held, their new buffers: all of them, or none if an exception comes before."""
-    before = list(map(held_by, variables))  # alive until the end: code may run when an object is freed
+    before = list(map(held_by, variables))  # kept until the end, since freeing an object may run code
     for buffer in before:
         if buffer is not None:
             buffer.arrays.is_whole = False

@@ -23,7 +23,7 @@ from dovetail.engines.numpy_like import wide
 
 BLOCK, LARGEST = 1 << 22, 1 << 24  # bytes: a block is as large as the kernel, within these bounds
 
-Block: TypeAlias = tuple[slice, ...]  # of (batch, windows...)
+Block: TypeAlias = tuple[slice, ...]  # slices of (batch, windows...)
 
 
 # -- the rules --------------------------------------------------------------------------------------------------------
@@ -119,14 +119,14 @@ class Part(NamedTuple):
 
 
 class Phase(NamedTuple):
-    """Along one axis: every so many elements of an input, and the convolution that gives their gradient.
+    """Along one axis: the elements of an input one stride apart, and the convolution that gives their gradient.
 
     Attributes:
         elements: the slice of the kernel that reaches them, in reverse order.
         cut: the slice of the output's gradient that reaches them.
         place: their slice of the input.
-        dilation: of the kernel's slice.
-        pads: of the cut.
+        dilation: the dilation of the kernel's slice.
+        pads: the padding of the cut.
     """
 
     elements: slice
@@ -142,20 +142,20 @@ def _phases(size: int, windows: int, stride: int, dilation: int, pads: tuple[int
     Element e of window w is at w * stride + e * dilation in the input with its padding.
 
     Args:
-        size: elements of a window.
-        windows: their number.
-        stride, dilation: of the windows.
-        pads: before and after the input.
-        length: of the input.
+        size: the number of elements of a window.
+        windows: the number of windows.
+        stride, dilation: the stride and dilation of the windows.
+        pads: the padding before and after the input.
+        length: the length of the input.
     """
     found, before = [], pads[0]
     common = math.gcd(stride, dilation)
     for rest in range(stride):
         reaching = [e for e in range(size) if e * dilation % stride == rest]
-        low, high = -((rest - before) // stride), (length - 1 + before - rest) // stride  # in strides, of the input
+        low, high = -((rest - before) // stride), (length - 1 + before - rest) // stride  # strides of the input
         if not reaching or high < low:
             continue
-        ahead = [(e * dilation - rest) // stride for e in (reaching[0], reaching[-1])]  # in strides, of the windows
+        ahead = [(e * dilation - rest) // stride for e in (reaching[0], reaching[-1])]  # strides of the windows
         first, last = low - ahead[1], high - ahead[0]
         if first >= windows or last < 0:
             continue

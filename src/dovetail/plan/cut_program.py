@@ -1,4 +1,4 @@
-"""Cut programs: parts of a graph, cut out at their inputs, that take and give numbers."""
+"""Cut programs: parts of a graph, cut out at their inputs, that take values and return NumPy arrays."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from dovetail.sessions.cut import Value, cut
 
 
 class CutProgram:
-    """What computes some tensors of a graph from others, and gives variables their new values; see `graph.cut`.
+    """A program that computes some tensors of a graph from others, and assigns variables; see `graph.cut`.
 
     Args:
-        graph, inputs, outputs, wanted, name: as of `cut`.
-        allow_soft_placement: as of `Session`.
-        values: those of the variables of session graphs.
+        graph, inputs, outputs, wanted, name: as for `cut`.
+        allow_soft_placement: as for `Session`.
+        values: the values of the session graph's variables.
 
     Attributes:
-        graph: what is run.
+        graph: the graph that runs.
     """
 
     def __init__(
@@ -55,16 +55,16 @@ class CutProgram:
 
     @cached_property
     def _choosing(self) -> Concrete:
-        """The same where the engine is chosen by measuring."""
+        """The same graph, whose engine is chosen by measuring."""
         return Concrete(self.graph, Measuring())
 
     @property
     def inputs(self) -> list[GraphTensor]:
-        """Its own tensors for the inputs."""
+        """The program's own tensors for the inputs."""
         return self.graph.inputs
 
     def placement(self, engine: Engine | None = None) -> list[tuple[Operation, str]]:
-        """The operations of the user's graph that a run does, and the device of each.
+        """The operations of the user's graph that a run executes, with the device of each.
 
         Args:
             engine: the engine that computes; the current one, if not given.
@@ -78,18 +78,18 @@ class CutProgram:
         return list(found.items())
 
     def __call__(self, values: Sequence[Any], engine: Engine | None = None) -> list[Any]:
-        """Runs it.
+        """Run the program.
 
         Args:
             values: numbers, lists, arrays or tensors, one for each input.
-            engine: what computes; if not given, that of the first Tensor among the values, or the current one, or what
-                is measured to be the fastest.
+            engine: the engine that computes; if not given, the engine of the first Tensor among the values, else the
+                current one, or the one that is measured to be the fastest.
 
         Returns:
             NumPy arrays and scalars.
 
         Raises:
-            ValueError: a value does not fit its input, or there is no device that an operation must be computed on.
+            ValueError: a value does not fit its input, or an operation must be computed on a device that is missing.
         """
         concrete = self._choosing if engine is None and chooses_engine() else self._concrete
         engine = engine or next((v._engine for v in values if type(v) is Tensor), None) or current_engine()

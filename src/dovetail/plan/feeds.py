@@ -1,4 +1,4 @@
-"""Feeds: the tensors that a run is given, one by one, where programs give nested structures of them."""
+"""Feeds: nested structures of fed tensors, flattened to single tensors."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dovetail.core.tensor_shape import TensorShape
 
 
 def flat_feeds(feeds: Mapping[Any, Any] | None, leaves: tuple[type, ...] = (TensorShape,)) -> dict[Any, Any]:
-    """Feeds in which no key is a structure.
+    """Flatten feeds, so that no key is a structure.
 
     Args:
-        feeds: keys → values.  A key may be a tuple or a named tuple of keys; then its value is a structure of as many
+        feeds: keys → values.  A key may be a tuple or a named tuple of keys; then its value is a structure with as many
             leaves.  Structures are tuples, lists and dicts, whose values are taken by sorted keys.
-        leaves: classes of tuples that are no structures.
+        leaves: classes of tuples that are not structures.
 
     Raises:
         ValueError: a value has more or fewer leaves than its key, or a key is given twice.

@@ -1,4 +1,4 @@
-"""Sessions: running parts of a graph that is built by and by, as TensorFlow 1 did."""
+"""Sessions: they run parts of a graph while it is still being built, as in TensorFlow 1."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dovetail.plan.session_values import SessionValues
 from dovetail.sessions.session_graph import open_default_graph
 from dovetail.trace.trace import current_graph
 
-PROGRAMS = 100  # that a session keeps: as many that run now, and as many that ran before
+PROGRAMS = 100  # programs in each of the two generations of a session's cache
 
 
 DEFAULT_SESSIONS: Setting[tuple[Session, ...]] = Setting(())  # outermost first
@@ -32,16 +32,16 @@ _open: WeakKeyDictionary[Graph, WeakSet[Session]] = WeakKeyDictionary()  # a gra
 
 
 class Session:
-    """Computes what it is asked for of a graph, and nothing else.
+    """A session: it computes the fetched parts of a graph, and nothing else.
 
     Args:
-        graph: what it runs; if not given, the graph that is being built, or this thread's default one.
-        engine: the name of what computes; if not given, that of the first Tensor that is fed, or the current one.
-        allow_soft_placement: what `graph.device` said is computed elsewhere where there is no such device.
+        graph: the graph to run; if not given, the graph that is being built, or this thread's default one.
+        engine: the name of the engine; if not given, the first fed Tensor's engine, or the current one.
+        allow_soft_placement: whether operations run elsewhere if the device that `graph.device` named does not exist.
 
     Attributes:
         graph: as given.
-        values: those of the graph's own variables, which each session has for itself; `dt.Variable`s are the process'.
+        values: the values of the graph's own variables, one set a session; `dt.Variable`s belong to the process.
 
     Source: `tf.compat.v1.Session`.
 
@@ -72,7 +72,7 @@ class Session:
         _open.setdefault(self.graph, WeakSet()).add(self)
 
     def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
-        """Computes tensors, and does the assignments among them.  Edits of the graph count from the next run on.
+        """Compute tensors, and make the assignments among them.  Edits of the graph count from the next run on.
 
         A run makes its assignments in program order.  It reads a variable at its start, or right after the last
         assignment for which the read waits; see `graph.control_dependencies`.
@@ -80,16 +80,16 @@ class Session:
         Args:
             fetches: a structure of tensors, variables, operations, their names, and None; `"x"` names an operation,
                 `"x:0"` a tensor.
-            feed_dict: tensors and variables of the graph, or names of tensors → what they are in this run: numbers,
+            feed_dict: tensors and variables of the graph, or names of tensors → their values in this run: numbers,
                 lists, arrays or tensors, also of other libraries.
-                A tuple of these is fed a structure; see `flat_feeds`.
+                A key that is a tuple of these takes a structure of values; see `flat_feeds`.
 
         Returns:
             NumPy arrays and scalars in the structure of `fetches`; of operations, None.
 
         Raises:
-            ValueError: a placeholder is needed that is not fed, a value does not fit, a tensor is of another graph, or
-                there is no device that an operation is for, where no other will do.
+            ValueError: a needed placeholder is not fed, a value does not fit, a tensor is of another graph, or an
+                operation's device does not exist and no other one is allowed.
             KeyError: there is no tensor or operation of a name.
             TypeError: a fetch or a key of `feed_dict` is none of these.
             RuntimeError: the session is closed.
@@ -104,7 +104,7 @@ class Session:
         return unflatten(structure, found)
 
     def _computed(self, keys: Sequence[Any], fetched: Sequence[Any], values: Sequence[Any]) -> list[Any]:
-        """What is fetched, of tensors and variables of the graph that are fed."""
+        """The fetched values, if these keys are fed with these values."""
         if self._is_closed:
             raise RuntimeError("the session is closed: make another one, dovetail.Session(graph).")
         results = [x for x in fetched if isinstance(x, (GraphTensor, Variable))]
@@ -119,7 +119,7 @@ class Session:
         if self._version != self.graph.version:
             self._version = self.graph.version  # the graph was edited
             self._programs = Cache(PROGRAMS)
-        known = tuple(keys), tuple(results), tuple(wanted)  # they are kept, so that their ids stay theirs
+        known = tuple(keys), tuple(results), tuple(wanted)  # kept alive, so that no other object gets their ids
         key = tuple(tuple(map(id, part)) for part in known)
         found = self._programs.get(key)
         if found is None:
@@ -134,7 +134,7 @@ class Session:
         return self._held(x, "can be computed")
 
     def _fed(self, x: Any) -> Any:
-        """A key of what is fed, as a tensor of the graph or a variable."""
+        """A key of the feeds, as a tensor of the graph or a variable."""
         if isinstance(x, (str, GraphTensor, Operation)):
             return self._element(x, allow_operation=False)
         found = self._held(x, "can be fed")
@@ -161,11 +161,11 @@ class Session:
         return found
 
     def make_callable(self, fetches: Any, feed_list: Sequence[Any] = ()) -> Callable[..., Any]:
-        """A function of values for tensors, that runs what is fetched.
+        """Make a function that takes values for the feeds and computes the fetches.
 
         Args:
-            fetches: as of `run`.
-            feed_list: what the arguments of the function are fed to.
+            fetches: as for `run`.
+            feed_list: the tensors and variables that the arguments of the function are fed to.
 
         Source: `tf.compat.v1.Session.make_callable`.
         """
@@ -173,7 +173,7 @@ class Session:
 
     @contextmanager
     def as_default(self) -> Iterator[Session]:
-        """`tensor.eval` and `operation.run` use this session inside the `with` block.
+        """Use this session for `tensor.eval` and `operation.run` inside the `with` block.
 
         Source: `tf.compat.v1.Session.as_default`.
         """
@@ -181,7 +181,7 @@ class Session:
             yield self
 
     def __enter__(self) -> Session:
-        """The session is the default one, and what is recorded goes to its graph; it is closed at the end."""
+        """Make this session the default one, and record into its graph; the end of the `with` block closes it."""
         with ExitStack() as entered:
             entered.enter_context(self.graph.as_default())
             entered.enter_context(self.as_default())
@@ -193,7 +193,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Forgets what it compiled, and the values of the graph's own variables; it runs nothing any more.
+        """Free the compiled programs, and the values of the graph's own variables; later runs raise an error.
 
         Source: `tf.compat.v1.Session.close`.
         """
@@ -204,14 +204,14 @@ class Session:
 
     @property
     def is_closed(self) -> bool:
-        """Whether it was closed."""
+        """Whether the session was closed."""
         return self._is_closed
 
     def partial_run_setup(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Not offered: a program is compiled as a whole.
+        """Raise an error: partial runs are not offered, since a program is compiled as a whole.
 
         Raises:
-            NotImplementedError: says what to do.
+            NotImplementedError: always; its text says what to do.
         """
         problem = "a run is compiled as a whole, so it cannot be interrupted for more values"
         raise NotImplementedError(f"partial runs are not offered: {problem}; run twice, and feed what the first gave.")
@@ -233,9 +233,10 @@ def default_session() -> Session | None:
 
 
 def session_of(graph: Graph) -> Session:
-    """The session that runs a graph where none is named.
+    """The session that runs a graph if none is named.
 
-    It is the default one if it is of the graph, else the only one that a program made for it, else the graph's own.
+    It is the default session if that is of the graph, else the only session that a program made for the graph, else
+    the graph's own.
     """
     session = default_session()
     if session is not None and session.graph is graph:
@@ -249,5 +250,5 @@ def session_of(graph: Graph) -> Session:
 
 
 def run(fetches: Any, feed_dict: Any, graph: Graph, session: Session | None = None) -> Any:
-    """Computes tensors of a graph in a session, or in that of the graph if none is given."""
+    """Compute tensors of a graph in a session; if none is given, in the one of `session_of`."""
     return (session or session_of(graph)).run(fetches, feed_dict)

@@ -16,8 +16,8 @@ class SessionValues:
     """The values of a graph's variables in a session; each has its first value until another is assigned.
 
     Args:
-        graph: the session's.
-        compute: gives the value of a tensor in the session.
+        graph: the graph of the session.
+        compute: computes the value of a tensor in the session.
     """
 
     def __init__(self, graph: Graph, compute: Callable[[GraphTensor], Any]) -> None:
@@ -31,7 +31,7 @@ class SessionValues:
         return holder in self._owners
 
     def holder(self, variable: Variable) -> Variable:
-        """The variable that holds the value of one; of a graph other than the session's, that graph's sessions say."""
+        """The variable that holds a variable's value; for one of another graph, that graph's sessions decide."""
         if getattr(variable, "session_graph", None) is not self._graph:
             return variable.holder()
         found = self._holders.get(variable)
@@ -44,7 +44,7 @@ class SessionValues:
         return self._holders[variable]
 
     def require(self, holder: Variable) -> None:
-        """Gives a variable its first value, if it has none.
+        """Give a variable its first value, if it has none.
 
         Raises:
             ValueError: the first value cannot be computed, as it needs a placeholder.
@@ -68,7 +68,7 @@ class SessionValues:
             raise op_error(ValueError, "ReadVariableOp", f"{problem} Run its initializer.") from error
 
     def clear(self) -> None:
-        """Frees all values."""
+        """Free all values."""
         holding(self._lock, self._cleared)
 
     def _cleared(self) -> None:

@@ -1,4 +1,4 @@
-"""SessionVariable: a variable of a session graph, of which each session has a value of its own."""
+"""SessionVariable: a variable of a session graph, for which each session has its own value."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from dovetail.plan.session import session_of
 
 
 class SessionVariable(Variable):
-    """A variable of a session graph, of which each session has a value of its own; `dt.Variable`s are the process'.
+    """A variable of a session graph: each session has its own value; a `dt.Variable` has one value in the process.
 
     Outside of runs it has the value of the session that `tensor.eval` would use.
 
     Args:
         first: the tensor of the first value; nothing is computed before the value is needed.
-        dtype, name, trainable, constraint: as of `Variable`.
+        dtype, name, trainable, constraint: as for `Variable`.
 
     Attributes:
         session_graph: the graph; None for a copy that was unpickled without it, which holds its value itself.
-        carried: the value of the variable of which this one was unpickled; else None.
+        carried: the value that was pickled with the variable; None if it was not unpickled.
 
     Source: `tf.compat.v1.Variable`, in a graph.
 
@@ -69,7 +69,7 @@ class SessionVariable(Variable):
         return found
 
     def _elsewhere(self) -> Variable | None:
-        """The variable that holds its value, if that is another one."""
+        """The variable that holds the value, if it is another one; else None."""
         found = self.holder()
         return None if found is self else found
 
