@@ -93,7 +93,9 @@ def test_imports_go_one_way():
 
 
 def test_imports_by_name_are_seen():
-    text = "def f():\n    return import_module('dovetail.ops'), sys.modules['dovetail.plan'], __import__('dovetail.core')"
+    text = (
+        "def f():\n    return import_module('dovetail.ops'), sys.modules['dovetail.plan'], __import__('dovetail.core')"
+    )
     assert {*imported(ast.parse(text))} == {"dovetail.ops", "dovetail.plan", "dovetail.core"}
 
 

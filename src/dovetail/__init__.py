@@ -27,7 +27,7 @@ from dovetail.interop import companions
 from dovetail.interop.models import graph_of, predict_by
 from dovetail.ops.random.generator import Generator
 from dovetail.plan.function import function
-from dovetail.plan.session import Session
+from dovetail.sessions.session import Session
 from dovetail.sessions.session_graph import SessionGraph
 
 _memory.follow_environment()

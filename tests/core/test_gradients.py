@@ -126,14 +126,14 @@ def test_unknown_names():
         tape.watch(x)
         with dt.gradient_override_map({"Tanh": "GuidedOfTest0"}):
             y = ops.tanh(x)
-    with pytest.raises(LookupError, match=r"Tanh at test_registry.py:\d+.*'GuidedOfTest0'; did you mean GuidedOfTests"):
+    with pytest.raises(LookupError, match=r"Tanh at test_gradients.py:\d+.*'GuidedOfTest0'; did you mean GuidedOfTests"):
         tape.gradient(y, x)
     graph = dt.Graph()
     with graph.as_default():
         x = graph.placeholder(dt.spec(()), "x")
         with graph.gradient_override_map({"Tanh": "NobodyKnows"}):
             y = ops.tanh(x)
-        with pytest.raises(LookupError, match=r"Tanh at test_registry.py:\d+.*'NobodyKnows'"):
+        with pytest.raises(LookupError, match=r"Tanh at test_gradients.py:\d+.*'NobodyKnows'"):
             dt.gradients(y, x)
         with (
             pytest.raises(LookupError, match="'Reluu'; did you mean Relu"),
@@ -157,9 +157,9 @@ def test_unknown_names_like_no_other():
 
 
 def test_taken_names():
-    with pytest.raises(KeyError, match=r"'GuidedOfTests', that of .*test_registry.py:\d+; choose"):
+    with pytest.raises(KeyError, match=r"'GuidedOfTests' is taken, by .*test_gradients.py:\d+; choose"):
         dt.RegisterGradient("GuidedOfTests")(lambda op, g: g)
-    with pytest.raises(KeyError, match="'MatMul', that of <op MatMul>"):
+    with pytest.raises(KeyError, match="'MatMul' is taken, by <op MatMul>"):
         dt.RegisterGradient("MatMul")(lambda op, g: g)
     with pytest.raises(TypeError, match="a str"):
         dt.RegisterGradient(3)
@@ -191,7 +191,7 @@ def test_the_number_of_gradients_is_checked_everywhere_a2(op, count):
     ]
     for way in ways:
         with pytest.raises(
-            ValueError, match=rf"{op} at test_registry.py:\d+: .*{count} gradients for {3 - count} inputs"
+            ValueError, match=rf"{op} at test_gradients.py:\d+: .*{count} gradients for {3 - count} inputs"
         ):
             way()
 

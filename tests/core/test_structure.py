@@ -64,7 +64,7 @@ def test_dataclasses_a8():
     leaves, structure = flatten(Layer(3))
     assert leaves == [3, 3] and unflatten(structure, [4, 5]).weights == [5]
     assert flatten_like(structure, Layer(7)) == [7, 7] and flatten_like(structure, None) == [None, None]
-    with pytest.raises(ValueError, match="needs a Layer"):
+    with pytest.raises(ValueError, match="must be a Layer"):
         flatten_like(structure, 3)
     assert flatten(dt.spec((2,)))[0] == [dt.spec((2,))]  # this dataclass is a leaf
 
@@ -99,7 +99,7 @@ def test_leaves_of_a_value_like_another(like, value, leaves):
     ],
 )
 def test_a_value_unlike_it_is_refused(like, value, needed):
-    with pytest.raises(ValueError, match=f"needs {needed}, not {re.escape(repr(value))}"):
+    with pytest.raises(ValueError, match=f"must be {needed} here, not {re.escape(repr(value))}"):
         flatten_like(flatten(like)[1], value)
 
 

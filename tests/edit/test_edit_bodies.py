@@ -134,11 +134,11 @@ def test_edits_inside_of_a_body_that_the_loop_cannot_take_a11(graph, loop):
     refused(graph, ValueError, lambda: body.replace_all_uses(tanh.outputs[0], vector), "carries")
     refused(graph, TypeError, lambda: body.prune([ints, *body.outputs[1:]]), "int32")
     refused(graph, ValueError, lambda: body.prune(body.outputs[:1]), "1 results, not 2")
-    refused(graph, ValueError, lambda: body.placeholder(dt.spec(()), "more"), "Scan.*gives it")
+    refused(graph, ValueError, lambda: body.placeholder(dt.spec(()), "more"), "Scan.*provides the inputs")
     tanh.replace_input(0, state)
     body.prune()
     assert not row.is_used
-    refused(graph, ValueError, lambda: body.remove(row.op), "Scan.*gives it")
+    refused(graph, ValueError, lambda: body.remove(row.op), "Scan.*provides the inputs")
 
 
 def test_a_loop_and_its_gradient_keep_their_own_bodies_a11(graph, x):

@@ -199,7 +199,7 @@ def test_the_trace_of_a_function_is_over():
     graph = dt.function(lambda x: ops.tanh(x)).concrete(np.ones(2, "float32")).graph
     for build, what in (
         (lambda: ops.exp(graph.outputs[0]), r"Exp at .*<graph tensor Tanh:0 float32\[2\]>"),
-        (lambda: graph.constant(np.ones(2)), r"Const at .*what it holds"),
+        (lambda: graph.constant(np.ones(2)), r"Const at .*the operation"),
     ):
         with graph.as_default(), pytest.raises(ValueError, match=f"{what} belongs to the finished trace of "):
             build()

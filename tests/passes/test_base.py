@@ -77,6 +77,20 @@ def test_later_rounds_find_what_looking_everywhere_finds(graph):
     assert found[0] == found[1]
 
 
+def test_an_operation_that_gets_users_again_is_visited_again():
+    """An earlier round took the first reshape's only user away; then the other two become the same operation."""
+
+    variable = dt.Variable(np.zeros((2, 3), "float32"))
+
+    def function(x):
+        variable.assign(ops.reshape(x, (2, 3)))
+        return ops.reshape(ops.reshape(x, (-1,)), (2, 3))
+
+    graph = traced(function, dt.spec((2, 3)))
+    run(graph, [fold_constants, simplify, merge_common, prune], 9)
+    assert [op.type for op in graph] == ["Placeholder", "AssignVariableOp"]
+
+
 def test_later_rounds_visit_what_is_near_to_a_change():
     def function(x):
         early = ops.exp(x)

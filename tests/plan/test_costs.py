@@ -24,8 +24,10 @@ def conv(**options):
 WORK = {
     "product": (lambda x, y: x @ y, [(8, 16), (16, 4)], "product", 2 * 8 * 16 * 4),
     "batched product": (lambda x, y: x @ y, [(3, 8, 16), (3, 16, 4)], "product", 2 * 3 * 8 * 16 * 4),
-    "convolution": (conv(), [(2, 6, 6, 16), (3, 3, 16, 5)], "convolution", 2 * 2 * 6 * 6 * 5 * 9 * 16),
-    "few channels": (conv(), [(2, 6, 6, 3), (3, 3, 3, 5)], "thin", 2 * 2 * 6 * 6 * 5 * 9 * 3),
+    "convolution": (conv(), [(2, 6, 6, 16), (3, 3, 16, 8)], "convolution", 2 * 2 * 6 * 6 * 8 * 9 * 16),
+    "few channels": (conv(), [(2, 6, 6, 3), (3, 3, 3, 8)], "thin", 2 * 2 * 6 * 6 * 8 * 9 * 3),
+    "few filters": (conv(), [(2, 6, 6, 16), (3, 3, 16, 5)], "thin", 2 * 2 * 6 * 6 * 5 * 9 * 16),
+    "strides": (conv(strides=(1, 2)), [(2, 6, 6, 16), (3, 3, 16, 8)], "strided", 2 * 2 * 6 * 3 * 8 * 9 * 16),
     "unit": (conv(), [(2, 6, 6, 16), (1, 1, 16, 5)], "unit", 2 * 2 * 6 * 6 * 5 * 16),
     "each channel": (conv(), [(2, 6, 6, 8), (3, 3, 1, 8)], "depthwise", 2 * 2 * 6 * 6 * 8 * 9),
     "channels first": (conv(data_format="channels_first"), [(2, 8, 6, 6), (3, 3, 1, 8)], "depthwise", 2 * 576 * 9),

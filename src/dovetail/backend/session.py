@@ -30,8 +30,8 @@ from dovetail.core.table import OPS
 from dovetail.core.value_kinds import dtype_of, kind_of
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor
-from dovetail.plan.cut_program import CutProgram
-from dovetail.plan.session import Session, default_session
+from dovetail.sessions.cut_program import CutProgram
+from dovetail.sessions.session import Session, default_session
 from dovetail.sessions.session_graph import SessionGraph, open_default_graph, recording_graph
 from dovetail.trace import trace
 

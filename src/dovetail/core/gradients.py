@@ -66,7 +66,7 @@ class RegisterGradient:
             return op.gradient(function)
         taken = OPS.get(self._name) or _registered.get(self._name)
         if taken is not None:
-            problem = f"{self._name!r} names the gradient at {_place_of(taken)} already; choose another name,"
+            problem = f"{self._name!r} is taken, by {_place_of(taken)}; choose another name,"
             raise KeyError(f"{problem} and map the op to it with gradient_override_map.")
         _registered[self._name] = function
         return function

@@ -18,7 +18,7 @@ class _Hooks:
         read: (graph, variable) → the graph Tensor of the variable's value; of `trace`.
         assign: (graph, variable, value) → the result of an assignment in a graph; of `trace`.  It also takes (graph,
             variable, operands, change), to assign `change(old value, *operands)`.
-        run: (fetches, feed_dict, graph, a session or None) → their values, by a session of the graph; of `plan`.
+        run: (fetches, feed_dict, graph, a session or None) → their values, by a session of the graph; of `sessions`.
         control: branches and loops in graphs; of `trace`.
         stacked_specs: (body, init, xs) → the specs of the values that a scan stacks, each with a native value that it
             depends on, or None; of `trace`.

@@ -207,9 +207,8 @@ def flatten_like(structure: Structure, value: Any) -> list[Any]:
         parts = [getattr(value, key) for key in keys]
     elif keys is not None:
         if not isinstance(value, dict) or set(value) != set(keys):
-            raise ValueError(
-                f"the structure must be a dict here, with the keys {', '.join(map(repr, keys))}, not {value!r}."
-            )
+            wanted = ", ".join(map(repr, keys))
+            raise ValueError(f"the structure must be a dict with the keys {wanted} here, not {value!r}.")
         parts = [value[key] for key in keys]
     elif isinstance(value, (list, tuple)) and len(value) == len(children):
         parts = value

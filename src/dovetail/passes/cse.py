@@ -30,6 +30,7 @@ def merge_common(graph: Graph) -> int:
         except TypeError:  # a static argument without a hash equals no other
             continue
         if earlier is not op:
+            graph.touch(earlier)  # it may have had no users, so that no pass looked at it
             for tensor, same in zip(op.outputs, earlier.outputs, strict=True):
                 graph.rewire(tensor, same)
             count += 1

@@ -2,7 +2,5 @@
 
 from dovetail.core.hooks import hooks
 from dovetail.plan.bodies import run_body
-from dovetail.plan.session import run
 
 hooks.run_body = run_body
-hooks.run = run

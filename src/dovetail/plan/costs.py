@@ -130,7 +130,8 @@ def _recurrent(op: Operation) -> float:
 
 
 COUNTED = {"product": _product, "recurrent": _recurrent}
-OPERATIONS = frozenset([*COUNTED, "convolution", "strided", "thin", "unit", "depthwise"])  # families that do not count bytes
+CONVOLUTIONS = "convolution", "strided", "thin", "unit", "depthwise"
+OPERATIONS = frozenset([*COUNTED, *CONVOLUTIONS])  # families that do not count bytes
 
 
 def _convolution(op: Operation) -> tuple[str, float]:

@@ -39,49 +39,50 @@ AVX2, AVX512, GPU = "AVX2", "AVX-512", "GPU"
 TABLES: Mapping[str, Mapping[str, Rates]] = {
     AVX2: {
         "numpy": Rates(6.5e-7, 9.7e-7, 9.7e-7, 0.0, 0.05, 8e-4, {
-            "product": 130e9, "convolution": 43e9, "thin": 14e9, "unit": 67e9, "depthwise": 2.2e9, "recurrent": 15e9,
-            "window": 1.6e9, "reduction": 24e9, "map": 5.7e9, "optimizer": 5.9e9, "random": 0.19e9,
+            "product": 130e9, "convolution": 43e9, "strided": 20e9, "thin": 6e9, "unit": 67e9, "depthwise": 2.2e9,
+            "recurrent": 15e9, "window": 1.6e9, "reduction": 24e9, "map": 5.7e9, "optimizer": 5.9e9, "random": 0.19e9,
         }),
         "torch": Rates(5.8e-6, 2.9e-6, 3.5e-6, 2.3, 0.05, 8e-4, {
-            "product": 120e9, "convolution": 66e9, "thin": 33e9, "unit": 75e9, "depthwise": 18e9, "recurrent": 48e9,
-            "window": 14e9, "reduction": 27e9, "map": 9.1e9, "optimizer": 15e9, "random": 0.23e9,
+            "product": 120e9, "convolution": 66e9, "strided": 16e9, "thin": 24e9, "unit": 75e9, "depthwise": 18e9,
+            "recurrent": 48e9, "window": 14e9, "reduction": 27e9, "map": 9.1e9, "optimizer": 15e9, "random": 0.23e9,
         }),
         "jax": Rates(1.8e-5, 2.2e-7, 4.4e-7, 1.1, 0.8, 15e-3, {
-            "product": 93e9, "convolution": 27e9, "thin": 13e9, "unit": 3.9e9, "depthwise": 0.15e9, "recurrent": 41e9,
-            "window": 17e9, "reduction": 11e9, "map": 33e9, "optimizer": 12e9, "random": 0.36e9,
+            "product": 93e9, "convolution": 27e9, "strided": 17e9, "thin": 13e9, "unit": 3.9e9, "depthwise": 0.15e9,
+            "recurrent": 41e9, "window": 17e9, "reduction": 11e9, "map": 33e9, "optimizer": 12e9, "random": 0.36e9,
         }),
         "tensorflow": Rates(7.5e-5, 2.5e-6, 5e-6, 6.9, 0.3, 11e-3, {
-            "product": 76e9, "convolution": 51e9, "thin": 18e9, "unit": 46e9, "depthwise": 10e9, "recurrent": 21e9,
-            "window": 4e9, "reduction": 5.6e9, "map": 15e9, "optimizer": 5e9, "random": 0.18e9,
+            "product": 76e9, "convolution": 51e9, "strided": 33e9, "thin": 9e9, "unit": 46e9, "depthwise": 10e9,
+            "recurrent": 21e9, "window": 4e9, "reduction": 5.6e9, "map": 15e9, "optimizer": 5e9, "random": 0.18e9,
         }),
     },
     AVX512: {
         "numpy": Rates(2e-7, 2.9e-7, 2.9e-7, 0.0, 0.03, 4e-4, {
-            "product": 270e9, "convolution": 73e9, "thin": 25e9, "unit": 210e9, "depthwise": 2.3e9, "recurrent": 34e9,
-            "window": 5.3e9, "reduction": 26e9, "map": 18e9, "optimizer": 8.9e9, "random": 0.41e9,
+            "product": 270e9, "convolution": 73e9, "strided": 34e9, "thin": 11e9, "unit": 210e9, "depthwise": 2.3e9,
+            "recurrent": 34e9, "window": 5.3e9, "reduction": 26e9, "map": 18e9, "optimizer": 8.9e9, "random": 0.41e9,
         }),
         "torch": Rates(2e-6, 1e-6, 1.2e-6, 2.2, 0.03, 4e-4, {
-            "product": 260e9, "convolution": 180e9, "thin": 88e9, "unit": 210e9, "depthwise": 54e9, "recurrent": 120e9,
-            "window": 26e9, "reduction": 29e9, "map": 54e9, "optimizer": 32e9, "random": 0.44e9,
+            "product": 260e9, "convolution": 180e9, "strided": 44e9, "thin": 64e9, "unit": 210e9, "depthwise": 54e9,
+            "recurrent": 120e9, "window": 26e9, "reduction": 29e9, "map": 54e9, "optimizer": 32e9, "random": 0.44e9,
         }),
         "jax": Rates(5.2e-6, 6.5e-8, 1.3e-7, 0.47, 0.4, 8e-3, {
-            "product": 330e9, "convolution": 140e9, "thin": 10e9, "unit": 26e9, "depthwise": 0.58e9, "recurrent": 110e9,
-            "window": 34e9, "reduction": 31e9, "map": 120e9, "optimizer": 31e9, "random": 0.41e9,
+            "product": 330e9, "convolution": 140e9, "strided": 88e9, "thin": 10e9, "unit": 26e9, "depthwise": 0.58e9,
+            "recurrent": 110e9, "window": 34e9, "reduction": 31e9, "map": 120e9, "optimizer": 31e9, "random": 0.41e9,
         }),
         "tensorflow": Rates(2.6e-5, 8.6e-7, 1.7e-6, 6.6, 0.15, 6e-3, {
-            "product": 160e9, "convolution": 140e9, "thin": 48e9, "unit": 130e9, "depthwise": 30e9, "recurrent": 52e9,
-            "window": 7.4e9, "reduction": 6e9, "map": 89e9, "optimizer": 11e9, "random": 0.34e9,
+            "product": 160e9, "convolution": 140e9, "strided": 91e9, "thin": 24e9, "unit": 130e9, "depthwise": 30e9,
+            "recurrent": 52e9, "window": 7.4e9, "reduction": 6e9, "map": 89e9, "optimizer": 11e9, "random": 0.34e9,
         }),
     },
     GPU: {
         "torch": Rates(1.3e-5, 6.3e-6, 7.6e-6, 1.5, 0.03, 4e-4, {
-            "product": 15000e9, "convolution": 6600e9, "thin": 740e9, "unit": 3400e9, "depthwise": 500e9,
-            "recurrent": 1300e9, "window": 220e9, "reduction": 310e9, "map": 1900e9,
+            "product": 15000e9, "convolution": 6600e9, "strided": 6600e9, "thin": 740e9, "unit": 3400e9,
+            "depthwise": 500e9, "recurrent": 1300e9, "window": 220e9, "reduction": 310e9, "map": 1900e9,
             "optimizer": 660e9, "random": 1.7e9,
         }),
         "jax": Rates(3.3e-5, 4.1e-7, 8.3e-7, 0.55, 0.5, 10e-3, {
-            "product": 3500e9, "convolution": 3100e9, "thin": 320e9, "unit": 1300e9, "depthwise": 220e9,
-            "recurrent": 340e9, "window": 91e9, "reduction": 71e9, "map": 520e9, "optimizer": 370e9, "random": 33e9,
+            "product": 3500e9, "convolution": 3100e9, "strided": 3100e9, "thin": 320e9, "unit": 1300e9,
+            "depthwise": 220e9, "recurrent": 340e9, "window": 91e9, "reduction": 71e9, "map": 520e9,
+            "optimizer": 370e9, "random": 33e9,
         }),
     },
 }  # fmt: skip

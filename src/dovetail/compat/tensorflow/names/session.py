@@ -24,8 +24,8 @@ from dovetail.core.scopes import Scoped
 from dovetail.core.structure import flatten, refuse_nesting, unflatten
 from dovetail.edit.graph import Operation
 from dovetail.graph.graph_def import GraphDef
-from dovetail.plan import session as sessions
-from dovetail.plan.cut_program import CutProgram
+from dovetail.sessions import session as sessions
+from dovetail.sessions.cut_program import CutProgram
 
 # The metadata of the run that is going on, if it asks for some.
 _metadata: Scoped[RunMetadata | None] = Scoped(None)

@@ -25,7 +25,7 @@ from dovetail.graph.naming import check_name
 from dovetail.graph.operation import GraphTensor
 from dovetail.graph.variable_operation import VariableOperation
 from dovetail.ops.shapes.shape import dims_of
-from dovetail.plan.session_variable import SessionVariable
+from dovetail.sessions.variable import SessionVariable
 from dovetail.trace import variables
 
 

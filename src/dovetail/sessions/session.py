@@ -18,10 +18,10 @@ from dovetail.core.value_kinds import kind_of
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.graph.variable_operation import VariableOperation
-from dovetail.plan.cut_program import CutProgram
 from dovetail.plan.feeds import flat_feeds
-from dovetail.plan.session_values import SessionValues
+from dovetail.sessions.cut_program import CutProgram
 from dovetail.sessions.session_graph import open_default_graph
+from dovetail.sessions.values import SessionValues
 from dovetail.trace.trace import current_graph
 
 PROGRAMS = 100  # programs in each of the two generations of a session's cache

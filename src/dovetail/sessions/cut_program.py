@@ -20,8 +20,8 @@ from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.plan.concrete import Concrete
 from dovetail.plan.measured_plan import Measuring
 from dovetail.plan.placement import Place, first_device, place_of, require_wishes
-from dovetail.plan.session_values import SessionValues
 from dovetail.sessions.cut import Value, cut
+from dovetail.sessions.values import SessionValues
 
 
 class CutProgram:

@@ -13,7 +13,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.plan.session_variable import SessionVariable
+from dovetail.sessions.variable import SessionVariable
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
 from dovetail.plan.plan import Plan
-from dovetail.plan.session import default_session, session_of
+from dovetail.sessions.session import default_session, session_of
 from tests.libraries import require
 
 

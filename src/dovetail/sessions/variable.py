@@ -14,7 +14,7 @@ from dovetail.core.tensor_shape import shape_of
 from dovetail.core.value_kinds import register
 from dovetail.core.variable import STATE, Variable, is_of_default_graph
 from dovetail.edit.graph import GraphTensor
-from dovetail.plan.session import session_of
+from dovetail.sessions.session import session_of
 
 
 class SessionVariable(Variable):
