@@ -361,7 +361,7 @@ def test_wrong_registrations_leave_nothing():
             dt.register_op("Wrong", **options)(function)
         assert before == OPS
     op = hypot_of("numpy")
-    with pytest.raises(ValueError, match=r"it has a rule for numpy already; to replace it, call unregister_op\('Hypotenuse'\)"):
+    with pytest.raises(ValueError, match=r"has a rule for numpy already.*unregister_op\('Hypotenuse'\)"):
         op.rule("torch", "numpy")(np.hypot)
     assert op.engines == ["numpy"]
 
