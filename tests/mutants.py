@@ -78,7 +78,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("plan/optimize.py", "4 → 5"): "programs compute the same after any number of rounds",
     (
         "plan/plan.py",
-        "buffer is None or buffer.engine is not engine or buffer.wanted or (... → True",
+        "buffer is None or buffer.engine is not engine or buffer.claimed or (... → True",
     ): "`buffer_on` gives back the buffer where it is at the place already",
     (
         "plan/plan.py",

@@ -23,7 +23,7 @@ from dovetail.edit.graph import Graph
 from dovetail.edit.patterns import wildcards
 from dovetail.edit.user_pass import graph_pass
 from dovetail.graph import walk
-from dovetail.interop import companions
+from dovetail.interop import import_hooks
 from dovetail.interop.models import graph_of, predict_by
 from dovetail.ops.random.generator import Generator
 from dovetail.plan.function import function
@@ -31,7 +31,7 @@ from dovetail.sessions.session import Session
 from dovetail.sessions.session_graph import SessionGraph
 
 _memory.follow_environment()
-companions.install()
+import_hooks.install()
 
 
 def __getattr__(name: str) -> _Any:

@@ -88,7 +88,7 @@ def test_edits_of_what_a_function_recorded(engine):
     """Check that a graph holds a recomputed block's operations as usual, and that edits of them change its gradient."""
     again = dt.recompute_grad(lambda x: ops.exp(ops.tanh(x)))
     graph = dt.function(lambda x: ops.sum(again(x))).graph(dt.spec((2,)))
-    assert [op.span is not None for op in graph if op.inputs] == [True, True, False]
+    assert [op.recompute_group is not None for op in graph if op.inputs] == [True, True, False]
     run, x = dt.function(graph), ops.constant([0.3, -0.5])
     graph.override_gradients({"Tanh": "Identity"})
     np.testing.assert_allclose(slope(run, x).numpy(), np.exp(np.tanh([0.3, -0.5])), rtol=1e-5)

@@ -69,7 +69,7 @@ def test_a_program_takes_the_first_rule_that_fits():
 def test_a_rule_may_be_bound_to_an_operation():
     rules = Rules(living.rules)
 
-    @rules.bound("Sum")
+    @rules.specialized("Sum")
     def _(operation):
         axis = operation.attrs["axis"]
         return None if axis is None else lambda x: np.full_like(np.sum(x, axis), 7)
@@ -104,7 +104,7 @@ def test_the_table_of_an_engine_stays():
         with pytest.raises(TypeError, match="declared before it is made"):
             table["Sinc"] = np.sinc
         with pytest.raises(TypeError, match="declared before it is made"):
-            table.bound("Sinc")(lambda operation: None)
+            table.specialized("Sinc")(lambda operation: None)
     assert not hasattr(table, "pop") and not hasattr(table, "update")
 
 
@@ -122,7 +122,7 @@ def test_an_engine_completes_its_table_with_rules_for_ops_that_have_none():
     found = rules.completed({"Tanh": other, "Exp": other, "Silu": other}, lambda *_: own, lambda layer: ())
     assert (found["Tanh"], found["Exp"], found["Silu"]) == (own, other, own)
     assert {"Tanh", "Exp"} == set(found.layer(EAGER))  # Silu's body makes single calls
-    assert found.bound_rule(operation("float32")) is None
+    assert found.specialized_rule(operation("float32")) is None
 
 
 def test_an_engine_finishes_the_rules_that_it_changes():

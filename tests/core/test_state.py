@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dovetail.core.engine_registry import get_engine
-from dovetail.core.state import Arrays, Buffer, held_elsewhere, taken
+from dovetail.core.state import Arrays, Buffer, donate, held_elsewhere
 
 
 def test_holders_are_counted_as_this_module_expects():
@@ -44,21 +44,21 @@ def test_an_array_is_consumed_if_nobody_else_has_it(holder):
 
     def consumed():
         """Whether the second array itself is given, in both ways; an `assert` would hold the lists."""
-        found = id(taken(buffers)[1]), id(arrays.unlent([engine, engine])[1])
+        found = id(donate(buffers)[1]), id(arrays.unborrowed([engine, engine])[1])
         return found == (ids[1], ids[1])
 
     held = {"a variable": lambda a: a, "a list": lambda a: [a], "a view": lambda a: a[:1]}.get(holder, lambda a: None)
     kept = held(arrays.values[1]), held(arrays.spares[1])
     expected = holder == "nobody"
     assert consumed() == expected
-    assert [spare is None for spare in arrays.unlent_spares()] == [False, not expected]
-    assert arrays.is_let_go() == expected
+    assert [spare is None for spare in arrays.unborrowed_spares()] == [False, not expected]
+    assert arrays.is_returned() == expected
     del kept
-    assert consumed() and arrays.is_let_go()
+    assert consumed() and arrays.is_returned()
 
 
 def test_what_others_may_know_is_copied():
     engine = get_engine("numpy")
     buffer = Buffer(Arrays((np.ones(2),)), 0, engine)  # shared
-    (found,) = taken([buffer])
+    (found,) = donate([buffer])
     assert found is not buffer.value and found.tolist() == [1, 1]

@@ -65,30 +65,30 @@ class Five:
 def test_annotations(hint, good, held, bad):
     static = static_of(hint)
     for value, expected in zip(good, held, strict=True):
-        found = static.held("x", value)
-        assert static_key(found) == static_key(expected) == static_key(static.held("x", found))
+        found = static.normalize("x", value)
+        assert static_key(found) == static_key(expected) == static_key(static.normalize("x", found))
         assert type(value) not in static.plain or static_key(found) == static_key(value)
     for value in bad:
         assert type(value) not in static.plain
         with pytest.raises((TypeError, ValueError, OverflowError), match=r"^x(: | must be .*, not )"):
-            static.held("x", value)
+            static.normalize("x", value)
 
 
 def test_an_array_stays_what_it_is():
     array, static = np.ones(2), static_of(np.ndarray)
-    assert static.held("x", array) is array
-    assert type(static.held("x", np.float32(1))) is np.ndarray
+    assert static.normalize("x", array) is array
+    assert type(static.normalize("x", np.float32(1))) is np.ndarray
     with pytest.raises(TypeError, match="x must be a NumPy array, not 1"):
-        static.held("x", 1.0)
+        static.normalize("x", 1.0)
 
 
 def test_what_has_items_is_iterable():
     static = static_of(Iterable[Any])
     for value in ([1], (), range(2), {"a": 1}, np.ones(2), dt.ops.ones(2)):
-        assert static.held("x", value) is value
+        assert static.normalize("x", value) is value
     for value in (1, "ab", b"ab", np.ones(()), dt.ops.ones(())):
         with pytest.raises(TypeError, match=r"^x must be a list, not "):
-            static.held("x", value)
+            static.normalize("x", value)
 
 
 def test_what_is_needed_is_said():
@@ -98,13 +98,13 @@ def test_what_is_needed_is_said():
         (ShapeLike, "a list of ints and None"),
     ]:
         with pytest.raises(TypeError, match=rf"^mode must be {needed}, not 0\.5\.$"):
-            static_of(hint).held("mode", 0.5)
+            static_of(hint).normalize("mode", 0.5)
     with pytest.raises(ValueError, match="one of 'a', 'b', not 'c'"):
-        static_of(Literal["a", "b"]).held("mode", "c")
+        static_of(Literal["a", "b"]).normalize("mode", "c")
     with pytest.raises(TypeError, match=r"^dtype: 'flot32' is not a dtype\. Did you mean 'float32'"):
-        static_of(DTypeLike).held("dtype", "flot32")
+        static_of(DTypeLike).normalize("dtype", "flot32")
     with pytest.raises(TypeError, match=r"must be an int, not the tensor float32\[2\]"):
-        static_of(int).held("axis", dt.ops.ones(2))
+        static_of(int).normalize("axis", dt.ops.ones(2))
 
 
 @pytest.mark.parametrize("annotation", [Any, object, int | list[int], Sequence[Any]])
@@ -171,7 +171,7 @@ def test_a_wrong_value_is_refused(op, index):
         if taken_by & names:
             continue
         with pytest.raises((TypeError, ValueError), match=f"^{said}"):
-            op.held(param.name, wrong)
+            op.normalize(param.name, wrong)
         if valid is not None:
             with (
                 dt.engine("numpy"),
@@ -184,14 +184,14 @@ def test_a_wrong_value_is_refused(op, index):
 def test_each_spelling_is_the_same_value(op, index):
     param = op.params[index]
     for valid in calls(op):
-        value = valid[index] if op.params[index].kind is None else op.held(param.name, valid[index])
+        value = valid[index] if op.params[index].kind is None else op.normalize(param.name, valid[index])
         if is_tensor(value):
             continue
         for static_type in param.static.types:
-            if static_type.held(value) is REFUSED:
+            if static_type.normalize(value) is REFUSED:
                 continue
             for spelling in OTHERWISE.get(static_type.name, lambda v: [])(value):
-                assert static_key(op.held(param.name, spelling)) == static_key(value)
+                assert static_key(op.normalize(param.name, spelling)) == static_key(value)
                 with dt.engine("numpy"):
                     found, expected = (op(*valid[:index], v, *valid[index + 1 :]) for v in (spelling, value))
                 for a, b in zip(leaves(found), leaves(expected), strict=True):

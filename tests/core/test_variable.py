@@ -9,7 +9,7 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.errors import StaleValueError
-from dovetail.core.state import Arrays, Buffer, taken
+from dovetail.core.state import Arrays, Buffer, donate
 from tests.conftest import ENGINES
 
 TWO = [name for name in ("numpy", "torch") if name in dt.list_engines()]
@@ -303,25 +303,25 @@ def test_buffers_are_consumed_while_nobody_knows_their_array():
     address = lambda array: array.__array_interface__["data"][0]  # noqa: E731
     buffer = Buffer(Arrays((np.zeros(3),)), 0, engine, shared=False)
     own = address(buffer.value)
-    assert address(taken([buffer])[0]) == own
-    assert buffer.wanted and buffer.lend() is None  # a reader now asks the variable again
+    assert address(donate([buffer])[0]) == own
+    assert buffer.claimed and buffer.lend() is None  # a reader now asks the variable again
     held = buffer.value
-    assert address(taken([buffer])[0]) != own
+    assert address(donate([buffer])[0]) != own
     del held
-    assert address(taken([buffer])[0]) == own
+    assert address(donate([buffer])[0]) == own
     buffer.share()
-    assert address(taken([buffer])[0]) != own
+    assert address(donate([buffer])[0]) != own
 
 
 def test_arrays_that_were_lent_are_consumed_and_written_to_when_they_are_let_go():
     engine = get_engine("numpy")
     arrays = Arrays([np.zeros(3), np.ones(3)], [np.full(3, 2.0)])
-    assert arrays.is_let_go() and not arrays.is_lent
+    assert arrays.is_returned() and not arrays.is_borrowed
     held = Buffer(arrays, 1, engine, shared=False).lend()
-    assert arrays.is_lent and not arrays.is_let_go() and arrays.is_lent
-    copies = [given is not own for given, own in zip(arrays.unlent([engine] * 2), arrays.values, strict=True)]
-    assert copies == [False, True] and arrays.unlent_spares()[0] is arrays.spares[0]
+    assert arrays.is_borrowed and not arrays.is_returned() and arrays.is_borrowed
+    copies = [given is not own for given, own in zip(arrays.unborrowed([engine] * 2), arrays.values, strict=True)]
+    assert copies == [False, True] and arrays.unborrowed_spares()[0] is arrays.spares[0]
     del held
-    assert arrays.is_let_go() and not arrays.is_lent
+    assert arrays.is_returned() and not arrays.is_borrowed
     held = arrays.spares[0]
-    assert arrays.unlent_spares() == [None] and held[0] == 2
+    assert arrays.unborrowed_spares() == [None] and held[0] == 2

@@ -206,7 +206,7 @@ def dump(graph: Graph) -> Any:
                 op.control_outputs,
                 op.layout,
                 dict(op.overrides),
-                op.span,
+                op.recompute_group,
                 _attrs(op),
             )
             for op in graph.operations

@@ -66,7 +66,7 @@ def test_a_plan_says_whether_xla_compiles(monkeypatch, strategy):
     assert traced == ([False, True] if strategy else [False])
     pooled = dt.function(lambda x: ops.max_pool(x, (2, 2), (2, 2))).graph(dt.spec((1, 4, 4, 1)))
     variants = found.strategies.values()
-    assert [len({found.taken(g, each) for each in variants}) for g in (graph, pooled)] == [2, 1]
+    assert [len({found.rule_choices(g, each) for each in variants}) for g in (graph, pooled)] == [2, 1]
 
 
 def traced_by(method, traced):

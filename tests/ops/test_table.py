@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import dovetail as dt
-from dovetail.core import checks, dispatch
+from dovetail.core import dispatch, infer_call
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.table import OPS
-from dovetail.ops.control.plumbing import HOST_CALLS, NOT_COMPUTED
+from dovetail.ops.control.plumbing import HOST_CALLS, STRUCTURAL
 from tests.ops.table import (
     CASES,
     cases,
@@ -21,7 +21,7 @@ from tests.ops.table import (
     unknown_ranks,
 )
 
-PLUMBING = {*NOT_COMPUTED, *HOST_CALLS, "Call", "If", "While", "Scan", "WhileGrad"}
+PLUMBING = {*STRUCTURAL, *HOST_CALLS, "Call", "If", "While", "Scan", "WhileGrad"}
 
 
 def test_every_op_has_samples():
@@ -74,7 +74,7 @@ def test_value_and_type(engine, op, number, is_first, rng):
         check_close(f.numpy(), e.numpy(), sample.tolerance)
     if op.infer is not None:
         values = dispatch.resolve(op, op.bind(args, dict(kwargs)), current_engine())[1]
-        specs = checks.infer(op, values)
+        specs = infer_call.infer(op, values)
         for f, s in zip(found, specs if op.returns_tuple else [specs], strict=True):
             shape = (
                 f.shape

@@ -121,12 +121,12 @@ def test_later_rounds_visit_what_is_near_to_a_change():
     assert len(rounds) == 2 and len(rounds[0]) == len(graph) - 1
     near = {op.type for op in rounds[1]}
     assert {"Sinh", "Exp", "Reshape"} <= near and "Tanh" not in near and "Placeholder" not in near
-    assert graph.touched is None
+    assert graph.changed_ops is None
 
 
 def test_a_visit_is_followed_by_visits_of_what_is_near_to_its_changes():
     graph = traced(lambda x: ops.tanh(ops.sin(ops.cos(ops.exp(x)))), dt.spec((2,)))
-    graph.touched, visited = [], []
+    graph.changed_ops, visited = [], []
 
     def visit(op):
         visited.append(op.type)

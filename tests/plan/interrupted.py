@@ -76,7 +76,7 @@ class Steps:
         self.run()
         assert set(self.values()) == {before + 1}
         if self.owned:
-            assert all(not v._buffer.shared and not v._buffer.wanted for v in self.variables)
+            assert all(not v._buffer.shared and not v._buffer.claimed for v in self.variables)
         return before + 1
 
 

@@ -12,7 +12,7 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
 from dovetail.edit.transplant import copy_graph
-from dovetail.ops.control.plumbing import NOT_COMPUTED
+from dovetail.ops.control.plumbing import STRUCTURAL
 from tests.conftest import ENGINES, SEED
 from tests.graph.random_graphs import COLUMNS, ROWS, arguments, graph_of
 from tests.libraries import require
@@ -31,7 +31,7 @@ def pinned(graph, places, rng):
     copy = copy_graph(graph)
     for part, share in ((copy, 0.6), *((inner, 0.2) for inner in copy.subgraphs())):
         for operation in part.operations:
-            if operation.type not in NOT_COMPUTED and rng.random() < share:
+            if operation.type not in STRUCTURAL and rng.random() < share:
                 operation.pin = places[rng.integers(len(places))]
     return copy
 

@@ -13,7 +13,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.edit.graph import Graph, Operation
 from dovetail.edit.transplant import transplant
-from dovetail.graph.spans import Span, by_span, taken_by
+from dovetail.graph.recompute_groups import RecomputeGroup, by_group, taken_by
 from dovetail.trace.trace import current_graph
 
 
@@ -21,8 +21,8 @@ class Recomputed:
     """The copies that one gradient adds."""
 
     def __init__(self) -> None:
-        self._spans: dict[Graph, dict[Span, list[Operation]]] = {}
-        self._copies: dict[Span, dict[Operation, Operation]] = {}
+        self._spans: dict[Graph, dict[RecomputeGroup, list[Operation]]] = {}
+        self._copies: dict[RecomputeGroup, dict[Operation, Operation]] = {}
 
     def of(self, node: Operation, arriving: list[Any]) -> tuple[Operation, list[Any]]:
         """The operation whose results a gradient is computed from, and the gradients that arrive at them.
@@ -31,13 +31,15 @@ class Recomputed:
             node: the operation to differentiate.
             arriving: a gradient for each of its results, or None.
         """
-        if node.span is None or node.span is node.graph.span:  # the span is still open
+        if node.recompute_group is None or node.recompute_group is node.graph.recompute_group:  # the span is still open
             return node, arriving
-        if node.span not in self._copies:
+        if node.recompute_group not in self._copies:
             if node.graph not in self._spans:
-                self._spans[node.graph] = by_span(node.graph)
-            self._copies[node.span], arriving = _again(self._spans[node.graph][node.span], node.graph, arriving)
-        return self._copies[node.span][node], arriving
+                self._spans[node.graph] = by_group(node.graph)
+            self._copies[node.recompute_group], arriving = _again(
+                self._spans[node.graph][node.recompute_group], node.graph, arriving
+            )
+        return self._copies[node.recompute_group][node], arriving
 
 
 def _again(
@@ -51,7 +53,7 @@ def _again(
         behind: Any = ops.optimization_barrier([*taken, *(arriving[i] for i in there)])
     copies = transplant(operations, graph, dict(zip(taken, behind, strict=False))).operations
     for copy in copies.values():
-        copy.span = None
+        copy.recompute_group = None
     late = list(arriving)
     for i, gradient in zip(there, behind[len(taken) :], strict=True):
         late[i] = gradient

@@ -30,7 +30,7 @@ class _Link:
         """The same gradient, moved to the engine and the device of the source if both are Tensors."""
         source = node.inputs[0]
         if type(source) is Tensor and type(gradient) is Tensor:
-            return arguments.beside(gradient, source)
+            return arguments.move_like(gradient, source)
         return gradient
 
 

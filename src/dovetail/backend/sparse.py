@@ -20,7 +20,7 @@ from dovetail.core.tensor_shape import TensorShape
 from dovetail.core.value_kinds import ValueKind, dtype_of, register, seen
 from dovetail.edit.graph import GraphTensor
 from dovetail.ops.shapes.shape import dims_of, shaped
-from dovetail.trace.shape_values import PartialInts
+from dovetail.trace.shape_values import ShapeValues
 
 __all__ = ["SparseTensor", "is_sparse", "to_dense"]
 
@@ -137,7 +137,7 @@ def _as_dims(dense_shape: Any) -> Any:
 
 def _known_dim(dim: Any) -> int | None:
     if type(dim) is GraphTensor:
-        known = PartialInts().ints(dim)
+        known = ShapeValues().ints(dim)
         return None if known is None else known[0]
     return dim if isinstance(dim, int) else None
 

@@ -15,8 +15,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from dovetail.core.checked import Arguments
-from dovetail.core.errors import CONVENTIONAL, op_error, tell, with_given
+from dovetail.core.check_arguments import Arguments
+from dovetail.core.errors import CONVENTIONAL, annotate, op_error, with_given
 from dovetail.core.hooks import hooks
 from dovetail.core.structure import refuse_nesting
 
@@ -41,7 +41,9 @@ def named(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             try:
-                arguments.held(args, kwargs)  # raises errors; the functions also take an int for a float, as Keras did
+                arguments.normalize(
+                    args, kwargs
+                )  # raises errors; the functions also take an int for a float, as Keras did
                 if hooks.has_unknown_rank(args) or (kwargs and hooks.has_unknown_rank(kwargs.values())):
                     return hooks.with_unknown_rank(function, f"K.{name}", args, kwargs)
                 return function(*args, **kwargs)
@@ -64,7 +66,7 @@ def _name(error: Exception, name: str, given: Callable[[], str]) -> None:
     """Make an error begin with the name of the K function that the user called, which is the outermost one."""
     inner = getattr(error, "k_name", None)
     if inner is None:
-        tell(error, f"K.{name}", given)
+        annotate(error, f"K.{name}", given)
     else:
         error.args = (with_given(str(error.args[0]).replace(f"K.{inner}", f"K.{name}", 1), given),)
     if hasattr(error, "dovetail"):

@@ -14,13 +14,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from dovetail import ops
-from dovetail.batching.rows import Batch, Unknown, joined, leading_axis
+from dovetail.batching.rows import Batch, NotBatchable, joined, leading_axis
 from dovetail.batching.rules import RULES, elementwise
 from dovetail.core.scopes import scopes
 from dovetail.core.spec import TensorSpec
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.ops.control.loops import map_fn
-from dovetail.ops.control.plumbing import KEPT, SHOWN
+from dovetail.ops.control.plumbing import NEVER_PRUNED, PRINTS
 from dovetail.ops.shapes.shape import dims_of
 from dovetail.trace.control import subgraph
 from dovetail.trace.trace import body_graph, open_graph
@@ -28,7 +28,7 @@ from dovetail.trace.trace import body_graph, open_graph
 if TYPE_CHECKING:
     from dovetail.edit.graph import Graph
 
-_WHOLE = {"If", "While", "WhileGrad", "Call", *KEPT, *SHOWN}
+_WHOLE = {"If", "While", "WhileGrad", "Call", *NEVER_PRUNED, *PRINTS}
 
 
 def batched(function: Callable[..., Sequence[Any]], xs: Sequence[Any]) -> list[Any] | None:
@@ -52,7 +52,7 @@ def batched(function: Callable[..., Sequence[Any]], xs: Sequence[Any]) -> list[A
     values |= {inner: variable for variable, inner in graph.state.inputs.items()}
     try:
         return [leading_axis(value, size) for value in _run(graph, values, size)]
-    except Unknown:
+    except NotBatchable:
         return None
 
 
@@ -67,10 +67,10 @@ def _run(graph: Graph, values: dict[GraphTensor, Any], size: Any) -> list[Any]:
     """The outputs of a graph for values of its inputs, some of which hold all examples.
 
     Raises:
-        Unknown: it has operations that hold functions, or custom gradients.
+        NotBatchable: it has operations that hold functions, or custom gradients.
     """
     if any(op.type in _WHOLE or op.gradient_function for op in graph.operations):
-        raise Unknown
+        raise NotBatchable
     for operation in graph.operations:
         if operation.outputs and operation.outputs[0] not in values:
             values.update(zip(operation.outputs, _results(operation, values, size), strict=True))
@@ -87,15 +87,15 @@ def _results(operation: Operation, values: dict[GraphTensor, Any], size: Any) ->
     if not any(isinstance(x, Batch) for x in inputs):
         found = op(*args)
         return found if op.returns_tuple else [found]
-    with suppress(Unknown):
+    with suppress(NotBatchable):
         found = joined(op, size, args)
         return found if op.returns_tuple else [found]
     rule = elementwise if op.is_elementwise else RULES.get(operation.type)
-    with suppress(Unknown):
+    with suppress(NotBatchable):
         if rule is not None:
             found = rule(op, size, *args)
             return found if isinstance(found, (tuple, list)) else [found]
-    with suppress(Unknown):
+    with suppress(NotBatchable):
         if op.body is not None:
             body = body_graph(op, operation.args)
             return _run(body, dict(zip(body.inputs, inputs, strict=True)), size)

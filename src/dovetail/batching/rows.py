@@ -2,8 +2,8 @@
 
 The rows of all examples follow each other along the first axis, so the op sees one large batch: composites stay whole,
 and libraries run the large batches that they are made for.  A rule of `ROWS` takes the arguments of an op and returns
-the arguments for the rows of all examples.  It raises `Unknown` if it cannot be sure that rows are treated alone.  Ops
-in `STARTS` begin to join; other ops go on if an argument is joined.
+the arguments for the rows of all examples.  It raises `NotBatchable` if it cannot be sure that rows are treated alone.
+Ops in `STARTS` begin to join; other ops go on if an argument is joined.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STARTS = {"MatMul", "Einsum", "SlidingWindows", "LSTM", "GRU", "ScaledDotProduct
 STARTS |= {*CONVOLUTIONS[""], *POOLS, *RESIZES, *NORMALIZATIONS}
 
 
-class Unknown(Exception):
+class NotBatchable(Exception):
     """An error: a rule does not know these arguments."""
 
 
@@ -63,7 +63,7 @@ class Batch:
         return ops.reshape(self._value, (size * each, *rest))
 
 
-class Joined(Batch):
+class Rows(Batch):
     """Values as rows, one after another; they are split into examples only if an op needs these."""
 
     def __init__(self, rows: Any, size: Any, each: Any) -> None:
@@ -91,18 +91,18 @@ def joined(op: Op[..., Any], size: Any, args: Sequence[Any]) -> Any:
         args: in order; arguments that hold all examples are `Batch` objects.
 
     Raises:
-        Unknown: with these arguments rows may not be treated alone, or the op does not join batches.
+        NotBatchable: with these arguments rows may not be treated alone, or the op does not join batches.
     """
     batches = [x for arg in args for x in (arg if isinstance(arg, (tuple, list)) else [arg]) if isinstance(x, Batch)]
-    goes_on = any(isinstance(x, Joined) for x in batches)
+    goes_on = any(isinstance(x, Rows) for x in batches)
     rule = _aligned if op.is_elementwise else ROWS.get(op.name)
     if rule is None or not (goes_on or op.name in STARTS):
-        raise Unknown
+        raise NotBatchable
     _need(all(x.rank > 0 for x in batches))
     each, *others = [x.each for x in batches]
     _need(all(isinstance(each, int) and other == each for other in others))
     found = op(*map(_rows_of, rule(size, each, *args)))
-    return [Joined(x, size, each) for x in found] if op.returns_tuple else Joined(found, size, each)
+    return [Rows(x, size, each) for x in found] if op.returns_tuple else Rows(found, size, each)
 
 
 def leading_axis(x: Any, size: Any) -> Any:
@@ -125,7 +125,7 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
 def _need(condition: bool) -> None:
     if not condition:
-        raise Unknown
+        raise NotBatchable
 
 
 def _rows_of(arg: Any) -> Any:

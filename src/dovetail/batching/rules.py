@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 
 from dovetail import ops
-from dovetail.batching.rows import Batch, Joined, Unknown, leading_axis
+from dovetail.batching.rows import Batch, NotBatchable, Rows, leading_axis
 from dovetail.core.infer import normalize_axis
 from dovetail.core.op import Op
 from dovetail.core.windows import CONVOLUTIONS
@@ -53,14 +53,14 @@ def _with_rank(x: Any, rank: int) -> Any:
 def _only_first(x: Any, *others: Any) -> Any:
     """The first argument's values, if all other tensors are the same for all examples."""
     if not isinstance(x, Batch) or any(isinstance(other, Batch) for other in others):
-        raise Unknown
+        raise NotBatchable
     return x.value
 
 
 def _known(ints: Any) -> Sequence[int]:
-    """The integers of a shape; raise `Unknown` if some are not known."""
+    """The integers of a shape; raise `NotBatchable` if some are not known."""
     if not isinstance(ints, (tuple, list)) or not all(isinstance(i, int) for i in ints):
-        raise Unknown
+        raise NotBatchable
     return ints
 
 
@@ -116,7 +116,7 @@ def _(op: Op[..., Any], size: Any, x: Batch, axis: Any, keepdims: bool) -> Any:
 @rule("Cumsum", "Cumprod", "CumulativeLogsumexp", "Sort", "ArgSort", "Softmax", "LogSoftmax", "ReverseV2", "Squeeze")
 def _(op: Op[..., Any], size: Any, x: Batch, axis: Any, *static: Any) -> Any:
     if axis is None:
-        raise Unknown
+        raise NotBatchable
     return Batch(op(x.value, _later(axis, x.rank), *static))
 
 
@@ -171,7 +171,7 @@ def _(op: Op[..., Any], size: Any, g: Any, like: Any) -> Any:
     inner = g.value.shape[1:] if isinstance(g, Batch) else g.shape
     target = like.value.shape[1:] if isinstance(like, Batch) else like.shape
     if None in inner or None in target:
-        raise Unknown
+        raise NotBatchable
     extra = len(inner) - len(target)
     ones = [i + extra for i, dim in enumerate(target) if dim == 1 and inner[i + extra] != 1]
     axes = tuple(i + 1 for i in (*range(extra), *ones))
@@ -211,7 +211,7 @@ def _(op: Op[..., Any], size: Any, x: Any, start: Any, block: Any) -> Any:
 @rule("XlaDynamicUpdateSlice")
 def _(op: Op[..., Any], size: Any, x: Any, start: Any, updates: Any) -> Any:
     if isinstance(start, Batch):
-        raise Unknown
+        raise NotBatchable
     return Batch(op(leading_axis(x, size), ops.pad(start, [(1, 0)]), leading_axis(updates, size)))
 
 
@@ -251,11 +251,11 @@ def _of_examples(indices: Any) -> Any:
 def _(op: Op[..., Any], size: Any, patches: Any, input_sizes: Any, *static: Any) -> Any:
     each, *sizes = _known(input_sizes)
     _only_first(patches)
-    return Joined(op(patches.rows, (size * each, *sizes), *static), size, each)
+    return Rows(op(patches.rows, (size * each, *sizes), *static), size, each)
 
 
 @rule(*CONVOLUTIONS["BackpropInput"])
 def _(op: Op[..., Any], size: Any, input_sizes: Any, kernel: Any, g: Any, *static: Any) -> Any:
     each, *sizes = _known(input_sizes)
     _only_first(g, kernel)
-    return Joined(op((size * each, *sizes), kernel, g.rows, *static), size, each)
+    return Rows(op((size * each, *sizes), kernel, g.rows, *static), size, each)

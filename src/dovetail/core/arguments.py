@@ -173,7 +173,7 @@ def place(tensor: Tensor, device: str) -> Tensor:
     return moved
 
 
-def beside(tensor: Tensor, other: Tensor) -> Tensor:
+def move_like(tensor: Tensor, other: Tensor) -> Tensor:
     """The tensor on the engine and the device of another one."""
     moved = move(tensor, other._engine)
     return moved if moved.device == other.device else place(moved, other.device)
@@ -188,8 +188,10 @@ def static_ints(op: Op, index: int, value: Any) -> Any:
     if is_tensor(value):
         return _ints_of(param.name, value)
     if isinstance(value, (list, tuple)) and any(map(is_tensor, value)):
-        return tuple(_one_int(param.name, v) if is_tensor(v) else param.static.held(param.name, v)[0] for v in value)
-    return param.static.held(param.name, value)
+        return tuple(
+            _one_int(param.name, v) if is_tensor(v) else param.static.normalize(param.name, v)[0] for v in value
+        )
+    return param.static.normalize(param.name, value)
 
 
 def _one_int(name: str, value: Any) -> Any:
@@ -269,7 +271,7 @@ def promoted_dtypes(op: Op, values: list[Any]) -> dict[int, Any]:
             continue
         if kind.many and not isinstance(value, (list, tuple)):
             raise TypeError(f"{op.params[index].name} must be a list of tensors, not {describe(value)}.")
-        if not kind.apart:
+        if not kind.independent:
             members = [dtype_of(v) for v in value] if kind.many else [dtype_of(value)]
             groups.setdefault(kind.accepts, []).extend(members)
     common = {accepts: _accepted(accepts, promote(members)) for accepts, members in groups.items() if members}
@@ -278,7 +280,7 @@ def promoted_dtypes(op: Op, values: list[Any]) -> dict[int, Any]:
         value = values[index]
         if value is None:
             wanted[index] = None
-        elif kind.apart:
+        elif kind.independent:
             own = [_accepted(kind.accepts, promote([dtype_of(v)])) for v in (value if kind.many else [value])]
             wanted[index] = own if kind.many else own[0]
         else:

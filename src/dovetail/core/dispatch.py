@@ -27,10 +27,10 @@ from dovetail.core.arguments import (
     with_signed_positions,
     with_stacked,
 )
-from dovetail.core.checks import infer
 from dovetail.core.engine_registry import current_engine
-from dovetail.core.errors import CONVENTIONAL, conventional, describe_arguments, op_error, tell
+from dovetail.core.errors import CONVENTIONAL, annotate, conventional, describe_arguments, op_error
 from dovetail.core.hooks import hooks
+from dovetail.core.infer_call import infer
 from dovetail.core.scopes import NOWHERE, Device, Scopes, replace, scopes
 from dovetail.core.signature import signature
 from dovetail.core.structure import refuse_nesting
@@ -82,19 +82,19 @@ def apply(op: Op, args: Any, kwargs: dict[str, Any]) -> Any:
                 values[index] = args[place] if type(place) is int else kwargs[place]  # type: ignore[index]
             return found.again(op, op.prepared(values) if op.checks_values else values, name)
         values = op.bind(args, kwargs)
-        return _apply_anew(op, values, name, key, args, kwargs)
+        return _apply_uncached(op, values, name, key, args, kwargs)
     except CONVENTIONAL as error:
-        tell(error, op.title, lambda: describe_arguments([p.name for p in op.params], args, kwargs))
+        annotate(error, op.title, lambda: describe_arguments([p.name for p in op.params], args, kwargs))
         raise
     except RecursionError:
         refuse_nesting(op.title, (*args, *kwargs.values()))
         raise
 
 
-def _apply_anew(op: Op, values: list[Any], name: str | None, key: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+def _apply_uncached(op: Op, values: list[Any], name: str | None, key: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     members = operands(op, values)
     if any(map(holds_tensors, members)):
-        return _apply_anew(op, with_stacked(op, values), name, None, args, kwargs)
+        return _apply_uncached(op, with_stacked(op, values), name, None, args, kwargs)
     if op.index_positions and (signed := with_signed_positions(op, values)) is not values:
         return apply(op, signed, {"name": name})
     kind, _ = highest(members)
@@ -105,8 +105,8 @@ def _apply_anew(op: Op, values: list[Any], name: str | None, key: Any, args: Any
         if resolved is not None:
             op.resolved.put(key, resolved)
         return result
-    if hooks.reads and (lived := _lived(op, values)) is not values:
-        return apply(op, lived, {"name": name})
+    if hooks.reads and (live := _live_variables(op, values)) is not values:
+        return apply(op, live, {"name": name})
     engine = _native_engine(op, values) if is_native else _engine_of(members)
     resolved, tensors = resolve(op, values, engine)
     result = _execute(op, resolved, tensors, scopes())
@@ -128,7 +128,7 @@ def _check_results(op: Op, result: Any, tensors: list[Any], engine: Engine) -> N
     op.check_results(engine, found, infer(op, known_ints(op, tensors)))
 
 
-def _lived(op: Op, values: list[Any]) -> list[Any]:
+def _live_variables(op: Op, values: list[Any]) -> list[Any]:
     """The arguments, with reads of the variables among them while an engine's library traces."""
     found = list(values)
     for index, kind in op.tensor_positions:
@@ -300,7 +300,7 @@ def inside(op: Op, error: Exception, values: list[Any]) -> Exception:
     """The error of a body with its composite's name in front, or as the composite's own error if no op raised it."""
     if not hasattr(error, "dovetail"):
         return op_error(type(error), op.title, str(error), given(op, values)) if type(error) in CONVENTIONAL else error
-    tell(error, op.title, str)
+    annotate(error, op.title, str)
     return error
 
 

@@ -166,7 +166,7 @@ class Engine:
         """The names of the ops that its programs can hold; other composites are inlined."""
         return self.rules
 
-    def claimed_with(self, operation: Any) -> Collection[str]:
+    def claims(self, operation: Any) -> Collection[str]:
         """`claimed`, and the operation's type if its op has rules for some operations only and one fits this one."""
         claimed = self.claimed
         fits = operation.type not in claimed and self.rules.fitting(operation) is not None
@@ -199,7 +199,7 @@ class Engine:
         quicker: Rule | None = getattr(variant.rule, "without_halves", None)
         return variant.rule if quicker is None or any(t.dtype in HALVES for t in operation.inputs) else quicker
 
-    def taken(self, graph: Any, variants: Collection[str]) -> frozenset[Any]:
+    def rule_choices(self, graph: Any, variants: Collection[str]) -> frozenset[Any]:
         """The non-default rules that `variants` would select for a graph, as a set that can be compared."""
         operations = [op for part in (graph, *graph.subgraphs()) for op in part.operations]
         found = ((op, self.rules.fitting(op, preferred=variants)) for op in operations)

@@ -150,13 +150,13 @@ def op_error(kind: type[Exception], op_name: str, problem: str, given: str = "",
         given: the arguments as text, from `describe_call`.
         where: the user's line; found on the stack if not given.
     """
-    text = _told(op_name, problem, given, where)
+    text = _format(op_name, problem, given, where)
     error = kind(text)
     error.dovetail = text  # type: ignore[attr-defined]  # outer functions only add their names
     return error
 
 
-def _told(name: str, problem: str, given: str, where: Where = None) -> str:
+def _format(name: str, problem: str, given: str, where: Where = None) -> str:
     return with_given(f"{name} at {place(where or user_line())}: {problem}", lambda: given)
 
 
@@ -171,7 +171,7 @@ CONVENTIONAL = (ValueError, TypeError, IndexError, NotImplementedError, LookupEr
 LIBRARIES = (*CONVENTIONAL, RuntimeError, ArithmeticError, AssertionError)
 
 
-def tell(error: Exception, name: str, given: Callable[[], str]) -> None:
+def annotate(error: Exception, name: str, given: Callable[[], str]) -> None:
     """Annotate an error that leaves a function of Dovetail with the function's name, which its user knows.
 
     An error that is annotated already keeps its words, behind the name of the outermost function.  Errors of the user's
@@ -189,7 +189,7 @@ def tell(error: Exception, name: str, given: Callable[[], str]) -> None:
         error.dovetail = text.removeprefix(f"{name}: ")  # type: ignore[attr-defined]
     elif is_raised_inside(error):
         said = error.args[0] if isinstance(error, KeyError) and error.args else error  # its str has quotes around it
-        text = error.dovetail = _told(name, str(said), given())  # type: ignore[attr-defined]
+        text = error.dovetail = _format(name, str(said), given())  # type: ignore[attr-defined]
     else:
         return
     error.args = (text,)

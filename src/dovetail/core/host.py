@@ -121,11 +121,11 @@ def leaves(value: Any) -> Iterator[Any]:
             yield item
 
 
-# Types that `beside` may change; a set, since operators look up a type at each call.
+# Types that `cast_like` may change; a set, since operators look up a type at each call.
 ARRAYS = frozenset([np.ndarray, list, tuple, *(kind for kind in np.sctypeDict.values() if issubclass(kind, np.number))])
 
 
-def beside(value: Any, dtype: DType) -> Any:
+def cast_like(value: Any, dtype: DType) -> Any:
     """Convert an array, a NumPy number or a list of numbers to the dtype of the other operand, as TensorFlow does.
 
     Integers become integers or floats, and floats become floats.  Other values, and numbers that do not fit, stay.

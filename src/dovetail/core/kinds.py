@@ -28,13 +28,13 @@ class Kind:
             bool raises an error: it would be a mask), "bits" (integer or bool) or "bool" (numbers become `x != 0`).
         many: whether the parameter is a list of tensors.
         optional: whether None is allowed.
-        apart: whether the parameter is promoted by itself, not with the others of its kind.
+        independent: whether the parameter is promoted by itself, not with the others of its kind.
     """
 
     accepts: str
     many: bool = False
     optional: bool = False
-    apart: bool = False
+    independent: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,12 @@ Integer = Annotated[TensorLike, Kind("integer")]
 Index = Annotated[TensorLike, Kind("index")]
 Bits = Annotated[TensorLike, Kind("bits")]  # integer or bool
 Bool = Annotated[TensorLike, Kind("bool")]
-Each = Annotated[TensorLike, Kind("any", apart=True)]
+Each = Annotated[TensorLike, Kind("any", independent=True)]
 Anythings = Annotated[TensorLike, Kind("any", many=True)]
 Numbers = Annotated[TensorLike, Kind("number", many=True)]
 Floats = Annotated[TensorLike, Kind("float", many=True)]
-Eachs = Annotated[TensorLike, Kind("any", many=True, apart=True)]
+Eachs = Annotated[TensorLike, Kind("any", many=True, independent=True)]
 MaybeFloat = Annotated[TensorLike, Kind("float", optional=True)]
 MaybeReal = Annotated[TensorLike, Kind("real", optional=True)]
-MaybeEach = Annotated[TensorLike, Kind("any", optional=True, apart=True)]
+MaybeEach = Annotated[TensorLike, Kind("any", optional=True, independent=True)]
 Ints = Annotated[Any, IntsKind()]

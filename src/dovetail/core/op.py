@@ -203,7 +203,7 @@ class Op(Generic[P, R]):
         for index, name, static, plain in self._static:
             value = values[index]
             if type(value) not in plain and not is_tensor(value):
-                values[index] = static.held(name, value)
+                values[index] = static.normalize(name, value)
         return self.prepared(values) if self.checks_values else values
 
     def _kinds_of_arguments(self, count: int, names: tuple[str, ...]) -> list[bool]:
@@ -221,7 +221,7 @@ class Op(Generic[P, R]):
             domain.require(name, values[index])
         return values if self.prepare is None else self.prepare(*values)
 
-    def held(self, param: str, value: Any) -> Any:
+    def normalize(self, param: str, value: Any) -> Any:
         """Convert a value for a parameter to the form in the attributes of operations.
 
         Raises:
@@ -230,7 +230,7 @@ class Op(Generic[P, R]):
         """
         if param not in self.positions:
             raise LookupError(f"there is no parameter {param!r}; {did_you_mean(param, self.positions)}".rstrip("; "))
-        return self.params[self.positions[param]].static.held(param, value)
+        return self.params[self.positions[param]].static.normalize(param, value)
 
     def index_of(self, param: str) -> int:
         """The position of a parameter, by name."""

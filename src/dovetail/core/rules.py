@@ -57,9 +57,9 @@ class Rules(Mapping[str, Rule]):
 
     @rules("MatMul", layers=WITH_OUT)              it takes `out=`, too
     @rules("Conv2D", variant="float", when=...)    it is for some operations
-    @rules.further("patches", "Conv2D")            it is another way to compute the op
+    @rules.alternative("patches", "Conv2D")            it is another way to compute the op
 
-    @rules.bound("Sum")                            a rule for one operation, whose static arguments are known
+    @rules.specialized("Sum")                            a rule for one operation, whose static arguments are known
     def _(operation): ...
 
     Attributes:
@@ -104,7 +104,9 @@ class Rules(Mapping[str, Rule]):
 
         return declare
 
-    def further(self, variant: str, *names: str, when: Callable[[Any], bool] | None = None) -> Callable[[Rule], Rule]:
+    def alternative(
+        self, variant: str, *names: str, when: Callable[[Any], bool] | None = None
+    ) -> Callable[[Rule], Rule]:
         """Decorator that declares another rule of programs for some ops, for plans that prefer it.
 
         Args:
@@ -151,7 +153,7 @@ class Rules(Mapping[str, Rule]):
             self[name] = rule
         return self
 
-    def bound(self, *names: str) -> Callable[[Maker], Maker]:
+    def specialized(self, *names: str) -> Callable[[Maker], Maker]:
         """Decorator that declares a maker of rules for one operation of a program, quicker than a rule that fits all.
 
         The maker takes the operation, and returns a function of its tensor arguments alone, or None.
@@ -169,7 +171,7 @@ class Rules(Mapping[str, Rule]):
 
     # lookup
 
-    def bound_rule(self, operation: Any) -> Rule | None:
+    def specialized_rule(self, operation: Any) -> Rule | None:
         """The function of its tensor arguments that computes an operation in a program; None if no maker gives one."""
         make = self._makers.get(operation.type)
         return None if make is None else make(operation)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dovetail.core.dtypes import DType, as_dtype
-from dovetail.core.errors import describe, tell
+from dovetail.core.errors import annotate, describe
 from dovetail.core.structure import leaf
 
 Shape = tuple[int | None, ...] | None  # None: not even the rank is known
@@ -67,7 +67,7 @@ def spec(shape: Any, dtype: Any = "float32") -> TensorSpec:
     try:
         return TensorSpec(None if shape is None else tuple(map(_dimension, shape)), as_dtype(dtype))
     except (TypeError, ValueError) as error:
-        tell(error, "spec", lambda: f"shape={describe(shape)}, dtype={describe(dtype)}")
+        annotate(error, "spec", lambda: f"shape={describe(shape)}, dtype={describe(dtype)}")
         raise
 
 

@@ -42,28 +42,28 @@ class Arrays:
     Attributes:
         values, spares, owner: as given; the plan replaces values and spares.
         is_whole: whether each array still is the value of its variable, and only variables and plans know it.
-        is_lent: whether a plan that only reads a variable has got hold of its array.
-        wanted: whether a plan has begun to consume an array; others then ask the variable again, under its guard.
+        is_borrowed: whether a plan that only reads a variable has got hold of its array.
+        claimed: whether a plan has begun to consume an array; others then ask the variable again, under its guard.
     """
 
-    __slots__ = ("is_lent", "is_whole", "owner", "spares", "values", "wanted")
+    __slots__ = ("claimed", "is_borrowed", "is_whole", "owner", "spares", "values")
 
     def __init__(self, values: Sequence[Any], spares: Sequence[Any] = (), owner: object = None) -> None:
         self.values = values
         self.spares = spares
         self.owner = owner
         self.is_whole = True
-        self.is_lent = False
-        self.wanted = False
+        self.is_borrowed = False
+        self.claimed = False
 
-    def is_let_go(self) -> bool:
+    def is_returned(self) -> bool:
         """Whether all borrowers of the arrays have let go of them."""
-        self.is_lent = False  # first, since a borrower may set it again during the check
+        self.is_borrowed = False  # first, since a borrower may set it again during the check
         if any(held_elsewhere(self.values)) or any(held_elsewhere(self.spares)):
-            self.is_lent = True
-        return not self.is_lent
+            self.is_borrowed = True
+        return not self.is_borrowed
 
-    def unlent(self, engines: Sequence[Engine | None]) -> list[Any]:
+    def unborrowed(self, engines: Sequence[Engine | None]) -> list[Any]:
         """The first arrays, for engines to consume: each itself if nobody else knows it, else a copy.
 
         Args:
@@ -75,7 +75,7 @@ class Arrays:
             for array, others, engine in zip(self.values, held, engines, strict=False)
         ]
 
-    def unlent_spares(self) -> list[Any]:
+    def unborrowed_spares(self) -> list[Any]:
         """The spare arrays, with None for each that somebody else knows."""
         held = held_elsewhere(self.spares)
         return [None if others else array for array, others in zip(self.spares, held, strict=True)]
@@ -133,16 +133,16 @@ class Buffer:
         return self.engine.device_of(self.value)
 
     @property
-    def wanted(self) -> bool:
-        """The mark `wanted` of its `Arrays`."""
-        return self.arrays.wanted
+    def claimed(self) -> bool:
+        """The mark `claimed` of its `Arrays`."""
+        return self.arrays.claimed
 
     def lend(self) -> Any:
         """Lend the array to a plan that reads it; None, without a guard, if another plan may have consumed it."""
         arrays, number = self.arrays, self.number
         value = arrays.values[number]
-        arrays.is_lent = True  # after this got hold of the array, before it reads `wanted`; see `taken`
-        return value if not arrays.wanted and arrays.values[number] is value else None
+        arrays.is_borrowed = True  # after this got hold of the array, before it reads `claimed`; see `donate`
+        return value if not arrays.claimed and arrays.values[number] is value else None
 
     def share(self) -> None:
         """Note that others may know the array from now on, so that nobody changes it."""
@@ -155,17 +155,17 @@ def held_alone(value: Any, engine: Engine, shared: bool = True) -> Buffer:
     return Buffer(Arrays((value,)), 0, engine, shared)
 
 
-def taken(buffers: Iterable[Buffer]) -> list[Any]:
+def donate(buffers: Iterable[Buffer]) -> list[Any]:
     """Take arrays for an engine to consume: each itself if nobody else knows it, else a copy.
 
     There is no lock between this function and a plan in another thread that only reads a variable.  The reader gets
-    hold of the array, marks it as lent, and only then reads `wanted`.  This function sets `wanted` before it checks
+    hold of the array, marks it as lent, and only then reads `claimed`.  This function sets `claimed` before it checks
     whether the array is lent, or who got hold of it.  So at least one of the two sees the other.  If this function and
     its plan were done before the reader looked, the variable has another array.
     """
     wanted = list(buffers)
     for buffer in wanted:
-        buffer.arrays.wanted = True
+        buffer.arrays.claimed = True
     values = [buffer.value for buffer in wanted]
     held = held_elsewhere(values)  # each value once by its `Arrays`
     return [

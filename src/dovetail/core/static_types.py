@@ -40,13 +40,13 @@ class StaticType:
         name: "int", "ints", "dtype".
         words: its name in messages: "an int".
         plain: Python types whose values all have the right form.
-        held: (any value) → the value in the form of operations; REFUSED if it is not of the type.
+        normalize: (any value) → the value in the form of operations; REFUSED if it is not of the type.
     """
 
     name: str
     words: str
     plain: frozenset[type]
-    held: Callable[[Any], Any]
+    normalize: Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Static:
     def plain(self) -> frozenset[type]:
         return frozenset() if self.domain else frozenset().union(*(t.plain for t in self.types))
 
-    def held(self, name: str, value: Any) -> Any:
+    def normalize(self, name: str, value: Any) -> Any:
         """Convert a value to the form in which operations hold it.
 
         Args:
@@ -78,7 +78,7 @@ class Static:
             ValueError: it is an unknown word, or a number outside of the domain.
 
         Example:
-            >>> static_of(int | Sequence[int]).held("axis", [np.int64(1), True])
+            >>> static_of(int | Sequence[int]).normalize("axis", [np.int64(1), True])
             (1, 1)
         """
         try:
@@ -92,9 +92,9 @@ class Static:
         return found
 
     def find(self, value: Any) -> Any:
-        """Do as `held`, without a check of the domain; return REFUSED if no type takes the value."""
+        """Do as `normalize`, without a check of the domain; return REFUSED if no type takes the value."""
         for static_type in self.types:
-            found = static_type.held(value)
+            found = static_type.normalize(value)
             if found is not REFUSED:
                 return found
         return REFUSED if self.types else value
@@ -117,13 +117,13 @@ def _item(value: Any) -> Any:
 
 
 def _number(make: Callable[[Any], Any], *kinds: type) -> Callable[[Any], Any]:
-    """Make the `held` of some kinds of numbers."""
+    """Make the `normalize` of some kinds of numbers."""
 
-    def held(value: Any) -> Any:
+    def normalize(value: Any) -> Any:
         item = _item(value)
         return make(item) if isinstance(item, kinds) else REFUSED
 
-    return held
+    return normalize
 
 
 def _int(value: Any) -> Any:
@@ -146,27 +146,27 @@ def _where(test: Callable[[Any], bool]) -> Callable[[Any], Any]:
 
 
 def _each(member: Static, length: int | None = None) -> Callable[[Any], Any]:
-    """Make the `held` of lists, and of arrays with axes."""
+    """Make the `normalize` of lists, and of arrays with axes."""
     plain = member.plain
 
-    def held(value: Any) -> Any:
+    def normalize(value: Any) -> Any:
         if not isinstance(value, (list, tuple)) and not (type(value) is np.ndarray and value.shape):
             return REFUSED
         found = tuple([v if type(v) in plain else member.find(v) for v in value])
         fits = length in (None, len(found)) and not any(map(_is_refused, found))
         return found if fits else REFUSED
 
-    return held
+    return normalize
 
 
 def _shape_like(value: Any) -> Any:
     """A shape; one number is a shape, too, and an empty array is one whatever its dtype."""
     if isinstance(value, np.ndarray):
         value = value.reshape(-1) if value.size else ()
-    found = _INTS.held(value)
+    found = _INTS.normalize(value)
     if found is not REFUSED:
         return found
-    found = _INT.held(value)
+    found = _INT.normalize(value)
     return found if found is REFUSED else (found,)
 
 
@@ -196,8 +196,8 @@ def _is_sequence(value: Any) -> bool:
 # -- the types --------------------------------------------------------------------------------------------------------
 
 
-def _type(name: str, words: str, plain: Sequence[type], held: Callable[[Any], Any]) -> StaticType:
-    return StaticType(name, words, frozenset(plain), held)
+def _type(name: str, words: str, plain: Sequence[type], normalize: Callable[[Any], Any]) -> StaticType:
+    return StaticType(name, words, frozenset(plain), normalize)
 
 
 def _list_of(member: Static) -> StaticType:

@@ -20,7 +20,7 @@ from dovetail.core.creations import note_creation, of_trace
 from dovetail.core.dtypes import DType, as_dtype
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.engine_registry import tracing_engine
-from dovetail.core.errors import CONVENTIONAL, StaleValueError, describe, op_error, tell
+from dovetail.core.errors import CONVENTIONAL, StaleValueError, annotate, describe, op_error
 from dovetail.core.hooks import hooks
 from dovetail.core.host import is_foreign
 from dovetail.core.infer import fits
@@ -117,7 +117,7 @@ class Variable(Operators):
             with not_building():
                 buffer = self._buffer_of(value.read() if isinstance(value, Variable) else value)
         except CONVENTIONAL as error:
-            tell(error, "Variable", lambda: f"value={describe(value)}, dtype={describe(dtype)}")
+            annotate(error, "Variable", lambda: f"value={describe(value)}, dtype={describe(dtype)}")
             raise
         except RecursionError:
             refuse_nesting("Variable", [value])

@@ -21,7 +21,7 @@ from dovetail.graph.base import operations_in
 from dovetail.graph.cursor import Cursor
 from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
-from dovetail.graph.spans import Span, mark
+from dovetail.graph.recompute_groups import RecomputeGroup, mark
 
 if TYPE_CHECKING:
     from dovetail.edit.graph import Graph
@@ -187,7 +187,7 @@ class Changes(Editing):
         """
         self.check_changeable()
         with all_or_nothing():
-            return len(mark(self._members(operations), Span() if again else None))
+            return len(mark(self._members(operations), RecomputeGroup() if again else None))
 
     def rename_scope(self, old: str, new: str) -> int:
         """Move the operations of a name scope to another one.
@@ -261,7 +261,7 @@ class Changes(Editing):
         """Turn an operation into a call of another op, or change its attributes, without a call of the type rule."""
         if op is operation.op:
             for key, value in attrs.items():
-                operation.hold_attr(key, operation.held(key, value))
+                operation.hold_attr(key, operation.normalize(key, value))
             return
         given = [a for a, count in zip(operation.args, operation.layout, strict=True) if count is not None]
         values: list[Any] = []
@@ -274,9 +274,9 @@ class Changes(Editing):
                 value = attrs.get(param.name, operation.attrs.get(param.name, param.default))
                 if value is REQUIRED:
                     raise _unlike(operation, op)
-                values.append(op.held(param.name, value))
+                values.append(op.normalize(param.name, value))
         for key in attrs:
-            op.held(key, attrs[key])  # raises an error if the op has no such parameter
+            op.normalize(key, attrs[key])  # raises an error if the op has no such parameter
         if given:
             raise _unlike(operation, op)
         _check_dtypes(operation, op, values)

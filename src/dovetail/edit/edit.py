@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dovetail.core.errors import op_error
 from dovetail.core.scopes import opened, scopes
-from dovetail.edit.inference import infer_from, is_told, own_subgraph
+from dovetail.edit.inference import holds_shape_values, infer_from, own_subgraph
 from dovetail.edit.lookup import Lookup
 from dovetail.edit.patterns import matches, rewrite
 from dovetail.graph.cursor import Cursor
@@ -153,7 +153,7 @@ class Editing(Lookup):
             raise TypeError(f"{new!r} cannot replace {old!r}: the dtypes differ; cast it first.")
 
     def _infer(self, users: Sequence[Operation], old: GraphTensor, new: GraphTensor) -> None:
-        if new.shape == old.shape and not is_told(new):
+        if new.shape == old.shape and not holds_shape_values(new):
             return
         try:
             infer_from(users, [new])

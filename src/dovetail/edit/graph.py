@@ -46,7 +46,7 @@ class Graph(Parts):
         stand_ins: if only shapes are wanted, pairs of a value used in the trace, which has or needs no numbers, and its
             placeholder; None if numbers are wanted.
         by_type: op type → its operations, in no order; see `of_types`.
-        touched: while passes run, the operations that were added or changed, in this order; else None.
+        changed_ops: while passes run, the operations that were added or changed, in this order; else None.
         session: the `Session` that runs it if none is named, once there is one.
         is_final: whether changes are forbidden; see `finalize`.
         version: a number that changes with each edit of existing operations; an added operation changes it only if it

@@ -18,16 +18,16 @@ from dovetail.edit.transplant import copy_graph
 from dovetail.graph.journal import note
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS, join_specs
-from dovetail.trace.shape_values import LARGEST, PartialInts
+from dovetail.trace.shape_values import LARGEST, ShapeValues
 from dovetail.trace.trace import infer_specs
 
 if TYPE_CHECKING:
     from dovetail.edit.graph import Graph
 
 
-def infer_again(operation: Operation, known: PartialInts | None = None) -> list[tuple[GraphTensor, Shape]]:
+def infer_again(operation: Operation, known: ShapeValues | None = None) -> list[tuple[GraphTensor, Shape]]:
     """The outputs whose shapes differ from the inferred ones, with the inferred shapes."""
-    op, args, known = operation.op, operation.args, known or PartialInts()
+    op, args, known = operation.op, operation.args, known or ShapeValues()
     for index in op.ints_positions:
         if operation.layout[index] is not None:
             tensor = operation.inputs[operation.input_at(index)]
@@ -52,7 +52,7 @@ def merged(inferred: Shape, said: Shape) -> Shape:
     return TensorShape(b if a is None else a for a, b in zip(inferred, said, strict=True))
 
 
-def is_told(tensor: GraphTensor) -> bool:
+def holds_shape_values(tensor: GraphTensor) -> bool:
     """Whether a tensor's elements may decide on shapes: it has few integers, or an unknown number of them."""
     size = size_of(tensor.shape)
     return tensor.dtype.is_integer and (size is None or size <= LARGEST)
@@ -96,7 +96,7 @@ def set_shape(tensor: GraphTensor, shape: Shape) -> None:
     tensor.graph.check_changeable()
     before, tensor.shape = tensor.shape, shape
     if tensor.op.type == "Placeholder":
-        tensor.op.hold_attr("shape", tensor.op.held("shape", shape))
+        tensor.op.hold_attr("shape", tensor.op.normalize("shape", shape))
     note(lambda: setattr(tensor, "shape", before))
 
 
@@ -105,7 +105,9 @@ def _passes_on(operation: Operation, changed: set[GraphTensor]) -> bool:
     if operation.type == "Shape":
         return True
     return (
-        operation.type in CARRIES_NAN and is_told(operation.outputs[0]) and any(t in changed for t in operation.inputs)
+        operation.type in CARRIES_NAN
+        and holds_shape_values(operation.outputs[0])
+        and any(t in changed for t in operation.inputs)
     )
 
 

@@ -22,7 +22,7 @@ from dovetail.graph.base import GraphBase
 from dovetail.graph.journal import note
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.reach import waited_for
-from dovetail.graph.spans import Span
+from dovetail.graph.recompute_groups import RecomputeGroup
 from dovetail.trace import trace, variables
 from dovetail.trace.shape_values import known_ints
 
@@ -67,7 +67,7 @@ class Copies:
         self.assigned: dict[Any, GraphTensor] = {}
         self.closures: dict[Operation, Any] = {}  # the other's constants for eager Tensors → the Tensors
         self.overrides: Mapping[str, str] = {}  # copies get these over their own
-        self.spans: dict[Span, Span] = {}  # spans of the originals → spans of the copies
+        self.spans: dict[RecomputeGroup, RecomputeGroup] = {}  # spans of the originals → spans of the copies
         self.as_called = False  # whether the open scopes count, as if the ops were called there
 
     def __getitem__(self, tensor: GraphTensor) -> GraphTensor:
@@ -130,7 +130,9 @@ class Copies:
         copy.gradient_function = operation.gradient_function
         if self.like is None:
             copy.take_after(operation)
-            copy.span = operation.span and self.spans.setdefault(operation.span, Span())
+            copy.recompute_group = operation.recompute_group and self.spans.setdefault(
+                operation.recompute_group, RecomputeGroup()
+            )
             if self.as_called:
                 target.put_in_scope(copy)
         if not self.own:
@@ -274,7 +276,7 @@ def copy_graph(graph: GraphBase, own: bool = False, made_for: Operation | None =
     copies = transplant(graph.operations, copy, inputs=graph.inputs, own=own, made_for=made_for)
     copy.outputs = copies.of(graph.outputs)
     copy.state = graph.state.copied(copies.tensors)
-    copy.take_notes(graph, copies.operations)
+    copy.copy_state_from(graph, copies.operations)
     return copy
 
 

@@ -68,7 +68,7 @@ def _problems_of(op: Operation, place: dict[Operation, int]) -> Iterator[str]:
 def _problems_of_attributes(op: Operation) -> Iterator[str]:
     for name, value in op.attrs.items():
         try:
-            held = op.op.held(name, value)
+            held = op.op.normalize(name, value)
         except (LookupError, TypeError, ValueError) as error:
             yield f"has an attribute that its op does not accept: {str(error).rstrip('.')}"
             continue

@@ -14,7 +14,7 @@ import numpy as np
 
 from dovetail.core.dtypes import DType
 from dovetail.core.engine import Engine, Segment, native_to_dtype
-from dovetail.core.private import private
+from dovetail.core.optional_api import optional_api
 from dovetail.core.rules import CALLS, EAGER, OUT, PROGRAM, WITH_OUT, Rule, Rules
 from dovetail.core.windows import CONVOLUTIONS, Windows, overlap_add
 from dovetail.engines import matrices, numpy_convolution, rows, slices, threefry
@@ -432,7 +432,7 @@ rules["StatelessRandomUniformFullInt"] = threefry.on_host
 
 # Infinities and NaN are values, as on the other engines, so NumPy must not warn of them.  Setting its context variable
 # takes less time than `np.errstate`.
-_warnings = private(np, "_core.umath._extobj_contextvar")
+_warnings = optional_api(np, "_core.umath._extobj_contextvar")
 
 
 def _no_warnings() -> Any:

@@ -24,7 +24,7 @@ from dovetail.graph.order import NOWHERE, Order, position, stands_before
 from dovetail.graph.outputs import Outputs
 from dovetail.graph.pins import Pins
 from dovetail.graph.reach import reach
-from dovetail.graph.spans import Span, computes
+from dovetail.graph.recompute_groups import RecomputeGroup, computes
 from dovetail.ops.control.plumbing import EFFECTS, INPUTS
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 
@@ -120,7 +120,7 @@ class GraphBase(Pins):
     arrays_follow = False  # see `Operators`
     records_effects = False  # see `effects`
     ignores_case = False  # whether names that differ in case alone get numbers
-    touched: list[Operation] | None = None
+    changed_ops: list[Operation] | None = None
 
     def __init__(self, name: str = "graph", outer: Graph | None = None) -> None:
         super().__init__(outer)
@@ -186,7 +186,9 @@ class GraphBase(Pins):
             operation.take_after(like)
         else:
             operation._pin = here.pin
-            operation.span = here.span if here.span is not None and computes(operation) else None
+            operation.recompute_group = (
+                here.recompute_group if here.recompute_group is not None and computes(operation) else None
+            )
             if here.devices.asks:
                 here.devices.record(operation)
         made_for = here.made_for if like is None else like
@@ -214,8 +216,8 @@ class GraphBase(Pins):
         if operation.type in SUBGRAPH_CALLS:
             for part in operation.subgraphs():
                 part._holders[operation] = None
-        if self.touched is not None:
-            self.touched.append(operation)
+        if self.changed_ops is not None:
+            self.changed_ops.append(operation)
         if scopes().undo is not None:
             note(lambda: self._detach(operation))
 
@@ -264,7 +266,7 @@ class GraphBase(Pins):
     ) -> GraphTensor:
         """Add an input before another, also to a subgraph; its operation must then give it a value."""
         op = OPS["Placeholder"]
-        attrs = {"dtype": spec.dtype, "shape": op.held("shape", spec.shape), "known": known}
+        attrs = {"dtype": spec.dtype, "shape": op.normalize("shape", spec.shape), "known": known}
         operation = self.add(op, [], attrs, [spec], (None, None, None), name, where)
         self.inputs.insert(number, operation.outputs[0])
         note(lambda: self.inputs.pop(number))
@@ -273,7 +275,7 @@ class GraphBase(Pins):
     def constant(self, value: Any, name: str | None = None, waits: Iterable[Operation] = ()) -> GraphTensor:
         """Add a NumPy array as a constant; `waits` are control inputs, as for `add`."""
         op = OPS["Const"]
-        array = op.held("value", value)
+        array = op.normalize("value", value)
         spec = TensorSpec(array.shape, native_to_dtype(array.dtype))
         return self.add(op, [], {"value": array}, [spec], (None,), name, waits=waits).outputs[0]
 
@@ -310,9 +312,9 @@ class GraphBase(Pins):
         return self._scopes.get().scope
 
     @property
-    def span(self) -> Span | None:
+    def recompute_group(self) -> RecomputeGroup | None:
         """The span of new operations, which gradients compute again together; see `recomputed`."""
-        return self._scopes.get().span
+        return self._scopes.get().recompute_group
 
     @property
     def _like(self) -> Operation | None:
@@ -396,7 +398,7 @@ class GraphBase(Pins):
 
     def recomputed(self) -> AbstractContextManager[None]:
         """Let gradients recompute the operations that are added inside the `with` block, together; see `recompute`."""
-        return self.within(span=Span())
+        return self.within(recompute_group=RecomputeGroup())
 
     @contextmanager
     def gradient_override_map(self, overrides: Mapping[str, str]) -> Iterator[None]:
@@ -511,7 +513,7 @@ class GraphBase(Pins):
         """An empty graph of the same kind and name."""
         return hooks.new_graph(self.name)
 
-    def take_notes(self, other: GraphBase, copies: Mapping[Operation, Operation]) -> None:
+    def copy_state_from(self, other: GraphBase, copies: Mapping[Operation, Operation]) -> None:
         """Take over the notes of another graph, of which this is a copy, on its operations."""
 
     def _check_own_inputs(self) -> None:
@@ -552,10 +554,10 @@ class GraphBase(Pins):
             problem = f"the graph {self.name!r} is finalized, so it cannot be changed; change a copy, copy.copy(graph)."
             raise RuntimeError(problem)
 
-    def touch(self, operation: Operation) -> None:
+    def note_change(self, operation: Operation) -> None:
         """Note, while passes ask for it, that an operation is new, or has other inputs or outputs."""
-        if self.touched is not None:
-            self.touched.append(operation)
+        if self.changed_ops is not None:
+            self.changed_ops.append(operation)
 
     def edited(self, undo: Callable[[], Any] | None = None) -> None:
         """Note that something that existed has changed, and how to undo that."""

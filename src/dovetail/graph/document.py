@@ -17,7 +17,7 @@ from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
 from dovetail.graph.attributes import OBJECT, Beside, Form, Refused, decode, encode
 from dovetail.graph.operation import GraphTensor, Operation
-from dovetail.graph.spans import Span
+from dovetail.graph.recompute_groups import RecomputeGroup
 
 if TYPE_CHECKING:
     from dovetail.edit.graph import Graph
@@ -41,7 +41,7 @@ def document_of(graph: Graph, beside: Beside) -> dict[str, Any]:
     def at(tensor: GraphTensor) -> At:
         return [numbers[tensor.op], tensor.index]
 
-    spans: dict[Span, int] = {}
+    spans: dict[RecomputeGroup, int] = {}
     operations = [_operation(op, at, spans, numbers, beside) for op in graph.operations]
     state, key = graph.state, lambda v: encode(v, beside)
     return {
@@ -61,7 +61,9 @@ def document_of(graph: Graph, beside: Beside) -> dict[str, Any]:
     }
 
 
-def _operation(op: Operation, at: Any, spans: dict[Span, int], numbers: Mapping[Operation, int], beside: Beside) -> Any:
+def _operation(
+    op: Operation, at: Any, spans: dict[RecomputeGroup, int], numbers: Mapping[Operation, int], beside: Beside
+) -> Any:
     """Encode an operation; properties with their initial values are left out."""
     found: dict[str, Any] = {"type": op.type, "name": op.name, "inputs": list(map(at, op.inputs))}
     try:
@@ -82,7 +84,7 @@ def _operation(op: Operation, at: Any, spans: dict[Span, int], numbers: Mapping[
         "engine": op.engine,
         "device": op.device,
         "overrides": dict(op.overrides),
-        "span": None if op.span is None else spans.setdefault(op.span, len(spans)),
+        "span": None if op.recompute_group is None else spans.setdefault(op.recompute_group, len(spans)),
         "waits_for": [numbers[other] for other in op.control_inputs],
     }
     return found | {name: value for name, value in others.items() if value not in (None, "", {}, [])}
@@ -121,7 +123,7 @@ def graph_of(document: Mapping[str, Any], beside: Beside, make: Callable[[str], 
         raise ValueError(f"the document is of version {document.get('version')!r}; this Dovetail reads {VERSION}.")
     graph = (make or hooks.new_graph)(document["name"])
     added: list[Operation] = []
-    spans: dict[int, Span] = {}
+    spans: dict[int, RecomputeGroup] = {}
 
     def tensor(at: At) -> GraphTensor:
         return added[at[0]].outputs[at[1]]
@@ -141,7 +143,9 @@ def graph_of(document: Mapping[str, Any], beside: Beside, make: Callable[[str], 
     return graph
 
 
-def _added(graph: Graph, given: Mapping[str, Any], tensor: Any, spans: dict[int, Span], beside: Beside) -> Operation:
+def _added(
+    graph: Graph, given: Mapping[str, Any], tensor: Any, spans: dict[int, RecomputeGroup], beside: Beside
+) -> Operation:
     """Add an operation of the document to a graph."""
     op = decode(given["op"], beside) if "op" in given else op_named(given["type"])
     specs = [TensorSpec(None if shape is None else tuple(shape), as_dtype(dtype)) for dtype, shape in given["outputs"]]
@@ -151,7 +155,7 @@ def _added(graph: Graph, given: Mapping[str, Any], tensor: Any, spans: dict[int,
     made = graph.add(op, map(tensor, given["inputs"]), attrs, specs, layout, given["name"], where)
     made.overrides = given.get("overrides", {})
     span = given.get("span")
-    made.span = None if span is None else spans.setdefault(span, Span())
+    made.recompute_group = None if span is None else spans.setdefault(span, RecomputeGroup())
     made.device, made.engine = given.get("device", ""), given.get("engine")
     made.gradient_function = decode(given.get("gradient_function"), beside)
     made.notes = {name: decode(value, beside) for name, value in given.get("notes", {}).items()}

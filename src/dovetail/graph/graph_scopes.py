@@ -14,7 +14,7 @@ from dovetail.graph.device_scopes import DeviceScopes
 from dovetail.graph.operation import NOT_PINNED, Operation, Pin
 
 if TYPE_CHECKING:
-    from dovetail.graph.spans import Span
+    from dovetail.graph.recompute_groups import RecomputeGroup
 
 
 class GraphScopes(NamedTuple):
@@ -24,7 +24,7 @@ class GraphScopes(NamedTuple):
         name: the name scope, with its slash; None for the name scope of `like`.
         control: the operations that new ones wait for.
         overrides: op type → name of the registered gradient of new operations.
-        span: the span of new operations, which gradients compute again together.
+        recompute_group: the span of new operations, which gradients compute again together.
         pin: the engine and the device of new operations.
         devices: the scopes of `device`, which give the device.
         made_for: the operation whose origin new ones get.
@@ -35,7 +35,7 @@ class GraphScopes(NamedTuple):
     name: str | None = ""
     control: tuple[Operation, ...] = ()
     overrides: Mapping[str, str] = MappingProxyType({})
-    span: Span | None = None
+    recompute_group: RecomputeGroup | None = None
     pin: Pin = NOT_PINNED
     devices: DeviceScopes = DeviceScopes()
     made_for: Operation | None = None

@@ -19,12 +19,12 @@ from dovetail.graph.journal import note
 from dovetail.graph.node_def import NodeDef, attributes, node_def_of
 from dovetail.graph.order import NOWHERE, position
 from dovetail.graph.tensorflow_operation import TensorFlowOperation
-from dovetail.ops.control.plumbing import HOST_CALLS, KEPT
+from dovetail.ops.control.plumbing import HOST_CALLS, NEVER_PRUNED
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 
 if TYPE_CHECKING:
     from dovetail.edit.graph import Graph
-    from dovetail.graph.spans import Span
+    from dovetail.graph.recompute_groups import RecomputeGroup
 
 Pin: TypeAlias = tuple[str | None, str | None]
 NOT_PINNED: Pin = (None, None)
@@ -135,9 +135,9 @@ class GraphTensor(Operators):
         self.shape = None if known.rank is None else known
         note(lambda: setattr(self, "shape", before))
         if self.op.type == "Placeholder":
-            self.op.hold_attr("shape", self.op.op.held("shape", self.shape))
+            self.op.hold_attr("shape", self.op.op.normalize("shape", self.shape))
         elif "shapes" in self.op.attrs:
-            self.op.hold_attr("shapes", self.op.op.held("shapes", [t.shape for t in self.op.outputs]))
+            self.op.hold_attr("shapes", self.op.op.normalize("shapes", [t.shape for t in self.op.outputs]))
 
     @property
     def is_used(self) -> bool:
@@ -242,14 +242,14 @@ class Operation(TensorFlowOperation):
         gradient_function: its custom gradient, as from `custom_gradient`; None for the gradient of its op.
         notes: attributes that programs set by `_set_attr`, under names with an underscore, such as "_class".
         overrides: op type → name of a registered gradient, for this operation and the operations of its body.
-        span: the operations with which a gradient computes it again; None if its results are kept.
+        recompute_group: the operations with which a gradient computes it again; None if its results are kept.
         where: the user's line that made it.
     """
 
     __slots__ = (
         "__weakref__", "_control_inputs", "_control_outputs", "_next", "_origin", "_pin", "_position", "_previous",
         "attrs", "gradient_function", "graph", "inputs", "layout", "name", "notes", "op", "outputs", "overrides",
-        "span", "type", "where",
+        "recompute_group", "type", "where",
     )  # fmt: skip
 
     def __init__(
@@ -269,7 +269,7 @@ class Operation(TensorFlowOperation):
         self.gradient_function: Callable[..., Any] | None = None
         self.notes: Mapping[str, Any] = NO_NOTES
         self.overrides: Mapping[str, str] = graph.gradient_overrides
-        self.span: Span | None = None
+        self.recompute_group: RecomputeGroup | None = None
         self.where = where
         self._origin: Operation | None = None
         self._position = NOWHERE
@@ -332,7 +332,7 @@ class Operation(TensorFlowOperation):
     def is_kept(self) -> bool:
         """Whether a program runs it even if nothing uses its results, such as an assignment."""
         if self.type not in SUBGRAPH_CALLS:
-            return self.type in KEPT
+            return self.type in NEVER_PRUNED
         return any(op.is_kept for part in self.subgraphs() for op in part)
 
     def note_uses(self) -> None:
@@ -478,7 +478,12 @@ class Operation(TensorFlowOperation):
 
     def take_after(self, other: Operation) -> None:
         """Copy another operation's properties that do not depend on its op: pin, notes, gradient overrides, span."""
-        self._pin, self.notes, self.overrides, self.span = other._pin, other.notes, other.overrides, other.span
+        self._pin, self.notes, self.overrides, self.recompute_group = (
+            other._pin,
+            other.notes,
+            other.overrides,
+            other.recompute_group,
+        )
 
     def failure(self, error: Exception, engine: str) -> Exception:
         """The exception to raise if an engine failed to compute it; it names the user's operation.
@@ -583,14 +588,14 @@ class Operation(TensorFlowOperation):
         """
         self.graph.change(self, None, None, {name: value})
 
-    def held(self, name: str, value: Any) -> Any:
+    def normalize(self, name: str, value: Any) -> Any:
         """Normalize a value of a static argument to the form in `attrs`.
 
         Raises:
             LookupError, TypeError, ValueError: as for `set_attr`.
         """
         try:
-            return self.op.held(name, value)
+            return self.op.normalize(name, value)
         except (LookupError, TypeError, ValueError) as error:
             raise op_error(type(error), self.type, str(error), f"{name}={describe(value)}") from None
 
@@ -601,7 +606,7 @@ class Operation(TensorFlowOperation):
         self.attrs[name] = value
         for part in self.subgraphs():
             part._holders.setdefault(self)
-        self.graph.touch(self)
+        self.graph.note_change(self)
         self.graph.edited(lambda: self.hold_attr(name, before))
 
     def become(self, op: Op, inputs: Iterable[GraphTensor], layout: tuple[int | None, ...], attrs: dict) -> None:
@@ -614,7 +619,7 @@ class Operation(TensorFlowOperation):
         self.op, self.type, self.inputs, self.layout, self.attrs = op, op.name, list(inputs), layout, attrs
         self.graph.note_type(self)
         self.note_uses()
-        self.graph.touch(self)
+        self.graph.note_change(self)
 
         def undo() -> None:
             self.become(*before[:4])
@@ -626,7 +631,7 @@ class Operation(TensorFlowOperation):
         """Replace a tensor parameter with a static value."""
         at, name = self.input_at(index), self.op.params[index].name
         layout = (*self.layout[:index], None, *self.layout[index + 1 :])
-        attrs = {**self.attrs, name: self.held(name, value)}
+        attrs = {**self.attrs, name: self.normalize(name, value)}
         self.become(self.op, [*self.inputs[:at], *self.inputs[at + 1 :]], layout, attrs)
 
     def drop_input(self, index: int, number: int) -> None:
@@ -644,7 +649,7 @@ class Operation(TensorFlowOperation):
             del before._uses[self]
         self.inputs[index] = tensor
         tensor._uses.setdefault(self, []).append(index)
-        self.graph.touch(self)
+        self.graph.note_change(self)
         self.graph.edited(partial(self.set_input, index, before))
 
     def __reduce__(self) -> tuple[Any, ...]:

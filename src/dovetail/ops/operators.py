@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dovetail.core.host import ARRAYS, beside
+from dovetail.core.host import ARRAYS, cast_like
 from dovetail.core.op import Op
 from dovetail.core.tensor import Operators
 from dovetail.core.value_kinds import static_shape
@@ -51,9 +51,9 @@ NUMPY = {
 def _alike(self: Any, other: Any) -> tuple[Any, Any]:
     """Two operands, one of them an array: it takes the dtype of the other if that is a tensor that asks for it."""
     if getattr(self, "arrays_follow", False):
-        return self, beside(other, self.dtype)
+        return self, cast_like(other, self.dtype)
     if getattr(other, "arrays_follow", False):
-        return beside(self, other.dtype), other
+        return cast_like(self, other.dtype), other
     return self, other
 
 

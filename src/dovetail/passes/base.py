@@ -18,7 +18,7 @@ from itertools import repeat
 from typing import Any, TypeVar
 
 from dovetail.edit.graph import Graph, Operation
-from dovetail.edit.inference import is_told
+from dovetail.edit.inference import holds_shape_values
 from dovetail.graph.order import NOWHERE
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 
@@ -102,7 +102,7 @@ class Passes:
         for _ in range(rounds):
             changes = 0
             for part in (*self._graph.subgraphs(), self._graph):
-                part.touched = self._touched
+                part.changed_ops = self._touched
                 for apply in passes:
                     if may_change(part, apply):
                         changes += self._applied(apply, part)
@@ -110,7 +110,7 @@ class Passes:
             if not changes:
                 break
         for part in (*self._graph.subgraphs(), self._graph):
-            part.touched = None
+            part.changed_ops = None
         return total
 
     def _applied(self, apply: Pass, part: Graph) -> int:
@@ -159,7 +159,7 @@ def sweep(graph: Graph, visit: Visit, among: Iterable[Operation] | None = None) 
 
 def _following(graph: Graph, among: Iterable[Operation]) -> Iterable[Operation]:
     """Yield operations in program order, with later ones that are near to operations touched by the visits so far."""
-    touched = [] if graph.touched is None else graph.touched
+    touched = [] if graph.changed_ops is None else graph.changed_ops
     known = set(among)
     todo = [(op._position, id(op), op) for op in known]
     heapify(todo)
@@ -187,7 +187,7 @@ def _near(graph: Graph, touched: Sequence[Operation]) -> set[Operation]:
         if found.get(op, -1) < further:
             found[op] = further
             for tensor in op.outputs:
-                left = NEAR if tensor.dtype.is_integer and is_told(tensor) else further - 1
+                left = NEAR if tensor.dtype.is_integer and holds_shape_values(tensor) else further - 1
                 if left >= 0:
                     todo.extend(zip(tensor._uses, repeat(left)))
     return {op for op in found if op._position != NOWHERE}

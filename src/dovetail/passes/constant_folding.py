@@ -22,10 +22,10 @@ from dovetail.core.tensor import Tensor
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.inference import infer_again, merged, set_shape
 from dovetail.edit.transplant import copy_graph
-from dovetail.ops.control.plumbing import NOT_COMPUTED, SHOWN
+from dovetail.ops.control.plumbing import PRINTS, STRUCTURAL
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 from dovetail.passes.base import Local, Visit, needs, sweep
-from dovetail.trace.shape_values import PartialInts
+from dovetail.trace.shape_values import ShapeValues
 
 KNOWN = frozenset(["Const", "Shape", *SUBGRAPH_CALLS])
 LARGEST = 4096  # elements; a result larger than this, and larger than its arguments, is not worth its memory
@@ -57,7 +57,7 @@ def propagate(graph: Graph, refined: set[GraphTensor]) -> int:
 
 
 def _folding(graph: Graph, refined: set[GraphTensor]) -> Visit:
-    known = PartialInts()
+    known = ShapeValues()
 
     def visit(op: Operation) -> int:
         has_ints = bool(op.op.ints_positions)
@@ -69,7 +69,7 @@ def _folding(graph: Graph, refined: set[GraphTensor]) -> Visit:
                 if (better := merged(shape, tensor.shape)) != tensor.shape:
                     tensor.shape = better
                     refined.add(tensor)
-                    graph.touch(op)
+                    graph.note_change(op)
         if not op.inputs or not op.outputs:
             return changes
         values = _folded(op, known)
@@ -85,7 +85,7 @@ def _folding(graph: Graph, refined: set[GraphTensor]) -> Visit:
     return visit
 
 
-def _freeze_ints(op: Operation, known: PartialInts) -> int:
+def _freeze_ints(op: Operation, known: ShapeValues) -> int:
     """Make known shape-like tensor arguments static; return the number of changes."""
     changes = 0
     for index in op.op.ints_positions:
@@ -158,7 +158,7 @@ def _refine(tensor: GraphTensor, shape: Shape) -> set[GraphTensor]:
     return {tensor}
 
 
-def _folded(op: Operation, known: PartialInts) -> list[np.ndarray] | None:
+def _folded(op: Operation, known: ShapeValues) -> list[np.ndarray] | None:
     """The results of an operation as arrays; None if they are unknown."""
     for tensor in op.inputs:
         if tensor.op.type != "Const":
@@ -176,7 +176,7 @@ def _folded(op: Operation, known: PartialInts) -> list[np.ndarray] | None:
 
 
 def _is_foldable(op: Operation) -> bool:
-    if op.type in NOT_COMPUTED or op.type in SHOWN or any(type(v) is Graph for v in op.attrs.values()):
+    if op.type in STRUCTURAL or op.type in PRINTS or any(type(v) is Graph for v in op.attrs.values()):
         return False
     sizes = [size_of(t.shape) for t in op.outputs]
     if None in sizes:

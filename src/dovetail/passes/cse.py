@@ -7,11 +7,11 @@ from typing import Any
 from dovetail.core.signature import static_key
 from dovetail.edit.graph import Graph, Operation
 from dovetail.edit.patterns import COMMUTATIVE
-from dovetail.ops.control.plumbing import EFFECTS, NOT_COMPUTED, SHOWN
+from dovetail.ops.control.plumbing import EFFECTS, PRINTS, STRUCTURAL
 
 LARGEST = 1 << 16  # bytes; larger constants are equal only if they are one array
 
-KEPT = frozenset(["Placeholder", *EFFECTS, *SHOWN])
+KEPT = frozenset(["Placeholder", *EFFECTS, *PRINTS])
 
 
 def merge_common(graph: Graph) -> int:
@@ -30,7 +30,7 @@ def merge_common(graph: Graph) -> int:
         except TypeError:  # a static argument without a hash equals no other
             continue
         if earlier is not op:
-            graph.touch(earlier)  # it may have had no users, so that no pass looked at it
+            graph.note_change(earlier)  # it may have had no users, so that no pass looked at it
             for tensor, same in zip(op.outputs, earlier.outputs, strict=True):
                 graph.rewire(tensor, same)
             count += 1
@@ -46,6 +46,6 @@ def _key(op: Operation) -> Any:
     if name in COMMUTATIVE:
         inputs.sort()
     overrides = tuple(sorted(op.overrides.items())) if op.overrides else None
-    pin = None if name in NOT_COMPUTED else op._pin
+    pin = None if name in STRUCTURAL else op._pin
     attrs = tuple(map(static_key, op.attrs.values())) if op.attrs else None
     return name, *inputs, op.layout, pin, id(op.gradient_function), overrides, attrs

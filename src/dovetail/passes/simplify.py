@@ -18,7 +18,7 @@ from dovetail.core.infer import broadcast, fits
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.patterns import Call, Match, build, match, scalar_constant, uniform_constant, wildcards
 from dovetail.graph.reach import walk
-from dovetail.ops.control.plumbing import NOT_COMPUTED
+from dovetail.ops.control.plumbing import STRUCTURAL
 from dovetail.passes.base import Local, Visit, needs
 
 x, y = wildcards("x y")
@@ -96,7 +96,7 @@ def simplify(graph: Graph) -> Visit:
         for tensor in op.inputs:
             maker = tensor.op
             makers.add(maker.type)
-            if maker._pin != op._pin and maker.type not in NOT_COMPUTED and op.type not in PASSED_ON:
+            if maker._pin != op._pin and maker.type not in STRUCTURAL and op.type not in PASSED_ON:
                 return 0  # computations in two places do not become one
         changes = _drop_broadcasts(op, shapes) if is_elementwise and not BROADCAST.isdisjoint(makers) else 0
         makers = {tensor.op.type for tensor in op.inputs} if changes else makers

@@ -81,7 +81,7 @@ class Candidate:
         graphs = [segment.graph for segment in self.plan.segments]
         found, seen = [], set()
         for variant, rules in engine.strategies.items():
-            choices = tuple(engine.taken(graph, rules) for graph in graphs)
+            choices = tuple(engine.rule_choices(graph, rules) for graph in graphs)
             if choices not in seen:
                 seen.add(choices)
                 found.append(variant)

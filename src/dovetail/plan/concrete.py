@@ -212,7 +212,7 @@ class Functional:
                 found = self._backward([*kept, *gradients], engine)
             results: list[Any] = [None] * len(node.inputs)
             for index, value in zip(self._split.inputs, found, strict=True):
-                results[index] = arguments.beside(value, node.inputs[index]) if engine.has_devices else value
+                results[index] = arguments.move_like(value, node.inputs[index]) if engine.has_devices else value
             return results
 
         return function

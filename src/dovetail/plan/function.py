@@ -40,7 +40,7 @@ from dovetail.edit.transplant import replay as replay_graph
 from dovetail.plan.call_keys import call_key, difference, given_and_key, spec_of
 from dovetail.plan.concrete import Concrete
 from dovetail.plan.measured_plan import AnyPlan, Measuring, steady
-from dovetail.plan.nested import added_to
+from dovetail.plan.nested import inline_call
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.records import replayed
 from dovetail.plan.strategy import Strategy
@@ -146,7 +146,7 @@ class Function(Generic[P, R]):
     def _taking_part(self, around: Graph | None, leaves: list[Any], structure: Any, args: Any, kwargs: Any) -> Any:
         """The result of a call inside another graph, or on an engine's own values."""
         if self._options.passes and around is not None:
-            return added_to(around, self._python, leaves, structure, bool(kwargs), self._apply_passes)
+            return inline_call(around, self._python, leaves, structure, bool(kwargs), self._apply_passes)
         if around is not None and around.records_effects:
             return done_as_one(around, functools.partial(self._python, *args, **kwargs))
         return self._python(*args, **kwargs)

@@ -193,7 +193,7 @@ class _Writer:
         """The engine's rule for this one operation, unless another variant is preferred."""
         rules, preferred = self.engine.rules, self.place.variants
         variant = rules.fitting(op, preferred=preferred) if preferred else None
-        return None if variant is not None and variant.name in preferred else rules.bound_rule(op)
+        return None if variant is not None and variant.name in preferred else rules.specialized_rule(op)
 
     def _rule(self, op: Operation, layer: str) -> Rule | None:
         return self.engine.rule_for(op, layer, self.place.variants) or _body_rule(op.op, self.engine)

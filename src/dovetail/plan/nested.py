@@ -22,7 +22,7 @@ from dovetail.trace.results import collect
 _TRACED = (GraphTensor, Tensor, np.ndarray, np.generic)  # leaves that become inputs of the part; others are static
 
 
-def added_to(
+def inline_call(
     around: Graph, function: Callable[..., Any], leaves: Sequence[Any], structure: Any, has_kwargs: bool, edit: Any
 ) -> Any:
     """Add a function's operations to a graph, edited by passes, and return the function's result.

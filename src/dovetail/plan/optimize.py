@@ -55,7 +55,7 @@ def _optimized_copy(graph: Graph, home: Place, shapes: Sequence[tuple[int, ...]]
         engine = place_of(operation, home).engine
         if waits_for_rank(operation, engine):
             return (operation.type,)
-        return engine.host_control.rules() if is_divided(operation, home) else engine.claimed_with(operation)
+        return engine.host_control.rules() if is_divided(operation, home) else engine.claims(operation)
 
     inline = partial(inline_composites, claimed=claimed)
     passes.run([inline, merge_common, prune])  # optimizers' steps have many equal parts; later passes see each once

@@ -18,7 +18,7 @@ from dovetail.core.engine_registry import get_engine, known_engines
 from dovetail.core.errors import EngineNotInstalled, UnknownEngine, describe, did_you_mean, op_error
 from dovetail.edit.graph import Graph, Operation
 from dovetail.graph.operation import NOT_PINNED
-from dovetail.ops.control.plumbing import HOST_CALLS, NOT_COMPUTED
+from dovetail.ops.control.plumbing import HOST_CALLS, STRUCTURAL
 
 ORDERS = 24  # orders of the places that are tried; all orders of four places
 
@@ -158,7 +158,7 @@ def is_divided(operation: Operation, home: Place) -> bool:
     if not graphs:
         return False
     inner = [part for graph in graphs for part in (graph, *graph.subgraphs())]
-    pinned = [op for part in inner for op in part.operations if op.pin != NOT_PINNED and op.type not in NOT_COMPUTED]
+    pinned = [op for part in inner for op in part.operations if op.pin != NOT_PINNED and op.type not in STRUCTURAL]
     return bool(pinned) and {place_of(op, home) for op in pinned} != {place_of(operation, home)}
 
 
@@ -187,7 +187,7 @@ def cut(operations: Iterable[Operation], home: Place) -> list[Cut]:
         operations: in program order; operations that compute nothing are left out.
         home: the plan's place.
     """
-    where = {op: (place_of(op, home), is_divided(op, home)) for op in operations if op.type not in NOT_COMPUTED}
+    where = {op: (place_of(op, home), is_divided(op, home)) for op in operations if op.type not in STRUCTURAL}
     keys = list(dict.fromkeys(where.values()))
     if len(keys) < 2 and not any(divided for _, divided in keys):
         return [Cut(keys[0][0] if keys else home, list(where))]

@@ -23,10 +23,10 @@ from typing import Any
 
 from dovetail.core.engine import Engine
 from dovetail.core.locks import join
-from dovetail.core.state import Arrays, Buffer, held_by, put, taken
+from dovetail.core.state import Arrays, Buffer, donate, held_by, put
 from dovetail.core.tensor import Tensor
 from dovetail.edit.graph import Graph
-from dovetail.ops.control.plumbing import SHOWN
+from dovetail.ops.control.plumbing import PRINTS
 from dovetail.passes.variables import lift_variables
 from dovetail.plan import records
 from dovetail.plan.background import stop_if_ending
@@ -191,17 +191,17 @@ class Plan:
     def _step(self, given: list[Any]) -> tuple[Any, ...]:
         buffer = self.assigned[0]._buffer
         arrays = None if buffer is None else buffer.arrays
-        if arrays is None or arrays.owner is not self._owner or not arrays.is_whole or arrays.wanted:
+        if arrays is None or arrays.owner is not self._owner or not arrays.is_whole or arrays.claimed:
             return self._first_step(given)
         before, spares = arrays.values, arrays.spares
         lent = before
         found: list[tuple[Any, ...]] = []
         try:
             if self._consumes:
-                arrays.wanted = True
-            if arrays.is_lent and not arrays.is_let_go():
-                spares = self._filled(arrays.unlent_spares())
-                lent = arrays.unlent(self._consumed_on) if self._consumes else before
+                arrays.claimed = True
+            if arrays.is_borrowed and not arrays.is_returned():
+                spares = self._filled(arrays.unborrowed_spares())
+                lent = arrays.unborrowed(self._consumed_on) if self._consumes else before
             arguments = [*given, *lent[: len(self._changed)], *spares]
             if self._consumes:
                 self._run(arguments, into=found)
@@ -217,7 +217,7 @@ class Plan:
     def _write(self, arrays: Arrays, results: Sequence[Any], before: Sequence[Any]) -> None:
         arrays.values = results[self._result_count :]  # the one assignment that gives all variables their new values
         arrays.spares = [before[i] for i in self._spares] if self._spares else ()
-        arrays.wanted = False
+        arrays.claimed = False
 
     def _first_step(self, given: list[Any]) -> tuple[Any, ...]:
         """Run a step on variables that others have assigned, or read, since the latest step of this plan."""
@@ -247,7 +247,7 @@ class Plan:
             if (
                 buffer is None
                 or buffer.engine is not engine
-                or buffer.wanted  # by a run that failed
+                or buffer.claimed  # by a run that failed
                 or (device is not None and buffer.device != device)
             ):
                 before[i] = variable.buffer_on(engine, device)
@@ -260,13 +260,13 @@ class Plan:
         buffers, consumed = before[: len(self._changed)], self._schedule.consumed
         if not self._consumes:
             return [buffer.value for buffer in buffers]
-        given = iter(taken(buffer for buffer, is_last in zip(buffers, consumed, strict=True) if is_last))
+        given = iter(donate(buffer for buffer, is_last in zip(buffers, consumed, strict=True) if is_last))
         return [next(given) if is_last else b.value for b, is_last in zip(buffers, consumed, strict=True)]
 
     def _spare_arrays(self, before: list[Any]) -> list[Any]:
         """Arrays that the next values of variables may be written into."""
         arrays = [None if before[i] is None else before[i].arrays for i in self._spares]
-        own = {a: a.unlent_spares() for a in dict.fromkeys(arrays) if a is not None and a.owner is self._owner}
+        own = {a: a.unborrowed_spares() for a in dict.fromkeys(arrays) if a is not None and a.owner is self._owner}
         return self._filled([own[a][k] if a in own else None for k, a in enumerate(arrays)])
 
     def _filled(self, spares: list[Any]) -> list[Any]:
@@ -282,7 +282,7 @@ class Plan:
         spares = self._filled([_value_on(*self._made[i], before[i]) for i in self._spares])
         arrays = Arrays(values, spares, self._owner)
         arrays.is_whole = self._rewrites
-        arrays.is_lent = any(buffer.arrays.is_lent for buffer in held)
+        arrays.is_borrowed = any(buffer.arrays.is_borrowed for buffer in held)
         put(self.assigned, list(map(Buffer, repeat(arrays), range(len(values)), self._made_on, self._shared)))
 
     def __str__(self) -> str:
@@ -303,4 +303,4 @@ def _value_on(engine: Engine, device: str | None, buffer: Buffer | None) -> Any:
 
 def shows(graph: Graph) -> bool:
     """Whether a program calls back into Python, for example to print, so that Python code runs while it computes."""
-    return not all(part.by_type.keys().isdisjoint(SHOWN) for part in (graph, *graph.subgraphs()))
+    return not all(part.by_type.keys().isdisjoint(PRINTS) for part in (graph, *graph.subgraphs()))

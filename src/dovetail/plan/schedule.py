@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.transplant import transplant
-from dovetail.ops.control.plumbing import NOT_COMPUTED
+from dovetail.ops.control.plumbing import STRUCTURAL
 from dovetail.passes.variables import NO_VARIABLES, Lifted
 from dovetail.plan.placement import Cut, Place, cut, place_of
 from dovetail.plan.segment import Segment
@@ -56,7 +56,7 @@ class SegmentCall(NamedTuple):
 
     def __str__(self) -> str:
         engine, device, _ = self.segment.place
-        types = [op.type for op in self.segment.graph.operations if op.type not in NOT_COMPUTED]
+        types = [op.type for op in self.segment.graph.operations if op.type not in STRUCTURAL]
         what = ", ".join(types) if len(types) <= MOST_NAMED else f"{len(types)} operations"
         lines = [f"{engine.name} ({device or engine.devices()[0]}): {what or 'nothing to compute'}"]
         if self.segment.bodies is not None:

@@ -14,7 +14,7 @@ from dovetail.core.devices import placed_on
 from dovetail.core.engine import Engine
 from dovetail.core.errors import op_error
 from dovetail.edit.graph import Graph, GraphTensor
-from dovetail.ops.control.plumbing import NOT_COMPUTED
+from dovetail.ops.control.plumbing import STRUCTURAL
 from dovetail.passes.composites import rank_error, waits_for_rank
 from dovetail.passes.specialize import check_static
 from dovetail.plan.buffers import plan_buffers
@@ -125,6 +125,6 @@ class Segment:
 def _check_claimed(graph: Graph, engine: Engine) -> None:
     for part in (graph, *graph.subgraphs()):
         for op in part.operations:
-            is_claimed = op.type in NOT_COMPUTED or op.type in engine.claimed_with(op)
+            is_claimed = op.type in STRUCTURAL or op.type in engine.claims(op)
             if not is_claimed and not waits_for_rank(op, engine):
                 raise op_error(NotImplementedError, op.type, op.op.no_rule(engine.name), where=op.where)

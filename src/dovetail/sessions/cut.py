@@ -13,7 +13,7 @@ from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.transplant import transplant
 from dovetail.graph.effects import needed_for, thread
 from dovetail.graph.reach import waited_for
-from dovetail.ops.control.plumbing import KEPT
+from dovetail.ops.control.plumbing import NEVER_PRUNED
 from dovetail.trace import variables
 from dovetail.trace.shape_values import known_ints
 
@@ -59,7 +59,7 @@ def cut(
         if op.type == "PlaceholderWithDefault" and (op.attrs["any_rank"] or op.attrs["shape"] is not None):
             copies[op.outputs[0]].op.change(shape=None, any_rank=False)  # not fed: the default's shape holds
     with record_on(()), part.as_default():
-        computed = [op.outputs[0] for op in asked if op.outputs and op.type not in KEPT]
+        computed = [op.outputs[0] for op in asked if op.outputs and op.type not in NEVER_PRUNED]
         part.outputs = copies.of([*(x for x in outputs if isinstance(x, GraphTensor)), *computed])
         assigned, tensors = thread(part), iter(list(part.outputs))
         own = [variables.read_variable(part, x) if isinstance(x, Variable) else next(tensors) for x in outputs]

@@ -77,7 +77,7 @@ class SessionGraph(Graph):
     def new_like(self) -> SessionGraph:
         return SessionGraph(self.name)
 
-    def take_notes(self, other: Any, copies: Mapping[Operation, Operation]) -> None:
+    def copy_state_from(self, other: Any, copies: Mapping[Operation, Operation]) -> None:
         self._draws = Counter(other._draws)
 
     def __reduce__(self) -> Any:

@@ -40,7 +40,7 @@ def holder_of(graph: Graph, what: Any) -> Operation | None:
     return holders[0] if holders else None
 
 
-def bring_in(graph: Graph, holder: Operation, tensor: GraphTensor) -> GraphTensor:
+def capture_into(graph: Graph, holder: Operation, tensor: GraphTensor) -> GraphTensor:
     """The input of a graph for a tensor of the graph around it; a new one if there is none.
 
     Args:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from dovetail.core.errors import CONVENTIONAL, describe_arguments, is_raised_inside, op_error, tell
+from dovetail.core.errors import CONVENTIONAL, annotate, describe_arguments, is_raised_inside, op_error
 from dovetail.core.infer import most_telling, specs_of_each_rank
 from dovetail.core.kinds import Kind
 from dovetail.core.recording import Record
@@ -104,7 +104,7 @@ class _Call:
         try:
             return self._function(*args, **kwargs)
         except CONVENTIONAL as error:
-            tell(error, self._title, lambda: describe_arguments((), args, kwargs))
+            annotate(error, self._title, lambda: describe_arguments((), args, kwargs))
             raise
 
     def restored(self, results: Iterable[Any]) -> Any:

@@ -23,7 +23,7 @@ LARGEST = 64  # elements: shapes, and tensors computed from them, are small
 DEEPEST = 64  # operations between a shape and its use
 
 
-class PartialInts:
+class ShapeValues:
     """The known elements of integer tensors, cached from call to call."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class PartialInts:
 
 def known_ints(tensor: GraphTensor) -> Ints:
     """The elements that are known now, flat, with None for the others; None if no element is known."""
-    found = PartialInts().ints(tensor) if tensor.dtype.is_integer else None
+    found = ShapeValues().ints(tensor) if tensor.dtype.is_integer else None
     return None if found is None or set(found) <= {None} else found
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dovetail.core import arguments, checks, config, dispatch, host
+from dovetail.core import arguments, config, dispatch, host, infer_call
 from dovetail.core.cache import Cache
 from dovetail.core.dtypes import DType
 from dovetail.core.engine import native_to_dtype
@@ -41,8 +41,8 @@ from dovetail.core.value_kinds import (
 )
 from dovetail.core.variable import STATE
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
-from dovetail.trace.captures import bring_in, check_open, holder_of
-from dovetail.trace.shape_values import PartialInts
+from dovetail.trace.captures import capture_into, check_open, holder_of
+from dovetail.trace.shape_values import ShapeValues
 from dovetail.trace.variables import assign_in_order, assign_variable, read_for_update, read_variable
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def record(op: Op, values: list[Any], name: str | None = None) -> Any:
     for index in op.ints_positions:
         if index in dynamic:
             values[index] = _dynamic_ints(op, index, values[index], graph)
-            known[index] = ints = PartialInts().ints(values[index])
+            known[index] = ints = ShapeValues().ints(values[index])
             if ints is not None and None not in ints:
                 values[index] = ints
         else:
@@ -273,7 +273,7 @@ def capture(graph: Graph, tensor: GraphTensor | Tensor, op: Op | None = None) ->
         name = tensor.op.name.rpartition("/")[2]
     holder = holder_of(graph, tensor)
     if holder is not None:
-        return bring_in(graph, holder, to_graph(tensor, tensor.dtype, holder.graph, op or OPS["Identity"]))
+        return capture_into(graph, holder, to_graph(tensor, tensor.dtype, holder.graph, op or OPS["Identity"]))
     found = graph.captures.get(tensor)
     if found is None:
         check_open(graph, tensor, op)
@@ -325,7 +325,7 @@ def _dynamic_ints(op: Op, index: int, value: Any, graph: Graph) -> GraphTensor:
 def infer_specs(op: Op, values: list[Any], where: Where = None) -> Any:
     """The spec of the result, or a tuple of them, for graph Tensors and static values."""
     if op.infer is not None:
-        return checks.infer(op, values, where)
+        return infer_call.infer(op, values, where)
     specs = of_any_rank(lambda *values: [t.spec for t in body_graph(op, values).outputs], list(map(_spec_of, values)))
     return tuple(specs) if op.returns_tuple else specs[0]
 

@@ -17,7 +17,7 @@ from dovetail.core.table import OPS
 from dovetail.graph.effects import ASSIGN, READ, needed_for, new_history, thread
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.ops.control.plumbing import INPUTS
-from dovetail.trace.captures import bring_in, check_open, holder_of
+from dovetail.trace.captures import capture_into, check_open, holder_of
 
 if TYPE_CHECKING:
     from dovetail.edit.graph import Graph
@@ -83,7 +83,7 @@ def _value_here(graph: Graph, variable: Any) -> GraphTensor:
     state = graph.state
     holder = None if variable in state.assigned else holder_of(graph, variable)
     if holder is not None:
-        return bring_in(graph, holder, read_variable(holder.graph, variable))
+        return capture_into(graph, holder, read_variable(holder.graph, variable))
     value = state.values.get(variable)
     if value is None or variable in state.unread:
         state.keep(variable)

@@ -24,9 +24,9 @@ from dovetail import ops
 from dovetail.backend.table import as_value_error
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import CONVENTIONAL, describe_arguments, tell
+from dovetail.core.errors import CONVENTIONAL, annotate, describe_arguments
 from dovetail.core.hooks import hooks
-from dovetail.core.host import beside
+from dovetail.core.host import cast_like
 from dovetail.core.op import Op
 from dovetail.core.structure import refuse_nesting
 from dovetail.core.tensor import Tensor
@@ -203,7 +203,7 @@ def told(
                 result = run(*args, **kwargs)
                 return graph_mode.named(graph_mode.recorded(result, whole or name), whole)
         except CONVENTIONAL as error:
-            tell(error, f"tf.{title}", lambda: describe_arguments(parameters, args, kwargs))
+            annotate(error, f"tf.{title}", lambda: describe_arguments(parameters, args, kwargs))
             if isinstance(error, IndexError) and hasattr(error, "dovetail"):
                 raise as_value_error(error) from error.__cause__
             raise
@@ -239,4 +239,4 @@ def alike_values(values: Sequence[Any]) -> list[Any]:
     dtype = next((as_dtype(dtype_of(v)) for v in values if is_tensor(v)), None)
     if dtype is None:
         return list(values)
-    return [beside(v, dtype) if isinstance(v, (list, tuple, np.ndarray, np.generic)) else v for v in values]
+    return [cast_like(v, dtype) if isinstance(v, (list, tuple, np.ndarray, np.generic)) else v for v in values]

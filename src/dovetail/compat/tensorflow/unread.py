@@ -50,9 +50,9 @@ TENSORFLOW = {
     "_NoNames.session": INTERFACE,
     "Initializer.options": _ONE_PROCESS,
     # optimizers
-    "OwnSteps.var_list": INTERFACE,
-    "OwnSteps.colocate_with": "A variable is on the device of the values that it meets.",
-    "OwnSteps.graph": "An optimizer serves one graph.",
+    "CustomStepMixin.var_list": INTERFACE,
+    "CustomStepMixin.colocate_with": "A variable is on the device of the values that it meets.",
+    "CustomStepMixin.graph": "An optimizer serves one graph.",
     # loops and functions
     "vectorized_map.fallback_to_while_loop": "An op that has no rule for batches is computed slice by slice.",
     "vectorized_map.warn": "There is nothing to warn of: the results are the same.",

@@ -24,7 +24,7 @@ import jaxlib
 from dovetail.core.cache_folder import place, processor
 from dovetail.core.engine_registry import threads
 from dovetail.core.files import replacing
-from dovetail.core.private import private
+from dovetail.core.optional_api import optional_api
 from dovetail.core.version import VERSION
 
 logger = logging.getLogger("dovetail.engines")
@@ -35,9 +35,9 @@ OTHERS = {"jax_persistent_cache_enable_xla_caches": "", "jax_persistent_cache_mi
 MOST = 256 << 20  # bytes of all entries
 OPENED = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY"))  # a link or pipe is no entry
 
-_caches = private(jax, "_src.compilation_cache")
+_caches = optional_api(jax, "_src.compilation_cache")
 _NEEDED = ("get_file_cache", "get_executable_and_time", "put_executable_and_time", "reset_cache")
-_has_store = all(private(jax, f"_src.compilation_cache.{name}") is not None for name in _NEEDED)
+_has_store = all(optional_api(jax, f"_src.compilation_cache.{name}") is not None for name in _NEEDED)
 
 
 def start() -> None:

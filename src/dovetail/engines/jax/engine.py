@@ -17,7 +17,7 @@ from dovetail.core.accumulation import PRODUCTS
 from dovetail.core.control_flow import Control, Values
 from dovetail.core.dtypes import DType
 from dovetail.core.engine import Engine, Segment, native_to_dtype, print_array
-from dovetail.core.private import private
+from dovetail.core.optional_api import optional_api
 from dovetail.core.rules import PROGRAM, Rule, Rules
 from dovetail.engines.jax import disk_cache
 from dovetail.engines.jax.devices import devices, is_of_host, name_of, named, placed, told
@@ -38,7 +38,7 @@ def _is_traced(values: Any) -> bool:
 
 _LOOPS = {"While": (2, 3, 4), "Scan": (3, 4, 5)}  # loops, and the arguments of their rules that are no arrays
 
-_has_started = private(jax, "_src.xla_bridge.backends_are_initialized")
+_has_started = optional_api(jax, "_src.xla_bridge.backends_are_initialized")
 
 
 class JaxEngine(Engine):

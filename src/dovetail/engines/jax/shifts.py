@@ -118,9 +118,9 @@ for _variant, _rule, _fits in (
     ("patches", _as_patches, _is_whole),
     ("shifted", _as_shifted, _is_whole_or_depthwise),
 ):
-    rules.further(_variant, *CONVOLUTIONS[""], when=_fits)(_rule)
-    rules.further(_variant, *CONVOLUTIONS["BackpropInput"], when=_fits)(_input_gradient(_rule))
-    rules.further(_variant, *CONVOLUTIONS["BackpropFilter"], when=_fits)(_kernel_gradient(_rule))
+    rules.alternative(_variant, *CONVOLUTIONS[""], when=_fits)(_rule)
+    rules.alternative(_variant, *CONVOLUTIONS["BackpropInput"], when=_fits)(_input_gradient(_rule))
+    rules.alternative(_variant, *CONVOLUTIONS["BackpropFilter"], when=_fits)(_kernel_gradient(_rule))
 
 
 # -- pools by comparison ----------------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def _pool_windows(size: Any, strides: Any, padding: Any) -> Windows:
     return Windows(tuple(size), tuple(strides), (1,) * len(size), padding)
 
 
-@rules.further("comparison", *POOLS["MaxPool"], when=_fits_comparison)
+@rules.alternative("comparison", *POOLS["MaxPool"], when=_fits_comparison)
 def _max_pool(x: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
     largest, *others = _shifts(x, _pool_windows(size, strides, padding), -np.inf)
     for shift in others:
@@ -143,7 +143,7 @@ def _max_pool(x: Any, size: Any, strides: Any, padding: str, data_format: str) -
     return largest
 
 
-@rules.further("comparison", *(f"{name}Grad" for name in POOLS["MaxPool"]), when=_fits_comparison)
+@rules.alternative("comparison", *(f"{name}Grad" for name in POOLS["MaxPool"]), when=_fits_comparison)
 def _(x: Any, g: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
     windows = _pool_windows(size, strides, padding)
     largest = _max_pool(x, size, strides, padding, data_format)
@@ -175,9 +175,9 @@ def _column_sum(x: Any, axis: Any, keepdims: bool) -> Any:
     return total.reshape((1,) * (x.ndim - 1) + total.shape) if keepdims else total
 
 
-@rules.further("columns", "Mean", when=_sums_columns)
+@rules.alternative("columns", "Mean", when=_sums_columns)
 def _(x: Any, axis: Any, keepdims: bool) -> Any:
     return _column_sum(x, axis, keepdims) / np.asarray(x.size // x.shape[-1], x.dtype)
 
 
-rules.further("columns", "Sum", when=_sums_columns)(_column_sum)
+rules.alternative("columns", "Sum", when=_sums_columns)(_column_sum)

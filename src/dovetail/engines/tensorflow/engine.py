@@ -42,8 +42,8 @@ class TensorFlowEngine(Engine):
         names = [device.name.rpartition("device:")[2].lower() for device in tf.config.list_logical_devices()]
         return sorted((name for name in names if name.startswith(("gpu", "cpu"))), key=lambda name: name[0] == "c")
 
-    def taken(self, graph: Any, variants: Collection[str]) -> frozenset[Any]:
-        found = super().taken(graph, variants)
+    def rule_choices(self, graph: Any, variants: Collection[str]) -> frozenset[Any]:
+        found = super().rule_choices(graph, variants)
         return found | {XLA} if XLA in variants and fits_xla(graph) else found
 
     def device_of(self, value: Any) -> str:

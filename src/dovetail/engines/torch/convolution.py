@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from dovetail.core.private import private
+from dovetail.core.optional_api import optional_api
 from dovetail.core.rules import EAGER, PROGRAM, Rule
 from dovetail.core.windows import CONVOLUTIONS, POOLS, Windows, over_two_axes, overlap_add
 from dovetail.engines.torch.tables import rules, with_kernel
@@ -37,7 +37,7 @@ def _by_autograd(g: Any, x: Any, kernel: Any, bias: Any, *settings: Any) -> Any:
     return torch.autograd.grad(y, leaves, g, create_graph=recorded)
 
 
-_convolution_backward = private(torch, "ops.aten.convolution_backward.default") or _by_autograd
+_convolution_backward = optional_api(torch, "ops.aten.convolution_backward.default") or _by_autograd
 
 
 def _first(x: Any, data_format: str) -> Any:
@@ -146,13 +146,13 @@ def _(x: Any, filter_sizes: Any, g: Any, strides: Any, padding: Any, dilations: 
 
 # -- windows and pooling ----------------------------------------------------------------------------------------------
 
-_MAX_POOL = {rank: private(torch, f"_C._nn.max_pool{rank}d_with_indices") for rank in (2, 3)}
-_AVG_POOL = {2: private(torch, "_C._nn.avg_pool2d")}
+_MAX_POOL = {rank: optional_api(torch, f"_C._nn.max_pool{rank}d_with_indices") for rank in (2, 3)}
+_AVG_POOL = {2: optional_api(torch, "_C._nn.avg_pool2d")}
 _MAX_POOL_BACKWARD = {
-    rank: private(torch, f"ops.aten.max_pool{rank}d_with_indices_backward.default") for rank in (2, 3)
+    rank: optional_api(torch, f"ops.aten.max_pool{rank}d_with_indices_backward.default") for rank in (2, 3)
 }
-_AVG_POOL_BACKWARD = private(torch, "ops.aten.avg_pool2d_backward.default")
-_AVG_POOL3D_BACKWARD = private(torch, "ops.aten.avg_pool3d_backward.default")
+_AVG_POOL_BACKWARD = optional_api(torch, "ops.aten.avg_pool2d_backward.default")
+_AVG_POOL3D_BACKWARD = optional_api(torch, "ops.aten.avg_pool3d_backward.default")
 _HAS_MAX_POOL = None not in (*_MAX_POOL.values(), *_MAX_POOL_BACKWARD.values())
 
 

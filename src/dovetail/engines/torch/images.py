@@ -6,13 +6,13 @@ from typing import Any
 
 import torch
 
-from dovetail.core.private import private
+from dovetail.core.optional_api import optional_api
 from dovetail.core.rules import Rule
 from dovetail.engines.torch.tables import rules, with_kernel
 
 rules.fresh |= {"ResizeBilinear", "ResizeBilinearGrad"}
-_resize = private(torch, "_C._nn.upsample_bilinear2d")
-_spread = private(torch, "ops.aten.upsample_bilinear2d_backward.default")
+_resize = optional_api(torch, "_C._nn.upsample_bilinear2d")
+_spread = optional_api(torch, "ops.aten.upsample_bilinear2d_backward.default")
 
 
 def _with_channels_first(kernel: Rule) -> Rule:

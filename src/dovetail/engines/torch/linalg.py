@@ -30,7 +30,7 @@ _MATRICES: dict[tuple[str, bool, bool], Rule] = {
 }
 
 
-@rules.bound("MatMul", "FusedMatMul")
+@rules.specialized("MatMul", "FusedMatMul")
 def _(operation: Any) -> Rule | None:
     *_, x, y = operation.inputs
     if not of_floats(operation) or x.ndim != 2 or y.ndim != 2:
@@ -61,7 +61,7 @@ def _(bias: Any, x: Any, y: Any, transpose_a: bool, transpose_b: bool, **out: An
     return torch.addmm(bias, x.mT if transpose_a else x, y.mT if transpose_b else y, **out)
 
 
-@rules.bound("AddScaled")
+@rules.specialized("AddScaled")
 def _(operation: Any) -> Rule:
     return functools.partial(torch.add, alpha=operation.attrs["scale"])
 

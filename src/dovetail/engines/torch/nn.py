@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from dovetail.core.infer import normalize_axes
-from dovetail.core.private import private
+from dovetail.core.optional_api import optional_api
 from dovetail.core.rules import EAGER, OUT, PROGRAM, WITH_OUT, Rule
 from dovetail.engines.torch.tables import covered, of_floats, rules, with_kernel
 
@@ -18,7 +18,7 @@ rules.fresh |= {"SoftmaxGrad", "LogSoftmaxGrad", "BatchNormalization", "LayerNor
 
 def _gradient_kernel(name: str, *last: Any) -> Any:
     """An elementwise backward kernel of aten, with output grad_input and last arguments `last`; None if missing."""
-    kernel = private(torch, f"ops.aten.{name}")
+    kernel = optional_api(torch, f"ops.aten.{name}")
     if kernel is None:
         return None
 
@@ -29,7 +29,7 @@ def _gradient_kernel(name: str, *last: Any) -> Any:
 
 
 def _nn(name: str) -> Any:
-    return private(torch, f"_C._nn.{name}")
+    return optional_api(torch, f"_C._nn.{name}")
 
 
 _softplus = _nn("softplus")
@@ -83,13 +83,13 @@ def _of_one_axis(kernel: Rule) -> Rule:
 _SOFTMAX = {"Softmax": torch.softmax, "LogSoftmax": torch.log_softmax}
 
 
-@rules.bound(*_SOFTMAX)
+@rules.specialized(*_SOFTMAX)
 def _(operation: Any) -> Rule | None:
     kernel, axis = _SOFTMAX[operation.type], operation.attrs["axis"]
     return partial(kernel, dim=axis) if type(axis) is int and of_floats(operation) else None
 
 
-@rules.bound("Relu")
+@rules.specialized("Relu")
 def _(operation: Any) -> Rule | None:
     return torch.relu if of_floats(operation) else None
 
@@ -104,7 +104,7 @@ def _softmax_gradient(kernel: Any) -> Rule:
 
 _SOFTMAX_GRADIENTS = {"SoftmaxGrad": "_softmax_backward_data", "LogSoftmaxGrad": "_log_softmax_backward_data"}
 for _name, _function in _SOFTMAX_GRADIENTS.items():
-    _kernel = private(torch, f"ops.aten.{_function}.default")
+    _kernel = optional_api(torch, f"ops.aten.{_function}.default")
     with_kernel(_kernel, _name)(_softmax_gradient(_kernel))
 
 
@@ -130,7 +130,7 @@ def _(x: Any, gamma: Any, beta: Any, axis: Any, epsilon: float) -> Any:
     return torch.layer_norm(x, sizes, gamma, beta, epsilon).movedim(tuple(range(-len(axes), 0)), axes)
 
 
-_layer_norm_backward = private(torch, "ops.aten.native_layer_norm_backward.default")
+_layer_norm_backward = optional_api(torch, "ops.aten.native_layer_norm_backward.default")
 
 
 @with_kernel(_layer_norm_backward, "LayerNormalizationGrad")

@@ -8,17 +8,17 @@ from typing import Any, TypeAlias
 
 import torch
 
-from dovetail.core.private import private
+from dovetail.core.optional_api import optional_api
 from dovetail.core.rules import EAGER, OUT, OVER, PROGRAM
 from dovetail.core.table import OPS
 from dovetail.engines.torch.tables import rules, with_kernel
 
 Update: TypeAlias = "tuple[Sequence[Callable[[], Any]], tuple[Any, ...]]"  # see `Rules.written`
 
-_adam = private(torch, "_fused_adam_")
-_foreach = [private(torch, f"_foreach_{name}_") for name in ("mul", "add", "addcmul")]
+_adam = optional_api(torch, "_fused_adam_")
+_foreach = [optional_api(torch, f"_foreach_{name}_") for name in ("mul", "add", "addcmul")]
 _mul_, _add_, _addcmul_ = _foreach
-_MODES = [private(torch._C, f"_len_torch_{kind}_stack") for kind in ("function", "dispatch")]
+_MODES = [optional_api(torch._C, f"_len_torch_{kind}_stack") for kind in ("function", "dispatch")]
 MANY = 1e9  # steps, after which the kernel no longer corrects its averages; the rate is corrected already
 
 

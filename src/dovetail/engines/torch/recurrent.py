@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch.nn.functional import pad
 
-from dovetail.core.private import private
+from dovetail.core.optional_api import optional_api
 from dovetail.core.rules import EAGER, PROGRAM
 from dovetail.engines.torch.tables import rules, with_kernel
 
-_lstm, _gru = private(torch, "_VF.lstm"), private(torch, "_VF.gru")
+_lstm, _gru = optional_api(torch, "_VF.lstm"), optional_api(torch, "_VF.gru")
 
 rules.fresh |= {"LSTM", "LSTMGrad", "GRU"}
 

@@ -59,7 +59,7 @@ for _name, _rule in {
     or_numpy(_name)(_rule)
 
 
-@rules.bound("Sum", "Mean")
+@rules.specialized("Sum", "Mean")
 def _(operation: Any) -> Rule | None:
     (x,) = operation.inputs
     reduce = torch.sum if operation.type == "Sum" else torch.mean

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from dovetail.core import arguments
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.control_flow import Control, HostControl, Values
 from dovetail.core.domains import Count
 from dovetail.core.engine import native_to_dtype

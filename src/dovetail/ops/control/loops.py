@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.errors import op_error
 from dovetail.core.hooks import hooks
 from dovetail.core.infer import normalize_axis

@@ -90,8 +90,8 @@ def no_op() -> tuple[()]:
 
 
 INPUTS = ("Placeholder", "Const", "ReadVariableOp")  # ops from which a program starts
-NOT_COMPUTED = (*INPUTS, "AssignVariableOp", "NoOp")
+STRUCTURAL = (*INPUTS, "AssignVariableOp", "NoOp")
 EFFECTS = ("AssignVariableOp",)  # ops that give variables values
 HOST_CALLS = ("PyFunc", "PyFuncStateless", "EagerPyFunc", "Assert")  # ops that Python computes; see `host_calls`
-KEPT = (*EFFECTS, "PyFunc", "EagerPyFunc", "Assert")  # ops that a program runs even if nobody uses the result
-SHOWN = ("Print", *HOST_CALLS)  # ops with an effect each time that they run, so as often as a program has them
+NEVER_PRUNED = (*EFFECTS, "PyFunc", "EagerPyFunc", "Assert")  # ops that a program runs even if nobody uses the result
+PRINTS = ("Print", *HOST_CALLS)  # ops with an effect each time that they run, so as often as a program has them

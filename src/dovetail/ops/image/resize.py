@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.errors import op_error
 from dovetail.core.kinds import Anything, Float, Inexact, Ints
 from dovetail.core.op import composite

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.dtypes import ALL
 from dovetail.core.errors import op_error
 from dovetail.core.kinds import Inexact

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.errors import op_error
 from dovetail.core.infer import normalize_axis, reduced_shape
 from dovetail.core.kinds import Inexact

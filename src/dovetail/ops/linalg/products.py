@@ -7,7 +7,7 @@ from string import ascii_letters
 from typing import Any
 
 from dovetail.core import infer
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.errors import op_error
 from dovetail.core.infer import normalize_axis
 from dovetail.core.kinds import Number, Numbers

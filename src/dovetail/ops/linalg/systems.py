@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.dtypes import ALL, DType
 from dovetail.core.infer import Dims, broadcast
 from dovetail.core.kinds import Inexact

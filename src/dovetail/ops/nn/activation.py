@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import pi
 from typing import Any
 
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.infer import elementwise
 from dovetail.core.kinds import Float
 from dovetail.core.op import composite

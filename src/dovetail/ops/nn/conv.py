@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dovetail.core import infer
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.kinds import Float, Ints
 from dovetail.core.op import Op, primitive
 from dovetail.core.spec import RankedSpec, TensorSpec

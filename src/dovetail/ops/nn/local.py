@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dovetail.core import infer
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.kinds import Number
 from dovetail.core.op import composite
 from dovetail.core.spec import RankedSpec, TensorSpec

@@ -10,7 +10,7 @@ from math import log as _log
 from typing import Any
 
 from dovetail.core import config
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.domains import NotNegative
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.infer import elementwise, normalize_axis, require_shape

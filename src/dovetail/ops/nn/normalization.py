@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.domains import NotNegative
 from dovetail.core.infer import elementwise, normalize_axes, normalize_axis, reduced_shape, require_shape
 from dovetail.core.kinds import Float, MaybeFloat, Number

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dovetail.core import infer
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.config import DATA_FORMATS
 from dovetail.core.kinds import Float, Inexact, Ints, Number
 from dovetail.core.op import Op, composite, primitive

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.infer import elementwise
 from dovetail.core.kinds import Float, Ordered
 from dovetail.core.op import composite

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from dovetail.core import host
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.domains import Domain, at_least, within
 from dovetail.core.dtypes import ALL, as_dtype
 from dovetail.core.infer import normalize_axis

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.domains import at_least, within
 from dovetail.core.dtypes import ALL
 from dovetail.core.kinds import Float, Integer, Ints

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.domains import above, at_least
 from dovetail.core.dtypes import ALL, DType, as_dtype
 from dovetail.core.errors import op_error

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.domains import Count
 from dovetail.core.dtypes import ALL
 from dovetail.core.infer import fits, size_of

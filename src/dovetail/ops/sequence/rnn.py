@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.errors import describe, op_error
 from dovetail.core.infer import fits
 from dovetail.core.structure import alike, flatten, map_structure, show, unflatten

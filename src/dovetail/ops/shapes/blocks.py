@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dovetail.core import infer
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.kinds import Anything, Index, Ints
 from dovetail.core.op import primitive
 from dovetail.core.spec import RankedSpec, TensorSpec

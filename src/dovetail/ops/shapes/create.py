@@ -6,7 +6,7 @@ import math
 from typing import Any, Literal
 
 from dovetail.core import host
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.domains import Count
 from dovetail.core.dtypes import as_dtype, promote
 from dovetail.core.errors import op_error

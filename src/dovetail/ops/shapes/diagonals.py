@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.kinds import Anything
 from dovetail.core.op import composite
 from dovetail.core.tensor import Tensor

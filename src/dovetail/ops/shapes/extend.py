@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from dovetail.core import host
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.domains import at_least
 from dovetail.core.dtypes import DType
 from dovetail.core.engine import native_to_dtype

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.core import infer
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.infer import normalize_axis
 from dovetail.core.kinds import Anything, Index, Number, Real
 from dovetail.core.op import composite, primitive

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.errors import op_error
 from dovetail.core.infer import normalize_axis
 from dovetail.core.kinds import Anything, Anythings, Ints

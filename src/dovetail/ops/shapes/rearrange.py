@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.infer import normalize_axes, normalize_axis
 from dovetail.core.kinds import Anything
 from dovetail.core.op import composite

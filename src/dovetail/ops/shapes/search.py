@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.domains import Count, at_least
 from dovetail.core.dtypes import ALL
 from dovetail.core.infer import normalize_axis

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dovetail.core import arguments, host, infer
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.dtypes import ALL, DType, as_dtype, promote
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.infer import normalize_axes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.dtypes import ALL
 from dovetail.core.infer import normalize_axis
 from dovetail.core.kinds import Integer, Real

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.core import host, infer
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.errors import describe, op_error
 from dovetail.core.hooks import hooks

@@ -10,8 +10,8 @@ from dovetail.autodiff.graph_gradients import gradients as graph_gradients
 from dovetail.autodiff.tape import GradientTape
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.core import check_aggregation, nest_flatten
+from dovetail.compat.tensorflow.names.custom_optimizers import CustomStepMixin
 from dovetail.compat.tensorflow.names.graph import GraphKeys, group
-from dovetail.compat.tensorflow.names.own_optimizers import OwnSteps
 from dovetail.compat.tensorflow.names.variables import named_variable
 from dovetail.compat.tensorflow.table import value
 from dovetail.core.errors import op_error
@@ -20,7 +20,7 @@ from dovetail.core.value_kinds import is_recorded
 Updates = list[tuple[Any, Any]]  # variables and their new values
 
 
-class Optimizer(OwnSteps):
+class Optimizer(CustomStepMixin):
     """The base of all optimizers; a program's own optimizers define `_apply_dense`, as in TensorFlow.
 
     Source: `tf.compat.v1.train.Optimizer`.

@@ -2,7 +2,7 @@
 
 A saved model names Dovetail's Keras operations, and Keras finds only registered ones.  TensorFlow rewrites the code of
 all functions that a `tf.function` calls, except excluded ones, and accepts tensors of registered types only.  So the
-companions register Dovetail with both libraries, in whatever order the user imports them.
+hooks register Dovetail with both libraries, in whatever order the user imports them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _follow(name: str) -> None:
 
 
 def install() -> None:
-    """Import the companions of libraries that are already there, and of others when they are imported."""
+    """Import the modules that register Dovetail with libraries that are already there, and of others when they are imported."""
     sys.meta_path.insert(0, _Finder())
     for name in COMPANIONS:
         if name in sys.modules:

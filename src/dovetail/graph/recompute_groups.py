@@ -10,17 +10,17 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dovetail.ops.control.plumbing import NOT_COMPUTED, SHOWN
+from dovetail.ops.control.plumbing import PRINTS, STRUCTURAL
 
 if TYPE_CHECKING:
     from dovetail.graph.operation import GraphTensor, Operation
 
 
-class Span:
+class RecomputeGroup:
     """A group of operations that are computed again together; each operation refers to its span."""
 
 
-def mark(operations: Iterable[Operation], span: Span | None) -> list[Operation]:
+def mark(operations: Iterable[Operation], span: RecomputeGroup | None) -> list[Operation]:
     """Make operations a span, except ones that compute nothing or show something; None keeps their results again.
 
     Returns:
@@ -34,20 +34,20 @@ def mark(operations: Iterable[Operation], span: Span | None) -> list[Operation]:
 
 def computes(operation: Operation) -> bool:
     """Whether an operation can be computed once more without any effect."""
-    return operation.type not in NOT_COMPUTED and operation.type not in SHOWN
+    return operation.type not in STRUCTURAL and operation.type not in PRINTS
 
 
-def _set(operation: Operation, span: Span | None) -> None:
-    before, operation.span = operation.span, span
+def _set(operation: Operation, span: RecomputeGroup | None) -> None:
+    before, operation.recompute_group = operation.recompute_group, span
     operation.graph.edited(partial(_set, operation, before))
 
 
-def by_span(operations: Iterable[Operation]) -> dict[Span, list[Operation]]:
+def by_group(operations: Iterable[Operation]) -> dict[RecomputeGroup, list[Operation]]:
     """The operations of each span, in the order given."""
-    found: dict[Span, list[Operation]] = {}
+    found: dict[RecomputeGroup, list[Operation]] = {}
     for operation in operations:
-        if operation.span is not None:
-            found.setdefault(operation.span, []).append(operation)
+        if operation.recompute_group is not None:
+            found.setdefault(operation.recompute_group, []).append(operation)
     return found
 
 

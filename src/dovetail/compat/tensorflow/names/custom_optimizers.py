@@ -11,7 +11,7 @@ from dovetail.compat.tensorflow.names.graph import control_dependencies, group
 from dovetail.compat.tensorflow.names.variables import named_variable
 
 
-class OwnSteps:
+class CustomStepMixin:
     """Steps of an optimizer that defines `_apply_dense`, or `_resource_apply_dense`: (gradient, variable) → assignment.
 
     Source: `tf.compat.v1.train.Optimizer`.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dovetail as dt
-from dovetail.core.checked import checked
+from dovetail.core.check_arguments import checked
 
 
 def test_checked_functions_say_their_name_and_the_line():

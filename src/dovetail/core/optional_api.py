@@ -13,7 +13,7 @@ FOUND: set[str] = set()
 GONE: set[str] = set()
 
 
-def private(library: Any, name: str) -> Any:
+def optional_api(library: Any, name: str) -> Any:
     """The part of a library that a dotted name names; None if this version does not have it."""
     try:
         found = reduce(getattr, name.split("."), library)

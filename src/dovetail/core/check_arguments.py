@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, get_type_hints
 
-from dovetail.core.errors import CONVENTIONAL, describe_arguments, tell
+from dovetail.core.errors import CONVENTIONAL, annotate, describe_arguments
 from dovetail.core.hooks import hooks
 from dovetail.core.static_types import Static, static_of
 from dovetail.core.structure import refuse_nesting
@@ -50,7 +50,7 @@ class Arguments:
                 checks.append((position, p.name, static, static.plain))
         return checks
 
-    def held(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def normalize(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a call, each in the one form of its static type; see `static_types`.
 
         Raises:
@@ -63,7 +63,7 @@ class Arguments:
                 value = kwargs[name]
             else:
                 continue
-            if type(value) in plain or is_tensor(value) or (found := static.held(name, value)) is value:
+            if type(value) in plain or is_tensor(value) or (found := static.normalize(name, value)) is value:
                 continue
             if position < len(args):
                 args = (*args[:position], found, *args[position + 1 :])
@@ -84,12 +84,12 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            held, named = arguments.held(args, kwargs)
+            held, named = arguments.normalize(args, kwargs)
             if hooks.has_unknown_rank(held) or (named and hooks.has_unknown_rank(named.values())):
                 return hooks.with_unknown_rank(function, title, held, named)
             return function(*held, **named)
         except CONVENTIONAL as error:
-            tell(error, title, lambda: arguments.describe(args, kwargs))
+            annotate(error, title, lambda: arguments.describe(args, kwargs))
             raise
         except RecursionError:
             refuse_nesting(title, (*args, *kwargs.values()))
