@@ -66,10 +66,15 @@ class Process:
         self.machine, self.state, self.rng = machine, state, random.Random(seed)
         self.ledger = Ledger(started=machine.before)
         self.job: tuple[Strategy, float] | None = None
+        self.is_learning = True  # whether the job's cost counts
         self.overrun, self.prepared = 0.0, list[Strategy]()
         self.first = policy.first(state, state.arms.values())
-        self.now = machine.before + machine.starts[self.first]
-        state.arms[self.first].is_ready, state.current = True, self.first
+        bridge = policy.bridge(state, self.first, state.arms.values())
+        self.now = machine.before + machine.starts[bridge or self.first]
+        state.arms[bridge or self.first].is_ready = True
+        state.current = None if bridge else self.first
+        if bridge:
+            self.job, self.is_learning = (self.first, machine.starts[self.first]), False
         self.curve = [(0, self.now)]
 
     def run(self, seconds: float = math.inf, steps: float = math.inf) -> None:
@@ -100,14 +105,16 @@ class Process:
 
     def _slowed(self, taken: float) -> None:
         self.now += (SLOWED - 1) * taken
-        self.ledger.lose((SLOWED - 1) * taken)
+        if self.is_learning:
+            self.ledger.lose((SLOWED - 1) * taken)
 
     def _skip(self, steps: int, seconds: float) -> None:
         self.state.done += steps
         self.state.ahead = max(0, self.state.ahead - steps)
         self.now += steps * seconds
         if self.job is not None:
-            self.ledger.lose(steps * seconds * (1 - 1 / SLOWED))
+            if self.is_learning:
+                self.ledger.lose(steps * seconds * (1 - 1 / SLOWED))
             self._go_on_with_job(steps * seconds)
 
     def _begin_job(self) -> None:
@@ -120,9 +127,12 @@ class Process:
         if self.job is None:
             return
         strategy, left = self.job
-        self.ledger.lose(min(seconds, left))
+        if self.is_learning:
+            self.ledger.lose(min(seconds, left))
         self.job = (strategy, left - seconds) if left > seconds else None
-        self.state.arms[strategy].is_ready = self.job is None
+        if self.job is None:
+            self.state.arms[strategy].is_ready, self.is_learning = True, True
+            self.state.current = self.state.current or strategy
 
 
 def random_set(seed: int, error: float, ahead: int = 0, count: int = 6, **machine: float) -> Process:

@@ -179,6 +179,46 @@ def test_the_room_of_a_ledger():
     assert found.lost == 0.1
 
 
+# -- the time until the first engine is ready -------------------------------------------------------------------------
+
+
+def beginning(**arms):
+    """A state of strategies by name, each with the seconds of its start and of a step; the first one was chosen."""
+    found = {
+        Strategy(n): Arm(Strategy(n), Estimate(math.log(step), 0.01), start=start) for n, (start, step) in arms.items()
+    }
+    return State(found), next(iter(found))
+
+
+@pytest.mark.parametrize(
+    ("arms", "runs"),
+    [
+        ({"torch": (2.0, 0.01), "numpy": (0.1, 0.02)}, "numpy"),
+        ({"torch": (2.0, 0.01), "numpy": (0.1, 1.0)}, None),  # which makes no three steps until torch is ready
+        ({"torch": (0.4, 0.01), "numpy": (0.0, 0.02)}, None),  # which is no long start
+        ({"jax": (3.0, 0.01), "torch": (2.0, 0.01), "numpy": (0.1, 0.5)}, "numpy"),
+        ({"jax": (9.0, 0.01), "torch": (1.0, 0.01), "numpy": (0.1, 0.5)}, "torch"),  # it makes three steps earlier
+        ({"jax": (9.0, 0.01)}, None),
+    ],
+)
+def test_a_bridge(arms, runs):
+    state, chosen = beginning(**arms)
+    assert policy.bridge(state, chosen, state.arms.values()) == (runs and Strategy(runs))
+
+
+def test_a_bridge_ends_when_the_first_strategy_is_ready():
+    """Its steps and their cost are no trial, and the first strategy goes on without one."""
+    rows = {"jax": {"start": 4.0, "step": 0.01}, "numpy": {"start": 1.0, "step": 0.03}}
+    rows = {n: {**row, "predicted step": row["step"], "predicted start": row["start"] - 1} for n, row in rows.items()}
+    process = recorded(rows, ahead=10_000)
+    assert process.now == 1.0 and process.state.current is None
+    process.run(seconds=3.5)
+    assert process.state.arms[Strategy("numpy")].calls > 10 and not process.state.arms[Strategy("jax")].calls
+    process.run(seconds=8)
+    assert process.state.current == Strategy("jax") and process.ledger.lost == 0
+    assert process.state.arms[Strategy("jax")].calls > 10
+
+
 # -- mutants ----------------------------------------------------------------------------------------------------------
 
 
@@ -202,10 +242,13 @@ def test_with_the_programs_number_alone_the_best_is_not_found(monkeypatch):
 
 @pytest.mark.parametrize("weight", ["start", "step"])
 def test_with_start_costs_or_steps_alone_recorded_models_are_late(monkeypatch, weight):
+    """A bridge would make up for a start that is late."""
+
     def first(state, arms):
         return min(arms, key=lambda arm: arm.start if weight == "start" else arm.predicted.seconds).strategy
 
     monkeypatch.setattr(policy, "first", first)
+    monkeypatch.setattr(policy, "bridge", lambda state, strategy, arms: None)
     assert any(is_late(rows, steps) for rows in RECORDED.values() for steps in LENGTHS)
 
 

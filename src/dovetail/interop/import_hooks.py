@@ -49,7 +49,7 @@ def _follow(name: str) -> None:
 
 
 def install() -> None:
-    """Import the modules that register Dovetail with libraries that are already there, and of others when they are imported."""
+    """Register Dovetail with libraries that are already there, and with others when they are imported."""
     sys.meta_path.insert(0, _Finder())
     for name in COMPANIONS:
         if name in sys.modules:

@@ -140,18 +140,23 @@ class MeasuredPlan:
         return self._chosen
 
     def _start(self) -> None:
-        """Make the first candidate."""
+        """Make the first candidate; if that takes long, another one runs while the background makes it."""
         state, fixed = self.measurer.state, self._measuring.fixed
         if fixed is not None:
             self._make(fixed)
             return
-        while any(self._can_start(arm) for arm in state.arms.values()):
-            strategy = policy.first(state, filter(self._can_start, state.arms.values()))
+        while able := [arm for arm in state.arms.values() if self._can_start(arm)]:
+            first = policy.first(state, able)
+            bridge = None if self.group > 1 or job.is_running else policy.bridge(state, first, able)
             try:
-                self._make(strategy)
-                return
+                self._make(bridge or first)
             except FAILURES as error:
-                self.measurer.fail(strategy, in_words(error))
+                self.measurer.fail(bridge or first, in_words(error))
+                continue
+            if bridge is not None:
+                state.current = None  # the first one runs as soon as it is ready
+                job.begin(self, first, lose=_nothing)
+            return
         self._make(Strategy(HOME, group=self.group))
 
     def _can_start(self, arm: Arm) -> bool:
@@ -316,7 +321,9 @@ class MeasuredPlan:
 
     def _prepared(self, found: Candidate) -> None:
         self.candidates[found.strategy] = found
-        self.measurer.state.arms[found.strategy].is_ready = True
+        state = self.measurer.state
+        state.arms[found.strategy].is_ready = True
+        state.current = state.current or found.strategy
         self.measurer.add(self._further(found))
 
     def _further(self, found: Candidate) -> list[Arm]:
@@ -419,6 +426,10 @@ class MeasuredPlan:
                 self.measurer.state.arms[strategy].is_ready = False
         if self._chosen is not None and self._chosen.strategy not in self.candidates:
             self._make(Strategy(HOME, group=self.group))
+
+
+def _nothing(seconds: float) -> None:
+    """Take no account of the cost of a first candidate: any engine would have it."""
 
 
 def in_words(error: Exception) -> str:

@@ -35,6 +35,7 @@ HOPELESS = 1.5  # times the champion's time: a challenger that takes longer in i
 LEAD = 0.97  # another strategy replaces the current one if it takes less than this part of its time
 TINY = 1e-3  # seconds: a job that costs less counts as if it cost that
 GUESS = 30  # the least number of steps that is expected of a graph
+LONG, BRIDGED = 0.5, 3  # seconds of a start that another strategy bridges, and the steps that it must make meanwhile
 CHANGED = 0.15  # of the logarithm of the champion's time: after a larger change, the machine is not as before the trial
 DRIFT = 1.5  # times its earlier time: if a settled strategy takes longer, its estimate is no longer sure
 WIDE = 0.3  # the spread of estimates after such a drift, and of guesses
@@ -251,6 +252,20 @@ def first(state: State, arms: Iterable[Arm]) -> Strategy:
         return arm.start + move + count * expected(state, arm).seconds
 
     return min(arms, key=cost).strategy
+
+
+def bridge(state: State, strategy: Strategy, arms: Iterable[Arm]) -> Strategy | None:
+    """Return the strategy that runs while the first one is prepared; None if waiting for the first one is quicker.
+
+    Args:
+        state: the state of the graph.
+        strategy: the one to begin with.
+        arms: the strategies that can be prepared.
+    """
+    wait = state.arms[strategy].start
+    others = [(arm.start + BRIDGED * expected(state, arm).seconds, arm.strategy) for arm in arms]
+    seconds, found = min((other for other in others if other[1] != strategy), default=(math.inf, strategy))
+    return found if LONG < wait > seconds else None
 
 
 def next_call(state: State, room: float) -> tuple[Strategy, bool]:
