@@ -13,7 +13,7 @@ FEATURES = from numpy._core._multiarray_umath import __cpu_features__ as has, __
 WITHOUT_AVX512 = TF_ENABLE_ONEDNN_OPTS=0 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 \
 	XLA_FLAGS=--xla_cpu_max_isa=AVX2 NPY_DISABLE_CPU_FEATURES="$$($(PY) -c '$(FEATURES)')"
 
-.PHONY: help demo quick test test-all test-avx2 lint pages bench clean
+.PHONY: help demo quick k tf graph keras test test-all test-avx2 lint pages bench clean
 
 help:  ## this list
 	@awk -F ':.*## *' '/^[a-z0-9-]+:.*##/ {printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -28,6 +28,25 @@ quick: $(VENV)/test.done  ## the tests on numpy alone, as if no other engine's l
 	  --deselect src/dovetail/plan/function.py::dovetail.plan.function.Function.plan \
 	  --deselect src/dovetail/plan/plan.py::dovetail.plan.plan.Plan \
 	  --ignore tests/keras_dovetail --ignore tests/keras_own $(ARGS)
+
+# Quick loops on numpy: name → folders of tests.
+K := tests/backend
+TF := tests/compat/tensorflow
+GRAPH := tests/graph tests/trace tests/edit tests/batching tests/sessions
+KERAS := tests/keras_dovetail
+LOOP = DOVETAIL_TEST_ENGINES=numpy $(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet
+
+k: $(VENV)/test.done  ## the tests of K on numpy
+	$(LOOP) $(K) $(ARGS)
+
+tf: $(VENV)/test.done  ## the tests of TensorFlow's names on numpy
+	$(LOOP) $(TF) $(ARGS)
+
+graph: $(VENV)/test.done  ## the tests of graphs, their edits and sessions on numpy
+	$(LOOP) $(GRAPH) $(ARGS)
+
+keras: $(VENV)/test.done  ## the tests of Keras on Dovetail on numpy
+	$(LOOP) $(KERAS) $(ARGS)
 
 test: lint  ## all that CI checks
 	$(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet $(ARGS)

@@ -270,6 +270,68 @@ def failing(monkeypatch, name, engine, error):
     monkeypatch.setattr(Candidate, name, method)
 
 
+def long_start(monkeypatch, engine):
+    """Make an engine the first choice, with a start of five seconds; return the list of jobs that wait."""
+    begin = measurer.Measurer.begin
+
+    def begun(self, engines, ahead):
+        begin(self, [e for e in engines if e in ("numpy", engine)], ahead)
+        for strategy, arm in self.state.arms.items():
+            is_first = strategy.engine == engine
+            arm.start, arm.predicted = (
+                (5.0, policy.Estimate(-9.0, 0.1)) if is_first else (0.0, policy.Estimate(-3.0, 0.1))
+            )
+        self.state.ahead = 10**6
+
+    monkeypatch.setattr(measurer.Measurer, "begin", begun)
+    monkeypatch.setattr(measurer, "_prepare_next", lambda now: None)
+    waiting = []
+    monkeypatch.setattr(jobs, "later", waiting.append)
+    return waiting
+
+
+@needs_two
+@pytest.mark.parametrize("engine", ENGINES[1:])
+def test_another_engine_runs_until_the_first_one_is_ready(monkeypatch, rng, engine):
+    """Check a training step: its variables go along, and the start costs nothing."""
+    waiting = long_start(monkeypatch, engine)
+    (alone, w, _), (measured, other_w, _) = model("numpy"), model("auto")
+    batches = [(rng.normal(size=(4, 3)).astype("float32"), np.ones((4, 2), "float32")) for _ in range(12)]
+    found = train(measured, batches[:6])
+    plan = measured.plan(*batches[0])
+    assert plan.chosen.strategy == Strategy("numpy") and plan.measurer.state.current is None and len(waiting) == 1
+    waiting.pop()()
+    found += train(measured, batches[6:])
+    assert plan.chosen.strategy == Strategy(engine) == plan.measurer.state.current
+    assert plan.measurer.state.arms[Strategy(engine)].calls >= 5 and measurer.ledger.lost == 0
+    np.testing.assert_allclose(found, train(alone, batches), rtol=1e-4)
+    np.testing.assert_allclose(other_w.numpy(), w.numpy(), rtol=1e-4)
+
+
+@needs_two
+def test_the_other_engine_goes_on_if_the_first_one_fails(monkeypatch, caplog):
+    engine = ENGINES[-1]
+    failing(monkeypatch, "__init__", engine, MemoryError("too large"))
+    waiting = long_start(monkeypatch, engine)
+    function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
+    function(X)
+    waiting.pop()()
+    plan, results = called(function, X, count=20)
+    np.testing.assert_allclose(results[-1], np.tanh(X * 2 + 1), rtol=1e-5)
+    assert plan.chosen.strategy == Strategy("numpy") and "too large" in caplog.text
+
+
+@needs_two
+def test_only_one_engine_starts_in_the_background(monkeypatch):
+    """Check that a second graph waits for its own first engine, which the background is importing."""
+    engine = ENGINES[-1]
+    waiting = long_start(monkeypatch, engine)
+    first, second = (dt.function(lambda x, w=w: line(x, w, 1.0), engine="auto") for w in (2.0, 3.0))
+    first(X), second(X)
+    assert len(waiting) == 1
+    assert second.plan(X).chosen.strategy == Strategy(engine)
+
+
 @needs_two
 @pytest.mark.parametrize("engine", ENGINES[1:])
 @pytest.mark.parametrize("method", ["__init__", "run"])

@@ -246,12 +246,13 @@ def first(state: State, arms: Iterable[Arm]) -> Strategy:
         arms: one or more of its strategies that can be prepared.
     """
     count = max(remaining(state), GUESS)  # more calls may follow a short first one
+    return min(arms, key=lambda arm: _seconds_until(state, arm, count)).strategy
 
-    def cost(arm: Arm) -> float:
-        move = state.move if state.place and arm.strategy.engine != state.place else 0.0
-        return arm.start + move + count * expected(state, arm).seconds
 
-    return min(arms, key=cost).strategy
+def _seconds_until(state: State, arm: Arm, steps: int) -> float:
+    """The expected seconds until a strategy has started, has the variables, and has made some steps."""
+    move = state.move if state.place and arm.strategy.engine != state.place else 0.0
+    return arm.start + move + steps * expected(state, arm).seconds
 
 
 def bridge(state: State, strategy: Strategy, arms: Iterable[Arm]) -> Strategy | None:
@@ -263,8 +264,8 @@ def bridge(state: State, strategy: Strategy, arms: Iterable[Arm]) -> Strategy | 
         arms: the strategies that can be prepared.
     """
     wait = state.arms[strategy].start
-    others = [(arm.start + BRIDGED * expected(state, arm).seconds, arm.strategy) for arm in arms]
-    seconds, found = min((other for other in others if other[1] != strategy), default=(math.inf, strategy))
+    others = [(_seconds_until(state, arm, BRIDGED), arm.strategy) for arm in arms if arm.strategy != strategy]
+    seconds, found = min(others, default=(math.inf, strategy))
     return found if LONG < wait > seconds else None
 
 
