@@ -248,7 +248,7 @@ def test_the_same_bits(engine):
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 9, "strategy": ["numpy", "", 0, 1]}', "\x00"])
 def test_no_plan(tmp_path, text):
     (tmp_path / "plan.json").write_text(text)
-    with pytest.raises(ValueError, match="is no plan that this version"):
+    with pytest.raises(ValueError, match="is not a plan that this version"):
         dt.function(lambda x: x, replay=tmp_path / "plan.json")
 
 

@@ -301,9 +301,7 @@ def test_nothing_is_kept_and_one_line_says_so(circumstance, tmp_path, chosen, ca
         for factor in (2.0, 3.0):
             settle(made(factor), factor)
         (line,) = warnings(caplog)
-        assert (
-            line.startswith("what is measured to choose engines is not kept, since ") and cache_folder.VARIABLE in line
-        )
+        assert line.startswith("measurements of engines are not kept, since ") and cache_folder.VARIABLE in line
         assert list(records.entries()) == [] and not records.read(KEY).times and records.clear() == 0
         for action in ("list", "show", "clear"):
             assert main(["plan", action]) == 0

@@ -245,13 +245,13 @@ class Function(Generic[P, R]):
             graph.apply(pass_)
             graph.prune()
             if [t.dtype for t in graph.outputs] != [spec.dtype for spec in specs]:
-                problem = f"{pass_!r} must leave as many results, of the same dtypes, as there were: {specs}."
+                problem = f"{pass_!r} must keep the number and the dtypes of the results: {specs}."
                 raise op_error(ValueError, self._name, f"{problem} There are {[t.spec for t in graph.outputs]}.")
 
     def _too_deep(self) -> Exception:
         problem = (
-            "its trace does not end: it calls itself, directly or through others, whatever the values are, since "
-            "tensors have none while it is traced. Write the recursion as a loop, with ops.while_loop or ops.scan, or "
+            "its trace does not end: it calls itself, directly or through others, whatever its arguments are, since "
+            "tensors have no values while it is traced. Write the recursion as a loop, with ops.while_loop or ops.scan, or "
             "let a static argument (a Python number, not a tensor) say when it ends."
         )
         return op_error(RecursionError, self._name, problem)

@@ -106,7 +106,7 @@ def _warn(problem: str) -> None:
     if not _warned:
         _warned.append(problem)
         advice = f'Set {VARIABLE} to a folder, or to "" to keep nothing'
-        logger.warning("what is measured to choose engines is not kept, since %s. %s.", problem.rstrip("."), advice)
+        logger.warning("measurements of engines are not kept, since %s. %s.", problem.rstrip("."), advice)
 
 
 def save(path: str | Path, strategy: Strategy) -> None:
@@ -134,7 +134,7 @@ def replayed(path: str | Path) -> Strategy:
             return _strategy(found["strategy"])
     except (ValueError, TypeError, KeyError, RecursionError):
         pass
-    problem = f"{str(path)!r} is no plan that this version of Dovetail saved, as function.plan(...).save(path) does."
+    problem = f"{str(path)!r} is not a plan that this version of Dovetail saved with function.plan(...).save(path)."
     raise op_error(ValueError, "function", problem)
 
 

@@ -214,7 +214,9 @@ class Session:
             NotImplementedError: always; its text says what to do.
         """
         problem = "a run is compiled as a whole, so it cannot be interrupted for more values"
-        raise NotImplementedError(f"partial runs are not offered: {problem}; run twice, and feed what the first gave.")
+        raise NotImplementedError(
+            f"partial runs are not offered: {problem}; run twice, and feed the results of the first run to the second."
+        )
 
     partial_run = partial_run_setup
 
