@@ -133,7 +133,7 @@ def test_eval_and_run_use_the_default_session(program):
     ):
         y.eval({x: [0.0]}, session=other)
     with pytest.raises(
-        ValueError, match=r"AddV2.*belongs to another graph of the name 'graph' than that of the session"
+        ValueError, match=r"AddV2.*belongs to another graph, also named 'graph', not to that of the session"
     ):
         other.run((dt.Graph().placeholder(dt.spec(())) + 1.0).op)
     with pytest.raises(ValueError, match=r"make a session of its graph, or build it in that of the session"):

@@ -251,8 +251,8 @@ class Function(Generic[P, R]):
     def _too_deep(self) -> Exception:
         problem = (
             "its trace does not end: it calls itself, directly or through others, whatever its arguments are, since "
-            "tensors have no values while it is traced. Write the recursion as a loop, with ops.while_loop or ops.scan, or "
-            "let a static argument (a Python number, not a tensor) say when it ends."
+            "tensors have no values while it is traced. Write the recursion as a loop, with ops.while_loop or "
+            "ops.scan, or let a static argument (a Python number, not a tensor) say when it ends."
         )
         return op_error(RecursionError, self._name, problem)
 

@@ -145,11 +145,13 @@ class Session:
         if not isinstance(x, str) and x.graph is not self.graph:
             its, own = x.graph.name, self.graph.name
             which = (
-                f"the graph {its!r}, not to {own!r}" if its != own else f"another graph of the name {own!r} than that"
+                f"the graph {its!r}, not to {own!r}"
+                if its != own
+                else f"another graph, also named {own!r}, not to that"
             )
             line = (x.op if isinstance(x, GraphTensor) else x).where
             problem = f"{x!r}, made at {place(line)}, belongs to {which} of the session"
-            raise ValueError(f"{problem}: make a session of its graph, or build it in that of the session.")
+            raise ValueError(f"{problem}: run it in a session of its graph, or build it in the session's graph.")
         return self.graph.as_graph_element(x, **allowed)
 
     def _held(self, x: Any, what: str) -> Any:
