@@ -136,7 +136,7 @@ def test_eval_and_run_use_the_default_session(program):
         ValueError, match=r"AddV2.*belongs to another graph, also named 'graph', not to that of the session"
     ):
         other.run((dt.Graph().placeholder(dt.spec(())) + 1.0).op)
-    with pytest.raises(ValueError, match=r"make a session of its graph, or build it in that of the session"):
+    with pytest.raises(ValueError, match=r"run it in a session of its graph, or build it in the session"):
         other.run([], {x: 1.0})
 
 

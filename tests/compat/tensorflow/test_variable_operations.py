@@ -76,7 +76,7 @@ def test_variables_are_found_by_name(engine):
         with pytest.raises(ValueError, match=r"has no attribute 'shapes'\. Did you mean 'shape'"):
             v.op.get_attr("shapes")
     with v1.Graph().as_default(), v1.Session() as session:
-        with pytest.raises(ValueError, match="make a session of its graph"):
+        with pytest.raises(ValueError, match="run it in a session of its graph"):
             session.run(v.op)
         with pytest.raises(KeyError, match="no operation 'v'"):
             session.run("v:0")
