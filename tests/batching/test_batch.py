@@ -7,7 +7,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.batching import batch, rows
+from dovetail.batching import batch, rows, table
 from dovetail.core.windows import CONVOLUTIONS
 from tests.ops.table import CASES, cases, draw, leaves
 
@@ -53,7 +53,7 @@ def one_by_one(monkeypatch):
     return found
 
 
-JOINING = [case for case in BATCHED if case[0].name in rows.ROWS or case[0].is_elementwise]
+JOINING = [case for case in BATCHED if table.RULES.get(case[0].name, table.Rules()).rows or case[0].is_elementwise]
 
 
 @cases(JOINING)

@@ -1,10 +1,10 @@
 """Batching: trace a function of one example, and run it on all examples at once, operation by operation.
 
-The rules of `batching_rules` give the result of an operation whose inputs have an axis of examples in front.  If
-examples are batches, the rules of `joining` go first.  A composite without a rule is batched through its body.  An op
-without either, or with a loop in its body, runs for each example alone: convolutions with kernels that differ, random
-numbers of keys that differ, CTC.  The whole function runs for each example alone if it has branches, effects, custom
-gradients, or loops other than loops over slices.
+`table.py` has the rules of each op.  The rules by examples (`rules.py`) give the result of an operation whose inputs
+have an axis of examples in front.  If examples are batches, the rules by rows (`rows.py`) go first.  A composite without
+a rule is batched through its body.  An op without either, or with a loop in its body, runs for each example alone:
+convolutions with kernels that differ, random numbers of keys that differ, CTC.  The whole function runs for each
+example alone if it has branches, effects, custom gradients, or loops other than loops over slices.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from dovetail import ops
-from dovetail.batching.rows import Batch, NotBatchable, joined, leading_axis
-from dovetail.batching.rules import RULES, elementwise
+from dovetail.batching.rows import joined
+from dovetail.batching.rules import elementwise
+from dovetail.batching.table import RULES, Batch, NotBatchable, Rules, leading_axis
 from dovetail.core.scopes import scopes
 from dovetail.core.spec import TensorSpec
 from dovetail.graph.operation import GraphTensor, Operation
@@ -90,7 +91,7 @@ def _results(operation: Operation, values: dict[GraphTensor, Any], size: Any) ->
     with suppress(NotBatchable):
         found = joined(op, size, args)
         return found if op.returns_tuple else [found]
-    rule = elementwise if op.is_elementwise else RULES.get(operation.type)
+    rule = elementwise if op.is_elementwise else RULES.get(operation.type, Rules()).examples
     with suppress(NotBatchable):
         if rule is not None:
             found = rule(op, size, *args)

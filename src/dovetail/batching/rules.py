@@ -7,36 +7,32 @@ A rule takes the op, the number of examples and the op's arguments in order; arg
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 
 from dovetail import ops
-from dovetail.batching.rows import Batch, NotBatchable, Rows, leading_axis
+from dovetail.batching.table import (
+    Batch,
+    NotBatchable,
+    Rows,
+    declare,
+    is_first_only,
+    is_static,
+    leading_axis,
+    need,
+    rank_of,
+)
 from dovetail.core.infer import normalize_axis
 from dovetail.core.op import Op
 from dovetail.core.windows import CONVOLUTIONS
 from dovetail.ops.shapes.index import coordinates, gather
 
-Rule = Callable[..., Any]
-RULES: dict[str, Rule] = {}
-
-
-def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Decorate a function as the rule of some ops."""
-
-    def declare(function: Rule) -> Rule:
-        RULES.update(dict.fromkeys(names, function))
-        return function
-
-    return declare
+rule = partial(declare, "examples")
 
 
 # -- arguments --------------------------------------------------------------------------------------------------------
-
-
-def _rank(x: Any) -> int:
-    return x.rank if isinstance(x, Batch) else len(x.shape)
 
 
 def _is_tensor(x: Any) -> bool:
@@ -52,16 +48,14 @@ def _with_rank(x: Any, rank: int) -> Any:
 
 def _only_first(x: Any, *others: Any) -> Any:
     """The first argument's values, if all other tensors are the same for all examples."""
-    if not isinstance(x, Batch) or any(isinstance(other, Batch) for other in others):
-        raise NotBatchable
+    need(is_first_only(x, *others))
     return x.value
 
 
 def _known(ints: Any) -> Sequence[int]:
     """The integers of a shape; raise `NotBatchable` if some are not known."""
-    if not isinstance(ints, (tuple, list)) or not all(isinstance(i, int) for i in ints):
-        raise NotBatchable
-    return ints
+    need(is_static(ints))
+    return list(ints)
 
 
 def _later(axis: Any, rank: int) -> Any:
@@ -76,7 +70,7 @@ def _later(axis: Any, rank: int) -> Any:
 
 @rule("Cast", "Bitcast", "Complex", "Identity", "StopGradient", "Polygamma")
 def elementwise(op: Op[..., Any], size: Any, *args: Any) -> Any:
-    rank = max(_rank(x) for x in args if _is_tensor(x))
+    rank = max(rank_of(x) for x in args if _is_tensor(x))
     return Batch(op(*[_with_rank(x, rank) if _is_tensor(x) else x for x in args]))
 
 
@@ -87,7 +81,7 @@ def elementwise(op: Op[..., Any], size: Any, *args: Any) -> Any:
 )
 def _of_last_axes(op: Op[..., Any], size: Any, *args: Any) -> Any:
     """Run an op that takes axes in front as a batch, which broadcasts."""
-    rank = max(_rank(x) for x in args if _is_tensor(x))
+    rank = max(rank_of(x) for x in args if _is_tensor(x))
     found = op(*[_with_rank(x, rank) if _is_tensor(x) else x for x in args])
     return list(map(Batch, found)) if op.returns_tuple else Batch(found)
 
@@ -113,7 +107,17 @@ def _(op: Op[..., Any], size: Any, x: Batch, axis: Any, keepdims: bool) -> Any:
     return Batch(ops.reshape(found, (size, *(1,) * x.rank)) if keepdims else found)
 
 
-@rule("Cumsum", "Cumprod", "CumulativeLogsumexp", "Sort", "ArgSort", "Softmax", "LogSoftmax", "ReverseV2", "Squeeze")
+@rule(
+    "Cumsum",
+    "Cumprod",
+    "CumulativeLogsumexp",
+    "Sort",
+    "ArgSort",
+    "Softmax",
+    "LogSoftmax",
+    "ReverseV2",
+    "Squeeze",
+)
 def _(op: Op[..., Any], size: Any, x: Batch, axis: Any, *static: Any) -> Any:
     if axis is None:
         raise NotBatchable
@@ -122,12 +126,12 @@ def _(op: Op[..., Any], size: Any, x: Batch, axis: Any, *static: Any) -> Any:
 
 @rule("ConcatV2")
 def _(op: Op[..., Any], size: Any, xs: Any, axis: int) -> Any:
-    return Batch(op([leading_axis(x, size) for x in xs], _later(axis, _rank(xs[0]))))
+    return Batch(op([leading_axis(x, size) for x in xs], _later(axis, rank_of(xs[0]))))
 
 
 @rule("Pack")
 def _(op: Op[..., Any], size: Any, xs: Any, axis: int) -> Any:
-    return Batch(op([leading_axis(x, size) for x in xs], _later(axis, _rank(xs[0]) + 1)))
+    return Batch(op([leading_axis(x, size) for x in xs], _later(axis, rank_of(xs[0]) + 1)))
 
 
 @rule("ExpandDims")
@@ -217,7 +221,7 @@ def _(op: Op[..., Any], size: Any, x: Any, start: Any, updates: Any) -> Any:
 
 @rule("GatherV2")
 def _(op: Op[..., Any], size: Any, x: Any, indices: Any, axis: int) -> Any:
-    axis = normalize_axis(axis, _rank(x))
+    axis = normalize_axis(axis, rank_of(x))
     if not isinstance(x, Batch):
         return Batch(ops.moveaxis(op(x, indices.value, axis), axis, 0))
     if not isinstance(indices, Batch):
