@@ -1,9 +1,9 @@
 """Batching: trace a function of one example, and run it on all examples at once, operation by operation.
 
 `table.py` has the rules of each op.  The rules by examples (`rules.py`) give the result of an operation whose inputs
-have an axis of examples in front.  If examples are batches, the rules by rows (`rows.py`) go first.  A composite without
-a rule is batched through its body.  An op without either, or with a loop in its body, runs for each example alone:
-convolutions with kernels that differ, random numbers of keys that differ, CTC.  The whole function runs for each
+have an axis of examples in front.  If examples are batches, the rules by rows (`rows.py`) go first.  A composite
+without a rule is batched through its body.  An op without either, or with a loop in its body, runs for each example
+alone: convolutions with kernels that differ, random numbers of keys that differ, CTC.  The whole function runs for each
 example alone if it has branches, effects, custom gradients, or loops other than loops over slices.
 """
 
