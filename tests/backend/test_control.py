@@ -55,7 +55,7 @@ def test_a_known_condition_picks_an_engines_own_value():
         (lambda: K.map_fn(K.square, 1.0), ValueError, "K.map_fn .*must have an axis.*K.constant"),
         (lambda: K.map_fn(K.square, ()), ValueError, r"K.map_fn .*a structure of tensors, not \(\)"),
         (lambda: K.map_fn(3, X), TypeError, "K.map_fn.*must be a function, not 3"),
-        (lambda: K.foldl(lambda a, x: (a, x), X), ValueError, r"K.foldl .*keep its structure, but \*"),
+        (lambda: K.foldl(lambda a, x: (a, x), X), ValueError, r"K.foldl .*return the structure that it gets, but \*"),
         (lambda: K.foldr(K.maximum, X[:0]), ValueError, "K.foldr .*no slices.*initializer"),
         (lambda: K.foldl(K.maximum, 1.0), ValueError, "K.foldl .*must have an axis"),
         (lambda: K.foldr(3, X), TypeError, "K.foldr.*must be a function, not 3"),

@@ -81,7 +81,7 @@ def test_epsilon_is_that_of_the_settings(engine):
         (lambda p: K.ctc_decode(p[:0], []), r"y_pred must not be empty"),
         (lambda p: K.ctc_decode(p, [6, 7]), r"K\.ctc_decode.*the sample 1 has an input_length above the 6 times"),
         (lambda p: K.ctc_decode(p, [6, 7], greedy=False, beam_width=2), r"the sample 1 has an input_length above"),
-        (lambda p: K.ctc_decode(p, [0, 6], False, 5, 2), r"the sample 0 is so short .* ask for fewer top_paths"),
+        (lambda p: K.ctc_decode(p, [0, 6], False, 5, 2), r"the sample 0 is too short .* ask for fewer top_paths"),
         (lambda p: K.ctc_decode(p, [6, 6], False, 2, 3), r"top_paths must be between 1 and beam_width"),
     ],
 )

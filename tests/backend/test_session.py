@@ -128,7 +128,7 @@ def test_without_placeholders(engine):
 def test_a_call_that_fails_changes_nothing(engine):
     x, v, count = K.placeholder((None,)), K.variable([1.0, 2.0]), K.variable(0.0)
     f = K.function([x], [x], updates=[K.update_add(count, 1.0), K.update(v, x)])
-    with pytest.raises(ValueError, match=r"K.function: AssignVariableOp at test_session.py:\d+: .* shape \(3,\)"):
+    with pytest.raises(ValueError, match=r"K.function: AssignVariableOp at test_session.py:\d+: .*\(3,\)"):
         f([[1.0, 2.0, 3.0]])
     assert (K.get_value(count), K.get_value(v).tolist()) == (0.0, [1.0, 2.0])
     f([[5.0, 6.0]])

@@ -99,7 +99,7 @@ def test_what_takes_none_says_so():
     with pytest.raises(ValueError, match=r"K\.mean.*it does not take sparse tensors; convert with K\.to_dense first"):
         K.mean(a_sparse_one())
     for wrong in (lambda s: s + s, lambda s: s * s, lambda s: 1.0 + s, lambda s: 1.0 / K.stack([s, s])):
-        with pytest.raises(ValueError, match="a sparse tensor is none of its arguments"):
+        with pytest.raises(ValueError, match="it does not take sparse tensors"):
             wrong(a_sparse_one())
     with pytest.raises(ValueError, match=r"K\.gather.*|GatherV2.*first axis"):
         dt.ops.gather(a_sparse_one(), [0], axis=1)

@@ -83,7 +83,7 @@ def test_a_value_whose_shape_turns_out_to_be_another_changes_no_variable(engine)
         w.assign(x)
 
     step(np.ones(3, "float32"))
-    with pytest.raises(ValueError, match=r"AssignVariableOp at .*shape \(5,\)"):  # making the plan names the line
+    with pytest.raises(ValueError, match=r"AssignVariableOp at .*\(5,\)"):  # making the plan names the line
         step(np.full(5, 2, "float32"))
     assert (float(count), w.numpy().tolist()) == (1.0, [1.0, 1.0, 1.0])
     step(np.full(3, 2, "float32"))

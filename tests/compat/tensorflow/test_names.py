@@ -52,7 +52,7 @@ def test_every_name_is_offered_or_says_why_not(view):
         ("estimator.Estimator", "Keras' fit"),
         ("string", "NumPy arrays"),
         ("raw_ops.CustomClipGradient", "no op is called 'CustomClipGradient'"),
-        ("load_op_library", "by dovetail.register_op"),
+        ("load_op_library", "with dovetail.register_op"),
         ("math.squared", "Did you mean tf.math.square"),
         ("Placeholder", "Did you mean tf.placeholder"),
         ("session", "Did you mean tf.Session"),

@@ -42,7 +42,7 @@ def test_gradient_of_rfft(engine, rng, length):
         (lambda: ops.rfft(np.ones(3, "float16")), TypeError, "float32 or float64, not float16"),
         (lambda: ops.rfft(np.ones(3), 0), ValueError, "fft_length must be above 0"),
         (lambda: ops.irfft(np.ones(3)), TypeError, "complex numbers, not float64"),
-        (lambda: ops.irfft(np.ones((2, 1), "complex64")), ValueError, "say fft_length"),
+        (lambda: ops.irfft(np.ones((2, 1), "complex64")), ValueError, "give fft_length"),
     ],
 )
 def test_what_is_refused(engine, call, kind, message):

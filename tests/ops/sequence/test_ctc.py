@@ -162,7 +162,7 @@ def test_narrow_beams_are_the_same_on_all_engines(engine):
         (lambda z: ops.ctc_loss([1], z, [1], [3]), r"the target must be \(batch, labels\)"),
         (lambda z: ops.ctc_loss([[1]], z, [1, 1], [3]), r"the shape must be \(1,\), but it is \(2,\)"),
         (lambda z: ops.ctc_loss([[1]], z, [1], [3], mask_index=3), r"mask_index must be one of the 3 classes"),
-        (lambda z: ops.ctc_greedy_decode(z, [[3]]), r"stands where the shape must be"),
+        (lambda z: ops.ctc_greedy_decode(z, [[3]]), r"the shape must be"),
         (lambda z: ops.ctc_beam_search_decode(z, [3], 2, 3), r"top_paths must be between 1 and beam_width"),
     ],
 )
