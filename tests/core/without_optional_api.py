@@ -3,7 +3,7 @@
 import numpy as np
 
 import dovetail as dt
-from dovetail.core import private
+from dovetail.core import optional_api
 from dovetail.core.table import OPS
 from tests.ops.table import draw, float_arrays, leaves, replace_arrays
 
@@ -41,7 +41,7 @@ NAMES = [
 
 
 def main():
-    private.private = lambda library, name: None  # before torch's rules are declared
+    optional_api.optional_api = lambda library, name: None  # before torch's rules are declared
     for name in NAMES:
         for number, sample in enumerate(OPS[name].samples):
             args, kwargs = draw(sample, np.random.default_rng(number))
