@@ -322,6 +322,16 @@ def test_the_other_engine_goes_on_if_the_first_one_fails(monkeypatch, caplog):
 
 
 @needs_two
+def test_the_first_engine_runs_at_once_if_the_other_one_fails(monkeypatch):
+    engine = ENGINES[-1]
+    failing(monkeypatch, "run", "numpy", MemoryError("too large"))
+    long_start(monkeypatch, engine)
+    function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
+    np.testing.assert_allclose(function(X), np.tanh(X * 2 + 1), rtol=1e-5)
+    assert function.plan(X).chosen.strategy == Strategy(engine)
+
+
+@needs_two
 def test_only_one_engine_starts_in_the_background(monkeypatch):
     """Check that a second graph waits for its own first engine, which the background is importing."""
     engine = ENGINES[-1]

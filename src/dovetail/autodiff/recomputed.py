@@ -1,6 +1,6 @@
-"""Gradients that recompute the operations that `graph.recompute` marked, as spans.
+"""Gradients that recompute the operations that `graph.recompute` marked, group by group.
 
-When a gradient first arrives at an operation of a span, the span's operations are copied, behind a barrier that waits
+When a gradient first arrives at an operation of a group, the group's operations are copied, behind a barrier that waits
 for this gradient.  The gradients of all of them are computed from these copies.  So nothing needs the first results
 after their last consumer.
 """
@@ -21,7 +21,7 @@ class Recomputed:
     """The copies that one gradient adds."""
 
     def __init__(self) -> None:
-        self._spans: dict[Graph, dict[RecomputeGroup, list[Operation]]] = {}
+        self._groups: dict[Graph, dict[RecomputeGroup, list[Operation]]] = {}
         self._copies: dict[RecomputeGroup, dict[Operation, Operation]] = {}
 
     def of(self, node: Operation, arriving: list[Any]) -> tuple[Operation, list[Any]]:
@@ -31,13 +31,15 @@ class Recomputed:
             node: the operation to differentiate.
             arriving: a gradient for each of its results, or None.
         """
-        if node.recompute_group is None or node.recompute_group is node.graph.recompute_group:  # the span is still open
+        if (
+            node.recompute_group is None or node.recompute_group is node.graph.recompute_group
+        ):  # the group is still open
             return node, arriving
         if node.recompute_group not in self._copies:
-            if node.graph not in self._spans:
-                self._spans[node.graph] = by_group(node.graph)
+            if node.graph not in self._groups:
+                self._groups[node.graph] = by_group(node.graph)
             self._copies[node.recompute_group], arriving = _again(
-                self._spans[node.graph][node.recompute_group], node.graph, arriving
+                self._groups[node.graph][node.recompute_group], node.graph, arriving
             )
         return self._copies[node.recompute_group][node], arriving
 
@@ -45,7 +47,7 @@ class Recomputed:
 def _again(
     operations: Sequence[Operation], own: Graph, arriving: Sequence[Any]
 ) -> tuple[dict[Operation, Operation], list[Any]]:
-    """Copy the operations of a span behind a barrier, and return the copies and the gradients behind the barrier."""
+    """Copy the operations of a group behind a barrier, and return the copies and the gradients behind the barrier."""
     graph = current_graph() or own
     taken = taken_by(operations)
     there = [i for i, gradient in enumerate(arriving) if gradient is not None]

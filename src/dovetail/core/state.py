@@ -159,9 +159,9 @@ def donate(buffers: Iterable[Buffer]) -> list[Any]:
     """Take arrays for an engine to consume: each itself if nobody else knows it, else a copy.
 
     There is no lock between this function and a plan in another thread that only reads a variable.  The reader gets
-    hold of the array, marks it as lent, and only then reads `claimed`.  This function sets `claimed` before it checks
-    whether the array is lent, or who got hold of it.  So at least one of the two sees the other.  If this function and
-    its plan were done before the reader looked, the variable has another array.
+    hold of the array, marks it as borrowed, and only then reads `claimed`.  This function sets `claimed` before it
+    checks whether the array is borrowed, or who got hold of it.  So at least one of the two sees the other.  If this
+    function and its plan were done before the reader looked, the variable has another array.
     """
     wanted = list(buffers)
     for buffer in wanted:

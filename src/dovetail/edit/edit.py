@@ -205,7 +205,7 @@ class Editing(Lookup):
     # patterns
 
     def match(self, pattern: Pattern) -> Iterator[Match]:
-        """Find all matches of a pattern, in program order; see `graph.patterns`.
+        """Find all matches of a pattern, in program order; see `edit.patterns`.
 
         Example:
             >>> import dovetail as dt

@@ -1,7 +1,7 @@
 """Inference after an edit: update shapes through a graph, into the graphs inside it and out again.
 
 It also follows the known elements of tensors if these decide on shapes: through `Shape` and the arithmetic with shapes
-(`graph.partial`).
+(`trace.shape_values`).
 """
 
 from __future__ import annotations

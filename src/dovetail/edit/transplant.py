@@ -1,9 +1,9 @@
 """Transplanting: the only way to copy operations from one graph into another.
 
 A copy has all properties of its original: op, arguments, name, the user's line, device, engine, gradient function,
-gradient overrides, span, origin, control inputs, and copies of its subgraphs.  A copy that replaces an operation
-(`replacing`) has that operation's line, device, engine, overrides, span and origin.  A constant for an eager Tensor
-becomes the target's constant for that Tensor.  `Variables` says how reads and assignments of variables are treated.
+gradient overrides, recompute group, origin, control inputs, and copies of its subgraphs.  A copy that replaces an
+operation (`replacing`) has that operation's line, device, engine, overrides, group and origin.  A constant for an eager
+Tensor becomes the target's constant for that Tensor.  `Variables` says how reads and assignments are treated.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Copies:
         self.assigned: dict[Any, GraphTensor] = {}
         self.closures: dict[Operation, Any] = {}  # the other's constants for eager Tensors → the Tensors
         self.overrides: Mapping[str, str] = {}  # copies get these over their own
-        self.spans: dict[RecomputeGroup, RecomputeGroup] = {}  # spans of the originals → spans of the copies
+        self.groups: dict[RecomputeGroup, RecomputeGroup] = {}  # of the originals → of the copies
         self.as_called = False  # whether the open scopes count, as if the ops were called there
 
     def __getitem__(self, tensor: GraphTensor) -> GraphTensor:
@@ -130,7 +130,7 @@ class Copies:
         copy.gradient_function = operation.gradient_function
         if self.like is None:
             copy.take_after(operation)
-            copy.recompute_group = operation.recompute_group and self.spans.setdefault(
+            copy.recompute_group = operation.recompute_group and self.groups.setdefault(
                 operation.recompute_group, RecomputeGroup()
             )
             if self.as_called:

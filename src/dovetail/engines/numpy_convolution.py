@@ -299,7 +299,7 @@ class _Depthwise(_Convolution):
             kernel[element] += np.einsum(part[:, *at], axes, g, axes, axes[-1:])
 
 
-@lru_cache(256)
+@lru_cache(1024)  # a step of a large model has hundreds: phases of gradients are convolutions, too
 def _convolution(
     input_shape: Any, kernel_shape: Any, dtype: Any, strides: Any, padding: Any, dilations: Any, data_format: str
 ) -> _Convolution:

@@ -252,7 +252,7 @@ class GraphBase(Pins):
     def placeholder(
         self, spec: TensorSpec, name: str | None = None, where: Where = None, known: Ints = None
     ) -> GraphTensor:
-        """Add an input, of which `known` are the elements that are known already; see `graph.partial`.
+        """Add an input, of which `known` are the elements that are known already; see `trace.shape_values`.
 
         Raises:
             ValueError: the graph is inside an operation, which gives it its inputs.
@@ -313,7 +313,7 @@ class GraphBase(Pins):
 
     @property
     def recompute_group(self) -> RecomputeGroup | None:
-        """The span of new operations, which gradients compute again together; see `recomputed`."""
+        """The group of new operations, which gradients compute again together; see `recomputed`."""
         return self._scopes.get().recompute_group
 
     @property

@@ -41,8 +41,8 @@ def document_of(graph: Graph, beside: Beside) -> dict[str, Any]:
     def at(tensor: GraphTensor) -> At:
         return [numbers[tensor.op], tensor.index]
 
-    spans: dict[RecomputeGroup, int] = {}
-    operations = [_operation(op, at, spans, numbers, beside) for op in graph.operations]
+    groups: dict[RecomputeGroup, int] = {}
+    operations = [_operation(op, at, groups, numbers, beside) for op in graph.operations]
     state, key = graph.state, lambda v: encode(v, beside)
     return {
         "version": VERSION,
@@ -62,7 +62,7 @@ def document_of(graph: Graph, beside: Beside) -> dict[str, Any]:
 
 
 def _operation(
-    op: Operation, at: Any, spans: dict[RecomputeGroup, int], numbers: Mapping[Operation, int], beside: Beside
+    op: Operation, at: Any, groups: dict[RecomputeGroup, int], numbers: Mapping[Operation, int], beside: Beside
 ) -> Any:
     """Encode an operation; properties with their initial values are left out."""
     found: dict[str, Any] = {"type": op.type, "name": op.name, "inputs": list(map(at, op.inputs))}
@@ -84,7 +84,7 @@ def _operation(
         "engine": op.engine,
         "device": op.device,
         "overrides": dict(op.overrides),
-        "span": None if op.recompute_group is None else spans.setdefault(op.recompute_group, len(spans)),
+        "recompute_group": None if op.recompute_group is None else groups.setdefault(op.recompute_group, len(groups)),
         "waits_for": [numbers[other] for other in op.control_inputs],
     }
     return found | {name: value for name, value in others.items() if value not in (None, "", {}, [])}
@@ -123,13 +123,13 @@ def graph_of(document: Mapping[str, Any], beside: Beside, make: Callable[[str], 
         raise ValueError(f"the document is of version {document.get('version')!r}; this Dovetail reads {VERSION}.")
     graph = (make or hooks.new_graph)(document["name"])
     added: list[Operation] = []
-    spans: dict[int, RecomputeGroup] = {}
+    groups: dict[int, RecomputeGroup] = {}
 
     def tensor(at: At) -> GraphTensor:
         return added[at[0]].outputs[at[1]]
 
     for given in document["operations"]:
-        added.append(_added(graph, given, tensor, spans, beside))
+        added.append(_added(graph, given, tensor, groups, beside))
         for number in given.get("waits_for", ()):
             added[-1].add_control_input(added[number])
     graph.inputs, graph.outputs = list(map(tensor, document["inputs"])), list(map(tensor, document["outputs"]))
@@ -144,7 +144,7 @@ def graph_of(document: Mapping[str, Any], beside: Beside, make: Callable[[str], 
 
 
 def _added(
-    graph: Graph, given: Mapping[str, Any], tensor: Any, spans: dict[int, RecomputeGroup], beside: Beside
+    graph: Graph, given: Mapping[str, Any], tensor: Any, groups: dict[int, RecomputeGroup], beside: Beside
 ) -> Operation:
     """Add an operation of the document to a graph."""
     op = decode(given["op"], beside) if "op" in given else op_named(given["type"])
@@ -154,8 +154,8 @@ def _added(
     where = tuple(given["where"]) if "where" in given else None
     made = graph.add(op, map(tensor, given["inputs"]), attrs, specs, layout, given["name"], where)
     made.overrides = given.get("overrides", {})
-    span = given.get("span")
-    made.recompute_group = None if span is None else spans.setdefault(span, RecomputeGroup())
+    group = given.get("recompute_group")
+    made.recompute_group = None if group is None else groups.setdefault(group, RecomputeGroup())
     made.device, made.engine = given.get("device", ""), given.get("engine")
     made.gradient_function = decode(given.get("gradient_function"), beside)
     made.notes = {name: decode(value, beside) for name, value in given.get("notes", {}).items()}

@@ -24,7 +24,7 @@ class GraphScopes(NamedTuple):
         name: the name scope, with its slash; None for the name scope of `like`.
         control: the operations that new ones wait for.
         overrides: op type → name of the registered gradient of new operations.
-        recompute_group: the span of new operations, which gradients compute again together.
+        recompute_group: the group of new operations, which gradients compute again together.
         pin: the engine and the device of new operations.
         devices: the scopes of `device`, which give the device.
         made_for: the operation whose origin new ones get.

@@ -477,7 +477,7 @@ class Operation(TensorFlowOperation):
         return sum(1 if count == SINGLE else count or 0 for count in self.layout[:index])
 
     def take_after(self, other: Operation) -> None:
-        """Copy another operation's properties that do not depend on its op: pin, notes, gradient overrides, span."""
+        """Copy another operation's properties that do not depend on its op: pin, notes, overrides, recompute group."""
         self._pin, self.notes, self.overrides, self.recompute_group = (
             other._pin,
             other.notes,
@@ -499,7 +499,7 @@ class Operation(TensorFlowOperation):
         said = str(error) if self.type in HOST_CALLS else f"{engine} says{made}: {error}."
         return op_error(conventional(error), origin.type, said, where=origin.where)
 
-    # editing; see also graph.edit
+    # editing; see also edit.edit
 
     def replace_input(self, index: int, tensor: GraphTensor) -> None:
         """Replace input `index` with another tensor of the same graph and dtype.

@@ -1,7 +1,8 @@
-"""Spans: operations that gradients compute again, together, instead of keeping their results.
+"""Recompute groups: operations that gradients compute again, together, instead of keeping their results.
 
-A mark on an operation says which span it is in.  Copies of a span's operations that are made together are a new span.
-`autodiff.recomputed` computes spans again.
+A mark on an operation says which group it is in.  Copies of a group's operations that are made together are a new
+group.
+`autodiff.recomputed` computes groups again.
 """
 
 from __future__ import annotations
@@ -17,18 +18,18 @@ if TYPE_CHECKING:
 
 
 class RecomputeGroup:
-    """A group of operations that are computed again together; each operation refers to its span."""
+    """A group of operations that are computed again together; each operation refers to its group."""
 
 
-def mark(operations: Iterable[Operation], span: RecomputeGroup | None) -> list[Operation]:
-    """Make operations a span, except ones that compute nothing or show something; None keeps their results again.
+def mark(operations: Iterable[Operation], group: RecomputeGroup | None) -> list[Operation]:
+    """Make operations a group, except ones that compute nothing or show something; None keeps their results again.
 
     Returns:
         The operations that were marked.
     """
     found = list(filter(computes, operations))
     for operation in found:
-        _set(operation, span)
+        _set(operation, group)
     return found
 
 
@@ -37,13 +38,13 @@ def computes(operation: Operation) -> bool:
     return operation.type not in STRUCTURAL and operation.type not in PRINTS
 
 
-def _set(operation: Operation, span: RecomputeGroup | None) -> None:
-    before, operation.recompute_group = operation.recompute_group, span
+def _set(operation: Operation, group: RecomputeGroup | None) -> None:
+    before, operation.recompute_group = operation.recompute_group, group
     operation.graph.edited(partial(_set, operation, before))
 
 
 def by_group(operations: Iterable[Operation]) -> dict[RecomputeGroup, list[Operation]]:
-    """The operations of each span, in the order given."""
+    """The operations of each group, in the order given."""
     found: dict[RecomputeGroup, list[Operation]] = {}
     for operation in operations:
         if operation.recompute_group is not None:

@@ -148,10 +148,11 @@ class MeasuredPlan:
         while able := [arm for arm in state.arms.values() if self._can_start(arm)]:
             first = policy.first(state, able)
             bridge = None if self.group > 1 or job.is_running else policy.bridge(state, first, able)
+            begun = bridge or first
             try:
-                self._make(bridge or first)
+                self._make(begun)
             except FAILURES as error:
-                self.measurer.fail(bridge or first, in_words(error))
+                self.measurer.fail(begun, in_words(error))
                 continue
             if bridge is not None:
                 state.current = None  # the first one runs as soon as it is ready
@@ -280,13 +281,20 @@ class MeasuredPlan:
             return results, other
 
     def _last_resort(self, failed: Candidate) -> Candidate | None:
-        """The candidate that runs if another one fails: the champion, else numpy; None if numpy has failed."""
+        """The candidate that runs if another one fails: the champion, else numpy; None if numpy has failed.
+
+        If numpy fails while the first engine is prepared, the first engine runs.
+        """
         able = {s: a for s, a in self.measurer.state.arms.items() if s != failed.strategy and s in self.candidates}
         best = policy.champion(State(able))
         if best is not None:
             return self.candidates[best.strategy]
         last = Strategy(HOME, group=self.group)
-        return None if last == failed.strategy else self._make(last)
+        if last != failed.strategy:
+            return self._make(last)
+        state = self.measurer.state
+        arms = [arm for arm in state.arms.values() if arm.strategy != last and self._can_start(arm)]
+        return self._make(policy.first(state, arms)) if state.current is None and arms else None
 
     # further candidates
 

@@ -123,7 +123,7 @@ class State:
         ahead: the number of steps that are to come, as the program said.
         earlier: the number of steps that earlier processes ran.
         duel: the trial that is going on.
-        current: the strategy that won the last trial; None before the first trial ends.
+        current: the strategy that runs, except in trials; None while another one bridges the start of the first one.
         widened: whether times have drifted since they were measured.
         move: the seconds to move its variables from one engine to another.
         place: the engine of the last graph before this one that has some of its variables; "" if there is none.

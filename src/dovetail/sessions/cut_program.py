@@ -25,7 +25,7 @@ from dovetail.sessions.values import SessionValues
 
 
 class CutProgram:
-    """A program that computes some tensors of a graph from others, and assigns variables; see `graph.cut`.
+    """A program that computes some tensors of a graph from others, and assigns variables; see `sessions.cut`.
 
     Args:
         graph, inputs, outputs, wanted, name: as for `cut`.

@@ -35,8 +35,8 @@ def holder_of(graph: Graph, what: Any) -> Operation | None:
     if len(holders) > 1:
         names = " and ".join(repr(op.name) for op in holders)
         problem = f"{names} share the graph {graph.name!r}, so it cannot capture {what!r}"
-        problem = f"{problem}; edit the copy that op.body() gives."
-        raise op_error(ValueError, holders[0].type, problem, where=holders[0].where)
+        advice = "edit the copy that op.body() gives."
+        raise op_error(ValueError, holders[0].type, f"{problem}; {advice}", where=holders[0].where)
     return holders[0] if holders else None
 
 

@@ -24,12 +24,16 @@ class Patch(NamedTuple):
 
     def apply(self) -> Patch:
         """Set the attribute; return the patch that undoes it."""
-        is_dict = isinstance(self.owner, dict)
-        before = (self.owner if is_dict else vars(self.owner)).get(self.name, MISSING)
+        owner: Any = self.owner
+        if isinstance(owner, dict):
+            names, put, take = owner, owner.__setitem__, owner.__delitem__
+        else:
+            names, put, take = vars(owner), partial(setattr, owner), partial(delattr, owner)
+        before = names.get(self.name, MISSING)
         if self.value is not MISSING:
-            (self.owner.__setitem__ if is_dict else partial(setattr, self.owner))(self.name, self.value)
+            put(self.name, self.value)
         elif before is not MISSING:
-            (self.owner.__delitem__ if is_dict else partial(delattr, self.owner))(self.name)
+            take(self.name)
         return self._replace(value=before)
 
 
