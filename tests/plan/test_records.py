@@ -130,6 +130,7 @@ def test_later_lines_replace_earlier_ones_and_files_stay_small(folder, monkeypat
 
 def test_several_processes_append(folder):
     program = "import sys; from dovetail.plan import records; from dovetail.plan.strategy import Strategy\n"
+    program += "records.HALF = 2000\n"  # so the file is rewritten again and again
     program += f"for i in range(50): records.append('{KEY}', 'step', Strategy(sys.argv[1], str(i)), [1.0], i)"
     running = [subprocess.Popen([sys.executable, "-c", program, name]) for name in ("numpy", "torch", "jax")]
     assert [process.wait() for process in running] == [0, 0, 0]

@@ -1,4 +1,4 @@
-"""Atomic writes: a crash or a full disk leaves either the old file or the new one, never half of one."""
+"""Atomic writes and locks: a crash or a full disk leaves the old file or the new one, never half of one."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
+
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None  # type: ignore[assignment]
 
 
 @contextmanager
@@ -36,3 +41,31 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock that all processes share by the name of an empty file, which is made; wait for its holder.
+
+    A process that ends gives its lock up.  Without such locks (Windows, some network disks, a link instead of the
+    file), the block runs unlocked.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with locked(Path(folder) / "lock"):
+        ...         (Path(folder) / "lock").stat().st_size
+        0
+    """
+    handle = -1
+    try:
+        if fcntl is not None:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+    except OSError:
+        pass
+    try:
+        yield
+    finally:
+        if handle >= 0:
+            os.close(handle)

@@ -1,7 +1,8 @@
 """Records: times that were measured, kept on disk, so that the next process goes on where this one stops.
 
 There is a file for each graph with its shapes, on one machine with one set of libraries.  Each line of it has the times
-of calls by one strategy.  Lines are appended as they come, so several processes can write to one file.
+of calls by one strategy.  Lines are appended as they come.  A lock lets several processes write to one file, and rewrite
+it when it has grown long.
 
 The files are in `$DOVETAIL_CACHE`, or `dovetail/plans` in the user's folder of caches; with DOVETAIL_CACHE="" nothing
 is kept.  A line that is damaged, or of another version, is ignored.  Names of engines and numbers are read and checked,
@@ -30,7 +31,7 @@ from dovetail.core.cache_folder import VARIABLE, place, processor, text_of
 from dovetail.core.config import keep_memory
 from dovetail.core.engine_registry import BUILT_IN, list_engines, threads
 from dovetail.core.errors import op_error
-from dovetail.core.files import replacing
+from dovetail.core.files import locked, replacing
 from dovetail.core.version import VERSION
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.graph.attributes import Beside, encode
@@ -166,7 +167,8 @@ def _append_line(kept: Kept) -> None:
     try:
         where.mkdir(parents=True, exist_ok=True)
         is_new = not path.exists()
-        _append(path, kept)
+        with locked(where / "lock"):  # else lines of others are lost when the file is rewritten
+            _append(path, kept)
         for old in _files(where)[MOST:] if is_new else []:
             old.unlink(missing_ok=True)
     except OSError as error:
