@@ -53,6 +53,7 @@ class Program:
         self._measurer: Measurer | None = None  # of the step that runs in groups in this epoch
         self._in_groups = False
         self._steps = 0  # steps to come
+        self._largest = SIZE  # steps of a group
 
     @property
     def _joins(self) -> bool:
@@ -116,8 +117,8 @@ class Program:
         home, at_home = current_engine(), not chooses_engine()
         measurers = [p.measurer for p in self._one.plans if p.measurer and (p.engine, p.is_at_home) == (home, at_home)]
         found = max(measurers, key=lambda measurer: measurer.state.done, default=None)
-        if found is not None and found.group_size == 1:
-            found.group_size, found.joins = min(SIZE, self._steps or SIZE), self._joins
+        if found is not None:
+            found.allow_groups(min(self._largest, self._steps or SIZE), self._joins)
         return found
 
     @property
@@ -134,7 +135,11 @@ class Program:
         if measurer is None or not measurer.wants_group:
             return
         if self._joins:
-            measurer.group_size = min(measurer.group_size, self._room_for(batch))
+            self._largest = max(1, min(SIZE, self._room_for(batch)))
+            measurer.limit_groups(self._largest)
+        if measurer.group_size == 1:
+            measurer.wants_group = False
+            return
         stacked = Group.of([batch] * measurer.group_size).parts
         concrete, engine = (self._joined if self._joins else self._many).concrete(stacked), current_engine()
         arrays = concrete.natives([leaf for leaf in tree.flatten(stacked) if leaf is not None], engine)

@@ -85,6 +85,20 @@ def check_short_epochs_have_no_groups():
         assert sizes_of(model.train_function) == {1}
 
 
+def check_longer_epochs_have_larger_groups():
+    """Check that groups of a first, short epoch do not settle the size of groups for good."""
+    with dt.engine("numpy"), free_learning(size=16):
+        model = mlp()
+        model.make_train_function()
+        for steps_of_epoch in (2, 3, 12):
+            size = 2 if steps_of_epoch < 4 else 12
+            for _ in range(MANY):
+                if size in sizes_of(model.train_function):
+                    break
+                model.fit(X[: 5 * steps_of_epoch], Y[: 5 * steps_of_epoch], batch_size=5, verbose=0)
+            assert max(sizes_of(model.train_function)) == size, steps_of_epoch
+
+
 class Batches(keras.callbacks.Callback):
     def __init__(self):
         super().__init__()

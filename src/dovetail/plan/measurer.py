@@ -146,8 +146,8 @@ class Measurer:
             ledger.lose((per_step - before) * strategy.group)
         if best is None or best.strategy != strategy or not counts or is_busy:
             return
-        if len(best.times) >= FIRST_CALLS and strategy.group == 1:
-            if len(best.times) == FIRST_CALLS:
+        if len(best.times) >= FIRST_CALLS:
+            if len(best.times) == FIRST_CALLS and strategy.group == 1:
                 self._learn(strategy, policy.estimate(best).seconds)
             self._consider_group(best)
         self._watch(per_step)
@@ -159,15 +159,29 @@ class Measurer:
             costs.known.learn_build(strategy.engine, self.work, self._first_call - seconds)
 
     def _consider_group(self, best: Arm) -> None:
-        """Add the strategy that runs groups of steps in the way in which single steps are fastest."""
-        strategy = best.strategy._replace(group=self.group_size)
-        if self.group_size == 1 or strategy in self.state.arms:
+        """Add the strategy that runs the largest groups in the way in which steps, or smaller groups, are fastest."""
+        before, size = best.strategy.group, self.group_size
+        strategy = best.strategy._replace(group=size)
+        if before >= size or strategy in self.state.arms:
             return
-        single, kept = policy.estimate(best).seconds, records.read(self.key)
-        seconds = JOINED * single if self.joins else max(single - A_CALL_OF_STEPS, JOINED / 2 * single)
+        step, kept = policy.estimate(best).seconds, records.read(self.key)
+        if self.joins:
+            seconds = step * (JOINED if before == 1 else 1.0)
+        else:
+            seconds = max(step - A_CALL_OF_STEPS * (1 / before - 1 / size), JOINED / 2 * step)
         predicted = _predicted(strategy, kept, Estimate(math.log(seconds), policy.WIDE))
         self.state.earlier = kept.steps
         self.add([Arm(strategy, predicted, start=2 * costs.known.start_seconds(strategy.engine, self.work))])
+
+    def allow_groups(self, size: int, joins: bool) -> None:
+        """Compare steps with groups of this size from now on, unless it is less than twice the size so far."""
+        if size >= 2 * self.group_size:
+            self.group_size, self.joins = size, joins
+
+    def limit_groups(self, size: int) -> None:
+        """Leave out groups of more steps than `size`."""
+        self.group_size = min(self.group_size, size)
+        self.state.arms = {s: arm for s, arm in self.state.arms.items() if s.group <= size}
 
     def consider_threads(self, strategy: Strategy) -> None:
         """Add a strategy that computes with one thread, if that may be faster: in loops, and after times drifted.
