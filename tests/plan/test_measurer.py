@@ -274,8 +274,8 @@ def long_start(monkeypatch, engine):
     """Make an engine the first choice, with a start of five seconds; return the list of jobs that wait."""
     begin = measurer.Measurer.begin
 
-    def begun(self, engines, ahead):
-        begin(self, [e for e in engines if e in ("numpy", engine)], ahead)
+    def begun(self, engines, ahead, between=0.0):
+        begin(self, [e for e in engines if e in ("numpy", engine)], ahead, between)
         for strategy, arm in self.state.arms.items():
             is_first = strategy.engine == engine
             arm.start, arm.predicted = (
@@ -299,7 +299,7 @@ def test_another_engine_runs_until_the_first_one_is_ready(monkeypatch, rng, engi
     batches = [(rng.normal(size=(4, 3)).astype("float32"), np.ones((4, 2), "float32")) for _ in range(12)]
     found = train(measured, batches[:6])
     plan = measured.plan(*batches[0])
-    assert plan.chosen.strategy == Strategy("numpy") and plan.measurer.state.current is None and len(waiting) == 1
+    assert plan.chosen.strategy.engine == "numpy" and plan.measurer.state.current is None and len(waiting) == 1
     waiting.pop()()
     found += train(measured, batches[6:])
     assert plan.chosen.strategy == Strategy(engine) == plan.measurer.state.current
@@ -318,7 +318,22 @@ def test_the_other_engine_goes_on_if_the_first_one_fails(monkeypatch, caplog):
     waiting.pop()()
     plan, results = called(function, X, count=20)
     np.testing.assert_allclose(results[-1], np.tanh(X * 2 + 1), rtol=1e-5)
-    assert plan.chosen.strategy == Strategy("numpy") and "too large" in caplog.text
+    assert plan.chosen.strategy.engine == "numpy" and "too large" in caplog.text
+
+
+@needs_two
+def test_the_engine_that_runs_meanwhile_leaves_a_core_free(monkeypatch):
+    monkeypatch.setattr(type(engine_registry.get_engine("numpy")), "thread_count", 2)
+    seen = []
+    counted = lambda n, run, given: seen.append(n) or run(given)  # noqa: E731
+    monkeypatch.setattr(engine_registry.get_engine("numpy"), "with_threads", counted)
+    waiting = long_start(monkeypatch, ENGINES[-1])
+    function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
+    plan, _ = called(function, X, count=3)
+    assert plan.chosen.strategy == Strategy("numpy", threads=1) and seen == [1, 1, 1]
+    waiting.pop()()
+    called(function, X, count=3)
+    assert plan.chosen.strategy == Strategy(ENGINES[-1]) and len(seen) == 3
 
 
 @needs_two

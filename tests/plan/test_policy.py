@@ -106,9 +106,21 @@ def test_recorded_models_are_as_quick_as_the_best_engine_where_predictions_are_c
 
 def test_a_known_number_of_steps_chooses_the_first_engine():
     quick, slow = Strategy("compiled"), Strategy("interpreted")
-    arms = [Arm(quick, Estimate(math.log(0.001), 0.1), start=2.0), Arm(slow, Estimate(math.log(0.01), 0.1))]
-    for steps, wanted in ((10, slow), (10_000, quick), (0, slow)):  # 0 announces nothing
-        assert policy.first(State({}, ahead=steps), arms) == wanted
+    for start, steps, wanted in ((30.0, 10, slow), (30.0, 10_000, quick), (30.0, 0, slow), (2.0, 0, quick)):
+        arms = [Arm(quick, Estimate(math.log(0.001), 0.1), start=start), Arm(slow, Estimate(math.log(0.01), 0.1))]
+        assert policy.first(State({}, ahead=steps), arms) == wanted  # 0 announces nothing
+
+
+def test_a_bare_prediction_gets_the_work_of_the_program():
+    """Check that engines differ little if the program spends its time between two calls."""
+    slow, quick = Strategy("interpreted"), Strategy("compiled")
+    for between, is_bare, expected in ((0.0, True, 1.0), (0.1, False, 101.0), (0.1, True, 1.0)):
+        arms = [Arm(slow, Estimate(math.log(0.002 + between), 0.1), is_ready=True)]
+        arms.append(Arm(quick, Estimate(math.log(0.001), 0.1), start=0.1, is_bare=is_bare))
+        arms[0].saw([0.002 + between] * 60)
+        state = State({arm.strategy: arm for arm in arms}, done=1000, between=between)
+        gain = policy.prospect(state, arms[1]).gain
+        assert gain == pytest.approx(expected, rel=0.1), (between, is_bare)
 
 
 def test_a_graph_starts_where_its_variables_are():

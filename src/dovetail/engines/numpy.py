@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextvars
+import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -463,10 +462,23 @@ class NumPyEngine(Engine):
         return np.empty(shape, dtype.numpy)
 
     def set_threads(self, count: int) -> bool:
-        if find_spec("threadpoolctl") is None:  # NumPy has no setting for the threads of BLAS
-            return False
-        import_module("threadpoolctl").threadpool_limits(count, user_api="blas")
+        self._blas.limit(limits=count)  # which stays, as its result is no context here
         return True
+
+    @functools.cached_property
+    def _blas(self) -> Any:
+        """The libraries of BLAS; NumPy has no setting for their threads."""
+        from threadpoolctl import ThreadpoolController  # ctypes takes 10 ms, which most programs need not spend
+
+        return ThreadpoolController().select(user_api="blas")
+
+    @property
+    def thread_count(self) -> int:
+        return max((library["num_threads"] for library in self._blas.info()), default=1)
+
+    def with_threads(self, count: int, run: Callable[[Any], Any], given: Any) -> Any:
+        with self._blas.limit(limits=count):
+            return run(given)
 
     truth = bool  # type: ignore[assignment]  # saves a Python frame in each turn of a loop
 

@@ -97,7 +97,7 @@ class Function(Generic[P, R]):
         self._methods: dict[int, Function[Any, Any]] = {}
         self._owner: Callable[[], Any] | None = None  # the instance, if this is a method
         self._options = options
-        self._measuring = Measuring(options.fixed)
+        self._measuring = Measuring(options.fixed, stays=options.stays)
         self._at_home = Measuring(is_at_home=True) if options.in_groups else None
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:

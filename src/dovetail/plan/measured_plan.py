@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from dovetail.core.engine import Engine
-from dovetail.core.engine_registry import HOME, list_engines, share_devices
+from dovetail.core.engine_registry import HOME, get_engine, list_engines, share_devices
 from dovetail.core.locks import holding, make_lock
 from dovetail.core.tensor import Tensor
 from dovetail.edit.graph import Graph
@@ -44,11 +44,12 @@ class Observation(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A call whose results may still be computed."""
+    """A call whose results may still be computed, with the times of its start and of its return."""
 
     candidate: Candidate
     counts: bool
     start: float
+    end: float
     results: list[Tensor]
 
 
@@ -59,15 +60,22 @@ class Measuring:
         fixed: the strategy that runs all of them; then nothing is measured.
         is_at_home: whether all run on the engine of their arguments, with single calls and groups as candidates.
         backward: the backward program of the only graph; the two are one choice.
+        stays: whether results stay on the engine that runs, so that times include the program's own work.
 
     Attributes:
-        fixed, is_at_home, backward: as given.
+        fixed, is_at_home, backward, stays: as given.
         steps: the number of calls to come, if the program has said it.
         called: the plan that was called last, if there is a backward program.
     """
 
-    def __init__(self, fixed: Strategy | None = None, is_at_home: bool = False, backward: Graph | None = None) -> None:
-        self.fixed, self.is_at_home, self.backward = fixed, is_at_home, backward
+    def __init__(
+        self,
+        fixed: Strategy | None = None,
+        is_at_home: bool = False,
+        backward: Graph | None = None,
+        stays: bool = False,
+    ) -> None:
+        self.fixed, self.is_at_home, self.backward, self.stays = fixed, is_at_home, backward, stays
         self.steps = 0
         self.called: MeasuredPlan | None = None
 
@@ -76,6 +84,7 @@ class Measuring:
         return MeasuredPlan(graph, home, shapes, self)
 
 
+BETWEEN = 5e-4  # seconds between two steps of Keras' loop, as a guess before they are measured
 STEADY = ("torch", "numpy")  # the first installed one runs programs that must give the same bits in each run
 
 
@@ -123,7 +132,7 @@ class MeasuredPlan:
         ahead, measuring.steps = measuring.steps, 0  # for the first graph that runs, not for smaller last batches
         only = Strategy(self.engine.name) if measuring.is_at_home else measuring.fixed
         if only is None:
-            found.begin(list_engines(), ahead)
+            found.begin(list_engines(), ahead, BETWEEN if measuring.stays else 0.0)
         else:
             found.state = State({only: Arm(only, UNPREDICTED)}, ahead=ahead)
         found.plans[1] = weakref.ref(self)
@@ -148,7 +157,7 @@ class MeasuredPlan:
         while able := [arm for arm in state.arms.values() if self._can_start(arm)]:
             first = policy.first(state, able)
             bridge = None if self.group > 1 or job.is_running else policy.bridge(state, first, able)
-            begun = bridge or first
+            begun = first if bridge is None else self._on_one_thread(bridge)
             try:
                 self._make(begun)
             except FAILURES as error:
@@ -159,6 +168,14 @@ class MeasuredPlan:
                 job.begin(self, first, lose=_nothing)
             return
         self._make(Strategy(HOME, group=self.group))
+
+    def _on_one_thread(self, strategy: Strategy) -> Strategy:
+        """The strategy with one thread, so that it leaves a core to the preparation of the first one."""
+        if get_engine(strategy.engine).thread_count < 2:
+            return strategy
+        arm, found = self.measurer.state.arms[strategy], strategy._replace(threads=1)
+        self.measurer.add([Arm(found, arm.predicted, arm.start)])
+        return found
 
     def _can_start(self, arm: Arm) -> bool:
         return not arm.problem and arm.strategy.group == self.group
@@ -221,6 +238,7 @@ class MeasuredPlan:
         start = time.perf_counter()
         before, self._under_way = self._under_way, None
         if before is not None:
+            self.measurer.saw_between((start - before.end) / self.group)
             self._observe(before.candidate, start - before.start, before.counts)
             if self._untimed > 0:
                 self._untimed -= 1
@@ -234,7 +252,7 @@ class MeasuredPlan:
             start = time.perf_counter()
         results, ran = self._attempt(candidate, Candidate.tensors, arguments)
         ran.wait(results if under_way is None else under_way)
-        self._under_way = Call(ran, counts and ran is candidate, start, results)
+        self._under_way = Call(ran, counts and ran is candidate, start, time.perf_counter(), results)
         return results
 
     def count_untimed(self) -> None:
@@ -289,11 +307,10 @@ class MeasuredPlan:
         best = policy.champion(State(able))
         if best is not None:
             return self.candidates[best.strategy]
-        last = Strategy(HOME, group=self.group)
-        if last != failed.strategy:
-            return self._make(last)
+        if failed.strategy.engine != HOME:
+            return self._make(Strategy(HOME, group=self.group))
         state = self.measurer.state
-        arms = [arm for arm in state.arms.values() if arm.strategy != last and self._can_start(arm)]
+        arms = [arm for arm in state.arms.values() if arm.strategy.engine != HOME and self._can_start(arm)]
         return self._make(policy.first(state, arms)) if state.current is None and arms else None
 
     # further candidates

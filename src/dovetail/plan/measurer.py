@@ -69,6 +69,7 @@ class Measurer:
         self._latest: list[float] = []
         self._widened = -HOUR
         self._kept: dict[Strategy, int] = {}
+        self._between = math.inf  # the least seconds between two calls
         self._first_call = 0.0  # its seconds, in which the first engine makes its program
         self._sharing = _Sharing()
         _measurers.add(self)
@@ -83,12 +84,13 @@ class Measurer:
         """The key of its records; "" if nothing is kept."""
         return records.key_of(self._graphs[0], self._shapes) if self._keeps else ""
 
-    def begin(self, engines: Iterable[str], ahead: int) -> None:
+    def begin(self, engines: Iterable[str], ahead: int, between: float = 0.0) -> None:
         """Make the strategies of a graph before its first call, from predictions and records of earlier processes.
 
         Args:
             engines: the names of the installed engines.
             ahead: the number of steps to come, as the program says.
+            between: the expected seconds of the program's own work between two calls, if times include it.
         """
         calibration.recall()
         kept, names = records.read(self.key), list(engines)
@@ -96,8 +98,9 @@ class Measurer:
         arms = {}
         for strategy in dict.fromkeys([*map(Strategy, names), *(s for s in kept.times if s.engine in names)]):
             predicted = _predicted(strategy, kept, costs.known.predict(strategy.engine, self.work))
-            arms[strategy] = Arm(strategy, predicted, start=costs.known.start_seconds(strategy.engine, self.work))
-        self.state = State(arms, ahead=ahead, earlier=kept.steps)
+            start = costs.known.start_seconds(strategy.engine, self.work)
+            arms[strategy] = Arm(strategy, predicted, start, is_bare=strategy not in kept.times)
+        self.state = State(arms, ahead=ahead, earlier=kept.steps, between=between)
         self.state.move = costs.moving_seconds([(size_of(v.shape) or 0) * v.dtype.itemsize for v in variables])
         self.state.place = next((buffer.engine.name for buffer in filter(None, map(held_by, variables))), "")
         self._sharing = _share(variables)
@@ -152,9 +155,14 @@ class Measurer:
             self._consider_group(best)
         self._watch(per_step)
 
+    def saw_between(self, seconds: float) -> None:
+        """Take in the seconds a step of the program's own work between two calls."""
+        self.state.between = min(seconds, self._between)
+        self._between = self.state.between
+
     def _learn(self, strategy: Strategy, seconds: float) -> None:
         """Correct the rates of an engine; for the first engine, also the cost of making a program."""
-        costs.known.learn(strategy.engine, self.work, seconds)
+        costs.known.learn(strategy.engine, self.work, max(seconds - self.state.between, seconds / 10))
         if sum(bool(arm.calls) for arm in self.state.arms.values()) == 1 and not strategy.variant:
             costs.known.learn_build(strategy.engine, self.work, self._first_call - seconds)
 

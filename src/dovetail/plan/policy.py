@@ -34,7 +34,7 @@ HOPELESS = 1.5  # times the champion's time: a challenger that takes longer in i
 # A challenger whose first call takes longer than the square of that gets no second call.
 LEAD = 0.97  # another strategy replaces the current one if it takes less than this part of its time
 TINY = 1e-3  # seconds: a job that costs less counts as if it cost that
-GUESS = 30  # the least number of steps that is expected of a graph
+GUESS, GUESS_SECONDS = 30, 2.0  # the least work that is expected of a graph: steps, seconds of its fastest strategy
 LONG, BRIDGED = 0.5, 3  # seconds of a start that another strategy bridges, and the steps that it must make meanwhile
 CHANGED = 0.15  # of the logarithm of the champion's time: after a larger change, the machine is not as before the trial
 DRIFT = 1.5  # times its earlier time: if a settled strategy takes longer, its estimate is no longer sure
@@ -75,6 +75,7 @@ class Arm:
         times: the latest times that count, in seconds a step.
         disturbed: the latest times that do not count, since a candidate was prepared at the same time.
         calls: the number of its calls.
+        is_bare: whether the prediction leaves out the program's own work between two calls, which times include.
         belief: the estimate until the next time comes, and before it whether spreads were widened.
     """
 
@@ -86,6 +87,7 @@ class Arm:
     times: list[float] = field(default_factory=list)
     disturbed: list[float] = field(default_factory=list)
     calls: int = 0
+    is_bare: bool = False
     belief: tuple[bool, Estimate] | None = None
 
     def saw(self, times: Sequence[float]) -> None:
@@ -128,6 +130,7 @@ class State:
         move: the seconds to move its variables from one engine to another.
         place: the engine of the last graph before this one that has some of its variables; "" if there is none.
         visits: the number of times that this graph ran after another one that has some of its variables.
+        between: the least seconds a step of the program's own work between two calls.
     """
 
     arms: dict[Strategy, Arm]
@@ -140,6 +143,7 @@ class State:
     move: float = 0.0
     place: str = ""
     visits: int = 0
+    between: float = 0.0
 
 
 # -- estimates -------------------------------------------------------------------------------------------------
@@ -165,11 +169,16 @@ def _combined(arm: Arm, widened: bool) -> Estimate:
 
 
 def expected(state: State, arm: Arm) -> Estimate:
-    """The estimate of a strategy in this graph, with the moves of variables that its times do not show.
+    """The estimate of a strategy in this graph, with all that its times or its prediction do not show.
 
-    If a graph takes turns with others, it finds its variables on their engine, and they find theirs on its engine.
+    A bare prediction gets the program's own work between two calls.  If a graph takes turns with others, it finds its
+    variables on their engine, and they find theirs on its engine, so moves of variables are added.
     """
     found = estimate(arm, state.widened)
+    if arm.is_bare and not arm.times:
+        alone = math.exp(found.mean)
+        whole = alone + state.between
+        found = Estimate(math.log(whole), found.spread * alone / whole)  # only its own part is uncertain
     rate = state.visits / max(state.done, 1)
     if not state.place or arm.strategy.engine == state.place or (arm.times and rate > OFTEN):
         return found
@@ -245,7 +254,9 @@ def first(state: State, arms: Iterable[Arm]) -> Strategy:
         state: the state of the graph.
         arms: one or more of its strategies that can be prepared.
     """
-    count = max(remaining(state), GUESS)  # more calls may follow a short first one
+    arms = list(arms)
+    fastest = min(expected(state, arm).seconds for arm in arms)
+    count = max(remaining(state), GUESS, int(GUESS_SECONDS / fastest))  # more calls may follow a short first one
     return min(arms, key=lambda arm: _seconds_until(state, arm, count)).strategy
 
 
