@@ -23,7 +23,8 @@ import pytest
 from dovetail.plan import ledger
 from tests.memory import Memory
 
-BACKENDS = ("jax", "torch", "tensorflow")
+CHOSEN = os.environ.get("DOVETAIL_TEST_ENGINES", "jax,torch,tensorflow").split(",")
+BACKENDS = tuple(name for name in ("jax", "torch", "tensorflow") if name in CHOSEN)
 ALL = (*BACKENDS, "dovetail")  # Keras' own backends, and Dovetail
 _TOLD, _ENDED = "told: ", "ended: "
 
