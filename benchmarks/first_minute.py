@@ -54,6 +54,7 @@ from tqdm import tqdm
 CHILD = "--child"
 GRACE = 240.0  # seconds that a process may take longer than it is asked to train
 SOURCES = Path(__file__).parent.parent / "src"
+IMPORTS = "import keras, torch, jax, tensorflow"  # once before all processes, so that none waits for the disk
 
 
 # -- the process that trains or predicts ------------------------------------------------------------------------------
@@ -174,6 +175,7 @@ Found = Iterator[tuple[str, dict[str, list[Run]]]]
 def measure(names: list[str], ways: list[str], seconds: float, times: int) -> Found:
     """The runs of each row; failures are on stderr at once."""
     compileall.compile_dir(SOURCES, quiet=1)  # else the first processes would
+    subprocess.run([sys.executable, "-c", IMPORTS], env=as_installed(), capture_output=True, check=False)
     with tqdm(total=len(names) * len(ways) * times, unit="process", file=sys.stderr) as bar:
         for name in names:
             found: dict[str, list[Run]] = {way: [] for way in ways}
