@@ -12,7 +12,7 @@ import pytest
 
 from tests.libraries import require
 
-for extra in ("matplotlib", "sklearn", "threadpoolctl", "tqdm"):
+for extra in ("matplotlib", "sklearn", "tqdm"):
     require(extra, "the examples use it")
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

@@ -12,7 +12,7 @@ from dovetail.cli import INTERRUPTED
 from tests.keras_backends import outcomes
 from tests.libraries import checks_of, require
 
-for library in ("keras", "sklearn", "matplotlib", "tqdm", "threadpoolctl"):
+for library in ("keras", "sklearn", "matplotlib", "tqdm"):
     require(library, "the demo needs it")
 MODULE = "tests.keras_dovetail.demo_checks"
 

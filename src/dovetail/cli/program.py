@@ -17,7 +17,6 @@ DEMO = {  # the libraries that the demo imports → their names for pip
     "keras": "keras==3.15.1",
     "matplotlib": "matplotlib",
     "sklearn": "scikit-learn",
-    "threadpoolctl": "threadpoolctl",
     "tqdm": "tqdm",
 }
 

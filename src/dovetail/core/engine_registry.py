@@ -286,7 +286,7 @@ def set_threads(count: int) -> None:
     """Set the number of threads with which each engine computes an operation, also for engines that are used later.
 
     jax and TensorFlow make their threads when they first compute, so call this before.  If it is too late, a warning in
-    the log of `dovetail.engines` names the engine.  For numpy this needs threadpoolctl.
+    the log of `dovetail.engines` names the engine.
 
     Raises:
         TypeError, ValueError: `count` is no whole number, 1 or more.
