@@ -531,10 +531,14 @@ def test_a_backward_that_fails_leaves_the_engine_out(monkeypatch, caplog):
 
 
 @pytest.mark.skipif("torch" not in ENGINES, reason="the others take their threads for ever")
-@pytest.mark.parametrize(("threads", "kind", "considered"), [(2, "loop", True), (2, "line", False), (1, "loop", False)])
-def test_one_thread_is_considered_for_loops(monkeypatch, threads, kind, considered):
+@pytest.mark.parametrize(
+    ("threads", "kind", "short", "considered"),
+    [(2, "loop", 0.0, True), (2, "line", 0.0, False), (2, "line", 1.0, True), (1, "loop", 1.0, False)],
+)
+def test_one_thread_is_considered_for_loops_and_short_steps(monkeypatch, threads, kind, short, considered):
     torch = engine_registry.get_engine("torch")
     monkeypatch.setattr(type(torch), "thread_count", threads)
+    monkeypatch.setattr(measurer, "SHORT", short)
     seen = []
     set_threads = sys.modules["torch"].set_num_threads
     monkeypatch.setattr(sys.modules["torch"], "set_num_threads", lambda n: (seen.append(n), set_threads(n)))
@@ -554,6 +558,17 @@ def test_one_thread_is_considered_for_loops(monkeypatch, threads, kind, consider
         plan.pin("torch")
         np.testing.assert_allclose(found, plan([X])[0], rtol=1e-6)
         assert seen[:2] == [1, before] and sys.modules["torch"].get_num_threads() == before
+
+
+def test_the_first_strategy_suggests_others_after_a_few_calls(monkeypatch):
+    monkeypatch.setattr(type(engine_registry.get_engine("numpy")), "thread_count", 2)
+    begin = measurer.Measurer.begin
+    monkeypatch.setattr(measurer.Measurer, "begin", lambda self, engines, *args: begin(self, ["numpy"], *args))
+    function, one = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto"), Strategy("numpy", threads=1)
+    plan, _ = called(function, X, count=3)
+    assert one not in plan.measurer.state.arms
+    called(function, X, count=5)
+    assert one in plan.measurer.state.arms
 
 
 def test_the_log_has_the_rows_of_the_plan(caplog):

@@ -106,7 +106,7 @@ def test_recorded_models_are_as_quick_as_the_best_engine_where_predictions_are_c
 
 def test_a_known_number_of_steps_chooses_the_first_engine():
     quick, slow = Strategy("compiled"), Strategy("interpreted")
-    for start, steps, wanted in ((30.0, 10, slow), (30.0, 10_000, quick), (30.0, 0, slow), (2.0, 0, quick)):
+    for start, steps, wanted in ((50.0, 10, slow), (50.0, 10_000, quick), (50.0, 0, slow), (2.0, 0, quick)):
         arms = [Arm(quick, Estimate(math.log(0.001), 0.1), start=start), Arm(slow, Estimate(math.log(0.01), 0.1))]
         assert policy.first(State({}, ahead=steps), arms) == wanted  # 0 announces nothing
 

@@ -25,7 +25,7 @@ from dovetail.plan import calibration, costs, policy, records
 from dovetail.plan.background import stop_if_ending
 from dovetail.plan.candidate import FAILURES, Candidate, split_strategies
 from dovetail.plan.jobs import job
-from dovetail.plan.measurer import Measurer
+from dovetail.plan.measurer import FIRST_CALLS, Measurer
 from dovetail.plan.plan import Plan
 from dovetail.plan.policy import UNPREDICTED, Arm, Estimate, State
 from dovetail.plan.segment import Segment
@@ -117,6 +117,7 @@ class MeasuredPlan:
         self._untimed = 0  # calls that are still to run untimed
         self._skipped = 0
         self.candidates: dict[Strategy, Candidate] = {}
+        self._asked: set[Strategy] = set()  # candidates that have suggested further strategies
         self._backward: BackwardPlan | None = None
         self._forward: Observation | None = None  # a call whose backward program may follow
         self.measurer = self._new_measurer()
@@ -279,6 +280,8 @@ class MeasuredPlan:
             before, self._chosen = self._chosen, self.candidates[best.strategy]
             if self._chosen is not before:
                 self.measurer.log()
+            if best.strategy not in self._asked and len(best.times) >= FIRST_CALLS:
+                self._ask(self._chosen)
         self._untimed = self._skipped = self.measurer.pause()
 
     def _attempt(
@@ -349,11 +352,16 @@ class MeasuredPlan:
         state = self.measurer.state
         state.arms[found.strategy].is_ready = True
         state.current = state.current or found.strategy
+        self._ask(found)
+
+    def _ask(self, found: Candidate) -> None:
+        """Add the strategies that a candidate suggests."""
+        self._asked.add(found.strategy)
         self.measurer.add(self._further(found))
 
     def _further(self, found: Candidate) -> list[Arm]:
         """The strategies that a candidate suggests: variants of its engine, and plans of two engines."""
-        if self._measuring.is_at_home:
+        if self._measuring.is_at_home or self._measuring.fixed is not None or self._unpinned:
             return []
         base = policy.estimate(self.measurer.state.arms[found.strategy])
         engine, variant, threads, group = found.strategy

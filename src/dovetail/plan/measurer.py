@@ -38,6 +38,7 @@ LATEST = 50  # latest times, which the watch compares with earlier ones
 HOUR = 3600.0  # seconds between two widenings of the spreads
 MEASURED, DISTURBED = 0.1, 0.5  # the spread of an earlier process' time: undisturbed, and disturbed
 A_CALL_OF_STEPS = 2e-4  # seconds of Python in a call; a group of steps pays them once
+SHORT = 5e-3  # seconds of a step
 JOINED = 0.8  # the part of its time that a step takes in a joined batch, as a guess
 
 
@@ -173,6 +174,8 @@ class Measurer:
         if before >= size or strategy in self.state.arms:
             return
         step, kept = policy.estimate(best).seconds, records.read(self.key)
+        if not self.joins and (1 - policy.LEAD) * step > A_CALL_OF_STEPS:
+            return  # calls are too small a part of the time
         if self.joins:
             seconds = step * (JOINED if before == 1 else 1.0)
         else:
@@ -192,15 +195,18 @@ class Measurer:
         self.state.arms = {s: arm for s, arm in self.state.arms.items() if s.group <= size}
 
     def consider_threads(self, strategy: Strategy) -> None:
-        """Add a strategy that computes with one thread, if that may be faster: in loops, and after times drifted.
+        """Add a strategy that computes with one thread, if that may be faster.
+
+        It may be in loops and in short steps, where threads wait for each other, and after times drifted.
 
         Args:
             strategy: runs the graph with the engine's own number of threads, which is more than one.
         """
         has_loops = self.work.get("recurrent", 0.0) or self.work.get("turns", 0.0)
-        if strategy.threads or not (has_loops or self.state.widened):
+        base = policy.estimate(self.state.arms[strategy])
+        if strategy.threads or not (has_loops or self.state.widened or base.seconds < SHORT):
             return
-        base, start = policy.estimate(self.state.arms[strategy]), costs.known.start_seconds(strategy.engine, self.work)
+        start = costs.known.start_seconds(strategy.engine, self.work)
         self.add([Arm(strategy._replace(threads=1), Estimate(base.mean, policy.WIDE), start=start)])
 
     def _watch(self, seconds: float) -> None:

@@ -34,7 +34,7 @@ HOPELESS = 1.5  # times the champion's time: a challenger that takes longer in i
 # A challenger whose first call takes longer than the square of that gets no second call.
 LEAD = 0.97  # another strategy replaces the current one if it takes less than this part of its time
 TINY = 1e-3  # seconds: a job that costs less counts as if it cost that
-GUESS, GUESS_SECONDS = 30, 2.0  # the least work that is expected of a graph: steps, seconds of its fastest strategy
+GUESS, GUESS_SECONDS = 30, 4.0  # the least work that is expected of a graph: steps, seconds of its fastest strategy
 LONG, BRIDGED = 0.5, 3  # seconds of a start that another strategy bridges, and the steps that it must make meanwhile
 CHANGED = 0.15  # of the logarithm of the champion's time: after a larger change, the machine is not as before the trial
 DRIFT = 1.5  # times its earlier time: if a settled strategy takes longer, its estimate is no longer sure
@@ -103,14 +103,18 @@ class Duel:
     Attributes:
         challenger, champion: the two strategies, which take turns, the challenger first.
         turn: the number of counted calls in a turn.
+        room: the seconds that it may lose.
         calls: the number of calls so far.
+        lost: the seconds that it has lost.
         mine, theirs: the times of the challenger, and of the champion.
     """
 
     challenger: Strategy
     champion: Strategy
     turn: int
+    room: float = math.inf
     calls: int = 0
+    lost: float = 0.0
     mine: list[float] = field(default_factory=list)
     theirs: list[float] = field(default_factory=list)
 
@@ -312,7 +316,7 @@ def _new_duel(state: State, best: Arm, room: float) -> Duel | None:
     if not able:
         return None
     _, challenger = max(able)
-    return Duel(challenger, best.strategy, _turn(math.exp(estimate(best).mean)))
+    return Duel(challenger, best.strategy, _turn(math.exp(estimate(best).mean)), room)
 
 
 def next_jobs(states: Sequence[State], room: float) -> list[tuple[State, Strategy]]:
@@ -368,6 +372,7 @@ def observe(state: State, strategy: Strategy, seconds: float, counts: bool = Tru
         duel.calls += 1
         if strategy == duel.challenger:
             lost = strategy.group * max(0.0, seconds - math.exp(estimate(state.arms[duel.champion]).mean))
+            duel.lost += lost
         if counts:
             (duel.mine if strategy == duel.challenger else duel.theirs).append(seconds)
     if counts:
@@ -387,8 +392,10 @@ def _decide(state: State, duel: Duel) -> None:
         return
     ratio = statistics.median(mine) / champion_seconds
     limit = HOPELESS if len(mine) >= min(3, duel.turn) else HOPELESS**2
-    is_hopeless = ratio > limit and not theirs
-    if not is_hopeless and (min(len(mine), len(theirs)) < 2 or not _is_clear(duel, ratio)):
+    is_costly = duel.lost > duel.room and ratio > 1 and len(mine) > 1
+    is_hopeless = (ratio > limit or is_costly) and not theirs
+    is_clear = min(len(mine), len(theirs)) > 1 and (is_costly or _is_clear(duel, ratio))
+    if not is_hopeless and not is_clear:
         return
     state.duel = None
     challenger, champion_arm = state.arms[duel.challenger], state.arms[duel.champion]
