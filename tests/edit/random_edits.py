@@ -13,6 +13,7 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.edit.graph import Graph
 from dovetail.graph import walk
+from dovetail.graph.nesting import holders_of
 
 REFUSED = (ValueError, TypeError, LookupError)
 x, y = dt.wildcards("x y")
@@ -171,7 +172,7 @@ def _add_output(graph: Graph, first: int, second: int, number: int) -> None:
             new = op.add_output(body=_tensor(op.body("body"), number))
         else:
             new = op.add_output(init=given, body=lambda t: t * 0.5)
-        if not graph.holders():
+        if not holders_of(graph):
             graph.outputs.append(new)
 
 

@@ -16,6 +16,7 @@ from dovetail.core.arguments import as_tensor, dtype_of
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.recording import not_building
 from dovetail.edit.graph import Graph, Operation
+from dovetail.graph.nesting import outermost_of
 
 ROWS, COLUMNS = 2, 3
 
@@ -152,7 +153,7 @@ def everything(graph: Graph) -> list[Operation]:
 
 def check_origins(made: Graph, graph: Graph) -> None:
     """Check that all operations made from a user's graph refer to operations of that graph."""
-    strange = [(op, op.origin) for op in everything(made) if op.origin.graph.outermost is not graph]
+    strange = [(op, op.origin) for op in everything(made) if outermost_of(op.origin.graph) is not graph]
     assert strange == []
 
 

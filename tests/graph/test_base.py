@@ -7,6 +7,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.graph.nesting import holders_of, outermost_of
 
 
 @pytest.fixture
@@ -311,11 +312,11 @@ def test_depends_on(graph, x):
 def test_holders(graph, x):
     one, two = (ops.scan(lambda s, e: (s + e, None), 0.0, x)[0].op for _ in "12")
     body = one.attr("body")
-    assert body.holders() == [one]
-    assert graph.holders() == []
+    assert holders_of(body) == [one]
+    assert holders_of(graph) == []
     two.set_attr("body", body)
-    assert body.outermost is graph.outermost is graph
+    assert outermost_of(body) is outermost_of(graph) is graph
     graph.remove(one)
-    assert body.holders() == [two]
+    assert holders_of(body) == [two]
     graph.remove(two)
-    assert body.holders() == []
+    assert holders_of(body) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import dovetail as dt
+from dovetail.graph.base import name_new
 from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.naming import check_name
 
@@ -18,9 +19,9 @@ def graph():
 
 def test_a_new_operation_takes_a_name_that_is_free(graph):
     y = dt.ops.tanh(graph.get_tensor("x"))
-    graph.name_new(y.op, "y")
+    name_new(graph, y.op, "y")
     assert (graph.get_operation("y"), y.name) == (y.op, "y:0")
-    graph.name_new(y.op, "x")
+    name_new(graph, y.op, "x")
     assert (graph.get_operation("y"), graph.get_operation("x").type) == (y.op, "Placeholder")
     with pytest.raises(KeyError, match="no operation 'Tanh'"):
         graph.get_operation("Tanh")
@@ -29,7 +30,7 @@ def test_a_new_operation_takes_a_name_that_is_free(graph):
 def test_an_edit_that_fails_takes_a_name_back(graph):
     y = dt.ops.tanh(graph.get_tensor("x"))
     with pytest.raises(ZeroDivisionError), all_or_nothing():
-        graph.name_new(y.op, "y")
+        name_new(graph, y.op, "y")
         1 / 0  # noqa: B018
     assert (y.op.name, graph.get_operation("Tanh")) == ("Tanh", y.op)
 

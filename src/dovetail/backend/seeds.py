@@ -30,6 +30,7 @@ from dovetail.core.engine_registry import engine as engine_context
 from dovetail.core.recording import not_building
 from dovetail.core.value_kinds import ValueKind, engine_of, highest, is_recorded, is_tensor
 from dovetail.edit.graph import Graph
+from dovetail.graph.nesting import outermost_of
 from dovetail.ops.random.generator import Generator
 from dovetail.sessions.session_graph import SessionGraph
 from dovetail.trace import trace
@@ -119,7 +120,7 @@ def _graph_of(kind: ValueKind, like: Any) -> Graph | None:
     graph = trace.current_graph()
     if graph is None:
         graph = kind.drawing_graph(like)
-    return None if graph is None else graph.outermost
+    return None if graph is None else outermost_of(graph)
 
 
 def _count(sequence: Any) -> int:

@@ -28,6 +28,7 @@ from dovetail.core.table import OPS
 from dovetail.core.value_kinds import kind_of
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import GraphTensor
+from dovetail.graph.nesting import outermost_of
 from dovetail.sessions.session_graph import SessionGraph, open_default_graph, recording_graph
 from dovetail.trace import trace, variables
 
@@ -268,7 +269,7 @@ def is_keras_tensor(x: Any) -> bool:
         raise k_error(ValueError, "is_keras_tensor", f"it needs a tensor, not {x!r}.")
     x = values_of(x)
     if type(x) is GraphTensor:
-        return isinstance(x.graph.outermost, SessionGraph)
+        return isinstance(outermost_of(x.graph), SessionGraph)
     return kind_of(x).is_symbolic
 
 

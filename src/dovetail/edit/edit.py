@@ -20,6 +20,7 @@ from dovetail.edit.lookup import Lookup
 from dovetail.edit.patterns import matches, rewrite
 from dovetail.graph.cursor import Cursor
 from dovetail.graph.journal import all_or_nothing, note
+from dovetail.graph.nesting import holders_of
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.order import position, stands_before
 from dovetail.graph.reach import reach
@@ -164,7 +165,7 @@ class Editing(Lookup):
             raise told from None
 
     def check_held_outputs(self) -> None:
-        for holder in self.holders():
+        for holder in holders_of(self):
             for tensor in self.outputs:
                 self.check_tensor(tensor)
             is_test = self is holder.attrs.get("condition")
@@ -180,7 +181,7 @@ class Editing(Lookup):
 
     def _tell_holders(self) -> None:
         """Update the output shapes of the operations that hold this graph."""
-        for holder in self.holders():
+        for holder in holders_of(self):
             infer_from([holder])
             holder.graph._tell_holders()
 

@@ -16,6 +16,7 @@ from dovetail.core.spec import Shape, TensorSpec
 from dovetail.core.tensor_shape import TensorShape
 from dovetail.edit.transplant import copy_graph
 from dovetail.graph.journal import note
+from dovetail.graph.nesting import holders_of
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS, join_specs
 from dovetail.trace.shape_values import LARGEST, ShapeValues
@@ -165,7 +166,7 @@ def _joined(inner: Graph, shapes: Sequence[Shape]) -> list[Shape]:
 def own_subgraph(operation: Operation, name: str) -> Graph:
     """A subgraph of an operation, which is copied first if other operations hold it too."""
     inner = operation.attrs[name]
-    if any(holder is not operation for holder in inner.holders()):
+    if any(holder is not operation for holder in holders_of(inner)):
         inner = copy_graph(inner)
         operation.hold_attr(name, inner)
     return inner

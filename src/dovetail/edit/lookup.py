@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.core.errors import describe
 from dovetail.core.op import Op
-from dovetail.graph.base import GraphBase
+from dovetail.graph.base import GraphBase, in_contrast
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.variable_operation import VariableOperation
 
@@ -111,7 +111,7 @@ class Lookup(GraphBase):
         its = getattr(found, "op", found)
         if isinstance(its, VariableOperation) and (allow_operation if its is found else allow_tensor):
             if its.graph is not self:
-                raise ValueError(f"{its!r} belongs to {self.in_contrast(its.graph)}.")
+                raise ValueError(f"{its!r} belongs to {in_contrast(self, its.graph)}.")
         elif isinstance(found, GraphTensor) and allow_tensor:
             self.check_tensor(found)
         elif isinstance(found, Operation) and allow_operation:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dovetail.core.errors import describe, op_error
 from dovetail.edit.inference import infer_from, own_subgraph
+from dovetail.graph.base import add_input_at
 from dovetail.graph.journal import note
+from dovetail.graph.nesting import holders_of
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.trace.captures import subgraph_names
 from dovetail.trace.trace import infer_specs
@@ -41,10 +43,10 @@ def add_output(operation: Operation, init: GraphTensor | None, parts: dict[str, 
         operation.graph.order_before(init.op, [operation])
         carried = len(operation.args[0])
         operation.insert_input(0, init)
-        new = {name: graph.add_input_at(carried, init.spec) for name, graph in graphs.items()}
+        new = {name: add_input_at(graph, carried, init.spec) for name, graph in graphs.items()}
         parts = {name: _called(graphs[name], part, new[name]) for name, part in parts.items()}
     for name, tensor in parts.items():
-        if not isinstance(tensor, GraphTensor) or tensor.graph is not graphs[name] or len(graphs[name].holders()) > 1:
+        if not isinstance(tensor, GraphTensor) or tensor.graph is not graphs[name] or len(holders_of(graphs[name])) > 1:
             problem = f"{describe(tensor)} is no tensor of {operation.name}.body({name!r}), which it alone holds"
             raise op_error(ValueError, operation.type, f"{problem}.", where=operation.where)
         graphs[name].outputs.add(tensor)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.errors import Where, describe, op_error, place, user_line
@@ -17,8 +17,10 @@ from dovetail.core.spec import Ints, TensorSpec
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
 from dovetail.graph.cursor import Cursor
+from dovetail.graph.index import forget_type, note_type
 from dovetail.graph.journal import all_or_nothing, note
 from dovetail.graph.naming import check_name
+from dovetail.graph.nesting import graphs_around, holders_of
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.order import NOWHERE, Order, position, stands_before
 from dovetail.graph.outputs import Outputs
@@ -173,7 +175,7 @@ class GraphBase(Pins):
             raise op_error(ValueError, op.name, problem)
         for tensor in inputs:
             if tensor.op.graph is not self or tensor.op._position == NOWHERE:
-                raise op_error(ValueError, op.name, self.foreign(tensor))
+                raise op_error(ValueError, op.name, foreign_tensor(self, tensor))
         here = scopes().others.get(self._scopes, self._scopes.default)  # `get` would cost a call per operation
         like = None if here.cursor is None else here.cursor.like
         name = self._unique(here.scope if here.name is None else here.name, name or op.name)
@@ -211,7 +213,7 @@ class GraphBase(Pins):
         for other in operation._control_inputs or ():
             other._note_waiting(operation)
         self._operations[operation.name] = operation
-        self.note_type(operation)
+        note_type(self, operation)
         self._order.insert(operation, before)
         if operation.type in SUBGRAPH_CALLS:
             for part in operation.subgraphs():
@@ -234,20 +236,9 @@ class GraphBase(Pins):
         for other in operation.control_inputs:
             (other._control_outputs or {}).pop(operation, None)
         del self._operations[operation.name]
-        self.forget_type(operation)
+        forget_type(self, operation)
         self._order.remove(operation)
         self.edited(lambda: self._attach(operation, following))
-
-    def note_type(self, operation: Operation) -> None:
-        """Add an operation to `by_type`."""
-        self.by_type.setdefault(operation.type, {})[operation] = None
-
-    def forget_type(self, operation: Operation) -> None:
-        """Undo `note_type`."""
-        alike = self.by_type[operation.type]
-        del alike[operation]
-        if not alike:
-            del self.by_type[operation.type]
 
     def placeholder(
         self, spec: TensorSpec, name: str | None = None, where: Where = None, known: Ints = None
@@ -259,18 +250,7 @@ class GraphBase(Pins):
         """
         if self._holders:
             self._check_own_inputs()
-        return self.add_input_at(len(self.inputs), spec, name, where, known)
-
-    def add_input_at(
-        self, number: int, spec: TensorSpec, name: str | None = None, where: Where = None, known: Ints = None
-    ) -> GraphTensor:
-        """Add an input before another, also to a subgraph; its operation must then give it a value."""
-        op = OPS["Placeholder"]
-        attrs = {"dtype": spec.dtype, "shape": op.normalize("shape", spec.shape), "known": known}
-        operation = self.add(op, [], attrs, [spec], (None, None, None), name, where)
-        self.inputs.insert(number, operation.outputs[0])
-        note(lambda: self.inputs.pop(number))
-        return operation.outputs[0]
+        return add_input_at(self, len(self.inputs), spec, name, where, known)
 
     def constant(self, value: Any, name: str | None = None, waits: Iterable[Operation] = ()) -> GraphTensor:
         """Add a NumPy array as a constant; `waits` are control inputs, as for `add`."""
@@ -328,20 +308,6 @@ class GraphBase(Pins):
         """
         return self.scope.rstrip("/")
 
-    def new_scope(self, name: str | None) -> str:
-        """A full name scope inside the open one, with a number if the name is taken.
-
-        Args:
-            name: with a slash at its end, a full scope that was open before; empty or None for no scope at all.
-
-        Raises:
-            ValueError: the name has a character that no name may have.
-        """
-        if not name:
-            return ""
-        check_name(name, self.scope)
-        return name if name.endswith("/") else f"{self.unique_name(name)}/"
-
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """The name with the scope in front, and a number behind if an operation or a new scope has it.
 
@@ -376,14 +342,6 @@ class GraphBase(Pins):
             if found != name:
                 self._use_name(key_of(found), 0)
         return found
-
-    def name_new(self, operation: Operation, name: str) -> None:
-        """Give an operation that cannot have run yet another full name, if no operation has that."""
-        before = operation.name
-        if name not in self._operations:
-            self._call(operation, name)
-            if scopes().undo is not None:
-                note(lambda: self._call(operation, before))
 
     def _call(self, operation: Operation, name: str) -> None:
         del self._operations[operation.name]
@@ -440,7 +398,7 @@ class GraphBase(Pins):
             (<operation Tanh Tanh>,)
         """
         given = [] if operations is None else operations_in(operations)
-        around = [op for op in given if op.graph is not self and not op.is_removed and op.graph in self.graphs_around()]
+        around = [op for op in given if op.graph is not self and not op.is_removed and op.graph in graphs_around(self)]
         self.awaited.update(dict.fromkeys(around))
         own = self._members(op for op in given if op not in self.awaited)
         with self.within(control=() if operations is None else (*self.control, *own)):
@@ -481,7 +439,7 @@ class GraphBase(Pins):
         if operation.is_removed:
             raise ValueError(f"{operation!r} was removed from the graph {operation.graph.name!r}.")
         if operation.graph is not self:
-            raise ValueError(f"{operation!r} belongs to {self.in_contrast(operation.graph)}.")
+            raise ValueError(f"{operation!r} belongs to {in_contrast(self, operation.graph)}.")
 
     def check_tensor(self, tensor: GraphTensor) -> None:
         """Check that a tensor is in this graph.
@@ -493,19 +451,7 @@ class GraphBase(Pins):
         if not isinstance(tensor, GraphTensor):
             raise TypeError(f"{describe(tensor)} is no tensor of the graph {self.name!r}.")
         if tensor.op.graph is not self or tensor.op.is_removed:
-            raise ValueError(self.foreign(tensor))
-
-    def in_contrast(self, other: GraphBase) -> str:
-        """The name of another graph, for the end of an error of the form "… belongs to …"."""
-        if other.name == self.name:
-            return f"another graph that is also called {other.name!r}"
-        return f"the graph {other.name!r}, not to {self.name!r}"
-
-    def foreign(self, tensor: GraphTensor) -> str:
-        """A sentence that says why a tensor cannot be used in this graph."""
-        if tensor.op.graph is not self:
-            return f"{tensor!r}, made at {place(tensor.op.where)}, belongs to {self.in_contrast(tensor.op.graph)}."
-        return f"{tensor!r} was removed from the graph {self.name!r}, so it cannot be used any more."
+            raise ValueError(foreign_tensor(self, tensor))
 
     # copies, and changes; `SessionGraph` overrides some
 
@@ -518,7 +464,7 @@ class GraphBase(Pins):
 
     def _check_own_inputs(self) -> None:
         """Raise an error if an operation gives the graph its inputs."""
-        for holder in self.holders():
+        for holder in holders_of(self):
             problem = f"{holder.name!r} provides the inputs of {self.name!r}, so none can be added or removed"
             raise op_error(ValueError, holder.type, f"{problem}.", where=holder.where)
 
@@ -554,18 +500,13 @@ class GraphBase(Pins):
             problem = f"the graph {self.name!r} is finalized, so it cannot be changed; change a copy, copy.copy(graph)."
             raise RuntimeError(problem)
 
-    def note_change(self, operation: Operation) -> None:
-        """Note, while passes ask for it, that an operation is new, or has other inputs or outputs."""
-        if self.changed_ops is not None:
-            self.changed_ops.append(operation)
-
     def edited(self, undo: Callable[[], Any] | None = None) -> None:
         """Note that something that existed has changed, and how to undo that."""
         self.version += 1
         if undo is not None and (steps := scopes().undo) is not None:
             steps.append(undo)
         if self._holders:
-            for holder in self.holders():
+            for holder in holders_of(self):
                 holder.graph.edited()
 
     # reading
@@ -578,20 +519,14 @@ class GraphBase(Pins):
     @outputs.setter
     def outputs(self, tensors: Iterable[GraphTensor]) -> None:
         if not self._holders:
-            self.set_outputs(tensors)
+            set_outputs(self, tensors)
             return
         with all_or_nothing():
-            self.set_outputs(tensors)
+            set_outputs(self, tensors)
             self.check_held_outputs()
 
     def check_held_outputs(self) -> None:
         """Check that the outputs fit the operations that hold the graph, which take over their shapes."""
-
-    def set_outputs(self, tensors: Iterable[GraphTensor]) -> None:
-        """Set the outputs, for a caller that also changes the operation that holds the graph."""
-        self.check_changeable()
-        before, self._outputs = self._outputs, Outputs(self, tensors)
-        self.edited(lambda: setattr(self, "_outputs", before))
 
     @property
     def in_order(self) -> list[Operation] | None:
@@ -607,15 +542,6 @@ class GraphBase(Pins):
     def has_no_state(self) -> bool:
         """Whether no variable was read or assigned."""
         return not (self.state.inputs or self.state.values or self.state.assigned or self.state.last)
-
-    def graphs_around(self) -> list[Graph]:
-        """The graphs around this one, the innermost first."""
-        return [] if self.outer is None else [self.outer, *self.outer.graphs_around()]
-
-    @property
-    def outermost(self) -> Graph:
-        """The outermost graph around this one; the graph itself if there is none around it."""
-        return cast("Graph", self) if self.outer is None else self.outer.outermost
 
     @property
     def gradient_overrides(self) -> Mapping[str, str]:
@@ -655,12 +581,63 @@ class GraphBase(Pins):
         parts = [part for op in self.of_types(SUBGRAPH_CALLS) for part in op.subgraphs()]
         return [found for part in parts for found in (*part.subgraphs(), part)]
 
-    def holders(self) -> list[Operation]:
-        """The operations that hold this graph as a subgraph."""
-        if not self._holders:
-            return []
-        return [op for op in self._holders if not op.is_removed and any(part is self for part in op.subgraphs())]
-
     def depends_on(self, operation: Operation, other: Operation) -> bool:
         """Whether `operation` needs `other`, through inputs and control inputs."""
         return other in reach([operation], outside=stands_before(other))
+
+
+def add_input_at(
+    graph: GraphBase, number: int, spec: TensorSpec, name: str | None = None, where: Where = None, known: Ints = None
+) -> GraphTensor:
+    """Add an input before another, also to a subgraph; its operation must then give it a value."""
+    op = OPS["Placeholder"]
+    attrs = {"dtype": spec.dtype, "shape": op.normalize("shape", spec.shape), "known": known}
+    operation = graph.add(op, [], attrs, [spec], (None, None, None), name, where)
+    graph.inputs.insert(number, operation.outputs[0])
+    note(lambda: graph.inputs.pop(number))
+    return operation.outputs[0]
+
+
+def new_scope(graph: GraphBase, name: str | None) -> str:
+    """A full name scope inside the open one, with a number if the name is taken.
+
+    Args:
+        name: with a slash at its end, a full scope that was open before; empty or None for no scope at all.
+
+    Raises:
+        ValueError: the name has a character that no name may have.
+    """
+    if not name:
+        return ""
+    check_name(name, graph.scope)
+    return name if name.endswith("/") else f"{graph.unique_name(name)}/"
+
+
+def name_new(graph: GraphBase, operation: Operation, name: str) -> None:
+    """Give an operation that cannot have run yet another full name, if no operation has that."""
+    before = operation.name
+    if name not in graph._operations:
+        graph._call(operation, name)
+        if scopes().undo is not None:
+            note(lambda: graph._call(operation, before))
+
+
+def in_contrast(graph: GraphBase, other: GraphBase) -> str:
+    """The name of another graph, for the end of an error of the form "… belongs to …"."""
+    if other.name == graph.name:
+        return f"another graph that is also called {other.name!r}"
+    return f"the graph {other.name!r}, not to {graph.name!r}"
+
+
+def foreign_tensor(graph: GraphBase, tensor: GraphTensor) -> str:
+    """A sentence that says why a tensor cannot be used in this graph."""
+    if tensor.op.graph is not graph:
+        return f"{tensor!r}, made at {place(tensor.op.where)}, belongs to {in_contrast(graph, tensor.op.graph)}."
+    return f"{tensor!r} was removed from the graph {graph.name!r}, so it cannot be used any more."
+
+
+def set_outputs(graph: GraphBase, tensors: Iterable[GraphTensor]) -> None:
+    """Set the outputs, for a caller that also changes the operation that holds the graph."""
+    graph.check_changeable()
+    before, graph._outputs = graph._outputs, Outputs(graph, tensors)
+    graph.edited(lambda: setattr(graph, "_outputs", before))

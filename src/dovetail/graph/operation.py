@@ -15,7 +15,9 @@ from dovetail.core.op import Op
 from dovetail.core.spec import Shape, TensorSpec
 from dovetail.core.tensor import AS_TENSORFLOW, Operators
 from dovetail.core.tensor_shape import TensorShape
+from dovetail.graph.index import forget_type, note_change, note_type
 from dovetail.graph.journal import note
+from dovetail.graph.nesting import outermost_of
 from dovetail.graph.node_def import NodeDef, attributes, node_def_of
 from dovetail.graph.order import NOWHERE, position
 from dovetail.graph.tensorflow_operation import TensorFlowOperation
@@ -69,11 +71,11 @@ class GraphTensor(Operators):
 
     @property
     def arrays_follow(self) -> bool:  # type: ignore[override]
-        return self.op.graph.outermost.arrays_follow
+        return outermost_of(self.op.graph).arrays_follow
 
     @property
     def is_one_of_a_kind(self) -> bool:  # type: ignore[override]
-        return self.op.graph.outermost.arrays_follow
+        return outermost_of(self.op.graph).arrays_follow
 
     @property
     def spec(self) -> TensorSpec:
@@ -606,7 +608,7 @@ class Operation(TensorFlowOperation):
         self.attrs[name] = value
         for part in self.subgraphs():
             part._holders.setdefault(self)
-        self.graph.note_change(self)
+        note_change(self.graph, self)
         self.graph.edited(lambda: self.hold_attr(name, before))
 
     def become(self, op: Op, inputs: Iterable[GraphTensor], layout: tuple[int | None, ...], attrs: dict) -> None:
@@ -615,11 +617,11 @@ class Operation(TensorFlowOperation):
         before = self.op, self.inputs, self.layout, self.attrs, self.gradient_function
         self.drop_uses()
         self.gradient_function = self.gradient_function if op is self.op else None
-        self.graph.forget_type(self)
+        forget_type(self.graph, self)
         self.op, self.type, self.inputs, self.layout, self.attrs = op, op.name, list(inputs), layout, attrs
-        self.graph.note_type(self)
+        note_type(self.graph, self)
         self.note_uses()
-        self.graph.note_change(self)
+        note_change(self.graph, self)
 
         def undo() -> None:
             self.become(*before[:4])
@@ -649,7 +651,7 @@ class Operation(TensorFlowOperation):
             del before._uses[self]
         self.inputs[index] = tensor
         tensor._uses.setdefault(self, []).append(index)
-        self.graph.note_change(self)
+        note_change(self.graph, self)
         self.graph.edited(partial(self.set_input, index, before))
 
     def __reduce__(self) -> tuple[Any, ...]:

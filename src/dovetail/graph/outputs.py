@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.core.scopes import scopes
 from dovetail.graph.journal import all_or_nothing, note
+from dovetail.graph.nesting import holders_of
 from dovetail.graph.operation import GraphTensor
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _changing(name: str) -> Callable[..., Any]:
 
     def change(self: Outputs, *args: Any, **options: Any) -> Any:
         self._graph.check_changeable()
-        if not self._graph.holders():
+        if not holders_of(self._graph):
             return self._changed(method, *args, **options)
         with all_or_nothing():
             found = self._changed(method, *args, **options)

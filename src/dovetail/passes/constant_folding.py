@@ -22,6 +22,7 @@ from dovetail.core.tensor import Tensor
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.inference import infer_again, merged, set_shape
 from dovetail.edit.transplant import copy_graph
+from dovetail.graph.index import note_change
 from dovetail.ops.control.plumbing import PRINTS, STRUCTURAL
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 from dovetail.passes.base import Local, Visit, needs, sweep
@@ -69,7 +70,7 @@ def _folding(graph: Graph, refined: set[GraphTensor]) -> Visit:
                 if (better := merged(shape, tensor.shape)) != tensor.shape:
                     tensor.shape = better
                     refined.add(tensor)
-                    graph.note_change(op)
+                    note_change(graph, op)
         if not op.inputs or not op.outputs:
             return changes
         values = _folded(op, known)

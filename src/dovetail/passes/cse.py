@@ -7,6 +7,7 @@ from typing import Any
 from dovetail.core.signature import static_key
 from dovetail.edit.graph import Graph, Operation
 from dovetail.edit.patterns import COMMUTATIVE
+from dovetail.graph.index import note_change
 from dovetail.ops.control.plumbing import EFFECTS, PRINTS, STRUCTURAL
 
 LARGEST = 1 << 16  # bytes; larger constants are equal only if they are one array
@@ -30,7 +31,7 @@ def merge_common(graph: Graph) -> int:
         except TypeError:  # a static argument without a hash equals no other
             continue
         if earlier is not op:
-            graph.note_change(earlier)  # it may have had no users, so that no pass looked at it
+            note_change(graph, earlier)  # it may have had no users, so that no pass looked at it
             for tensor, same in zip(op.outputs, earlier.outputs, strict=True):
                 graph.rewire(tensor, same)
             count += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dovetail.edit.graph import Graph, Operation
+from dovetail.graph.base import set_outputs
 
 # op type → (the parameter of the values that its subgraphs only read, which are their last inputs; the parameter of the
 # first results, if these must stay)
@@ -43,7 +44,7 @@ def _drop_results(op: Operation, numbers: list[int]) -> int:
         tensor.index = i
     for part in _subgraphs(op):
         if len(part.outputs) == width:  # the condition of a loop has another result
-            part.set_outputs([t for i, t in enumerate(part.outputs) if i not in numbers])
+            set_outputs(part, [t for i, t in enumerate(part.outputs) if i not in numbers])
             part.prune()
     return len(numbers)
 

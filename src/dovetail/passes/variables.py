@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
+from dovetail.graph.base import add_input_at
 
 
 class Lifted(NamedTuple):
@@ -40,7 +41,7 @@ def lift_variables(graph: Graph) -> Lifted:
     with graph.replacing() as replace:
         for op in (read[v] for v in (*only_read, *changed)):
             replace(op)
-            graph.rewire(op.outputs[0], graph.add_input_at(len(graph.inputs), op.outputs[0].spec, op.name))
+            graph.rewire(op.outputs[0], add_input_at(graph, len(graph.inputs), op.outputs[0].spec, op.name))
     for op in written.values():
         graph.rewire(op.outputs[0], op.inputs[0])
     only_assigned = [v for v in written if v not in read]

@@ -37,6 +37,7 @@ from dovetail.core.value_kinds import is_recorded, kind_of, static_shape
 from dovetail.edit.graph import Graph
 from dovetail.edit.transplant import copy_graph
 from dovetail.edit.transplant import replay as replay_graph
+from dovetail.graph.nesting import outermost_of
 from dovetail.plan.call_keys import call_key, difference, given_and_key, spec_of
 from dovetail.plan.concrete import Concrete
 from dovetail.plan.measured_plan import AnyPlan, Measuring, steady
@@ -130,7 +131,7 @@ class Function(Generic[P, R]):
         around = scopes().graph
         if around is not None or not is_computed:  # inside another graph, or on an engine's own values
             around = next((x.graph for x in leaves if is_recorded(x)), None) if around is None else around
-            if around is None or (creations := around.outermost.creations) is None:
+            if around is None or (creations := outermost_of(around).creations) is None:
                 return self._taking_part(around, leaves, structure, args, kwargs)
             with creations.of_call(self._name, self._is_first):
                 found = self._taking_part(around, leaves, structure, args, kwargs)

@@ -17,6 +17,7 @@ from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import get_engine, known_engines
 from dovetail.core.errors import EngineNotInstalled, UnknownEngine, describe, did_you_mean, op_error
 from dovetail.edit.graph import Graph, Operation
+from dovetail.graph.nesting import holders_of
 from dovetail.graph.operation import NOT_PINNED
 from dovetail.ops.control.plumbing import HOST_CALLS, STRUCTURAL
 
@@ -52,7 +53,7 @@ def place_of(operation: Operation, home: Place) -> Place:
         UnknownEngine, EngineNotInstalled: the operation's engine is unknown, or its library is not installed.
         ValueError: it is pinned to a device that its engine does not have.
     """
-    holders = operation.graph.holders()
+    holders = holders_of(operation.graph)
     around = place_of(holders[0], home) if holders else home
     if operation._pin == NOT_PINNED:
         return around

@@ -18,7 +18,9 @@ from dovetail.core.table import OPS
 from dovetail.core.value_kinds import default_graph
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor, Operation
+from dovetail.graph.base import new_scope
 from dovetail.graph.document import described, graph_of
+from dovetail.graph.nesting import outermost_of
 from dovetail.ops.random.generator import Generator
 from dovetail.trace import trace
 from dovetail.trace.variables import add_assignment
@@ -65,7 +67,7 @@ class SessionGraph(Graph):
             ...     first, second, inner
             ('layer/', 'layer_1/', 'layer_1/sum/')
         """
-        with self.at_scope(self.new_scope(name)) as scope:
+        with self.at_scope(new_scope(self, name)) as scope:
             yield scope
 
     def on_engine(self, name: str) -> Changes:
@@ -165,7 +167,7 @@ def _rebuilt(notes: dict[str, Any], description: tuple[Any, ...]) -> SessionGrap
 def recording_graph() -> SessionGraph | None:
     """The session graph that records ops on symbolic variables now; None if values are computed or traced."""
     current = trace.current_graph()
-    outermost = default_graph() if current is None else current.outermost
+    outermost = default_graph() if current is None else outermost_of(current)
     return outermost if isinstance(outermost, SessionGraph) else None
 
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.core.errors import op_error
 from dovetail.core.op import Op
+from dovetail.graph.base import add_input_at
+from dovetail.graph.nesting import holders_of
 from dovetail.graph.operation import GraphTensor, Operation
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ def holder_of(graph: Graph, what: Any) -> Operation | None:
     Raises:
         ValueError: several operations hold it.
     """
-    holders = graph.holders()
+    holders = holders_of(graph)
     if len(holders) > 1:
         names = " and ".join(repr(op.name) for op in holders)
         problem = f"{names} share the graph {graph.name!r}, so it cannot capture {what!r}"
@@ -61,7 +63,7 @@ def capture_into(graph: Graph, holder: Operation, tensor: GraphTensor) -> GraphT
     holder.insert_input(index, tensor)
     for name in subgraph_names(holder):
         part = holder.graph.own_subgraph(holder, name)
-        part.add_input_at(len(part.inputs), tensor.spec, tensor.op.name.rpartition("/")[2])
+        add_input_at(part, len(part.inputs), tensor.spec, tensor.op.name.rpartition("/")[2])
     return graph.inputs[-1]
 
 

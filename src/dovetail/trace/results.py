@@ -15,6 +15,7 @@ from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, seen, unwrapped
 from dovetail.graph.effects import ASSIGN
+from dovetail.graph.nesting import outermost_of
 from dovetail.graph.operation import GraphTensor
 from dovetail.trace import trace
 from dovetail.trace.variables import in_program_order
@@ -111,7 +112,7 @@ def _held(graph: Graph, value: Any) -> GraphTensor | None:
     todo = deque([value])
     while todo:
         value = todo.popleft()
-        if type(value) is GraphTensor and value.graph.outermost is graph:
+        if type(value) is GraphTensor and outermost_of(value.graph) is graph:
             return value
         if id(value) not in seen and not isinstance(value, (GraphTensor, ModuleType, type, BuiltinFunctionType)):
             seen.add(id(value))

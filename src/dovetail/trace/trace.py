@@ -40,6 +40,8 @@ from dovetail.core.value_kinds import (
     static_shape,
 )
 from dovetail.core.variable import STATE
+from dovetail.graph.base import foreign_tensor
+from dovetail.graph.nesting import outermost_of
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.trace.captures import capture_into, check_open, holder_of
 from dovetail.trace.shape_values import ShapeValues
@@ -173,8 +175,8 @@ def _graph_of(op: Op, values: list[Any]) -> Graph:
                 raise op_error(
                     ValueError,
                     op.title,
-                    f"its tensors belong to two graphs. {found.foreign(value)} Import one graph into the other, or "
-                    "build both parts in one.",
+                    f"its tensors belong to two graphs. {foreign_tensor(found, value)} Import one into the other, "
+                    "or build both parts in one.",
                 )
     if current is not None:
         return current
@@ -188,9 +190,9 @@ def open_graph(tensor: GraphTensor, op_name: str) -> Graph:
         ValueError: it is the trace of a function, and that trace is over.
     """
     graph = tensor.op.graph
-    if graph.outermost.is_traced:
+    if outermost_of(graph).is_traced:
         problem = (
-            f"{tensor!r} has no value: it was made while {graph.outermost.name!r} was traced, and kept; a tensor "
+            f"{tensor!r} has no value: it was made while {outermost_of(graph).name!r} was traced, and kept; a tensor "
             "leaves a compiled function only as its result."
         )
         raise op_error(ValueError, op_name, problem)
@@ -249,13 +251,13 @@ def _of_native(graph: Graph, value: Any, dtype: DType, op: Op) -> GraphTensor:
 
 def _stand_in(graph: Graph, value: Any, array: Any) -> GraphTensor | None:
     """A placeholder for a value without numbers, or an engine's own floats, if only shapes are wanted; else None."""
-    stand_ins = graph.outermost.stand_ins
+    stand_ins = outermost_of(graph).stand_ins
     if stand_ins is None:
         return None
     spec = TensorSpec(static_shape(value), native_to_dtype(dtype_of(value)))
     if not kind_of(array).is_traced(array) and (array is not value or not spec.dtype.is_differentiable):
         return None  # integers may be sizes
-    found = graph.outermost.placeholder(spec, "closure")
+    found = outermost_of(graph).placeholder(spec, "closure")
     stand_ins.append((value, found))
     return capture(graph, found)
 
@@ -293,7 +295,7 @@ def _check_around(graph: Graph, tensor: GraphTensor, op: Op | None) -> None:
         name = op.name if op else "Capture"
         open_graph(tensor, name)
         advice = "Build both in one graph; a tensor leaves a function, a loop or a branch only as its result."
-        raise op_error(ValueError, name, f"{graph.foreign(tensor)} {advice}")
+        raise op_error(ValueError, name, f"{foreign_tensor(graph, tensor)} {advice}")
 
 
 # -- shape-like arguments ---------------------------------------------------------------------------------------------

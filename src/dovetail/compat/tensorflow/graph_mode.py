@@ -13,7 +13,9 @@ from dovetail.core.recording import DEFAULT_GRAPH
 from dovetail.core.scopes import Scoped, Setting, scopes
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.tensor import Tensor
+from dovetail.graph.base import name_new, new_scope
 from dovetail.graph.device_scopes import DeviceScopes
+from dovetail.graph.nesting import outermost_of
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.sessions.session_graph import SessionGraph, open_default_graph
 from dovetail.trace import variables
@@ -40,7 +42,7 @@ def graph() -> Any:
     """The graph that records calls now, which may be the body of a loop; None if values are computed."""
     current = current_graph()
     if current is not None:
-        return current if isinstance(current.outermost, SessionGraph) else None
+        return current if isinstance(outermost_of(current), SessionGraph) else None
     default = None if scopes().tapes else DEFAULT_GRAPH.get()
     return default if isinstance(default, SessionGraph) else None
 
@@ -109,7 +111,7 @@ def body(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def traced(*args: Any) -> Any:
         built = current_graph()
-        if built is not None and isinstance(built.outermost, SessionGraph) and built.has_no_state:
+        if built is not None and isinstance(outermost_of(built), SessionGraph) and built.has_no_state:
             built.records_effects = True
         return function(*args)
 
@@ -182,7 +184,7 @@ def named(result: Any, scope: str) -> Any:
     operations = {leaf if isinstance(leaf, Operation) else getattr(leaf, "op", None) for leaf in leaves}
     operation = operations.pop() if len(operations) == 1 else None
     if scope and isinstance(operation, Operation) and operation.name.startswith(scope):
-        operation.graph.name_new(operation, scope.rstrip("/"))
+        name_new(operation.graph, operation, scope.rstrip("/"))
     return result
 
 
@@ -193,5 +195,5 @@ def name_scope(name: str | None) -> Iterator[str]:
     if recording_graph is None:
         yield f"{(name or '').strip('/')}/" if name else ""
         return
-    with recording_graph.at_scope(recording_graph.new_scope(name)) as whole:
+    with recording_graph.at_scope(new_scope(recording_graph, name)) as whole:
         yield whole

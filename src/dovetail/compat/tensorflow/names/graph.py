@@ -14,6 +14,8 @@ from dovetail.core.errors import op_error
 from dovetail.core.spec import spec
 from dovetail.core.value_kinds import is_recorded
 from dovetail.edit.graph import Graph, GraphTensor, Operation
+from dovetail.graph.base import in_contrast
+from dovetail.graph.nesting import outermost_of
 from dovetail.sessions.session_graph import SessionGraph
 
 # -- mode -------------------------------------------------------------------------------------------------------------
@@ -172,14 +174,16 @@ def graph_of(values: Any) -> SessionGraph | None:
         ValueError: they belong to two graphs.
     """
     recorded = [x for x in values or () if isinstance(x, (GraphTensor, Operation))]
-    graphs = {x.graph.outermost: x for x in recorded}
+    graphs = {outermost_of(x.graph): x for x in recorded}
     if len(graphs) > 1:
         (first, _), (_, other), *_ = graphs.items()
-        problem = f"the values are of two graphs: {other!r} belongs to {first.in_contrast(other.graph)}."
+        problem = f"the values are of two graphs: {other!r} belongs to {in_contrast(first, other.graph)}."
         raise op_error(ValueError, "tf.name_scope", problem)
     current = graph_mode.graph()
     found = next(iter(graphs), None)
-    return found if isinstance(found, SessionGraph) and (current is None or current.outermost is not found) else None
+    return (
+        found if isinstance(found, SessionGraph) and (current is None or outermost_of(current) is not found) else None
+    )
 
 
 @function("op_scope", "v1")

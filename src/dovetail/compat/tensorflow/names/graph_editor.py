@@ -13,6 +13,7 @@ from dovetail.core.errors import op_error
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.transplant import Copies
 from dovetail.graph import walk
+from dovetail.graph.base import new_scope
 
 _PLACE = "contrib.graph_editor."
 
@@ -192,7 +193,7 @@ def _copied(graph: Any, ops: list[Operation], replaced: Any, to: str, src_scope:
         raise op_error(ValueError, f"tf.{_PLACE}copy_with_input_replacements", problem)
     with graph.edit():
         scope = to.rstrip("/")
-        scope = f"{scope}/" if scope and reuses else graph.new_scope(scope)
+        scope = f"{scope}/" if scope and reuses else new_scope(graph, scope)
         copies = graph.copy_part(ops, replaced)
         if not scope and not src_scope:
             return copies

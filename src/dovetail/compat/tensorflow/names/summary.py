@@ -23,6 +23,7 @@ from dovetail.core.scopes import Setting
 from dovetail.core.structure import leaf
 from dovetail.core.value_kinds import is_recorded
 from dovetail.edit.graph import Graph
+from dovetail.graph.base import new_scope
 from dovetail.interop.tensorboard import graph_proto
 
 
@@ -131,7 +132,7 @@ def _node(name: str, tensor: Any, write: Callable[..., Any], collections: Any, f
         tensor = tensor if is_recorded(tensor) else graph.constant(ops.convert(tensor).numpy())
         tensor = ops.identity(tensor) if not hasattr(tensor, "op") or hasattr(tensor, "assign") else tensor
     clean = [re.sub(r"[^-/\w.]", "_", word).lstrip("/") for word in (family, name) if word is not None]
-    whole = graph.new_scope("/".join(clean)).rstrip("/")
+    whole = new_scope(graph, "/".join(clean)).rstrip("/")
     tag = whole if family is None else f"{clean[0]}/{whole}"
     node = SummaryNode([(tensor, lambda array: write(tag, array))], f"{whole}:0")
     for key in [GraphKeys.SUMMARIES] if collections is None else collections:
@@ -174,7 +175,7 @@ def merge(inputs: Sequence[SummaryNode], collections: Any = None, name: str | No
     """
     graph = graph_mode.open_graph()
     last = "MergeSummary" if name is None else name.rpartition("/")[2]
-    whole = f"{graph.new_scope(name or 'Merge')}{last}:0"
+    whole = f"{new_scope(graph, name or 'Merge')}{last}:0"
     node = SummaryNode([part for one in inputs for part in one.parts], whole)
     for key in collections or ():
         graph.add_to_collection(key, node)

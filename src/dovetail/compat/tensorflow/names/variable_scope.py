@@ -20,6 +20,7 @@ from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.scopes import Scoped
 from dovetail.graph.naming import check_name
+from dovetail.graph.nesting import outermost_of
 from dovetail.graph.operation import GraphTensor
 
 
@@ -197,7 +198,7 @@ class variable_scope(AbstractContextManager[VariableScope]):
     def _opened(self) -> Iterator[VariableScope]:
         graph = graph_of(self._values) or graph_mode.open_graph()
         recording = graph_mode.graph()
-        is_around = recording is not None and recording.outermost is graph
+        is_around = recording is not None and outermost_of(recording) is graph
         with nullcontext() if is_around else graph_mode.inside(graph), self._name_scope() as names:
             scope = self._scope(names)
             is_known = isinstance(self._given, VariableScope)

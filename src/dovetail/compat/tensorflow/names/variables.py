@@ -22,6 +22,7 @@ from dovetail.core.value_kinds import is_tensor, register, static_shape, unwrapp
 from dovetail.core.variable import STATE
 from dovetail.core.variable import Variable as DovetailVariable
 from dovetail.graph.naming import check_name
+from dovetail.graph.nesting import outermost_of
 from dovetail.graph.operation import GraphTensor
 from dovetail.graph.variable_operation import VariableOperation
 from dovetail.ops.shapes.shape import dims_of
@@ -142,7 +143,7 @@ class TFGraphVariable(_Names, SessionVariable):
     def place(self, graph: Any) -> None:
         """Take the device from the scopes of a graph, and let its session graph find the operation by name."""
         graph.put_in_scope(self.op)
-        graph.outermost.add_variable_operation(self.op)
+        outermost_of(graph).add_variable_operation(self.op)
 
     @property
     def device(self) -> str:
