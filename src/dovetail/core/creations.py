@@ -13,7 +13,6 @@ from typing import Any
 
 from dovetail.core.errors import op_error
 from dovetail.core.scopes import scopes
-from dovetail.graph.nesting import outermost_of
 
 AGAIN = "each trace of the function would make another one, which forgets the values of the one before"
 LATER = "only the first call of a compiled function can make variables, and this is a later one"
@@ -64,7 +63,7 @@ class Creations:
 
 def of_trace() -> Creations | None:
     """The creations of the function that is being traced; None if there is none."""
-    return None if (graph := scopes().graph) is None else outermost_of(graph).creations
+    return None if (graph := scopes().graph) is None else graph.outermost.creations
 
 
 def note_creation(name: str | None, is_made_by_keras: bool = False) -> None:

@@ -42,7 +42,6 @@ from dovetail.core.value_kinds import (
     require_numbers,
     static_shape,
 )
-from dovetail.graph.nesting import outermost_of
 
 if TYPE_CHECKING:
     from dovetail.core.engine import Engine
@@ -163,7 +162,7 @@ class Variable(Operators):
     @property
     def is_one_of_a_kind(self) -> bool:  # type: ignore[override]
         graph = graphs[0] if (graphs := scopes().graphs) else default_graph()
-        return self.symbolic and graph is not None and outermost_of(graph).arrays_follow
+        return self.symbolic and graph is not None and graph.outermost.arrays_follow
 
     @property
     def ndim(self) -> int:

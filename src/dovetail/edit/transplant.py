@@ -21,6 +21,7 @@ from dovetail.edit.overriding import override_gradients
 from dovetail.graph.base import GraphBase
 from dovetail.graph.journal import note
 from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.graph.pins import put_in_scope
 from dovetail.graph.reach import waited_for
 from dovetail.graph.recompute_groups import RecomputeGroup
 from dovetail.trace import trace, variables
@@ -134,7 +135,7 @@ class Copies:
                 operation.recompute_group, RecomputeGroup()
             )
             if self.as_called:
-                target.put_in_scope(copy)
+                put_in_scope(target, copy)
         if not self.own:
             copy._origin = model.origin
         if self.overrides:

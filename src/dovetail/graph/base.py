@@ -20,11 +20,11 @@ from dovetail.graph.cursor import Cursor
 from dovetail.graph.index import forget_type, note_type
 from dovetail.graph.journal import all_or_nothing, note
 from dovetail.graph.naming import check_name
-from dovetail.graph.nesting import graphs_around, holders_of
+from dovetail.graph.nesting import graphs_around, holders_of, outermost_of
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.order import NOWHERE, Order, position, stands_before
 from dovetail.graph.outputs import Outputs
-from dovetail.graph.pins import Pins
+from dovetail.graph.pins import Pins, scoped
 from dovetail.graph.reach import reach
 from dovetail.graph.recompute_groups import RecomputeGroup, computes
 from dovetail.ops.control.plumbing import EFFECTS, INPUTS
@@ -284,7 +284,7 @@ class GraphBase(Pins):
         Args:
             scope: with its slash; empty for no scope.
         """
-        return self.within(scope, name=scope)
+        return scoped(self, scope, name=scope)
 
     @property
     def scope(self) -> str:
@@ -356,7 +356,7 @@ class GraphBase(Pins):
 
     def recomputed(self) -> AbstractContextManager[None]:
         """Let gradients recompute the operations that are added inside the `with` block, together; see `recompute`."""
-        return self.within(recompute_group=RecomputeGroup())
+        return scoped(self, recompute_group=RecomputeGroup())
 
     @contextmanager
     def gradient_override_map(self, overrides: Mapping[str, str]) -> Iterator[None]:
@@ -370,7 +370,7 @@ class GraphBase(Pins):
 
         Source: `tf.Graph.gradient_override_map`.
         """
-        with self.within(overrides={**self._scopes.get().overrides, **checked_overrides(overrides)}):
+        with scoped(self, overrides={**self._scopes.get().overrides, **checked_overrides(overrides)}):
             yield
 
     @contextmanager
@@ -401,7 +401,7 @@ class GraphBase(Pins):
         around = [op for op in given if op.graph is not self and not op.is_removed and op.graph in graphs_around(self)]
         self.awaited.update(dict.fromkeys(around))
         own = self._members(op for op in given if op not in self.awaited)
-        with self.within(control=() if operations is None else (*self.control, *own)):
+        with scoped(self, control=() if operations is None else (*self.control, *own)):
             yield
 
     def group(self, *operations: Operation | GraphTensor, name: str = "group") -> Operation:
@@ -542,6 +542,11 @@ class GraphBase(Pins):
     def has_no_state(self) -> bool:
         """Whether no variable was read or assigned."""
         return not (self.state.inputs or self.state.values or self.state.assigned or self.state.last)
+
+    @property
+    def outermost(self) -> Graph:
+        """The outermost graph around this one, for modules below this package."""
+        return outermost_of(self)
 
     @property
     def gradient_overrides(self) -> Mapping[str, str]:

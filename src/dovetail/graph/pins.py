@@ -29,18 +29,10 @@ class Pins:
             GraphScopes(pin=(None, devices.device), devices=devices, made_for=around.made_for)
         )
 
-    def within(self, value: Any = None, **changes: Any) -> AbstractContextManager[Any]:
-        """A scope that changes fields of `GraphScopes`; `value` is the target of `as`."""
-        return opened(lambda _: {self._scopes: self._scopes.get()._replace(**changes)}, value)
-
     @property
     def pin(self) -> Pin:
         """The engine and the device of new operations."""
         return self._scopes.get().pin
-
-    def made_for(self, operation: Operation) -> AbstractContextManager[None]:
-        """A scope in which new operations, also in their subgraphs, have this operation's origin, engine and device."""
-        return self.within(made_for=operation, pin=operation.pin, devices=DeviceScopes())
 
     def pinned(self, engine: str | None = None, device: str | None = None) -> AbstractContextManager[None]:
         """Compute operations added to this graph inside the `with` block on an engine and a device.
@@ -59,7 +51,7 @@ class Pins:
             >>> y.op.engine
             'torch'
         """
-        return self.within(pin=(engine, device), devices=DeviceScopes())
+        return scoped(self, pin=(engine, device), devices=DeviceScopes())
 
     def on_engine(self, name: str) -> Changes:
         """The changes of a scope in which new operations are computed on an engine, as with `dovetail.engine`."""
@@ -121,15 +113,27 @@ class Pins:
 
     def _on(self, devices: DeviceScopes) -> AbstractContextManager[None]:
         """A scope with these scopes of `device`."""
-        return self.within(pin=(self.pin[0], devices.device), devices=devices)
+        return scoped(self, pin=(self.pin[0], devices.device), devices=devices)
 
-    def open_device_scopes(self, devices: DeviceScopes) -> None:
-        """Make these the scopes of `device` outside all `with` blocks from now on."""
-        own = self._scopes.default
-        self._scopes.default = own._replace(pin=(own.pin[0], devices.device), devices=devices)
 
-    def put_in_scope(self, operation: Any) -> None:
-        """Give an operation, or an object like one, the device of the scopes, as far as it has none."""
-        devices = self._scopes.get().devices
-        if devices.asks or devices.device:
-            devices.record(operation)
+def scoped(graph: Pins, value: Any = None, **changes: Any) -> AbstractContextManager[Any]:
+    """A scope that changes fields of `GraphScopes`; `value` is the target of `as`."""
+    return opened(lambda _: {graph._scopes: graph._scopes.get()._replace(**changes)}, value)
+
+
+def made_for_operation(graph: Pins, operation: Operation) -> AbstractContextManager[None]:
+    """A scope in which new operations, also in their subgraphs, have this operation's origin, engine and device."""
+    return scoped(graph, made_for=operation, pin=operation.pin, devices=DeviceScopes())
+
+
+def open_device_scopes(graph: Pins, devices: DeviceScopes) -> None:
+    """Make these the scopes of `device` outside all `with` blocks from now on."""
+    own = graph._scopes.default
+    graph._scopes.default = own._replace(pin=(own.pin[0], devices.device), devices=devices)
+
+
+def put_in_scope(graph: Pins, operation: Any) -> None:
+    """Give an operation, or an object like one, the device of the scopes, as far as it has none."""
+    devices = graph._scopes.get().devices
+    if devices.asks or devices.device:
+        devices.record(operation)

@@ -23,6 +23,7 @@ from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.inference import infer_again, merged, set_shape
 from dovetail.edit.transplant import copy_graph
 from dovetail.graph.index import note_change
+from dovetail.graph.pins import made_for_operation
 from dovetail.ops.control.plumbing import PRINTS, STRUCTURAL
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 from dovetail.passes.base import Local, Visit, needs, sweep
@@ -113,7 +114,7 @@ def _tell_subgraphs(op: Operation, refined: set[GraphTensor]) -> int:
             if given in refined or type(given) is TensorSpec:
                 news |= _refine(own, given.shape)
             elif given.op.type == "Const" and own.is_used:
-                with inner.insert_after(own.op), inner.made_for(given.op):
+                with inner.insert_after(own.op), made_for_operation(inner, given.op):
                     inner.rewire(own, inner.constant(given.op.attrs["value"]))
                 changes += 1
         changes += propagate(inner, news) if news else 0

@@ -11,6 +11,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.graph.order import position
+from dovetail.graph.pins import made_for_operation
 from dovetail.graph.reach import waited_for
 
 
@@ -38,7 +39,7 @@ def _wait(graph: Graph, op: Operation, before: list[GraphTensor]) -> None:
         for number in range(len(op.inputs)):
             op.set_input(number, behind[number])
     else:  # the operation may run first, but its users may not
-        with graph.insert_after(max([op, *(t.op for t in before)], key=position)), graph.made_for(op):
+        with graph.insert_after(max([op, *(t.op for t in before)], key=position)), made_for_operation(graph, op):
             behind = _barrier(op.outputs, before)
         for old, new in zip(op.outputs, behind, strict=True):
             for user, number in old.uses():

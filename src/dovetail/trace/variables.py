@@ -16,6 +16,7 @@ from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
 from dovetail.graph.effects import ASSIGN, READ, needed_for, new_history, thread
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
+from dovetail.graph.pins import scoped
 from dovetail.ops.control.plumbing import INPUTS
 from dovetail.trace.captures import capture_into, check_open, holder_of
 
@@ -47,7 +48,7 @@ def in_program_order(graph: Graph) -> Iterator[list[Operation]]:
     found: list[Operation] = []
     outside = graph.in_order
     try:
-        with graph.within(in_order=found):
+        with scoped(graph, in_order=found):
             yield found
     finally:
         if outside is not None:

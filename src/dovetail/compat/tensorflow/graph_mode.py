@@ -17,6 +17,7 @@ from dovetail.graph.base import name_new, new_scope
 from dovetail.graph.device_scopes import DeviceScopes
 from dovetail.graph.nesting import outermost_of
 from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.graph.pins import open_device_scopes
 from dovetail.sessions.session_graph import SessionGraph, open_default_graph
 from dovetail.trace import variables
 from dovetail.trace.trace import current_graph
@@ -58,7 +59,7 @@ def open_graph() -> SessionGraph:
     _is_eager.set(False)
     graph = open_default_graph()
     if not was_open and graph is DEFAULT_GRAPH.get():
-        graph.open_device_scopes(_devices.get())
+        open_device_scopes(graph, _devices.get())
     return graph
 
 
@@ -76,7 +77,7 @@ def at_device(graph: Any, device: Any) -> Iterator[None]:
     finally:
         opened = DEFAULT_GRAPH.get()
         if opened is not None and not was_open:
-            opened.open_device_scopes(outside)
+            open_device_scopes(opened, outside)
 
 
 def open_for_variables() -> None:

@@ -24,6 +24,7 @@ from dovetail.core.variable import Variable as DovetailVariable
 from dovetail.graph.naming import check_name
 from dovetail.graph.nesting import outermost_of
 from dovetail.graph.operation import GraphTensor
+from dovetail.graph.pins import put_in_scope
 from dovetail.graph.variable_operation import VariableOperation
 from dovetail.ops.shapes.shape import dims_of
 from dovetail.sessions.variable import SessionVariable
@@ -142,7 +143,7 @@ class TFGraphVariable(_Names, SessionVariable):
 
     def place(self, graph: Any) -> None:
         """Take the device from the scopes of a graph, and let its session graph find the operation by name."""
-        graph.put_in_scope(self.op)
+        put_in_scope(graph, self.op)
         outermost_of(graph).add_variable_operation(self.op)
 
     @property
