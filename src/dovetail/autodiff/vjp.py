@@ -15,6 +15,7 @@ from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.transplant import copy_graph, transplant
 from dovetail.graph.pins import made_for_operation
 from dovetail.graph.reach import reach
+from dovetail.graph.unchecked import discard
 
 
 @dataclass
@@ -89,7 +90,7 @@ def split(graph: Graph, targets: list[int] | None = None) -> Split:
     kept, backward = _cut(found)
     whole.inputs = whole.inputs[: len(graph.inputs)]
     whole.outputs = [*found.results, *kept]
-    whole.discard([op for op in whole.operations if op not in found.forward])
+    discard(whole, [op for op in whole.operations if op not in found.forward])
     return Split(whole, len(kept), backward, found.outputs, found.inputs)
 
 

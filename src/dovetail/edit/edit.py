@@ -2,12 +2,12 @@
 
 Each method works on the operations that it touches, not on the whole graph.  Public methods check first: they refuse an
 edit that would make a cycle or a type error, and leave the graph as it was.  Passes keep that by construction, and use
-the unchecked `rewire` and `discard`.
+the functions of `graph.unchecked`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from operator import attrgetter
@@ -24,6 +24,7 @@ from dovetail.graph.nesting import holders_of
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.order import position, stands_before
 from dovetail.graph.reach import reach
+from dovetail.graph.unchecked import discard
 from dovetail.trace.trace import capture
 
 if TYPE_CHECKING:
@@ -189,20 +190,6 @@ class Editing(Lookup):
         """A graph inside an operation; no other operation holds it from now on."""
         return own_subgraph(operation, name)
 
-    def rewire(self, old: GraphTensor, new: GraphTensor) -> None:
-        """Do `replace_all_uses` unchecked, for passes, whose replacements precede the operations they replace."""
-        for operation, index in old.uses():
-            operation.set_input(index, new)
-        self.outputs.replace(old, new)
-
-    def supersede(self, operation: Operation, tensors: Sequence[GraphTensor]) -> None:
-        """Rewire all outputs of an operation; operations that wait for it then wait for the makers of the tensors."""
-        for old, new in zip(operation.outputs, tensors, strict=True):
-            self.rewire(old, new)
-        for waiter in operation.control_outputs:
-            waiter.remove_control_input(operation)
-            waiter.wait_for(dict.fromkeys(t.op for t in tensors))
-
     # patterns
 
     def match(self, pattern: Pattern) -> Iterator[Match]:
@@ -278,17 +265,7 @@ class Editing(Lookup):
         users += [f"{op.name!r} waits for it" for op in operation.control_outputs]
         if users:
             raise ValueError(f"{operation.name!r} cannot be removed: {', '.join(users)}.")
-        self.discard([operation])
-
-    def discard(self, operations: Iterable[Operation]) -> None:
-        """Remove operations that nothing else uses; for passes, which have checked that."""
-        gone = set(operations)
-        if gone:
-            self.check_changeable()
-        before, self.inputs = self.inputs, [t for t in self.inputs if t.op not in gone]
-        note(lambda: setattr(self, "inputs", before))
-        for operation in sorted(gone, key=position, reverse=True):
-            self._detach(operation)
+        discard(self, [operation])
 
     def prune(self, outputs: Sequence[GraphTensor] | None = None) -> int:
         """Remove the operations that neither the outputs nor an effect needs; inputs stay, used or not.

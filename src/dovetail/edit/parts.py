@@ -13,6 +13,7 @@ from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.order import position
 from dovetail.graph.reach import reach
+from dovetail.graph.unchecked import discard, supersede
 from dovetail.ops.control.plumbing import EFFECTS
 from dovetail.trace.shape_values import known_ints
 
@@ -175,8 +176,8 @@ class Parts(Changes):
             for op in found:
                 with self.replacing(op, scope=""):
                     constant = self.constant(op.attrs["variable"].numpy(), op.attrs["variable"].op_name)
-                self.supersede(op, [constant])
-                self.discard([op])
+                supersede(self, op, [constant])
+                discard(self, [op])
         return len({op.attrs["variable"] for op in found})
 
     def _input_map(self, graph: Graph, input_map: Mapping[Any, GraphTensor]) -> dict[GraphTensor, GraphTensor]:

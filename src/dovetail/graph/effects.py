@@ -22,6 +22,7 @@ from dovetail.core.table import OPS
 from dovetail.graph.attributes import named
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.reach import reach
+from dovetail.graph.unchecked import discard, rewire
 
 if TYPE_CHECKING:
     from dovetail.edit.graph import Graph
@@ -92,8 +93,8 @@ def thread(graph: Graph, keeps_gradients: bool = False) -> dict[Any, GraphTensor
                 values[variable] = value
             if keeps_gradients and source is not None and op.outputs[0].is_used:
                 value = new_history(value, _start(graph, op))
-        graph.rewire(op.outputs[0], value)
-    graph.discard(removed)
+        rewire(graph, op.outputs[0], value)
+    discard(graph, removed)
     return values
 
 

@@ -11,6 +11,7 @@ from dovetail.core.errors import CONVENTIONAL, op_error
 from dovetail.core.table import COMPOSITES
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.transplant import transplant
+from dovetail.graph.unchecked import discard, supersede
 from dovetail.passes.base import needs
 from dovetail.trace.deferred import has_unknown_rank
 from dovetail.trace.trace import body_graph
@@ -72,8 +73,8 @@ def _expand(graph: Graph, node: Operation) -> list[Operation]:
         if node.control_inputs:  # an output that is an input would not wait, unlike the operations
             given = set(node.inputs)
             outputs = [_identity(t) if t in given else t for t in outputs]
-    graph.supersede(node, outputs)
-    graph.discard([node])
+    supersede(graph, node, outputs)
+    discard(graph, [node])
     return list(copies.operations.values())
 
 

@@ -24,6 +24,7 @@ from dovetail.edit.inference import infer_again, merged, set_shape
 from dovetail.edit.transplant import copy_graph
 from dovetail.graph.index import note_change
 from dovetail.graph.pins import made_for_operation
+from dovetail.graph.unchecked import rewire
 from dovetail.ops.control.plumbing import PRINTS, STRUCTURAL
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 from dovetail.passes.base import Local, Visit, needs, sweep
@@ -81,7 +82,7 @@ def _folding(graph: Graph, refined: set[GraphTensor]) -> Visit:
             replacement = graph.constant(value, op.name.rpartition("/")[2])
             if tensor in refined:
                 refined.add(replacement)
-            graph.rewire(tensor, replacement)
+            rewire(graph, tensor, replacement)
         return changes + 1
 
     return visit
@@ -115,7 +116,7 @@ def _tell_subgraphs(op: Operation, refined: set[GraphTensor]) -> int:
                 news |= _refine(own, given.shape)
             elif given.op.type == "Const" and own.is_used:
                 with inner.insert_after(own.op), made_for_operation(inner, given.op):
-                    inner.rewire(own, inner.constant(given.op.attrs["value"]))
+                    rewire(inner, own, inner.constant(given.op.attrs["value"]))
                 changes += 1
         changes += propagate(inner, news) if news else 0
         news = _refine_carried(inner, carried)

@@ -8,6 +8,7 @@ from dovetail.core.signature import static_key
 from dovetail.edit.graph import Graph, Operation
 from dovetail.edit.patterns import COMMUTATIVE
 from dovetail.graph.index import note_change
+from dovetail.graph.unchecked import rewire
 from dovetail.ops.control.plumbing import EFFECTS, PRINTS, STRUCTURAL
 
 LARGEST = 1 << 16  # bytes; larger constants are equal only if they are one array
@@ -33,7 +34,7 @@ def merge_common(graph: Graph) -> int:
         if earlier is not op:
             note_change(graph, earlier)  # it may have had no users, so that no pass looked at it
             for tensor, same in zip(op.outputs, earlier.outputs, strict=True):
-                graph.rewire(tensor, same)
+                rewire(graph, tensor, same)
             count += 1
     return count
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.edit.graph import Graph, Operation
+from dovetail.graph.unchecked import discard, rewire
 from dovetail.passes.base import needs
 
 
@@ -25,8 +26,8 @@ def remove_dead_assignments(graph: Graph) -> int:
         last[op.attrs["variable"]] = op
     dead = [op for op in assignments if last[op.attrs["variable"]] is not op or _gives_back(op)]
     for op in dead:
-        graph.rewire(op.outputs[0], op.inputs[0])
-    graph.discard(dead)
+        rewire(graph, op.outputs[0], op.inputs[0])
+    discard(graph, dead)
     return len(dead)
 
 

@@ -9,6 +9,7 @@ from dovetail import ops
 from dovetail.core import infer
 from dovetail.edit.graph import Graph, Operation
 from dovetail.edit.patterns import Match, build, match, scalar_constant, wildcards
+from dovetail.graph.unchecked import rewire
 from dovetail.passes.base import needs, sweep
 
 x, y, bias = wildcards("x y bias")
@@ -68,7 +69,7 @@ def fuse(graph: Graph, claimed: Callable[[Operation], Collection[str]]) -> int:
                 continue
             new = replacement(found) if callable(replacement) else build(replacement, found)
             if new.op.type in claimed(op) and new.spec == op.outputs[0].spec:
-                graph.rewire(op.outputs[0], new)
+                rewire(graph, op.outputs[0], new)
                 return 1
         return 0
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from dovetail import ops
 from dovetail.core.windows import CONVOLUTIONS
 from dovetail.edit.graph import Graph, GraphTensor, Operation
+from dovetail.graph.unchecked import rewire
 from dovetail.ops.nn.fused import ACTIVATIONS, fused_conv
 from dovetail.passes.base import needs, sweep
 
@@ -54,7 +55,7 @@ def fuse_convolutions(graph: Graph, claimed: Callable[[Operation], Collection[st
         found = _with_addition(op) if op.type == "AddV2" else _with_activation(op)
         if found is None:
             return 0
-        graph.rewire(op.outputs[0], found.build())
+        rewire(graph, op.outputs[0], found.build())
         return 1
 
     return sweep(graph, visit, graph.of_types(FOLLOWERS))

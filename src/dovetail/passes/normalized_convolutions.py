@@ -12,6 +12,7 @@ from dovetail import ops
 from dovetail.core.infer import normalize_axis, size_of
 from dovetail.core.windows import CONVOLUTIONS
 from dovetail.edit.graph import Graph, GraphTensor, Operation
+from dovetail.graph.unchecked import rewire
 from dovetail.passes.base import needs, sweep
 
 TIMES = 4  # the least size of the result, in sizes of the kernel
@@ -38,7 +39,7 @@ def normalize_kernels(graph: Graph) -> int:
         bias = -mean * factor if offset is None else offset - mean * factor
         after = convolved.ndim - 1 - normalize_axis(axis, convolved.ndim)  # axes behind the channels
         bias = ops.reshape(bias, (-1, *[1] * after)) if after else bias
-        graph.rewire(op.outputs[0], convolved.op.op(x, kernel * factor, *window) + bias)
+        rewire(graph, op.outputs[0], convolved.op.op(x, kernel * factor, *window) + bias)
         return 1
 
     return sweep(graph, visit, graph.of_types(NORMALIZED))

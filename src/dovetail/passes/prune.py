@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dovetail.edit.graph import Graph, Operation
 from dovetail.graph.base import set_outputs
+from dovetail.graph.unchecked import discard
 
 # op type → (the parameter of the values that its subgraphs only read, which are their last inputs; the parameter of the
 # first results, if these must stay)
@@ -59,7 +60,7 @@ def _drop_inputs(op: Operation, param: int) -> int:
         if any(t.is_used or t in returned for t in given):
             continue
         for tensor, part in zip(given, parts, strict=True):
-            part.discard([tensor.op])
+            discard(part, [tensor.op])
         op.drop_input(param, number)
         dropped += 1
     return dropped

@@ -18,6 +18,7 @@ from dovetail.core.infer import broadcast, fits
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.patterns import Call, Match, build, match, scalar_constant, uniform_constant, wildcards
 from dovetail.graph.reach import walk
+from dovetail.graph.unchecked import rewire
 from dovetail.ops.control.plumbing import STRUCTURAL
 from dovetail.passes.base import Local, Visit, needs
 
@@ -103,7 +104,7 @@ def simplify(graph: Graph) -> Visit:
         for made_by, rule in rules:
             new = rule(op, shapes) if made_by <= makers else None
             if new is not None and new.dtype == op.outputs[0].dtype and fits(new.shape, op.outputs[0].shape):
-                graph.rewire(op.outputs[0], new)
+                rewire(graph, op.outputs[0], new)
                 return changes + 1
         return changes
 

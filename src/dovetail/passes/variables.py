@@ -7,6 +7,7 @@ from typing import NamedTuple
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.graph.base import add_input_at
+from dovetail.graph.unchecked import discard, rewire
 
 
 class Lifted(NamedTuple):
@@ -41,10 +42,10 @@ def lift_variables(graph: Graph) -> Lifted:
     with graph.replacing() as replace:
         for op in (read[v] for v in (*only_read, *changed)):
             replace(op)
-            graph.rewire(op.outputs[0], add_input_at(graph, len(graph.inputs), op.outputs[0].spec, op.name))
+            rewire(graph, op.outputs[0], add_input_at(graph, len(graph.inputs), op.outputs[0].spec, op.name))
     for op in written.values():
-        graph.rewire(op.outputs[0], op.inputs[0])
+        rewire(graph, op.outputs[0], op.inputs[0])
     only_assigned = [v for v in written if v not in read]
     graph.outputs = [*graph.outputs, *(written[v].inputs[0] for v in (*changed, *only_assigned))]
-    graph.discard([*read.values(), *written.values(), *graph.find("NoOp")])
+    discard(graph, [*read.values(), *written.values(), *graph.find("NoOp")])
     return Lifted(only_read, changed, only_assigned)

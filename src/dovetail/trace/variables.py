@@ -17,6 +17,7 @@ from dovetail.core.table import OPS
 from dovetail.graph.effects import ASSIGN, READ, needed_for, new_history, thread
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.pins import scoped
+from dovetail.graph.unchecked import discard
 from dovetail.ops.control.plumbing import INPUTS
 from dovetail.trace.captures import capture_into, check_open, holder_of
 
@@ -182,7 +183,7 @@ def settle_effects(graph: Graph) -> None:
     if not graph.records_effects:
         return
     needed = set(needed_for(graph, graph.outputs))
-    graph.discard(op for op in graph.operations if op not in needed and op.type not in INPUTS)
+    discard(graph, [op for op in graph.operations if op not in needed and op.type not in INPUTS])
     state = graph.state
     state.values, state.last = {}, {}
     graph.records_effects = False
