@@ -111,6 +111,29 @@ def test_a_known_number_of_steps_chooses_the_first_engine():
         assert policy.first(State({}, ahead=steps), arms) == wanted  # 0 announces nothing
 
 
+def test_groups_that_an_earlier_process_measured_count_for_the_first_engine():
+    slow, quick = Strategy("interpreted"), Strategy("compiled")
+    arms = [Arm(slow, Estimate(math.log(0.008), 0.1)), Arm(quick, Estimate(math.log(0.001), 0.1), start=2.0)]
+    group = Arm(slow._replace(group=32), Estimate(math.log(0.001), 0.1))
+    state = State({arm.strategy: arm for arm in (*arms, group)})
+    assert policy.first(state, arms) == slow
+    assert policy.first(State({arm.strategy: arm for arm in arms}), arms) == quick
+
+
+def test_a_trial_without_room_ends_when_the_challenger_is_slower():
+    slow, quick = Strategy("interpreted"), Strategy("compiled")
+    for room, least, most in ((1.0, 7, 60), (0.005, 3, 4)):
+        arms = [Arm(s, Estimate(math.log(0.01), 0.3), is_ready=True) for s in (quick, slow)]
+        arms[0].saw([0.01] * 20)
+        state = State({arm.strategy: arm for arm in arms}, done=10**6, current=quick)
+        calls = 0
+        while calls < 100 and (calls == 0 or state.duel is not None):
+            strategy, counts = policy.next_call(state, room)
+            policy.observe(state, strategy, 0.013 if strategy == slow else 0.01, counts)
+            calls += 1
+        assert state.current == quick and least <= calls <= most, (room, calls)
+
+
 def test_a_bare_prediction_gets_the_work_of_the_program():
     """Check that engines differ little if the program spends its time between two calls."""
     slow, quick = Strategy("interpreted"), Strategy("compiled")

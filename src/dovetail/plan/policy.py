@@ -265,9 +265,10 @@ def first(state: State, arms: Iterable[Arm]) -> Strategy:
 
 
 def _seconds_until(state: State, arm: Arm, steps: int) -> float:
-    """The expected seconds until a strategy has started, has the variables, and has made some steps."""
+    """The expected seconds until a strategy has started, has the variables, and has made some steps, also in groups."""
     move = state.move if state.place and arm.strategy.engine != state.place else 0.0
-    return arm.start + move + steps * expected(state, arm).seconds
+    in_groups = [other for other in state.arms.values() if other.strategy._replace(group=1) == arm.strategy]
+    return arm.start + move + steps * min(expected(state, each).seconds for each in (arm, *in_groups))
 
 
 def bridge(state: State, strategy: Strategy, arms: Iterable[Arm]) -> Strategy | None:

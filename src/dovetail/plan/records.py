@@ -1,7 +1,7 @@
 """Records: times that were measured, kept on disk, so that the next process goes on where this one stops.
 
-There is a file for each graph with its shapes, on one machine with one set of libraries.  Each line of it has the times
-of calls by one strategy.  Lines are appended as they come.  A lock lets several processes write to one file, and
+There is a file for each graph with its shapes, on one machine with one set of libraries.  Each line of it has the
+times of calls by one strategy.  Lines are appended as they come.  A lock lets several processes write to one file, and
 rewrite it when it has grown long.
 
 The files are in `$DOVETAIL_CACHE`, or `dovetail/plans` in the user's folder of caches; with DOVETAIL_CACHE="" nothing
