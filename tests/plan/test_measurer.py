@@ -19,6 +19,7 @@ from dovetail.plan.candidate import Candidate, NotDelivered
 from dovetail.plan.function import Function, Options
 from dovetail.plan.ledger import Ledger
 from dovetail.plan.measured_plan import MeasuredPlan
+from dovetail.plan.plan import Plan
 from dovetail.plan.strategy import Strategy
 from tests.conftest import ENGINES
 
@@ -116,6 +117,7 @@ def test_a_little_faster_is_not_enough(monkeypatch):
 @pytest.mark.parametrize("others", [0.58, 1.0])
 def test_a_machine_that_becomes_slower_or_faster_does_not_decide(monkeypatch, drift, others):
     fastest, next_one = ENGINES[-1], ENGINES[1]
+    monkeypatch.setattr(costs.Corrections, "load_seconds", lambda self, engine: 0.0)  # as if all were imported
     clock = Clock(monkeypatch, **dict.fromkeys(ENGINES, 0.58) | {fastest: 0.5, next_one: others})
     run = Candidate.run
 
@@ -127,7 +129,7 @@ def test_a_machine_that_becomes_slower_or_faster_does_not_decide(monkeypatch, dr
     function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
     monkeypatch.setattr(Candidate, "run", drifting)
     plan, _ = called(function, X)
-    assert chosen(plan).partition(" ")[0] == fastest
+    assert chosen(plan).partition(" ")[0] == fastest, str(plan)
 
 
 @needs_two
@@ -319,6 +321,24 @@ def test_the_other_engine_goes_on_if_the_first_one_fails(monkeypatch, caplog):
     plan, results = called(function, X, count=20)
     np.testing.assert_allclose(results[-1], np.tanh(X * 2 + 1), rtol=1e-5)
     assert plan.chosen.strategy.engine == "numpy" and "too large" in caplog.text
+
+
+@needs_two
+def test_another_engine_is_prepared_if_the_first_one_fails(monkeypatch, caplog):
+    engine = ENGINES[-1]
+    monkeypatch.setattr(policy, "first", lambda state, arms: Strategy(engine))
+    monkeypatch.setattr(policy, "bridge", lambda *args: None)
+    prepare = Plan.prepare
+
+    def failing(plan):
+        if plan.engine.name == engine:
+            raise MemoryError("too large")
+        prepare(plan)
+
+    monkeypatch.setattr(Plan, "prepare", failing)
+    plan = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto").plan(X)
+    plan.prepare()
+    assert plan.chosen.strategy == Strategy("numpy") and "too large" in caplog.text
 
 
 @needs_two

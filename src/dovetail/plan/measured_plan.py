@@ -319,8 +319,8 @@ class MeasuredPlan:
     # further candidates
 
     def prepare(self) -> None:
-        """Prepare the first call, in any thread."""
-        self.chosen.plan.prepare()
+        """Prepare the first call, in any thread; if the engine cannot do it, prepare the last resort."""
+        self._attempt(self.chosen, _make_ready, ())
 
     def prepare_strategy(self, strategy: Strategy) -> None:
         """Make a candidate, in any thread; it takes part in later calls.
@@ -459,6 +459,11 @@ class MeasuredPlan:
                 self.measurer.state.arms[strategy].is_ready = False
         if self._chosen is not None and self._chosen.strategy not in self.candidates:
             self._make(Strategy(HOME, group=self.group))
+
+
+def _make_ready(candidate: Candidate, arguments: Sequence[Any]) -> None:
+    """Do the long part of a candidate's first call."""
+    candidate.plan.prepare()
 
 
 def _nothing(seconds: float) -> None:
