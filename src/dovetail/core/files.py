@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import secrets
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -43,12 +44,17 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
+_SAFE = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK"))  # no link, and no wait for a pipe's reader
+WAIT, AGAIN = 10.0, 0.002  # seconds: for a lock, at most; and between two tries
+
+
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold a lock that all processes share by the name of an empty file, which is made; wait for its holder.
+    """Hold a lock that all processes share by the name of an empty file, which is made.
 
-    A process that ends gives its lock up.  Without such locks (Windows, some network disks, a link instead of the
-    file), the block runs unlocked.
+    It waits for another holder, but ten seconds at most: the holder may be stopped, or be what a signal's handler has
+    interrupted.  Then, and without such locks (Windows, some network disks, a link instead of the file), the block runs
+    unlocked.
 
     Example:
         >>> import tempfile
@@ -57,15 +63,35 @@ def locked(path: Path) -> Iterator[None]:
         ...         (Path(folder) / "lock").stat().st_size
         0
     """
-    handle = -1
-    try:
-        if fcntl is not None:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
-            fcntl.flock(handle, fcntl.LOCK_EX)
-    except OSError:
-        pass
-    try:
+    if fcntl is None:
         yield
-    finally:
-        if handle >= 0:
-            os.close(handle)
+        return
+    with _opened(path) as file:
+        try:
+            if file is not None:
+                _take(file)
+            yield
+        finally:
+            if file is not None:
+                with suppress(OSError):  # of a disk that has no locks
+                    fcntl.flock(file, fcntl.LOCK_UN)  # a fork may hold the open file, too
+
+
+def _opened(path: Path) -> AbstractContextManager[BinaryIO | None]:
+    try:
+        return open(path, "ab", buffering=0, opener=lambda name, flags: os.open(name, flags | _SAFE, 0o600))
+    except OSError:
+        return nullcontext()
+
+
+def _take(file: BinaryIO) -> None:
+    """Take the lock of a file, if that can be had in time."""
+    end = time.monotonic() + WAIT
+    while time.monotonic() < end:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            time.sleep(AGAIN)
+        except OSError:  # this disk has no locks
+            return
