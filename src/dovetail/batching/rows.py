@@ -13,6 +13,8 @@ from functools import partial
 from typing import Any
 
 from dovetail.batching.table import (
+    ALONG_AXES,
+    REDUCTIONS,
     RULES,
     Batch,
     NotBatchable,
@@ -135,18 +137,7 @@ def _(size: Any, each: Any, inputs: Any, equation: str) -> Sequence[Any]:
     return inputs, equation
 
 
-@rule("Sum", "Prod", "Max", "Min", "Mean", "Any", "All", "ArgMax", "ArgMin", "LogSumExp", "EuclideanNorm")
-@rule(
-    "Cumsum",
-    "Cumprod",
-    "CumulativeLogsumexp",
-    "Sort",
-    "ArgSort",
-    "Softmax",
-    "LogSoftmax",
-    "ReverseV2",
-    "Squeeze",
-)
+@rule(*REDUCTIONS, *ALONG_AXES)
 def _(size: Any, each: Any, x: Any, axis: Any, *static: Any) -> Sequence[Any]:
     need(_is_later(axis, x.rank))
     return x, axis, *static

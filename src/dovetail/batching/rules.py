@@ -14,6 +14,8 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.batching.table import (
+    ALONG_AXES,
+    REDUCTIONS,
     Batch,
     NotBatchable,
     Rows,
@@ -98,7 +100,7 @@ def _(op: Op[..., Any], size: Any, inputs: Any, equation: str) -> Any:
 # -- along axes -------------------------------------------------------------------------------------------------------
 
 
-@rule("Sum", "Prod", "Max", "Min", "Mean", "Any", "All", "ArgMax", "ArgMin", "LogSumExp", "EuclideanNorm")
+@rule(*REDUCTIONS)
 def _(op: Op[..., Any], size: Any, x: Batch, axis: Any, keepdims: bool) -> Any:
     if axis is not None:
         return Batch(op(x.value, _later(axis, x.rank), keepdims))
@@ -107,17 +109,7 @@ def _(op: Op[..., Any], size: Any, x: Batch, axis: Any, keepdims: bool) -> Any:
     return Batch(ops.reshape(found, (size, *(1,) * x.rank)) if keepdims else found)
 
 
-@rule(
-    "Cumsum",
-    "Cumprod",
-    "CumulativeLogsumexp",
-    "Sort",
-    "ArgSort",
-    "Softmax",
-    "LogSoftmax",
-    "ReverseV2",
-    "Squeeze",
-)
+@rule(*ALONG_AXES)
 def _(op: Op[..., Any], size: Any, x: Batch, axis: Any, *static: Any) -> Any:
     if axis is None:
         raise NotBatchable

@@ -25,6 +25,11 @@ class Rules(NamedTuple):
 
 
 RULES: dict[str, Rules] = {}  # op type → its rules
+REDUCTIONS = ("Sum", "Prod", "Max", "Min", "Mean", "Any", "All", "ArgMax", "ArgMin", "LogSumExp", "EuclideanNorm")
+ALONG_AXES = (  # other ops whose second argument is an axis, or several
+    *("Cumsum", "Cumprod", "CumulativeLogsumexp", "Sort", "ArgSort"),
+    *("Softmax", "LogSoftmax", "ReverseV2", "Squeeze"),
+)
 
 
 def declare(way: str, *names: str) -> Callable[[Rule], Rule]:
