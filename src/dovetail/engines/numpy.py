@@ -443,6 +443,13 @@ def _no_warnings() -> Any:
 _NO_WARNINGS = _warnings and contextvars.copy_context().run(_no_warnings)
 
 
+def _blas() -> Any:
+    """The libraries of BLAS in this process; NumPy has no setting for their threads."""
+    from threadpoolctl import ThreadpoolController  # ctypes takes 10 ms, which most programs need not spend
+
+    return ThreadpoolController().select(user_api="blas")
+
+
 class NumPyEngine(Engine):
     """NumPy on the CPU."""
 
@@ -462,15 +469,10 @@ class NumPyEngine(Engine):
         return np.empty(shape, dtype.numpy)
 
     def set_threads(self, count: int) -> bool:
-        self._blas.limit(limits=count)  # which stays, as its result is no context here
+        _blas().limit(limits=count)  # which stays, as its result is no context here
         return True
 
-    @functools.cached_property
-    def _blas(self) -> Any:
-        """The libraries of BLAS; NumPy has no setting for their threads."""
-        from threadpoolctl import ThreadpoolController  # ctypes takes 10 ms, which most programs need not spend
-
-        return ThreadpoolController().select(user_api="blas")
+    _blas = functools.cached_property(lambda self: _blas())  # for calls: finding the libraries takes 3 ms
 
     @property
     def thread_count(self) -> int:
