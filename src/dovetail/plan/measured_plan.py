@@ -239,7 +239,8 @@ class MeasuredPlan:
         start = time.perf_counter()
         before, self._under_way = self._under_way, None
         if before is not None:
-            self.measurer.saw_between((start - before.end) / self.group)
+            if self.group == 1:
+                self.measurer.saw_between(start - before.end)
             self._observe(before.candidate, start - before.start, before.counts)
             if self._untimed > 0:
                 self._untimed -= 1

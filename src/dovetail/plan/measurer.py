@@ -157,9 +157,8 @@ class Measurer:
         self._watch(per_step)
 
     def saw_between(self, seconds: float) -> None:
-        """Take in the seconds a step of the program's own work between two calls."""
-        self.state.between = min(seconds, self._between)
-        self._between = self.state.between
+        """Take in the seconds of the program's own work between two calls; the first ones replace the guess."""
+        self.state.between = self._between = min(seconds, self._between)
 
     def _learn(self, strategy: Strategy, seconds: float) -> None:
         """Correct the rates of an engine; for the first engine, also the cost of making a program."""

@@ -134,7 +134,7 @@ class State:
         move: the seconds to move its variables from one engine to another.
         place: the engine of the last graph before this one that has some of its variables; "" if there is none.
         visits: the number of times that this graph ran after another one that has some of its variables.
-        between: the least seconds a step of the program's own work between two calls.
+        between: the least seconds of the program's own work between two steps.
     """
 
     arms: dict[Strategy, Arm]
