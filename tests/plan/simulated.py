@@ -66,15 +66,12 @@ class Process:
         self.machine, self.state, self.rng = machine, state, random.Random(seed)
         self.ledger = Ledger(started=machine.before)
         self.job: tuple[Strategy, float] | None = None
-        self.is_learning = True  # whether the job's cost counts
         self.overrun, self.prepared = 0.0, list[Strategy]()
         self.first = policy.first(state, state.arms.values())
         bridge = policy.bridge(state, self.first, state.arms.values())
         self.now = machine.before + machine.starts[bridge or self.first]
         state.arms[bridge or self.first].is_ready = True
         state.current = None if bridge else self.first
-        if bridge:
-            self.job, self.is_learning = (self.first, machine.starts[self.first]), False
         self.curve = [(0, self.now)]
 
     def run(self, seconds: float = math.inf, steps: float = math.inf) -> None:
@@ -83,6 +80,7 @@ class Process:
 
     def call(self) -> None:
         """Make one call, and as many more as run in the same way until something may be decided."""
+        self._cross()
         self._begin_job()
         strategy, counts = policy.next_call(self.state, self.ledger.room(self.now))
         arm = self.state.arms[strategy]
@@ -103,18 +101,21 @@ class Process:
         self.overrun = max(self.overrun, self.ledger.lost - SHARE * (self.now - self.machine.before))
         self.curve.append((self.state.done, self.now))
 
+    def _cross(self) -> None:
+        if self.state.current is None and self.state.done and policy.is_over(self.state, self.first):
+            self.now += self.machine.starts[self.first]
+            self.state.arms[self.first].is_ready, self.state.current = True, self.first
+
     def _slowed(self, taken: float) -> None:
         self.now += (SLOWED - 1) * taken
-        if self.is_learning:
-            self.ledger.lose((SLOWED - 1) * taken)
+        self.ledger.lose((SLOWED - 1) * taken)
 
     def _skip(self, steps: int, seconds: float) -> None:
         self.state.done += steps
         self.state.ahead = max(0, self.state.ahead - steps)
         self.now += steps * seconds
         if self.job is not None:
-            if self.is_learning:
-                self.ledger.lose(steps * seconds * (1 - 1 / SLOWED))
+            self.ledger.lose(steps * seconds * (1 - 1 / SLOWED))
             self._go_on_with_job(steps * seconds)
 
     def _begin_job(self) -> None:
@@ -127,11 +128,10 @@ class Process:
         if self.job is None:
             return
         strategy, left = self.job
-        if self.is_learning:
-            self.ledger.lose(min(seconds, left))
+        self.ledger.lose(min(seconds, left))
         self.job = (strategy, left - seconds) if left > seconds else None
         if self.job is None:
-            self.state.arms[strategy].is_ready, self.is_learning = True, True
+            self.state.arms[strategy].is_ready = True
             self.state.current = self.state.current or strategy
 
 

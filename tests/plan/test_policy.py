@@ -241,14 +241,24 @@ def test_a_bridge(arms, runs):
     assert policy.bridge(state, chosen, state.arms.values()) == (runs and Strategy(runs))
 
 
+@pytest.mark.parametrize(
+    ("ahead", "done", "is_over"), [(0, 1, False), (40, 1, False), (60, 1, True), (0, 40, False), (0, 60, True)]
+)
+def test_a_bridge_ends_when_the_first_strategy_saves_half_of_its_start(ahead, done, is_over):
+    """The program may say its steps; else as many are expected as have run."""
+    state, chosen = beginning(torch=(2.0, 0.01), numpy=(0.1, 0.03))
+    state.ahead, state.done, state.arms[Strategy("numpy")].is_ready = ahead, done, True
+    assert policy.is_over(state, chosen) is is_over
+
+
 def test_a_bridge_ends_when_the_first_strategy_is_ready():
     """Its steps and their cost are no trial, and the first strategy goes on without one."""
     rows = {"jax": {"start": 4.0, "step": 0.01}, "numpy": {"start": 1.0, "step": 0.03}}
     rows = {n: {**row, "predicted step": row["step"], "predicted start": row["start"] - 1} for n, row in rows.items()}
     process = recorded(rows, ahead=10_000)
     assert process.now == 1.0 and process.state.current is None
-    process.run(seconds=3.5)
-    assert process.state.arms[Strategy("numpy")].calls > 10 and not process.state.arms[Strategy("jax")].calls
+    process.run(steps=1)
+    assert process.state.arms[Strategy("numpy")].calls and not process.state.arms[Strategy("jax")].calls
     process.run(seconds=8)
     assert process.state.current == Strategy("jax") and process.ledger.lost == 0
     assert process.state.arms[Strategy("jax")].calls > 10

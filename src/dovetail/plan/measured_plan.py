@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import statistics
+import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -85,6 +86,8 @@ class Measuring:
 
 
 BETWEEN = 5e-4  # seconds between two steps of Keras' loop, as a guess before they are measured
+LONGEST_WAIT = 4.0  # times its predicted start: how long a call waits at most for the first strategy
+REFILLING = 2  # calls after untimed ones, which do not count: they empty and fill the queue of an engine
 STEADY = ("torch", "numpy")  # the first installed one runs programs that must give the same bits in each run
 
 
@@ -116,6 +119,9 @@ class MeasuredPlan:
         self._under_way: Call | None = None
         self._untimed = 0  # calls that are still to run untimed
         self._skipped = 0
+        self._refilling = 0  # timed calls that do not count
+        self._bridged: Strategy | None = None  # the first strategy, until its preparation begins
+        self._lock_is_free = threading.Event()  # set when the preparation of that one needs Python's lock no more
         self.candidates: dict[Strategy, Candidate] = {}
         self._asked: set[Strategy] = set()  # candidates that have suggested further strategies
         self._backward: BackwardPlan | None = None
@@ -150,7 +156,7 @@ class MeasuredPlan:
         return self._chosen
 
     def _start(self) -> None:
-        """Make the first candidate; if that takes long, another one runs while the background makes it."""
+        """Make the first candidate; if that takes long, another one runs the first calls."""
         state, fixed = self.measurer.state, self._measuring.fixed
         if fixed is not None:
             self._make(fixed)
@@ -165,8 +171,7 @@ class MeasuredPlan:
                 self.measurer.fail(begun, in_words(error))
                 continue
             if bridge is not None:
-                state.current = None  # the first one runs as soon as it is ready
-                job.begin(self, first, lose=_nothing)
+                state.current, self._bridged = None, first  # the first one runs as soon as it is ready
             return
         self._make(Strategy(HOME, group=self.group))
 
@@ -177,6 +182,25 @@ class MeasuredPlan:
         arm, found = self.measurer.state.arms[strategy], strategy._replace(threads=1)
         self.measurer.add([Arm(found, arm.predicted, arm.start)])
         return found
+
+    def _cross(self) -> None:
+        """Prepare the first strategy, if that pays by now, and wait for the part that is Python's.
+
+        In that part, imports above all, the preparation and further calls would only slow each other down.
+        """
+        first = holding(self._lock, self._begin_bridged)
+        if first is not None:
+            self._lock_is_free.wait(LONGEST_WAIT * self.measurer.state.arms[first].start)
+
+    def _begin_bridged(self) -> Strategy | None:
+        first, state = self._bridged, self.measurer.state
+        if first is None or job.is_running or not policy.is_over(state, first):
+            return None
+        self._bridged, self._lock_is_free = None, threading.Event()
+        if state.current is not None:  # it was prepared as any other one
+            return None
+        job.begin(self, first, lose=_nothing)
+        return first
 
     def _can_start(self, arm: Arm) -> bool:
         return not arm.problem and arm.strategy.group == self.group
@@ -201,6 +225,8 @@ class MeasuredPlan:
         if self._untimed > 0:
             self._untimed -= 1
             return self._attempt(self._chosen, Candidate.run, arguments)[0]
+        if self._bridged is not None:
+            self._cross()
         candidate, counts = holding(self._lock, self._next)
         start = time.perf_counter()
         results, ran = self._attempt(candidate, Candidate.run, arguments)
@@ -245,6 +271,8 @@ class MeasuredPlan:
             if self._untimed > 0:
                 self._untimed -= 1
                 return self._attempt(self._chosen, Candidate.tensors, arguments)[0]
+        if self._bridged is not None:
+            self._cross()
         candidate, counts = holding(self._lock, self._next)
         under_way = None
         if before is not None and before.candidate is candidate:
@@ -266,9 +294,15 @@ class MeasuredPlan:
 
     def _next(self) -> tuple[Candidate, bool]:
         chosen = self._started()
-        self.count_untimed()
+        if self._skipped:
+            self.count_untimed()
+            self._refilling = REFILLING
         strategy, counts = self.measurer.decide(self.group)
         found = self.candidates.get(strategy)
+        if self.measurer.state.duel is not None:
+            self._refilling = 0  # a trial leaves out calls by itself
+        elif self._refilling > 0:
+            self._refilling, counts = self._refilling - 1, False
         return (chosen, False) if found is None else (found, counts)
 
     def _observe(self, candidate: Candidate, seconds: float, counts: bool) -> None:
@@ -283,7 +317,8 @@ class MeasuredPlan:
                 self.measurer.log()
             if best.strategy not in self._asked and len(best.times) >= FIRST_CALLS:
                 self._ask(self._chosen)
-        self._untimed = self._skipped = self.measurer.pause()
+        if self._refilling == 0:
+            self._untimed = self._skipped = self.measurer.pause()
 
     def _attempt(
         self, candidate: Candidate, run: Callable[..., Any], arguments: Sequence[Any]
@@ -332,6 +367,8 @@ class MeasuredPlan:
         share_devices()
         calibration.load(strategy.engine, costs.known)
         stop_if_ending()
+        if costs.known.build_seconds(strategy.engine, self.measurer.work) > policy.LONG:
+            self._lock_is_free.set()
         start = time.perf_counter()
         found = Candidate(strategy, self._graph, self.engine, self._shapes)
         found.plan.prepare()
@@ -347,6 +384,8 @@ class MeasuredPlan:
             self.prepare_strategy(strategy)
         except Exception as error:
             holding(self._lock, self.measurer.fail, strategy, in_words(error))
+        finally:
+            self._lock_is_free.set()
 
     def _prepared(self, found: Candidate) -> None:
         self.candidates[found.strategy] = found

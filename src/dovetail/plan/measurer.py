@@ -33,6 +33,7 @@ logger = logging.getLogger("dovetail.plan")
 
 WATCHED = 64  # one call in this number is timed, if a graph is settled
 PAUSE = 0.5  # seconds: the longest time without a timed call
+SEVERAL = 8  # the least number of untimed calls in a row, since some calls after them do not count
 FIRST_CALLS = 5  # first calls, which are all timed
 LATEST = 50  # latest times, which the watch compares with earlier ones
 HOUR = 3600.0  # seconds between two widenings of the spreads
@@ -223,7 +224,8 @@ class Measurer:
             return 0
         self.keep()
         seconds = policy.estimate(best).seconds * best.strategy.group
-        return min(WATCHED - 1, int(PAUSE / max(seconds, 1e-9)))
+        untimed = min(WATCHED - 1, int(PAUSE / max(seconds, 1e-9)))
+        return untimed if untimed >= SEVERAL else 0
 
     def skipped(self, strategy: Strategy, calls: int) -> None:
         """Take in that calls ran without being timed."""

@@ -36,6 +36,7 @@ LEAD = 0.97  # another strategy replaces the current one if it takes less than t
 TINY = 1e-3  # seconds: a job that costs less counts as if it cost that
 GUESS, GUESS_SECONDS = 30, 4.0  # the least work that is expected of a graph: steps, seconds of its fastest strategy
 LONG, BRIDGED = 0.5, 3  # seconds of a start that another strategy bridges, and the steps that it must make meanwhile
+EARLY = 0.5  # of a start: a bridge ends when the first strategy saves this much, since the program may go on for longer
 CHANGED = 0.15  # of the logarithm of the champion's time: after a larger change, the machine is not as before the trial
 DRIFT = 1.5  # times its earlier time: if a settled strategy takes longer, its estimate is no longer sure
 WIDE = 0.3  # the spread of estimates after such a drift, and of guesses
@@ -272,7 +273,7 @@ def _seconds_until(state: State, arm: Arm, steps: int) -> float:
 
 
 def bridge(state: State, strategy: Strategy, arms: Iterable[Arm]) -> Strategy | None:
-    """Return the strategy that runs while the first one is prepared; None if waiting for the first one is quicker.
+    """Return the strategy that runs until the first one is ready; None if waiting for the first one is quicker.
 
     Args:
         state: the state of the graph.
@@ -283,6 +284,19 @@ def bridge(state: State, strategy: Strategy, arms: Iterable[Arm]) -> Strategy | 
     others = [(_seconds_until(state, arm, BRIDGED), arm.strategy) for arm in arms if arm.strategy != strategy]
     seconds, found = min(others, default=(math.inf, strategy))
     return found if LONG < wait > seconds else None
+
+
+def is_over(state: State, strategy: Strategy) -> bool:
+    """Whether the first strategy saves enough over the steps to come, so that a bridge to it should end.
+
+    Args:
+        state: the state of the graph.
+        strategy: the first one.
+    """
+    first, best = state.arms[strategy], champion(state)
+    assert best is not None
+    saved = math.exp(expected(state, best).mean) - math.exp(expected(state, first).mean)
+    return remaining(state) * saved >= EARLY * first.start
 
 
 def next_call(state: State, room: float) -> tuple[Strategy, bool]:
