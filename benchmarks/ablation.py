@@ -36,7 +36,7 @@ def _steps_of_layers() -> None:
     def refused(*args: Any) -> None:
         raise NotImplementedError("Keras runs the layer step by step")
 
-    setattr(import_module("keras_dovetail.rnn"), "_check_fused", refused)  # noqa: B010  as the others
+    setattr(import_module("keras_dovetail.src.rnn"), "_check_fused", refused)  # noqa: B010  as the others
 
 
 class Ingredient(NamedTuple):
@@ -72,7 +72,7 @@ INGREDIENTS = {
     ),
     "joining": Ingredient(
         "predictions of several batches as one",
-        _replaced("keras_dovetail.steps", "LARGEST", 0),
+        _replaced("keras_dovetail.src.steps", "LARGEST", 0),
         (
             ("MLP", AUTO, "predict"),
             ("CNN", AUTO, "predict"),
@@ -87,7 +87,7 @@ INGREDIENTS = {
     ),
     "optimizer": Ingredient(
         "an optimizer's step as one operation",
-        _replaced("keras_dovetail.optimizer", "_steps_as_one_op", dict),
+        _replaced("keras_dovetail.src.optimizer", "_steps_as_one_op", dict),
         (
             ("MLP", "numpy", "fit"),
             ("Transformer", "numpy", "fit"),

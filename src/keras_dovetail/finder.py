@@ -42,13 +42,13 @@ FOLLOWED = {
     "keras": ("keras_dovetail.kinds", "register_kinds"),
     "keras.src.backend.common.dtypes": ("keras_dovetail.settings", "keep_floatx"),
     "keras.src.backend.config": ("keras_dovetail.settings", "share"),
-    "keras.src.layers.layer": ("keras_dovetail.phase", "follow"),
+    "keras.src.layers.layer": ("keras_dovetail.src.phase", "follow"),
     "keras.src.saving.serialization_lib": ("keras_dovetail.imported", "wait_for_tensorflow"),
     "keras.src.utils.rng_utils": ("keras_dovetail.imported", "wait_for_tensorflow"),
     "tensorflow": ("keras_dovetail.seeds", "seed_tensorflow"),
 }
 
-_TEMPLATE = "keras.src.backend.jax"
+_TEMPLATE, _PACKAGE = "keras.src.backend.jax", "keras_dovetail.src"
 
 
 def install() -> None:
@@ -147,7 +147,7 @@ def with_twins(tree: ast.Module) -> tuple[ast.Module, tuple[int, int]]:
         >>> tree, found = with_twins(ast.parse("if backend() == 'jax':\\n    from keras.src.backend.jax import core"))
         >>> print(ast.unparse(tree))
         if backend() == 'dovetail':
-            from keras_dovetail.backend import core
+            from keras_dovetail.src import core
         elif backend() == 'jax':
             from keras.src.backend.jax import core
     """
@@ -183,14 +183,15 @@ class _Renamed(ast.NodeTransformer):
     """The change of the names of Keras' jax backend, its modules and classes, into Dovetail's names."""
 
     def visit_Constant(self, node: ast.Constant) -> ast.Constant:
-        names = {"jax": BACKEND, _TEMPLATE: "keras_dovetail.backend"}
+        names = {"jax": BACKEND, _TEMPLATE: _PACKAGE}
         return ast.Constant(names.get(node.value, node.value) if isinstance(node.value, str) else node.value)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
         if node.module == _TEMPLATE:
-            node.module = "keras_dovetail.backend"
+            node.module = _PACKAGE
         elif (node.module or "").startswith(_TEMPLATE + "."):
-            node.module = node.module.replace(_TEMPLATE, "keras_dovetail")  # type: ignore[union-attr]
+            module = (node.module or "").removeprefix(_TEMPLATE)
+            node.module = _PACKAGE + (f".ops{module}" if module == ".core" else module)
             for alias in node.names:
                 if alias.name.lower().startswith("jax"):
                     alias.name = "Dovetail" + alias.name[len("jax") :]

@@ -11,7 +11,7 @@ import keras
 import numpy as np
 import scipy.sparse
 
-from keras_dovetail.batches import Batches, Group, groups
+from keras_dovetail.src.batches import Batches, Group, groups
 from tests.keras_backends import main
 
 

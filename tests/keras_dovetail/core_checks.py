@@ -22,7 +22,8 @@ from dovetail.core import memory
 from dovetail.core.hooks import hooks
 from tests.keras_backends import main
 
-EXAMPLES = ("core", "distribution_lib", "finder", "specs", "tensors", "trainer", "variable")
+IN_SRC = ("distribution_lib", "ops.core", "specs", "tensors", "trainer", "variable")
+EXAMPLES = ("finder", *(f"src.{name}" for name in IN_SRC))
 
 
 def check_keras_runs_on_dovetail():

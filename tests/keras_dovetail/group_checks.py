@@ -14,7 +14,7 @@ import numpy as np
 
 import dovetail as dt
 from dovetail.plan import jobs, ledger, measurer, policy
-from keras_dovetail import steps, trainer
+from keras_dovetail.src import steps, trainer
 from tests.keras_backends import main
 from tests.keras_dovetail.training_checks import ENGINES, RANDOM, X, Y, losses, mlp, near
 

@@ -14,7 +14,7 @@ import pytest
 import dovetail as dt
 from dovetail import backend as K
 from dovetail.compat import tensorflow as tf
-from keras_dovetail.optimizer import _alike
+from keras_dovetail.src.optimizer import _alike
 from tests.keras_backends import main
 from tests.keras_dovetail.training_checks import ENGINES, RANDOM, losses, mlp, near
 

@@ -77,7 +77,7 @@ def test_classes_and_modules_are_renamed():
     text = "if backend() == 'jax':\n    from keras.src.backend.jax.trainer import JAXTrainer as Trainer"
     assert twins(text).splitlines()[:2] == [
         "if backend() == 'dovetail':",
-        "    from keras_dovetail.trainer import DovetailTrainer as Trainer",
+        "    from keras_dovetail.src.trainer import DovetailTrainer as Trainer",
     ]
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import keras  # noqa: F401  first: it imports its backend
 import numpy as np
 
 import dovetail as dt
-from keras_dovetail import random
-from keras_dovetail.ops import image, linalg, nn, numpy
-from keras_dovetail.rnn import activations, bidirectional_gru, bidirectional_lstm, gru, lstm
+from keras_dovetail.src import random
+from keras_dovetail.src.ops import image, linalg, nn, numpy
+from keras_dovetail.src.rnn import activations, bidirectional_gru, bidirectional_lstm, gru, lstm
 from tests.keras_backends import main
 from tests.keras_dovetail.ops.calls import floats
 

@@ -41,8 +41,8 @@ def theirs_of(module: str) -> Any:
 
 def ours_of(module: str) -> Any:
     """The module of `keras_dovetail` for a module of Keras' numpy backend."""
-    folder = "" if module in ("core", "random", "rnn") else "ops."
-    return importlib.import_module(f"keras_dovetail.{folder}{module}")
+    folder = "" if module in ("random", "rnn") else "ops."
+    return importlib.import_module(f"keras_dovetail.src.{folder}{module}")
 
 
 def leaves(x: Any) -> list[Any]:

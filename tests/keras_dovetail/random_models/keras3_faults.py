@@ -18,7 +18,7 @@ import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
 # isort: split
 import keras
 
-from keras_dovetail import optimizer
+from keras_dovetail.src import optimizer
 from tests.keras_backends import tell
 from tests.keras_dovetail.random_models.keras3_run import outcome
 from tests.keras_dovetail.random_models.program import program

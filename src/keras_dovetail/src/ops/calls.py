@@ -1,0 +1,66 @@
+"""Wrappers for Keras' functions that are an op with other parameter names or with Keras' dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from keras_dovetail.src.dtypes import as_tensor, promoted
+
+Function = Callable[..., Any]
+
+
+def unary(op: Function) -> Function:
+    """Wrap an op of one tensor."""
+
+    def call(x: Any) -> Any:
+        return op(as_tensor(x))
+
+    return call
+
+
+def binary(op: Function, with_float: bool = False, on_bools: Function | None = None) -> Function:
+    """Wrap an op of two tensors, which are cast to one dtype; bools may have another op."""
+
+    def call(x1: Any, x2: Any) -> Any:
+        x1, x2 = promoted(x1, x2, with_float=with_float)
+        return (on_bools if on_bools and str(x1.dtype) == "bool" else op)(x1, x2)
+
+    return call
+
+
+def bitwise(op: Function) -> Function:
+    """Wrap an op on the bits of two tensors of integers."""
+
+    def call(x: Any, y: Any) -> Any:
+        x, y = as_tensor(x), as_tensor(y)  # Python's integers are int32 here
+        return op(*promoted(x, y))
+
+    return call
+
+
+def shift(op: Function) -> Function:
+    """Wrap an op that shifts the bits of integers."""
+
+    def call(x: Any, y: Any) -> Any:
+        return op(*promoted(x, y))
+
+    return call
+
+
+def comparison(op: Function) -> Function:
+    """Wrap an op of two tensors that returns bools."""
+
+    def call(x1: Any, x2: Any) -> Any:
+        return op(as_tensor(x1), as_tensor(x2))
+
+    return call
+
+
+def reduction(op: Function, prepare: Function = as_tensor) -> Function:
+    """Wrap an op that reduces the numbers along axes."""
+
+    def call(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        return op(prepare(x), axis, keepdims)
+
+    return call

@@ -1,0 +1,99 @@
+"""Activations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail import ops
+from keras_dovetail.src.dtypes import as_tensor, floating
+from keras_dovetail.src.ops.calls import unary
+
+hard_sigmoid = unary(ops.hard_sigmoid)
+hard_silu = unary(ops.hard_silu)
+hard_tanh = unary(ops.hard_tanh)
+log_sigmoid = unary(ops.log_sigmoid)
+relu = unary(ops.relu)
+relu6 = unary(ops.relu6)
+selu = unary(ops.selu)
+sigmoid = unary(ops.sigmoid)
+silu = unary(ops.silu)
+softplus = unary(ops.softplus)
+softsign = unary(ops.softsign)
+tanh = unary(ops.tanh)
+
+
+def celu(x: Any, alpha: float = 1.0) -> Any:
+    return ops.celu(as_tensor(x), alpha)
+
+
+def elu(x: Any, alpha: float = 1.0) -> Any:
+    return ops.elu(as_tensor(x), alpha)
+
+
+def gelu(x: Any, approximate: bool = True) -> Any:
+    return ops.gelu(as_tensor(x), approximate)
+
+
+def glu(x: Any, axis: int = -1) -> Any:
+    x = as_tensor(x)
+    if x.shape[axis] is not None and x.shape[axis] % 2:
+        raise ValueError(f"axis size must be divisible by 2. Received: x.shape={tuple(x.shape)} with axis={axis}")
+    values, gates = ops.split(x, 2, axis)
+    return values * ops.sigmoid(gates)
+
+
+def hard_shrink(x: Any, threshold: float = 0.5) -> Any:
+    x = as_tensor(x)
+    return ops.where(ops.absolute(x) > threshold, x, ops.zeros_like(x))
+
+
+def leaky_relu(x: Any, negative_slope: float = 0.2) -> Any:
+    return ops.leaky_relu(as_tensor(x), negative_slope)
+
+
+def log_softmax(x: Any, axis: Any = -1) -> Any:
+    return ops.log_softmax(as_tensor(x), axis)
+
+
+def soft_shrink(x: Any, threshold: float = 0.5) -> Any:
+    x = as_tensor(x)
+    return ops.sign(x) * ops.maximum(ops.absolute(x) - threshold, 0)
+
+
+def softmax(x: Any, axis: Any = -1) -> Any:
+    return ops.softmax(as_tensor(x), axis)
+
+
+def sparse_plus(x: Any) -> Any:
+    x = as_tensor(x)
+    return ops.where(x <= -1, ops.zeros_like(x), ops.where(x < 1, ops.square(x + 1) / 4, x))
+
+
+def sparse_sigmoid(x: Any) -> Any:
+    return ops.clip((floating(x) + 1) / 2, 0, 1)
+
+
+def sparsemax(x: Any, axis: int = -1) -> Any:
+    """Keras' sparsemax: the threshold uses the sum of the cumulative sums, as on all of its backends."""
+    x = ops.moveaxis(as_tensor(x), axis, -1)
+    ordered = ops.flip(ops.sort(x), -1)
+    sums = ops.cumsum(ordered, -1)
+    inside = ordered * ops.cumsum(ops.ones_like(x), -1) > sums - 1
+    count = ops.sum(ops.cast(inside, x.dtype), -1, keepdims=True)
+    total = ops.sum(ops.where(inside, sums, ops.zeros_like(sums)), -1, keepdims=True)
+    return ops.moveaxis(ops.maximum(x - (total - 1) / count, 0), -1, axis)
+
+
+def squareplus(x: Any, b: Any = 4) -> Any:
+    x = as_tensor(x)
+    return (x + ops.sqrt(ops.square(x) + as_tensor(b, x.dtype))) / 2
+
+
+def tanh_shrink(x: Any) -> Any:
+    x = as_tensor(x)
+    return x - ops.tanh(x)
+
+
+def threshold(x: Any, threshold: Any, default_value: Any) -> Any:
+    x = as_tensor(x)
+    return ops.where(x > threshold, x, as_tensor(default_value, x.dtype))

@@ -1,0 +1,212 @@
+"""The programs of steps, which the trainer calls with lists of batches, and the loop over all batches of an epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from keras.src import tree
+
+from dovetail import ops
+from dovetail.core.engine_registry import chooses_engine, current_engine
+from dovetail.core.infer import size_of
+from dovetail.core.spec import TensorSpec
+from dovetail.plan.function import Function, Options
+from dovetail.plan.measured_plan import AnyPlan, MeasuredPlan
+from dovetail.plan.measurer import Measurer
+from keras_dovetail.src.batch_hooks import BatchHooks
+from keras_dovetail.src.batches import Group, are_equal, given, groups
+from keras_dovetail.src.tensors import each_leaf, is_tensor
+
+LARGEST = 2**26  # bytes of a tensor of batches that are computed as one
+SIZE = 32  # steps of a group
+
+Step = Callable[[Any], Any]
+
+
+class _Steps(Function[..., Any]):
+    """Compiled steps: each size of batch has its program, and many sizes are no mistake of the caller of `fit`."""
+
+    def _warn_of_retracing(self, key: Any) -> None:
+        """Give no warning."""
+
+
+class Program:
+    """A step as a program, called with a list of batches or a group; equal batches run in a loop of the program.
+
+    Args:
+        step: the step of one batch.
+        name: the name of the program.
+        eagerly: whether the step is called uncompiled.
+        keeps_all: whether a call returns the results of all its steps, one after another; else of the last step.
+    """
+
+    def __init__(self, step: Step, name: str, eagerly: bool, keeps_all: bool = False) -> None:
+        self._eagerly = eagerly
+        self._keeps_all = keeps_all
+        # Results stay, so an engine that computes in the background goes on while the next batch is made.
+        measured, alone = Options(stays=True, in_groups=True), Options(stays=True)
+        self._one: Step = step if eagerly else _Steps(step, name=name, options=measured)
+        self._many: _Steps = _Steps(of_many(step, keeps_all, ops.map_fn), name=f"{name}s", options=measured)
+        self._joined: _Steps = _Steps(of_many(step, keeps_all, ops.vectorized_map), name=f"{name}s", options=alone)
+        self._last = self._one  # the last step that was called
+        self._measurer: Measurer | None = None  # of the step that runs in groups in this epoch
+        self._in_groups = False
+        self._steps = 0  # steps to come
+        self._largest = SIZE  # steps of a group
+
+    @property
+    def _joins(self) -> bool:
+        """Whether equal batches are computed as one, which rounds differently."""
+        return self._keeps_all and chooses_engine()
+
+    @property
+    def may_group(self) -> bool:
+        """Whether equal batches can run in a loop of the program."""
+        return not self._eagerly
+
+    @property
+    def status(self) -> str:
+        """The trial that is going on, in a few words; "" if there is none."""
+        return self._last.status if isinstance(self._last, Function) else ""
+
+    @property
+    def plans(self) -> list[AnyPlan]:
+        """The plans of the calls so far; `print` shows the times of their candidates."""
+        return [plan for step in self._compiled for plan in step.plans]
+
+    @property
+    def _compiled(self) -> list[Function[..., Any]]:
+        return [step for step in (self._one, self._many, self._joined) if isinstance(step, Function)]
+
+    def __call__(self, batches: list[Any] | Group) -> Any:
+        if isinstance(batches, Group):
+            self._last = self._joined if self._joins else self._many
+            return self._last(batches.parts)
+        if self.may_group and len(batches) > 1 and are_equal(batches):  # the user's own group
+            self._last = self._many
+            return self._last(Group.of(batches).parts)
+        self._last = self._one
+        found = [self._one(each_leaf(lambda v: given(v, self._eagerly), batch)) for batch in batches]
+        if len(found) == 1 or not self._keeps_all:
+            return found[-1]
+        return tree.map_structure(lambda *parts: ops.concatenate(parts), *found)
+
+    def begin(self, steps: int | None, in_groups: bool) -> None:
+        """Begin an epoch.
+
+        Args:
+            steps: the number of steps to come; None if it is unknown.
+            in_groups: whether equal batches may run in groups.
+        """
+        self._measurer, self._in_groups = None, in_groups and self.may_group
+        self._steps = steps or 0
+        if isinstance(self._one, Function):
+            self._one.expect(self._steps)
+
+    def group_size(self) -> int:
+        """The number of steps that the next call should have."""
+        if not self._in_groups:
+            return 1
+        self._measurer = self._measurer or self._found_measurer()
+        return 1 if self._measurer is None else self._measurer.next_group
+
+    def _found_measurer(self) -> Measurer | None:
+        """The measurer of the step that ran most on the current engine."""
+        assert isinstance(self._one, Function)
+        home, at_home = current_engine(), not chooses_engine()
+        measurers = [p.measurer for p in self._one.plans if p.measurer and (p.engine, p.is_at_home) == (home, at_home)]
+        found = max(measurers, key=lambda measurer: measurer.state.done, default=None)
+        if found is not None:
+            found.allow_groups(min(self._largest, self._steps or SIZE), self._joins)
+        return found
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether all groups of an epoch should have the same size."""
+        return self._measurer is not None and self._measurer.state.duel is None
+
+    def prepare_group(self, batch: Any) -> None:
+        """Trace the program of a group of batches like this one, if groups are to be compared with single steps.
+
+        This thread traces it, since it has Keras' scopes; the engine compiles it in the background.
+        """
+        measurer = self._measurer
+        if measurer is None or not measurer.wants_group:
+            return
+        if self._joins:
+            self._largest = max(1, min(SIZE, self._room_for(batch)))
+            measurer.limit_groups(self._largest)
+        if measurer.group_size == 1:
+            measurer.wants_group = False
+            return
+        stacked = Group.of([batch] * measurer.group_size).parts
+        concrete, engine = (self._joined if self._joins else self._many).concrete(stacked), current_engine()
+        arrays = concrete.natives([leaf for leaf in tree.flatten(stacked) if leaf is not None], engine)
+        plan = concrete.plan_for(arrays, engine)
+        assert isinstance(plan, MeasuredPlan)  # like the plan of single steps
+        plan.belong_to(measurer, measurer.group_size)
+
+    def _room_for(self, batch: Any) -> int:
+        """The number of batches like this one that may be computed as one without too large a tensor."""
+        assert isinstance(self._one, Function)  # else there are no groups
+        graph = self._one.concrete(each_leaf(given, batch)).graph
+        sizes = [_bytes(tensor.spec) for op in graph.operations if op.type != "Const" for tensor in op.outputs]
+        return LARGEST // max(sizes, default=1)
+
+
+def _bytes(spec: TensorSpec) -> int:
+    return max(1, size_of(spec.shape) or 1) * spec.dtype.itemsize
+
+
+def of_many(step: Step, keeps_all: bool, mapped: Callable[..., Any]) -> Step:
+    """A step as a function of stacked batches, with the results of a call of `Program`.
+
+    Args:
+        step: the step of one batch.
+        keeps_all: as in `Program`.
+        mapped: `map_fn`, for a loop in the program, or `vectorized_map`, for all batches at once.
+    """
+
+    def steps(stacked: Any) -> Any:
+        parts = tree.flatten(stacked)
+        given = [i for i, part in enumerate(parts) if part is not None]
+        results: list[Any] = []  # of the traced step; its values that are not tensors hold for every step
+
+        def body(slices: list[Any]) -> list[Any]:
+            leaves = list(parts)
+            for i, part in zip(given, slices, strict=True):
+                leaves[i] = part
+            results[:] = [step(tree.pack_sequence_as(stacked, leaves))]
+            return [value for value in tree.flatten(results[0]) if is_tensor(value)]
+
+        found = iter(mapped(body, [parts[i] for i in given]))
+
+        def result(value: Any) -> Any:
+            if not is_tensor(value):
+                return value
+            of_all = next(found)
+            return ops.reshape(of_all, (-1, *of_all.shape[2:])) if keeps_all else of_all[-1]
+
+        return tree.map_structure(result, results[0])
+
+    return steps
+
+
+def run_all(
+    function: Any, batches: Iterable[Any], hooks: BatchHooks, is_stopped: Callable[[], bool], steps: int | None
+) -> Iterator[Any]:
+    """Yield the result of each call on all batches, in groups if they are faster and no callback needs single ones."""
+    program = function if isinstance(function, Program) else Program(function, "steps", eagerly=True)
+    program.begin(steps, hooks.are_idle)
+    for begin, end, data in groups(batches, program.group_size, program.is_steady):
+        hooks.begin(begin)
+        found = function(data)
+        yield found
+        hooks.show(program.status)
+        hooks.end(end, found)
+        if len(data) == 1:
+            program.prepare_group(data[0])
+        if is_stopped():
+            break
+    hooks.finish()

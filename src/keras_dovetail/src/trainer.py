@@ -1,0 +1,372 @@
+"""Keras' Trainer on Dovetail: a training, test or prediction step is one program for each signature."""
+
+from __future__ import annotations
+
+import warnings
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from keras.src import callbacks as callbacks_module
+from keras.src import optimizers as optimizers_module
+from keras.src import tree
+from keras.src.backend import config
+from keras.src.trainers.data_adapters import array_slicing, data_adapter_utils
+from keras.src.trainers.trainer import Trainer
+from keras.src.utils import traceback_utils
+from keras.src.utils.python_utils import pythonify_logs
+
+import dovetail
+from dovetail.core.garbage import no_garbage_collection
+from keras_dovetail.src.batch_hooks import BatchHooks
+from keras_dovetail.src.batches import Batches
+from keras_dovetail.src.scopes import at_once
+from keras_dovetail.src.steps import Program, Step, run_all
+from keras_dovetail.src.tensors import convert_to_numpy, each_leaf
+
+UNDER_WAY = 2  # calls whose results are not fetched yet: engines compute while Python goes on
+
+
+class DovetailTrainer(Trainer):
+    """The base class that Keras' models inherit from a backend.
+
+    A model's own `train_step(data)` takes its gradients from a `dovetail.GradientTape`:
+
+        def train_step(self, data):
+            x, y = data
+            with dovetail.GradientTape() as tape:
+                loss = self.compute_loss(x, y, self(x, training=True))
+            weights = self.trainable_weights
+            self.optimizer.apply(tape.gradient(loss, weights), weights)
+            return {"training_loss": loss}
+    """
+
+    _eval_epoch_iterator: Any = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.train_function: Step | None = None
+        self.test_function: Step | None = None
+        self.predict_function: Step | None = None
+
+    # one step
+
+    def train_step(self, data: Any) -> dict[str, Any]:
+        """Train on one batch (x, y, sample_weight), and return the metrics by name."""
+        x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(data)
+        with dovetail.GradientTape() as tape:
+            y_pred = _forward(self, x, training=True)
+            loss = self._compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=True)
+            scaled = loss if self.optimizer is None else self.optimizer.scale_loss(loss)
+        self._loss_tracker.update_state(loss, sample_weight=_batch_size(x))
+        weights = list(self.trainable_weights)
+        if weights:
+            self.optimizer.apply(tape.gradient(scaled, weights), weights)
+        else:
+            warnings.warn("The model does not have any trainable weights.", stacklevel=2)
+        return self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
+
+    def test_step(self, data: Any) -> dict[str, Any]:
+        """Evaluate one batch (x, y, sample_weight), and return the metrics by name."""
+        x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(data)
+        y_pred = _forward(self, x, training=False)
+        loss = self._compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False)
+        self._loss_tracker.update_state(loss, sample_weight=_batch_size(x))
+        return self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
+
+    def predict_step(self, data: Any) -> Any:
+        """The model's outputs for one batch."""
+        return _forward(self, data_adapter_utils.unpack_x_y_sample_weight(data)[0], training=False)
+
+    def _symbolic_build(self, iterator: Any = None, data_batch: Any = None) -> None:
+        """Make all variables before the first step; a model without `call` makes them in its own steps."""
+        if _has_call(self):
+            with no_garbage_collection():
+                super()._symbolic_build(iterator, data_batch)
+
+    # the programs of steps, each for a list of batches
+
+    def make_train_function(self, force: bool = False) -> Step | None:
+        """Make the function that trains on a list of batches, and return it if it existed already."""
+        return _make(self, "train_function", self.train_step, force)
+
+    def make_test_function(self, force: bool = False) -> Step | None:
+        """Make the function that evaluates a list of batches, and return it if it existed already."""
+        return _make(self, "test_function", self.test_step, force)
+
+    def make_predict_function(self, force: bool = False) -> Step | None:
+        """Make the function that predicts for a list of batches, and return it if it existed already."""
+        return _make(self, "predict_function", self.predict_step, force, keeps_all=True)
+
+    # many steps
+
+    @at_once
+    @traceback_utils.filter_traceback
+    def fit(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        epochs: int = 1,
+        verbose: Any = "auto",
+        callbacks: Any = None,
+        validation_split: float = 0.0,
+        validation_data: Any = None,
+        shuffle: bool = True,
+        class_weight: dict[int, float] | None = None,
+        sample_weight: Any = None,
+        initial_epoch: int = 0,
+        steps_per_epoch: int | None = None,
+        validation_steps: int | None = None,
+        validation_batch_size: int | None = None,
+        validation_freq: Any = 1,
+    ) -> Any:
+        """Train the model; see `keras.Model.fit`."""
+        self._assert_compile_called("fit")
+        epochs = _capped(epochs)
+        self._eval_epoch_iterator = None
+        if validation_split and validation_data is None:
+            (x, y, sample_weight), validation_data = array_slicing.train_validation_split(
+                (x, y, sample_weight), validation_split=validation_split
+            )
+        batches = Batches(
+            x=x,
+            y=y,
+            sample_weight=sample_weight,
+            batch_size=batch_size,
+            steps_per_epoch=steps_per_epoch,
+            shuffle=shuffle,
+            class_weight=class_weight,
+            steps_per_execution=self.steps_per_execution,
+        )
+        self._symbolic_build(iterator=batches)
+        batches.reset()
+        callbacks = _callback_list(self, callbacks, batches, verbose, epochs, add_history=True)
+        validation = {
+            "batch_size": validation_batch_size or batch_size,
+            "steps": validation_steps,
+            "callbacks": callbacks,
+        }
+
+        self.stop_training = False
+        self.make_train_function()
+        callbacks.on_train_begin()
+        epoch_logs: dict[str, Any] | None = None
+        for epoch in range(self._initial_epoch or initial_epoch, epochs):
+            self.reset_metrics()
+            callbacks.on_epoch_begin(epoch)
+            hooks = BatchHooks(callbacks, "train")
+            steps = (epochs - epoch) * (batches.num_batches or 0)
+            logs = _last(run_all(self.train_function, batches, hooks, lambda: self.stop_training, steps))
+            epoch_logs = dict(self._get_metrics_result_or_logs(logs))
+            if validation_data is not None and self._should_eval(epoch, validation_freq):
+                epoch_logs.update(_validate(self, validation_data, validation))
+            callbacks.on_epoch_end(epoch, epoch_logs)
+            if self.stop_training:
+                break
+        if isinstance(self.optimizer, optimizers_module.Optimizer) and epochs > 0:
+            self.optimizer.finalize_variable_values(self.trainable_weights)
+        self._eval_epoch_iterator = None
+        callbacks.on_train_end(logs=epoch_logs)
+        return self.history
+
+    @at_once
+    @traceback_utils.filter_traceback
+    def evaluate(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        verbose: Any = "auto",
+        sample_weight: Any = None,
+        steps: int | None = None,
+        callbacks: Any = None,
+        return_dict: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """The loss and the metrics over a data set; see `keras.Model.evaluate`."""
+        self._assert_compile_called("evaluate")
+        use_cached = kwargs.pop("_use_cached_eval_dataset", False)
+        if kwargs:
+            raise ValueError(f"Arguments not recognized: {kwargs}")
+        batches = (
+            self._eval_epoch_iterator
+            if use_cached
+            else Batches(
+                x=x,
+                y=y,
+                sample_weight=sample_weight,
+                batch_size=batch_size,
+                steps_per_epoch=steps,
+                shuffle=False,
+                steps_per_execution=self.steps_per_execution,
+            )
+        )
+        self._symbolic_build(iterator=batches)
+        batches.reset()
+        callbacks = _callback_list(self, callbacks, batches, verbose)
+
+        self.make_test_function()
+        self.stop_evaluating = False
+        callbacks.on_test_begin()
+        self.reset_metrics()
+        hooks = BatchHooks(callbacks, "test")
+        logs = _last(run_all(self.test_function, batches, hooks, lambda: self.stop_evaluating, batches.num_batches))
+        logs = pythonify_logs(self._get_metrics_result_or_logs(logs))
+        callbacks.on_test_end(logs)
+        return logs if return_dict else self._flatten_metrics_in_order(logs)
+
+    @at_once
+    @traceback_utils.filter_traceback
+    def predict(
+        self,
+        x: Any,
+        batch_size: int | None = None,
+        verbose: Any = "auto",
+        steps: int | None = None,
+        callbacks: Any = None,
+    ) -> Any:
+        """The model's outputs for a data set, as NumPy arrays; see `keras.Model.predict`."""
+        batches = Batches(
+            x=x,
+            batch_size=batch_size,
+            steps_per_epoch=steps,
+            shuffle=False,
+            steps_per_execution=self.steps_per_execution,
+        )
+        callbacks = _callback_list(self, callbacks, batches, verbose)
+        self.make_predict_function()
+        self.stop_predicting = False
+        callbacks.on_predict_begin()
+        hooks = BatchHooks(callbacks, "predict")
+        found: list[Any] = []
+        steps = batches.equal_steps
+        for outputs in run_all(self.predict_function, batches, hooks, lambda: self.stop_predicting, steps):
+            found.append(outputs)
+            if len(found) > UNDER_WAY:  # the engine goes on while this one is fetched
+                found[-UNDER_WAY - 1] = each_leaf(convert_to_numpy, found[-UNDER_WAY - 1])
+        found[-UNDER_WAY:] = [each_leaf(convert_to_numpy, outputs) for outputs in found[-UNDER_WAY:]]
+        callbacks.on_predict_end()
+        return tree.map_structure(lambda *parts: np.concatenate(parts), *found)
+
+    # single batches
+
+    @at_once
+    def train_on_batch(
+        self,
+        x: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        class_weight: dict[int, float] | None = None,
+        return_dict: bool = False,
+    ) -> Any:
+        """Train on one batch; see `keras.Model.train_on_batch`."""
+        self._assert_compile_called("train_on_batch")
+        if class_weight is not None:
+            if sample_weight is not None:
+                raise ValueError(
+                    "Arguments `sample_weight` and `class_weight` cannot be specified at the same time. "
+                    f"Received: sample_weight={sample_weight}, class_weight={class_weight}"
+                )
+            sample_weight = data_adapter_utils.class_weight_to_sample_weights(y, class_weight)
+        data = _as_batch(x, y, sample_weight)
+        self._symbolic_build(data_batch=data)
+        self.make_train_function()
+        self.reset_metrics()
+        return _logs_of(self, self.train_function([data]), return_dict)  # type: ignore[misc]  # made before
+
+    @at_once
+    def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False) -> Any:
+        """Evaluate one batch; see `keras.Model.test_on_batch`."""
+        self._assert_compile_called("test_on_batch")
+        data = _as_batch(x, y, sample_weight)
+        self._symbolic_build(data_batch=data)
+        self.make_test_function()
+        self.reset_metrics()
+        return _logs_of(self, self.test_function([data]), return_dict)  # type: ignore[misc]  # made before
+
+    @at_once
+    def predict_on_batch(self, x: Any) -> Any:
+        """The model's outputs for one batch; see `keras.Model.predict_on_batch`."""
+        self.make_predict_function()
+        return each_leaf(convert_to_numpy, self.predict_function([(x,)]))  # type: ignore[misc]  # made before
+
+
+def _capped(epochs: int) -> int:
+    limit = config.max_epochs()
+    if limit and limit < epochs:
+        warnings.warn(f"Limiting epochs to {limit}", stacklevel=3)
+        return limit
+    return epochs
+
+
+def _as_batch(*parts: Any) -> tuple[Any, ...]:
+    """The parts of a single batch, as arrays or tensors."""
+    return each_leaf(lambda v: v if v is None or hasattr(v, "shape") else np.asarray(v), parts)
+
+
+def _last(found: Iterable[Any]) -> Any:
+    """The logs of the last call, if there was one."""
+    return next(iter(deque(found, 1)), {})
+
+
+def _batch_size(x: Any) -> int:
+    return next(value for value in tree.flatten(x) if value is not None).shape[0]
+
+
+def _has_call(model: Any) -> bool:
+    from keras.src.models.model import Model  # it inherits from this module
+
+    return getattr(model.call, "__func__", None) is not Model.call
+
+
+def _forward(model: Any, x: Any, training: bool) -> Any:
+    return model(x, training=training) if model._call_has_training_arg else model(x)
+
+
+def _make(model: Any, name: str, step: Step, force: bool, keeps_all: bool = False) -> Step | None:
+    found = getattr(model, name)
+    if found is not None and not force:
+        return found
+    # Some of Keras' layers need concrete values, for example for strings, and say so.
+    eagerly = model.run_eagerly or not all(layer.supports_jit for layer in model._flatten_layers())
+    setattr(model, name, Program(step, name, eagerly, keeps_all))
+    return None
+
+
+def _validate(model: Any, data: Any, options: dict[str, Any]) -> dict[str, Any]:
+    x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(data)
+    if model._eval_epoch_iterator is None:  # the epochs share it
+        model._eval_epoch_iterator = Batches(
+            x=x,
+            y=y,
+            sample_weight=sample_weight,
+            batch_size=options["batch_size"],
+            steps_per_execution=model.steps_per_execution,
+            steps_per_epoch=options["steps"],
+            shuffle=False,
+        )
+    logs = model.evaluate(
+        x=x, y=y, sample_weight=sample_weight, return_dict=True, _use_cached_eval_dataset=True, **options
+    )
+    return {f"val_{name}": value for name, value in logs.items()}
+
+
+def _callback_list(model: Any, callbacks: Any, batches: Batches, verbose: Any, epochs: int = 1, **options: Any) -> Any:
+    if isinstance(callbacks, callbacks_module.CallbackList):
+        return callbacks
+    return callbacks_module.CallbackList(
+        callbacks,
+        add_progbar=verbose != 0,
+        verbose=verbose,
+        epochs=epochs,
+        steps=batches.num_batches,
+        model=model,
+        **options,
+    )
+
+
+def _logs_of(model: Any, logs: dict[str, Any], return_dict: bool) -> Any:
+    logs = pythonify_logs(logs)
+    return logs if return_dict else model._flatten_metrics_in_order(logs)

@@ -1,0 +1,207 @@
+"""Keras' Variable, which holds a `dovetail.Variable`: it moves between engines, and programs read and assign it."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from typing import Any
+from weakref import WeakValueDictionary
+
+from keras.src.backend.common import KerasVariable
+from keras.src.backend.common.stateless_scope import get_stateless_scope
+
+import dovetail
+from dovetail.core.creations import note_creation
+from dovetail.core.engine_registry import HOME, current_engine, get_engine, on_engine
+from dovetail.core.recording import DEFAULT_GRAPH
+from dovetail.core.scopes import Scoped, opened, scopes
+from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import Wrapper, default_graph, is_recorded, register
+from dovetail.trace.trace import assign_any
+from dovetail.trace.variables import read_variable
+from keras_dovetail.src.phase import assigned
+from keras_dovetail.src.scopes import computing
+from keras_dovetail.src.tensors import convert_to_tensor
+
+
+def _computing() -> AbstractContextManager[None]:
+    """A scope that computes first values at once, outside of traces and tapes: a variable may outlive a trace."""
+    return opened({"graphs": (), DEFAULT_GRAPH: None, "tapes": ()})
+
+
+_notes: Scoped[tuple[dict[int, Any], ...]] = Scoped(())
+
+
+def noting(before: dict[int, Any]) -> AbstractContextManager[None]:
+    """A scope that notes each variable that is assigned, with its previous value."""
+    return _notes.scope((*_notes.get(), before))
+
+
+class Variable(KerasVariable):
+    """A variable of Keras.
+
+    Example:
+        >>> w = Variable([1., 2.], name="w")
+        >>> w.assign_add([1., 1.]).numpy()
+        array([2., 3.], dtype=float32)
+    """
+
+    _value: dovetail.Variable | None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        note_creation(kwargs.get("name"), is_made_by_keras=True)
+        with _computing():
+            super().__init__(*args, **kwargs)
+
+    def _deferred_initialize(self) -> None:
+        with _computing():
+            super()._deferred_initialize()
+
+    def _initialize_with_initializer(self, initializer: Any) -> None:
+        """Compute the first value on numpy, since engines may compile each call; the variable converts it."""
+        home = get_engine(HOME)
+        with on_engine(home):
+            value = initializer(self._shape, dtype=self._dtype)
+        is_home = type(value) is Tensor and value._engine is home
+        self._initialize(value.value if is_home else self._convert_to_tensor(value))
+
+    def _initialize(self, value: Any) -> None:
+        self._shape = self._validate_shape(value.shape)
+        self._value = dovetail.Variable(value, self._dtype, name=self._path, trainable=self._trainable)
+        self._value.symbolic = True
+
+    @staticmethod
+    def holding(variable: dovetail.Variable) -> Variable:
+        """The Keras variable that holds a variable made by K, or by TensorFlow's names.
+
+        Example:
+            >>> v = dovetail.Variable(1.0)
+            >>> _ = Variable.holding(v).assign_add(1.0)
+            >>> float(v)
+            2.0
+        """
+        found = _holders.get(id(variable))
+        return _holder_class()(variable) if found is None else found
+
+    def _convert_to_tensor(self, value: Any, dtype: Any = None) -> Any:
+        return convert_to_tensor(value, dtype)
+
+    def assign(self, value: Any) -> Any:
+        """Assign a value of the variable's shape, and return it as a tensor of the variable's dtype."""
+        for before in _notes.get():
+            if id(self) not in before:
+                before[id(self)] = self, self._current()
+        return super().assign(value)
+
+    def _direct_assign(self, value: Any) -> None:
+        if self._value is None:
+            return
+        graph = _recording_graph() if is_recorded(value) else None
+        if graph is None:
+            self._value.assign(value)
+            return
+        self._value.check_shape(value)
+        with nullcontext() if scopes().graphs else graph.as_default():
+            assign_any(scopes().graph, self._value, assigned(value, self._current), in_order=True)
+
+    def assign_add(self, value: Any) -> Any:
+        """Add to the variable, and return the new value."""
+        return self._assign_changed(super().assign_add, value)
+
+    def assign_sub(self, value: Any) -> Any:
+        """Subtract from the variable, and return the new value."""
+        return self._assign_changed(super().assign_sub, value)
+
+    def _assign_changed(self, change: Any, value: Any) -> Any:
+        """Change the variable at once if the value is known, even while a default graph is open."""
+        with nullcontext() if is_recorded(value) else computing():
+            return change(value)
+
+    @property
+    def value(self) -> Any:
+        """The current value: a tensor of the current engine, or of the graph that is traced."""
+        return self._maybe_autocast(self._current())
+
+    def _current(self) -> Any:
+        scope = get_stateless_scope()
+        found = None if scope is None else scope.get_current_value(self)
+        if found is not None:
+            return found
+        if self._value is not None:
+            graph = None if scopes().graphs else default_graph()
+            return self._value.read(current_engine()) if graph is None else read_variable(graph, self._value)
+        return self._initializer(self._shape, dtype=self._dtype)  # not made yet: for shape inference only
+
+    def __array__(self, dtype: Any = None) -> Any:
+        """The value now, also while K's default graph is open."""
+        with computing():
+            return super().__array__(dtype)
+
+    def __int__(self) -> int:
+        with computing():
+            return super().__int__()
+
+    def __float__(self) -> float:
+        with computing():
+            return super().__float__()
+
+    @property
+    def trainable(self) -> bool:
+        """Whether optimizers train it, and tapes watch it automatically."""
+        return self._trainable
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        self._trainable = bool(value)
+        if self._value is not None:
+            self._value.trainable = self._trainable
+
+
+class _Holder(Variable):
+    """A Keras variable whose value is an existing variable; each variable has one holder at a time."""
+
+    def __init__(self, held: dovetail.Variable) -> None:
+        name = held.name.rpartition("/")[2].partition(":")[0]
+        super().__init__(held.read, held.shape, held.dtype, trainable=held.trainable, name=name)
+        self._path, self._value, self._initializer = held.name, held, None
+        _holders[id(held)] = self
+
+    def _initialize_with_initializer(self, initializer: Any) -> None:
+        """Keep the value."""
+
+    def _deferred_initialize(self) -> None:
+        """Keep the value."""
+
+
+@cache
+def _holder_class() -> type[_Holder]:
+    """The class of holders that are `keras.Variable`s; Keras derives that class from this module's `Variable` later."""
+    from keras.src.backend import Variable as Public
+
+    return type("Variable", (_Holder, Public), {})
+
+
+def held(variable: Any) -> Any:
+    """The variable in a holder; any other variable itself."""
+    return variable._value if isinstance(variable, _Holder) else variable
+
+
+_holders: WeakValueDictionary[int, _Holder] = WeakValueDictionary()  # by the id of the variable that each keeps alive
+
+
+def _recording_graph() -> Any:
+    """K's default graph, if it records uses of variables now: not within another trace, and not on a tape."""
+    graphs, default = scopes().graphs, DEFAULT_GRAPH.get()
+    if graphs:
+        return default if graphs[0] is default else None
+    return default_graph()
+
+
+class _Kind(Wrapper):
+    """The kind of Keras variables: ops take the value, and tapes watch the variable in it."""
+
+    def followed(self, value: Any) -> Any:
+        return value._value
+
+
+register(KerasVariable, _Kind())
