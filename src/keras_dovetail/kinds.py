@@ -13,7 +13,6 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import keras
-from keras.src import tree
 
 import dovetail
 from dovetail.backend.symbolic import in_default_graph
@@ -26,6 +25,7 @@ from dovetail.interop.keras import computing, saving
 from dovetail.interop.keras.kinds import Symbolic
 from dovetail.interop.keras.parts import cut
 from dovetail.interop.keras.tensors import spec_of
+from dovetail.interop.privates import tree
 from dovetail.ops.control.flow import EAGER_CONTROL
 from dovetail.sessions.session_graph import SessionGraph
 

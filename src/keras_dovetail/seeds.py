@@ -5,16 +5,15 @@ Keras seeds TensorFlow on every backend if it is installed, since programs may s
 
 from __future__ import annotations
 
-import sys
 from types import ModuleType
 from typing import Any
 
-_KEEPER = "keras.src.utils.rng_utils"  # Keras' module of the seed
+from dovetail.interop import privates
 
 
 def seed_tensorflow(tensorflow: ModuleType) -> None:
     """Seed TensorFlow, which was just imported, with the seed that Keras got before, if it got one."""
-    keeper: Any = sys.modules.get(_KEEPER)
+    keeper: Any = privates.loaded("rng_utils")
     seed = None if keeper is None else keeper.get_random_seed()
     if seed is not None:
         tensorflow.random.set_seed(seed)

@@ -11,7 +11,19 @@ require("keras", "it is Keras that runs on Dovetail")
 require("sklearn", "programs that are checked train on its data")
 MODULES = tuple(
     f"tests.keras_dovetail.{name}_checks"
-    for name in ("core", "layers", "graph", "k", "batches", "training", "group", "optimizer", "seeds", "sklearn")
+    for name in (
+        "core",
+        "privates",
+        "layers",
+        "graph",
+        "k",
+        "batches",
+        "training",
+        "group",
+        "optimizer",
+        "seeds",
+        "sklearn",
+    )
 )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.core.value_kinds import kind_of
+from dovetail.interop import privates
 
 
 def known_value(x: Any) -> np.ndarray | None:
@@ -22,13 +23,13 @@ def running_keras() -> Any:
 
 def running_layer() -> Any:
     """Keras 3's context of the running layer's call, with attributes such as `training`; None if no layer runs."""
-    state = sys.modules.get("keras.src.backend.common.global_state")
+    state = privates.loaded("global_state")
     return state and getattr(state.GLOBAL_STATE_TRACKER, "current_call_ctx", None)
 
 
 def asks_for_shapes() -> bool:
     """Whether Keras 3 computes only to infer the shapes and dtypes of the results of a layer or a loss."""
-    state = sys.modules.get("keras.src.backend.common.global_state")
+    state = privates.loaded("global_state")
     return state is not None and state.get_global_attribute("symbolic_scope") is not None
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from keras.src.callbacks import Callback, ProgbarLogger
-from keras.src.utils.python_utils import is_default
+from dovetail.interop.privates import Callback, ProgbarLogger, is_default
 
 SHOWN = 0.05  # seconds between two updates of a progress bar
 

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from keras.src import tree
-from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
-from keras.src.trainers.epoch_iterator import EpochIterator
 
 from dovetail import ops
+from dovetail.interop.privates import ArrayDataAdapter, EpochIterator, tree
 from keras_dovetail.src.tensors import convert_to_tensor, each_leaf, in_32_bits
 
 

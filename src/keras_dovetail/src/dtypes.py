@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from keras.src.backend.common import dtypes
-
 from dovetail import ops
+from dovetail.interop.privates import dtypes
 from keras_dovetail.src.tensors import convert_to_tensor as as_tensor
 from keras_dovetail.src.tensors import is_tensor
 

@@ -8,14 +8,12 @@ from functools import cache
 from itertools import chain
 from typing import Any, NamedTuple
 
-from keras.src.optimizers.base_optimizer import BaseOptimizer
-from keras.src.utils.tracking import no_automatic_dependency_tracking
-
 import dovetail
 from dovetail import ops
 from dovetail.core.recording import DEFAULT_GRAPH
 from dovetail.core.scopes import scopes
 from dovetail.core.value_kinds import is_recorded
+from dovetail.interop.privates import BaseOptimizer, no_automatic_dependency_tracking
 from keras_dovetail.src.scopes import computing
 from keras_dovetail.src.variable import Variable, held
 
@@ -59,8 +57,7 @@ def _recording() -> AbstractContextManager[Any]:
 @cache
 def _steps_as_one_op() -> dict[Any, Callable[..., bool]]:
     """Keras' `update_step` → a function that updates all variables by one op for each kind, or returns False."""
-    from keras.src.optimizers.adam import Adam  # it inherits from this module
-    from keras.src.optimizers.sgd import SGD
+    from dovetail.interop.privates import SGD, Adam  # they inherit from this module
 
     return {Adam.update_step: _adam_step, SGD.update_step: _sgd_step}
 

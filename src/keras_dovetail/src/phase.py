@@ -11,15 +11,12 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from keras.src import tree
-from keras.src.backend.common import global_state
-from keras.src.backend.common.keras_tensor import any_symbolic_tensors
-
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.symbolic import in_default_graph
 from dovetail.core.recording import DEFAULT_GRAPH
 from dovetail.core.scopes import Scoped
+from dovetail.interop.privates import any_symbolic_tensors, global_state, tree
 from dovetail.sessions.session_graph import recording_graph
 from keras_dovetail.src.tensors import is_tensor
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from keras.src.backend.config import floatx
-from keras.src.random.seed_generator import SeedGenerator, draw_seed, make_default_seed  # noqa: F401
-
 from dovetail import ops
+from dovetail.interop.privates import SeedGenerator, draw_seed, floatx, make_default_seed  # noqa: F401
 from dovetail.ops import random
 from dovetail.ops.shapes.shape import dims_of
 from keras_dovetail.src.dtypes import as_tensor

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from keras.src import activations, tree
-
 from dovetail import ops
 from dovetail.core.engine_registry import current_engine
+from dovetail.interop.privates import activations, tree
 from keras_dovetail.src.dtypes import as_tensor
 
 

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from keras.src import tree
-from keras.src.backend.common.keras_tensor import KerasTensor
-from keras.src.backend.common.stateless_scope import StatelessScope
-from keras.src.backend.common.symbolic_scope import SymbolicScope
-from keras.src.backend.common.variables import standardize_dtype
-
 from dovetail.core.spec import spec
 from dovetail.core.value_kinds import is_recorded
 from dovetail.edit.graph import Graph
+from dovetail.interop.privates import KerasTensor, StatelessScope, SymbolicScope, standardize_dtype, tree
 from keras_dovetail.src.tensors import is_tensor
 
 _FILLINGS = 83, 89  # primes: a dimension that depends on an unknown one differs between the two traces

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from keras.src import tree
-
 from dovetail import ops
 from dovetail.core.engine_registry import chooses_engine, current_engine
 from dovetail.core.infer import size_of
 from dovetail.core.spec import TensorSpec
+from dovetail.interop.privates import tree
 from dovetail.plan.function import Function, Options
 from dovetail.plan.measured_plan import AnyPlan, MeasuredPlan
 from dovetail.plan.measurer import Measurer

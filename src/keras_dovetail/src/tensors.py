@@ -7,9 +7,6 @@ from types import NoneType
 from typing import Any
 
 import numpy as np
-from keras.src import tree
-from keras.src.backend import config
-from keras.src.backend.common.variables import standardize_dtype
 
 from dovetail import ops
 from dovetail.core import arguments
@@ -19,6 +16,7 @@ from dovetail.core.scopes import scopes
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, is_recorded, kind_of, unwrapped
 from dovetail.edit.graph import GraphTensor
+from dovetail.interop.privates import config, standardize_dtype, tree
 from dovetail.ops.shapes.shape import dims_of
 from keras_dovetail.src.scopes import computing
 

@@ -8,17 +8,20 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from keras.src import callbacks as callbacks_module
-from keras.src import optimizers as optimizers_module
-from keras.src import tree
-from keras.src.backend import config
-from keras.src.trainers.data_adapters import array_slicing, data_adapter_utils
-from keras.src.trainers.trainer import Trainer
-from keras.src.utils import traceback_utils
-from keras.src.utils.python_utils import pythonify_logs
 
 import dovetail
 from dovetail.core.garbage import no_garbage_collection
+from dovetail.interop.privates import (
+    CallbackList,
+    Optimizer,
+    Trainer,
+    array_slicing,
+    config,
+    data_adapter_utils,
+    filter_traceback,
+    pythonify_logs,
+    tree,
+)
 from keras_dovetail.src.batch_hooks import BatchHooks
 from keras_dovetail.src.batches import Batches
 from keras_dovetail.src.scopes import at_once
@@ -102,7 +105,7 @@ class DovetailTrainer(Trainer):
     # many steps
 
     @at_once
-    @traceback_utils.filter_traceback
+    @filter_traceback
     def fit(
         self,
         x: Any = None,
@@ -165,14 +168,14 @@ class DovetailTrainer(Trainer):
             callbacks.on_epoch_end(epoch, epoch_logs)
             if self.stop_training:
                 break
-        if isinstance(self.optimizer, optimizers_module.Optimizer) and epochs > 0:
+        if isinstance(self.optimizer, Optimizer) and epochs > 0:
             self.optimizer.finalize_variable_values(self.trainable_weights)
         self._eval_epoch_iterator = None
         callbacks.on_train_end(logs=epoch_logs)
         return self.history
 
     @at_once
-    @traceback_utils.filter_traceback
+    @filter_traceback
     def evaluate(
         self,
         x: Any = None,
@@ -218,7 +221,7 @@ class DovetailTrainer(Trainer):
         return logs if return_dict else self._flatten_metrics_in_order(logs)
 
     @at_once
-    @traceback_utils.filter_traceback
+    @filter_traceback
     def predict(
         self,
         x: Any,
@@ -316,7 +319,7 @@ def _batch_size(x: Any) -> int:
 
 
 def _has_call(model: Any) -> bool:
-    from keras.src.models.model import Model  # it inherits from this module
+    from dovetail.interop.privates import Model  # it inherits from this module
 
     return getattr(model.call, "__func__", None) is not Model.call
 
@@ -354,9 +357,9 @@ def _validate(model: Any, data: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _callback_list(model: Any, callbacks: Any, batches: Batches, verbose: Any, epochs: int = 1, **options: Any) -> Any:
-    if isinstance(callbacks, callbacks_module.CallbackList):
+    if isinstance(callbacks, CallbackList):
         return callbacks
-    return callbacks_module.CallbackList(
+    return CallbackList(
         callbacks,
         add_progbar=verbose != 0,
         verbose=verbose,

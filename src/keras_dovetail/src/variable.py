@@ -7,9 +7,6 @@ from functools import cache
 from typing import Any
 from weakref import WeakValueDictionary
 
-from keras.src.backend.common import KerasVariable
-from keras.src.backend.common.stateless_scope import get_stateless_scope
-
 import dovetail
 from dovetail.core.creations import note_creation
 from dovetail.core.engine_registry import HOME, current_engine, get_engine, on_engine
@@ -17,6 +14,7 @@ from dovetail.core.recording import DEFAULT_GRAPH
 from dovetail.core.scopes import Scoped, opened, scopes
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import Wrapper, default_graph, is_recorded, register
+from dovetail.interop.privates import KerasVariable, get_stateless_scope
 from dovetail.trace.trace import assign_any
 from dovetail.trace.variables import read_variable
 from keras_dovetail.src.phase import assigned
@@ -176,7 +174,7 @@ class _Holder(Variable):
 @cache
 def _holder_class() -> type[_Holder]:
     """The class of holders that are `keras.Variable`s; Keras derives that class from this module's `Variable` later."""
-    from keras.src.backend import Variable as Public
+    from dovetail.interop.privates import PublicVariable as Public
 
     return type("Variable", (_Holder, Public), {})
 

@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import keras
-from keras.src.backend.common import global_state
-from keras.src.ops.operation import Operation
 
 from dovetail.compat.keras2.patches import Patch
 from dovetail.core.static_types import with_ints
+from dovetail.interop.privates import Operation, global_state
 
 # Arguments of any layer that Keras 3 lacks or warns of → the attribute for the value, and a conversion.
 OLD_ARGUMENTS: dict[str, tuple[str, Callable[[Any], Any]]] = {

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 import keras
-from keras.src import backend
-from keras.src.models.functional import Functional
 
 from dovetail.compat.keras2.patches import Patch, methods
+from dovetail.interop.privates import Functional, backend
 
 
 def patches() -> Iterable[Patch]:

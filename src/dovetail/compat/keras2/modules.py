@@ -9,12 +9,11 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import keras
-from keras.src.legacy.layers import ThresholdedReLU
-from keras.src.legacy.saving import saving_utils
 
 from dovetail import backend as K
 from dovetail.backend.table import FUNCTIONS
 from dovetail.compat.keras2.patches import Patch, methods
+from dovetail.interop.privates import ThresholdedReLU, saving_utils
 
 # Keras 2's modules → the modules of Keras 3 in which their names are looked for.
 MODULES: dict[str, tuple[Any, ...]] = {

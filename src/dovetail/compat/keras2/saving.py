@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import keras
-from keras.src.legacy.saving import saving_utils
-from keras.src.ops.operation import Operation
 
 from dovetail.compat.keras2.patches import Patch
+from dovetail.interop.privates import Operation, saving_utils
 
 
 def patches() -> Iterable[Patch]:

@@ -9,10 +9,9 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import keras
-from keras.src import tree
-from keras.src.trainers.compile_utils import CompileLoss, CompileMetrics
 
 from dovetail.compat.keras2.patches import Patch, methods
+from dovetail.interop.privates import CompileLoss, CompileMetrics, tree
 
 DISCREPANCY = (
     "Discrepancy between trainable weights and collected trainable weights, did you set `model.trainable` without "

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
-from keras.src.backend.common import global_state
 
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import describe
@@ -16,6 +15,7 @@ from dovetail.interop.keras import computing
 from dovetail.interop.keras.parts import LayerOfParts, Part, cut, model_of, with_values
 from dovetail.interop.keras.random import RandomKey
 from dovetail.interop.keras.tensors import KerasTensor, input_like, spec_of
+from dovetail.interop.privates import global_state
 from dovetail.ops import cast
 from dovetail.ops import sum as total
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import keras
 import numpy as np
-from keras.src.backend.common import global_state
 
 from dovetail.core.op import Op
+from dovetail.interop.privates import global_state
 
 
 @keras.saving.register_keras_serializable("dovetail")

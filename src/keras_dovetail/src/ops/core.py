@@ -8,14 +8,11 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from keras.src import tree
-from keras.src.backend.common import KerasVariable
-from keras.src.backend.common.name_scope import name_scope as base_name_scope
-from keras.src.backend.common.stateless_scope import StatelessScope
-
 import dovetail
 from dovetail import ops
 from dovetail.core.scopes import scopes
+from dovetail.interop.privates import KerasVariable, StatelessScope, tree
+from dovetail.interop.privates import name_scope as base_name_scope
 from keras_dovetail.src.specs import compute_output_spec as compute_output_spec
 from keras_dovetail.src.tensors import cast as cast
 from keras_dovetail.src.tensors import convert_to_numpy as convert_to_numpy

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from keras.src.backend.common.backend_utils import canonicalize_axis
 
 import dovetail
 from dovetail import ops
 from dovetail.core.value_kinds import is_recorded
+from dovetail.interop.privates import canonicalize_axis
 from keras_dovetail.src.dtypes import as_tensor, floating, promoted
 from keras_dovetail.src.ops.calls import Function
 

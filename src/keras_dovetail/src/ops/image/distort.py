@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from keras.src.backend.config import standardize_data_format
-from keras.src.random.seed_generator import draw_seed
-
 from dovetail import ops
+from dovetail.interop.privates import draw_seed, standardize_data_format
 from dovetail.ops import random
 from keras_dovetail.src.dtypes import as_tensor, promoted, result_type
 from keras_dovetail.src.ops.image.filters import gaussian_blur

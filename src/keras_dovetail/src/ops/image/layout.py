@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
-from keras.src.backend.config import standardize_data_format
-
 from dovetail import ops
+from dovetail.interop.privates import standardize_data_format
 from keras_dovetail.src.dtypes import as_tensor
 
 

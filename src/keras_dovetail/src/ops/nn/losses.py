@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from keras.src.backend.config import epsilon, floatx
-
 from dovetail import ops
+from dovetail.interop.privates import epsilon, floatx
 from keras_dovetail.src.dtypes import as_tensor, floating, result_type
 
 

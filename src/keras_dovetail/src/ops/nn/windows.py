@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from keras.src.backend.common.backend_utils import check_conv_input_channels, check_conv_transpose_input_channels
-from keras.src.backend.config import standardize_data_format
 
 from dovetail import ops
 from dovetail.core.static_types import with_ints
 from dovetail.core.windows import per_axis
+from dovetail.interop.privates import (
+    check_conv_input_channels,
+    check_conv_transpose_input_channels,
+    standardize_data_format,
+)
 from dovetail.ops.shapes.shape import dims_of
 from keras_dovetail.src.dtypes import as_tensor, promoted
 from keras_dovetail.src.ops.calls import Function

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from keras.src.backend.config import floatx
 
 from dovetail import ops
+from dovetail.interop.privates import floatx
 from keras_dovetail.src.dtypes import as_tensor, name_of, promoted, result_type
 from keras_dovetail.src.ops.calls import Function
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from keras.src.backend.common.variables import standardize_dtype
-
 from dovetail import ops
 from dovetail.core.dtypes import as_dtype
+from dovetail.interop.privates import standardize_dtype
 from keras_dovetail.src.dtypes import as_tensor, floating, is_float, name_of, promoted
 from keras_dovetail.src.ops.calls import binary, bitwise, comparison, shift, unary
 
@@ -234,7 +233,7 @@ def where(condition: Any, x1: Any = None, x2: Any = None) -> Any:
 
 
 def vectorize(pyfunc: Any, *, excluded: Any = None, signature: str | None = None) -> Any:
-    from keras.src.backend.common.backend_utils import vectorize_impl
+    from dovetail.interop.privates import vectorize_impl
 
     return vectorize_impl(pyfunc, _vmap, excluded=excluded, signature=signature)
 

@@ -1,0 +1,133 @@
+"""The parts of Keras that are not public: `from dovetail.interop.privates import KerasTensor` imports one.
+
+All that Dovetail uses of `keras.src` stands here, so a new version of Keras is checked in one place.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+TESTED = ("3.15.1", "3.16")  # versions of Keras; a part of Keras is imported when it is first used
+
+# Name → the module of Keras, and the name in it unless the module itself is meant.
+PRIVATES = {
+    # dtypes, settings, structures
+    "config": "keras.src.backend.config",
+    "epsilon": "keras.src.backend.config:epsilon",
+    "floatx": "keras.src.backend.config:floatx",
+    "standardize_data_format": "keras.src.backend.config:standardize_data_format",
+    "dtypes": "keras.src.backend.common.dtypes",
+    "standardize_dtype": "keras.src.backend.common.variables:standardize_dtype",
+    "tree": "keras.src.tree",
+    # tensors, variables, scopes
+    "KerasTensor": "keras.src.backend.common.keras_tensor:KerasTensor",
+    "any_symbolic_tensors": "keras.src.backend.common.keras_tensor:any_symbolic_tensors",
+    "KerasVariable": "keras.src.backend.common.variables:Variable",
+    "PublicVariable": "keras.src.backend:Variable",
+    "StatelessScope": "keras.src.backend.common.stateless_scope:StatelessScope",
+    "get_stateless_scope": "keras.src.backend.common.stateless_scope:get_stateless_scope",
+    "SymbolicScope": "keras.src.backend.common.symbolic_scope:SymbolicScope",
+    "name_scope": "keras.src.backend.common.name_scope:name_scope",
+    "global_state": "keras.src.backend.common.global_state",
+    # functions of a backend
+    "canonicalize_axis": "keras.src.backend.common.backend_utils:canonicalize_axis",
+    "check_conv_input_channels": "keras.src.backend.common.backend_utils:check_conv_input_channels",
+    "check_conv_transpose_input_channels": "keras.src.backend.common.backend_utils:check_conv_transpose_input_channels",
+    "vectorize_impl": "keras.src.backend.common.backend_utils:vectorize_impl",
+    "activations": "keras.src.activations",
+    "SeedGenerator": "keras.src.random.seed_generator:SeedGenerator",
+    "draw_seed": "keras.src.random.seed_generator:draw_seed",
+    "make_default_seed": "keras.src.random.seed_generator:make_default_seed",
+    # layers, models, optimizers
+    "Operation": "keras.src.ops.operation:Operation",
+    "Functional": "keras.src.models.functional:Functional",
+    "Model": "keras.src.models.model:Model",
+    "BaseOptimizer": "keras.src.optimizers.base_optimizer:BaseOptimizer",
+    "Adam": "keras.src.optimizers.adam:Adam",
+    "SGD": "keras.src.optimizers.sgd:SGD",
+    "Optimizer": "keras.src.optimizers:Optimizer",
+    "no_automatic_dependency_tracking": "keras.src.utils.tracking:no_automatic_dependency_tracking",
+    # training
+    "Trainer": "keras.src.trainers.trainer:Trainer",
+    "EpochIterator": "keras.src.trainers.epoch_iterator:EpochIterator",
+    "ArrayDataAdapter": "keras.src.trainers.data_adapters.array_data_adapter:ArrayDataAdapter",
+    "array_slicing": "keras.src.trainers.data_adapters.array_slicing",
+    "data_adapter_utils": "keras.src.trainers.data_adapters.data_adapter_utils",
+    "CompileLoss": "keras.src.trainers.compile_utils:CompileLoss",
+    "CompileMetrics": "keras.src.trainers.compile_utils:CompileMetrics",
+    "CallbackList": "keras.src.callbacks:CallbackList",
+    "Callback": "keras.src.callbacks:Callback",
+    "ProgbarLogger": "keras.src.callbacks:ProgbarLogger",
+    "is_default": "keras.src.utils.python_utils:is_default",
+    "pythonify_logs": "keras.src.utils.python_utils:pythonify_logs",
+    "filter_traceback": "keras.src.utils.traceback_utils:filter_traceback",
+    # Keras 2's names and files
+    "backend": "keras.src.backend",
+    "ThresholdedReLU": "keras.src.legacy.layers:ThresholdedReLU",
+    "saving_utils": "keras.src.legacy.saving.saving_utils",
+    # modules that Dovetail changes, or looks for without importing them
+    "rng_utils": "keras.src.utils.rng_utils",
+}
+
+
+class MissingPrivate(RuntimeError):
+    """An error for a version of Keras without a part that Dovetail uses.
+
+    It is no ImportError, since Keras replaces those of a backend by the advice to install the backend.
+    """
+
+
+def find(name: str) -> Any:
+    """A part of Keras by its name in the table.
+
+    Raises:
+        MissingPrivate: this version of Keras does not have it.
+    """
+    place, _, attribute = PRIVATES[name].partition(":")
+    try:
+        module = import_module(place)
+        return getattr(module, attribute) if attribute else module
+    except AttributeError:
+        raise _missing(f"{place}.{attribute}") from None
+    except ModuleNotFoundError as error:
+        if not str(error.name).startswith("keras.src."):
+            raise
+        raise _missing(f"{error.name}") from None
+
+
+def _missing(what: str) -> MissingPrivate:
+    from keras.src.version import __version__  # Keras can be imported in part
+
+    return MissingPrivate(
+        f"Keras {__version__} has no {what}, which Dovetail uses. "
+        f"It is tested with Keras {' and '.join(TESTED)}: pip install keras=={TESTED[0]}"
+    )
+
+
+def loaded(name: str) -> ModuleType | None:
+    """A module of the table, if the program has imported Keras; else None."""
+    return sys.modules.get(PRIVATES[name])
+
+
+def missing() -> list[str]:
+    """Check the whole table, and return a message for each part that the installed Keras does not have.
+
+    It imports all of Keras that Dovetail uses, so it takes seconds.
+    """
+    found = []
+    for name in PRIVATES:
+        try:
+            find(name)
+        except MissingPrivate as problem:
+            found.append(str(problem))
+    return found
+
+
+def __getattr__(name: str) -> Any:
+    if name not in PRIVATES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found = find(name)
+    return found
