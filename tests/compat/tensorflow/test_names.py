@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from dovetail import backend as K
+from dovetail import ops
 from dovetail.compat import tensorflow as tf
 from dovetail.compat.tensorflow import nearest
-from dovetail.compat.tensorflow.table import ABSENT, V1, V2
+from dovetail.compat.tensorflow.table import ABSENT, V1, V2, row
 from tests.compat.tensorflow.public_names import SUGGESTED, rows, suggested
 from tests.libraries import require
 
@@ -210,6 +211,22 @@ def test_wrong_arguments_name_the_function():
         tf.reduce_sum([1.0], 5)
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"tf\.reshape"):
         tf.reshape([1.0, 2.0, 3.0], [2, 2])
+
+
+def test_words_of_tensorflow_1():
+    parts, old = [[[1.0], [3.0]], [[2.0]]], tf.compat.v1
+    assert old.nn.embedding_lookup(parts, [1]).tolist() == [[2.0]]  # by default, rows go round
+    assert old.nn.embedding_lookup(parts, [1], "div").tolist() == tf.nn.embedding_lookup(parts, [1]).tolist() == [[3.0]]
+    assert old.cond(True, lambda: [1.0], fn2=lambda: [2.0]) == 1.0
+    assert tf.cond(True, lambda: [1.0], lambda: [2.0]) == [1.0]
+    with pytest.raises(TypeError, match=r"tf\.nn\.embedding_lookup.*no argument 'partition_strategy'"):
+        tf.nn.embedding_lookup(parts, [1], partition_strategy="div")
+    with pytest.raises(TypeError, match=r"tf\.cond.*the argument 'fn1' is given twice"):
+        old.cond(True, lambda: 1.0, lambda: 2.0, fn1=lambda: 3.0)
+    with pytest.raises(ValueError, match=r"tf\.debugging\.assert_near.*far 7"):
+        old.debugging.assert_near([1.0], [2.0], None, None, ["far 7"])
+    with pytest.raises(ValueError, match="words for it say so: x:y name"):
+        row("nn.nothing", ops.exp, "x:y")
 
 
 def test_mixed_dtypes_are_promoted_where_tensorflow_refuses_them():

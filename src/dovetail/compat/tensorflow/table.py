@@ -2,16 +2,20 @@
 
     row("reduce_sum math.reduce_sum", ops.sum, "input_tensor:x axis keepdims", v1="+reduction_indices:axis")
 
-    @function("nn.zero_fraction")
-    def zero_fraction(value, name=None): ...
+    @function("nn.conv3d", v1="input filter:filters strides padding data_format dilations name filters")
+    def conv3d(input, filters, strides, padding, data_format=None, dilations=None, name=None): ...
 
 A row is one of Dovetail's functions under another name, with other parameter names.  A function computes something that
 no function of Dovetail's computes.  `V1` and `V2` are the two views; a name in only one view is found from the other,
 too.
+
+Words for parameters stand in TensorFlow's order.  `theirs:ours` is a parameter with another name here, `theirs=literal`
+has another default, and a parameter that the function does not have is ignored.
 """
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 import sys
@@ -38,6 +42,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 V1: dict[str, Any] = {}  # name, as "math.reduce_sum" → its value
 V2: dict[str, Any] = {}
 VIEWS = {"v1": V1, "v2": V2}
+IGNORED: set[str] = set()  # parameters that functions do not have, as "conv2d.use_cudnn_on_gpu"
 ABSENT: dict[str, str] = {}  # name, or the beginning of names → why it is not offered, and what to write
 
 
@@ -83,20 +88,30 @@ def absent(names: str, why: str) -> None:
 
 
 def function(
-    names: str, views: str = "v1 v2", *, scope: bool = False, defers: bool = False, default_name: str | None = None
+    names: str,
+    views: str = "v1 v2",
+    *,
+    v1: str | None = None,
+    scope: bool = False,
+    defers: bool = False,
+    default_name: str | None = None,
 ) -> Callable[[Function], Function]:
     """Decorator: add a function with TensorFlow's parameters.
 
     Args:
         names: with spaces between; errors begin with the first.
         views: the views that get the names.
+        v1: words for the parameters in TensorFlow 1, including "name", if they differ.
         scope: whether `name` is a name scope for recorded operations; else the function gives the name to an operation.
         defers: whether it only computes, and must know ranks; if a rank is not known, the function is called later.
         default_name: the name of a constant that is recorded without a name; by default, the last part of the first.
     """
 
     def decorate(function: Function) -> Function:
-        value(names, told(names.split()[0], function, scope, default_name, defers), views)
+        title, own = names.split()[0], views if v1 is None else views.replace("v1", "")
+        value(names, told(title, function, scope, default_name, defers), own)
+        if v1 is not None:
+            value(names, told(title, _renamed(function, v1), scope, default_name, defers), "v1")
         return function
 
     return decorate
@@ -110,40 +125,47 @@ def row(
     *,
     alike: bool = False,
     scope: bool | None = None,
+    defers: bool = True,
 ) -> None:
     """Add one of Dovetail's functions under TensorFlow's names.
 
     Args:
         names: with spaces between; errors begin with the first.
         target: the function.
-        parameters: TensorFlow's, in order and with spaces between; `theirs:ours` if Dovetail's name differs.  "name" is
-            always added as the last.
-        v1: the parameters in TensorFlow 1, including "name"; after a plus only the parameters that follow the others.
+        parameters: words for TensorFlow's parameters.  "name" is always added as the last.
+        v1: the words in TensorFlow 1, including "name"; after a plus only the words that follow the others.
         alike: whether arrays and lists among the arguments take the dtype of the tensors among them.
         scope: as in `function`; by default, whether the function takes no name.
+        defers: as in `function`.
     """
     old = f"{parameters} name {v1[1:]}" if v1.startswith("+") else v1
     title, scope = names.split()[0], not _takes_name(target) if scope is None else scope
     default_name = target.name if isinstance(target, Op) else None
     for view, words in (("v2", f"{parameters} name"), ("v1", old)):
-        value(names, told(title, _renamed(target, words, alike), scope, default_name, defers=True), view)
+        value(names, told(title, _renamed(target, words, alike), scope, default_name, defers), view)
 
 
 def _takes_name(target: Callable[..., Any]) -> bool:
     return isinstance(target, Op) or "name" in inspect.signature(target).parameters
 
 
-def _renamed(target: Callable[..., Any], parameters: str, alike: bool) -> Callable[..., Any]:
+def _renamed(target: Callable[..., Any], parameters: str, alike: bool = False) -> Callable[..., Any]:
     """Wrap a function, with other parameter names."""
-    pairs = [word.partition(":") for word in parameters.split()]
+    words = [word.partition("=") for word in parameters.split()]
+    pairs = [word.partition(":") for word, _, _ in words]
     ours = {theirs: mine or theirs for theirs, _, mine in pairs}
+    defaults = {ours[word.partition(":")[0]]: ast.literal_eval(literal) for word, _, literal in words if literal}
     known = inspect.signature(target).parameters
     takes = {*known, "name"} if _takes_name(target) else {*known}
     required = {name for name, p in known.items() if p.default is p.empty}
+    if unknown := {mine for _, colon, mine in pairs if colon} - takes:
+        raise ValueError(f"the function has no parameters {unknown}, but words for it say so: {parameters}.")
+    title = target.name if isinstance(target, Op) else target.__name__
+    IGNORED.update(f"{title}.{theirs}" for theirs, mine in ours.items() if mine not in {*takes, "name"})
 
     straight = 0  # the number of leading parameters that are the target's, in its order
     for mine, own in zip(ours.values(), known, strict=False):
-        if mine != own:
+        if mine != own or defaults:
             break
         straight += 1
 
@@ -160,20 +182,23 @@ def _renamed(target: Callable[..., Any], parameters: str, alike: bool) -> Callab
                 raise TypeError(f"the argument {key!r} is given twice.")
             if argument is not None or ours[key] not in given:
                 given[ours[key]] = argument
-        given = {key: v for key, v in given.items() if key in takes and (v is not None or key in required)}
+        given = defaults | {k: v for k, v in given.items() if k in takes and (v is not None or k in required)}
         if alike:
             given = dict(zip(given, alike_values(list(given.values())), strict=True))
         return target(**given)
 
     call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [_parameter(theirs, known.get(mine)) for theirs, mine in ours.items()]
+        [_parameter(theirs, defaults.get(mine, _default(known.get(mine)))) for theirs, mine in ours.items()]
     )
     call.__doc__ = target.__doc__
     return call
 
 
-def _parameter(name: str, like: inspect.Parameter | None) -> inspect.Parameter:
-    default = None if like is None else like.default
+def _default(parameter: inspect.Parameter | None) -> Any:
+    return None if parameter is None else parameter.default
+
+
+def _parameter(name: str, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
 
 

@@ -57,6 +57,7 @@ def along_axes():
     yield call("experimental.numpy.var", array(2, 3))
     yield call("experimental.numpy.var", array(2, 3), axis=1, keepdims=True)
     yield call("experimental.numpy.var", array(2, 3), axis=1, dtype="float64", ddof=1)
+    yield call("experimental.numpy.angle", array(2, 3))
     yield call("experimental.numpy.nonzero", np.float32([[1, 0, 2], [0, 3, 4]]))
 
 

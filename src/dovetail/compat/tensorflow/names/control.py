@@ -11,7 +11,7 @@ from dovetail.compat.tensorflow.names.core import nest_flatten, pack_sequence_as
 from dovetail.compat.tensorflow.names.debugging import require
 from dovetail.compat.tensorflow.names.graph import group
 from dovetail.compat.tensorflow.names.tensor_array import TensorArray
-from dovetail.compat.tensorflow.table import absent, function, value
+from dovetail.compat.tensorflow.table import absent, function, row, value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.structure import flatten, unflatten
@@ -24,15 +24,26 @@ from dovetail.trace import trace
 # -- branches ---------------------------------------------------------------------------------------------------------
 
 
-@function("cond", "v2", scope=True)
-def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None = None) -> Any:
+def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, strict: bool = True) -> Any:
     """The result of one of two functions.
+
+    Args:
+        strict: whether a list of one result stays a list.
 
     Source: `tf.cond`.
     """
     if not callable(true_fn) or not callable(false_fn):
         raise op_error(TypeError, "tf.cond", "true_fn and false_fn must be functions without arguments.")
-    return ops.cond(pred, _of_tensors(true_fn, pred), _of_tensors(false_fn, pred))
+    return _unpacked(ops.cond(pred, _of_tensors(true_fn, pred), _of_tensors(false_fn, pred)), strict)
+
+
+row(
+    "cond",
+    cond,
+    "pred true_fn false_fn",
+    v1="pred true_fn false_fn strict=False name fn1:true_fn fn2:false_fn",
+    defers=False,
+)
 
 
 def _of_tensors(branch: Callable[[], Any], pred: Any) -> Callable[[], Any]:
@@ -56,25 +67,8 @@ def _after(operation: Any, pred: Any) -> Any:
         return ops.identity(condition)
 
 
-@function("cond", "v1", scope=True)
-def cond_v1(
-    pred: Any,
-    true_fn: Any = None,
-    false_fn: Any = None,
-    strict: bool = False,
-    name: str | None = None,
-    fn1: Any = None,
-    fn2: Any = None,
-) -> Any:
-    """The result of one of two functions.
-
-    Source: `tf.compat.v1.cond`.
-    """
-    return _unpacked(cond(pred, fn1 if true_fn is None else true_fn, fn2 if false_fn is None else false_fn), strict)
-
-
 def _unpacked(result: Any, strict: bool) -> Any:
-    """Unpack a list of one value, as TensorFlow 1 does."""
+    """Unpack a list of one value unless `strict`, as TensorFlow 1 does."""
     return result[0] if not strict and type(result) in (list, tuple) and len(result) == 1 else result
 
 
@@ -243,17 +237,14 @@ def _listed(result: Any, count: int) -> list[Any]:
     return list(result) if isinstance(result, (list, tuple)) and len(result) == count else [result]
 
 
-@function("while_loop", "v2", scope=True)
 def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],
     loop_vars: Any,
     shape_invariants: Any = None,
-    parallel_iterations: int = 10,
     back_prop: bool = True,
-    swap_memory: bool = False,
     maximum_iterations: Any = None,
-    name: str | None = None,
+    return_same_structure: bool = True,
 ) -> Any:
     """The last values of variables that a body changes as long as a condition holds.
 
@@ -261,37 +252,23 @@ def while_loop(
         shape_invariants: the shapes that the variables keep, with None for dimensions that change.  The loop finds
             these dimensions without invariants.  With invariants, a change of another dimension is an error.
         back_prop: whether gradients flow through the loop.
+        return_same_structure: whether a list of one variable stays a list.
 
     Source: `tf.while_loop`.
     """
     found = _while(cond, body, loop_vars, maximum_iterations)
     _check_invariants(shape_invariants, loop_vars, found)
-    return _without_gradient(found, back_prop)
-
-
-@function("while_loop", "v1", scope=True)
-def while_loop_v1(
-    cond: Callable[..., Any],
-    body: Callable[..., Any],
-    loop_vars: Any,
-    shape_invariants: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-    maximum_iterations: Any = None,
-    return_same_structure: bool = False,
-) -> Any:
-    """The last values of variables that a body changes as long as a condition holds.
-
-    Args:
-        shape_invariants, back_prop: as in `tf.while_loop`.
-
-    Source: `tf.compat.v1.while_loop`.
-    """
-    found = _while(cond, body, loop_vars, maximum_iterations)
-    _check_invariants(shape_invariants, loop_vars, found)
     return _unpacked(_without_gradient(found, back_prop), return_same_structure)
+
+
+_WHILE = "cond body loop_vars shape_invariants parallel_iterations back_prop swap_memory"
+row(
+    "while_loop",
+    while_loop,
+    f"{_WHILE} maximum_iterations",
+    v1=f"{_WHILE} name maximum_iterations return_same_structure=False",
+    defers=False,
+)
 
 
 @function("map_fn", scope=True)
@@ -390,7 +367,7 @@ def _scanned(fn: Callable[[Any, Any], Any], start: Any, elems: Any, reverse: boo
 # -- waiting for others ----------------------------------------------------------------------------------------------
 
 
-@function("tuple", "v2")
+@function("tuple", v1="tensors name control_inputs")
 def tuple_(tensors: Sequence[Any], control_inputs: Any = None, name: str | None = None) -> list[Any]:
     """Tensors that are ready once all of them are, and once other operations have run.
 
@@ -403,19 +380,6 @@ def tuple_(tensors: Sequence[Any], control_inputs: Any = None, name: str | None 
 
     Source: `tf.tuple`.
     """
-    return _together(tensors, control_inputs, name)
-
-
-@function("tuple", "v1")
-def tuple_v1(tensors: Sequence[Any], name: str | None = None, control_inputs: Any = None) -> list[Any]:
-    """`tf.tuple`, with its arguments in another order.
-
-    Source: `tf.compat.v1.tuple`.
-    """
-    return _together(tensors, control_inputs, name)
-
-
-def _together(tensors: Sequence[Any], control_inputs: Any, name: str | None) -> list[Any]:
     there: list[Any] = [ops.convert(t) for t in tensors if t is not None]
     if not there:
         raise op_error(ValueError, "tf.tuple", "it needs a tensor.")

@@ -63,7 +63,10 @@ def _convolution(title: str, rank: int, x: Any, filters: Any, window: Any, name:
     return ops.conv(x, filters, name=name, **window)
 
 
-@function("nn.conv1d", "v2")
+@function(
+    "nn.conv1d",
+    v1="value:input filters stride padding use_cudnn_on_gpu data_format name input dilations",
+)
 def conv1d(
     input: Any,
     filters: Any,
@@ -81,27 +84,10 @@ def conv1d(
     return _convolution("nn.conv1d", 1, input, filters, window, name)
 
 
-@function("nn.conv1d", "v1")
-def conv1d_v1(
-    value: Any = None,
-    filters: Any = None,
-    stride: Any = None,
-    padding: Any = None,
-    use_cudnn_on_gpu: Any = None,
-    data_format: str | None = None,
-    name: str | None = None,
-    input: Any = None,
-    dilations: Any = None,
-) -> Any:
-    """Convolution over steps.
-
-    Source: `tf.compat.v1.nn.conv1d`.
-    """
-    layout = {"NHWC": "NWC", "NCHW": "NCW"}.get(data_format or "", data_format)
-    return conv1d(input if value is None else value, filters, stride, padding, layout, dilations, name)
-
-
-@function("nn.conv2d", "v2")
+@function(
+    "nn.conv2d",
+    v1="input filter:filters strides padding use_cudnn_on_gpu data_format dilations name filters",
+)
 def conv2d(
     input: Any,
     filters: Any,
@@ -119,26 +105,7 @@ def conv2d(
     return _convolution("nn.conv2d", 2, input, filters, window, name)
 
 
-@function("nn.conv2d", "v1")
-def conv2d_v1(
-    input: Any,
-    filter: Any = None,
-    strides: Any = None,
-    padding: Any = None,
-    use_cudnn_on_gpu: bool = True,
-    data_format: str | None = "NHWC",
-    dilations: Any = None,
-    name: str | None = None,
-    filters: Any = None,
-) -> Any:
-    """Convolution over images.
-
-    Source: `tf.compat.v1.nn.conv2d`.
-    """
-    return conv2d(input, filters if filter is None else filter, strides, padding, data_format, dilations, name)
-
-
-@function("nn.conv3d", "v2")
+@function("nn.conv3d", v1="input filter:filters strides padding data_format dilations name filters")
 def conv3d(
     input: Any,
     filters: Any,
@@ -154,24 +121,6 @@ def conv3d(
     """
     window = _window("nn.conv3d", 3, strides, padding, data_format, 1 if dilations is None else dilations)
     return _convolution("nn.conv3d", 3, input, filters, window, name)
-
-
-@function("nn.conv3d", "v1")
-def conv3d_v1(
-    input: Any,
-    filter: Any = None,
-    strides: Any = None,
-    padding: Any = None,
-    data_format: str | None = "NDHWC",
-    dilations: Any = None,
-    name: str | None = None,
-    filters: Any = None,
-) -> Any:
-    """Convolution over volumes.
-
-    Source: `tf.compat.v1.nn.conv3d`.
-    """
-    return conv3d(input, filters if filter is None else filter, strides, padding, data_format, dilations, name)
 
 
 def _transposed(title: str, rank: int) -> Callable[..., Any]:

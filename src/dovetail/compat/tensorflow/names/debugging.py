@@ -11,7 +11,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.table import absent, alike_values, function, value
+from dovetail.compat.tensorflow.table import absent, alike_values, function, row, value
 from dovetail.core.engine import array_text
 from dovetail.core.errors import describe, op_error
 from dovetail.core.table import OPS
@@ -70,27 +70,19 @@ def require(name: str, condition: Any, message: Any, data: Sequence[Any] = (), s
 def _pair(name: str, compare: Callable[[Any, Any], Any]) -> None:
     names = f"debugging.{name} {name}"
 
-    @function(names, "v2", scope=True)
-    def check(x: Any, y: Any, message: Any = None, summarize: Any = None, name: str | None = None) -> Any:
-        return require(names.split()[0], compare(*alike_values([x, y])), message, [x, y], summarize)
-
-    @function(names, "v1", scope=True)
-    def check_v1(
-        x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
-    ) -> Any:
+    def check(x: Any, y: Any, message: Any = None, summarize: Any = None, data: Any = None) -> Any:
         return require(names.split()[0], compare(*alike_values([x, y])), message, data or [x, y], summarize)
+
+    row(names, check, "x y message summarize", v1="x y data summarize message name", defers=False)
 
 
 def _single(name: str, holds: Callable[[Any], Any]) -> None:
     names = f"debugging.{name} {name}"
 
-    @function(names, "v2", scope=True)
-    def check(x: Any, message: Any = None, summarize: Any = None, name: str | None = None) -> Any:
-        return require(names.split()[0], holds(x), message, [x], summarize)
-
-    @function(names, "v1", scope=True)
-    def check_v1(x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None) -> Any:
+    def check(x: Any, message: Any = None, summarize: Any = None, data: Any = None) -> Any:
         return require(names.split()[0], holds(x), message, data or [x], summarize)
+
+    row(names, check, "x message summarize", v1="x data summarize message name", defers=False)
 
 
 for _name, _compare in {
@@ -111,7 +103,7 @@ for _name, _holds in {
     _single(_name, _holds)
 
 
-@function("debugging.assert_near assert_near", scope=True)
+@function("debugging.assert_near assert_near", scope=True, v1="x y rtol atol data summarize message name")
 def assert_near(
     x: Any,
     y: Any,
@@ -133,27 +125,13 @@ def assert_near(
     return require("debugging.assert_near", holds, message, data or [x, y], summarize)
 
 
-@function("debugging.assert_rank assert_rank", "v2")
-def assert_rank(x: Any, rank: Any, message: Any = None, name: str | None = None) -> None:
+def assert_rank(
+    x: Any, rank: Any, message: Any = None, data: Sequence[Any] = (), summarize: int | None = None, name: Any = None
+) -> None:
     """Refuse a tensor of another rank; its rank must be known.
 
     Source: `tf.debugging.assert_rank`.
     """
-    _check_rank(x, rank, message)
-
-
-@function("debugging.assert_rank assert_rank", "v1")
-def assert_rank_v1(
-    x: Any, rank: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
-) -> None:
-    """`tf.debugging.assert_rank`, with its arguments in another order, and data for the error.
-
-    Source: `tf.compat.v1.assert_rank`.
-    """
-    _check_rank(x, rank, message, data or (), summarize)
-
-
-def _check_rank(x: Any, rank: Any, message: Any, data: Sequence[Any] = (), summarize: int | None = None) -> None:
     shape = ops.convert(x).shape
     if shape is None:
         raise op_error(ValueError, "tf.debugging.assert_rank", "the rank is not known: say it with set_shape.")
@@ -161,6 +139,15 @@ def _check_rank(x: Any, rank: Any, message: Any, data: Sequence[Any] = (), summa
         shown = [x if isinstance(x, str) else describe(x) if is_recorded(x) else _text(x, summarize) for x in data]
         words = [message or "", f"the rank is {len(shape)}, not {rank}.", *shown]
         raise op_error(ValueError, "tf.debugging.assert_rank", " ".join(filter(None, words)))
+
+
+row(
+    "debugging.assert_rank assert_rank",
+    assert_rank,
+    "x rank message",
+    v1="x rank data summarize message name",
+    defers=False,
+)
 
 
 def _text(x: Any, summarize: int | None) -> str:

@@ -186,13 +186,7 @@ def graph_of(values: Any) -> SessionGraph | None:
     )
 
 
-@function("op_scope", "v1")
-def op_scope(values: Any, name: Any, default_name: Any = None) -> AbstractContextManager[str]:
-    """`name_scope`, with its arguments in another order.
-
-    Source: `tf.compat.v1.op_scope`.
-    """
-    return name_scope_v1(name, default_name, values)
+function("op_scope", "v1", v1="values name default_name")(name_scope_v1)
 
 
 @function("control_dependencies")

@@ -174,21 +174,12 @@ def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: 
     return ops.reshape(windows, [batch, rows, columns, size[0] * size[1] * inside[-1]])
 
 
-@function("extract_image_patches image.extract_image_patches", scope=True)
-def extract_image_patches(
-    images: Any,
-    ksizes: Any = None,
-    strides: Any = None,
-    rates: Any = None,
-    padding: Any = None,
-    name: str | None = None,
-    sizes: Any = None,
-) -> Any:
-    """The windows of images, each in the channels of one pixel.
-
-    Source: `tf.compat.v1.extract_image_patches`.
-    """
-    return extract_patches(images, sizes if ksizes is None else ksizes, strides, rates, padding)
+function(
+    "extract_image_patches image.extract_image_patches",
+    "v1",
+    v1="images ksizes:sizes strides rates padding name sizes",
+    scope=True,
+)(extract_patches)
 
 
 @function("image.per_image_standardization", defers=True)
@@ -311,7 +302,11 @@ def _box_between(images: Any, place: Any, axis: int, method: str) -> Any:
     return ops.add(first, ops.multiply(ops.subtract(second, first), part))
 
 
-@function("image.crop_and_resize", "v2", scope=True)
+@function(
+    "image.crop_and_resize",
+    scope=True,
+    v1="image boxes box_ind:box_indices crop_size method extrapolation_value name box_indices",
+)
 def crop_and_resize(
     image: Any,
     boxes: Any,
@@ -326,25 +321,6 @@ def crop_and_resize(
     Source: `tf.image.crop_and_resize`.
     """
     return _crop_and_resize(image, boxes, box_indices, crop_size, method, extrapolation_value)
-
-
-@function("image.crop_and_resize", "v1", scope=True)
-def crop_and_resize_v1(
-    image: Any,
-    boxes: Any,
-    box_ind: Any = None,
-    crop_size: Any = None,
-    method: str = "bilinear",
-    extrapolation_value: float = 0.0,
-    name: str | None = None,
-    box_indices: Any = None,
-) -> Any:
-    """Boxes of images, all in one size.
-
-    Source: `tf.compat.v1.image.crop_and_resize`.
-    """
-    places = box_indices if box_ind is None else box_ind
-    return _crop_and_resize(image, boxes, places, crop_size, method, extrapolation_value)
 
 
 @function("image.non_max_suppression", scope=True)

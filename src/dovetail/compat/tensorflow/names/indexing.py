@@ -12,13 +12,7 @@ from dovetail.core.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of
 
 
-def _gather(params: Any, indices: Any, axis: Any = None, batch_dims: int = 0) -> Any:
-    if batch_dims < 0:
-        batch_dims += len(static_shape(ops.convert(indices)))
-    return ops.gather(params, indices, batch_dims if axis is None else int(axis), batch_dims)
-
-
-@function("gather", "v2", scope=True, defers=True)
+@function("gather", scope=True, defers=True, v1="params indices validate_indices name axis batch_dims")
 def gather(
     params: Any,
     indices: Any,
@@ -31,23 +25,9 @@ def gather(
 
     Source: `tf.gather`.
     """
-    return _gather(params, indices, axis, batch_dims)
-
-
-@function("gather", "v1", scope=True, defers=True)
-def gather_v1(
-    params: Any,
-    indices: Any,
-    validate_indices: Any = None,
-    name: str | None = None,
-    axis: Any = None,
-    batch_dims: int = 0,
-) -> Any:
-    """The slices at positions of an axis.
-
-    Source: `tf.compat.v1.gather`.
-    """
-    return _gather(params, indices, axis, batch_dims)
+    if batch_dims < 0:
+        batch_dims += len(static_shape(ops.convert(indices)))
+    return ops.gather(params, indices, batch_dims if axis is None else int(axis), batch_dims)
 
 
 @function("batch_gather", scope=True, defers=True)

@@ -107,16 +107,9 @@ def softmax_cross_entropy_with_logits_v1(
     return softmax_cross_entropy_with_logits(ops.stop_gradient(labels), logits, dim if axis is None else axis, name)
 
 
-@function("nn.softmax_cross_entropy_with_logits_v2")
-def softmax_cross_entropy_with_logits_v2(
-    labels: Any, logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
-) -> Any:
-    """The cross-entropy of classes that exclude each other.
-
-    Source: `tf.compat.v1.nn.softmax_cross_entropy_with_logits_v2`.
-    """
-    place = next((place for place in (axis, dim) if place is not None), -1)
-    return softmax_cross_entropy_with_logits(labels, logits, place, name)
+function("nn.softmax_cross_entropy_with_logits_v2", "v1", v1="labels logits axis name dim:axis")(
+    softmax_cross_entropy_with_logits
+)
 
 
 @function("nn.sparse_softmax_cross_entropy_with_logits")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from dovetail import ops
-from dovetail.compat.tensorflow.table import alike_values, function, row
+from dovetail.compat.tensorflow.table import V1, alike_values, function, row, value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import shape_of
@@ -200,11 +200,10 @@ for _name, _op in {"argmax": ops.argmax, "argmin": ops.argmin}.items():
     )
 
 
-def _count_nonzero(x: Any, axis: Any, keepdims: Any, dtype: Any, name: str | None) -> Any:
-    return ops.cast(ops.count_nonzero(x, axis, bool(keepdims)), as_dtype(dtype), name=name)
-
-
-@function("math.count_nonzero", "v2")
+@function(
+    "math.count_nonzero",
+    v1="input_tensor:input axis keepdims dtype name reduction_indices:axis keep_dims:keepdims input",
+)
 def count_nonzero(
     input: Any, axis: Any = None, keepdims: bool | None = None, dtype: Any = "int64", name: str | None = None
 ) -> Any:
@@ -212,26 +211,10 @@ def count_nonzero(
 
     Source: `tf.math.count_nonzero`.
     """
-    return _count_nonzero(input, axis, keepdims, dtype, name)
+    return ops.cast(ops.count_nonzero(input, axis, bool(keepdims)), as_dtype(dtype), name=name)
 
 
-@function("count_nonzero math.count_nonzero", "v1")
-def count_nonzero_v1(
-    input_tensor: Any = None,
-    axis: Any = None,
-    keepdims: bool | None = None,
-    dtype: Any = "int64",
-    name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: bool | None = None,
-    input: Any = None,
-) -> Any:
-    """The number of elements that are not zero.
-
-    Source: `tf.compat.v1.count_nonzero`.
-    """
-    x = input if input_tensor is None else input_tensor
-    return _count_nonzero(x, reduction_indices if axis is None else axis, keepdims or keep_dims, dtype, name)
+value("count_nonzero", V1["math.count_nonzero"], "v1")
 
 
 @function("math.bincount bincount", scope=True)

@@ -142,11 +142,13 @@ def lrn(
     return ops.divide(input, ops.power(ops.add(bias, ops.multiply(alpha, total)), beta))
 
 
-def _embedding(params: Any, ids: Any, max_norm: Any, partition_strategy: str) -> Any:
+def _embedding(params: Any, ids: Any, max_norm: Any = None, partition_strategy: str = "div") -> Any:
     """Rows of a table, which may come in parts.
 
     Args:
-        partition_strategy: "div" if each part has consecutive rows, "mod" if the rows go round.
+        partition_strategy: "div" if each part has consecutive rows, "mod" if each of n parts has every n-th row.
+
+    Source: `tf.nn.embedding_lookup`.
     """
     if isinstance(params, (list, tuple)):
         if partition_strategy not in ("mod", "div"):
@@ -170,26 +172,9 @@ def _row_of(parts: Sequence[Any], ids: Any) -> Any:
     return ops.add(ops.gather(starts, ops.mod(ids, len(parts))), ops.floor_divide(ids, len(parts)))
 
 
-@function("nn.embedding_lookup", "v2", scope=True, defers=True)
-def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: str | None = None) -> Any:
-    """Rows of a table, which may come in parts, one after the other.
-
-    Source: `tf.nn.embedding_lookup`.
-    """
-    return _embedding(params, ids, max_norm, "div")
-
-
-@function("nn.embedding_lookup", "v1", scope=True, defers=True)
-def embedding_lookup_v1(
-    params: Any,
-    ids: Any,
-    partition_strategy: str = "mod",
-    name: str | None = None,
-    validate_indices: bool = True,
-    max_norm: Any = None,
-) -> Any:
-    """Rows of a table, which may come in n parts, each with every n-th row.
-
-    Source: `tf.compat.v1.nn.embedding_lookup`.
-    """
-    return _embedding(params, ids, max_norm, partition_strategy)
+row(
+    "nn.embedding_lookup",
+    _embedding,
+    "params ids max_norm",
+    v1="params ids partition_strategy='mod' name validate_indices max_norm",
+)

@@ -65,7 +65,7 @@ ROWS = {
     "m:x axis": "flip",
     "m:x k": "tril triu",
     "v:x k": "diag",
-    "z:x": "angle",
+    "z": "angle",
     "val:x": "imag real",
 }
 # The same for functions that give integers of 64 bits.
