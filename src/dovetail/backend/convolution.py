@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from operator import index
 from typing import Any
 
 from dovetail import backend as K
@@ -12,7 +11,7 @@ from dovetail import ops
 from dovetail.backend.integers import in_integers
 from dovetail.backend.table import k_error, k_function
 from dovetail.core.kinds import TensorLike
-from dovetail.core.windows import data_format_of
+from dovetail.core.windows import PADDINGS, Moves, data_format_of, moves, per_axis
 from dovetail.ops.shapes.shape import dims_of, shaped
 
 __all__ = [
@@ -314,7 +313,7 @@ def conv2d_transpose(
         >>> conv2d_transpose(x, kernel, (None, 8, 8, 5), (2, 2), "same", "channels_last").shape
         (1, 8, 8, 5)
     """
-    rates = _each("conv2d_transpose", "dilation_rate", dilation_rate, 2)
+    rates = per_axis(dilation_rate, 2)
     if rates[0] != rates[1]:
         problem = f"the dilation_rate must be the same along rows and columns, not {dilation_rate}."
         raise k_error(ValueError, "conv2d_transpose", problem)
@@ -437,25 +436,13 @@ def _transposed(
     )
 
 
-def _window(
-    function: str, rank: int, strides: Any, padding: str, data_format: str | None, dilation_rate: Any
-) -> tuple[Any, str, str, Any]:
+def _window(function: str, rank: int, strides: Any, padding: str, data_format: str | None, dilation_rate: Any) -> Moves:
     """The options in the order of `ops.conv`."""
-    paddings = ("valid", "same", "causal") if function == "conv1d" else ("valid", "same")
+    paddings = (*PADDINGS, "causal") if function == "conv1d" else PADDINGS
     if padding not in paddings:
         raise k_error(ValueError, function, f"the padding must be one of {', '.join(paddings)}, not {padding!r}.")
-    steps, rates = _each(function, "strides", strides, rank), _each(function, "dilation_rate", dilation_rate, rank)
-    if builtins.max(steps) > 1 and builtins.max(rates) > 1:
-        problem = f"the strides {steps} and the dilation_rate {rates} must not both be above 1."
+    found = moves(rank, strides, padding, data_format, dilation_rate)
+    if builtins.max(found.strides) > 1 and builtins.max(found.dilations) > 1:
+        problem = f"the strides {found.strides} and the dilation_rate {found.dilations} must not both be above 1."
         raise k_error(ValueError, function, problem)
-    return steps, padding, data_format_of(data_format), rates
-
-
-def _each(function: str, name: str, value: Any, rank: int) -> tuple[int, ...]:
-    """A number for each spatial axis, from one number for all axes or one for each."""
-    if isinstance(value, tuple) and len(value) == rank:
-        return value
-    numbers = tuple(map(index, value)) if hasattr(value, "__iter__") else (index(value),)
-    if len(numbers) not in (1, rank):
-        raise k_error(ValueError, function, f"{name} must be one number or {rank}, not {value}.")
-    return numbers if len(numbers) == rank else numbers * rank
+    return found

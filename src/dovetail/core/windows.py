@@ -11,7 +11,8 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from operator import index
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from dovetail.core import config
 
@@ -160,9 +161,80 @@ def output_sizes(sizes: Sizes, size: Sizes, strides: Any, dilations: Any, paddin
     return [along(axis) for axis in range(rank)]
 
 
+class Moves(NamedTuple):
+    """How windows move, in the order of the arguments of convolutions.
+
+    Attributes:
+        strides, dilations: as in `Windows`.
+        padding: a word in small letters, or a pair (before, after) for each axis.
+        data_format: "channels_last" or "channels_first".
+    """
+
+    strides: tuple[int, ...]
+    padding: Any
+    data_format: Any
+    dilations: tuple[int, ...]
+
+
+def moves(
+    rank: int,
+    strides: Any,
+    padding: Any,
+    data_format: str | None,
+    dilations: Any = None,
+    *,
+    around: bool = False,
+    counted: bool = True,
+) -> Moves:
+    """Bring the words for windows into one form.
+
+    Args:
+        rank: the number of spatial axes.
+        strides, dilations: one number, or one for each axis; 1 for dilations of None.
+        padding: a word, or a pair for each axis.
+        data_format: the default one for None.
+        around: whether numbers and pairs may also be given for all axes, including batch and channels.
+        counted: whether the numbers are counted here; else type rules count them, which also know the tensors.
+
+    Raises:
+        ValueError: there is no such data format, too many or too few numbers are given, or windows would move along
+            the batch or the channels.
+
+    Example:
+        >>> moves(2, [1, 2, 2, 1], "SAME", "channels_last", around=True)
+        Moves(strides=(2, 2), padding='same', data_format='channels_last', dilations=(1, 1))
+    """
+    data_format = data_format_of(data_format)
+    inside = functools.partial(spatial, rank=rank, data_format=data_format) if around else lambda value: value
+    steps = per_axis(inside(strides), rank)
+    rates = per_axis(1 if dilations is None else inside(dilations), rank)
+    for name, numbers in (("strides", steps), ("dilations", rates)):
+        if counted and len(numbers) != rank:
+            raise ValueError(f"the {name} must be one number or {rank}, not {numbers}.")
+    pads = padding.lower() if isinstance(padding, str) else tuple(map(tuple, inside(padding)))
+    return Moves(steps, pads, data_format, rates)
+
+
+def spatial(values: Any, rank: int, data_format: str) -> Any:
+    """Values without the first and last of the batch and the channels, if there is one for each axis of a tensor.
+
+    Raises:
+        ValueError: a number is not 1 there, so that windows would move along the batch or the channels.
+    """
+    if not hasattr(values, "__len__") or len(values) != rank + 2:
+        return values
+    batch, inside, channels = split_shape(list(values), data_format)
+    if any(not hasattr(n, "__len__") and n != 1 for n in (batch, channels)):
+        raise ValueError(f"nothing moves along the batch and the channels: {values}.")
+    return inside
+
+
 def per_axis(value: Any, rank: int) -> tuple[int, ...]:
-    """One number for all axes, or a number per axis, as a tuple with a number per axis."""
-    return (value,) * rank if isinstance(value, int) else tuple(value)
+    """A number for each spatial axis, from one number for all axes or one for each; the numbers are not counted."""
+    if isinstance(value, int):
+        return (value,) * rank
+    numbers = tuple(map(index, value)) if hasattr(value, "__iter__") else (index(value),)
+    return numbers * rank if len(numbers) == 1 else numbers
 
 
 def data_format_of(value: str | None) -> Any:

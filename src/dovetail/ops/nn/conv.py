@@ -24,8 +24,8 @@ from dovetail.core.windows import (
     DataFormat,
     Padding,
     PerAxis,
-    data_format_of,
     join_shape,
+    moves,
     output_sizes,
     per_axis,
     split_shape,
@@ -198,11 +198,10 @@ def _window(
 ) -> tuple[Any, Any, Any, str]:
     """The static arguments of the primitives: strides, padding, dilations and data format."""
     rank = _rank_of(kernel)
-    dilations = per_axis(dilations, rank)
-    padding = padding.lower() if isinstance(padding, str) else tuple(map(tuple, padding))
+    strides, padding, data_format, dilations = moves(rank, strides, padding, data_format, dilations, counted=False)
     if padding == "causal":
         padding = tuple(((k - 1) * d, 0) for k, d in zip(_known(kernel)[:-2], dilations, strict=True))
-    return per_axis(strides, rank), padding, dilations, data_format_of(data_format)
+    return strides, padding, dilations, data_format
 
 
 @checked

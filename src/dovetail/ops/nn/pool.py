@@ -26,6 +26,7 @@ from dovetail.core.windows import (
     PoolPadding,
     data_format_of,
     join_shape,
+    moves,
     output_sizes,
     per_axis,
     split_shape,
@@ -338,8 +339,8 @@ def _pool(which: int, x: Any, size: Any, strides: Any, padding: str, data_format
             f"x must have rank 3, 4 or 5 (batch, spatial..., channels), but its shape is {static_shape(x)}."
         )
     size = per_axis(size, rank)
-    strides = size if strides is None else per_axis(strides, rank)
-    return _FAMILIES[rank][which](x, size, strides, padding.lower(), data_format_of(data_format), name=name)
+    strides, padding, layout, _ = moves(rank, size if strides is None else strides, padding, data_format, counted=False)
+    return _FAMILIES[rank][which](x, size, strides, padding, layout, name=name)
 
 
 @checked

@@ -99,7 +99,7 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
     Source: `tf.nn.bias_add`.
     """
     value, bias = alike_values([value, bias])
-    return ops.bias_add(value, bias, layout_of("nn.bias_add", data_format), name=name)
+    return ops.bias_add(value, bias, layout_of(data_format), name=name)
 
 
 def _moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None) -> Any:

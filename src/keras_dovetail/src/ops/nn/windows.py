@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.static_types import with_ints
 from dovetail.core.windows import per_axis
 from dovetail.interop.privates import (
     check_conv_input_channels,
@@ -34,7 +33,7 @@ def _adaptive(mean: bool) -> Function:
     def call(inputs: Any, output_size: Any, data_format: Any = None) -> Any:
         x = as_tensor(inputs)
         first = 1 if standardize_data_format(data_format) == "channels_last" else 2
-        for axis, size in enumerate(per_axis(with_ints(output_size), len(x.shape) - 2), first):
+        for axis, size in enumerate(per_axis(output_size, len(x.shape) - 2), first):
             x = _adapted(x, axis, size, mean)
         return x
 
@@ -127,7 +126,7 @@ def conv_transpose(
 
 
 def _pairs(*values: Any) -> list[tuple[int, ...]]:
-    return [per_axis(with_ints(value), 2) for value in values]
+    return [per_axis(value, 2) for value in values]
 
 
 def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
