@@ -31,7 +31,7 @@ quick: $(VENV)/test.done  ## the tests on numpy alone, as if no other engine's l
 
 # Quick loops on numpy: name → folders of tests.
 K := tests/backend
-TF := tests/compat/tensorflow
+TF := tests/compat/tensorflow tests/compat/tf_graph
 GRAPH := tests/graph tests/trace tests/edit tests/batching tests/sessions
 KERAS := tests/keras_dovetail
 LOOP = DOVETAIL_TEST_ENGINES=numpy $(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet

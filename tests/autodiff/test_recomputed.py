@@ -12,9 +12,9 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.autodiff.vjp import split
+from dovetail.compat.tf_graph.graph_def import GraphDef, import_definition
 from dovetail.core.engine_registry import get_engine
 from dovetail.edit.graph import Graph
-from dovetail.graph.graph_def import GraphDef, import_definition
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.placement import Place
 from dovetail.plan.segment import Segment

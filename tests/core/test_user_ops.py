@@ -11,10 +11,10 @@ import pytest
 import dovetail as dt
 from dovetail import kinds, ops
 from dovetail.compat import tensorflow as tf
+from dovetail.compat.tf_graph.graph_def import GraphDef, import_definition
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.errors import UnknownEngine
 from dovetail.core.table import OPS
-from dovetail.graph.graph_def import GraphDef, import_definition
 from tests.libraries import Library
 
 jax, jnp, tensorflow, torch = (Library(name) for name in ("jax", "jax.numpy", "tensorflow", "torch"))

@@ -10,7 +10,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.graph.graph_def import GraphDef, import_definition
+from dovetail.compat.tf_graph.graph_def import GraphDef, import_definition
 from dovetail.passes.composites import inline_composites
 from dovetail.passes.fuse import fuse
 from tests.edit.random_edits import dump
@@ -232,15 +232,6 @@ def test_what_comes_of_the_graph_keeps_its_gradients(keeper):
     if keeper == "freezing":
         scale.assign(100.0)
     np.testing.assert_allclose(slope(found), [7.0 * (2 + 1 + 1)] * 3, rtol=1e-6)
-
-
-def test_node_definitions_say_it(graph, x):
-    y = ops.tanh(x)
-    assert "_gradient_op_type" not in y.op.node_def.attr
-    graph.override_gradients({"Tanh": "Sevenfold", "Exp": "Sevenfold"})
-    assert y.op.node_def.attr == {"T": "float32", "_gradient_op_type": "Sevenfold"}
-    assert str(y.op.node_def).endswith("attr { key: \"_gradient_op_type\" value: 'Sevenfold' }")
-    assert y.op.attrs == {}
 
 
 # -- imports under a map ----------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.compat.tf_graph.elements import element_of
 from dovetail.graph.nesting import holders_of, outermost_of
 
 
@@ -185,11 +186,11 @@ def test_strangers_of_a_graph_of_the_same_name_are_refused(graph, x):
     for use in (
         lambda: other.check_tensor(y),
         lambda: ops.exp(y) + other.inputs[0],
-        lambda: other.as_graph_element(x),
+        lambda: element_of(other, x),
     ):
         with pytest.raises(ValueError, match=r"test_base.py:\d+, belongs to another graph that is also called 'test'"):
             use()
-    for use in (lambda: other.group(y), lambda: other.remove(y.op), lambda: other.as_graph_element(y.op)):
+    for use in (lambda: other.group(y), lambda: other.remove(y.op), lambda: element_of(other, y.op)):
         with pytest.raises(ValueError, match="belongs to another graph that is also called 'test'"):
             use()
     with other.as_default(), pytest.raises(ValueError, match=r"is also called 'test'\. Build both in one graph"):

@@ -10,7 +10,8 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.graph.graph_def import GraphDef, import_definition
+from dovetail.compat.tf_graph.graph import TensorFlowGraph
+from dovetail.compat.tf_graph.graph_def import GraphDef, import_definition
 
 
 def placeholder(graph, name="x"):
@@ -98,7 +99,7 @@ def test_operations_beside_others():
 
 @pytest.mark.parametrize(("device", "error"), [("/foo:0", ValueError), (3, TypeError), ("/cpu:0/gpu:0", ValueError)])
 def test_what_is_no_device_is_refused_and_nothing_changes(device, error):
-    graph = dt.Graph()
+    graph = TensorFlowGraph()
     x = placeholder(graph)
     with graph.device("/gpu:0"):
         with pytest.raises(error), graph.device(device):
@@ -114,7 +115,7 @@ def test_what_is_no_device_is_refused_and_nothing_changes(device, error):
 
 
 def test_dovetails_own_devices_are_recorded_where_a_graph_is_built(engine):
-    graph = dt.Graph()
+    graph = TensorFlowGraph()
     x = placeholder(graph)
     with graph.as_default(), graph.pinned("numpy"), dt.device("cpu:0"):
         y = ops.exp(x)

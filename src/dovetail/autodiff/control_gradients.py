@@ -123,7 +123,7 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
     if not slices and not stacked and length is None:  # any of the xs gives the number of steps
         slices[body.inputs[carried]] = xs[0]
 
-    backward = Graph("backward")
+    backward = body._part_type("backward")
     carry = _placeholders(backward, [body.inputs[i] for i in around])
     totals = _placeholders(backward, [body.inputs[i] for i in summed])
     ys = _placeholders(backward, [body.outputs[i] for i in stacked])
@@ -228,7 +228,7 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
     around = _targets(body, carried, arriving)
     step, reached = gradient_graph(body, around)
     summed = [i for i in reached if i >= carried]
-    backward = Graph("backward")
+    backward = body._part_type("backward")
     carry = _placeholders(backward, [body.inputs[i] for i in around])
     totals = _placeholders(backward, [body.inputs[i] for i in summed])
     state = _placeholders(backward, body.inputs)

@@ -28,7 +28,7 @@ from dovetail.core.structure import flatten, flatten_like, unflatten
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, highest, is_tensor, kind_of
 from dovetail.core.variable import Variable
-from dovetail.edit.graph import Graph, GraphTensor, Operation
+from dovetail.edit.graph import Graph, GraphTensor, Operation, new_graph
 from dovetail.edit.transplant import copy_into
 from dovetail.trace import trace, variables
 
@@ -263,7 +263,7 @@ def _trace_gradient(
     rule: Rule, around: Graph, results: list[Any], sources: list[Any], name: str
 ) -> tuple[_TracedGradient, list[Any]]:
     """Trace the gradient function, and return its graph and the tensors that it captured, from `around` or eager."""
-    graph = Graph(f"{name}_gradient", around)
+    graph = new_graph(f"{name}_gradient", around)
     with record_on(tape.eager_only() for tape in scopes().tapes), graph.as_default():
         floats = [i for i, t in enumerate(results) if t.dtype.is_differentiable]
         arriving: list[Any] = [None] * len(results)

@@ -50,7 +50,7 @@ def backward(nodes: Iterable[Any], seeds: Iterable[tuple[Any, Any]], sources: Se
         function = gradient_function(node)
         if function is None:
             continue
-        if type(node) is Operation:
+        if isinstance(node, Operation):
             with _made_for(node):
                 _step(function, *recomputed.of(node, arriving), arguments(node), found)
         else:
@@ -122,7 +122,7 @@ def arguments(node: Any) -> list[Any]:
 def _made_for(node: Any) -> AbstractContextManager[Any]:
     """A scope in which new operations get the origin of a node or a tensor, if that belongs to a graph."""
     operation = node.op if type(node) is GraphTensor else node
-    if type(operation) is not Operation:
+    if not isinstance(operation, Operation):
         return nullcontext()
     current = current_graph()
     return made_for_operation(operation.graph if current is None else current, operation)

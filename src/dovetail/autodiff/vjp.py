@@ -96,7 +96,7 @@ def split(graph: Graph, targets: list[int] | None = None) -> Split:
 
 def _cut(found: _Whole) -> tuple[list[GraphTensor], Graph]:
     """The forward tensors that the gradient uses, and the gradient's operations as a separate graph."""
-    backward = Graph(f"{found.graph.name}_backward")
+    backward = found.graph._part_type(f"{found.graph.name}_backward")
     later = reach(found.departing, outside=found.forward.__contains__)
     needed = dict.fromkeys([t for op in later for t in op.inputs] + found.departing)
     taken = [t for t in needed if t.op in found.forward]

@@ -18,6 +18,8 @@ class _Hooks:
         read: (graph, variable) → the graph Tensor of the variable's value; of `trace`.
         assign: (graph, variable, value) → the result of an assignment in a graph; of `trace`.  It also takes (graph,
             variable, operands, change), to assign `change(old value, *operands)`.
+        variable_made: (graph, variable) → None, for a variable that was made from a tensor of the graph; of
+            `compat.tf_graph`.
         run: (fetches, feed_dict, graph, a session or None) → their values, by a session of the graph; of `sessions`.
         control: branches and loops in graphs; of `trace`.
         stacked_specs: (body, init, xs) → the specs of the values that a scan stacks, each with a native value that it
@@ -36,6 +38,7 @@ class _Hooks:
     new_graph: Callable[..., Any]
     read: Callable[[Any, Any], Any]
     assign: Callable[..., Any]
+    variable_made: Callable[[Any, Any], None]
     run: Callable[..., Any]
     control: Control
     stacked_specs: Callable[..., list[tuple[Any, Any]]]

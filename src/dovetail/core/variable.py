@@ -124,7 +124,7 @@ class Variable(Operators):
             raise
         self._begin(Tensor(buffer.value, buffer.engine).shape, name, trainable, constraint, buffer)
         if self.initial_value is not None:
-            self.initial_value.graph.add_variable(self)
+            hooks.variable_made(self.initial_value.graph, self)
 
     def _begin(
         self, shape: TensorShape, name: str | None, trainable: bool, constraint: Any, buffer: Buffer | None = None

@@ -14,6 +14,7 @@ effect (assigning variables) are kept, and ordered by control inputs.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from dovetail.edit.parts import Parts
@@ -22,7 +23,6 @@ from dovetail.edit.validate import problems
 from dovetail.graph.attributes import register
 from dovetail.graph.base import State
 from dovetail.graph.document import GRAPH, described, graph_of
-from dovetail.graph.graph_def import GraphDef
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.printing import graph_text
 
@@ -71,27 +71,11 @@ class Graph(Parts):
         if found:
             raise ValueError(f"the graph {self.name!r} is not valid: " + " ".join(found))
 
-    def as_graph_def(self, from_version: Any = None, add_shapes: bool = False) -> GraphDef:
-        """A definition of the graph as it is now, to be looked at and imported into others.
-
-        Args:
-            from_version: None; parts of a definition are not offered.
-            add_shapes: whether nodes say the shapes of their outputs.
-
-        Raises:
-            NotImplementedError: a version is given.
-
-        Source: `tf.Graph.as_graph_def`.
-        """
-        if from_version is not None:
-            raise NotImplementedError("a definition has the whole graph: leave from_version out.")
-        return GraphDef(self, add_shapes=add_shapes)
-
     def __copy__(self) -> Graph:
         return copy_graph(self, own=True)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return graph_of, described(self)
+        return partial(graph_of, make=type(self)), described(self)
 
     def __str__(self) -> str:
         return graph_text(self)
@@ -101,4 +85,10 @@ class Graph(Parts):
         return f"<graph {self.name}: {counts}>"
 
 
+Graph._part_type = Graph
 register(Graph, GRAPH)
+
+
+def new_graph(name: str = "graph", outer: Graph | None = None) -> Graph:
+    """An empty graph; inside another one, it is of the class that the other one says."""
+    return Graph(name) if outer is None else outer._part_type(name, outer)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dovetail.core.errors import op_error
 from dovetail.core.garbage import no_garbage_collection
@@ -118,7 +118,7 @@ class Copies:
         """Add a copy of an operation, whose inputs must be known; outputs that have counterparts keep them."""
         target, known = self.target, self.tensors
         attrs = {
-            name: copy_graph(value, self.own, self.made_for) if isinstance(value, GraphBase) else value
+            name: copy_graph(cast("Graph", value), self.own, self.made_for) if isinstance(value, GraphBase) else value
             for name, value in operation.attrs.items()
         }
         try:
@@ -266,14 +266,14 @@ _HANDLERS: dict[Variables, dict[str, Callable[[Copies, Operation], None]]] = {
 # -- whole graphs -----------------------------------------------------------------------------------------------------
 
 
-def copy_graph(graph: GraphBase, own: bool = False, made_for: Operation | None = None) -> Graph:
+def copy_graph(graph: Graph, own: bool = False, made_for: Operation | None = None) -> Graph:
     """Copy a graph with its subgraphs; the copy can be edited and added to like the original.
 
     Args:
         graph: is not changed.
         own, made_for: as in `Copies`.
     """
-    copy = graph.new_like()
+    copy = type(graph)(graph.name)
     copies = transplant(graph.operations, copy, inputs=graph.inputs, own=own, made_for=made_for)
     copy.outputs = copies.of(graph.outputs)
     copy.state = graph.state.copied(copies.tensors)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.errors import Where, describe, op_error, place, user_line
 from dovetail.core.gradients import checked_overrides
-from dovetail.core.hooks import hooks
 from dovetail.core.op import Op
 from dovetail.core.scopes import opened, scopes
 from dovetail.core.spec import Ints, TensorSpec
@@ -115,6 +114,8 @@ def operations_in(given: Operation | GraphTensor | Iterable[Operation | GraphTen
 class GraphBase(Pins):
     """The operations of a graph, in order, and the facts about them; `Graph` adds edits, parts and text."""
 
+    _operation_type: type[Operation] = Operation
+    _part_type: type[Graph]  # of graphs inside its operations
     session: Any = None
     is_final = False
     stand_ins: list[tuple[Any, GraphTensor]] | None = None
@@ -181,7 +182,7 @@ class GraphBase(Pins):
         name = self._unique(here.scope if here.name is None else here.name, name or op.name)
         layout = layout or (SINGLE,) * len(inputs)
         where = like.where if like is not None else where or user_line()
-        operation = Operation(self, op, name, inputs, layout, attrs, where)  # type: ignore[arg-type]  # it is a graph
+        operation = self._operation_type(self, op, name, inputs, layout, attrs, where)  # type: ignore[arg-type]  # it is a graph
         for number, spec in enumerate(specs):
             operation.outputs.append(GraphTensor(operation, number, spec))
         if like is not None:
@@ -300,27 +301,6 @@ class GraphBase(Pins):
     def _like(self) -> Operation | None:
         """The operation whose properties new ones copy."""
         return self._scopes.get().like
-
-    def get_name_scope(self) -> str:
-        """The name scope of new operations, without its slash.
-
-        Source: `tf.Graph.get_name_scope`.
-        """
-        return self.scope.rstrip("/")
-
-    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
-        """The name with the scope in front, and a number behind if an operation or a new scope has it.
-
-        Args:
-            name: with a slash at its end, a full name, which gets neither.
-            mark_as_used: whether the name is taken from now on.
-
-        Raises:
-            ValueError: an operation has the full name.
-
-        Source: `tf.Graph.unique_name`.
-        """
-        return self._unique(self.scope, name, mark_as_used)
 
     def _unique(self, scope: str, name: str, mark_as_used: bool = True) -> str:
         if name.endswith("/"):
@@ -455,10 +435,6 @@ class GraphBase(Pins):
 
     # copies, and changes; `SessionGraph` overrides some
 
-    def new_like(self) -> Graph:
-        """An empty graph of the same kind and name."""
-        return hooks.new_graph(self.name)
-
     def copy_state_from(self, other: GraphBase, copies: Mapping[Operation, Operation]) -> None:
         """Take over the notes of another graph, of which this is a copy, on its operations."""
 
@@ -484,11 +460,6 @@ class GraphBase(Pins):
         """
         for graph in (self, *self.subgraphs()):
             graph.is_final = True
-
-    @property
-    def finalized(self) -> bool:
-        """Whether `finalize` was called."""
-        return self.is_final
 
     def check_changeable(self) -> None:
         """Raise an error if the graph is finalized.
@@ -615,7 +586,21 @@ def new_scope(graph: GraphBase, name: str | None) -> str:
     if not name:
         return ""
     check_name(name, graph.scope)
-    return name if name.endswith("/") else f"{graph.unique_name(name)}/"
+    return name if name.endswith("/") else f"{unique_name(graph, name)}/"
+
+
+def unique_name(graph: GraphBase, name: str, mark_as_used: bool = True) -> str:
+    """A name in the scope of new operations, with a number behind if an operation or a new scope has it.
+
+    Args:
+        graph: the graph.
+        name: with a slash at its end, a full name, which gets neither.
+        mark_as_used: whether the name is taken from now on.
+
+    Raises:
+        ValueError: an operation has the full name.
+    """
+    return graph._unique(graph.scope, name, mark_as_used)
 
 
 def name_new(graph: GraphBase, operation: Operation, name: str) -> None:

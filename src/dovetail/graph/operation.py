@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dovetail.core.device_spec import DeviceSpec, is_wish
 from dovetail.core.dtypes import DType
-from dovetail.core.errors import Where, called_library, conventional, describe, did_you_mean, op_error, place
+from dovetail.core.errors import Where, called_library, conventional, describe, op_error, place
 from dovetail.core.hooks import hooks
 from dovetail.core.op import Op
 from dovetail.core.spec import Shape, TensorSpec
@@ -18,9 +18,7 @@ from dovetail.core.tensor_shape import TensorShape
 from dovetail.graph.index import forget_type, note_change, note_type
 from dovetail.graph.journal import note
 from dovetail.graph.nesting import outermost_of
-from dovetail.graph.node_def import NodeDef, attributes, node_def_of
 from dovetail.graph.order import NOWHERE, position
-from dovetail.graph.tensorflow_operation import TensorFlowOperation
 from dovetail.ops.control.plumbing import HOST_CALLS, NEVER_PRUNED
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 
@@ -225,7 +223,7 @@ def call_arguments(op: Op, layout: Sequence[int | None], attrs: Mapping[str, Any
     return values
 
 
-class Operation(TensorFlowOperation):
+class Operation:
     """A node: one op applied to graph Tensors.
 
     Attributes:
@@ -364,37 +362,6 @@ class Operation(TensorFlowOperation):
     def attr(self, name: str) -> Any:
         """A static argument by name."""
         return self.attrs[name]
-
-    def get_attr(self, name: str) -> Any:
-        """A static argument, a dtype under the name of TensorFlow's type attribute, or a note, by name.
-
-        Raises:
-            ValueError: the operation has none of this name.
-
-        Source: `tf.Operation.get_attr`.
-
-        Example:
-            >>> import dovetail as dt
-            >>> y = dt.ops.sum(dt.Graph().placeholder(dt.spec((2, 3)), "x"), axis=1)
-            >>> y.op.get_attr("T"), y.op.get_attr("axis")
-            ('float32', 1)
-        """
-        if name in self.attrs:
-            return self.attrs[name]
-        attrs = {**self.attrs, **attributes(self)}
-        if name not in attrs:
-            known = ", ".join(attrs) or "none"
-            problem = f"{self.name!r} has no attribute {name!r}. {did_you_mean(name, attrs)}There are: {known}."
-            raise op_error(ValueError, self.type, problem, where=self.where)
-        return attrs[name]
-
-    @property
-    def node_def(self) -> NodeDef:
-        """The operation as plain data, which can be printed.
-
-        Source: `tf.Operation.node_def`.
-        """
-        return node_def_of(self)
 
     def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
         """Run it for its effect, such as assigning a variable; `eval` of its results gives values.
@@ -554,8 +521,6 @@ class Operation(TensorFlowOperation):
                 self.wait_for(before)
 
             self.graph.edited(undo)
-
-    update_input = _update_input = replace_input
 
     def change(self, op: Any = None, name: str | None = None, **attrs: Any) -> None:
         """Change its op, its name or its static arguments; shapes follow.

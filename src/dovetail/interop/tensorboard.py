@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.compat.tf_graph.node_def import node_def_of
 from dovetail.core.dtypes import DType
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
@@ -80,7 +81,7 @@ class _Writer:
         return names
 
     def add(self, op: Operation, node: Any, names: dict[Variable, str]) -> None:
-        definition = op.node_def
+        definition = node_def_of(op)
         states = [names[value] for value in op.attrs.values() if _is_state(value)]
         node.name, node.op, node.device = definition.name, definition.op, definition.device
         node.input.extend([*states, *definition.input[len(states) :]])

@@ -179,7 +179,7 @@ def _folded(op: Operation, known: ShapeValues) -> list[np.ndarray] | None:
 
 
 def _is_foldable(op: Operation) -> bool:
-    if op.type in STRUCTURAL or op.type in PRINTS or any(type(v) is Graph for v in op.attrs.values()):
+    if op.type in STRUCTURAL or op.type in PRINTS or any(isinstance(v, Graph) for v in op.attrs.values()):
         return False
     sizes = [size_of(t.shape) for t in op.outputs]
     if None in sizes:

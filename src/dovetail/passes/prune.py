@@ -33,7 +33,7 @@ def _count(op: Operation, param: str | None) -> int:
 
 
 def _subgraphs(op: Operation) -> list[Graph]:
-    return [value for value in op.attrs.values() if type(value) is Graph]
+    return [value for value in op.attrs.values() if isinstance(value, Graph)]
 
 
 def _drop_results(op: Operation, numbers: list[int]) -> int:

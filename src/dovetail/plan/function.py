@@ -65,6 +65,7 @@ class Options(NamedTuple):
         stays: whether results stay on the engine that is chosen, which may still compute them; else they are moved to
             the engine of the arguments.
         in_groups: whether another function may run its calls in groups, so that both are measured on each engine.
+        graph: the class of its traces.
     """
 
     passes: tuple[Callable[[Graph], Any], ...] = ()
@@ -72,6 +73,7 @@ class Options(NamedTuple):
     fixed: Strategy | None = None
     stays: bool = False
     in_groups: bool = False
+    graph: type[Graph] = Graph
 
 
 class Function(Generic[P, R]):
@@ -218,7 +220,7 @@ class Function(Generic[P, R]):
             refusal: the reason why it can make no variables; "" if it can.
         """
         specs = self._signature[0] if self._signature is not None else [spec_of(leaf) for leaf in leaves]
-        graph, closures = Graph(self._name), ClosureRecorder()
+        graph, closures = self._options.graph(self._name), ClosureRecorder()
         try:
             with record_on([closures]), graph.as_default(), no_garbage_collection():
                 args = [

@@ -14,7 +14,7 @@ from dovetail.core.structure import unflatten
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of
-from dovetail.edit.graph import Graph, GraphTensor
+from dovetail.edit.graph import Graph, GraphTensor, new_graph
 from dovetail.edit.transplant import transplant
 from dovetail.trace import trace, variables
 from dovetail.trace.results import collect
@@ -33,7 +33,7 @@ def inline_call(
         leaves, structure: its positional arguments, or the pair (args, kwargs) if `has_kwargs`.
         edit: edits the graph of the function's operations, and keeps the number of outputs.
     """
-    part = Graph(getattr(function, "__name__", "function"), around)
+    part = new_graph(getattr(function, "__name__", "function"), around)
     with record_on(tape.eager_only() for tape in scopes().tapes), part.as_default():
         given = [(leaf, _input(part, leaf)) if isinstance(leaf, _TRACED) else (leaf, leaf) for leaf in leaves]
         call: Any = unflatten(structure, [own for _, own in given])

@@ -7,6 +7,8 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, NoReturn
 from weakref import WeakKeyDictionary, WeakSet
 
+from dovetail.compat.tf_graph.elements import element_of
+from dovetail.compat.tf_graph.variable_operation import VariableOperation
 from dovetail.core.cache import Cache
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.errors import describe, place
@@ -17,7 +19,6 @@ from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import kind_of
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor, Operation
-from dovetail.graph.variable_operation import VariableOperation
 from dovetail.plan.feeds import flat_feeds
 from dovetail.sessions.cut_program import CutProgram
 from dovetail.sessions.session_graph import open_default_graph
@@ -152,7 +153,7 @@ class Session:
             line = (x.op if isinstance(x, GraphTensor) else x).where
             problem = f"{x!r}, made at {place(line)}, belongs to {which} of the session"
             raise ValueError(f"{problem}: run it in a session of its graph, or build it in the session's graph.")
-        return self.graph.as_graph_element(x, **allowed)
+        return element_of(self.graph, x, **allowed)
 
     def _held(self, x: Any, what: str) -> Any:
         found = kind_of(x).followed(x)

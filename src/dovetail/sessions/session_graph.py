@@ -12,12 +12,13 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
+from dovetail.compat.tf_graph.graph import TensorFlowGraph
 from dovetail.core.recording import DEFAULT_GRAPH
 from dovetail.core.scopes import Changes
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import default_graph
 from dovetail.core.variable import Variable
-from dovetail.edit.graph import Graph, GraphTensor, Operation
+from dovetail.edit.graph import GraphTensor, Operation
 from dovetail.graph.base import new_scope
 from dovetail.graph.document import described, graph_of
 from dovetail.graph.nesting import outermost_of
@@ -26,7 +27,7 @@ from dovetail.trace import trace
 from dovetail.trace.variables import add_assignment
 
 
-class SessionGraph(Graph):
+class SessionGraph(TensorFlowGraph):
     """A graph without an end, as in TensorFlow 1: a `Session` computes the parts that it is asked for.
 
     `variable.assign(value)` adds an operation and returns its tensor, the variable's next value.  A run that computes
@@ -75,9 +76,6 @@ class SessionGraph(Graph):
         return {}
 
     # copies
-
-    def new_like(self) -> SessionGraph:
-        return SessionGraph(self.name)
 
     def copy_state_from(self, other: Any, copies: Mapping[Operation, Operation]) -> None:
         self._draws = Counter(other._draws)

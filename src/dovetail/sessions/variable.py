@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.core.dtypes import as_dtype
+from dovetail.core.hooks import hooks
 from dovetail.core.scopes import scopes
 from dovetail.core.state import Buffer
 from dovetail.core.tensor_shape import shape_of
@@ -58,7 +59,7 @@ class SessionVariable(Variable):
         self.dtype = first.dtype if dtype is None else as_dtype(dtype)
         self._begin(shape_of(first.shape), name, trainable, constraint)
         self.session_graph: Any = first.graph
-        first.graph.add_variable(self)
+        hooks.variable_made(first.graph, self)
 
     def holder(self) -> Variable:
         if self.session_graph is None:

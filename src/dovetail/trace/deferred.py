@@ -125,7 +125,7 @@ def gradient_of(function: Callable[..., Any], node: Any, arriving: Sequence[Any]
         node: an operation, or a record of a tape.
         arriving: the gradients of its outputs, None for an output without one.
     """
-    if type(node) is not Operation or not has_unknown_rank((*node.inputs, *node.outputs)):
+    if not isinstance(node, Operation) or not has_unknown_rank((*node.inputs, *node.outputs)):
         return function(node, *arriving)
     try:
         with all_or_nothing():

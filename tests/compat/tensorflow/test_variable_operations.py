@@ -11,6 +11,7 @@ import pytest
 
 import dovetail as dt
 from dovetail.compat import tensorflow as tf
+from dovetail.compat.tf_graph.graph import TensorFlowGraph
 from tests.libraries import require
 
 v1 = tf.compat.v1
@@ -88,7 +89,7 @@ def test_the_operation_of_a_variable_without_a_graph():
 
 
 def test_notes_go_along_with_copies_and_are_no_edit_of_what_runs():
-    graph = dt.Graph()
+    graph = TensorFlowGraph()
     y = dt.ops.tanh(graph.placeholder(dt.spec((2,)), "x"))
     graph.outputs = [y]
     version = graph.version

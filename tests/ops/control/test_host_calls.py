@@ -67,7 +67,7 @@ def test_shapes_are_said_by_set_shape_and_checked(engine):
     assert y.shape is None
     y.set_shape([None])
     y.set_shape([2])
-    assert y.shape == (2,) and y.op.get_attr("shapes") == ((2,),)
+    assert y.shape == (2,) and y.op.attr("shapes") == ((2,),)
     doubled = y * 2.0
     assert doubled.shape == (2,)
     assert dt.Session(graph).run(doubled, {x: X}).tolist() == [4.0, 8.0]

@@ -12,13 +12,13 @@ from dovetail.compat.tensorflow.names.debugging import require
 from dovetail.compat.tensorflow.names.graph import group
 from dovetail.compat.tensorflow.names.tensor_array import TensorArray
 from dovetail.compat.tensorflow.table import absent, function, row, value
+from dovetail.compat.tf_graph.variable_operation import VariableOperation
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.tensor_shape import TensorShape, shape_of
 from dovetail.core.value_kinds import is_recorded, is_tensor, static_shape
 from dovetail.edit.graph import GraphTensor, Operation
-from dovetail.graph.variable_operation import VariableOperation
 from dovetail.trace import trace
 
 # -- branches ---------------------------------------------------------------------------------------------------------

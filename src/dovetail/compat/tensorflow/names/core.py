@@ -16,8 +16,9 @@ from dovetail.autodiff.recompute import recompute_grad
 from dovetail.autodiff.tape import GradientTape
 from dovetail.compat.tensorflow.names.variable_views import View
 from dovetail.compat.tensorflow.table import function, row, value
+from dovetail.compat.tf_graph.graph import TensorFlowGraph
 from dovetail.core.dtypes import ALL, DType, as_dtype
-from dovetail.core.errors import op_error
+from dovetail.core.errors import check_callable, op_error
 from dovetail.core.gradients import RegisterGradient
 from dovetail.core.spec import TensorSpec, spec
 from dovetail.core.structure import flatten, flatten_like
@@ -26,7 +27,7 @@ from dovetail.core.tensor_shape import TensorShape, shape_of
 from dovetail.core.value_kinds import dtype_of, is_tensor
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.interop import dlpack
-from dovetail.plan.function import function as dt_function
+from dovetail.plan.function import Function, Options
 
 # -- classes of values ------------------------------------------------------------------------------------------------
 
@@ -162,7 +163,8 @@ def tf_function(
         return lambda func: tf_function(func, input_signature)
     if input_signature is not None:
         input_signature = flatten(input_signature)[0] if isinstance(input_signature, (list, tuple)) else input_signature
-    compiled = dt_function(func, input_signature=input_signature)
+    check_callable("tf.function", func)
+    compiled = Function(func, input_signature, options=Options(graph=TensorFlowGraph))
     return _Switched(func, compiled)
 
 

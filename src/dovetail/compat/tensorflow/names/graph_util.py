@@ -12,6 +12,10 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.nearest import close_op
 from dovetail.compat.tensorflow.table import absent, function, told, value
+from dovetail.compat.tf_graph.elements import named_element
+from dovetail.compat.tf_graph.graph_def import GraphDef, import_definition
+from dovetail.compat.tf_graph.node_def import NodeDef
+from dovetail.compat.tf_graph.operation import OpDef
 from dovetail.core.errors import op_error
 from dovetail.core.files import replacing
 from dovetail.core.op import Op
@@ -19,9 +23,6 @@ from dovetail.core.table import OPS
 from dovetail.core.value_kinds import is_recorded
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
-from dovetail.graph.graph_def import GraphDef, import_definition
-from dovetail.graph.node_def import NodeDef
-from dovetail.graph.tensorflow_operation import OpDef
 from dovetail.interop.tensorboard import graph_proto
 
 value("GraphDef", GraphDef)
@@ -107,7 +108,7 @@ def _of_graph(target: Graph, graph_def: GraphDef, key: str, x: Any) -> Any:
             return x.read()
         if is_recorded(x):
             return x
-        replaced = graph_def.graph.get_tensor_by_name(key if ":" in key else f"{key}:0")
+        replaced = named_element(graph_def.graph, key if ":" in key else f"{key}:0", allow_operation=False)
         return target.constant(ops.convert(x, replaced.dtype).numpy())
 
 
@@ -117,7 +118,7 @@ def extract_sub_graph(graph_def: GraphDef, dest_nodes: Sequence[str]) -> GraphDe
 
     Source: `tf.compat.v1.graph_util.extract_sub_graph`.
     """
-    operations = [graph_def.graph.get_operation_by_name(name.partition(":")[0]) for name in dest_nodes]
+    operations = [named_element(graph_def.graph, name.partition(":")[0], allow_tensor=False) for name in dest_nodes]
     return GraphDef(graph_def.graph, [t for op in operations for t in op.outputs])
 
 

@@ -14,6 +14,7 @@ from dovetail.compat.tensorflow.names.custom_optimizers import CustomStepMixin
 from dovetail.compat.tensorflow.names.graph import GraphKeys, group
 from dovetail.compat.tensorflow.names.variables import named_variable
 from dovetail.compat.tensorflow.table import value
+from dovetail.compat.tf_graph.graph import collected
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import is_recorded
 from dovetail.graph.nesting import outermost_of
@@ -100,7 +101,7 @@ class Optimizer(CustomStepMixin):
             problem = "the loss was computed already: give a function that computes it, or build a graph"
             raise op_error(RuntimeError, f"tf.train.{type(self).__name__}", f"{problem} (disable_eager_execution).")
         graph = loss.graph
-        variables = nest_flatten(list(var_list or outermost_of(graph).get_collection(GraphKeys.TRAINABLE_VARIABLES)))
+        variables = nest_flatten(list(var_list or collected(outermost_of(graph), GraphKeys.TRAINABLE_VARIABLES)))
         if not variables:
             raise op_error(ValueError, f"tf.train.{type(self).__name__}", "there are no variables to train.")
         with graph_mode.inside(graph), graph.at_scope("gradients/"):

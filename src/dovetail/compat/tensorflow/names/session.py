@@ -18,12 +18,13 @@ from dovetail.compat.tensorflow.names.devices import (
 from dovetail.compat.tensorflow.names.settings import DeviceStepStats, NodeExecStats, RunMetadata, RunOptions, heed
 from dovetail.compat.tensorflow.names.sparse import SparseFetch, fed_parts
 from dovetail.compat.tensorflow.table import value
+from dovetail.compat.tf_graph.graph_def import GraphDef
+from dovetail.compat.tf_graph.node_def import node_def_of
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import op_error
 from dovetail.core.scopes import Scoped
 from dovetail.core.structure import flatten, refuse_nesting, unflatten
 from dovetail.edit.graph import Operation
-from dovetail.graph.graph_def import GraphDef
 from dovetail.sessions import session as sessions
 from dovetail.sessions.cut_program import CutProgram
 
@@ -60,7 +61,7 @@ class Session(sessions.Session):
 
         Source: `tf.compat.v1.Session.graph_def`.
         """
-        return self.graph.as_graph_def()
+        return GraphDef(self.graph)
 
     def list_devices(self) -> list[DeviceAttributes]:
         """The devices of its engine.
@@ -127,7 +128,7 @@ def _fill(metadata: RunMetadata, placed: list[tuple[Operation, str]]) -> None:
     devices: dict[str, DeviceStepStats] = {}
     for operation, device in placed:
         stats = devices.setdefault(device, DeviceStepStats(device=device))
-        inputs = ", ".join(operation.node_def.input)
+        inputs = ", ".join(node_def_of(operation).input)
         label = f"{operation.name} = {operation.type}({inputs})"
         stats.node_stats.append(NodeExecStats(node_name=operation.name, all_start_micros=now, timeline_label=label))
     metadata.step_stats.dev_stats.extend(devices.values())

@@ -12,7 +12,7 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.core.tensor import Operators
 from dovetail.core.value_kinds import Wrapper, kind_of, register
-from dovetail.graph.base import name_new
+from dovetail.graph.base import name_new, unique_name
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.ops.shapes.shape import shape_of
 
@@ -190,7 +190,7 @@ def named(result: Any, name: str | None, read_value: bool = True) -> Any:
     if not isinstance(operation, Operation):
         return result if read_value else None
     if name is not None:
-        name_new(operation.graph, operation, operation.graph.unique_name(name))
+        name_new(operation.graph, operation, unique_name(operation.graph, name))
     return result if read_value else operation
 
 

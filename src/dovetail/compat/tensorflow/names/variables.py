@@ -13,6 +13,7 @@ from dovetail.compat.tensorflow.names.core import Kind, nest_flatten
 from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.names.variable_views import Assigned, Slice, named
 from dovetail.compat.tensorflow.table import function, value
+from dovetail.compat.tf_graph.variable_operation import VariableOperation
 from dovetail.core.errors import op_error
 from dovetail.core.recording import not_building
 from dovetail.core.scopes import Scoped
@@ -25,7 +26,6 @@ from dovetail.graph.naming import check_name
 from dovetail.graph.nesting import outermost_of
 from dovetail.graph.operation import GraphTensor
 from dovetail.graph.pins import put_in_scope
-from dovetail.graph.variable_operation import VariableOperation
 from dovetail.ops.shapes.shape import dims_of
 from dovetail.sessions.variable import SessionVariable
 from dovetail.trace import variables
@@ -144,7 +144,8 @@ class TFGraphVariable(_Names, SessionVariable):
     def place(self, graph: Any) -> None:
         """Take the device from the scopes of a graph, and let its session graph find the operation by name."""
         put_in_scope(graph, self.op)
-        outermost_of(graph).add_variable_operation(self.op)
+        outermost: Any = outermost_of(graph)
+        outermost.add_variable_operation(self.op)
 
     @property
     def device(self) -> str:

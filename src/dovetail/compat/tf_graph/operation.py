@@ -1,4 +1,4 @@
-"""TensorFlow's members of operations: private setters that programs use, and definitions."""
+"""TensorFlowOperation: the names of TensorFlow's operations, the private setters that programs use among them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from traceback import FrameSummary
 from typing import Any
 
-from dovetail.core.errors import describe, op_error
+from dovetail.compat.tf_graph.node_def import NodeDef, attributes, node_def_of
+from dovetail.core.errors import describe, did_you_mean, op_error
 from dovetail.graph.journal import note
+from dovetail.graph.operation import Operation
 
 
 @dataclass
@@ -28,12 +30,47 @@ class OpDef:
     attr: list[str] = field(default_factory=list)
 
 
-class TensorFlowOperation:
-    """Methods that TensorFlow's `Operation` has under these names."""
+class TensorFlowOperation(Operation):
+    """An operation of a `TensorFlowGraph`, with the methods that TensorFlow's `Operation` has.
+
+    Source: `tf.Operation`.
+    """
 
     __slots__ = ()
 
-    def values(self: Any) -> tuple[Any, ...]:
+    def get_attr(self, name: str) -> Any:
+        """A static argument, a dtype under the name of TensorFlow's type attribute, or a note, by name.
+
+        Raises:
+            ValueError: the operation has none of this name.
+
+        Source: `tf.Operation.get_attr`.
+
+        Example:
+            >>> import dovetail as dt
+            >>> from dovetail.compat.tf_graph.graph import TensorFlowGraph
+            >>> y = dt.ops.sum(TensorFlowGraph().placeholder(dt.spec((2, 3)), "x"), axis=1)
+            >>> y.op.get_attr("T"), y.op.get_attr("axis")
+            ('float32', 1)
+        """
+        if name in self.attrs:
+            return self.attrs[name]
+        attrs = {**self.attrs, **attributes(self)}
+        if name not in attrs:
+            known = ", ".join(attrs) or "none"
+            problem = f"{self.name!r} has no attribute {name!r}. {did_you_mean(name, attrs)}There are: {known}."
+            raise op_error(ValueError, self.type, problem, where=self.where)
+        return attrs[name]
+
+    @property
+    def node_def(self) -> NodeDef:
+        """The operation as plain data, which can be printed.
+
+        Source: `tf.Operation.node_def`.
+        """
+        return node_def_of(self)
+
+    def values(self) -> tuple[Any, ...]:
         """The tensors that it makes.
 
         Source: `tf.Operation.values`.
@@ -41,14 +78,15 @@ class TensorFlowOperation:
         return tuple(self.outputs)
 
     @property
-    def op_def(self: Any) -> OpDef:
+    def op_def(self) -> OpDef:
         """The definition of its op.
 
         Source: `tf.Operation.op_def`.
 
         Example:
             >>> import dovetail as dt
-            >>> dt.ops.sum(dt.Graph().placeholder(dt.spec((2, 3)), "x"), axis=1).op.op_def
+            >>> from dovetail.compat.tf_graph.graph import TensorFlowGraph
+            >>> dt.ops.sum(TensorFlowGraph().placeholder(dt.spec((2, 3)), "x"), axis=1).op.op_def
             OpDef(name='Sum', input_arg=['x'], attr=['axis', 'keepdims'])
         """
         params = list(zip(self.op.params, self.layout, strict=True))
@@ -56,14 +94,14 @@ class TensorFlowOperation:
         return OpDef(self.type, taken, [param.name for param, count in params if count is None])
 
     @property
-    def traceback(self: Any) -> list[FrameSummary]:
+    def traceback(self) -> list[FrameSummary]:
         """The user's line that made it, as a list of frames.
 
         Source: `tf.Operation.traceback`.
         """
         return [] if self.where is None else [FrameSummary(os.fspath(self.where[0]), self.where[1], self.name)]
 
-    def _set_attr(self: Any, name: str, value: Any) -> None:
+    def _set_attr(self, name: str, value: Any) -> None:
         """Give an attribute the value of a `tf.AttrValue`, or a value itself.
 
         Args:
@@ -81,11 +119,11 @@ class TensorFlowOperation:
         else:
             self.set_attr(name, _word(content))
 
-    def _clear_attr(self: Any, name: str) -> None:
+    def _clear_attr(self, name: str) -> None:
         """Remove a note that `_set_attr` made."""
         _note(self, {other: value for other, value in self.notes.items() if other != name})
 
-    def colocation_groups(self: Any) -> list[bytes]:
+    def colocation_groups(self) -> list[bytes]:
         """The names of the operations whose device it shares, from the attribute "_class"; else its own name.
 
         Source: `tf.Operation.colocation_groups`.
@@ -93,7 +131,9 @@ class TensorFlowOperation:
         given = [name for name in self.notes.get("_class", ()) if name.startswith(b"loc:@")]
         return given or [f"loc:@{self.name}".encode()]
 
-    def _set_device(self: Any, device: Any) -> None:
+    update_input = _update_input = Operation.replace_input
+
+    def _set_device(self, device: Any) -> None:
         """Set its device to a string or a `tf.DeviceSpec`."""
         self.device = device.to_string() if hasattr(device, "to_string") else device
 

@@ -5,10 +5,11 @@ from dovetail.compat.tensorflow.compat import v1
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.compat.tf_graph.graph import TensorFlowGraph
 
 
 def small():
-    graph = dt.Graph()
+    graph = TensorFlowGraph()
     x = graph.placeholder(dt.spec((2, 3)), "x")
     return graph, x, ops.sum(ops.tanh(x), axis=1)
 
@@ -41,7 +42,7 @@ def test_attributes_are_set_and_checked():
 
 
 def test_one_operation_has_another_gradient(engine):
-    graph = dt.Graph()
+    graph = TensorFlowGraph()
     x = graph.placeholder(dt.spec((2,)), "x")
     first, second = ops.round(x), ops.round(x * 2.0)
     second.op._set_attr("_gradient_op_type", v1.AttrValue(s=b"Identity"))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dovetail.compat.tf_graph.type_attributes import type_attributes
 from dovetail.core.device_spec import written
 from dovetail.core.variable import Variable
-from dovetail.graph.type_attributes import type_attributes
 
 if TYPE_CHECKING:
     from dovetail.graph.operation import Operation
@@ -30,7 +30,7 @@ class NodeDef:
 
     Example:
         >>> import dovetail as dt
-        >>> print(dt.ops.sum(dt.Graph().placeholder(dt.spec((2, 3)), "x"), axis=1).op.node_def)
+        >>> print(dt.ops.sum(dt.SessionGraph().placeholder(dt.spec((2, 3)), "x"), axis=1).op.node_def)
         name: "Sum"
         op: "Sum"
         input: "x"

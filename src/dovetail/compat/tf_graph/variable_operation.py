@@ -6,11 +6,11 @@ import os
 from traceback import FrameSummary
 from typing import Any
 
+from dovetail.compat.tf_graph.node_def import NodeDef
+from dovetail.compat.tf_graph.operation import OpDef
 from dovetail.core.device_spec import written
 from dovetail.core.errors import did_you_mean, op_error, user_line
 from dovetail.core.variable import Variable
-from dovetail.graph.node_def import NodeDef
-from dovetail.graph.tensorflow_operation import OpDef
 
 
 def variable_node(variable: Variable, device: str = "") -> NodeDef:

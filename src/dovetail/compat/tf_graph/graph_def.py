@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from dovetail.compat.tf_graph.elements import element_of
+from dovetail.compat.tf_graph.node_def import NodeDef, node_def_of
+from dovetail.compat.tf_graph.variable_operation import variable_node
 from dovetail.core.hooks import hooks
 from dovetail.core.variable import Variable
-from dovetail.graph.node_def import NodeDef, node_def_of
 from dovetail.graph.operation import GraphTensor, Operation
-from dovetail.graph.variable_operation import variable_node
 from dovetail.graph.walk import backward
 from dovetail.ops.control.plumbing import EFFECTS
 
@@ -95,7 +96,7 @@ def import_definition(
     Raises:
         KeyError: nothing has one of the names.
     """
-    wanted = [definition.graph.as_graph_element(element) for element in elements]
+    wanted = [element_of(definition.graph, element) for element in elements]
     tensors = [t for x in wanted for t in (x.outputs if isinstance(x, Operation) else [x])]
     source = definition.graph
     keyed = {key if ":" in key else f"{key}:0": tensor for key, tensor in input_map.items()}

@@ -9,8 +9,8 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.compat.tf_graph.type_attributes import TYPES, type_attributes
 from dovetail.core.table import OPS
-from dovetail.graph.type_attributes import TYPES, type_attributes
 from tests.libraries import Library, require
 
 require("tensorflow", "the oracle")
@@ -90,4 +90,4 @@ def test_lists_of_tensors_and_ops_of_dovetail():
     found = type_attributes(branch)
     assert (found["Tcond"], set(found["Tin"]), found["Tout"]) == ("bool", {"float32", "int64"}, ["float32", "int64"])
     assert type_attributes(ops.gelu(x).op) == {"T": "float32"}
-    assert ops.gather(x, n).op.get_attr("Tindices") == "int64"
+    assert type_attributes(ops.gather(x, n).op)["Tindices"] == "int64"
