@@ -29,9 +29,9 @@ dt.set_engine("numpy")  # for tests that choose no engine; programs that tests s
 SEED = int(os.environ.get("DOVETAIL_TEST_SEED", "0"))
 WHOLE = bool(os.environ.get("DOVETAIL_TEST_WHOLE"))  # the whole product of cases, ways and engines; `make test-all`
 ENGINES = os.environ.get("DOVETAIL_TEST_ENGINES", ",".join(dt.list_engines())).split(",")
-RULE_BY_RULE = [name for name in ENGINES if name not in ("jax", "tensorflow")]  # the others compile whole programs
-OUTSIDE = str(Path(__file__).parent / "engines" / "installed")  # the folder of an installed engine, "boxed"
-if "boxed" in ENGINES:
+RULE_BY_RULE = [e for e in ENGINES if e not in ("jax", "tensorflow", "whole")]  # the others compile whole programs
+OUTSIDE = str(Path(__file__).parent / "engines" / "installed")  # the folder of installed engines, "boxed" and "whole"
+if not {"boxed", "whole"}.isdisjoint(ENGINES):
     sys.path.append(OUTSIDE)
 
 

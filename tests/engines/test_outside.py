@@ -1,7 +1,7 @@
-"""An engine of another package, whose arrays are of its own, opaque type.
+"""Engines of other packages: "boxed", whose arrays are of its own, opaque type; "whole", which only compiles.
 
-A sample of the generated suite runs on it here; with DOVETAIL_TEST_WHOLE=1, the whole suite does.
-DOVETAIL_TEST_ENGINES=boxed runs other tests on it, too.
+A sample of the generated suite runs on them here; with DOVETAIL_TEST_WHOLE=1, the whole suite does.
+DOVETAIL_TEST_ENGINES=boxed,whole runs other tests on them, too.
 """
 
 import inspect
@@ -33,16 +33,16 @@ def unknown(monkeypatch):
 
 @pytest.fixture
 def installed(unknown, monkeypatch):
-    """The installed engine, which is not loaded yet."""
+    """The installed engines, which are not loaded yet."""
     monkeypatch.syspath_prepend(OUTSIDE)
 
 
-@pytest.fixture
-def current(installed, monkeypatch):
-    """The engine as the current one, and the only one that is tested."""
-    monkeypatch.setattr(test_table_gradients, "ENGINES", ["boxed"])
-    with dt.engine("boxed"):
-        yield
+@pytest.fixture(params=["boxed", "whole"])
+def current(request, installed, monkeypatch):
+    """An engine as the current one, and the only one that is tested."""
+    monkeypatch.setattr(test_table_gradients, "ENGINES", [request.param])
+    with dt.engine(request.param):
+        yield request.param
 
 
 # -- the generated suite ----------------------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ ROUNDS = [
 @pytest.mark.parametrize(("check", "op", "number"), ROUNDS, ids=identifier)
 def test_generated_suite(current, check, op, number, rng):
     test = getattr(SUITE[check][0], check)
-    values = {"engine": "boxed", "op": op, "number": number, "is_first": True, "rng": rng}
+    values = {"engine": current, "op": op, "number": number, "is_first": True, "rng": rng}
     test(**{name: values[name] for name in inspect.signature(test).parameters})
 
 

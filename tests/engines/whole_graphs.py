@@ -1,7 +1,7 @@
-"""An engine that only compiles whole graphs, as ONNX Runtime and OpenVINO do: it has no rule for a single op.
+"""An engine of an outside package that only compiles whole graphs, as ONNX Runtime and OpenVINO do.
 
-It compiles a graph to a list of NumPy calls, made from `segment.graph` alone. Its arrays have no attributes and methods
-of NumPy's, so only the engine can read them.
+It compiles a graph to a list of NumPy calls, made from `segment.graph` alone.  It has no rule for a single op, and no
+arrays of its own: the engine numpy computes single calls and holds the values.
 """
 
 from __future__ import annotations
@@ -10,60 +10,45 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.engine import Engine, Rules
+from dovetail.core.engine import Engine
+from dovetail.core.rules import Rules
 
 # The ops it can compile: op → a function from its arguments, in the order of its parameters, to the result.
 CONVERTED = {
     "AddV2": np.add,
     "Sub": np.subtract,
     "Mul": np.multiply,
+    "RealDiv": np.divide,
+    "Maximum": np.maximum,
+    "Minimum": np.minimum,
     "Exp": np.exp,
+    "Log": np.log,
+    "Sqrt": np.sqrt,
     "Tanh": np.tanh,
     "Square": np.square,
     "Neg": np.negative,
+    "Abs": np.abs,
     "BroadcastTo": np.broadcast_to,
     "Reshape": np.reshape,
-    "Sum": lambda x, axis, keepdims: np.sum(x, axis, keepdims=keepdims),
-    "MatMul": lambda x, y, ta, tb: (x.T if ta else x) @ (y.T if tb else y),
+    "Sum": lambda x, axis, keepdims: np.sum(x, axis, x.dtype, keepdims=keepdims),
+    "MatMul": lambda x, y, ta, tb: (np.swapaxes(x, -1, -2) if ta else x) @ (np.swapaxes(y, -1, -2) if tb else y),
 }
-
-
-class Box:
-    """An array of this engine's."""
-
-    __slots__ = ("inside",)
-
-    def __init__(self, inside: np.ndarray) -> None:
-        self.inside = inside
+DTYPES = ("int32", "int64", "float32", "float64")
 
 
 class WholeGraphEngine(Engine):
     name = "whole"
+    eager = "numpy"
     compiles_programs = True
     specializes = True
     static_shapes = True
     claimed = frozenset(CONVERTED)
 
-    shape = staticmethod(lambda value: value.inside.shape)
-    native_dtype_of = staticmethod(lambda value: value.inside.dtype)
-
     def version(self):
         return "1"
 
-    def owns_type(self, kind):
-        return kind is Box
-
-    def asarray(self, value, dtype, device=None):
-        return Box(np.array(value, dtype.numpy))
-
-    def to_numpy(self, value):
-        return value.inside
-
-    def copy(self, value):
-        return Box(value.inside.copy())
-
-    def from_dlpack(self, value):
-        return Box(np.from_dlpack(value))
+    def claims(self, operation):
+        return self.claimed if all(t.dtype in DTYPES for t in (*operation.inputs, *operation.outputs)) else ()
 
     def compile(self, segment):
         graph = segment.graph
@@ -73,11 +58,12 @@ class WholeGraphEngine(Engine):
             (op.outputs[0], CONVERTED[op.type], op) for op in graph.operations if op not in given and op.type != "Const"
         ]
 
-        def run(*boxes: Box) -> tuple[Any, ...]:
-            known = {**constants, **{t: box.inside for t, box in zip(graph.inputs, boxes, strict=True)}}
-            for result, function, op in calls:
-                known[result] = function(*op.arguments([known[t] for t in op.inputs]))
-            return tuple(Box(np.asarray(known[t])) for t in graph.outputs)
+        def run(*arrays: np.ndarray) -> tuple[Any, ...]:
+            known = {**constants, **dict(zip(graph.inputs, arrays, strict=True))}
+            with np.errstate(all="ignore"):
+                for result, function, op in calls:
+                    known[result] = function(*op.arguments([known[t] for t in op.inputs]))
+            return tuple(np.array(known[t]) for t in graph.outputs)
 
         return run
 

@@ -98,16 +98,16 @@ def draw_complex(op: Op, number: int, rng: np.random.Generator) -> tuple[list[An
 def engines_to_compile(names: list[str], op: Op, number: int, is_first: bool, one_in: int = 1) -> Iterator[str]:
     """The engines on which compiling a sample is worth the time.
 
-    Engines that compile whole programs take long. They get only ops for which they have a rule, by which they
-    compute the other ops. They get one sample of each op, or of one op in `one_in`. With DOVETAIL_TEST_WHOLE=1 each
-    engine gets all.
+    Engines that compile whole programs take long, except the one of tests that only compiles. They get only ops for
+    which they have a rule, by which they compute the other ops. They get one sample of each op, or of one op in
+    `one_in`. With DOVETAIL_TEST_WHOLE=1 each engine gets all.
     """
     for name in names:
         engine = get_engine(name)
         if op.samples[number].dynamic and engine.static_shapes:
             continue
         is_worth_it = is_first and op.name in engine.rules and in_sample(f"{name}-{op.name}", one_in)
-        if WHOLE or not engine.compiles_programs or is_worth_it:
+        if WHOLE or not engine.compiles_programs or engine.eager is not None or is_worth_it:
             yield name
 
 

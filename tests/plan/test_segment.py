@@ -6,7 +6,6 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.core.engine_registry import current_engine, get_engine
-from dovetail.core.rules import Rules
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.placement import Place
 from dovetail.plan.segment import Segment
@@ -15,15 +14,6 @@ from dovetail.plan.segment import Segment
 def segment_of(function, *specs, engine="numpy", **options):
     graph = dt.function(function).graph(*specs)
     return Segment(optimized_copy(graph, get_engine(engine)), Place(get_engine(engine)), **options)
-
-
-@pytest.mark.parametrize("inside", [False, True])
-def test_a_missing_rule_names_the_op_and_the_line(monkeypatch, inside):
-    engine = get_engine("numpy")
-    monkeypatch.setattr(engine, "rules", Rules({n: r for n, r in engine.rules.items() if n != "Tanh"}))
-    tanh = (lambda x: ops.cond(x > 0, lambda: ops.tanh(x), lambda: x)) if inside else (lambda x: ops.tanh(x))
-    with pytest.raises(NotImplementedError, match=r"Tanh at test_segment.py:\d+: the engine 'numpy' has no rule"):
-        segment_of(tanh, dt.spec(()))
 
 
 def test_what_an_engine_is_given():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dovetail.backend.table import k_error, k_function
 from dovetail.backend.values import running_keras, running_layer
 from dovetail.core import config
-from dovetail.core.engine_registry import chosen_engine, current_engine
+from dovetail.core.engine_registry import chosen_engine, compiling_engine
 
 __all__ = [
     "backend",
@@ -45,7 +45,7 @@ def backend() -> str:
         return _reported
     if keras is not None and (running_layer() is not None or chosen_engine() is None):
         return keras.backend.backend()
-    return current_engine().name
+    return compiling_engine().name
 
 
 @k_function

@@ -86,6 +86,10 @@ class Engine:
         strategies: a name → variants of its rules or of its compilation that go well together.  The measurer tries
             them in this order; the first, "", needs the least time.
         forks: whether a process that is forked after the library was used can use it, too.
+        eager: the name of another engine, if the library only compiles whole graphs: that engine computes single
+            calls, holds all values, and runs graphs that this one does not claim.
+        holder: the engine named by `eager`, else the engine itself.  Arguments and results of executables are its
+            arrays.
         errors: the library's errors for arguments that do not fit; other errors (out of memory, from a signal's
             handler) stay as they are.
     """
@@ -100,6 +104,7 @@ class Engine:
     accumulates: ClassVar[Collection[str]] = ()
     strategies: ClassVar[Mapping[str, tuple[str, ...]]] = {"": ()}
     forks: ClassVar[bool] = True
+    eager: ClassVar[str | None] = None
     errors: ClassVar[tuple[type[Exception], ...]] = LIBRARIES
 
     def __init__(self, rules: Rules) -> None:
@@ -107,6 +112,7 @@ class Engine:
             self.native_dtype_of = lambda value: self.native_dtype(self.dtype(value))
         if not hasattr(type(self), "array_key"):
             self.array_key = lambda value: (self.shape(value), self.native_dtype_of(value))
+        self.holder: Engine = self  # the registry sets another one
         self.control = self.make_control()
         if not rules.is_native:
             own: dict[str, Rule] = {
@@ -175,7 +181,7 @@ class Engine:
     def compile(self, segment: Segment) -> Callable[..., Any]:
         """Compile a segment to an executable, as fast as the library can make it; here, a call of rule after rule.
 
-        An engine that only compiles whole graphs reads `segment.graph`, and needs no rules.
+        An engine that only compiles whole graphs reads `segment.graph`, and needs no rules; see `eager`.
 
         Returns:
             A function of the native arrays for `segment.inputs`, which returns a tuple of the arrays for
@@ -213,7 +219,7 @@ class Engine:
 
     def devices(self) -> list[str]:
         """The devices it can compute on here, best first ("gpu:0", "cpu:0")."""
-        return ["cpu:0"]
+        return ["cpu:0"] if self.holder is self else self.holder.devices()
 
     def device_of(self, value: Any) -> str:
         return "cpu:0"

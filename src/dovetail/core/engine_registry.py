@@ -133,6 +133,7 @@ def _get_loaded(name: str) -> Engine:
         drawn = np.random.get_state()  # noqa: NPY002  # importing jax draws from the generator that users seed
         try:
             found = _load(name)
+            found.holder = _holder(found)
         finally:
             np.random.set_state(drawn)  # noqa: NPY002
         if (count := threads()) is not None:
@@ -142,6 +143,27 @@ def _get_loaded(name: str) -> Engine:
                 found.add_rule(op, rule)
         _loaded[name] = found
     return _loaded[name]
+
+
+def _holder(found: Engine) -> Engine:
+    """The engine that computes the single calls of an engine, and holds its values.
+
+    Raises:
+        ValueError: `found.eager` names no engine, or one that only compiles; UnknownEngine is a ValueError.
+        EngineNotInstalled: the library of that engine is not installed.
+    """
+    name = found.eager
+    if name is None:
+        return found
+    said = f"the engine {found.name!r} leaves its single calls to {describe(name)}, by its attribute `eager`"
+    known = [other for other in known_engines() if other != found.name]
+    if name not in known:
+        problem = f"{said}, but there is no other engine of this name; there are {', '.join(known)}."
+        raise op_error(UnknownEngine, "engine", f"{problem} {did_you_mean(str(name), known)}".rstrip())
+    if (_loaded.get(name) or _load(name)).eager is not None:
+        problem = f"{said}, but {name!r} only compiles programs, too. Name an engine with rules, as in eager = 'numpy'."
+        raise op_error(ValueError, "engine", problem)
+    return _get_loaded(name)
 
 
 def add_rules(op: str, rules: Mapping[str, Any]) -> None:
@@ -236,6 +258,8 @@ def engine(name: str) -> AbstractContextManager[None]:
     If a function is traced in the block, or a graph built, the engine computes the operations recorded there.  The
     graphs of sessions are an exception: they compute on the engine that is current when they run.
 
+    If the engine only compiles programs, the one that it names as `eager` computes single calls, and holds all values.
+
     Args:
         name: the same as for `set_engine`.
 
@@ -317,31 +341,49 @@ def _tell(found: Engine, count: int) -> None:
 
 def chosen_engine() -> Engine | None:
     """The engine that the program chose, by `engine`, `set_engine` or $DOVETAIL_ENGINE; None if it chose none."""
-    return current_engine() if scopes().engine or _chosen or os.environ.get("DOVETAIL_ENGINE") else None
+    return compiling_engine() if scopes().engine or _chosen or os.environ.get("DOVETAIL_ENGINE") else None
 
 
 def current_engine() -> Engine:
-    """The engine that computes values of no engine; numpy if engines are chosen by measuring.
+    """The engine of single calls on values of no engine, which holds their results; see `compiling_engine`.
 
-    At first it is the engine of $DOVETAIL_ENGINE; if that is not set, engines are chosen by measuring.
+    It is the current engine, or the one that this one names as `eager`; numpy if engines are chosen by measuring.
     """
+    return (scopes().engine or _default or _first_default()).holder
+
+
+def compiling_engine(holder: Engine | None = None) -> Engine:
+    """The engine that compiles programs: the current one.
+
+    Args:
+        holder: the engine that holds the arguments of a program; it compiles the program if the current engine
+            does not compute on its arrays.
+    """
+    found = scopes().engine or _default or _first_default()
+    return found if holder is None or found.holder is holder else holder
+
+
+def _first_default() -> Engine:
+    """The engine of $DOVETAIL_ENGINE; if that is not set, engines are chosen by measuring."""
     global _default, _chooses
-    found = scopes().engine or _default
-    if found is None:
-        name = os.environ.get("DOVETAIL_ENGINE") or AUTO
-        found = _default = _named(name)
-        _chooses = name == AUTO
-    return found
+    name = os.environ.get("DOVETAIL_ENGINE") or AUTO
+    _default, _chooses = _named(name), name == AUTO
+    return _default
+
+
+def chooses_engine() -> bool:
+    """Whether each program runs on the engine that is measured to be the fastest for it."""
+    return _runs_programs() == AUTO
 
 
 @config.register_context
-def chooses_engine() -> bool:
-    """Whether each program runs on the engine that is measured to be the fastest for it."""
-    here = scopes().chooses
-    if here is None:
-        current_engine()
-        return _chooses
-    return here
+def _runs_programs() -> Any:
+    """AUTO if each program runs where it is fastest; the current engine if it only compiles; else None."""
+    around = scopes()
+    found = around.engine or _default or _first_default()
+    if _chooses if around.chooses is None else around.chooses:
+        return AUTO
+    return None if found.eager is None else found
 
 
 def share_devices() -> None:
@@ -383,7 +425,8 @@ def _find_owner(kind: type) -> Any:
         found = get_engine(name)
         if found.owns_type(kind):
             return found
-    return next((e for e in list(_loaded.values()) if e.name not in BUILT_IN and e.owns_type(kind)), None)
+    outside = [e for e in list(_loaded.values()) if e.name not in BUILT_IN and e.eager is None]
+    return next((e for e in outside if e.owns_type(kind)), None)
 
 
 @functools.lru_cache(1)

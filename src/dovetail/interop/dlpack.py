@@ -63,5 +63,5 @@ def from_dlpack(source: Any, engine: str | None = None) -> Tensor:
         source = np.from_dlpack(_Capsule(source))
     if not hasattr(source, "__dlpack__"):
         raise TypeError(f"from_dlpack needs an object with __dlpack__, or a capsule, not {source!r}.")
-    holder = current_engine() if engine is None else get_engine(engine)
+    holder = current_engine() if engine is None else get_engine(engine).holder
     return Tensor(holder.take(source), holder)

@@ -7,12 +7,11 @@ from itertools import repeat
 from typing import Any
 
 from dovetail.core.engine import Engine
-from dovetail.core.engine_registry import HOME
 from dovetail.core.tensor import Tensor
 from dovetail.edit.graph import Graph
 from dovetail.plan.candidate import FAILURES, Candidate
-from dovetail.plan.measured_plan import Measuring, in_words
-from dovetail.plan.plan import Plan
+from dovetail.plan.fallback import last_resort, plan_on
+from dovetail.plan.measured_plan import Measuring
 from dovetail.plan.strategy import Strategy
 
 
@@ -30,7 +29,7 @@ class Following(Measuring):
     def plan(self, graph: Graph, home: Engine, shapes: Sequence[Any]) -> Any:
         """The plan of a graph for arguments of these shapes, on arrays of an engine."""
         if self.leader.called is None:  # the forward program runs on a named engine
-            return Plan(graph, home, shapes)
+            return plan_on(graph, home, shapes)
         return BackwardPlan(graph, home, shapes, self.leader)
 
 
@@ -45,7 +44,7 @@ class BackwardPlan:
     """
 
     def __init__(self, graph: Graph, home: Engine, shapes: Sequence[Any], leader: Measuring) -> None:
-        self.engine = home
+        self.engine, self.holder = home, home.holder
         self._graph, self._shapes, self._leader = graph, tuple(shapes), leader
         self._candidates: dict[Strategy, Candidate] = {}
 
@@ -56,7 +55,7 @@ class BackwardPlan:
 
     def tensors(self, arguments: Sequence[Any]) -> list[Tensor]:
         """Run the program on native arrays; the results are tensors of the home engine."""
-        return list(map(Tensor, self(arguments), repeat(self.engine)))
+        return list(map(Tensor, self(arguments), repeat(self.holder)))
 
     def prepare_strategy(self, strategy: Strategy) -> Candidate:
         """Make a candidate, in any thread.
@@ -75,10 +74,11 @@ class BackwardPlan:
             candidate = self._candidates.get(strategy) or self.prepare_strategy(strategy)
             return candidate.run(arguments), False
         except FAILURES as error:
-            is_named = self._leader.fixed is not None or strategy.engine == HOME
+            resort = last_resort(self.engine)
+            is_named = self._leader.fixed is not None or strategy.engine == resort
             if is_named or (candidate is not None and not candidate.failed_by(error)):
                 raise
-            found = self.run_as(Strategy(HOME), arguments)[0]
+            found = self.run_as(Strategy(resort), arguments)[0]
             assert self._leader.called is not None
-            self._leader.called.measurer.fail(strategy, in_words(error))
+            self._leader.called.measurer.fail(strategy, error)
             return found, True

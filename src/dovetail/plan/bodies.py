@@ -18,6 +18,7 @@ from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of
 from dovetail.edit.graph import Graph, GraphTensor
+from dovetail.plan.claims import require_claimed
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.placement import Place
 from dovetail.plan.segment import Segment
@@ -47,7 +48,9 @@ def run_body(op: Op, engine: Engine, *values: Any) -> Any:
 def _segment(op: Op, engine: Engine, values: tuple[Any, ...], key: Any) -> Segment:
     with engine_context("numpy"):  # constants keep their numbers there
         graph = _traced(op, values)
-    segment = Segment(optimized_copy(graph, engine), Place(engine))
+    optimized, place = optimized_copy(graph, engine), Place(engine)
+    require_claimed(optimized, place)
+    segment = Segment(optimized, place)
     # A kept segment keeps its buffers, too.  Only rules with `out=` need buffers, and no library that traces has these.
     if not engine.out_rules and not any(part is _UNKNOWN for part in key):
         if len(_segments) >= _LIMIT:

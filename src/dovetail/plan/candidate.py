@@ -48,6 +48,7 @@ class Candidate:
     Raises:
         UnknownEngine, EngineNotInstalled: an engine is unknown, or its library is not installed.
         ValueError: the engine has no such variant.
+        NotClaimed: the engine does not claim the graph.
     """
 
     def __init__(self, strategy: Strategy, graph: Graph, home: Engine, shapes: Sequence[Any]) -> None:
@@ -55,7 +56,7 @@ class Candidate:
         self._home = home
         self._threads = strategy.threads
         engine = get_engine(strategy.engine)
-        self._is_home = engine is home
+        self._is_home = engine.holder is home.holder
         is_open = any(not t.spec.is_static for t in graph.inputs)
         if strategy.variant.startswith(SPLIT):
             self.plan = Plan(_split(graph, strategy.variant), engine, shapes if is_open else None)
@@ -89,7 +90,7 @@ class Candidate:
 
     def tensors(self, arguments: Sequence[Any]) -> list[Tensor]:
         """Run the plan on arrays of the home engine; the results stay on its engine, which may still compute them."""
-        return list(map(Tensor, self._run(arguments), repeat(self.plan.engine)))
+        return list(map(Tensor, self._run(arguments), repeat(self.plan.holder)))
 
     def _run(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         given = arguments if self._is_home else self._received(arguments)
@@ -98,7 +99,7 @@ class Candidate:
         return self.plan(given)
 
     def _received(self, arguments: Sequence[Any]) -> list[Any]:
-        engine, home = self.plan.engine, self._home
+        engine, home = self.plan.holder, self._home.holder
         if home.name == HOME:
             return [engine.argument(a, home.dtype(a)) for a in arguments]
         return [engine.receive(a, home) for a in arguments]
@@ -112,7 +113,7 @@ class Candidate:
         results = self._run(arguments)
         if self._is_home:
             return results
-        home, engine = self._home, self.plan.engine
+        home, engine = self._home.holder, self.plan.holder
         try:
             return tuple([home.receive(value, engine) for value in results])
         except Exception as error:
@@ -126,7 +127,7 @@ class Candidate:
         plan = self.plan
         for result in results:
             if type(result) is Tensor:
-                plan.engine.wait(result._value)
+                plan.holder.wait(result._value)
         if not results and plan.assigned and (buffer := plan.assigned[0]._buffer) is not None:
             buffer.engine.wait(buffer.value)
 

@@ -28,9 +28,10 @@ from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.edit.transplant import Variables, transplant
 from dovetail.plan.backward_plan import Following
+from dovetail.plan.fallback import plan_on
 from dovetail.plan.measured_plan import AnyPlan, Measuring
 from dovetail.plan.placement import has_pinned_devices, is_pinned, pinned_engines
-from dovetail.plan.plan import Plan, shows
+from dovetail.plan.plan import shows
 from dovetail.trace.deferred import has_unknown_rank
 
 _TENSORS = frozenset([Tensor])
@@ -39,6 +40,8 @@ PLANS = 200  # plans in each of the two generations of a trace's cache
 
 class Concrete:
     """A graph that can be called: with a plan per engine, and a gradient as soon as one is needed.
+
+    An engine that only compiles takes and returns values of its `holder`.
 
     Args:
         graph: the traced graph.
@@ -77,14 +80,15 @@ class Concrete:
     def plan_for(self, arguments: Sequence[Any], engine: Engine) -> AnyPlan:
         """The plan that runs native arrays; an engine that compiles for certain shapes has a plan for each of them."""
         by_shapes = self._is_open and (engine.specializes or self._specializes)
-        shapes = tuple(map(engine.shape, arguments)) if by_shapes else None
+        shapes = tuple(map(engine.holder.shape, arguments)) if by_shapes else None
         device = self._device(arguments, engine) if engine.has_devices else None
         return self._plans.get((engine, shapes, device)) or self.plan(engine, shapes, device)
 
     def _device(self, arguments: Sequence[Any], engine: Engine) -> str | None:
         """The device of a call: the one that an argument, else a variable, was put on; else the device of the scope."""
-        held = [b.value for b in filter(None, map(held_by, self._deciding)) if b.engine is engine]
-        return next(filter(None, map(engine.put_on, (*arguments, *held))), None) or device_for(engine.name)
+        holder = engine.holder
+        held = [b.value for b in filter(None, map(held_by, self._deciding)) if b.engine is holder]
+        return next(filter(None, map(holder.put_on, (*arguments, *held))), None) or device_for(holder.name)
 
     @functools.cached_property
     def _deciding(self) -> list[Variable]:
@@ -102,7 +106,7 @@ class Concrete:
 
     def _made(self, engine: Engine, shapes: tuple[Any, ...] | None, device: str | None) -> AnyPlan:
         if self._measuring is None or (shapes is None and self._is_open):
-            return Plan(self.graph, engine, shapes, device)
+            return plan_on(self.graph, engine, shapes, device)
         known = tuple(t.shape for t in self.graph.inputs) if shapes is None else shapes
         return self._measuring.plan(self.graph, engine, known)
 
@@ -111,18 +115,19 @@ class Concrete:
         return self.plan_for(arguments, engine)(arguments)
 
     def __call__(self, given: Sequence[Any], engine: Engine) -> list[Tensor]:
-        """Run it on Tensors of the engine and NumPy arrays, and record the call on the tapes that watch."""
+        """Run it on Tensors of the engine's holder and NumPy arrays, and record the call on the tapes that watch."""
         if scopes().tapes:
-            return self._call_taped([arguments.as_tensor(v, dtype_of(v), engine) for v in given], engine)
+            return self._call_taped([arguments.as_tensor(v, dtype_of(v), engine.holder) for v in given], engine)
         arrays = self.natives(given, engine)
         plan = self.plan_for(arrays, engine)
-        return plan.tensors(arrays) if self._stays else list(map(Tensor, plan(arrays), repeat(engine)))
+        return plan.tensors(arrays) if self._stays else list(map(Tensor, plan(arrays), repeat(plan.holder)))
 
     def natives(self, given: Sequence[Any], engine: Engine) -> list[Any]:
-        """The arguments of the plan for Tensors of the engine and NumPy arrays."""
+        """The arguments of the plan for Tensors of the engine's holder and NumPy arrays."""
         if _TENSORS.issuperset(map(type, given)):
             return list(map(native_of, given))
-        take = engine.asarray if engine.has_devices or self._is_pinned else engine.argument
+        holder = engine.holder
+        take = holder.asarray if holder.has_devices or self._is_pinned else holder.argument
         return [v._value if type(v) is Tensor else take(v, dtype_of(v)) for v in given]
 
     def _call_taped(self, tensors: Sequence[Tensor], engine: Engine) -> list[Tensor]:
@@ -131,8 +136,9 @@ class Concrete:
             tape.record_nodes(self.graph.closure_nodes)
         closures = tuple(t for t in self.graph.closures if any(tape.follows(t) for tape in tapes))
         functional = self._functionals.get(closures) or holding(self._lock, self._functional, closures)
-        given = [*tensors, *(arguments.move(t, engine) for t in closures)]
-        known = {v: v.read(engine) for v in functional.only_read}
+        holder = engine.holder
+        given = [*tensors, *(arguments.move(t, holder) for t in closures)]
+        known = {v: v.read(holder) for v in functional.only_read}
         if functional.guard is None:
             return self._run_taped(functional, given, known, engine)
         # as in a plan: another thread's call comes before or after, not in between
@@ -141,20 +147,20 @@ class Concrete:
     def _run_taped(
         self, functional: Functional, given: list[Tensor], known: dict[Variable, Tensor], engine: Engine
     ) -> list[Tensor]:
-        op = OPS["Call"]
-        inputs = [*given, *(known[v] if v in known else v.read(engine) for v in functional.variables)]
+        op, holder = OPS["Call"], engine.holder
+        inputs = [*given, *(known[v] if v in known else v.read(holder) for v in functional.variables)]
         tapes = [tape for tape in scopes().tapes if tape.watches(op, inputs)]
         if not tapes:
             own = given[: len(self.graph.inputs)]
-            return [Tensor(value, engine) for value in self.run([t._value for t in own], engine)]
+            return [Tensor(value, holder) for value in self.run([t._value for t in own], engine)]
         values = functional.forward.run([t._value for t in inputs], engine)
         ends = len(self.graph.outputs) + len(functional.assigned)
-        results = [Tensor(value, engine) for value in values[:ends]]
-        node = Record(op, inputs, results, functional.gradient([Tensor(v, engine) for v in values[ends:]], engine))
+        results = [Tensor(value, holder) for value in values[:ends]]
+        node = Record(op, inputs, results, functional.gradient([Tensor(v, holder) for v in values[ends:]], engine))
         for tape in tapes:
             tape.add(node)
         states = values[len(self.graph.outputs) : ends]
-        put(functional.assigned, [held_alone(value, engine) for value in states])
+        put(functional.assigned, [held_alone(value, holder) for value in states])
         return results[: len(self.graph.outputs)]
 
     def _functional(self, closures: tuple[Tensor, ...]) -> Functional:
@@ -205,7 +211,9 @@ class Functional:
         """
 
         def function(node: Any, *arriving: Any) -> list[Any]:
-            gradients = [arguments.as_tensor(arriving[i], arriving[i].dtype, engine) for i in self._split.outputs]
+            gradients = [
+                arguments.as_tensor(arriving[i], arriving[i].dtype, engine.holder) for i in self._split.outputs
+            ]
             if any(tape.watches(node.op, [*node.inputs, *gradients]) for tape in scopes().tapes):
                 found = self._gradient([*node.inputs, *gradients], engine)
             else:

@@ -23,7 +23,7 @@ from dovetail.core import arguments, config
 from dovetail.core.cache import Cache
 from dovetail.core.creations import AGAIN, LATER, Creations
 from dovetail.core.engine import Engine
-from dovetail.core.engine_registry import AUTO, chooses_engine, current_engine, get_engine
+from dovetail.core.engine_registry import AUTO, chooses_engine, compiling_engine, current_engine, get_engine
 from dovetail.core.errors import RetracingWarning, check_callable, describe, op_error, repeats
 from dovetail.core.garbage import no_garbage_collection
 from dovetail.core.infer import fits
@@ -125,7 +125,7 @@ class Function(Generic[P, R]):
         if not known:
             return self._called(args, kwargs, key)
         plan, rebuild = known
-        return rebuild(list(map(Tensor, plan(list(map(native_of, args))), repeat(plan.engine))))
+        return rebuild(list(map(Tensor, plan(list(map(native_of, args))), repeat(plan.holder))))
 
     def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any], call_key: Any) -> Any:
         leaves, structure = self._flat(args, kwargs)
@@ -161,18 +161,22 @@ class Function(Generic[P, R]):
         return flatten((args, kwargs) if kwargs else args, self._name)
 
     def _classify(self, leaves: list[Any], structure: Any) -> tuple[list[Any], Engine, Any]:
-        """The tensors of the engine and NumPy arrays among the leaves, the engine, and the key of the signature."""
+        """The tensors and NumPy arrays among the leaves, the engine that compiles, and the key of the signature."""
         engine = self._engine_for(leaves)
         if self._signature is not None:
-            return self._checked(leaves, structure, engine), engine, ("signature", config.context())
-        given, key = given_and_key(leaves, engine)
+            return self._checked(leaves, structure, engine.holder), engine, ("signature", config.context())
+        given, key = given_and_key(leaves, engine.holder)
         return given, engine, (structure, config.context(), *key)
 
     def _engine_for(self, leaves: list[Any]) -> Engine:
-        """The engine of the arguments and results: the function's, else the first tensor's, else the current one."""
+        """The engine that compiles: the function's, else the first tensor's, else the current one.
+
+        If engines are measured, it is the engine of the arguments and results.
+        """
         if self._options.engine is not None and self._options.engine != AUTO:
             return get_engine(self._options.engine)
-        return next((leaf._engine for leaf in leaves if type(leaf) is Tensor), None) or current_engine()
+        holder = next((leaf._engine for leaf in leaves if type(leaf) is Tensor), None)
+        return holder or current_engine() if self._chooses else compiling_engine(holder)
 
     @property
     def _chooses(self) -> bool:

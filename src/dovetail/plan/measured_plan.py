@@ -18,13 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from dovetail.core.engine import Engine
-from dovetail.core.engine_registry import HOME, get_engine, list_engines, share_devices
+from dovetail.core.engine_registry import get_engine, list_engines, share_devices
 from dovetail.core.locks import holding, make_lock
 from dovetail.core.tensor import Tensor
 from dovetail.edit.graph import Graph
 from dovetail.plan import calibration, costs, policy, records
 from dovetail.plan.background import stop_if_ending
 from dovetail.plan.candidate import FAILURES, Candidate, split_strategies
+from dovetail.plan.claims import NotClaimed
+from dovetail.plan.fallback import last_resort, log_fallback
 from dovetail.plan.jobs import job
 from dovetail.plan.measurer import FIRST_CALLS, Measurer
 from dovetail.plan.plan import Plan
@@ -107,13 +109,15 @@ class MeasuredPlan:
 
     Attributes:
         engine: the home engine.
+        holder: the engine of the arguments and results.
         measurer: the measurer, which knows the times.
         group: the number of steps in a call.
         candidates: the candidates that are made, by strategy.
     """
 
     def __init__(self, graph: Graph, home: Engine, shapes: Sequence[Any], measuring: Measuring) -> None:
-        self.engine, self.group, self.is_at_home = home, 1, measuring.is_at_home
+        self.engine, self.holder = home, home.holder
+        self.group, self.is_at_home = 1, measuring.is_at_home
         self._graph, self._shapes, self._measuring = graph, tuple(shapes), measuring
         self._lock = make_lock()
         self._under_way: Call | None = None
@@ -159,21 +163,35 @@ class MeasuredPlan:
         """Make the first candidate; if that takes long, another one runs the first calls."""
         state, fixed = self.measurer.state, self._measuring.fixed
         if fixed is not None:
-            self._make(fixed)
+            self._make_named(fixed)
             return
         while able := [arm for arm in state.arms.values() if self._can_start(arm)]:
             first = policy.first(state, able)
             bridge = None if self.group > 1 or job.is_running else policy.bridge(state, first, able)
             begun = first if bridge is None else self._on_one_thread(bridge)
             try:
-                self._make(begun)
+                self._make_named(begun) if self.is_at_home else self._make(begun)
             except FAILURES as error:
-                self.measurer.fail(begun, in_words(error))
+                self.measurer.fail(begun, error)
                 continue
             if bridge is not None:
                 state.current, self._bridged = None, first  # the first one runs as soon as it is ready
             return
-        self._make(Strategy(HOME, group=self.group))
+        self._make_last_resort()
+
+    def _make_named(self, strategy: Strategy) -> None:
+        """Make the candidate of a strategy that nobody measured, or of the last resort if that is not claimed."""
+        try:
+            self._make(strategy)
+        except NotClaimed as error:
+            if error.engine.eager is None:
+                raise
+            self.measurer.fail(strategy, error)
+            log_fallback(self._graph, error)
+            self._make(strategy._replace(engine=last_resort(error.engine), variant=""))
+
+    def _make_last_resort(self) -> Candidate:
+        return self._make(Strategy(last_resort(self.engine), group=self.group))
 
     def _on_one_thread(self, strategy: Strategy) -> Strategy:
         """The strategy with one thread, so that it leaves a core to the preparation of the first one."""
@@ -333,23 +351,24 @@ class MeasuredPlan:
             if other is None:
                 raise
             results = run(other, arguments)  # raises, too, if the program is at fault
-            holding(self._lock, self.measurer.fail, candidate.strategy, in_words(error))
+            holding(self._lock, self.measurer.fail, candidate.strategy, error)
             self._chosen = other
             return results, other
 
     def _last_resort(self, failed: Candidate) -> Candidate | None:
-        """The candidate that runs if another one fails: the champion, else numpy; None if numpy has failed.
+        """The candidate that runs if another one fails: the champion, else the last resort; None if that has failed.
 
-        If numpy fails while the first engine is prepared, the first engine runs.
+        If the last resort fails while the first engine is prepared, the first engine runs.
         """
         able = {s: a for s, a in self.measurer.state.arms.items() if s != failed.strategy and s in self.candidates}
         best = policy.champion(State(able))
         if best is not None:
             return self.candidates[best.strategy]
-        if failed.strategy.engine != HOME:
-            return self._make(Strategy(HOME, group=self.group))
+        resort = last_resort(self.engine)
+        if failed.strategy.engine != resort:
+            return self._make_last_resort()
         state = self.measurer.state
-        arms = [arm for arm in state.arms.values() if arm.strategy.engine != HOME and self._can_start(arm)]
+        arms = [arm for arm in state.arms.values() if arm.strategy.engine != resort and self._can_start(arm)]
         return self._make(policy.first(state, arms)) if state.current is None and arms else None
 
     # further candidates
@@ -383,7 +402,7 @@ class MeasuredPlan:
         try:
             self.prepare_strategy(strategy)
         except Exception as error:
-            holding(self._lock, self.measurer.fail, strategy, in_words(error))
+            holding(self._lock, self.measurer.fail, strategy, error)
         finally:
             self._lock_is_free.set()
 
@@ -498,7 +517,7 @@ class MeasuredPlan:
                 del self.candidates[strategy]
                 self.measurer.state.arms[strategy].is_ready = False
         if self._chosen is not None and self._chosen.strategy not in self.candidates:
-            self._make(Strategy(HOME, group=self.group))
+            self._make_last_resort()
 
 
 def _make_ready(candidate: Candidate, arguments: Sequence[Any]) -> None:
@@ -508,11 +527,6 @@ def _make_ready(candidate: Candidate, arguments: Sequence[Any]) -> None:
 
 def _nothing(seconds: float) -> None:
     """Take no account of the cost of a first candidate: any engine would have it."""
-
-
-def in_words(error: Exception) -> str:
-    """The kind of an error and its first line, for the log."""
-    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
 
 
 AnyPlan: TypeAlias = Plan | MeasuredPlan  # both run, print and save in the same way

@@ -23,6 +23,7 @@ from dovetail.core.state import held_by
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.plan import calibration, costs, policy, records
+from dovetail.plan.claims import NotClaimed
 from dovetail.plan.jobs import Preparing, job
 from dovetail.plan.ledger import Ledger
 from dovetail.plan.policy import Arm, Estimate, State
@@ -232,10 +233,14 @@ class Measurer:
         self.state.done += calls * strategy.group
         self.state.ahead = max(0, self.state.ahead - calls * strategy.group)
 
-    def fail(self, strategy: Strategy, problem: str) -> None:
-        """Take in that a strategy cannot run, and log it once."""
+    def fail(self, strategy: Strategy, error: Exception) -> None:
+        """Take in that a strategy cannot run; warn, unless its engine did not claim the graph."""
+        is_unclaimed = isinstance(error, NotClaimed)
+        first = str(error).partition("\n")[0]
+        problem = first if is_unclaimed else f"{type(error).__name__}: {first}"
         policy.fail(self.state, strategy, problem)
-        logger.warning("%s does not run %r, and is left out: %s", strategy.name, self.name, problem)
+        if not is_unclaimed:
+            logger.warning("%s does not run %r, and is left out: %s", strategy.name, self.name, problem)
 
     @property
     def report(self) -> Report:

@@ -38,6 +38,12 @@ class Place(NamedTuple):
     device: str | None = None
     variants: tuple[str, ...] = ()
 
+    @property
+    def memory(self) -> Place:
+        """The place where the values are: they are arrays of the engine that holds them."""
+        holder = self.engine.holder
+        return self if holder is self.engine else Place(holder, self.device)
+
     def __str__(self) -> str:
         return self.engine.name if self.device is None else f"{self.engine.name} ({self.device})"
 
@@ -188,11 +194,17 @@ def cut(operations: Iterable[Operation], home: Place) -> list[Cut]:
         operations: in program order; operations that compute nothing are left out.
         home: the plan's place.
     """
-    where = {op: (place_of(op, home), is_divided(op, home)) for op in operations if op.type not in STRUCTURAL}
+    where = {op: _part_of(op, home) for op in operations if op.type not in STRUCTURAL}
     keys = list(dict.fromkeys(where.values()))
     if len(keys) < 2 and not any(divided for _, divided in keys):
         return [Cut(keys[0][0] if keys else home, list(where))]
     return min((_divided(where, order) for order in islice(permutations(keys), ORDERS)), key=len)
+
+
+def _part_of(operation: Operation, home: Place) -> tuple[Place, bool]:
+    """The place of an operation, and whether it is divided; the engine of its values runs the loop of such a one."""
+    place, divided = place_of(operation, home), is_divided(operation, home)
+    return place.memory if divided else place, divided
 
 
 def _divided(where: dict[Operation, tuple[Place, bool]], order: Sequence[tuple[Place, bool]]) -> list[Cut]:

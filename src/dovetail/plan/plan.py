@@ -30,6 +30,7 @@ from dovetail.ops.control.plumbing import PRINTS
 from dovetail.passes.variables import lift_variables
 from dovetail.plan import records
 from dovetail.plan.background import stop_if_ending
+from dovetail.plan.claims import require_claimed
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.placement import Place, check_pins, first_device, has_pinned_devices
 from dovetail.plan.schedule import Schedule, Transfer
@@ -42,7 +43,7 @@ class Plan:
 
     Args:
         graph: the graph to run; it is not changed.
-        engine: the engine of the arguments and results, and of operations that are pinned to no other engine.
+        engine: the engine of operations that are pinned to no other.  Its `holder` has the arguments and results.
         shapes: the shapes of the inputs, if the graph leaves some unknown and an engine needs them.
         device: the device of that engine; if not given, its first one if operations are pinned to devices, else the
             device of the arguments.
@@ -50,6 +51,7 @@ class Plan:
 
     Attributes:
         engine: as given.
+        holder: the engine of the arguments and results.
         device: the device of the arguments, and of results that are pinned to no other; None as in `Place`.
         variables: the variables that it reads, in the order in which their arrays are passed.
         only_read: the variables that it reads and does not assign; they come first among `variables`.
@@ -60,6 +62,7 @@ class Plan:
         UnknownEngine, EngineNotInstalled: an operation's engine is unknown, or its library is not installed.
         ValueError: an operation is pinned to a device that its engine does not have; or a value does not fit the
             variable that it is assigned to.
+        NotClaimed: an engine does not claim an operation.
 
     Example:
         >>> import dovetail as dt
@@ -91,7 +94,7 @@ class Plan:
             device = first_device(engine)
         place = Place(engine, device, variants)
         check_pins(graph, place)
-        self.engine = engine
+        self.engine, self.holder = engine, engine.holder
         self.device = device
         self._name = graph.name
         optimized = optimized_copy(graph, engine, shapes, device)
@@ -104,9 +107,11 @@ class Plan:
         for variable, value in zip(self.assigned, states, strict=True):
             variable.check_shape(value)
         self._open = [i for i, value in enumerate(states) if not value.spec.is_static]  # each run checks them
+        require_claimed(optimized, place)
         donates = not self._open and not shows(optimized)
         self._schedule = schedule = Schedule(optimized, place, lifted, donates)
-        self._engines = tuple(dict.fromkeys(place.engine for place in schedule.places))
+        places = [*schedule.places, *(place.memory for place in schedule.places)]
+        self._engines = tuple(dict.fromkeys(place.engine for place in places))
         self._run = self._collected if collects else schedule.run
         self._consumes = any(schedule.consumed)
         self._spares = schedule.spares
@@ -154,7 +159,7 @@ class Plan:
 
     def tensors(self, arguments: Sequence[Any]) -> list[Tensor]:
         """Run the plan on native arrays; the results are tensors, which the engine may still compute."""
-        return list(map(Tensor, self(arguments), repeat(self.engine)))
+        return list(map(Tensor, self(arguments), repeat(self.holder)))
 
     @property
     def can_run(self) -> bool:
@@ -183,7 +188,7 @@ class Plan:
 
     def _collected(self, given: Sequence[Any], **options: Any) -> tuple[Any, ...]:
         """Run the plan with its arguments moved to its device; results of such plans are on several devices."""
-        engine, device, count = self.engine, self.device, self._input_count
+        engine, device, count = self.holder, self.device, self._input_count
         assert device is not None
         arguments = [a if engine.device_of(a) == device else engine.to_device(a, device) for a in given[:count]]
         return self._schedule.run([*arguments, *given[count:]], **options)

@@ -98,8 +98,8 @@ class Schedule:
         steps: the segments and transfers, in order; each has the numbers of the values that it takes, and of the
             values that no later step takes.
         places: the places of inputs, results and segments.
-        homes: per input, the place at which it is given.
-        made: per state, the place at which it is returned, and whether nobody else knows its memory.
+        homes: per input, the place of the memory in which it is given.
+        made: per state, the place of the memory in which it is returned, and whether nobody else knows its memory.
         consumed: per variable of `changed`, whether its array is consumed.
         spares: the numbers of the states that are written into spare arrays; these follow the inputs, in this order.
         leaves: per input, whether a returned or moved value may be a view of it.
@@ -128,17 +128,17 @@ class Schedule:
         else:
             regions = _regions([first, *others], constants, results, states)
         self.places = tuple(dict.fromkeys([place, *(region.cut.place for region in regions)]))
-        self.made = [(place, False)] * len(states)
+        self.made = [(place.memory, False)] * len(states)
         segments = []
         is_whole = is_one and not first.is_divided and not self._is_inner  # nobody else has the graph
         for region in regions:
             segment = Segment(graph, place, len(states)) if is_whole else _segment(graph.name, region, home or place)
             for number, owned in zip(region.states, segment.buffers.owned, strict=True):
-                self.made[number] = region.cut.place, owned
+                self.made[number] = region.cut.place.memory, owned
             segments.append(segment)
-        taker = {t: region.cut.place for region in reversed(regions) for t in region.takes}
+        taker = {t: region.cut.place.memory for region in reversed(regions) for t in region.takes}
         given = len(inputs) - read
-        self.homes = [*[place] * given, *(taker.get(t, place) for t in inputs[given:])]
+        self.homes = [*[place.memory] * given, *(taker.get(t, place.memory) for t in inputs[given:])]
         self.homes[len(inputs) - changed :] = [made for made, _ in self.made[:changed]]
         self.steps: list[Step] = []
         self._given = len(inputs)
@@ -221,7 +221,7 @@ class Schedule:
     def _left(self, values: _Numbers, result: GraphTensor) -> Place:
         """The place at which a result is returned: the schedule's, or any on its engine if this is no subgraph."""
         made = values.home(result)
-        return made if made.engine is self._place.engine and not self._is_inner else self._place
+        return made if made.engine is self._place.memory.engine and not self._is_inner else self._place
 
     def _leaving(self) -> set[int]:
         """The numbers of the values of which a returned or moved value, or a segment's result, may be a view."""
@@ -246,15 +246,16 @@ class _Numbers:
         return self.count - 1
 
     def add(self, tensor: GraphTensor, place: Place, number: int) -> None:
-        self._home[tensor] = place, number
+        self._home[tensor] = place.memory, number
 
     def home(self, tensor: GraphTensor) -> Place:
-        """The place at which a tensor's value is made, or given."""
+        """The place of the memory in which a tensor's value is made, or given."""
         return self._home[tensor][0]
 
     def on(self, tensor: GraphTensor, place: Place) -> int:
         """The number of a tensor's value at a place."""
         home, source = self._home[tensor]
+        place = place.memory
         if home == place:
             return source
         if (tensor, place) not in self._moved:
@@ -294,7 +295,7 @@ def _constants(returned: Sequence[GraphTensor], place: Place, is_inner: bool) ->
     """The constants that are returned, each with its place; see `Schedule._left`."""
     found = dict.fromkeys(t.op for t in returned if t.op.type == "Const")
     places = [(place_of(op, place), op) for op in found]
-    return [(at if at.engine is place.engine and not is_inner else place, op) for at, op in places]
+    return [(at if at.engine.holder is place.engine.holder and not is_inner else place, op) for at, op in places]
 
 
 def _regions(

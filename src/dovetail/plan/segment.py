@@ -12,10 +12,8 @@ from typing import Any
 
 from dovetail.core.devices import placed_on
 from dovetail.core.engine import Engine
-from dovetail.core.errors import op_error
 from dovetail.edit.graph import Graph, GraphTensor
-from dovetail.ops.control.plumbing import STRUCTURAL
-from dovetail.passes.composites import rank_error, waits_for_rank
+from dovetail.passes.composites import rank_error
 from dovetail.passes.specialize import check_static
 from dovetail.plan.buffers import plan_buffers
 from dovetail.plan.lower import BodyFunctions, Lowered, failed_operation, lower
@@ -38,7 +36,6 @@ class Segment:
         buffers: the buffers that its operations write into.
 
     Raises:
-        NotImplementedError: the engine does not claim an op.
         ValueError: the engine needs every shape, and one depends on values.
     """
 
@@ -51,8 +48,6 @@ class Segment:
         bodies: BodyFunctions | None = None,
     ) -> None:
         engine = place.engine
-        if bodies is None:
-            _check_claimed(graph, engine)
         if engine.static_shapes:
             check_static(graph, engine.name)
         self.graph = graph
@@ -120,11 +115,3 @@ class Segment:
             if self.engine.compiles_programs and has_unknown_rank(operation.inputs):
                 raise rank_error(operation) from error
             raise operation.failure(error, self.engine.name) from error
-
-
-def _check_claimed(graph: Graph, engine: Engine) -> None:
-    for part in (graph, *graph.subgraphs()):
-        for op in part.operations:
-            is_claimed = op.type in STRUCTURAL or op.type in engine.claims(op)
-            if not is_claimed and not waits_for_rank(op, engine):
-                raise op_error(NotImplementedError, op.type, op.op.no_rule(engine.name), where=op.where)

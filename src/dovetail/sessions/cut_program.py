@@ -11,7 +11,7 @@ import numpy as np
 from dovetail.core import arguments
 from dovetail.core.devices import device_for
 from dovetail.core.engine import Engine
-from dovetail.core.engine_registry import chooses_engine, current_engine
+from dovetail.core.engine_registry import chooses_engine, compiling_engine, current_engine
 from dovetail.core.infer import fits
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import static_shape
@@ -69,8 +69,8 @@ class CutProgram:
         Args:
             engine: the engine that computes; the current one, if not given.
         """
-        engine = engine or current_engine()
-        home = Place(engine, device_for(engine.name) or first_device(engine))
+        engine = engine or compiling_engine()
+        home = Place(engine, device_for(engine.holder.name) or first_device(engine))
         found: dict[Operation, str] = {}
         for operation in self.graph.operations:
             place = place_of(operation, home)
@@ -92,7 +92,9 @@ class CutProgram:
             ValueError: a value does not fit its input, or an operation must be computed on a device that is missing.
         """
         concrete = self._choosing if engine is None and chooses_engine() else self._concrete
-        engine = engine or next((v._engine for v in values if type(v) is Tensor), None) or current_engine()
+        if engine is None:
+            holder = next((v._engine for v in values if type(v) is Tensor), None)
+            engine = holder or current_engine() if chooses_engine() else compiling_engine(holder)
         if not self._is_soft:
             require_wishes(self.graph, engine)
         for require in self._first_values:
@@ -101,9 +103,9 @@ class CutProgram:
         given = []
         for tensor, value in zip(self.inputs, values, strict=True):
             _check_value(tensor, value)
-            given.append(arguments.as_tensor(value, tensor.dtype, engine)._value)
+            given.append(arguments.as_tensor(value, tensor.dtype, engine.holder)._value)
         results = concrete.run(given, engine)[: self._result_count]
-        return [np.array(engine.to_numpy(result))[()] for result in results]
+        return [np.array(engine.holder.to_numpy(result))[()] for result in results]
 
 
 def _check_value(tensor: GraphTensor, value: Any) -> None:

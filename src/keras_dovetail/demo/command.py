@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 import dovetail as dt
 from dovetail.cli import INTERRUPTED
-from dovetail.core.engine_registry import AUTO, chooses_engine, current_engine
+from dovetail.core.engine_registry import AUTO, chooses_engine, compiling_engine
 from keras_dovetail.demo import data, report
 from keras_dovetail.demo.compare import LIMIT, largest_difference, summary
 from keras_dovetail.demo.train import History, Interruption, train
@@ -29,7 +29,7 @@ def run(compare: bool, epochs: int, seed: int, folder: Path) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder):
         pass
-    names = dt.list_engines() if compare else [AUTO if chooses_engine() else current_engine().name]
+    names = dt.list_engines() if compare else [AUTO if chooses_engine() else compiling_engine().name]
     histories: list[History] = []
     for name in names:
         # The matrices are small: several BLAS threads would mostly wait for each other.

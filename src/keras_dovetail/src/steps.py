@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from dovetail import ops
-from dovetail.core.engine_registry import chooses_engine, current_engine
+from dovetail.core.engine_registry import chooses_engine, compiling_engine
 from dovetail.core.infer import size_of
 from dovetail.core.spec import TensorSpec
 from dovetail.interop.privates import tree
@@ -113,7 +113,7 @@ class Program:
     def _found_measurer(self) -> Measurer | None:
         """The measurer of the step that ran most on the current engine."""
         assert isinstance(self._one, Function)
-        home, at_home = current_engine(), not chooses_engine()
+        home, at_home = compiling_engine(), not chooses_engine()
         measurers = [p.measurer for p in self._one.plans if p.measurer and (p.engine, p.is_at_home) == (home, at_home)]
         found = max(measurers, key=lambda measurer: measurer.state.done, default=None)
         if found is not None:
@@ -140,7 +140,7 @@ class Program:
             measurer.wants_group = False
             return
         stacked = Group.of([batch] * measurer.group_size).parts
-        concrete, engine = (self._joined if self._joins else self._many).concrete(stacked), current_engine()
+        concrete, engine = (self._joined if self._joins else self._many).concrete(stacked), compiling_engine()
         arrays = concrete.natives([leaf for leaf in tree.flatten(stacked) if leaf is not None], engine)
         plan = concrete.plan_for(arrays, engine)
         assert isinstance(plan, MeasuredPlan)  # like the plan of single steps

@@ -373,7 +373,8 @@ def convert(x: Any, dtype: Any = None, engine: str | None = None, device: str | 
     Args:
         x: a Tensor, a Variable, an engine's own array, a NumPy array, a Python number or nested lists of them.
         dtype: the dtype to cast to; Python floats become `floatx`, ints int32, if it is not given.
-        engine: the engine to move to, without a copy if DLPack allows it.
+        engine: the engine to move to, without a copy if DLPack allows it; the one named by its `eager` holds the values
+            of an engine that only compiles.
         device: the device of the engine to move to; see `dovetail.device`.
 
     Returns:
@@ -396,7 +397,7 @@ def convert(x: Any, dtype: Any = None, engine: str | None = None, device: str | 
     else:
         require_numbers(x)
         wanted = as_dtype(dtype)
-    tensor = arguments.as_tensor(x, wanted, get_engine(engine) if engine else arguments.engine_for(x))
+    tensor = arguments.as_tensor(x, wanted, get_engine(engine).holder if engine else arguments.engine_for(x))
     return tensor if device is None else arguments.place(tensor, device)
 
 
