@@ -51,6 +51,24 @@ class StaleValueError(RuntimeError):
     """A read of a buffer that was donated to a compiled step, or deleted."""
 
 
+class FormatError(ValueError):
+    """A file that cannot be read, since it is damaged, of another format, or of a later version.
+
+    Attributes:
+        file: its path.
+        place: the part of the file.
+        found: the contents of this part.
+        needed: the contents that a reader needs there.
+    """
+
+    def __init__(self, file: str | os.PathLike[str], place: str, found: str, needed: str) -> None:
+        super().__init__(os.fspath(file), place, found, needed)
+        self.file, self.place, self.found, self.needed = self.args
+
+    def __str__(self) -> str:
+        return f"{self.file!r} cannot be read: {self.place}: found {self.found}; needed: {self.needed}."
+
+
 def user_line() -> Where:
     """The innermost file and line outside of Dovetail and other libraries that calls now; None if there is none."""
     frame: FrameType | None = sys._getframe(1)

@@ -1,0 +1,1 @@
+"""Formats: graphs and values as files."""
