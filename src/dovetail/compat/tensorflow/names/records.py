@@ -1,0 +1,294 @@
+"""TensorFlow's names for files of records, and for the examples in them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dovetail import ops
+from dovetail.backend.sparse import SparseTensor
+from dovetail.compat.tensorflow.table import function, lazy, value
+from dovetail.core.dtypes import DType, as_dtype
+from dovetail.core.errors import describe, op_error
+from dovetail.formats.wire.libraries import need
+from dovetail.formats.wire.messages import TENSORFLOW, parsed
+from dovetail.formats.wire.records import RecordWriter, check_compression, read_records
+
+# -- files of records -------------------------------------------------------------------------------------------------
+
+
+class TFRecordCompressionType:
+    """The compressions of files of records by number.
+
+    Source: `tf.compat.v1.io.TFRecordCompressionType`.
+    """
+
+    NONE, ZLIB, GZIP = 0, 1, 2
+
+
+_COMPRESSIONS = {None: "", 0: "", 1: "ZLIB", 2: "GZIP"}
+
+
+class TFRecordOptions:
+    """The compression of a file of records.
+
+    Args:
+        compression_type: "", "GZIP" or "ZLIB"; or a number of `TFRecordCompressionType`.
+        compression_level: from 0 to 9.
+
+    Source: `tf.io.TFRecordOptions`.
+    """
+
+    def __init__(self, compression_type: Any = None, *ignored: Any, compression_level: int | None = None) -> None:
+        self.compression_type = _COMPRESSIONS.get(compression_type, compression_type)
+        self.compression_level = -1 if compression_level is None else compression_level
+
+
+def _options(given: Any) -> TFRecordOptions:
+    return given if isinstance(given, TFRecordOptions) else TFRecordOptions(given)
+
+
+class TFRecordWriter:
+    """A writer of records, which replaces a file; also a `with` block.
+
+    Args:
+        path: the file.
+        options: `TFRecordOptions`, or the name of a compression.
+
+    Raises:
+        ImportError: the extra `formats` is not installed.
+
+    Source: `tf.io.TFRecordWriter`.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], options: Any = None) -> None:
+        need("tf.io.TFRecordWriter")
+        chosen = _options(options)
+        check_compression(chosen.compression_type)
+        file = open(path, "wb")  # noqa: SIM115  # until `close`
+        self._writer = RecordWriter(file, chosen.compression_type, chosen.compression_level)
+
+    def write(self, record: bytes) -> None:
+        """Write a record: bytes, or a text, which is encoded."""
+        self._writer.write(record.encode() if isinstance(record, str) else bytes(record))
+
+    def flush(self) -> None:
+        """Give the records to the system."""
+        self._writer.flush()
+
+    def close(self) -> None:
+        """End the file."""
+        self._writer.close()
+
+    def __enter__(self) -> TFRecordWriter:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()
+
+
+value("io.TFRecordWriter python_io.TFRecordWriter", TFRecordWriter)
+value("io.TFRecordOptions python_io.TFRecordOptions", TFRecordOptions)
+value("io.TFRecordCompressionType python_io.TFRecordCompressionType", TFRecordCompressionType, "v1")
+
+
+@function("io.tf_record_iterator python_io.tf_record_iterator", "v1")
+def tf_record_iterator(path: str, options: Any = None) -> Iterator[bytes]:
+    """The records of a file, one after another.
+
+    Raises:
+        FormatError: the file is cut or damaged.
+
+    Source: `tf.compat.v1.io.tf_record_iterator`.
+    """
+    need("tf.io.tf_record_iterator")
+    return read_records(path, _options(options).compression_type)
+
+
+# -- examples ---------------------------------------------------------------------------------------------------------
+
+_MESSAGES = "Example SequenceExample Features Feature FeatureList FeatureLists BytesList FloatList Int64List"
+for _name in _MESSAGES.split():
+    lazy(f"train.{_name}", partial(getattr, TENSORFLOW, _name))
+
+
+class FixedLenFeature(NamedTuple):
+    """A feature of a known shape.
+
+    Attributes:
+        shape: its shape.
+        dtype: float32, int64, or `bytes`.
+        default_value: for examples without it; it is required, if not given.
+
+    Source: `tf.io.FixedLenFeature`.
+    """
+
+    shape: Any
+    dtype: Any
+    default_value: Any = None
+
+
+class VarLenFeature(NamedTuple):
+    """A feature of any number of elements.
+
+    Attributes:
+        dtype: float32 or int64.
+
+    Source: `tf.io.VarLenFeature`.
+    """
+
+    dtype: Any
+
+
+value("io.FixedLenFeature FixedLenFeature", FixedLenFeature)
+value("io.VarLenFeature VarLenFeature", VarLenFeature)
+
+_KINDS = {"float_list": "float32", "int64_list": "int64", "bytes_list": "bytes"}
+
+
+@function("io.parse_single_example parse_single_example")
+def parse_single_example(
+    serialized: bytes, features: Mapping[str, Any], example_names: Any = None, name: str | None = None
+) -> dict[str, Any]:
+    """The features of an example.
+
+    Args:
+        serialized: the bytes of a `tf.train.Example`.
+        features: names → `FixedLenFeature` or `VarLenFeature`.
+
+    Returns:
+        Names → tensors, and sparse tensors of `VarLenFeature`.  A feature of `bytes` is a NumPy array of them.
+
+    Raises:
+        FormatError: the bytes are no example.
+        ValueError: a feature is missing, or has another dtype or number of elements.
+        TypeError: `serialized` is no bytes, as a tensor of a graph.
+
+    Source: `tf.io.parse_single_example`.
+    """
+    found = _features(serialized)
+    return {key: _result(key, kind, [found.get(key)], single=True) for key, kind in features.items()}
+
+
+@function("io.parse_example parse_example")
+def parse_example(
+    serialized: Sequence[bytes], features: Mapping[str, Any], example_names: Any = None, name: str | None = None
+) -> dict[str, Any]:
+    """The features of a batch of examples; each has the batch as its first dimension.
+
+    Args:
+        serialized: the bytes of each example.
+        features: names → `FixedLenFeature` or `VarLenFeature`.
+
+    Returns:
+        As of `parse_single_example`.
+
+    Raises:
+        FormatError, ValueError, TypeError: as in `parse_single_example`.
+
+    Source: `tf.io.parse_example`.
+    """
+    rows = [_features(one) for one in serialized]
+    return {key: _result(key, kind, [row.get(key) for row in rows], single=False) for key, kind in features.items()}
+
+
+def _features(serialized: Any) -> Mapping[str, Any]:
+    if not isinstance(serialized, bytes):
+        problem = f"it parses bytes of an example on the host, before a graph is fed, not {describe(serialized)}."
+        raise TypeError(problem)
+    return parsed(TENSORFLOW.Example, serialized, "an example", "the bytes").features.feature
+
+
+def _result(key: str, kind: Any, found: list[Any], single: bool) -> Any:
+    """The values of a feature in some examples."""
+    if not isinstance(kind, (FixedLenFeature, VarLenFeature)):
+        raise TypeError(f"the feature {key!r} is a FixedLenFeature or a VarLenFeature, not {describe(kind)}.")
+    dtype = "bytes" if kind.dtype in (bytes, str, object) else as_dtype(kind.dtype)
+    if isinstance(kind, VarLenFeature):
+        return _sparse([_list(key, one, dtype) for one in found], dtype, single)
+    shape = tuple(kind.shape)
+    arrays = [_fixed(key, kind, _list(key, one, dtype), dtype, shape) for one in found]
+    array = arrays[0] if single else np.stack(arrays) if arrays else np.zeros((0, *shape), _numpy(dtype))
+    return array if dtype == "bytes" else ops.convert(array)
+
+
+def _numpy(dtype: Any) -> Any:
+    return dtype.numpy if isinstance(dtype, DType) else object
+
+
+def _list(key: str, feature: Any, dtype: Any) -> list[Any] | None:
+    """The elements of a feature; None if the example lacks it."""
+    filled = None if feature is None else feature.WhichOneof("kind")
+    if filled is None:
+        return None
+    if _KINDS[filled] != dtype:
+        raise ValueError(f"the feature {key!r} holds {_KINDS[filled]}, not {dtype}.")
+    return list(getattr(feature, filled).value)
+
+
+def _fixed(key: str, kind: FixedLenFeature, values: list[Any] | None, dtype: Any, shape: tuple[int, ...]) -> Any:
+    if values is None and kind.default_value is None:
+        raise ValueError(f"the example has no feature {key!r}: give a default_value, or leave it out.")
+    count = int(np.prod(shape, dtype=np.int64))
+    made = np.empty(count, _numpy(dtype))
+    if values is None:
+        made[:] = np.asarray(kind.default_value, made.dtype).reshape(-1)
+    elif len(values) == count:
+        made[:] = values
+    else:
+        raise ValueError(f"the feature {key!r} has {len(values)} elements, and the shape {shape} needs {count}.")
+    return made.reshape(shape)
+
+
+def _sparse(rows: list[list[Any] | None], dtype: Any, single: bool) -> SparseTensor:
+    if dtype == "bytes":
+        problem = "a VarLenFeature holds numbers: say FixedLenFeature for bytes, or take them from tf.train.Example."
+        raise op_error(TypeError, "tf.io.parse_single_example", problem)
+    filled = [row or [] for row in rows]
+    places = [[column] if single else [i, column] for i, row in enumerate(filled) for column in range(len(row))]
+    width = max(map(len, filled), default=0)
+    values = np.array([number for row in filled for number in row], dtype.numpy)
+    shape = [width] if single else [len(filled), width]
+    return SparseTensor(np.array(places, "int64").reshape(-1, len(shape)), ops.convert(values), shape)
+
+
+@function("io.decode_raw decode_raw", "v2")
+def decode_raw(input_bytes: Any, out_type: Any, little_endian: bool = True, name: str | None = None) -> Any:
+    """The numbers whose bytes are given.
+
+    Args:
+        input_bytes: bytes, or a NumPy array of bytes of one length.
+        out_type: their dtype.
+        little_endian: whether the lowest byte of a number comes first.
+
+    Returns:
+        A tensor with one dimension more than `input_bytes`.
+
+    Raises:
+        ValueError: the lengths differ, or are no multiple of a number's.
+
+    Source: `tf.io.decode_raw`.
+    """
+    given, dtype = np.asarray(input_bytes, object), as_dtype(out_type)
+    texts = given.reshape(-1).tolist()
+    if not all(isinstance(text, bytes) for text in texts):
+        raise TypeError(f"it decodes bytes on the host, before a graph is fed, not {describe(input_bytes)}.")
+    lengths = {len(text) for text in texts} or {0}
+    length = lengths.pop()
+    if lengths or length % dtype.itemsize:
+        raise ValueError(f"each text needs one length, a multiple of {dtype.itemsize} bytes; there is one of {length}.")
+    numbers = np.frombuffer(b"".join(texts), dtype.numpy.newbyteorder("<" if little_endian else ">"))
+    return ops.convert(numbers.astype(dtype.numpy).reshape(*given.shape, length // dtype.itemsize))
+
+
+@function("io.decode_raw decode_raw", "v1")
+def decode_raw_v1(bytes: Any, out_type: Any, little_endian: bool = True, name: str | None = None) -> Any:
+    """The numbers whose bytes are given, as `tf.io.decode_raw` of TensorFlow 2.
+
+    Source: `tf.compat.v1.decode_raw`.
+    """
+    return decode_raw(bytes, out_type, little_endian, name)

@@ -1,0 +1,121 @@
+"""TFRecord files: records of bytes, each with its length and two checksums; event files are such files."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import zlib
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from dovetail.core.errors import FormatError
+from dovetail.formats.wire.crc import masked_bytes
+
+CHUNK = 2**20  # bytes that are read at once, so a length that is wrong costs no memory
+COMPRESSIONS = ("", "GZIP", "ZLIB")
+
+
+class RecordWriter:
+    """A writer of records.
+
+    Args:
+        file: is written, and closed at the end.
+        compression: "", "GZIP" or "ZLIB".
+        level: of the compression, from 0 to 9; -1 is the library's own choice.
+
+    Example:
+        >>> file = io.BytesIO()
+        >>> writer = RecordWriter(file)
+        >>> writer.write(b"one")
+        >>> len(file.getvalue())
+        19
+    """
+
+    def __init__(self, file: BinaryIO, compression: str = "", level: int = -1) -> None:
+        check_compression(compression)
+        self._file = file
+        bits = {"": 0, "GZIP": 31, "ZLIB": 15}[compression]
+        self._packer = zlib.compressobj(level, zlib.DEFLATED, bits) if bits else None
+
+    def write(self, record: bytes) -> None:
+        """Write a record."""
+        length = len(record).to_bytes(8, "little")
+        data = b"".join([length, masked_bytes(length), record, masked_bytes(record)])
+        self._file.write(data if self._packer is None else self._packer.compress(data))
+
+    def flush(self) -> None:
+        """Give the records to the system."""
+        if self._packer is not None:
+            self._file.write(self._packer.flush(zlib.Z_SYNC_FLUSH))
+        self._file.flush()
+
+    def close(self) -> None:
+        """End the file."""
+        if not self._file.closed:
+            if self._packer is not None:
+                self._file.write(self._packer.flush())
+            self._file.close()
+
+
+def check_compression(compression: str) -> None:
+    """Check the name of a compression.
+
+    Raises:
+        ValueError: there is no such one.
+    """
+    if compression not in COMPRESSIONS:
+        raise ValueError(f"there is no compression {compression!r}: it is one of {', '.join(map(repr, COMPRESSIONS))}.")
+
+
+def read_records(path: str | os.PathLike[str], compression: str = "") -> Iterator[bytes]:
+    """The records of a file, read one after another.
+
+    Raises:
+        FormatError: the file is cut or damaged.
+        OSError: it cannot be read.
+    """
+    check_compression(compression)
+    with open(path, "rb") as opened:
+        file: Any = {"": lambda x: x, "GZIP": lambda x: gzip.GzipFile(fileobj=x), "ZLIB": _Inflating}[compression](
+            opened
+        )
+        number = 0
+        while head := _bytes(file, 12, path, f"record {number}", ends=True):
+            place, number = f"record {number}", number + 1
+            if masked_bytes(head[:8]) != head[8:]:
+                raise FormatError(path, place, "a length of another checksum", "an undamaged TFRecord file")
+            record = _bytes(file, int.from_bytes(head[:8], "little"), path, place)
+            if _bytes(file, 4, path, place) != masked_bytes(record):
+                raise FormatError(path, place, "bytes of another checksum", "an undamaged TFRecord file")
+            yield record
+
+
+def _bytes(file: Any, count: int, path: str | os.PathLike[str], place: str, ends: bool = False) -> bytes:
+    """Some bytes; none if the file may end and ends."""
+    parts, left = [], count
+    try:
+        while left and (part := file.read(min(left, CHUNK))):
+            parts.append(part)
+            left -= len(part)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise FormatError(path, place, f"bytes that cannot be decompressed ({error})", "a whole file") from None
+    if left and not (ends and left == count):
+        raise FormatError(path, place, f"{count - left} of {count} bytes", "a file that is not cut off")
+    return b"".join(parts)
+
+
+class _Inflating(io.RawIOBase):
+    """A file that is decompressed by zlib while it is read."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._inflater = file, zlib.decompressobj()
+
+    def read(self, count: int = -1) -> bytes:
+        found = b""
+        while not found and not self._inflater.eof:
+            data = self._inflater.unconsumed_tail or self._file.read(CHUNK)
+            if not data:
+                raise EOFError("it ends early")
+            found = self._inflater.decompress(data, count)
+        return found
