@@ -42,6 +42,7 @@ FOLLOWED = {
     "keras": ("keras_dovetail.kinds", "register_kinds"),
     "keras.src.backend.common.dtypes": ("keras_dovetail.settings", "keep_floatx"),
     "keras.src.backend.config": ("keras_dovetail.settings", "share"),
+    "keras.src.callbacks.tensorboard": ("keras_dovetail.src.tensorboard", "write_by_dovetail"),
     "keras.src.layers.layer": ("keras_dovetail.src.phase", "follow"),
     "keras.src.saving.serialization_lib": ("keras_dovetail.imported", "wait_for_tensorflow"),
     "keras.src.utils.rng_utils": ("keras_dovetail.imported", "wait_for_tensorflow"),

@@ -1,13 +1,11 @@
 """Graphs for TensorBoard: TensorFlow's `GraphDef`, with each operation's shapes, device and attributes.
 
-It is only to look at: operations and attributes have Dovetail's names, so TensorFlow could not run them.  Writing a
-graph imports TensorFlow, for its protocol buffers.
+It is only to look at: operations and attributes have Dovetail's names, so TensorFlow could not run them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -16,6 +14,8 @@ from dovetail.compat.tf_graph.node_def import node_def_of
 from dovetail.core.dtypes import DType
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
+from dovetail.formats.wire.messages import TENSORFLOW
+from dovetail.formats.wire.tensors import number_of, shape_proto, tensor_proto
 from dovetail.graph.operation import Operation
 
 LARGEST = 1024  # the most elements of a constant to write; TensorBoard does not show larger constants either
@@ -28,14 +28,14 @@ def graph_proto(graph: Graph) -> Any:
         graph: the graph; the bodies of its loops and branches become functions, and its variables become operations.
 
     Returns:
-        A `tf.compat.v1.GraphDef`.
+        A message `GraphDef`.
 
     Raises:
-        ImportError: TensorFlow is not installed.
+        ImportError: the extra `formats` is not installed.
 
     Source: `tf.Graph.as_graph_def`.
     """
-    proto = import_module("tensorflow").compat.v1.GraphDef()
+    proto = TENSORFLOW.GraphDef()
     _Writer(proto).write(graph, proto.node)
     return proto
 
@@ -49,12 +49,11 @@ class _Writer:
 
     def __init__(self, proto: Any) -> None:
         self.library = proto.library
-        self.tensorflow = import_module("tensorflow")
         self.set_by_type: dict[type, Callable[[Any, Any], None]] = {
             bool: lambda attr, value: setattr(attr, "b", value),
             int: lambda attr, value: setattr(attr, "i", value),
             float: lambda attr, value: setattr(attr, "f", value),
-            DType: lambda attr, value: setattr(attr, "type", self.enum(value)),
+            DType: lambda attr, value: setattr(attr, "type", number_of(value)),
             np.ndarray: self.set_array,
         }
 
@@ -99,9 +98,9 @@ class _Writer:
         signature = function.signature
         signature.name = name
         for tensor in graph.inputs:
-            signature.input_arg.add(name=tensor.op.name, type=self.enum(tensor.dtype))
+            signature.input_arg.add(name=tensor.op.name, type=number_of(tensor.dtype))
         for number, tensor in enumerate(graph.outputs):
-            signature.output_arg.add(name=f"output_{number}", type=self.enum(tensor.dtype))
+            signature.output_arg.add(name=f"output_{number}", type=number_of(tensor.dtype))
             function.ret[f"output_{number}"] = tensor.name
         self.write(graph, function.node_def, without=[tensor.op for tensor in graph.inputs])
         return name
@@ -123,16 +122,13 @@ class _Writer:
 
     def set_array(self, attr: Any, value: np.ndarray) -> None:
         if value.size <= LARGEST:
-            attr.tensor.CopyFrom(self.tensorflow.make_tensor_proto(value))
+            attr.tensor.CopyFrom(tensor_proto(value))
         else:
-            attr.tensor.dtype = self.enum(value.dtype)
+            attr.tensor.dtype = number_of(value.dtype)
             self.set_shape(attr.tensor.tensor_shape, value.shape)
 
-    def enum(self, dtype: Any) -> int:
-        return self.tensorflow.as_dtype(str(dtype)).as_datatype_enum
-
     def set_shape(self, proto: Any, shape: Any) -> None:
-        proto.CopyFrom(self.tensorflow.TensorShape(shape).as_proto())
+        proto.CopyFrom(shape_proto(shape))
 
 
 def _is_state(value: Any) -> bool:

@@ -44,6 +44,11 @@ class RecordWriter:
         data = b"".join([length, masked_bytes(length), record, masked_bytes(record)])
         self._file.write(data if self._packer is None else self._packer.compress(data))
 
+    @property
+    def closed(self) -> bool:
+        """Whether the file is ended."""
+        return self._file.closed
+
     def flush(self) -> None:
         """Give the records to the system."""
         if self._packer is not None:

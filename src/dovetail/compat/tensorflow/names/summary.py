@@ -1,97 +1,26 @@
-"""TensorFlow's names for summaries: numbers, histograms and images for TensorBoard.
-
-TensorFlow's own writer writes the files; it is imported when the first file is opened.
-"""
+"""TensorFlow's names for summaries: numbers, histograms, images and texts for TensorBoard."""
 
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.event_files import default_step, writers
 from dovetail.compat.tensorflow.names.graph import GraphKeys
-from dovetail.compat.tensorflow.table import function, lazy, value
-from dovetail.core.errors import describe, op_error
+from dovetail.compat.tensorflow.table import function, value
+from dovetail.core.errors import op_error
 from dovetail.core.scopes import Setting
 from dovetail.core.structure import leaf
 from dovetail.core.value_kinds import is_recorded
-from dovetail.edit.graph import Graph
+from dovetail.formats.wire import summaries
 from dovetail.graph.base import new_scope
-from dovetail.interop.tensorboard import graph_proto
-
-
-def _tensorflow() -> Any:
-    """TensorFlow, which has the writer of event files.
-
-    Raises:
-        ImportError: it is not installed.
-    """
-    try:
-        return import_module("tensorflow")
-    except ImportError as error:
-        problem = "event files are written by TensorFlow's own writer, and TensorFlow is not installed here"
-        raise ImportError(f"{problem}: pip install tensorflow.") from error
-
-
-lazy("Summary summary.Summary", lambda: _tensorflow().compat.v1.Summary)
-lazy("Event", lambda: _tensorflow().compat.v1.Event)
-
-# -- contents ---------------------------------------------------------------------------------------------------------
-
-
-def _scalar(tag: str, array: np.ndarray) -> list[dict[str, Any]]:
-    return [{"tag": tag, "simple_value": float(array)}]
-
-
-def _histogram(tag: str, array: np.ndarray, buckets: int | None = None) -> list[dict[str, Any]]:
-    numbers = array.astype("float64").reshape(-1)
-    counts, edges = np.histogram(numbers, bins=buckets or 30) if numbers.size else (np.zeros(1), np.zeros(2))
-    histogram = _tensorflow().compat.v1.HistogramProto(
-        min=float(numbers.min(initial=np.inf)),
-        max=float(numbers.max(initial=-np.inf)),
-        num=float(numbers.size),
-        sum=float(numbers.sum()),
-        sum_squares=float(np.square(numbers).sum()),
-        bucket_limit=edges[1:].tolist(),
-        bucket=counts.astype("float64").tolist(),
-    )
-    return [{"tag": tag, "histo": histogram}]
-
-
-def _image(tag: str, array: np.ndarray, max_outputs: int = 3) -> list[dict[str, Any]]:
-    if array.ndim != 4 or array.shape[-1] not in (1, 3, 4):
-        problem = f"images have the shape (batch, rows, columns, 1, 3 or 4), not {array.shape}."
-        raise op_error(ValueError, "tf.summary.image", problem)
-    tensorflow, found = _tensorflow(), []
-    for number, image in enumerate(array[:max_outputs]):
-        pixels = image if image.dtype == np.uint8 else _pixels(image)
-        png = tensorflow.io.encode_png(pixels).numpy()
-        proto = tensorflow.compat.v1.Summary.Image(
-            height=image.shape[0], width=image.shape[1], colorspace=image.shape[2], encoded_image_string=png
-        )
-        found.append({"tag": f"{tag}/image" if max_outputs == 1 else f"{tag}/image/{number}", "image": proto})
-    return found
-
-
-def _pixels(image: np.ndarray) -> np.ndarray:
-    """Numbers as pixels: the largest is the brightest, and 0 is grey where there are negative ones."""
-    low, high = float(image.min(initial=0)), float(image.max(initial=0))
-    if low < 0:
-        return np.clip(image * (127 / max(-low, high)) + 128, 0, 255).astype("uint8")
-    return np.clip(image * (255 / high if high else 0.0), 0, 255).astype("uint8")
-
-
-def _proto(values: Sequence[dict[str, Any]]) -> Any:
-    summary = _tensorflow().compat.v1.Summary
-    return summary(value=[summary.Value(**one) for one in values])
-
 
 # -- in graphs --------------------------------------------------------------------------------------------------------
 
@@ -106,7 +35,7 @@ class SummaryNode:
     Source: the tensors of strings that `tf.compat.v1.summary.scalar` gives.
     """
 
-    def __init__(self, parts: Sequence[tuple[Any, Callable[[np.ndarray], list[dict[str, Any]]]]], name: str) -> None:
+    def __init__(self, parts: Sequence[tuple[Any, Callable[[np.ndarray], list[Any]]]], name: str) -> None:
         self.parts, self.name = list(parts), name
         self.graph = self.parts[0][0].graph
 
@@ -118,7 +47,7 @@ class SummaryNode:
     def written(self, arrays: Sequence[Any]) -> bytes:
         """The summary of computed arrays, as a writer takes it."""
         values = [one for (_, write), array in zip(self.parts, arrays, strict=True) for one in write(np.asarray(array))]
-        return _proto(values).SerializeToString()
+        return summaries.summary(values).SerializeToString()
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> bytes:
         """The summary, computed by a session."""
@@ -146,7 +75,7 @@ def scalar_v1(name: str, tensor: Any, collections: Any = None, family: Any = Non
 
     Source: `tf.compat.v1.summary.scalar`.
     """
-    return _node(name, tensor, _scalar, collections, family)
+    return _node(name, tensor, summaries.scalar_value, collections, family)
 
 
 @function("summary.histogram", "v1")
@@ -155,7 +84,7 @@ def histogram_v1(name: str, values: Any, collections: Any = None, family: Any = 
 
     Source: `tf.compat.v1.summary.histogram`.
     """
-    return _node(name, values, _histogram, collections, family)
+    return _node(name, values, summaries.histogram_value, collections, family)
 
 
 @function("summary.image", "v1")
@@ -164,7 +93,7 @@ def image_v1(name: str, tensor: Any, max_outputs: int = 3, collections: Any = No
 
     Source: `tf.compat.v1.summary.image`.
     """
-    return _node(name, tensor, lambda tag, array: _image(tag, array, max_outputs), collections, family)
+    return _node(name, tensor, partial(summaries.image_values, most=max_outputs), collections, family)
 
 
 @function("summary.merge", "v1")
@@ -195,188 +124,117 @@ def merge_all(key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: st
     return merge(found, name=name) if found else None
 
 
-class FileWriter:
-    """A writer of summaries and graphs into an event file.
-
-    Args:
-        logdir: the folder of the file, which is made if need be.
-        graph: a graph that is written at once; or its definition.
-        max_queue: the number of events that may wait in memory.
-        flush_secs: the seconds that they may wait.
-        graph_def: the definition of a graph, instead of `graph`.
-        filename_suffix: the end of the file's name.
-
-    Raises:
-        NotImplementedError: a session is given, in which the writer would be an operation.
-
-    Source: `tf.compat.v1.summary.FileWriter`.
-    """
-
-    def __init__(
-        self,
-        logdir: str,
-        graph: Any = None,
-        max_queue: int = 10,
-        flush_secs: float = 120,
-        graph_def: Any = None,
-        filename_suffix: str | None = None,
-        session: Any = None,
-    ) -> None:
-        if session is not None:
-            problem = "it writes at once, and not by operations: leave session out."
-            raise op_error(NotImplementedError, "tf.summary.FileWriter", problem)
-        tensorflow = _tensorflow()
-        with tensorflow.Graph().as_default():  # TensorFlow makes a writer only in a graph
-            options = {"max_queue": max_queue, "flush_secs": flush_secs, "filename_suffix": filename_suffix}
-            self._writer = tensorflow.compat.v1.summary.FileWriter(str(logdir), **options)
-        if graph is not None or graph_def is not None:
-            self.add_graph(graph, graph_def=graph_def)
-
-    def get_logdir(self) -> str:
-        """The folder of the file."""
-        return self._writer.get_logdir()
-
-    def add_summary(self, summary: Any, global_step: Any = None) -> None:
-        """Write a summary that a session computed, or a `tf.Summary`."""
-        self._writer.add_summary(summary, _number(global_step))
-
-    def add_event(self, event: Any) -> None:
-        """Write a `tf.Event`."""
-        self._writer.add_event(event)
-
-    def add_graph(self, graph: Any, global_step: Any = None, graph_def: Any = None) -> None:
-        """Write a graph, as TensorBoard shows it: scopes, operations, shapes, devices, bodies of loops.
-
-        Args:
-            graph: a graph, or its definition.
-            global_step: its step.
-            graph_def: a definition, instead of `graph`.
-
-        Raises:
-            TypeError: it is neither.
-        """
-        given = graph if graph_def is None else graph_def
-        found = getattr(given, "graph", given)
-        if not isinstance(found, Graph):
-            problem = f"it writes a tf.Graph, or what its as_graph_def() gives, not {describe(given)}."
-            raise op_error(TypeError, "tf.summary.FileWriter.add_graph", problem)
-        event = _tensorflow().compat.v1.Event(
-            wall_time=time.time(), step=_number(global_step), graph_def=graph_proto(found).SerializeToString()
-        )
-        self._writer.add_event(event)
-
-    def flush(self) -> None:
-        """Write the events that still wait."""
-        self._writer.flush()
-
-    def close(self) -> None:
-        """End the file."""
-        self._writer.close()
-
-    def __enter__(self) -> FileWriter:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self.close()
-
-
-def _number(step: Any) -> int | None:
-    """A step as an int, from a number, a tensor or a variable."""
-    return None if step is None else int(np.asarray(getattr(step, "numpy", lambda: step)()))
-
-
-value("summary.FileWriter train.SummaryWriter", FileWriter, "v1")
-
 # -- without graphs ---------------------------------------------------------------------------------------------------
 
 
-_writers: Setting[tuple[Any, ...]] = Setting(())  # summaries go to the last one
-_step: Setting[Any] = Setting(None)  # of summaries without a step
+_records: Setting[Any] = Setting(True)  # whether summaries are written, or a function that says so
 
 
-class SummaryWriter(FileWriter):
-    """A writer of the summaries that are made in its `as_default` blocks.
+@contextmanager
+def _record_if(condition: Any) -> Iterator[None]:
+    """Write the summaries of the `with` block only if a condition holds.
 
-    Source: `tf.summary.create_file_writer`.
+    Args:
+        condition: a bool, or a function that is asked for each summary.
+
+    Source: `tf.summary.record_if`.
     """
-
-    @contextmanager
-    def as_default(self, step: Any = None) -> Iterator[SummaryWriter]:
-        """Write the summaries of the `with` block here."""
-        try:
-            with _writers.scope((*_writers.get(), self)), _step.scope(_step.get() if step is None else step):
-                yield self
-        finally:
-            self.flush()
-
-    def set_as_default(self, step: Any = None) -> None:
-        """Write summaries here from now on."""
-        _writers.set((*_writers.get(), self))
-        if step is not None:
-            _step.set(step)
+    with _records.scope(condition):
+        yield
 
 
-@function("summary.create_file_writer", "v2")
-def create_file_writer(
-    logdir: str,
-    max_queue: int | None = None,
-    flush_millis: int | None = None,
-    filename_suffix: str | None = None,
-    name: str | None = None,
-) -> SummaryWriter:
-    """A writer of summaries into an event file.
+value("summary.record_if", _record_if, "v2")
 
-    Source: `tf.summary.create_file_writer`.
+
+@function("summary.should_record_summaries", "v2")
+def should_record_summaries() -> bool:
+    """Whether summaries are written here.
+
+    Source: `tf.summary.should_record_summaries`.
     """
-    seconds = 120 if flush_millis is None else flush_millis / 1000
-    return SummaryWriter(logdir, None, max_queue or 10, seconds, filename_suffix=filename_suffix)
+    condition = _records.get()
+    return bool(writers.get()) and bool(condition() if callable(condition) else condition)
 
 
-def _write(name: str, data: Any, step: Any, description: str | None, write: Callable[..., Any]) -> bool:
-    writers = _writers.get()
-    if not writers:
+def _write(name: str, data: Any, step: Any, values: Callable[[str, np.ndarray], list[Any]]) -> bool:
+    if not should_record_summaries():
         return False
-    step = _step.get() if step is None else step
+    step = default_step.get() if step is None else step
     if step is None:
         raise op_error(ValueError, "tf.summary", "it needs a step: step=, or tf.summary.experimental.set_step.")
-    values = write(name, np.asarray(ops.convert(data).numpy()))
-    if description is not None:
-        metadata = _tensorflow().compat.v1.SummaryMetadata(summary_description=description)
-        values = [{**one, "metadata": metadata} for one in values]
-    writers[-1].add_summary(_proto(values), step)
+    writers.get()[-1].add_summary(summaries.summary(values(name, _array(data))), step)
     return True
+
+
+def _array(data: Any) -> np.ndarray:
+    """Numbers as an array of them, texts as one of texts."""
+    data = data() if callable(data) else data
+    if isinstance(data, (str, bytes)) or getattr(data, "dtype", None) == np.dtype(object):
+        return np.asarray(data)
+    if isinstance(data, (list, tuple)) and np.asarray(data).dtype.kind in "SUO":
+        return np.asarray(data)
+    return np.asarray(ops.convert(data).numpy())
 
 
 @function("summary.scalar", "v2")
 def scalar(name: str, data: Any, step: Any = None, description: Any = None) -> bool:
-    """Write a number, and return whether there is a writer.
+    """Write a number, and return whether it is written.
 
     Source: `tf.summary.scalar`.
     """
-    return _write(name, data, step, description, _scalar)
+    return _write(name, data, step, partial(summaries.scalar_tensor, description=description))
 
 
 @function("summary.histogram", "v2")
 def histogram(name: str, data: Any, step: Any = None, buckets: Any = None, description: Any = None) -> bool:
-    """Write the distribution of numbers, and return whether there is a writer.
+    """Write the distribution of numbers, and return whether it is written.
 
     Source: `tf.summary.histogram`.
     """
-    return _write(name, data, step, description, lambda tag, array: _histogram(tag, array, buckets))
+    return _write(name, data, step, partial(summaries.histogram_tensor, count=buckets, description=description))
 
 
 @function("summary.image", "v2")
 def image(name: str, data: Any, step: Any = None, max_outputs: int = 3, description: Any = None) -> bool:
-    """Write images of numbers from 0 to 1, or of bytes, and return whether there is a writer.
+    """Write images of numbers from 0 to 1, or of integers, and return whether they are written.
 
     Source: `tf.summary.image`.
     """
+    return _write(name, data, step, partial(summaries.image_tensor, most=max_outputs, description=description))
 
-    def write(tag: str, array: np.ndarray) -> list[dict[str, Any]]:
-        pixels = array if array.dtype == np.uint8 else np.clip(array * 255.0, 0, 255).astype("uint8")
-        return _image(tag, pixels, max_outputs)
 
-    return _write(name, data, step, description, write)
+@function("summary.text", "v2")
+def text(name: str, data: Any, step: Any = None, description: Any = None) -> bool:
+    """Write a text, or an array of texts, and return whether it is written.
+
+    Source: `tf.summary.text`.
+    """
+    known = partial(summaries.metadata, "text", summaries.TENSOR, description)
+    return _write(name, data, step, lambda tag, array: summaries.tensor_value(tag, array, known()))
+
+
+@function("summary.write", "v2")
+def write(tag: str, tensor: Any, step: Any = None, metadata: Any = None, name: str | None = None) -> bool:
+    """Write a tensor, or what a function gives, and return whether it is written.
+
+    Args:
+        tag, step: as of other summaries.
+        tensor: numbers or texts.
+        metadata: a `tf.SummaryMetadata`, or its bytes.
+
+    Source: `tf.summary.write`.
+    """
+    return _write(tag, tensor, step, partial(summaries.tensor_value, known=metadata))
+
+
+@function("summary.flush", "v2")
+def flush(writer: Any = None, name: str | None = None) -> None:
+    """Write the events of a writer that still wait; by default of the writer of this block.
+
+    Source: `tf.summary.flush`.
+    """
+    for one in [writer] if writer is not None else writers.get()[-1:]:
+        one.flush()
 
 
 @function("summary.graph", "v2")
@@ -385,10 +243,10 @@ def write_graph(graph_data: Any) -> bool:
 
     Source: `tf.summary.graph`.
     """
-    writers = _writers.get()
-    if writers:
-        writers[-1].add_graph(graph_data)
-    return bool(writers)
+    found = writers.get()
+    if found:
+        found[-1].add_graph(graph_data)
+    return bool(found)
 
 
 @function("summary.experimental.set_step", "v2")
@@ -397,4 +255,27 @@ def set_step(step: Any) -> None:
 
     Source: `tf.summary.experimental.set_step`.
     """
-    _step.set(step)
+    default_step.set(step)
+
+
+@function("summary.experimental.get_step", "v2")
+def get_step() -> Any:
+    """The step of summaries without a step; None if there is none.
+
+    Source: `tf.summary.experimental.get_step`.
+    """
+    return default_step.get()
+
+
+@contextmanager
+def _summary_scope(name: str, default_name: str = "summary", values: Any = None) -> Iterator[tuple[str, str]]:
+    """The tag of a summary with a name, and the name scope for its operations.
+
+    Source: `tf.summary.experimental.summary_scope`.
+    """
+    tag = name or default_name
+    with graph_mode.name_scope(re.sub(r"[^-/\w.]", "", tag) or default_name) as scope:
+        yield tag, scope
+
+
+value("summary.experimental.summary_scope", _summary_scope, "v2")
