@@ -148,3 +148,8 @@ def test_order_has_room_for_many_insertions_at_one_place():
     positions = [m._position for m in order]
     assert positions == sorted(set(positions))
     assert len(positions) == 2_002
+
+
+def test_graphs_have_few_public_members():
+    """Keep the class small: an edit that programs need seldom is a function, and TensorFlow's names are compat's."""
+    assert len([name for name in dir(dt.Graph) if not name.startswith("_")]) <= 60

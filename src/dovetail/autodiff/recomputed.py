@@ -32,7 +32,7 @@ class Recomputed:
             arriving: a gradient for each of its results, or None.
         """
         if (
-            node.recompute_group is None or node.recompute_group is node.graph.recompute_group
+            node.recompute_group is None or node.recompute_group is node.graph.here.recompute_group
         ):  # the group is still open
             return node, arriving
         if node.recompute_group not in self._copies:

@@ -46,7 +46,7 @@ def device(name: str) -> Iterator[None]:
     require_device(engine, name)
     built = scopes().graph
     graph = DEFAULT_GRAPH.get() if built is None else built
-    with _scope(engine, name), nullcontext() if graph is None else graph.pinned(graph.pin[0], name):
+    with _scope(engine, name), nullcontext() if graph is None else graph.pinned(graph.here.pin[0], name):
         yield
 
 

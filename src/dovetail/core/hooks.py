@@ -15,6 +15,12 @@ class _Hooks:
 
     Attributes:
         new_graph: (name, the graph around it or None) → an empty Graph; of `edit`.
+        change: (operation, op, name, attributes) → None, for `Operation.change`; of `edit`, as the following.
+        body_of: (operation, name) → the graph, for `Operation.body`.
+        own_subgraph: (operation, name) → a graph inside the operation, which no other operation holds from then on.
+        add_output: (operation, first value, parts) → the result, for `Operation.add_output`.
+        order_before: (graph, operation, users) → None; the operation then precedes operations that are to use it.
+        check_held_outputs: (graph) → None, if its outputs fit the operations that hold it, whose shapes follow.
         read: (graph, variable) → the graph Tensor of the variable's value; of `trace`.
         assign: (graph, variable, value) → the result of an assignment in a graph; of `trace`.  It also takes (graph,
             variable, operands, change), to assign `change(old value, *operands)`.
@@ -36,6 +42,12 @@ class _Hooks:
     """
 
     new_graph: Callable[..., Any]
+    change: Callable[..., None]
+    body_of: Callable[..., Any]
+    own_subgraph: Callable[..., Any]
+    add_output: Callable[..., Any]
+    order_before: Callable[..., None]
+    check_held_outputs: Callable[..., None]
     read: Callable[[Any, Any], Any]
     assign: Callable[..., Any]
     variable_made: Callable[[Any, Any], None]

@@ -1,8 +1,8 @@
-"""Editing: the methods of Graph that change it after it was built.
+"""Editing: the methods of Graph that change its operations, and the place of new ones.
 
-Each method works on the operations that it touches, not on the whole graph.  Public methods check first: they refuse an
-edit that would make a cycle or a type error, and leave the graph as it was.  Passes keep that by construction, and use
-the functions of `graph.unchecked`.
+Each function works on the operations that it touches, not on the whole graph.  Methods check first: they refuse an edit
+that would make a cycle or a type error, and leave the graph as it was.  Passes keep that by construction, and use the
+functions of `graph.unchecked`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dovetail.core.errors import op_error
 from dovetail.core.scopes import opened, scopes
-from dovetail.edit.inference import holds_shape_values, infer_from, own_subgraph
-from dovetail.edit.lookup import Lookup
-from dovetail.edit.patterns import matches, rewrite
+from dovetail.edit import patterns
+from dovetail.edit.inference import holds_shape_values, infer_from
 from dovetail.graph.cursor import Cursor
 from dovetail.graph.journal import all_or_nothing, note
 from dovetail.graph.nesting import holders_of
@@ -36,260 +35,274 @@ Replacing: TypeAlias = Callable[[Operation], None]
 _USES = attrgetter("_uses")  # of a tensor
 
 
-class Editing(Lookup):
-    """The editing methods of `Graph`."""
+# the place of new operations
 
-    # the place of new operations
 
-    @contextmanager
-    def insert_before(self, operation: Operation) -> Iterator[None]:
-        """Insert operations that are made inside the `with` block before this one.
+@contextmanager
+def insert_before(graph: Graph, operation: Operation) -> Iterator[None]:
+    """Insert operations that are made inside the `with` block before this one.
 
-        Example:
-            >>> import dovetail as dt
-            >>> graph = dt.Graph()
-            >>> x = graph.placeholder(dt.spec(()), "x")
-            >>> y = dt.ops.tanh(x)
-            >>> with graph.insert_before(y.op):
-            ...     y.op.replace_input(0, -x)
-            >>> [op.type for op in graph.operations]
-            ['Placeholder', 'Neg', 'Tanh']
-        """
-        self._check_member(operation)
-        with self._insert(Cursor(self._order, before=operation)):
+    Example:
+        >>> import dovetail as dt
+        >>> graph = dt.Graph()
+        >>> x = graph.placeholder(dt.spec(()), "x")
+        >>> y = dt.ops.tanh(x)
+        >>> with graph.insert_before(y.op):
+        ...     y.op.replace_input(0, -x)
+        >>> [op.type for op in graph.operations]
+        ['Placeholder', 'Neg', 'Tanh']
+    """
+    graph._check_member(operation)
+    with insert_at(graph, Cursor(graph._order, before=operation)):
+        yield
+
+
+@contextmanager
+def insert_at(graph: Graph, cursor: Cursor, **changes: Any) -> Iterator[None]:
+    """A scope in which operations are recorded here, at the place of a cursor; `changes` as for `within`."""
+    here = graph._scopes.get()
+    cursor.like = here.like
+    graph._cursors.append(cursor)
+    try:
+        here = here._replace(cursor=cursor, **changes)
+        with opened({"graphs": (*scopes().graphs, graph), graph._scopes: here}):
             yield
+    finally:
+        graph._cursors.remove(cursor)
 
-    @contextmanager
-    def _insert(self, cursor: Cursor, **changes: Any) -> Iterator[None]:
-        """A scope in which operations are recorded here, at the place of a cursor; `changes` as for `within`."""
-        here = self._scopes.get()
-        cursor.like = here.like
-        self._cursors.append(cursor)
-        try:
-            here = here._replace(cursor=cursor, **changes)
-            with opened({"graphs": (*scopes().graphs, self), self._scopes: here}):
-                yield
-        finally:
-            self._cursors.remove(cursor)
 
-    @contextmanager
-    def replacing(self, operation: Operation | None = None, scope: str | None = None) -> Iterator[Replacing]:
-        """Insert operations that are made inside the `with` block in place of this one, with its properties.
+@contextmanager
+def replacing(graph: Graph, operation: Operation | None = None, scope: str | None = None) -> Iterator[Replacing]:
+    """Insert operations that are made inside the `with` block in place of this one, with its properties.
 
-        They go before it, have its user's line, name scope, device, engine and gradient overrides, and wait for the
-        operations that it waits for.
+    They go before it, have its user's line, name scope, device, engine and gradient overrides, and wait for the
+    operations that it waits for.
 
-        Args:
-            operation: the operation to replace; None for a pass, which names it by a call of the `with` block's value.
-            scope: another name scope.
-        """
-        cursor = Cursor(self._order)
+    Args:
+        operation: the operation to replace; None for a pass, which names it by a call of the `with` block's value.
+        scope: another name scope.
+    """
+    cursor = Cursor(graph._order)
 
-        def replace(operation: Operation) -> None:
-            cursor.before = cursor.like = operation
+    def replace(operation: Operation) -> None:
+        cursor.before = cursor.like = operation
 
-        with self._insert(cursor, name=scope):
-            if operation is not None:
-                replace(operation)
-            yield replace
+    with insert_at(graph, cursor, name=scope):
+        if operation is not None:
+            replace(operation)
+        yield replace
 
-    # replacing
 
-    def replace_all_uses(self, old: GraphTensor, new: GraphTensor) -> None:
-        """Make all operations and graph outputs that take `old` take `new`, except operations that `new` depends on.
+# replacing
 
-        In a branch or a body of a loop, `new` may be a tensor of the graph around it.
 
-        Raises:
-            ValueError: `new` is in another graph or was removed, or its shape does not fit.
-            TypeError: the dtypes differ.
+def replace_all_uses(graph: Graph, old: GraphTensor, new: GraphTensor) -> None:
+    """Make all operations and graph outputs that take `old` take `new`, except operations that `new` depends on.
 
-        Example:
-            >>> import dovetail as dt
-            >>> graph = dt.Graph()
-            >>> x = graph.placeholder(dt.spec((3,)), "x")
-            >>> graph.outputs = [dt.ops.exp(x)]
-            >>> graph.replace_all_uses(x, x - dt.ops.mean(x))
-            >>> [op.type for op in graph.operations]
-            ['Placeholder', 'Mean', 'Sub', 'Exp']
-        """
-        with all_or_nothing():
-            self.check_tensor(old)
-            new = self._brought_in(new)
-            self._check_replacement(old, new)
-            if old is not new:
-                needed = set(reach([new], outside=stands_before(old.op)))
-                self.replace_uses(old, new, [use for use in old.uses() if use[0] not in needed])
-                self.outputs.replace(old, new)
-                self._tell_holders()
+    In a branch or a body of a loop, `new` may be a tensor of the graph around it.
 
-    def replace_uses(self, old: GraphTensor, new: GraphTensor, uses: Sequence[tuple[Operation, int]]) -> None:
-        """Make these uses of `old`, given as (operation, input number), take `new` instead.
+    Raises:
+        ValueError: `new` is in another graph or was removed, or its shape does not fit.
+        TypeError: the dtypes differ.
 
-        Raises:
-            ValueError: `new` is in another graph or was removed, depends on one of the users, or does not fit.
-            TypeError: the dtypes differ.
-        """
-        users = list(dict.fromkeys(operation for operation, _ in uses))
-        for operation in users:
-            self._check_member(operation)
-        with all_or_nothing():
-            new = self._brought_in(new)
-            self._check_replacement(old, new)
-            if old is new or not uses:
-                return
-            behind = self._check_acyclic(new.op, users)
-            for operation, index in uses:
-                operation.set_input(index, new)
-            self._move(behind, users)
-            self._infer(users, old, new)
+    Example:
+        >>> import dovetail as dt
+        >>> graph = dt.Graph()
+        >>> x = graph.placeholder(dt.spec((3,)), "x")
+        >>> graph.outputs = [dt.ops.exp(x)]
+        >>> graph.replace_all_uses(x, x - dt.ops.mean(x))
+        >>> [op.type for op in graph.operations]
+        ['Placeholder', 'Mean', 'Sub', 'Exp']
+    """
+    with all_or_nothing():
+        graph.check_tensor(old)
+        new = _brought_in(graph, new)
+        _check_replacement(graph, old, new)
+        if old is not new:
+            needed = set(reach([new], outside=stands_before(old.op)))
+            graph.replace_uses(old, new, [use for use in old.uses() if use[0] not in needed])
+            graph.outputs.replace(old, new)
+            tell_holders(graph)
 
-    def _brought_in(self, tensor: GraphTensor) -> GraphTensor:
-        """A tensor of this graph; if the graph is inside an operation, a tensor of the graph around it is captured."""
-        is_outside = self._holders and isinstance(tensor, GraphTensor) and tensor.op.graph is not self
-        return capture(self, tensor) if is_outside else tensor  # type: ignore[arg-type]  # it is a graph
 
-    def _check_replacement(self, old: GraphTensor, new: GraphTensor) -> None:
-        self.check_tensor(new)
-        if new.dtype != old.dtype:
-            raise TypeError(f"{new!r} cannot replace {old!r}: the dtypes differ; cast it first.")
+def replace_uses(graph: Graph, old: GraphTensor, new: GraphTensor, uses: Sequence[tuple[Operation, int]]) -> None:
+    """Make these uses of `old`, given as (operation, input number), take `new` instead.
 
-    def _infer(self, users: Sequence[Operation], old: GraphTensor, new: GraphTensor) -> None:
-        if new.shape == old.shape and not holds_shape_values(new):
+    Raises:
+        ValueError: `new` is in another graph or was removed, depends on one of the users, or does not fit.
+        TypeError: the dtypes differ.
+    """
+    users = list(dict.fromkeys(operation for operation, _ in uses))
+    for operation in users:
+        graph._check_member(operation)
+    with all_or_nothing():
+        new = _brought_in(graph, new)
+        _check_replacement(graph, old, new)
+        if old is new or not uses:
             return
-        try:
-            infer_from(users, [new])
-            self._tell_holders()
-        except (ValueError, TypeError, IndexError) as error:
-            told: Any = type(error)(f"{new!r} cannot replace {old!r}: {error}")
-            told.dovetail = True  # as `op_error` does
-            raise told from None
+        behind = _check_acyclic(new.op, users)
+        for operation, index in uses:
+            operation.set_input(index, new)
+        _move(graph, behind, users)
+        _infer(graph, users, old, new)
 
-    def check_held_outputs(self) -> None:
-        for holder in holders_of(self):
-            for tensor in self.outputs:
-                self.check_tensor(tensor)
-            is_test = self is holder.attrs.get("condition")
-            wanted = ["bool"] if is_test else [t.dtype for t in holder.outputs]
-            given = [t.dtype for t in self.outputs]
-            if given != wanted:
-                is_count = len(given) != len(wanted)
-                what = f"{len(given)} results, not {len(wanted)}" if is_count else f"{given}, not {wanted}"
-                advice = "give the operation another one, operation.add_output()" if is_count else "cast them"
-                problem = f"{self.name!r}, which {holder.name!r} holds, would have {what}; {advice}."
-                raise op_error(ValueError if is_count else TypeError, holder.type, problem, where=holder.where)
-        self._tell_holders()
 
-    def _tell_holders(self) -> None:
-        """Update the output shapes of the operations that hold this graph."""
-        for holder in holders_of(self):
-            infer_from([holder])
-            holder.graph._tell_holders()
+def _brought_in(graph: Graph, tensor: GraphTensor) -> GraphTensor:
+    """A tensor of this graph; if the graph is inside an operation, a tensor of the graph around it is captured."""
+    is_outside = graph._holders and isinstance(tensor, GraphTensor) and tensor.op.graph is not graph
+    return capture(graph, tensor) if is_outside else tensor
 
-    def own_subgraph(self, operation: Operation, name: str) -> Graph:
-        """A graph inside an operation; no other operation holds it from now on."""
-        return own_subgraph(operation, name)
 
-    # patterns
+def _check_replacement(graph: Graph, old: GraphTensor, new: GraphTensor) -> None:
+    graph.check_tensor(new)
+    if new.dtype != old.dtype:
+        raise TypeError(f"{new!r} cannot replace {old!r}: the dtypes differ; cast it first.")
 
-    def match(self, pattern: Pattern) -> Iterator[Match]:
-        """Find all matches of a pattern, in program order; see `edit.patterns`.
 
-        Example:
-            >>> import dovetail as dt
-            >>> graph, x = dt.Graph(), dt.wildcards("x")
-            >>> y = -graph.placeholder(dt.spec(()), "y")
-            >>> [found[x].name for found in graph.match(-x)]
-            ['y:0']
-        """
-        return matches(self, pattern)  # type: ignore[arg-type]
+def _infer(graph: Graph, users: Sequence[Operation], old: GraphTensor, new: GraphTensor) -> None:
+    if new.shape == old.shape and not holds_shape_values(new):
+        return
+    try:
+        infer_from(users, [new])
+        tell_holders(graph)
+    except (ValueError, TypeError, IndexError) as error:
+        told: Any = type(error)(f"{new!r} cannot replace {old!r}: {error}")
+        told.dovetail = True  # as `op_error` does
+        raise told from None
 
-    def rewrite(self, pattern: Pattern, replacement: Any) -> int:
-        """Replace all matches of a pattern with another pattern, or with the results of a function of the match.
 
-        Returns:
-            The number of places that were replaced.  Operations that nothing needs any more stay until `prune`.
+def check_held_outputs(graph: Graph) -> None:
+    for holder in holders_of(graph):
+        for tensor in graph.outputs:
+            graph.check_tensor(tensor)
+        is_test = graph is holder.attrs.get("condition")
+        wanted = ["bool"] if is_test else [t.dtype for t in holder.outputs]
+        given = [t.dtype for t in graph.outputs]
+        if given != wanted:
+            is_count = len(given) != len(wanted)
+            what = f"{len(given)} results, not {len(wanted)}" if is_count else f"{given}, not {wanted}"
+            advice = "give the operation another one, operation.add_output()" if is_count else "cast them"
+            problem = f"{graph.name!r}, which {holder.name!r} holds, would have {what}; {advice}."
+            raise op_error(ValueError if is_count else TypeError, holder.type, problem, where=holder.where)
+    tell_holders(graph)
 
-        Example:
-            >>> import dovetail as dt
-            >>> graph, x = dt.Graph(), dt.wildcards("x")
-            >>> graph.outputs = [-(-graph.placeholder(dt.spec(()), "y"))]
-            >>> graph.rewrite(-(-x), x), graph.prune(), graph.outputs
-            (1, 2, [<graph tensor y:0 float32[]>])
-        """
-        return rewrite(self, pattern, replacement)  # type: ignore[arg-type]
 
-    # order
+def tell_holders(graph: Graph) -> None:
+    """Update the output shapes of the operations that hold this graph."""
+    for holder in holders_of(graph):
+        infer_from([holder])
+        tell_holders(holder.graph)
 
-    def order_before(self, operation: Operation, users: Sequence[Operation]) -> None:
-        """Move an operation, with the operations it needs, before operations that are going to use it.
 
-        Raises:
-            ValueError: it depends on one of them, or is in another graph.
-        """
-        for op in (operation, *users):
-            self._check_member(op)
-        self._move(self._check_acyclic(operation, users), users)
+# patterns
 
-    def _check_acyclic(self, operation: Operation, users: Sequence[Operation]) -> list[Operation]:
-        """The operations to move so that an operation precedes its users, in order; as a rule, none."""
-        first = min(users, key=position, default=None)
-        if first is None or operation._position < first._position:
-            return []
-        behind = reach([operation], outside=stands_before(first))
-        for user in set(behind).intersection(users):
-            raise ValueError(f"{operation.name!r} depends on {user.name!r}: to use it there would make a cycle.")
-        return behind
 
-    def _move(self, operations: Sequence[Operation], users: Sequence[Operation]) -> None:
-        if operations:
-            first = min(users, key=position)
-            for operation in operations:
-                following = operation._next
-                self._order.move(operation, first)
-                note(partial(self._order.move, operation, following))
+def match(graph: Graph, pattern: Pattern) -> Iterator[Match]:
+    """Find all matches of a pattern, in program order; see `edit.patterns`.
 
-    # removing
+    Example:
+        >>> import dovetail as dt
+        >>> graph, x = dt.Graph(), dt.wildcards("x")
+        >>> y = -graph.placeholder(dt.spec(()), "y")
+        >>> [found[x].name for found in graph.match(-x)]
+        ['y:0']
+    """
+    return patterns.matches(graph, pattern)
 
-    def remove(self, operation: Operation) -> None:
-        """Remove an operation that nothing uses.
 
-        Raises:
-            ValueError: an output is in use, another operation waits for it, or it is an input of a body or branch.
-        """
-        self._check_member(operation)
-        if operation.type == "Placeholder":
-            self._check_own_inputs()
-        users = [f"{op.name!r} takes {t.name}" for t in operation.outputs for op in t.consumers()]
-        users += [f"the graph returns {t.name}" for t in operation.outputs if t in self.outputs.numbers()]
-        users += [f"{op.name!r} waits for it" for op in operation.control_outputs]
-        if users:
-            raise ValueError(f"{operation.name!r} cannot be removed: {', '.join(users)}.")
-        discard(self, [operation])
+def rewrite(graph: Graph, pattern: Pattern, replacement: Any) -> int:
+    """Replace all matches of a pattern with another pattern, or with the results of a function of the match.
 
-    def prune(self, outputs: Sequence[GraphTensor] | None = None) -> int:
-        """Remove the operations that neither the outputs nor an effect needs; inputs stay, used or not.
+    Returns:
+        The number of places that were replaced.  Operations that nothing needs any more stay until `prune`.
 
-        Args:
-            outputs: the graph's new outputs; then assignments that these do not need are removed, too.
+    Example:
+        >>> import dovetail as dt
+        >>> graph, x = dt.Graph(), dt.wildcards("x")
+        >>> graph.outputs = [-(-graph.placeholder(dt.spec(()), "y"))]
+        >>> graph.rewrite(-(-x), x), graph.prune(), graph.outputs
+        (1, 2, [<graph tensor y:0 float32[]>])
+    """
+    return patterns.rewrite(graph, pattern, replacement)
 
-        Returns:
-            The number of operations that were removed.
 
-        Raises:
-            ValueError, TypeError: an output is in another graph, or was removed; or the graph is inside an operation
-                that needs other outputs.
-        """
-        for tensor in self.outputs if outputs is None else outputs:
-            self.check_tensor(tensor)
-        if outputs is not None:
-            with all_or_nothing():
-                self.outputs = list(outputs)
-        kept = {t.op for t in (*self.outputs, *self.inputs)}
-        removed = 0
-        for op in reversed(self.operations):  # its consumers were visited before it
-            if any(map(_USES, op.outputs)) or op in kept or op._control_outputs or (outputs is None and op.is_kept):
-                continue
-            self._detach(op)
-            removed += 1
-        return removed
+# order
+
+
+def order_before(graph: Graph, operation: Operation, users: Sequence[Operation]) -> None:
+    """Move an operation, with the operations it needs, before operations that are going to use it.
+
+    Raises:
+        ValueError: it depends on one of them, or is in another graph.
+    """
+    for op in (operation, *users):
+        graph._check_member(op)
+    _move(graph, _check_acyclic(operation, users), users)
+
+
+def _check_acyclic(operation: Operation, users: Sequence[Operation]) -> list[Operation]:
+    """The operations to move so that an operation precedes its users, in order; as a rule, none."""
+    first = min(users, key=position, default=None)
+    if first is None or operation._position < first._position:
+        return []
+    behind = reach([operation], outside=stands_before(first))
+    for user in set(behind).intersection(users):
+        raise ValueError(f"{operation.name!r} depends on {user.name!r}: to use it there would make a cycle.")
+    return behind
+
+
+def _move(graph: Graph, operations: Sequence[Operation], users: Sequence[Operation]) -> None:
+    if operations:
+        first = min(users, key=position)
+        for operation in operations:
+            following = operation._next
+            graph._order.move(operation, first)
+            note(partial(graph._order.move, operation, following))
+
+
+# removing
+
+
+def remove(graph: Graph, operation: Operation) -> None:
+    """Remove an operation that nothing uses.
+
+    Raises:
+        ValueError: an output is in use, another operation waits for it, or it is an input of a body or branch.
+    """
+    graph._check_member(operation)
+    if operation.type == "Placeholder":
+        graph._check_own_inputs()
+    users = [f"{op.name!r} takes {t.name}" for t in operation.outputs for op in t.consumers()]
+    users += [f"the graph returns {t.name}" for t in operation.outputs if t in graph.outputs.numbers()]
+    users += [f"{op.name!r} waits for it" for op in operation.control_outputs]
+    if users:
+        raise ValueError(f"{operation.name!r} cannot be removed: {', '.join(users)}.")
+    discard(graph, [operation])
+
+
+def prune(graph: Graph, outputs: Sequence[GraphTensor] | None = None) -> int:
+    """Remove the operations that neither the outputs nor an effect needs; inputs stay, used or not.
+
+    Args:
+        outputs: the graph's new outputs; then assignments that these do not need are removed, too.
+
+    Returns:
+        The number of operations that were removed.
+
+    Raises:
+        ValueError, TypeError: an output is in another graph, or was removed; or the graph is inside an operation
+            that needs other outputs.
+    """
+    for tensor in graph.outputs if outputs is None else outputs:
+        graph.check_tensor(tensor)
+    if outputs is not None:
+        with all_or_nothing():
+            graph.outputs = list(outputs)
+    kept = {t.op for t in (*graph.outputs, *graph.inputs)}
+    removed = 0
+    for op in reversed(graph.operations):  # its consumers were visited before it
+        if any(map(_USES, op.outputs)) or op in kept or op._control_outputs or (outputs is None and op.is_kept):
+            continue
+        graph._detach(op)
+        removed += 1
+    return removed

@@ -17,11 +17,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from dovetail.edit.parts import Parts
+from dovetail.edit import changes, lookup, parts
+from dovetail.edit import edit as edits
 from dovetail.edit.transplant import copy_graph
 from dovetail.edit.validate import problems
 from dovetail.graph.attributes import register
-from dovetail.graph.base import State
+from dovetail.graph.base import GraphBase, State
 from dovetail.graph.document import GRAPH, described, graph_of
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.printing import graph_text
@@ -29,7 +30,7 @@ from dovetail.graph.printing import graph_text
 __all__ = ["SINGLE", "Graph", "GraphTensor", "Operation", "State"]
 
 
-class Graph(Parts):
+class Graph(GraphBase):
     """A program: operations in order, with inputs and outputs.
 
     Attributes:
@@ -60,6 +61,31 @@ class Graph(Parts):
         >>> x.consumers()
         [<operation AddV2 AddV2>]
     """
+
+    get_operation = lookup.get_operation
+    get_tensor = lookup.get_tensor
+    find = lookup.find
+
+    insert_before = edits.insert_before
+    replacing = edits.replacing
+    replace_all_uses = edits.replace_all_uses
+    replace_uses = edits.replace_uses
+    match = edits.match
+    rewrite = edits.rewrite
+    remove = edits.remove
+    prune = edits.prune
+
+    edit = changes.edit
+    apply = changes.apply
+    insert_after = changes.insert_after
+    override_gradients = changes.override_gradients
+    recompute = changes.recompute
+    rename_scope = changes.rename_scope
+
+    subgraph = parts.subgraph
+    import_graph = parts.import_graph
+    copy_part = parts.copy_part
+    freeze = parts.freeze
 
     def validate(self) -> None:
         """Check that producers and consumers agree, that the order is topological, and that types follow the rules.

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dovetail.core.hooks import hooks
 from dovetail.trace.captures import subgraph_names
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def override_gradients(operations: Iterable[Operation], overrides: Overrides) ->
         _set(operation, merged[id(before)][1])
         reached[operation] = None
         for name in subgraph_names(operation):
-            reached |= override_gradients(operation.graph.own_subgraph(operation, name).operations, overrides)
+            reached |= override_gradients(hooks.own_subgraph(operation, name).operations, overrides)
     return reached
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from dovetail.core.errors import describe, op_error
+from dovetail.edit.edit import order_before
 from dovetail.edit.inference import infer_from, own_subgraph
 from dovetail.graph.base import add_input_at
 from dovetail.graph.journal import note
@@ -40,7 +41,7 @@ def add_output(operation: Operation, init: GraphTensor | None, parts: dict[str, 
     graphs = {name: operation.attrs[name] for name in subgraph_names(operation)}
     if init is not None:
         operation.graph.check_tensor(init)
-        operation.graph.order_before(init.op, [operation])
+        order_before(operation.graph, init.op, [operation])
         carried = len(operation.args[0])
         operation.insert_input(0, init)
         new = {name: add_input_at(graph, carried, init.spec) for name, graph in graphs.items()}

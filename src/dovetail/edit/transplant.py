@@ -61,7 +61,7 @@ class Copies:
         self.target = target
         self.tensors = dict(tensors)
         self.own = own
-        self.like = target._like  # copies have its properties, not their originals'
+        self.like = target.here.like  # copies have its properties, not their originals'
         self.made_for = self.like if made_for is None else made_for
         self.operations: dict[Operation, Operation] = {}
         self.read: dict[Any, GraphTensor] = {}
@@ -277,7 +277,6 @@ def copy_graph(graph: Graph, own: bool = False, made_for: Operation | None = Non
     copies = transplant(graph.operations, copy, inputs=graph.inputs, own=own, made_for=made_for)
     copy.outputs = copies.of(graph.outputs)
     copy.state = graph.state.copied(copies.tensors)
-    copy.copy_state_from(graph, copies.operations)
     return copy
 
 

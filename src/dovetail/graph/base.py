@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.errors import Where, describe, op_error, place, user_line
 from dovetail.core.gradients import checked_overrides
+from dovetail.core.hooks import hooks
 from dovetail.core.op import Op
 from dovetail.core.scopes import opened, scopes
 from dovetail.core.spec import Ints, TensorSpec
@@ -53,6 +54,11 @@ class State:
         self.inputs: dict[Any, GraphTensor] = {}
         self.last: dict[Any, Operation] = {}
         self.ordered: set[Any] = set()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no variable was read or assigned."""
+        return not (self.inputs or self.values or self.assigned or self.last)
 
     def keep(self, variable: Any) -> None:
         """Let a failed edit restore the present state of a variable."""
@@ -292,16 +298,6 @@ class GraphBase(Pins):
         """The name scope of new operations, with its slash."""
         return self._scopes.get().scope
 
-    @property
-    def recompute_group(self) -> RecomputeGroup | None:
-        """The group of new operations, which gradients compute again together; see `recomputed`."""
-        return self._scopes.get().recompute_group
-
-    @property
-    def _like(self) -> Operation | None:
-        """The operation whose properties new ones copy."""
-        return self._scopes.get().like
-
     def _unique(self, scope: str, name: str, mark_as_used: bool = True) -> str:
         if name.endswith("/"):
             name = name.rstrip("/")
@@ -381,7 +377,7 @@ class GraphBase(Pins):
         around = [op for op in given if op.graph is not self and not op.is_removed and op.graph in graphs_around(self)]
         self.awaited.update(dict.fromkeys(around))
         own = self._members(op for op in given if op not in self.awaited)
-        with scoped(self, control=() if operations is None else (*self.control, *own)):
+        with scoped(self, control=() if operations is None else (*self.here.control, *own)):
             yield
 
     def group(self, *operations: Operation | GraphTensor, name: str = "group") -> Operation:
@@ -432,11 +428,6 @@ class GraphBase(Pins):
             raise TypeError(f"{describe(tensor)} is no tensor of the graph {self.name!r}.")
         if tensor.op.graph is not self or tensor.op.is_removed:
             raise ValueError(foreign_tensor(self, tensor))
-
-    # copies, and changes; `SessionGraph` overrides some
-
-    def copy_state_from(self, other: GraphBase, copies: Mapping[Operation, Operation]) -> None:
-        """Take over the notes of another graph, of which this is a copy, on its operations."""
 
     def _check_own_inputs(self) -> None:
         """Raise an error if an operation gives the graph its inputs."""
@@ -494,25 +485,7 @@ class GraphBase(Pins):
             return
         with all_or_nothing():
             set_outputs(self, tensors)
-            self.check_held_outputs()
-
-    def check_held_outputs(self) -> None:
-        """Check that the outputs fit the operations that hold the graph, which take over their shapes."""
-
-    @property
-    def in_order(self) -> list[Operation] | None:
-        """The reads and assignments of the update that is recorded now; None if there is none; see `variables`."""
-        return self._scopes.get().in_order
-
-    @property
-    def control(self) -> tuple[Operation, ...]:
-        """The operations that new ones wait for."""
-        return self._scopes.get().control
-
-    @property
-    def has_no_state(self) -> bool:
-        """Whether no variable was read or assigned."""
-        return not (self.state.inputs or self.state.values or self.state.assigned or self.state.last)
+            hooks.check_held_outputs(self)
 
     @property
     def outermost(self) -> Graph:

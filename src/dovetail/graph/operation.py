@@ -407,7 +407,7 @@ class Operation:
             >>> total.eval({x: [1.0, 2.0, 3.0], scale: [10.0, 0.0, 0.0]})
             np.float32(60.0)
         """
-        return self.graph.body_of(self, name)
+        return hooks.body_of(self, name)
 
     def add_output(self, init: GraphTensor | None = None, **parts: Any) -> GraphTensor:
         """Add a result to a branch or a loop, from tensors of the graphs inside.
@@ -433,7 +433,7 @@ class Operation:
             >>> sums.eval({x: [1.0, 2.0, 3.0]})
             array([1., 3., 6.], dtype=float32)
         """
-        return self.graph.add_output(self, init, parts)
+        return hooks.add_output(self, init, parts)
 
     def insert_input(self, index: int, tensor: GraphTensor) -> None:
         """Add a tensor to the end of a parameter that is a list of tensors."""
@@ -489,7 +489,7 @@ class Operation:
             ValueError: it is in another graph, or depends on this operation.
         """
         if self._control_inputs is None or operation not in self._control_inputs:
-            self.graph.order_before(operation, [self])
+            hooks.order_before(self.graph, operation, [self])
             self.wait_for((operation,))
 
     def wait_for(self, operations: Iterable[Operation]) -> None:
@@ -543,7 +543,7 @@ class Operation:
             >>> y, y.op.type
             (<graph tensor most:0 float32[2]>, 'Max')
         """
-        self.graph.change(self, op, name, attrs)
+        hooks.change(self, op, name, attrs)
 
     def set_attr(self, name: str, value: Any) -> None:
         """Change a static argument; shapes follow.
@@ -553,7 +553,7 @@ class Operation:
             TypeError, ValueError, IndexError: it does not take the value, or its results do not fit their consumers;
                 then the graph stays as it was.
         """
-        self.graph.change(self, None, None, {name: value})
+        hooks.change(self, None, None, {name: value})
 
     def normalize(self, name: str, value: Any) -> Any:
         """Normalize a value of a static argument to the form in `attrs`.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dovetail.core.hooks import hooks
 from dovetail.core.scopes import scopes
 from dovetail.graph.journal import all_or_nothing, note
 from dovetail.graph.nesting import holders_of
@@ -85,7 +86,7 @@ def _changing(name: str) -> Callable[..., Any]:
             return self._changed(method, *args, **options)
         with all_or_nothing():
             found = self._changed(method, *args, **options)
-            self._graph.check_held_outputs()
+            hooks.check_held_outputs(self._graph)
         return found
 
     change.__name__, change.__doc__ = name, method.__doc__

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dovetail.core.scopes import Changes, Scoped, opened
 from dovetail.graph.device_scopes import DeviceScopes
 from dovetail.graph.graph_scopes import GraphScopes
-from dovetail.graph.operation import Operation, Pin
+from dovetail.graph.operation import Operation
 
 if TYPE_CHECKING:
     from dovetail.edit.graph import Graph
@@ -23,16 +23,16 @@ class Pins:
     """
 
     def __init__(self, outer: Graph | None) -> None:
-        around = GraphScopes() if outer is None else outer._scopes.get()
+        around = GraphScopes() if outer is None else outer.here
         devices = around.devices
         self._scopes: Scoped[GraphScopes] = Scoped(
             GraphScopes(pin=(None, devices.device), devices=devices, made_for=around.made_for)
         )
 
     @property
-    def pin(self) -> Pin:
-        """The engine and the device of new operations."""
-        return self._scopes.get().pin
+    def here(self) -> GraphScopes:
+        """The properties of new operations, by the scopes that are open."""
+        return self._scopes.get()
 
     def pinned(self, engine: str | None = None, device: str | None = None) -> AbstractContextManager[None]:
         """Compute operations added to this graph inside the `with` block on an engine and a device.
@@ -55,7 +55,7 @@ class Pins:
 
     def on_engine(self, name: str) -> Changes:
         """The changes of a scope in which new operations are computed on an engine, as with `dovetail.engine`."""
-        around = self._scopes.get()
+        around = self.here
         return {self._scopes: around._replace(pin=(name, around.pin[1]))}
 
     @contextmanager
@@ -84,7 +84,7 @@ class Pins:
             >>> y.op.device, y.eval({x: 0.0})
             ('/job:worker/device:GPU:0', np.float32(0.0))
         """
-        with self._on(self._scopes.get().devices.inside(device)):
+        with self._on(self.here.devices.inside(device)):
             yield
 
     @contextmanager
@@ -107,18 +107,18 @@ class Pins:
             '/device:GPU:1'
         """
         has_device = bool(getattr(op, "device", None)) or ignore_existing
-        devices = self._scopes.get().devices
+        devices = self.here.devices
         with self._on(devices.beside(op if has_device else devices.near)):
             yield
 
     def _on(self, devices: DeviceScopes) -> AbstractContextManager[None]:
         """A scope with these scopes of `device`."""
-        return scoped(self, pin=(self.pin[0], devices.device), devices=devices)
+        return scoped(self, pin=(self.here.pin[0], devices.device), devices=devices)
 
 
 def scoped(graph: Pins, value: Any = None, **changes: Any) -> AbstractContextManager[Any]:
     """A scope that changes fields of `GraphScopes`; `value` is the target of `as`."""
-    return opened(lambda _: {graph._scopes: graph._scopes.get()._replace(**changes)}, value)
+    return opened(lambda _: {graph._scopes: graph.here._replace(**changes)}, value)
 
 
 def made_for_operation(graph: Pins, operation: Operation) -> AbstractContextManager[None]:
@@ -134,6 +134,6 @@ def open_device_scopes(graph: Pins, devices: DeviceScopes) -> None:
 
 def put_in_scope(graph: Pins, operation: Any) -> None:
     """Give an operation, or an object like one, the device of the scopes, as far as it has none."""
-    devices = graph._scopes.get().devices
+    devices = graph.here.devices
     if devices.asks or devices.device:
         devices.record(operation)

@@ -7,7 +7,7 @@ a run does it only if the run computes it.  Each thread may have one such graph 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
@@ -77,8 +77,10 @@ class SessionGraph(TensorFlowGraph):
 
     # copies
 
-    def copy_state_from(self, other: Any, copies: Mapping[Operation, Operation]) -> None:
-        self._draws = Counter(other._draws)
+    def __copy__(self) -> SessionGraph:
+        copy: Any = super().__copy__()
+        copy._draws = Counter(self._draws)
+        return copy
 
     def __reduce__(self) -> Any:
         """Pickle like other graphs; from collections, keep the variables, tensors, operations and strings."""

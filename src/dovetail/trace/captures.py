@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dovetail.core.errors import op_error
+from dovetail.core.hooks import hooks
 from dovetail.core.op import Op
 from dovetail.graph.base import add_input_at
 from dovetail.graph.nesting import holders_of
@@ -59,10 +60,10 @@ def capture_into(graph: Graph, holder: Operation, tensor: GraphTensor) -> GraphT
     for number, known in enumerate(taken):
         if known is tensor:
             return graph.inputs[first + number]
-    holder.graph.order_before(tensor.op, [holder])
+    hooks.order_before(holder.graph, tensor.op, [holder])
     holder.insert_input(index, tensor)
     for name in subgraph_names(holder):
-        part = holder.graph.own_subgraph(holder, name)
+        part = hooks.own_subgraph(holder, name)
         add_input_at(part, len(part.inputs), tensor.spec, tensor.op.name.rpartition("/")[2])
     return graph.inputs[-1]
 

@@ -65,7 +65,7 @@ def done_as_one(graph: Graph, call: Callable[[], Any]) -> Any:
 
     Source: `tf.function`, called in a graph of TensorFlow 1.
     """
-    is_inner = graph.in_order is not None
+    is_inner = graph.here.in_order is not None
     with in_program_order(graph) as effects:
         result = call()
     assignments = [op for op in effects if op.type == ASSIGN]

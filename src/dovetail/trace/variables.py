@@ -47,7 +47,7 @@ def in_program_order(graph: Graph) -> Iterator[list[Operation]]:
         The reads and assignments that are recorded in the block, if the graph records effects.
     """
     found: list[Operation] = []
-    outside = graph.in_order
+    outside = graph.here.in_order
     try:
         with scoped(graph, in_order=found):
             yield found
@@ -59,7 +59,7 @@ def in_program_order(graph: Graph) -> Iterator[list[Operation]]:
 def _recorded_read(graph: Graph, variable: Any) -> GraphTensor:
     """A read as an operation; all reads that wait for nothing share one."""
     state = graph.state
-    is_shared = graph.in_order is None and not graph.control and variable not in state.last
+    is_shared = graph.here.in_order is None and not graph.here.control and variable not in state.last
     value = state.values.get(variable) if is_shared else None
     if value is None:
         value = add_read(graph, variable)
@@ -72,11 +72,11 @@ def _recorded_read(graph: Graph, variable: Any) -> GraphTensor:
 def add_read(graph: Graph, variable: Any) -> GraphTensor:
     """Add a read that nothing shares, in a graph that records effects."""
     spec = TensorSpec(variable.shape, variable.dtype)
-    attrs = {"variable": variable, "in_order": graph.in_order is not None}
+    attrs = {"variable": variable, "in_order": graph.here.in_order is not None}
     waits = [graph.state.last[variable]] if variable in graph.state.last else ()
     read = graph.add(OPS[READ], [], attrs, [spec], (None, None), f"{variable.op_name}/Read", waits=waits)
-    if graph.in_order is not None:
-        graph.in_order.append(read)
+    if graph.here.in_order is not None:
+        graph.here.in_order.append(read)
     return read.outputs[0]
 
 
@@ -170,8 +170,8 @@ def add_assignment(graph: Graph, variable: Any, value: GraphTensor, with_value: 
     attrs, name = {"variable": variable, "with_value": with_value}, f"{variable.op_name}/Assign"
     spec = TensorSpec(variable.shape, value.dtype) if value.shape is None else value.spec
     operation = graph.add(OPS[ASSIGN], [value], attrs, [spec], (SINGLE, None, None), name)
-    if graph.in_order is not None:
-        graph.in_order.append(operation)
+    if graph.here.in_order is not None:
+        graph.here.in_order.append(operation)
     return operation
 
 

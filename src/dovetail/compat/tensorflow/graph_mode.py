@@ -112,7 +112,7 @@ def body(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def traced(*args: Any) -> Any:
         built = current_graph()
-        if built is not None and isinstance(outermost_of(built), SessionGraph) and built.has_no_state:
+        if built is not None and isinstance(outermost_of(built), SessionGraph) and built.state.is_empty:
             built.records_effects = True
         return function(*args)
 
@@ -164,7 +164,7 @@ def recorded(result: Any, name: str) -> Any:
         return result
 
     def constant(value: Tensor, name: str | None) -> Any:
-        return recording_graph.constant(value.numpy(), name, recording_graph.control)
+        return recording_graph.constant(value.numpy(), name, recording_graph.here.control)
 
     if type(result) is Tensor:
         return constant(result, name)

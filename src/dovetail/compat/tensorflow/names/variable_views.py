@@ -109,7 +109,7 @@ class Assigned(View):
     def tensor(self) -> GraphTensor:
         """The value that was assigned; under control dependencies, the variable's value after them."""
         graph = graph_mode.graph()
-        if graph is None or not graph.control:
+        if graph is None or not graph.here.control:
             return self.op.outputs[0]
         return self._then("read_value")
 
