@@ -7,7 +7,6 @@ import os
 import sys
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
 
 import hypothesis
@@ -21,6 +20,7 @@ from tests import codec
 from tests.keras_backends import end_processes, outcomes, told
 from tests.libraries import OTHERS, compile_quickly  # the import also hides libraries that tests must not find
 from tests.memory import Memory
+from tests.packages import OUTSIDE
 
 collect_ignore_glob = ["*/keras[23]_*.py", "*_checks.py"]  # they run in their own processes, with Keras
 
@@ -30,7 +30,6 @@ SEED = int(os.environ.get("DOVETAIL_TEST_SEED", "0"))
 WHOLE = bool(os.environ.get("DOVETAIL_TEST_WHOLE"))  # the whole product of cases, ways and engines; `make test-all`
 ENGINES = os.environ.get("DOVETAIL_TEST_ENGINES", ",".join(dt.list_engines())).split(",")
 RULE_BY_RULE = [e for e in ENGINES if e not in ("jax", "tensorflow", "whole")]  # the others compile whole programs
-OUTSIDE = str(Path(__file__).parent / "engines" / "installed")  # the folder of installed engines, "boxed" and "whole"
 if not {"boxed", "whole"}.isdisjoint(ENGINES):
     sys.path.append(OUTSIDE)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+OUTSIDE = str(Path(__file__).parent / "engines" / "installed")  # the folder of installed engines, "boxed" and "whole"
+
 
 def install(pyproject: dict[str, Any], folder: Path) -> None:
     """Make a package known to importlib.metadata, as pip would."""

@@ -15,12 +15,12 @@ import dovetail as dt
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.core import engine_registry, value_kinds
-from tests.conftest import OUTSIDE, in_sample
+from tests.conftest import in_sample
 from tests.engines import boxed
 from tests.engines.boxed import Box
 from tests.ops import test_table, test_table_gradients
 from tests.ops.table import CASES, draw, float_arrays, identifier, leaves, replace_arrays
-from tests.packages import install
+from tests.packages import OUTSIDE, install
 
 
 @pytest.fixture

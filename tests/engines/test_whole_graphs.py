@@ -11,8 +11,8 @@ from dovetail.core.engine import Engine
 from dovetail.core.errors import EngineNotInstalled, UnknownEngine
 from dovetail.core.rules import Rules
 from dovetail.plan.plan import Plan
-from tests.conftest import OUTSIDE
 from tests.engines.whole_graphs import CONVERTED
+from tests.packages import OUTSIDE
 
 X = np.linspace(-1, 1, 6, dtype="float32").reshape(2, 3)
 

@@ -28,12 +28,14 @@ CONVERTED = {
     "Square": np.square,
     "Neg": np.negative,
     "Abs": np.abs,
+    "Equal": np.equal,
+    "SelectV2": np.where,
     "BroadcastTo": np.broadcast_to,
     "Reshape": np.reshape,
     "Sum": lambda x, axis, keepdims: np.sum(x, axis, x.dtype, keepdims=keepdims),
     "MatMul": lambda x, y, ta, tb: (np.swapaxes(x, -1, -2) if ta else x) @ (np.swapaxes(y, -1, -2) if tb else y),
 }
-DTYPES = ("int32", "int64", "float32", "float64")
+DTYPES = ("bool", "int32", "int64", "float32", "float64")
 
 
 class WholeGraphEngine(Engine):

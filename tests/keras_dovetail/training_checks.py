@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import sys
 import warnings
 from itertools import product
 from pathlib import Path
@@ -19,6 +20,7 @@ import dovetail as dt
 from dovetail.core.engine_registry import get_engine
 from tests.frames import frames
 from tests.keras_backends import main
+from tests.packages import OUTSIDE
 
 ENGINES = tuple(name for name in ("numpy", "torch", "jax", "tensorflow") if name in dt.list_engines())
 RANDOM = np.random.default_rng(0)
@@ -52,6 +54,29 @@ def losses(model, x=X, epochs=3, **options):
 
 def near(found, wanted):
     np.testing.assert_allclose(found, wanted, rtol=2e-4)
+
+
+def check_an_engine_that_only_compiles_trains_models_and_holds_nothing():
+    """Check models of which the engine claims the whole step, and only the prediction."""
+    found = {}
+    if OUTSIDE not in sys.path:
+        sys.path.append(OUTSIDE)
+    for engine in ("numpy", "whole"):
+        with dt.engine(engine):
+            for dropout in (0.0, 0.3):
+                keras.utils.set_random_seed(1)
+                dense = [layers.Dense(16, "tanh"), layers.Dropout(dropout), layers.Dense(1)]
+                model = keras.Sequential([keras.Input((8,)), *dense])
+                model.compile(keras.optimizers.SGD(0.1), "mse")
+                found[engine, dropout] = losses(model, y=X[:, :1]), model.predict(X, verbose=0)
+                assert model.layers[0].kernel.value.engine == "numpy"
+                if engine == "whole":
+                    steps = [plan.chosen.strategy.engine for plan in model.train_function.plans]
+                    predictions = [plan.chosen.strategy.engine for plan in model.predict_function.plans]
+                    assert set(steps) == {"numpy" if dropout else "whole"} and set(predictions) == {"whole"}
+    for dropout in (0.0, 0.3):
+        for numbers, wanted in zip(found["whole", dropout], found["numpy", dropout], strict=True):
+            near(numbers, wanted)
 
 
 def check_models_train_alike_on_each_engine():

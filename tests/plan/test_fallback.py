@@ -13,7 +13,7 @@ from dovetail.plan.claims import NotClaimed
 from dovetail.plan.fallback import last_resort, plan_on
 from dovetail.plan.measured_plan import MeasuredPlan, Measuring
 from dovetail.plan.strategy import Strategy
-from tests.conftest import OUTSIDE
+from tests.packages import OUTSIDE
 
 X = np.linspace(0, 1, 3, dtype="float32")
 

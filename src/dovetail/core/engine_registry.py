@@ -373,7 +373,10 @@ def _first_default() -> Engine:
 
 def chooses_engine() -> bool:
     """Whether each program runs on the engine that is measured to be the fastest for it."""
-    return _runs_programs() == AUTO
+    here = scopes().chooses
+    if here is None and _default is None:
+        _first_default()
+    return _chooses if here is None else here
 
 
 @config.register_context

@@ -55,5 +55,6 @@ def _problem(operation: Operation, engine: Engine) -> str:
     if waits_for_rank(operation, engine):
         return ""
     if engine.eager is not None:
-        return f"the engine {engine.name!r} does not compile it."
+        given = ", ".join(repr(t.spec) for t in operation.inputs) if operation.type in engine.claimed else ""
+        return f"the engine {engine.name!r} does not compile it{f' for {given}' if given else ''}."
     return operation.op.no_rule(engine.name)

@@ -91,10 +91,11 @@ class CutProgram:
         Raises:
             ValueError: a value does not fit its input, or an operation must be computed on a device that is missing.
         """
-        concrete = self._choosing if engine is None and chooses_engine() else self._concrete
+        chooses = engine is None and chooses_engine()
+        concrete = self._choosing if chooses else self._concrete
         if engine is None:
             holder = next((v._engine for v in values if type(v) is Tensor), None)
-            engine = holder or current_engine() if chooses_engine() else compiling_engine(holder)
+            engine = holder or current_engine() if chooses else compiling_engine(holder)
         if not self._is_soft:
             require_wishes(self.graph, engine)
         for require in self._first_values:
