@@ -7,7 +7,12 @@ import pytest
 
 from dovetail.compat import tensorflow as tf
 from dovetail.compat.tensorflow.names import kept_checkpoints
+from dovetail.core.errors import FormatError
+from tests.libraries import Library, require
 
+require("google_crc32c", "checkpoints have its checksums")
+
+real = Library("tensorflow")
 v1 = tf.compat.v1
 
 
@@ -111,7 +116,7 @@ def test_a_checkpoint_stays_each_time_the_hours_are_over(tmp_path, monkeypatch, 
         for i in range(1, 6):
             clock[0] += 3600 + 60
             saver.save(session, str(tmp_path / "model"), global_step=i)
-    assert sorted(int(path.stem.rpartition("-")[2]) for path in tmp_path.glob("model*")) == stay
+    assert sorted(int(path.stem.rpartition("-")[2]) for path in tmp_path.glob("model*.index")) == stay
     assert [path.rpartition("-")[2] for path in saver.last_checkpoints] == ["4", "5"]
 
 
@@ -148,7 +153,8 @@ def test_checkpoints_of_objects(tmp_path):
     step.assign(9)
     checkpoint.restore(manager.latest_checkpoint).assert_consumed()
     assert (net.layers[1].numpy().tolist(), int(step.numpy())) == ([2.0], 2)
-    assert [name for name, _ in tf.train.list_variables(str(tmp_path))] == ["net/layers/0", "net/layers/1", "step"]
+    keys = [f"{name}/.ATTRIBUTES/VARIABLE_VALUE" for name in ("net/layers/0", "net/layers/1", "save_counter", "step")]
+    assert [name for name, _ in tf.train.list_variables(str(tmp_path))] == ["_CHECKPOINTABLE_OBJECT_GRAPH", *keys]
     again = tf.train.CheckpointManager(tf.train.Checkpoint(net=Net(), step=tf.Variable(0)), str(tmp_path), 2)
     assert again.restore_or_initialize() == manager.latest_checkpoint
 
@@ -159,3 +165,128 @@ def test_files(tmp_path):
     with v1.gfile.GFile(f"{path}/text", "w") as file:
         file.write("words")
     assert (tf.io.gfile.exists(f"{path}/text"), v1.gfile.Glob(f"{path}/*")) == (True, [f"{path}/text"])
+
+
+# -- exchanged with TensorFlow ----------------------------------------------------------------------------------------
+
+DTYPES = (
+    *("float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64"),
+    *("uint8", "uint16", "uint32", "uint64", "bool", "complex64", "complex128"),
+)
+
+
+def saved_by_a_session(tf1, prefix):
+    """The path of what a saver writes, of a variable of each dtype."""
+    with tf1.Graph().as_default(), tf1.Session() as session:
+        with tf1.variable_scope("net"):
+            for dtype in DTYPES:
+                start = np.array([[0, 1], [1, 0]]).astype(tf1.as_dtype(dtype).as_numpy_dtype)
+                tf1.get_variable(f"of_{dtype}", dtype=dtype, initializer=start)
+        step = tf1.get_variable("step", dtype="int32", initializer=7)
+        session.run(tf1.global_variables_initializer())
+        return tf1.train.Saver().save(session, prefix, global_step=step)
+
+
+def restored_by_a_session(tf1, prefix):
+    with tf1.Graph().as_default(), tf1.Session() as session:
+        with tf1.variable_scope("net"):
+            zeros = {dtype: np.zeros((2, 2), tf1.as_dtype(dtype).as_numpy_dtype) for dtype in DTYPES}
+            made = [tf1.get_variable(f"of_{dtype}", dtype=dtype, initializer=zeros[dtype]) for dtype in DTYPES]
+        made += [tf1.get_variable("step", dtype="int32", initializer=0)]
+        tf1.train.Saver().restore(session, prefix)
+        return [np.asarray(one).astype("complex128").tolist() for one in session.run(made)]
+
+
+@pytest.mark.parametrize("ours", [True, False], ids=["written", "read"])
+def test_savers_exchange_files_with_tensorflow(ours, tmp_path):
+    theirs = real.compat.v1
+    writer, reader = (v1, theirs) if ours else (theirs, v1)
+    path = saved_by_a_session(writer, str(tmp_path / "model"))
+    assert path == str(tmp_path / "model-7") == reader.train.latest_checkpoint(str(tmp_path))
+    found = reader.train.get_checkpoint_state(str(tmp_path))
+    assert (found.model_checkpoint_path, list(found.all_model_checkpoint_paths)) == (path, [path])
+    assert restored_by_a_session(reader, path) == [[[0, 1], [1, 0]]] * len(DTYPES) + [7]
+
+
+def objects(tf2):
+    class Net(tf2.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = [tf2.Variable([1.0, 2.0]), tf2.Variable([[3]])]
+            self.by_name = {"a/b.c": tf2.Variable(4.0), "same": self.layers[0]}
+
+    return Net(), tf2.Variable(5, dtype="int64")
+
+
+@pytest.mark.parametrize("ours", [True, False], ids=["written", "read"])
+def test_objects_exchange_files_with_tensorflow(ours, tmp_path):
+    writer, reader = (tf, real) if ours else (real, tf)
+    net, step = objects(writer)
+    path = writer.train.Checkpoint(net=net, step=step).save(str(tmp_path / "model"))
+    net, step = objects(reader)
+    for variable in (*net.layers, net.by_name["a/b.c"], step):
+        variable.assign(variable * 0)
+    checkpoint = reader.train.Checkpoint(net=net, step=step)
+    checkpoint.restore(reader.train.latest_checkpoint(str(tmp_path))).assert_consumed()
+    values = [np.asarray(one).tolist() for one in (*net.layers, net.by_name["a/b.c"], net.by_name["same"], step)]
+    assert values == [[1.0, 2.0], [[3]], 4.0, [1.0, 2.0], 5]
+    assert checkpoint.save(str(tmp_path / "model")) == str(tmp_path / "model-2") != path
+
+
+def test_strings_are_read(tmp_path):
+    real.raw_ops.SaveV2(
+        prefix=str(tmp_path / "x"),
+        tensor_names=["words", "word"],
+        shape_and_slices=["", ""],
+        tensors=[real.constant([b"one", b"\xff"]), real.constant("two")],
+    )
+    reader = tf.train.load_checkpoint(str(tmp_path / "x"))
+    assert (reader.get_tensor("words").tolist(), reader.get_tensor("word")) == ([b"one", b"\xff"], b"two")
+    assert reader.get_variable_to_dtype_map() == {"words": "string", "word": "string"}
+    assert reader.get_variable_to_shape_map() == {"words": [2], "word": []}
+
+
+def test_older_files_are_read(tmp_path):
+    half = np.array([1.5], tf.bfloat16.numpy)
+    own = np.array('{"half": "bfloat16"}')
+    np.savez(tmp_path / "x.npz", w=np.array([1.0, 2.0], "float32"), half=half.view("u2"), __dtypes__=own)
+    np.savez(tmp_path / "y.npz", **{"net/0": np.float32(3.0), "__dtypes__": np.array("{}")})
+    (tmp_path / "checkpoint").write_text('model_checkpoint_path: "x"\n')
+    assert tf.train.list_variables(str(tmp_path)) == [("half", [1]), ("w", [2])]
+    w, inner = tf.Variable([0.0, 0.0]), tf.Variable(0.0)
+    tf.train.Checkpoint(w=w).restore(tf.train.latest_checkpoint(str(tmp_path)))
+    tf.train.Checkpoint(net=[inner]).restore(str(tmp_path / "y"))
+    assert (w.numpy().tolist(), float(inner.numpy())) == ([1.0, 2.0], 3.0)
+    assert tf.train.load_variable(str(tmp_path), "half").dtype == tf.bfloat16
+
+
+@pytest.mark.parametrize("text", ["nonsense", "model_checkpoint_path: 3", 'model_checkpoint_path: ""', b"\xff"])
+def test_a_damaged_state_file(text, tmp_path):
+    (tmp_path / "checkpoint").write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(FormatError, match="checkpoint' cannot be read"):
+        tf.train.latest_checkpoint(str(tmp_path))
+
+
+def test_the_state_is_written_and_read(tmp_path):
+    folder = str(tmp_path)
+    assert tf.train.get_checkpoint_state(folder) is None and tf.train.latest_checkpoint(folder) is None
+    v1.train.update_checkpoint_state(folder, f"{folder}/b", [f"{folder}/a"])
+    for names in (tf, real):
+        found = names.train.get_checkpoint_state(folder)
+        paths = [found.model_checkpoint_path, *found.all_model_checkpoint_paths]
+        assert paths == [f"{folder}/b", f"{folder}/a", f"{folder}/b"]
+    assert tf.train.latest_checkpoint(folder) is None
+
+
+def test_a_damaged_checkpoint_changes_nothing(tmp_path):
+    v, u = tf.Variable([1.0, 2.0]), tf.Variable(3.0)
+    path = tf.train.Checkpoint(u=u, v=v).save(str(tmp_path / "model"))
+    data = tmp_path / "model-1.data-00000-of-00001"
+    changed = bytearray(data.read_bytes())
+    changed[-1] ^= 1
+    data.write_bytes(changed)
+    v.assign([0.0, 0.0])
+    u.assign(0.0)
+    with pytest.raises(FormatError, match=r"data-00000-of-00001' cannot be read: the tensor 'v/.*another checksum"):
+        tf.train.Checkpoint(u=u, v=v).restore(path)
+    assert (v.numpy().tolist(), float(u.numpy())) == ([0.0, 0.0], 0.0)

@@ -73,7 +73,7 @@ def number_of(dtype: Any) -> int:
         >>> number_of("float32"), number_of(np.dtype("S3"))
         (1, 7)
     """
-    name = "object" if getattr(dtype, "kind", "") in ("S", "O") or str(dtype) == "string" else str(dtype)
+    name = "object" if getattr(dtype, "kind", "") in ("S", "O") else getattr(dtype, "name", str(dtype))
     if name not in NUMBERS:
         raise TypeError(f"files of TensorFlow have no dtype {name!r}. {did_you_mean(name, NUMBERS)}".strip())
     return NUMBERS[name]

@@ -1,6 +1,7 @@
 """The rows and functions of the table, a module for each family of names; importing this package fills the table."""
 
 from dovetail.compat.tensorflow.names import absences as absences
+from dovetail.compat.tensorflow.names import checkpoint_files as checkpoint_files
 from dovetail.compat.tensorflow.names import checkpoints as checkpoints
 from dovetail.compat.tensorflow.names import compat as compat
 from dovetail.compat.tensorflow.names import control as control
@@ -24,6 +25,7 @@ from dovetail.compat.tensorflow.names import losses as losses
 from dovetail.compat.tensorflow.names import math as math
 from dovetail.compat.tensorflow.names import nn as nn
 from dovetail.compat.tensorflow.names import numpy_names as numpy_names
+from dovetail.compat.tensorflow.names import object_checkpoints as object_checkpoints
 from dovetail.compat.tensorflow.names import optimizers as optimizers
 from dovetail.compat.tensorflow.names import printing as printing
 from dovetail.compat.tensorflow.names import python_calls as python_calls

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
+
+from dovetail.compat.tensorflow.names.checkpoint_files import delete
 
 
 class KeptCheckpoints:
@@ -33,4 +34,4 @@ class KeptCheckpoints:
             if self._seconds is not None and made > self._next:
                 self._next += self._seconds
             else:
-                Path(f"{oldest}.npz").unlink(missing_ok=True)
+                delete(oldest)

@@ -1,0 +1,243 @@
+"""Tensor bundles, the checkpoints of TensorFlow: an index of names, and shards with the bytes of the tensors.
+
+The checkpoint `model` is the files `model.index` and `model.data-00000-of-00001`, and more shards.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dovetail.core.errors import FormatError
+from dovetail.core.files import replacing
+from dovetail.formats.wire.crc import masked, masked_bytes
+from dovetail.formats.wire.messages import TENSORFLOW, parsed
+from dovetail.formats.wire.slices import is_cut, slice_key
+from dovetail.formats.wire.table import Cursor, read_table, table, varint
+from dovetail.formats.wire.tensors import STRING, dtype_of, known_shape, little_endian, number_of, shape_proto
+
+SHARDS = 100_000  # the most of a bundle, as their names have five digits
+
+
+def _index(prefix: str) -> Path:
+    return Path(f"{prefix}.index")
+
+
+def _shard(prefix: str, number: int, count: int) -> Path:
+    return Path(f"{prefix}.data-{number:05d}-of-{count:05d}")
+
+
+def exists(prefix: str) -> bool:
+    """Whether there is a bundle."""
+    return _index(prefix).is_file()
+
+
+def files(prefix: str) -> list[Path]:
+    """The files of a bundle."""
+    index = _index(prefix)
+    shards = index.parent.glob(f"{_escaped(Path(prefix).name)}.data-?????-of-?????")
+    return [path for path in (index, *sorted(shards)) if path.is_file()]
+
+
+def _escaped(name: str) -> str:
+    return "".join(f"[{c}]" if c in "*?[" else c for c in name)
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+def write_bundle(prefix: str, values: Mapping[str, Any]) -> None:
+    """Write arrays by name as a bundle of one shard; each of its files is replaced as a whole.
+
+    Args:
+        prefix: the path without the ends of the files' names; the folder is made if need be.
+        values: name → array of numbers, or of `bytes` with dtype `object`.
+
+    Raises:
+        ImportError: the extra `formats` is not installed.
+        TypeError: TensorFlow has no such dtype.
+    """
+    header = TENSORFLOW.BundleHeaderProto(num_shards=1, version=TENSORFLOW.VersionDef(producer=1))
+    entries = [(b"", header.SerializeToString())]
+    arrays = {name.encode(): np.asarray(value) for name, value in values.items()}
+    numbers = {name: number_of(array.dtype) for name, array in arrays.items()}
+    _index(prefix).parent.mkdir(parents=True, exist_ok=True)
+    with replacing(_shard(prefix, 0, 1)) as file:
+        offset = 0
+        for name in sorted(arrays):
+            array = arrays[name]
+            parts, crc = _strings(array) if numbers[name] == STRING else _numbers(array)
+            size = sum(map(len, parts))
+            for part in parts:
+                file.write(part)
+            entry = TENSORFLOW.BundleEntryProto(
+                dtype=numbers[name], shape=shape_proto(array.shape), offset=offset, size=size, crc32c=crc
+            )
+            entries.append((name, entry.SerializeToString()))
+            offset += size
+    with replacing(_index(prefix)) as file:
+        file.write(table(entries))
+
+
+def _numbers(array: np.ndarray) -> tuple[list[Any], int]:
+    """The bytes of numbers, and their checksum."""
+    data = np.ascontiguousarray(little_endian(array)).reshape(-1).view(np.uint8)
+    return [data], masked(data)
+
+
+def _strings(array: np.ndarray) -> tuple[list[Any], int]:
+    """The bytes of strings, their lengths first, and their checksum."""
+    texts = [text.encode() if isinstance(text, str) else bytes(text) for text in array.reshape(-1).tolist()]
+    lengths = b"".join(_length(len(text)) for text in texts)
+    crc = masked_bytes(lengths)
+    return [b"".join(varint(len(text)) for text in texts) + crc, *texts], masked(lengths, crc, *texts)
+
+
+def _length(size: int) -> bytes:
+    """A length as the checksum takes it."""
+    return size.to_bytes(4 if size < 2**32 else 8, "little")
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+class Bundle(Mapping[str, np.ndarray]):
+    """A bundle that is open to be read, as a mapping of names to arrays; the shards are mapped into memory.
+
+    Args:
+        prefix: its path without the ends of the files' names.
+
+    Attributes:
+        names: the names of its tensors, in order.
+
+    Raises:
+        FileNotFoundError: there is no such bundle, or it lacks a shard.
+        FormatError: the index is damaged.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix, self._file = prefix, _index(prefix)
+        entries = read_table(self._file.read_bytes(), self._file)
+        header = parsed(TENSORFLOW.BundleHeaderProto, entries.pop(b"", b""), self._file, "the header")
+        if header.endianness or not 0 < header.num_shards < SHARDS or header.version.min_consumer > 1:
+            found = f"{header.num_shards} shards, byte order {header.endianness}"
+            raise FormatError(self._file, "the header", found, "shards of bytes with the lowest first")
+        self._count = header.num_shards
+        kind = TENSORFLOW.BundleEntryProto
+        self._entries = {key: parsed(kind, data, self._file, f"the entry {key!r}") for key, data in entries.items()}
+        self.names = [_text(key, self._file) for key in self._entries if key[:1] != b"\0"]  # the others are slices
+        self._shards: dict[int, Any] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name.encode() in self._entries and name != ""
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a tensor."""
+        return known_shape(self._entry(name).shape, self._file, f"the tensor {name!r}")
+
+    def dtype(self, name: str) -> np.dtype:
+        """The dtype of a tensor; `object` of strings."""
+        return dtype_of(self._entry(name).dtype, self._file, f"the tensor {name!r}")
+
+    def _entry(self, name: str) -> Any:
+        return self._entries[name.encode()]
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """A tensor, whose checksum is compared.
+
+        Returns:
+            An array of its own memory; strings as `bytes` with dtype `object`.
+
+        Raises:
+            KeyError: there is no such name.
+            FormatError: its bytes are damaged.
+        """
+        entry = self._entry(name)
+        if not entry.slices:
+            return self._values(entry, f"the tensor {name!r}")
+        shape, dtype = self.shape(name), self.dtype(name)
+        _check_size(math.prod(shape) * dtype.itemsize, self._size_of(entry, name), self._file, name)
+        whole = np.zeros(shape, dtype)
+        for part in entry.slices:
+            key = slice_key(name, part)
+            if key not in self._entries:
+                raise FormatError(self._file, f"the tensor {name!r}", "a slice without an entry", "a whole checkpoint")
+            place = tuple(slice(e.start, e.start + e.length) if is_cut(e) else slice(None) for e in part.extent)
+            values = self._values(self._entries[key], f"a slice of {name!r}")
+            if whole[place].shape != values.shape:
+                found = f"a slice of shape {values.shape}"
+                raise FormatError(self._file, f"the tensor {name!r}", found, f"the shape {whole[place].shape}")
+            whole[place] = values
+        return whole
+
+    def _size_of(self, entry: Any, name: str) -> int:
+        """The bytes of the slices of a tensor."""
+        keys = (slice_key(name, part) for part in entry.slices)
+        return sum(self._entries[key].size for key in keys if key in self._entries)
+
+    def _values(self, entry: Any, place: str) -> np.ndarray:
+        dtype, shape = dtype_of(entry.dtype, self._file, place), known_shape(entry.shape, self._file, place)
+        data, file = self._bytes(entry, place)
+        if dtype.kind == "O":
+            texts, crc = _read_strings(data.tobytes(), math.prod(shape), file, place)
+            if crc != entry.crc32c:
+                raise FormatError(file, place, "bytes of another checksum", "an undamaged file")
+            return texts.reshape(shape)
+        if len(data) != math.prod(shape) * dtype.itemsize:
+            raise FormatError(file, place, f"{len(data)} bytes", f"{math.prod(shape)} elements of {dtype.name}")
+        if masked(data) != entry.crc32c:
+            raise FormatError(file, place, "bytes of another checksum", "an undamaged file")
+        return np.array(data).view(dtype.newbyteorder("<")).astype(dtype, copy=False).reshape(shape)
+
+    def _bytes(self, entry: Any, place: str) -> tuple[np.ndarray, Path]:
+        """The bytes of an entry, and the shard that has them."""
+        path = _shard(self._prefix, entry.shard_id, self._count)
+        if entry.shard_id not in self._shards:
+            if not 0 <= entry.shard_id < self._count:
+                raise FormatError(self._file, place, f"shard {entry.shard_id}", f"one of {self._count} shards")
+            empty = path.stat().st_size == 0
+            self._shards[entry.shard_id] = np.zeros(0, np.uint8) if empty else np.memmap(path, np.uint8, "r")
+        shard = self._shards[entry.shard_id]
+        if entry.offset < 0 or entry.size < 0 or entry.offset + entry.size > len(shard):
+            found = f"{entry.size} bytes at {entry.offset}"
+            raise FormatError(path, place, found, f"a place in the file's {len(shard)} bytes")
+        return np.asarray(shard[entry.offset : entry.offset + entry.size]), path
+
+
+def _text(key: bytes, file: Path) -> str:
+    try:
+        return key.decode()
+    except UnicodeDecodeError:
+        raise FormatError(file, f"the key {key!r}", "no text", "names in UTF-8") from None
+
+
+def _check_size(size: int, known: int, file: Path, name: str) -> None:
+    if size > known:
+        raise FormatError(file, f"the tensor {name!r}", f"slices of {known} bytes", f"slices of {size} bytes")
+
+
+def _read_strings(data: bytes, count: int, file: Path, place: str) -> tuple[np.ndarray, int]:
+    """Some strings, and the checksum of their lengths and bytes."""
+    if count > len(data):
+        raise FormatError(file, place, f"{len(data)} bytes", f"{count} strings")
+    cursor = Cursor(data, file, place)
+    sizes = [cursor.varint() for _ in range(count)]
+    lengths = b"".join(map(_length, sizes))
+    crc = cursor.bytes(4)
+    if crc != masked_bytes(lengths):
+        raise FormatError(file, place, "lengths of another checksum", "an undamaged file")
+    texts = np.empty(count, object)
+    texts[:] = [cursor.bytes(size) for size in sizes]
+    if cursor.at != len(data):
+        raise FormatError(file, place, f"{len(data) - cursor.at} bytes after the strings", "an undamaged file")
+    return texts, masked(lengths, crc, *texts)
