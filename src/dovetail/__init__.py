@@ -22,6 +22,7 @@ from dovetail.core.version import VERSION as __version__
 from dovetail.edit.graph import Graph
 from dovetail.edit.patterns import wildcards
 from dovetail.edit.user_pass import graph_pass
+from dovetail.formats.saved import load, save
 from dovetail.graph import walk
 from dovetail.interop import import_hooks
 from dovetail.interop.models import graph_of, predict_by

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from collections import OrderedDict
 
 import numpy as np
 import pytest
@@ -120,6 +121,8 @@ VALUES = [
     *(None, True, 0, -3, 2**70, "", "é", 1.5, -0.0, float("inf"), float("nan"), 1 + 2j, b"\x00\xff"),
     *((), (1, None), ((1, 2), (3.0, "a")), [1, [2]], frozenset([3, 1]), slice(1, None, 2)),
     *(dt.core.dtypes.as_dtype("bfloat16"), np.float32(0.1), np.int64(-1), np.bool_(True)),
+    *({}, {"b": 1, "a": {2: (None,)}}, OrderedDict([("b", 1), ("a", 2)])),
+    *(dt.spec(()), dt.spec((None, 3), "int8"), dt.spec(None)),
 ]
 
 
@@ -140,7 +143,7 @@ def test_what_stands_beside():
     assert all(a is b for a, b in zip(found, (array, variable, other, tensor, variable), strict=True))
 
 
-@pytest.mark.parametrize("value", [lambda x: x, object(), {1: 2}, np.add], ids=["lambda", "object", "dict", "ufunc"])
+@pytest.mark.parametrize("value", [lambda x: x, object(), {1, 2}, np.add], ids=["lambda", "object", "set", "ufunc"])
 def test_values_that_no_document_holds(value):
     with pytest.raises(Refused, match="is not a number, string"):
         encode((1, value), Beside())

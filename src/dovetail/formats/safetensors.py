@@ -51,7 +51,7 @@ DTYPES: dict[str, DType] = {
     for bits in sizes
 }
 NAMES = {dtype: name for name, dtype in DTYPES.items() if not dtype.is_complex}
-PART = {ALL["complex64"]: ALL["float32"], ALL["complex128"]: ALL["float64"]}  # complex dtype → that of its parts
+PART = {ALL["complex64"]: ALL["float32"], ALL["complex128"]: ALL["float64"]}  # complex dtype → dtype of its parts
 
 
 class Contents(NamedTuple):

@@ -2,15 +2,16 @@
 
 None, bools, strings, ints and finite floats stay as they are, and a tuple is a JSON list.  Another value is an object
 of one pair, the name of its kind and its data: `{"dtype": "float32"}`.  Arrays, variables and eager tensors are kept in
-tables beside the document, under keys.  A function of Dovetail's own is written as its name, see `named`.  Anything
-else, such as a function of the program, is refused; if the document is to be pickled, it is kept beside the document,
-too.
+tables beside the document, under keys; no two tables have the same key.  A function of Dovetail's own is written as its
+name, see `named`.  Anything else, such as a function of the program, is refused; if the document is to be pickled, it
+is kept beside the document, too.
 """
 
 from __future__ import annotations
 
 import base64
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from types import FunctionType
@@ -20,6 +21,7 @@ import numpy as np
 
 from dovetail.core.dtypes import DType, as_dtype
 from dovetail.core.errors import describe
+from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.core.variable import Variable
 
@@ -48,8 +50,8 @@ class Beside:
     keeps_objects: bool = False
 
     def __post_init__(self) -> None:
-        tables = (self.arrays, self.variables, self.tensors, self.objects)
-        self._keys = {id(value): key for table in tables for key, value in table.items()}
+        self._tables = (self.arrays, self.variables, self.tensors, self.objects)
+        self._keys = {id(value): key for table in self._tables for key, value in table.items()}
 
     def __reduce__(self) -> Any:
         return Beside, (self.arrays, self.variables, self.tensors, self.objects, self.keeps_objects)
@@ -64,7 +66,7 @@ class Beside:
         """
         found = self._keys.get(id(value))
         if found is None:
-            found = next(key for key in _numbered(name) if key not in table)
+            found = next(key for key in _numbered(name) if not any(key in table for table in self._tables))
             table[found] = value
             self._keys[id(value)] = found
         return found
@@ -155,6 +157,23 @@ def _items(make: Callable[[Iterable[Any]], Any]) -> tuple[Callable[..., Any], Ca
     return encode_items, lambda data, beside: make([decode(item, beside) for item in data])
 
 
+def _pairs(make: Callable[[Iterable[Any]], Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The encoder and the decoder of a dict, as pairs in order."""
+    return (
+        lambda value, beside: [[encode(key, beside), encode(item, beside)] for key, item in value.items()],
+        lambda data, beside: make((decode(key, beside), decode(item, beside)) for key, item in data),
+    )
+
+
+def _spec_data(value: TensorSpec, beside: Beside) -> Any:
+    return [value.dtype, None if value.shape is None else list(value.shape)]
+
+
+def _spec(data: Any, beside: Beside) -> TensorSpec:
+    dtype, shape = data
+    return TensorSpec(None if shape is None else tuple(shape), as_dtype(dtype))
+
+
 def _in_table(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The encoder and the decoder of values that are kept in the table of this name."""
 
@@ -181,6 +200,9 @@ FORMS: dict[type, Form] = {
     ),
     list: Form("list", *_items(list)),
     frozenset: Form("set", *_items(frozenset)),
+    OrderedDict: Form("ordered", *_pairs(OrderedDict)),
+    dict: Form("dict", *_pairs(dict)),
+    TensorSpec: Form("spec", _spec_data, _spec),
     slice: Form(
         "slice",
         lambda value, beside: [encode(part, beside) for part in (value.start, value.stop, value.step)],

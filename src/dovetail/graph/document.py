@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.hooks import hooks
-from dovetail.core.op import op_named
-from dovetail.core.spec import TensorSpec
+from dovetail.core.op import Op, op_named
+from dovetail.core.spec import spec
 from dovetail.core.table import OPS
 from dovetail.graph.attributes import OBJECT, Beside, Form, Refused, decode, encode
-from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.recompute_groups import RecomputeGroup
 
 if TYPE_CHECKING:
@@ -148,9 +147,13 @@ def _added(
 ) -> Operation:
     """Add an operation of the document to a graph."""
     op = decode(given["op"], beside) if "op" in given else op_named(given["type"])
-    specs = [TensorSpec(None if shape is None else tuple(shape), as_dtype(dtype)) for dtype, shape in given["outputs"]]
+    specs = [spec(shape, dtype) for dtype, shape in given["outputs"]]
     attrs = {name: decode(value, beside) for name, value in given["attrs"].items()}
-    layout = tuple(given.get("layout", ()))
+    layout = tuple(given.get("layout", ())) or (SINGLE,) * len(given["inputs"])
+    try:
+        _check(op, len(given["inputs"]), layout, attrs)
+    except (ValueError, TypeError, LookupError) as error:
+        raise ValueError(f"the operation {given['name']!r}: {error}") from None
     where = tuple(given["where"]) if "where" in given else None
     made = graph.add(op, map(tensor, given["inputs"]), attrs, specs, layout, given["name"], where)
     made.overrides = given.get("overrides", {})
@@ -160,6 +163,18 @@ def _added(
     made.gradient_function = decode(given.get("gradient_function"), beside)
     made.notes = {name: decode(value, beside) for name, value in given.get("notes", {}).items()}
     return made
+
+
+def _check(op: Op, inputs: int, layout: tuple[int | None, ...], attrs: Mapping[str, Any]) -> None:
+    """Check that an operation has the arguments that its op takes, and attributes of their types."""
+    counted = sum(1 if count == SINGLE else count or 0 for count in layout)
+    if counted != inputs or len(layout) != len(op.params) or min([0, *filter(None, layout)]) < SINGLE:
+        raise ValueError(f"it has {inputs} inputs, which its layout {layout} or the op {op.name} does not take.")
+    static = {param.name for param, count in zip(op.params, layout, strict=True) if count is None}
+    if static != attrs.keys() or any(op.params[i].kind is None and c is not None for i, c in enumerate(layout)):
+        raise ValueError(f"it has the attributes {sorted(attrs)}, and its op {op.name} takes {sorted(static)}.")
+    for name, value in attrs.items():
+        op.normalize(name, value)
 
 
 # -- pickles and copies -----------------------------------------------------------------------------------------------
