@@ -1,9 +1,9 @@
 """Dovetail's own file: any nested structure of tensors, variables, graphs and compiled functions, in one file.
 
-The file is a safetensors file.  Its metadata `dovetail` is the document: JSON of the structure, in which tensors stand by
-their names in the file.  See `graph.attributes` for values, and `graph.document` for graphs.  The metadata `digest`
-shows whether the document is whole.  If a document is too long for a header, it is a tensor of bytes, and the metadata
-`dovetail` is missing.  Nothing in a file is executed.
+The file is a safetensors file.  Its metadata `dovetail` is the document: JSON of the structure, with the names of the
+file's tensors at their places.  See `graph.attributes` for values, and `graph.document` for graphs.  The metadata
+`digest` shows whether the document is whole.  If a document is too long for a header, it is a tensor of bytes, and the
+metadata `dovetail` is missing.  Nothing in a file is executed.
 """
 
 from __future__ import annotations
@@ -162,8 +162,8 @@ def _digest(text: str) -> str:
 def load(path: str | Path) -> Any:
     """Make the value of a file that `save` wrote; or, of another safetensors file, a dict of its tensors.
 
-    Tensors and variables are on the current engine.  The file is mapped into memory.  numpy and torch use this memory as
-    it is; torch copies bfloat16 and 8-bit floats.  An assignment to a variable does not change the file.
+    Tensors and variables are on the current engine.  The file is mapped into memory.  numpy and torch use this memory
+    as it is; torch copies bfloat16 and 8-bit floats.  An assignment to a variable does not change the file.
 
     Args:
         path: the file.  While its values are used, it can be replaced, as `save` does, but not shortened.
