@@ -52,9 +52,13 @@ class Cache(Generic[K, V]):
         """Drop all entries."""
         self._old, self._young = {}, {}
 
+    def items(self) -> list[tuple[K, V]]:
+        """All pairs of a key and its value."""
+        return [*(self._old | self._young).items()]
+
     def values(self) -> list[V]:
         """All values."""
-        return [*(self._old | self._young).values()]
+        return [value for _, value in self.items()]
 
     def __len__(self) -> int:
         return len(self._young.keys() | self._old.keys())

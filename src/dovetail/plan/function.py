@@ -76,6 +76,22 @@ class Options(NamedTuple):
     graph: type[Graph] = Graph
 
 
+class Trace(NamedTuple):
+    """A trace of a function.
+
+    Attributes:
+        concrete: its graph, which can be called.
+        rebuild: puts values into the places of the graph's outputs in the result.
+        leaves: its arguments, or the pair (args, kwargs) if it has keywords, flattened, with specs in place of tensors.
+        structure: of these leaves.
+    """
+
+    concrete: Concrete
+    rebuild: Callable[[list[Any]], Any]
+    leaves: list[Any]
+    structure: Any
+
+
 class Function(Generic[P, R]):
     """A Python function that is compiled; made by `function`."""
 
@@ -92,7 +108,7 @@ class Function(Generic[P, R]):
         self._python: Any = python_function
         self._name: str = name or str(getattr(python_function, "__name__", "function"))
         self._signature = None if input_signature is None else flatten(tuple(input_signature), self._name)
-        self._traces: Cache[Any, tuple[Concrete, Any]] = Cache(TRACES)
+        self._traces: Cache[Any, Trace] = Cache(TRACES)
         self._calls: Cache[Any, tuple[AnyPlan, Any]] = Cache(TRACES)  # plans of calls on tensors, by `call_key`
         self._last_key: Any = None  # the key of the latest trace
         self._is_first = True  # whether the next trace is the first one, which can make variables
@@ -140,11 +156,11 @@ class Function(Generic[P, R]):
             self._is_first = False
             return found
         given, engine, key = self._classify(leaves, structure)
-        concrete, rebuild = self._traces.get(key) or self._trace(key, leaves, bool(kwargs), structure)
+        trace = self._traces.get(key) or self._trace(key, leaves, bool(kwargs), structure)
         if call_key is not None and all(map(operator.is_, given, args)):
-            plan = concrete.plan_for(list(map(native_of, args)), engine)
-            self._calls.put(call_key, (plan, rebuild))
-        return rebuild(concrete(given, engine))
+            plan = trace.concrete.plan_for(list(map(native_of, args)), engine)
+            self._calls.put(call_key, (plan, trace.rebuild))
+        return trace.rebuild(trace.concrete(given, engine))
 
     def _taking_part(self, around: Graph | None, leaves: list[Any], structure: Any, args: Any, kwargs: Any) -> Any:
         """The result of a call inside another graph, or on an engine's own values."""
@@ -196,10 +212,10 @@ class Function(Generic[P, R]):
 
     # tracing
 
-    def _trace(self, key: Any, leaves: list[Any], has_kwargs: bool, structure: Any) -> tuple[Concrete, Any]:
+    def _trace(self, key: Any, leaves: list[Any], has_kwargs: bool, structure: Any) -> Trace:
         return holding(self._lock, self._traced, key, leaves, has_kwargs, structure)
 
-    def _traced(self, key: Any, leaves: list[Any], has_kwargs: bool, structure: Any) -> tuple[Concrete, Any]:
+    def _traced(self, key: Any, leaves: list[Any], has_kwargs: bool, structure: Any) -> Trace:
         known = self._traces.get(key)
         if known is not None:
             return known
@@ -209,7 +225,9 @@ class Function(Generic[P, R]):
         if has_made:  # the trace that is kept finds the variables, and makes none
             graph, rebuild, _ = self._recorded(leaves, has_kwargs, structure, AGAIN)
         self._is_first = False
-        found = Concrete(graph, self._measuring if self._chooses else self._at_home, self._options.stays), rebuild
+        concrete = Concrete(graph, self._measuring if self._chooses else self._at_home, self._options.stays)
+        given = [leaf if spec is None else spec for leaf, spec in zip(leaves, self._specs(leaves), strict=True)]
+        found = Trace(concrete, rebuild, given, structure)
         self._traces.put(key, found)
         self._last_key = key
         return found
@@ -223,7 +241,7 @@ class Function(Generic[P, R]):
             leaves, has_kwargs, structure: the arguments.
             refusal: the reason why it can make no variables; "" if it can.
         """
-        specs = self._signature[0] if self._signature is not None else [spec_of(leaf) for leaf in leaves]
+        specs = self._specs(leaves)
         graph, closures = self._options.graph(self._name), ClosureRecorder()
         try:
             with record_on([closures]), graph.as_default(), no_garbage_collection():
@@ -245,6 +263,10 @@ class Function(Generic[P, R]):
             graph.is_traced, graph.creations = True, None
         graph.closure_nodes = closures.leading_to(graph.closures)
         return graph, rebuild, creations.made
+
+    def _specs(self, leaves: list[Any]) -> list[TensorSpec | None]:
+        """The specs by which arguments are traced; None for static ones."""
+        return self._signature[0] if self._signature is not None else [spec_of(leaf) for leaf in leaves]
 
     def _apply_passes(self, graph: Graph) -> None:
         specs = [t.spec for t in graph.outputs]
@@ -278,7 +300,7 @@ class Function(Generic[P, R]):
         """The traced graph that a call with these arguments runs; they may be tensors, arrays or `TensorSpec`s."""
         leaves, structure = self._flat(args, kwargs)
         _, _, key = self._classify(leaves, structure)
-        return (self._traces.get(key) or self._trace(key, leaves, bool(kwargs), structure))[0]
+        return (self._traces.get(key) or self._trace(key, leaves, bool(kwargs), structure)).concrete
 
     def graph(self, *args: Any, **kwargs: Any) -> Graph:
         """A copy of the traced graph that a call with these arguments runs; `function` can run it after edits.
@@ -349,7 +371,7 @@ class Function(Generic[P, R]):
             >>> len(double.plans)
             2
         """
-        return [plan for concrete, _ in self._traces.values() for plan in concrete.plans]
+        return [plan for trace in self._traces.values() for plan in trace.concrete.plans]
 
     def optimized_graph(self, *args: Any, **kwargs: Any) -> Graph:
         """The graph that a call with these arguments runs, after the passes of the plan for its engine.
@@ -363,6 +385,12 @@ class Function(Generic[P, R]):
         leaves, structure = self._flat(args, kwargs)
         _, engine, _ = self._classify(leaves, structure)
         return optimized_copy(self.concrete(*args, **kwargs).graph, engine)
+
+    @property
+    def traces(self) -> list[Trace]:
+        """The traces under the present settings, in the order in which they were made."""
+        context = config.context()
+        return [trace for key, trace in self._traces.items() if key[1] == context]
 
     # copies
 

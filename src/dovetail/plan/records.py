@@ -132,7 +132,7 @@ def replayed(path: str | Path) -> Strategy:
     try:
         found = json.loads(text)
         if found["format"] == FORMAT:
-            return _strategy(found["strategy"])
+            return strategy_of(found["strategy"])
     except (ValueError, TypeError, KeyError, RecursionError):
         pass
     problem = f"{str(path)!r} is not a plan that this version of Dovetail saved with function.plan(...).save(path)."
@@ -261,7 +261,7 @@ def _read(path: Path) -> Kept | None:
             if "rows" in given:
                 found = said._replace(report=_checked_report(given))
                 continue
-            strategy, measured = _strategy(given["strategy"]), _checked(given)
+            strategy, measured = strategy_of(given["strategy"]), _checked(given)
             found = said
             if not measured.is_disturbed or times.get(strategy, measured).is_disturbed:
                 times[strategy] = measured
@@ -323,7 +323,7 @@ def _checked_report(given: Any) -> Report:
     Raises:
         ValueError, TypeError, KeyError: it is not a report.
     """
-    rows = [Row(_strategy(strategy), *others) for strategy, *others in given["rows"]]
+    rows = [Row(strategy_of(strategy), *others) for strategy, *others in given["rows"]]
     numbers = [number for row in rows for number in (row.predicted, row.measured, row.gain, row.cost)]
     numbers += [given["lost"], given["elapsed"]]
     if {type(n) for n in numbers} != {float} or not all(0 <= n < LONGEST for n in numbers):
@@ -333,7 +333,7 @@ def _checked_report(given: Any) -> Report:
     return Report(rows, given["lost"], given["elapsed"])
 
 
-def _strategy(given: Any) -> Strategy:
+def strategy_of(given: Any) -> Strategy:
     if type(given) is not list or len(given) != len(Strategy._fields):
         raise ValueError("it is no strategy")
     found = Strategy(*given)
