@@ -20,6 +20,7 @@ from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import describe_call, is_inside
 from dovetail.core.infer import fits
 from dovetail.core.kinds import TensorLike
+from dovetail.ops.nn.losses import between, clipped, normalized
 from dovetail.ops.shapes.shape import dims_of, shaped
 
 __all__ = [
@@ -63,15 +64,6 @@ def _warn(message: str) -> None:
     while is_inside(frame.f_code) and frame.f_back is not None:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, stacklevel=level)
-
-
-def _clipped(probabilities: Any) -> Any:
-    return ops.clip(probabilities, K.epsilon(), 1 - K.epsilon())
-
-
-def _normalized(probabilities: Any, axis: Any) -> Any:
-    """Probabilities that add up to 1 along the axis, kept away from 0 and 1."""
-    return _clipped(ops.divide(probabilities, ops.sum(probabilities, axis, keepdims=True)))
 
 
 def _require_one_shape(target: Any, output: Any, function: str) -> None:
@@ -122,9 +114,7 @@ def _categorical(target: TensorLike, output: TensorLike, from_logits: bool, axis
     output = _floating(output)
     target = _floating(target, output)
     _require_one_shape(target, output, "categorical_crossentropy")
-    if from_logits:
-        return ops.softmax_cross_entropy_with_logits(target, output, axis)
-    return ops.negative(ops.sum(ops.multiply(target, ops.log(_normalized(output, axis))), axis))
+    return ops.categorical_crossentropy(target, output, from_logits, axis)
 
 
 @k_function
@@ -169,7 +159,7 @@ def categorical_focal_crossentropy(
     target = _floating(target, output)
     _require_one_shape(target, output, "categorical_focal_crossentropy")
     output, from_logits = _scores(output, from_logits, "categorical_focal_crossentropy")
-    p = _normalized(ops.softmax(output, axis) if from_logits else output, axis)
+    p = normalized(ops.softmax(output, axis) if from_logits else output, axis)
     cross_entropy = ops.multiply(ops.negative(target), ops.log(p))
     weight = ops.multiply(ops.power(ops.subtract(1, p), gamma), alpha)
     return ops.sum(ops.multiply(weight, cross_entropy), axis)
@@ -222,7 +212,7 @@ def sparse_categorical_crossentropy(
     if not -rank <= axis < rank:
         problem = f"axis must be one of those of the output, whose rank is {rank}, but it is {axis}."
         raise k_error(ValueError, "sparse_categorical_crossentropy", problem)
-    output = ops.moveaxis(output if from_logits else ops.log(_clipped(output)), axis, -1)
+    output = ops.moveaxis(output if from_logits else ops.log(clipped(output)), axis, -1)
     *batch, classes = dims_of(output)
     if K.ndim(target) != rank - 1:
         target = ops.reshape(target, batch if rank > 1 else (-1,))
@@ -283,11 +273,9 @@ def _binary(target: TensorLike, output: TensorLike, from_logits: bool) -> Any:
     target = _floating(target, output)
     if from_logits:
         return ops.sigmoid_cross_entropy_with_logits(target, output)
-    p = _clipped(output)
-    if_true = ops.multiply(target, ops.log(ops.add(p, K.epsilon())))
+    p = clipped(output)
     q = ops.maximum(ops.subtract(1, p), 0)  # keeps compilers from adding the 1 to epsilon, which would round it
-    if_false = ops.multiply(ops.subtract(1, target), ops.log(ops.add(q, K.epsilon())))
-    return ops.negative(ops.add(if_true, if_false))
+    return ops.negative(between(target, *(ops.log(ops.add(x, K.epsilon())) for x in (p, q))))
 
 
 @k_function
@@ -330,16 +318,11 @@ def binary_focal_crossentropy(
     output = _floating(output)
     target = _floating(target, output)
     p = K.sigmoid(output) if from_logits else output
-    of_truth = _between(target, p, ops.subtract(1, p))
+    of_truth = between(target, p, ops.subtract(1, p))
     loss = ops.multiply(
         ops.power(ops.subtract(1, of_truth), gamma), K.binary_crossentropy(target, output, from_logits=from_logits)
     )
-    return ops.multiply(_between(target, alpha, 1 - alpha), loss) if apply_class_balancing else loss
-
-
-def _between(target: Any, if_true: Any, if_false: Any) -> Any:
-    """`if_true` for targets of 1, `if_false` for 0, and a mixture in between."""
-    return ops.add(ops.multiply(target, if_true), ops.multiply(ops.subtract(1, target), if_false))
+    return ops.multiply(between(target, alpha, 1 - alpha), loss) if apply_class_balancing else loss
 
 
 # -- ranking ----------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from dovetail.core.op import composite
 from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, static_shape
-from dovetail.ops.math.arithmetic import absolute, squared_difference
+from dovetail.ops.math.arithmetic import absolute, add, divide, multiply, negative, squared_difference, subtract
 from dovetail.ops.math.bitwise import logical_or
 from dovetail.ops.math.compare import clip, equal, saturate_cast, where
 from dovetail.ops.math.exponential import exp, log
@@ -161,7 +161,7 @@ def sigmoid_cross_entropy_with_logits(labels: Float, logits: Float) -> Tensor:
         >>> sigmoid_cross_entropy_with_logits([1., 0.], [-1000., 0.]).numpy()
         array([1.000000e+03, 6.931472e-01], dtype=float32)
     """
-    return labels * softplus(-logits) + (1 - labels) * softplus(logits)
+    return between(labels, softplus(-logits), softplus(logits))
 
 
 @sigmoid_cross_entropy_with_logits.gradient
@@ -173,8 +173,19 @@ def _(op: Any, g: Any) -> Any:
 # -- cross-entropy from probabilities or scores -----------------------------------------------------------------------
 
 
-def _log_of_probabilities(p: Any) -> Any:
-    return log(clip(p, config.epsilon(), 1 - config.epsilon()))
+def clipped(p: Any) -> Any:
+    """Probabilities, `config.epsilon()` away from 0 and 1, so that their logarithms are finite."""
+    return clip(p, config.epsilon(), 1 - config.epsilon())
+
+
+def normalized(p: Any, axis: int) -> Any:
+    """Probabilities that add up to 1 along an axis, then clipped."""
+    return clipped(divide(p, sum(p, axis, keepdims=True)))
+
+
+def between(target: Any, if_true: Any, if_false: Any) -> Any:
+    """`if_true` for targets of 1, `if_false` for 0, and a mixture in between."""
+    return add(multiply(target, if_true), multiply(subtract(1, target), if_false))
 
 
 @checked
@@ -199,7 +210,7 @@ def categorical_crossentropy(target: Any, output: Any, from_logits: bool = False
     target, output = shaped(target), shaped(output)
     if from_logits:
         return softmax_cross_entropy_with_logits(target, output, axis)
-    return -sum(target * _log_of_probabilities(output / sum(output, axis, keepdims=True)), axis)
+    return negative(sum(multiply(target, log(normalized(output, axis))), axis))
 
 
 @checked
@@ -231,8 +242,7 @@ def sparse_categorical_crossentropy(target: Any, output: Any, from_logits: bool 
         target = squeeze(target, axis)
     if from_logits:
         return sparse_softmax_cross_entropy_with_logits(target, output, axis)
-    logs = _log_of_probabilities(output / sum(output, axis, keepdims=True))
-    return -squeeze(take_along_axis(logs, expand_dims(target, axis), axis), axis)
+    return negative(squeeze(take_along_axis(log(normalized(output, axis)), expand_dims(target, axis), axis), axis))
 
 
 @checked
@@ -253,7 +263,8 @@ def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> 
     target, output = shaped(target), shaped(output)
     if from_logits:
         return sigmoid_cross_entropy_with_logits(target, output)
-    return -(target * _log_of_probabilities(output) + (1 - target) * _log_of_probabilities(1 - output))
+    p = clipped(output)
+    return negative(between(target, log(p), log(subtract(1, p))))
 
 
 @checked

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail import ops
-from dovetail.interop.privates import epsilon, floatx
+from dovetail.interop.privates import floatx
 from keras_dovetail.src.dtypes import as_tensor, floating, result_type
 
 
@@ -22,8 +22,7 @@ def one_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = None, sparse:
 
 def multi_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = None, sparse: bool = False) -> Any:
     _dense_only("multi_hot", sparse)
-    x = as_tensor(x)
-    return ops.max(one_hot(x, num_classes, axis, dtype), 1 if len(x.shape) > 1 else 0)
+    return ops.multi_hot(ops.saturate_cast(as_tensor(x), "int32"), num_classes, axis, dtype or floatx())
 
 
 def _must_match(target: Any, output: Any, what: str = "must have the same shape") -> None:
@@ -35,24 +34,13 @@ def _must_match(target: Any, output: Any, what: str = "must have the same shape"
         )
 
 
-def _log_probabilities(output: Any, from_logits: bool, axis: int) -> Any:
-    if from_logits:
-        return ops.log_softmax(output, axis)
-    return ops.log(_inside(output / ops.sum(output, axis, keepdims=True)))
-
-
-def _inside(p: Any) -> Any:
-    """Probabilities, clipped so that their logarithms are finite."""
-    return ops.clip(p, epsilon(), 1 - epsilon())
-
-
 def categorical_crossentropy(target: Any, output: Any, from_logits: bool = False, axis: int = -1) -> Any:
     output = floating(output)
     target = as_tensor(target, output.dtype)
     _must_match(target, output.shape)
     if not len(output.shape):
         raise ValueError("Arguments `target` and `output` must be at least rank 1. Received: two numbers.")
-    return -ops.sum(target * _log_probabilities(output, from_logits, axis), axis)
+    return ops.categorical_crossentropy(target, output, from_logits, axis)
 
 
 def sparse_categorical_crossentropy(target: Any, output: Any, from_logits: bool = False, axis: int = -1) -> Any:
@@ -62,16 +50,15 @@ def sparse_categorical_crossentropy(target: Any, output: Any, from_logits: bool 
     if len(target.shape) == len(output.shape) and target.shape[-1] == 1:
         target = ops.squeeze(target, -1)
     _must_match(target, output.shape[:-1], "must have the same shape up until the last dimension")
-    labels = one_hot(target, output.shape[axis], axis, output.dtype)
-    return -ops.sum(labels * _log_probabilities(output, from_logits, axis), axis)
+    labels = one_hot(target, output.shape[axis], axis, output.dtype)  # no class costs nothing, as Keras has it
+    return ops.categorical_crossentropy(labels, output, from_logits, axis)
 
 
 def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> Any:
     output = floating(output)
     target = as_tensor(target, output.dtype)
     _must_match(target, output.shape)
-    p = _inside(ops.sigmoid(output) if from_logits else output)
-    return -(target * ops.log(p) + (1 - target) * ops.log(1 - p))
+    return ops.binary_crossentropy(target, ops.sigmoid(output) if from_logits else output)  # clipped, as Keras has it
 
 
 def ctc_loss(target: Any, output: Any, target_length: Any, output_length: Any, mask_index: int = 0) -> Any:
