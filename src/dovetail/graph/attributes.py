@@ -1,5 +1,8 @@
 """Attributes: the static arguments of operations as data that JSON holds, and back.
 
+Documents, pickles, copies and the keys of measurements use it: data that other processes read.  Within a process,
+caches and passes compare values by `core.signature.static_key`, which makes no copies.
+
 None, bools, strings, ints and finite floats stay as they are, and a tuple is a JSON list.  Another value is an object
 of one pair, the name of its kind and its data: `{"dtype": "float32"}`.  Arrays, variables and eager tensors are kept in
 tables beside the document, under keys; no two tables have the same key.  A function of Dovetail's own is written as its

@@ -106,7 +106,11 @@ class _Writer:
         return name
 
     def set(self, attr: Any, value: Any) -> None:
-        """Set an attribute to a number, a dtype, an array, numbers or a shape with gaps; other values become text."""
+        """Set an attribute to a number, a dtype, an array, numbers or a shape with gaps; other values become text.
+
+        The codec of `graph.attributes` cannot serve here: TensorBoard shows the fields that `AttrValue` has for types,
+        and the codec's JSON would be text in all of them.
+        """
         value = value.item() if isinstance(value, np.generic) else value
         put = self.set_by_type.get(type(value))
         if put is not None:

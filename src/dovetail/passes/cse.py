@@ -49,5 +49,6 @@ def _key(op: Operation) -> Any:
         inputs.sort()
     overrides = tuple(sorted(op.overrides.items())) if op.overrides else None
     pin = None if name in STRUCTURAL else op._pin
+    # Not the codec's data: it is not hashable, and it names other objects by identity, where equal ones are one here.
     attrs = tuple(map(static_key, op.attrs.values())) if op.attrs else None
     return name, *inputs, op.layout, pin, id(op.gradient_function), overrides, attrs

@@ -1,4 +1,8 @@
-"""Node definitions: operations as plain data that prints like TensorFlow's `NodeDef`s."""
+"""Node definitions: operations as plain data that prints like TensorFlow's `NodeDef`s.
+
+Attributes are the values themselves, as programs read them from `node_def.attr`, so nothing here encodes them.  A
+`GraphDef` is copied and pickled with its graph, by the codec of `graph.attributes`.
+"""
 
 from __future__ import annotations
 
