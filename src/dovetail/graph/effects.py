@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from dovetail.edit.graph import Graph
 
 READ, ASSIGN = "ReadVariableOp", "AssignVariableOp"
-_EFFECTS = (READ, ASSIGN)
 
 
 def needed_for(

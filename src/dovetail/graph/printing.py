@@ -16,16 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from os.path import basename
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dovetail.core.errors import Where
 from dovetail.graph.base import GraphBase
 from dovetail.graph.operation import GraphTensor, Operation
-
-if TYPE_CHECKING:
-    pass
 
 INFIX = {
     "AddV2": "+", "Sub": "-", "Mul": "*", "RealDiv": "/", "FloorDiv": "//", "FloorMod": "%", "Pow": "**", "MatMul": "@",

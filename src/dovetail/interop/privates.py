@@ -16,7 +16,6 @@ TESTED = ("3.15.1", "3.16")  # versions of Keras; a part of Keras is imported wh
 PRIVATES = {
     # dtypes, settings, structures
     "config": "keras.src.backend.config",
-    "epsilon": "keras.src.backend.config:epsilon",
     "floatx": "keras.src.backend.config:floatx",
     "standardize_data_format": "keras.src.backend.config:standardize_data_format",
     "dtypes": "keras.src.backend.common.dtypes",

@@ -69,7 +69,6 @@ def _inside(x: Any, pads: list[Any]) -> Any:
 
 # -- convolution ------------------------------------------------------------------------------------------------------
 
-_FORWARD = {2: tf.raw_ops.Conv2D, 3: tf.raw_ops.Conv3D}
 _TO_INPUT = {2: tf.raw_ops.Conv2DBackpropInput, 3: tf.raw_ops.Conv3DBackpropInputV2}
 _TO_KERNEL = {2: tf.raw_ops.Conv2DBackpropFilter, 3: tf.raw_ops.Conv3DBackpropFilterV2}
 

@@ -118,24 +118,11 @@ class Silent:
         return True
 
 
-@function("py_func")
-def py_func(
-    func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
-) -> Any:
+@function("py_func numpy_function")
+def py_func(func: Any = None, inp: Any = None, Tout: Any = None, stateful: bool = True, name: str | None = None) -> Any:
     """The results of a Python function of arrays, at once or whenever the graph is run; it has no gradient of its own.
 
-    Source: `tf.compat.v1.py_func`.
-    """
-    return _call("PyFunc" if stateful else "PyFuncStateless", func, inp, Tout, name)
-
-
-@function("numpy_function")
-def numpy_function(
-    func: Any = None, inp: Any = None, Tout: Any = None, stateful: bool = True, name: str | None = None
-) -> Any:
-    """The results of a Python function of arrays, at once or whenever the graph is run; it has no gradient of its own.
-
-    Source: `tf.numpy_function`.
+    Source: `tf.compat.v1.py_func`, `tf.numpy_function`.
     """
     return _call("PyFunc" if stateful else "PyFuncStateless", func, inp, Tout, name)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from enum import Enum
-from functools import partial
+from functools import partial, wraps
+from inspect import signature
 from itertools import chain, count
 from typing import Any
 
@@ -319,29 +320,14 @@ def get_variable(
 
 
 @function("get_local_variable", "v1")
-def get_local_variable(
-    name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
-    regularizer: Any = None,
-    trainable: bool = False,
-    collections: Any = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
-    validate_shape: bool = True,
-    use_resource: Any = None,
-    custom_getter: Any = None,
-    constraint: Any = None,
-    synchronization: Any = None,
-    aggregation: Any = None,
-) -> Any:
+@wraps(get_variable, assigned=())
+def get_local_variable(*args: Any, **kwargs: Any) -> Any:
     """`get_variable` for a local variable, which is neither trained nor among the global variables.
 
     Source: `tf.compat.v1.get_local_variable`.
     """
-    given = locals()
-    local = [GraphKeys.LOCAL_VARIABLES, *(collections or ())]
+    given = signature(get_variable).bind(*args, **kwargs).arguments
+    local = [GraphKeys.LOCAL_VARIABLES, *(given.get("collections") or ())]
     return get_variable(**{**given, "trainable": False, "collections": local})
 
 

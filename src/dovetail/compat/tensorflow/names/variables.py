@@ -306,34 +306,22 @@ def named_variable(name: str, first: Any, trainable: bool | None = False, dtype:
         return variable(first, trainable, name=name, dtype=dtype, **options)
 
 
-@function("assign", "v1")
-def assign(ref: Any, value: Any, validate_shape: Any = None, use_locking: Any = None, name: str | None = None) -> Any:
-    """Assign a variable; in a graph, whenever the result is run.
+def _assigning(title: str, does: str) -> None:
+    def assign(ref: Any, value: Any, name: str | None = None) -> Any:
+        with graph_mode.inside(graph_mode.graph()):
+            return named(getattr(ref, title)(value), name)
 
-    Source: `tf.compat.v1.assign`.
+    assign.__doc__ = f"""{does} a variable; in a graph, whenever the result is run.
+
+    Source: `tf.compat.v1.{title}`.
     """
-    with graph_mode.inside(graph_mode.graph()):
-        return named(ref.assign(value), name)
+    checked = "validate_shape " if title == "assign" else ""
+    function(title, "v1", v1=f"ref value {checked}use_locking name")(assign)
 
 
-@function("assign_add", "v1")
-def assign_add(ref: Any, value: Any, use_locking: Any = None, name: str | None = None) -> Any:
-    """Add to a variable; in a graph, whenever the result is run.
-
-    Source: `tf.compat.v1.assign_add`.
-    """
-    with graph_mode.inside(graph_mode.graph()):
-        return named(ref.assign_add(value), name)
-
-
-@function("assign_sub", "v1")
-def assign_sub(ref: Any, value: Any, use_locking: Any = None, name: str | None = None) -> Any:
-    """Subtract from a variable; in a graph, whenever the result is run.
-
-    Source: `tf.compat.v1.assign_sub`.
-    """
-    with graph_mode.inside(graph_mode.graph()):
-        return named(ref.assign_sub(value), name)
+_assigning("assign", "Assign")
+_assigning("assign_add", "Add to")
+_assigning("assign_sub", "Subtract from")
 
 
 def _scatter_sub(x: Any, places: Any, changes: Any) -> Any:
