@@ -48,7 +48,27 @@ def _floats(names: str, draw: Callable[..., Any]) -> None:
         seed: Any = None,
         name: str | None = None,
     ) -> Any:
+        """Numbers from a distribution with a mean and a deviation.
+
+        Source: `tf.random.normal`, `tf.random.truncated_normal`.
+        """
         return draw(key_of_draw(title, seed, dtype, shape, mean, stddev), _shape(shape), mean, stddev, as_dtype(dtype))
+
+    @function(title.replace(".", ".stateless_"), scope=True)
+    def stateless(
+        shape: Any,
+        seed: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = "float32",
+        name: str | None = None,
+        alg: Any = None,
+    ) -> Any:
+        """Numbers from the distribution that depend only on the seed, which is two integers.
+
+        Source: `tf.random.stateless_normal`, `tf.random.stateless_truncated_normal`.
+        """
+        return draw(_stateless(seed, alg), _shape(shape), mean, stddev, as_dtype(dtype))
 
 
 def _shape(shape: Any) -> Any:
@@ -147,40 +167,6 @@ def multinomial(
 
 
 # -- stateless, and generators ----------------------------------------------------------------------------------------
-
-
-@function("random.stateless_normal", scope=True)
-def stateless_normal(
-    shape: Any,
-    seed: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = "float32",
-    name: str | None = None,
-    alg: Any = None,
-) -> Any:
-    """Normal numbers that depend only on the seed, which is two integers.
-
-    Source: `tf.random.stateless_normal`.
-    """
-    return ops.random.normal(_stateless(seed, alg), _shape(shape), mean, stddev, as_dtype(dtype))
-
-
-@function("random.stateless_truncated_normal", scope=True)
-def stateless_truncated_normal(
-    shape: Any,
-    seed: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = "float32",
-    name: str | None = None,
-    alg: Any = None,
-) -> Any:
-    """Normal numbers within two deviations that depend only on the seed, which is two integers.
-
-    Source: `tf.random.stateless_truncated_normal`.
-    """
-    return ops.random.truncated_normal(_stateless(seed, alg), _shape(shape), mean, stddev, as_dtype(dtype))
 
 
 @function("random.stateless_uniform", scope=True)
