@@ -11,6 +11,7 @@ _NO_OPERATION = "No operation is made, so none has a name."
 _ONE_PROCESS = "One process computes, and keeps each variable as a whole."
 _ONE_FILE = "A checkpoint is one file of NumPy's arrays."
 _NO_META_GRAPH = "A checkpoint has values alone: the program builds its graph again."
+_ONLY_PATHS = "The state of a folder has the paths of its checkpoints alone."
 _DIMENSIONS = "Shapes are inferred anyway, and are right."
 _COMPOSITE = "Sparse tensors are leaves either way."
 _ALIGN = "One diagonal at a time is set or taken, so there is nothing to align or to fill up."
@@ -105,6 +106,16 @@ TENSORFLOW = {
     "Saver.strip_default_attrs": _NO_META_GRAPH,
     "Saver.save_debug_info": _NO_META_GRAPH,
     "create_file_writer.name": _NO_OPERATION,
+    "write.name": _NO_OPERATION,
+    "flush.name": _NO_OPERATION,
+    "decode_raw.name": _NO_OPERATION,
+    "parse_example.name": _NO_OPERATION,
+    "parse_single_example.name": _NO_OPERATION,
+    "example_names": "TensorFlow has them in errors alone; these say which feature is wrong.",
+    "_summary_scope.values": "The scope is in the graph that is being built.",
+    "TFRecordOptions.ignored": "Sizes of buffers and the like, which change no record.",
+    "all_model_checkpoint_timestamps": _ONLY_PATHS,
+    "last_preserved_timestamp": _ONLY_PATHS,
 }
 # The parameters of Keras 2, K, and Keras on Dovetail, by package.
 OTHERS = {
