@@ -30,7 +30,7 @@ def test_each_row_is_used():
     used = set()
     for node in (node for tree in TREES.values() for node in ast.walk(tree)):
         if isinstance(node, ast.ImportFrom) and node.module == TABLE:
-            used |= {alias.name for alias in node.names}
+            used |= {alias.name for alias in node.names} - {"TESTED"}
         elif isinstance(node, ast.Call) and ast.unparse(node.func) == "privates.loaded":
             used.add(ast.literal_eval(node.args[0]))
     assert used == set(privates.PRIVATES)

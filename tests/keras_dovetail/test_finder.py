@@ -11,21 +11,22 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.interop.privates import TESTED
 from tests.libraries import require
 
 require("keras", "the finder is for it")
-SOURCE = Path(__file__).parents[2] / "src" / "keras_dovetail" / "finder.py"
+PACKAGE = Path(__file__).parents[2] / "src" / "keras_dovetail"
 
 
-def module():
-    """The finder, imported without the package, which would change Keras' backend in this process."""
-    spec = importlib.util.spec_from_file_location("keras_dovetail_finder", SOURCE)
+def module(name: str):
+    """A module, imported without the package, which would change Keras' backend in this process."""
+    spec = importlib.util.spec_from_file_location(f"keras_dovetail_{name}", PACKAGE / f"{name}.py")
     found = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(found)
     return found
 
 
-finder = module()
+finder, changes = module("finder"), module("twins")
 KERAS = Path(importlib.util.find_spec("keras").origin).parents[1]
 
 
@@ -35,19 +36,19 @@ def source_of(name: str) -> str:
 
 
 def twins(text: str) -> str:
-    return ast.unparse(finder.with_twins(ast.parse(text))[0])
+    return ast.unparse(changes.with_twins(ast.parse(text))[0])
 
 
-@pytest.mark.parametrize("name", finder.MODULES)
+@pytest.mark.parametrize("name", changes.MODULES)
 def test_each_module_has_its_branches(name):
-    tree, found = finder.with_twins(ast.parse(source_of(name)))
-    assert found == finder.MODULES[name]
+    tree, found = changes.with_twins(ast.parse(source_of(name)))
+    assert found == changes.MODULES[name]
     imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     called = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
     assert any(str(each).startswith("keras_dovetail.") for each in imported | called)
 
 
-@pytest.mark.parametrize("name", finder.MODULES)
+@pytest.mark.parametrize("name", changes.MODULES)
 def test_nothing_else_changes(name):
     """Check that without the twins the syntax tree is the original one."""
 
@@ -60,24 +61,24 @@ def test_nothing_else_changes(name):
         def visit_Constant(self, node):
             return None if node.value == "dovetail" else node
 
-    tree, _ = finder.with_twins(ast.parse(source_of(name)))
+    tree, _ = changes.with_twins(ast.parse(source_of(name)))
     assert ast.unparse(Without().visit(tree)) == ast.unparse(ast.parse(source_of(name)))
 
 
 def test_one_import_of_jax_is_left_out_of_a_module():
-    before = ast.parse(source_of(finder.IMPORTS_JAX))
-    left_out = [node for node in before.body if node not in finder.without_jax(before).body]
+    before = ast.parse(source_of(changes.IMPORTS_JAX))
+    left_out = [node for node in before.body if node not in changes.without_jax(before).body]
     assert [ast.unparse(node.body[0]) for node in left_out] == ["import jax"]
     assert all("jax.monitoring" in ast.unparse(node) for node in left_out)
-    with pytest.raises(ImportError, match="pip install keras=="):
-        finder.without_jax(ast.parse("import jax"))
+    with pytest.raises(LookupError, match="does not import jax"):
+        changes.without_jax(ast.parse("import jax"))
 
 
 def test_classes_and_modules_are_renamed():
     text = "if backend() == 'jax':\n    from keras.src.backend.jax.trainer import JAXTrainer as Trainer"
     assert twins(text).splitlines()[:2] == [
         "if backend() == 'dovetail':",
-        "    from keras_dovetail.src.trainer import DovetailTrainer as Trainer",
+        "    from keras_dovetail.src.trainer import Trainer as Trainer",
     ]
 
 
@@ -97,15 +98,23 @@ def test_conditions_of_more_than_the_name_get_no_twin():
 
 
 def test_the_demo_installs_a_version_that_is_supported():
-    extras = tomllib.loads((SOURCE.parents[2] / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert next(each for each in extras["demo"] if each.startswith("keras")) in {
-        f"keras=={v}" for v in finder.SUPPORTED
-    }
+    extras = tomllib.loads((PACKAGE.parents[1] / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert next(each for each in extras["demo"] if each.startswith("keras")) in {f"keras=={v}" for v in TESTED}
+
+
+# The settings of Keras 3.16, which import another module at their end.
+SETTINGS = """
+def floatx(): return "float32"
+def epsilon(): return 1e-7
+def image_data_format(): return "channels_last"
+set_floatx = set_epsilon = set_image_data_format = print
+PLUGGABLE_BACKENDS = frozenset(["mlx"])
+"""
 
 
 def run(program: str, path: list[Path] = ()) -> str:
     """The value that a program prints last; packages in `path` come before installed ones."""
-    lines = [f"import sys; sys.path[:0] = {[*map(str, path), str(SOURCE.parents[1])]}", program]
+    lines = [f"import sys; sys.path[:0] = {[*map(str, path), str(PACKAGE.parent)]}", program]
     done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True)
     return (done.stdout + done.stderr).strip().splitlines()[-1]
 
@@ -120,9 +129,7 @@ def other_keras(tmp_path):
             tmp_path.joinpath(name, "__init__.py").write_text(
                 "from keras.src import backend" if name == "keras" else ""
             )
-        info = tmp_path / f"keras-{version}.dist-info"
-        info.mkdir()
-        info.joinpath("METADATA").write_text(f"Metadata-Version: 2.1\nName: keras\nVersion: {version}\n")
+        tmp_path.joinpath("keras/src/version.py").write_text(f'__version__ = "{version}"\n')
         return tmp_path
 
     return make
@@ -136,6 +143,20 @@ def test_other_versions_are_refused(other_keras):
 def test_a_keras_without_the_branches_is_refused(other_keras):
     said = run("import keras_dovetail, keras", [other_keras("3.15.1")])
     assert said.startswith("ImportError") and "keras.src.backend" in said and "3.15.1" in said
+
+
+@pytest.mark.parametrize("version", ["3.16.0", "3.16.1.dev20261101"])
+def test_a_newer_keras_gets_the_name_in_its_list(other_keras, version):
+    folder = other_keras(version)
+    shown = "from keras.src import backend as b\nprint(sorted(b.names), sorted(b.common.early))\nraise SystemExit"
+    for name, text in (
+        ("__init__", shown),
+        ("src/backend/__init__", "from keras.src.backend.config import names"),
+        ("src/backend/config", f"{SETTINGS}\nimport keras.src.backend.common\nnames = PLUGGABLE_BACKENDS"),
+        ("src/backend/common", "from keras.src.backend.config import PLUGGABLE_BACKENDS as early"),
+    ):
+        folder.joinpath("keras", f"{name}.py").write_text(text)
+    assert run("import keras_dovetail, keras", [folder]) == "['dovetail', 'mlx'] ['dovetail', 'mlx']"
 
 
 def test_keras_must_not_be_there_already(other_keras):

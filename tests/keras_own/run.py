@@ -35,7 +35,7 @@ from tests.keras_own import companion
 from tests.keras_own.exclusions import Exclusion, exclusion_of, read
 
 KERAS = Path(find_spec("keras").origin).parent / "src"
-FINDER = Path(__file__).parents[2] / "src" / "keras_dovetail" / "finder.py"
+TWINS = Path(__file__).parents[2] / "src" / "keras_dovetail" / "twins.py"
 FILES = 30  # files of each process, or as many tests of more files: compiled programs fill its memory
 
 
@@ -52,13 +52,13 @@ def with_twins(text: str) -> str:
 
     The chains at its top, which import by backend, get twins; a table by backends' names gets jax' entry twice.
     """
-    spec = spec_from_file_location("finder", FINDER)
-    finder = module_from_spec(spec)
-    spec.loader.exec_module(finder)
+    spec = spec_from_file_location("twins", TWINS)
+    twins = module_from_spec(spec)
+    spec.loader.exec_module(twins)
     tree = ast.parse(text)
     for i, statement in enumerate(tree.body):
         if isinstance(statement, ast.If):
-            tree.body[i] = finder.with_twins(ast.Module([statement], []))[0].body[0]
+            tree.body[i] = twins.with_twins(ast.Module([statement], []))[0].body[0]
     return ast.unparse(_Tables().visit(tree))
 
 

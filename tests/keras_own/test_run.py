@@ -49,7 +49,7 @@ def test_what_names_backends_names_dovetail():
             device = {'jax': 'cpu:0', 'torch': 'cpu'}[backend()]
     """
     found = run.with_twins("\n".join(line[8:] for line in text.splitlines()))
-    assert "from keras_dovetail.src.trainer import DovetailTrainer as Trainer" in found
+    assert "from keras_dovetail.src.trainer import Trainer as Trainer" in found
     assert "'dovetail': 'cpu:0'" in found
     assert found.count("'dovetail'") == 2
 

@@ -10,7 +10,7 @@ from typing import Any
 from dovetail import backend as K
 from dovetail.backend.symbolic import interop_keras, is_of_keras, learning_phase_of
 from dovetail.backend.table import k_error, k_function
-from dovetail.backend.values import own, running_layer
+from dovetail.backend.values import own, told_to_layer
 from dovetail.core.config import register_context
 from dovetail.core.kinds import TensorLike
 from dovetail.core.scopes import Setting
@@ -53,7 +53,7 @@ def learning_phase() -> Any:
         (np.float32(1.0), np.float32(-1.0))
         >>> K.clear_session()
     """
-    told = _told_to_layer()
+    told = told_to_layer()
     if told is not None:
         return told
     graph = recording_graph()
@@ -61,12 +61,6 @@ def learning_phase() -> Any:
     if phase is None and graph is not None:
         return learning_phase_of(graph)
     return phase or 0
-
-
-def _told_to_layer() -> Any:
-    """The `training` argument of the layer of Keras 3 that is running; None if there is none."""
-    layer = running_layer()
-    return layer and layer.training
 
 
 register_context(_phase.get)
@@ -164,7 +158,7 @@ def in_train_phase(
 
 def _is_left_to_model(x: Any, alt: Any) -> bool:
     """Whether the phase is not set now, and a model of Keras 3 may get it when it runs."""
-    if _phase.get() is not None or _told_to_layer() is not None:
+    if _phase.get() is not None or told_to_layer() is not None:
         return False
     if is_of_keras(x) or is_of_keras(alt):
         return True

@@ -22,9 +22,14 @@ def running_keras() -> Any:
 
 
 def running_layer() -> Any:
-    """Keras 3's context of the running layer's call, with attributes such as `training`; None if no layer runs."""
+    """Keras 3's context of the running layer's call; None if no layer runs."""
     state = privates.loaded("global_state")
     return state and getattr(state.GLOBAL_STATE_TRACKER, "current_call_ctx", None)
+
+
+def told_to_layer() -> Any:
+    """The `training` argument of the layer of Keras 3 that is running; None if there is none."""
+    return getattr(running_layer(), "training", None)  # Keras 3.16 has it only if it is told
 
 
 def asks_for_shapes() -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 TESTED = ("3.15.1", "3.16")  # versions of Keras; a part of Keras is imported when it is first used
 
-# Name → the module of Keras, and the name in it unless the module itself is meant.
+# Name → the module of Keras, and the name in it unless the module itself is meant; a newer name comes first.
 PRIVATES = {
     # dtypes, settings, structures
     "config": "keras.src.backend.config",
@@ -29,6 +29,7 @@ PRIVATES = {
     "StatelessScope": "keras.src.backend.common.stateless_scope:StatelessScope",
     "get_stateless_scope": "keras.src.backend.common.stateless_scope:get_stateless_scope",
     "SymbolicScope": "keras.src.backend.common.symbolic_scope:SymbolicScope",
+    "get_keras_mask": "keras.src.backend.common.masking:get_keras_mask",
     "name_scope": "keras.src.backend.common.name_scope:name_scope",
     "global_state": "keras.src.backend.common.global_state",
     # functions of a backend
@@ -50,7 +51,7 @@ PRIVATES = {
     "Optimizer": "keras.src.optimizers:Optimizer",
     "no_automatic_dependency_tracking": "keras.src.utils.tracking:no_automatic_dependency_tracking",
     # training
-    "Trainer": "keras.src.trainers.trainer:Trainer",
+    "BaseTrainer": "keras.src.trainers.trainer:BaseTrainer or Trainer",
     "EpochIterator": "keras.src.trainers.epoch_iterator:EpochIterator",
     "ArrayDataAdapter": "keras.src.trainers.data_adapters.array_data_adapter:ArrayDataAdapter",
     "array_slicing": "keras.src.trainers.data_adapters.array_slicing",
@@ -64,7 +65,6 @@ PRIVATES = {
     "pythonify_logs": "keras.src.utils.python_utils:pythonify_logs",
     "filter_traceback": "keras.src.utils.traceback_utils:filter_traceback",
     # Keras 2's names and files
-    "backend": "keras.src.backend",
     "ThresholdedReLU": "keras.src.legacy.layers:ThresholdedReLU",
     "saving_utils": "keras.src.legacy.saving.saving_utils",
     # modules that Dovetail changes, or looks for without importing them
@@ -85,16 +85,19 @@ def find(name: str) -> Any:
     Raises:
         MissingPrivate: this version of Keras does not have it.
     """
-    place, _, attribute = PRIVATES[name].partition(":")
+    place, _, names = PRIVATES[name].partition(":")
     try:
         module = import_module(place)
-        return getattr(module, attribute) if attribute else module
-    except AttributeError:
-        raise _missing(f"{place}.{attribute}") from None
     except ModuleNotFoundError as error:
         if not str(error.name).startswith("keras.src."):
             raise
-        raise _missing(f"{error.name}") from None
+        raise _missing(str(error.name)) from None
+    if not names:
+        return module
+    for each in names.split(" or "):
+        if hasattr(module, each):
+            return getattr(module, each)
+    raise _missing(f"{place}.{names}")
 
 
 def _missing(what: str) -> MissingPrivate:

@@ -9,7 +9,7 @@ def _refuse(*args: Any, **kwargs: Any) -> NoReturn:
     raise NotImplementedError("the dovetail backend does not export models; save them with model.save.")
 
 
-class DovetailExportArchive:
+class SavedModelExportArchive:
     """The base class that Keras' ExportArchive inherits from a backend."""
 
     track = add_endpoint = track_and_add_endpoint = _refuse

@@ -9,7 +9,7 @@ from dovetail.core.scopes import scopes
 from dovetail.core.value_kinds import default_graph
 
 
-class DovetailLayer:
+class BackendLayer:
     """A layer that K's default graph records as a whole, with its assignments, if the graph records its variables."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

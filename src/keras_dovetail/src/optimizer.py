@@ -18,7 +18,7 @@ from keras_dovetail.src.scopes import computing
 from keras_dovetail.src.variable import Variable, held
 
 
-class DovetailOptimizer(BaseOptimizer):
+class BackendOptimizer(BaseOptimizer):
     """Keras' base optimizer, whose updates of variables a program records, also in branches.
 
     Variables may be Keras' or Dovetail's, such as variables of K.

@@ -14,9 +14,10 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.symbolic import in_default_graph
+from dovetail.backend.values import told_to_layer
 from dovetail.core.recording import DEFAULT_GRAPH
 from dovetail.core.scopes import Scoped
-from dovetail.interop.privates import any_symbolic_tensors, global_state, tree
+from dovetail.interop.privates import any_symbolic_tensors, tree
 from dovetail.sessions.session_graph import recording_graph
 from keras_dovetail.src.tensors import is_tensor
 
@@ -60,8 +61,7 @@ def _asks_for_the_phase(layer: Any, args: Any, kwargs: Any) -> bool:
     """Whether a default graph records a layer that has a training mode, and nothing says whether it trains."""
     if not getattr(layer, "_call_has_training_arg", False) or recording_graph() is None:
         return False
-    outer = global_state.get_global_attribute("current_call_ctx")
-    if (outer is not None and outer.training is not None) or any_symbolic_tensors(args, kwargs):
+    if told_to_layer() is not None or any_symbolic_tensors(args, kwargs):
         return False
     given = layer._call_signature.bind_partial(*args, **kwargs).arguments
     return given.get("training") is None

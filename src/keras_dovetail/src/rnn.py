@@ -9,6 +9,8 @@ from dovetail.core.engine_registry import compiling_engine
 from dovetail.interop.privates import activations, tree
 from keras_dovetail.src.dtypes import as_tensor
 
+__all__ = ["bidirectional_gru", "bidirectional_lstm", "cudnn_ok", "gru", "lstm", "rnn"]
+
 
 def rnn(
     step_function: Any,

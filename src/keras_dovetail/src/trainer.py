@@ -12,9 +12,9 @@ import numpy as np
 import dovetail
 from dovetail.core.garbage import no_garbage_collection
 from dovetail.interop.privates import (
+    BaseTrainer,
     CallbackList,
     Optimizer,
-    Trainer,
     array_slicing,
     config,
     data_adapter_utils,
@@ -31,7 +31,7 @@ from keras_dovetail.src.tensors import convert_to_numpy, each_leaf
 UNDER_WAY = 2  # calls whose results are not fetched yet: engines compute while Python goes on
 
 
-class DovetailTrainer(Trainer):
+class Trainer(BaseTrainer):
     """The base class that Keras' models inherit from a backend.
 
     A model's own `train_step(data)` takes its gradients from a `dovetail.GradientTape`:

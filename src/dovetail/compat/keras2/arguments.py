@@ -10,9 +10,10 @@ from typing import Any
 
 import keras
 
+from dovetail.backend.values import told_to_layer
 from dovetail.compat.keras2.patches import Patch
 from dovetail.core.static_types import with_ints
-from dovetail.interop.privates import Operation, global_state
+from dovetail.interop.privates import Operation
 
 # Arguments of any layer that Keras 3 lacks or warns of → the attribute for the value, and a conversion.
 OLD_ARGUMENTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
@@ -137,9 +138,9 @@ def _that_asks_whether_it_trains(call: Callable[..., Any], position: int) -> Cal
     @functools.wraps(call)
     def asking(self: Any, *args: Any, **kwargs: Any) -> Any:
         if len(args) <= position and kwargs.get("training") is None:
-            running = global_state.get_global_attribute("current_call_ctx")
-            if running is not None and running.get_value("training") is not None:
-                kwargs["training"] = running.get_value("training")
+            told = told_to_layer()
+            if told is not None:
+                kwargs["training"] = told
         return call(self, *args, **kwargs)
 
     return asking

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import keras
 
 from dovetail.compat.keras2.patches import Patch, methods
-from dovetail.interop.privates import Functional, backend
+from dovetail.interop.privates import Functional, get_keras_mask
 
 
 def patches() -> Iterable[Patch]:
@@ -20,8 +20,8 @@ def patches() -> Iterable[Patch]:
         get_output_at=_at("output_tensors", "output"),
         get_input_shape_at=_at("input_tensors", "input shape", lambda tensor: tuple(tensor.shape)),
         get_output_shape_at=_at("output_tensors", "output shape", lambda tensor: tuple(tensor.shape)),
-        get_input_mask_at=_at("input_tensors", "input mask", backend.get_keras_mask),
-        get_output_mask_at=_at("output_tensors", "output mask", backend.get_keras_mask),
+        get_input_mask_at=_at("input_tensors", "input mask", get_keras_mask),
+        get_output_mask_at=_at("output_tensors", "output mask", get_keras_mask),
     )
     yield Patch(Functional, "add_loss", _refuse_symbolic_loss)
     yield from methods(keras.Sequential, input=_of_the_graph("input"), output=_of_the_graph("output"))

@@ -6,7 +6,7 @@ from typing import Any
 
 import keras
 
-from dovetail.backend.values import running_layer
+from dovetail.backend.values import told_to_layer
 from dovetail.core.config import register_context
 from dovetail.core.structure import flatten, show, unflatten
 from dovetail.interop.keras.control_layers import Body, promote_outputs, symbolic_or_native, taken_by
@@ -18,8 +18,7 @@ from dovetail.ops.control.subgraphs import join_specs
 @register_context
 def _told_to_layer() -> int | None:
     """The `training` argument of the running layer, as 0 or 1; None if it is not a Python number."""
-    layer = running_layer()
-    told = layer and layer.training
+    told = told_to_layer()
     return int(told) if isinstance(told, int) else None
 
 

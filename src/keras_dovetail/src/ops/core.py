@@ -13,19 +13,38 @@ from dovetail import ops
 from dovetail.core.scopes import scopes
 from dovetail.interop.privates import KerasVariable, StatelessScope, tree
 from dovetail.interop.privates import name_scope as base_name_scope
-from keras_dovetail.src.specs import compute_output_spec as compute_output_spec
-from keras_dovetail.src.tensors import cast as cast
-from keras_dovetail.src.tensors import convert_to_numpy as convert_to_numpy
-from keras_dovetail.src.tensors import convert_to_tensor as convert_to_tensor
-from keras_dovetail.src.tensors import is_tensor as is_tensor
-from keras_dovetail.src.tensors import shape as shape
-from keras_dovetail.src.variable import Variable as Variable
-from keras_dovetail.src.variable import noting
+from keras_dovetail.src.specs import compute_output_spec
+from keras_dovetail.src.tensors import cast, convert_to_numpy, convert_to_tensor, is_tensor, shape
+from keras_dovetail.src.variable import Variable, noting
 
-SUPPORTS_SPARSE_TENSORS = False
-SUPPORTS_RAGGED_TENSORS = False
-SUPPORTS_COMPLEX_DTYPES = True
-IS_THREAD_SAFE = True
+__all__ = [
+    "Variable",
+    "associative_scan",
+    "cast",
+    "compute_output_spec",
+    "cond",
+    "convert_to_numpy",
+    "convert_to_tensor",
+    "custom_gradient",
+    "device_scope",
+    "fori_loop",
+    "is_tensor",
+    "map",
+    "name_scope",
+    "random_seed_dtype",
+    "remat",
+    "scan",
+    "scatter",
+    "scatter_update",
+    "shape",
+    "slice",
+    "slice_update",
+    "stop_gradient",
+    "switch",
+    "unstack",
+    "vectorized_map",
+    "while_loop",
+]
 
 _SCATTER = {
     None: ops.tensor_scatter_update,
