@@ -10,6 +10,7 @@ import functools
 import importlib
 import inspect
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -35,8 +36,14 @@ ELSEWHERE = {  # functions that return functions or random numbers, or raise err
 
 def theirs_of(module: str) -> Any:
     """A module of Keras' numpy backend, imported so that the backend does not replace Dovetail's functions."""
-    with patch.object(keras.src.backend, "numpy"):
-        return importlib.import_module(f"keras.src.backend.numpy.{module}")
+    with patch.object(keras.src.backend, "numpy", create=True):  # Keras 3.16 has it under `ops`
+        return importlib.import_module(f"keras.src.backend.numpy.{folder_of(module)}{module}")
+
+
+def folder_of(module: str) -> str:
+    """The folder of a module of functions in Keras' own backends."""
+    is_in_ops = find_spec("keras.src.backend.numpy.ops") and module not in ("random", "rnn")
+    return "ops." if is_in_ops else ""
 
 
 def ours_of(module: str) -> Any:
@@ -99,7 +106,8 @@ def check_every_function_of_a_backend_is_there() -> None:
 
 def defined(backend: str, module: str) -> set[str]:
     """The public functions in the text of a backend's module; the backend need not be installed."""
-    text = Path(keras.__file__).parent.joinpath("src", "backend", backend, f"{module}.py").read_text()
+    folder = Path(keras.__file__).parent / "src" / "backend" / backend / folder_of(module).strip(".")
+    text = (folder / f"{module}.py").read_text()
     return {node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.name[0] != "_"}
 
 
