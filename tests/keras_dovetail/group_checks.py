@@ -183,7 +183,9 @@ def check_predictions_are_joined_where_the_engine_is_chosen():
             for key, value in wanted.items():
                 np.testing.assert_allclose(found[key], value, rtol=1e-5, atol=1e-6)
     assert {*sizes} == {1, 3} and not model.predict_function._many._traces
-    types = [op.type for trace in model.predict_function._joined._traces.values() for op in trace[0].graph.operations]
+    types = [
+        op.type for trace in model.predict_function._joined._traces.values() for op in trace.concrete.graph.operations
+    ]
     assert {"Conv2D", "MaxPool"} <= {*types} and "Scan" not in types
     model.compile(steps_per_execution=2)  # groups that the user sets are loops
     with dt.engine("auto"):
