@@ -14,6 +14,7 @@ import dovetail as dt
 import dovetail.compat.tensorflow as tf
 from dovetail import backend as K
 from dovetail import ops
+from dovetail.compat.tf_graph.device_scopes import device_scope
 from tests.conftest import ENGINES
 
 COUNT = 50
@@ -347,7 +348,7 @@ SCOPES = {
         lambda graph, n: graph.gradient_override_map({"Tanh": f"name{n}"}),
         lambda op: op.overrides.get("Tanh", "")[4:],
     ),
-    "device": (lambda graph, n: graph.device(f"/gpu:{n}"), lambda op: (op.device or "")[len("/device:GPU:") :]),
+    "device": (lambda graph, n: device_scope(graph, f"/gpu:{n}"), lambda op: (op.device or "")[len("/device:GPU:") :]),
     "pin": (lambda graph, n: graph.pinned(f"engine{n}"), lambda op: (op.engine or "")[6:]),
     "place": (
         lambda graph, n: graph.insert_before(graph.get_operation(f"first{n}")),
@@ -514,7 +515,7 @@ HOLDING = {
     "phase": lambda: K.learning_phase_scope(1),
     "variables": of_variables,
     "edit": lambda: dt.Graph().edit(),
-    "device of a graph": lambda: dt.Graph().device("/gpu:0"),
+    "device of a graph": lambda: dt.SessionGraph().device("/gpu:0"),
 }
 
 

@@ -198,7 +198,7 @@ class GraphBase(Pins):
             operation.recompute_group = (
                 here.recompute_group if here.recompute_group is not None and computes(operation) else None
             )
-            if here.devices.asks:
+            if here.devices is not None and here.devices.asks:
                 here.devices.record(operation)
         made_for = here.made_for if like is None else like
         if made_for is not None:

@@ -17,6 +17,7 @@ from dovetail.core.table import OPS
 from dovetail.graph.attributes import OBJECT, Beside, Form, Refused, decode, encode
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.recompute_groups import RecomputeGroup
+from dovetail.graph.wish import Wish
 
 if TYPE_CHECKING:
     from dovetail.edit.graph import Graph
@@ -81,7 +82,8 @@ def _operation(
         "layout": list(op.layout),
         "where": None if op.where is None else list(op.where),
         "engine": op.engine,
-        "device": op.device,
+        "device": str(op.device),
+        "wish": op.device.facts if isinstance(op.device, Wish) else None,
         "overrides": dict(op.overrides),
         "recompute_group": None if op.recompute_group is None else groups.setdefault(op.recompute_group, len(groups)),
         "waits_for": [numbers[other] for other in op.control_inputs],
@@ -159,7 +161,8 @@ def _added(
     made.overrides = given.get("overrides", {})
     group = given.get("recompute_group")
     made.recompute_group = None if group is None else groups.setdefault(group, RecomputeGroup())
-    made.device, made.engine = given.get("device", ""), given.get("engine")
+    device, wish = given.get("device", ""), given.get("wish")
+    made.device, made.engine = device if wish is None else Wish(device, *wish), given.get("engine")
     made.gradient_function = decode(given.get("gradient_function"), beside)
     made.notes = {name: decode(value, beside) for name, value in given.get("notes", {}).items()}
     return made

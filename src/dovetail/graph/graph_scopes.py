@@ -7,14 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from dovetail.graph.cursor import Cursor, scope_of
-from dovetail.graph.device_scopes import DeviceScopes
 from dovetail.graph.operation import NOT_PINNED, Operation, Pin
 
 if TYPE_CHECKING:
     from dovetail.graph.recompute_groups import RecomputeGroup
+
+
+class Devices(Protocol):
+    """Scopes of devices, which a higher module defines."""
+
+    @property
+    def device(self) -> str | None:
+        """The device of all operations; None if there is none, or if it depends on the operation."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether the device depends on the operation."""
+
+    def record(self, operation: Any) -> None:
+        """Record the device of an operation, or of an object like one."""
 
 
 class GraphScopes(NamedTuple):
@@ -26,7 +40,7 @@ class GraphScopes(NamedTuple):
         overrides: op type → name of the registered gradient of new operations.
         recompute_group: the group of new operations, which gradients compute again together.
         pin: the engine and the device of new operations.
-        devices: the scopes of `device`, which give the device.
+        devices: the scopes that give new operations a device besides `pin`; None if there are none.
         made_for: the operation whose origin new ones get.
         cursor: the place of new operations; None for the end.
         in_order: the reads and assignments of the innermost update; None outside of updates; see `variables`.
@@ -37,7 +51,7 @@ class GraphScopes(NamedTuple):
     overrides: Mapping[str, str] = MappingProxyType({})
     recompute_group: RecomputeGroup | None = None
     pin: Pin = NOT_PINNED
-    devices: DeviceScopes = DeviceScopes()
+    devices: Devices | None = None
     made_for: Operation | None = None
     cursor: Cursor | None = None
     in_order: list[Operation] | None = None

@@ -7,7 +7,6 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from dovetail.core.device_spec import DeviceSpec, is_wish
 from dovetail.core.dtypes import DType
 from dovetail.core.errors import Where, called_library, conventional, describe, op_error, place
 from dovetail.core.hooks import hooks
@@ -237,8 +236,8 @@ class Operation:
         layout: per parameter, SINGLE for one tensor, n for a list of n tensors, None for a static argument in `attrs`.
         engine, device: the names of the engine and the device that compute it, such as "torch" and "gpu:0".  None for
             the engine and "" for the device, the initial values, leave it to the plan, which computes the operation on
-            its own engine.  A device in TensorFlow's form, "/device:GPU:0", is a wish: if there is no such device, the
-            plan computes the operation where it computes the others.
+            its own engine.  A `Wish` as the device holds if there is such a device: else the plan computes the
+            operation where it computes the others.
         gradient_function: its custom gradient, as from `custom_gradient`; None for the gradient of its op.
         notes: attributes that programs set by `_set_attr`, under names with an underscore, such as "_class".
         overrides: op type → name of a registered gradient, for this operation and the operations of its body.
@@ -303,7 +302,7 @@ class Operation:
 
     @device.setter
     def device(self, name: str | None) -> None:
-        self.pin = (self._pin[0], DeviceSpec.from_string(name).to_string() if is_wish(name) else name or None)
+        self.pin = (self._pin[0], name or None)
 
     def record_device(self, name: str | None) -> None:
         """Set the device while it is added to its graph; this is no edit."""

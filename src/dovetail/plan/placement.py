@@ -2,8 +2,7 @@
 
 A place is an engine, with one of its devices if there are several.  `operation.engine` and `operation.device` pin an
 operation.  An operation that is not pinned is computed at the plan's place; in a branch or in the body of a loop, at
-the place of the branch or loop.  A device in TensorFlow's form, "/device:GPU:0", is a wish: if the engine has no such
-device, the wish is ignored.
+the place of the branch or loop.  A device that is a `Wish` is ignored if the engine has no such device.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ from collections.abc import Iterable, Sequence
 from itertools import islice, permutations
 from typing import Any, NamedTuple
 
-from dovetail.core.device_spec import granted, is_wish, names_device
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import get_engine, known_engines
 from dovetail.core.errors import EngineNotInstalled, UnknownEngine, describe, did_you_mean, op_error
 from dovetail.edit.graph import Graph, Operation
 from dovetail.graph.nesting import holders_of
 from dovetail.graph.operation import NOT_PINNED
+from dovetail.graph.wish import Wish
 from dovetail.ops.control.plumbing import HOST_CALLS, STRUCTURAL
 
 ORDERS = 24  # orders of the places that are tried; all orders of four places
@@ -92,8 +91,8 @@ def _pinned_to(operation: Operation) -> Engine:
 def _device(operation: Operation, engine: Engine) -> str | None:
     """The device of an operation, for "cpu" the first of this kind; None for a wish that the engine cannot grant."""
     name, known = operation.device, engine.devices()
-    if is_wish(name):
-        return granted(name, tuple(known))
+    if isinstance(name, Wish):
+        return name.granted(known)
     found = next((device for device in known if name in (device, device.partition(":")[0])), None)
     if found is None:
         raise _missing_device(operation, engine, "set the operation's device to one of them, or to None")
@@ -116,9 +115,9 @@ def require_wishes(graph: Graph, engine: Engine) -> None:
     home = Place(engine)
     for part in (graph, *graph.subgraphs()):
         for operation in part.operations:
-            if is_wish(operation.device):
+            if isinstance(operation.device, Wish):
                 own = place_of(operation, home).engine
-                if names_device(operation.device) and _device(operation, own) is None:
+                if operation.device.names_device and _device(operation, own) is None:
                     raise _missing_device(operation, own, "say allow_soft_placement=True to have it computed elsewhere")
 
 

@@ -9,15 +9,14 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from dovetail.compat.tf_graph.device_scopes import DeviceScopes, device_scope, open_device_scopes
 from dovetail.core.recording import DEFAULT_GRAPH
 from dovetail.core.scopes import Scoped, Setting, scopes
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.tensor import Tensor
 from dovetail.graph.base import name_new, new_scope
-from dovetail.graph.device_scopes import DeviceScopes
 from dovetail.graph.nesting import outermost_of
 from dovetail.graph.operation import GraphTensor, Operation
-from dovetail.graph.pins import open_device_scopes
 from dovetail.sessions.session_graph import SessionGraph, open_default_graph
 from dovetail.trace import variables
 from dovetail.trace.trace import current_graph
@@ -67,7 +66,7 @@ def open_graph() -> SessionGraph:
 def at_device(graph: Any, device: Any) -> Iterator[None]:
     """Put the operations that are recorded in the `with` block on a device, also in a graph that is opened there."""
     if graph is not None:
-        with graph.device(device):
+        with device_scope(graph, device):
             yield
         return
     outside, was_open = _devices.get(), DEFAULT_GRAPH.get() is not None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from contextlib import AbstractContextManager
 from typing import Any
 
+from dovetail.compat.tf_graph.device_scopes import colocation_scope, device_scope
 from dovetail.compat.tf_graph.elements import element_of, named_element
 from dovetail.compat.tf_graph.graph_def import GraphDef
 from dovetail.compat.tf_graph.operation import TensorFlowOperation
@@ -181,6 +183,55 @@ class TensorFlowGraph(Graph):
     def add_variable_operation(self, operation: VariableOperation) -> None:
         """Let a variable and its operation be found by name."""
         self._variable_operations[operation.name] = operation
+
+    # devices
+
+    def device(self, device: Any) -> AbstractContextManager[None]:
+        """Compute operations added to this graph inside the `with` block on a device, if it exists.
+
+        The names are TensorFlow's, and the recorded device is a wish: if the engine has no such device, the plan
+        computes an operation where it computes the others.  `Session(allow_soft_placement=False)` refuses that.
+
+        Args:
+            device: a name such as "/gpu:0" or "/job:worker/task:0/device:CPU:0"; outer scopes fill in the parts that it
+                leaves open.  Or a function of an operation: the string that it returns, "" too, replaces the device
+                from inner scopes; None leaves that as it is.  None as the device closes all scopes.
+
+        Raises:
+            TypeError, ValueError: it is not the name of a device.
+
+        Source: `tf.Graph.device`.
+
+        Example:
+            >>> import dovetail as dt
+            >>> graph = TensorFlowGraph()
+            >>> x = graph.placeholder(dt.spec(()), "x")
+            >>> with graph.device("/job:worker"), graph.device("/gpu:0"):
+            ...     y = dt.ops.tanh(x)
+            >>> y.op.device, y.eval({x: 0.0})
+            ('/job:worker/device:GPU:0', np.float32(0.0))
+        """
+        return device_scope(self, device)
+
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> AbstractContextManager[None]:
+        """Give operations added to this graph inside the `with` block the device of an operation, if it has one.
+
+        Args:
+            op: an operation, or a tensor, which means its operation; None for none.
+            ignore_existing: whether an outer `colocate_with` is ignored if `op` has no device.
+
+        Source: `tf.Graph.colocate_with`.
+
+        Example:
+            >>> import dovetail as dt
+            >>> graph = TensorFlowGraph()
+            >>> with graph.device("/gpu:1"):
+            ...     x = graph.placeholder(dt.spec(()), "x")
+            >>> with graph.colocate_with(x.op):
+            ...     dt.ops.tanh(x).op.device
+            '/device:GPU:1'
+        """
+        return colocation_scope(self, op, ignore_existing)
 
     # definitions
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dovetail.compat.tf_graph.device_spec import written
 from dovetail.compat.tf_graph.type_attributes import type_attributes
-from dovetail.core.device_spec import written
 from dovetail.core.variable import Variable
 
 if TYPE_CHECKING:

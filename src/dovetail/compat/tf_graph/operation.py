@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from traceback import FrameSummary
 from typing import Any
 
+from dovetail.compat.tf_graph.device_spec import as_device
 from dovetail.compat.tf_graph.node_def import NodeDef, attributes, node_def_of
 from dovetail.core.errors import describe, did_you_mean, op_error
 from dovetail.graph.journal import note
@@ -130,6 +131,18 @@ class TensorFlowOperation(Operation):
         """
         given = [name for name in self.notes.get("_class", ()) if name.startswith(b"loc:@")]
         return given or [f"loc:@{self.name}".encode()]
+
+    @property
+    def device(self) -> str:
+        """The device that computes it, as a `Wish` if it was given in TensorFlow's form; empty if the plan chooses.
+
+        Source: `tf.Operation.device`.
+        """
+        return self._pin[1] or ""
+
+    @device.setter
+    def device(self, name: str | None) -> None:
+        self.pin = (self._pin[0], as_device(name))
 
     update_input = _update_input = Operation.replace_input
 

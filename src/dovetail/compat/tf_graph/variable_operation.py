@@ -6,9 +6,9 @@ import os
 from traceback import FrameSummary
 from typing import Any
 
+from dovetail.compat.tf_graph.device_spec import written
 from dovetail.compat.tf_graph.node_def import NodeDef
 from dovetail.compat.tf_graph.operation import OpDef
-from dovetail.core.device_spec import written
 from dovetail.core.errors import did_you_mean, op_error, user_line
 from dovetail.core.variable import Variable
 

@@ -10,7 +10,8 @@ from typing import Any
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.compat.tensorflow.unused import warn_once
-from dovetail.core.device_spec import DeviceSpec, granted, names_device, written
+from dovetail.compat.tf_graph.device_scopes import colocation_scope
+from dovetail.compat.tf_graph.device_spec import DeviceSpec, wish_of, written
 from dovetail.core.devices import placed_on
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import current_engine
@@ -63,16 +64,15 @@ def _computed_on(device: Any) -> AbstractContextManager[Any]:
     """A scope in which the current engine computes on a device; warns if it has no such device."""
     if device is None or (callable(device) and not isinstance(device, DeviceSpec)):
         return nullcontext()
-    engine, wish = current_engine(), device.to_string() if isinstance(device, DeviceSpec) else device
-    wish = DeviceSpec.from_string(wish).to_string()
-    if not wish or not names_device(wish):
+    engine, wish = current_engine(), wish_of(device.to_string() if isinstance(device, DeviceSpec) else device)
+    if not wish.names_device:
         return nullcontext()
-    found = granted(wish, tuple(engine.devices()))
+    found = wish.granted(engine.devices())
     if found is not None:
         return placed_on(engine, found)
     there = ", ".join(engine.devices())
     why = f"values are computed elsewhere: the engine {engine.name} has the devices {there} here."
-    warn_once(f"tf.device({wish!r})", why)
+    warn_once(f"tf.device({str(wish)!r})", why)
     return nullcontext()
 
 
@@ -83,7 +83,7 @@ def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextMana
     Source: `tf.compat.v1.colocate_with`.
     """
     graph = _recording()
-    return nullcontext() if graph is None else graph.colocate_with(op, ignore_existing)
+    return nullcontext() if graph is None else colocation_scope(graph, op, ignore_existing)
 
 
 # -- lists of devices -------------------------------------------------------------------------------------------------

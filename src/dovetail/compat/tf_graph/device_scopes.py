@@ -6,9 +6,14 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from dovetail.core.device_spec import DeviceSpec, is_wish
+from dovetail.compat.tf_graph.device_spec import DeviceSpec, as_device, wish_of
+from dovetail.graph.pins import scoped
+from dovetail.graph.wish import Wish
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from dovetail.edit.graph import Graph
     from dovetail.graph.operation import Operation
 
 Scope: TypeAlias = "str | Callable[[Operation], Any]"
@@ -50,14 +55,14 @@ class DeviceScopes(NamedTuple):
         """Record an operation's device: its own goes before the scopes' strings, but not before their functions."""
         near = getattr(self.near, "device", None)
         if near:
-            operation.record_device(near)
+            operation.record_device(as_device(near))
             return
         for scope in reversed(self.scopes):
             if not isinstance(scope, str):
                 said = scope(operation)
-                operation.record_device(operation.device if said is None else _read(said).to_string())
-            elif not operation.device or is_wish(operation.device):
-                operation.record_device(_merged(scope, operation.device))
+                operation.record_device(as_device(operation.device if said is None else _read(said).to_string()))
+            elif not operation.device or isinstance(operation.device, Wish):
+                operation.record_device(_merged(scope, operation.device) or None)
 
 
 def _is_function(device: Any) -> bool:
@@ -72,9 +77,37 @@ def _settled(scopes: tuple[Scope, ...], near: Any) -> DeviceScopes:
     if not all(isinstance(scope, str) for scope in scopes):
         return DeviceScopes(scopes, near, asks=True)
     device = getattr(near, "device", None) or functools.reduce(_merged, scopes, "")
-    return DeviceScopes(scopes, near, device=device or None)
+    return DeviceScopes(scopes, near, device=as_device(device))
 
 
-def _merged(outer: Any, inner: Any) -> str:
+def _merged(outer: Any, inner: Any) -> Wish:
     """A device that takes from the outer scope the parts that the inner one leaves open."""
-    return _read(outer).make_merged_spec(_read(inner or "")).to_string()
+    return wish_of(_read(outer).make_merged_spec(_read(inner or "")).to_string())
+
+
+def device_scope(graph: Graph, device: Any) -> AbstractContextManager[None]:
+    """The scope of `TensorFlowGraph.device`, for any graph."""
+    return _on(graph, scopes_of(graph).inside(device))
+
+
+def colocation_scope(graph: Graph, op: Any, ignore_existing: bool = False) -> AbstractContextManager[None]:
+    """The scope of `TensorFlowGraph.colocate_with`, for any graph."""
+    has_device = bool(getattr(op, "device", None)) or ignore_existing
+    scopes = scopes_of(graph)
+    return _on(graph, scopes.beside(op if has_device else scopes.near))
+
+
+def scopes_of(graph: Graph) -> DeviceScopes:
+    """The scopes of devices that are open on a graph."""
+    found = graph.here.devices
+    return found if isinstance(found, DeviceScopes) else DeviceScopes()
+
+
+def open_device_scopes(graph: Graph, devices: DeviceScopes) -> None:
+    """Make these the scopes of devices outside all `with` blocks of a graph from now on."""
+    own = graph._scopes.default
+    graph._scopes.default = own._replace(pin=(own.pin[0], devices.device), devices=devices)
+
+
+def _on(graph: Graph, devices: DeviceScopes) -> AbstractContextManager[None]:
+    return scoped(graph, pin=(graph.here.pin[0], devices.device), devices=devices)

@@ -1,16 +1,16 @@
-"""Devices as TensorFlow writes them, "/job:worker/task:0/device:GPU:1": parsed, merged, and granted by an engine.
+"""Devices as TensorFlow writes them, "/job:worker/task:0/device:GPU:1": parsed, merged, and written.
 
-Such a text is a wish: it holds if there is such a device.  An engine's own name of a device, as "gpu:1", is no wish:
-the device must exist.
+Such a text is a `Wish`: it holds if there is such a device.
 """
 
 from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypeGuard
+from typing import Any
 
 from dovetail.core.errors import op_error
+from dovetail.graph.wish import Wish
 
 KINDS = ("CPU", "GPU", "TPU")  # allowed without the word "device"
 
@@ -106,11 +106,6 @@ def _device(kind: str, number: list[str]) -> dict[str, Any] | None:
     return None
 
 
-def is_wish(device: Any) -> TypeGuard[str]:
-    """Whether a device is written in TensorFlow's form, so that it need not exist."""
-    return isinstance(device, str) and device.startswith("/")
-
-
 def written(device: str | None) -> str:
     """A device in TensorFlow's form; an empty text for none.
 
@@ -118,28 +113,29 @@ def written(device: str | None) -> str:
         >>> written("gpu:1"), written("/job:ps"), written(None)
         ('/device:GPU:1', '/job:ps', '')
     """
-    if not device or is_wish(device):
+    if not device or device.startswith("/"):
         return device or ""
     kind, _, number = device.partition(":")
     return f"/device:{kind.upper()}:{number or '*'}"
 
 
-def names_device(wish: str) -> bool:
-    """Whether a wish names a device type, or another process than this one."""
-    spec = DeviceSpec.from_string(wish)
-    return spec.device_type is not None or not spec.is_here
-
-
 @functools.lru_cache(maxsize=1000)
-def granted(wish: str, devices: tuple[str, ...]) -> str | None:
-    """The first of an engine's devices that a wish means; None if it means none, or names no device type.
+def wish_of(text: str) -> Wish:
+    """The wish that a text in TensorFlow's form means.
+
+    Raises:
+        TypeError, ValueError: as for `DeviceSpec.from_string`.
 
     Example:
-        >>> granted("/device:CPU:*", ("gpu:0", "cpu:0")), granted("/job:ps/device:CPU:0", ("cpu:0",))
-        ('cpu:0', None)
+        >>> wish = wish_of("/job:ps/gpu:1")
+        >>> wish, wish.kind, wish.number, wish.is_here
+        ('/job:ps/device:GPU:1', 'gpu', 1, False)
     """
-    spec = DeviceSpec.from_string(wish)
-    if spec.device_type is None or not spec.is_here:
-        return None
-    kind, index = spec.device_type.lower(), spec.device_index
-    return next((d for d in devices if d == f"{kind}:{index}" or (index is None and d.startswith(f"{kind}:"))), None)
+    spec = DeviceSpec.from_string(text)
+    kind = None if spec.device_type is None else spec.device_type.lower()
+    return Wish(spec.to_string(), kind, spec.device_index, spec.is_here)
+
+
+def as_device(name: Any) -> Any:
+    """The device of an operation: a wish if it is in TensorFlow's form, else the engine's own name."""
+    return wish_of(name) if isinstance(name, str) and name.startswith("/") else name or None

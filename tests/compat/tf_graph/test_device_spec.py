@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dovetail.core.device_spec import DeviceSpec, granted, is_wish, names_device, written
+from dovetail.compat.tf_graph.device_spec import DeviceSpec, as_device, wish_of, written
+from dovetail.graph.wish import Wish
 from tests.libraries import require
 
 STRINGS = [
@@ -58,14 +59,13 @@ def test_two_devices_and_other_types_are_refused():
     ],
 )
 def test_wishes_are_looked_up(wish, found):
-    assert is_wish(wish) and granted(wish, ("gpu:0", "gpu:1", "cpu:0")) == found
+    assert wish_of(wish).granted(("gpu:0", "gpu:1", "cpu:0")) == found
 
 
 def test_a_wish_names_a_device_or_another_process():
-    assert [names_device(w) for w in ("/device:GPU:0", "/job:worker", "/job:localhost", "/task:0", "/task:3")] == [
-        True, True, False, False, True,
-    ]  # fmt: skip
-    assert not is_wish("gpu:0") and not is_wish(None)
+    wishes = {"/device:GPU:0": True, "/job:worker": True, "/job:localhost": False, "/task:0": False, "/task:3": True}
+    assert {text: wish_of(text).names_device for text in wishes} == wishes
+    assert isinstance(as_device("/gpu:0"), Wish) and type(as_device("gpu:0")) is str and as_device("") is None
 
 
 def test_what_engines_say_is_written_as_tensorflow_writes_it():
