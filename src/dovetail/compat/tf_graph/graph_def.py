@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dovetail.compat.tf_graph.elements import element_of
+from dovetail.compat.tf_graph.graph_bytes import graph_of_proto, proto_of
 from dovetail.compat.tf_graph.node_def import NodeDef, node_def_of
 from dovetail.compat.tf_graph.variable_operation import variable_node
 from dovetail.core.hooks import hooks
 from dovetail.core.variable import Variable
+from dovetail.formats.wire.messages import TENSORFLOW, parsed
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.walk import backward
 from dovetail.ops.control.plumbing import EFFECTS
@@ -62,6 +64,38 @@ class GraphDef:
                 node.attr["_output_shapes"] = [tensor.shape for tensor in operation.outputs]
             found.append(node)
         return found
+
+    def SerializeToString(self) -> bytes:
+        """The bytes of TensorFlow's `GraphDef`, with Dovetail's names of operations and attributes.
+
+        Raises:
+            ImportError: the extra `formats` is not installed.
+            TypeError: an operation cannot be written.
+        """
+        return proto_of(self.graph).SerializeToString(deterministic=True)
+
+    def ParseFromString(self, serialized: bytes) -> int:
+        """Become the definition of some bytes that Dovetail wrote, and return how many they are.
+
+        Variables are new ones, of zeros.
+
+        Raises:
+            FormatError: the bytes are no definition that Dovetail wrote; the definition stays as it was.
+        """
+        proto = parsed(TENSORFLOW.GraphDef, serialized, "a definition", "the bytes")
+        self.graph, _ = graph_of_proto(proto, "a definition")
+        return len(serialized)
+
+    @classmethod
+    def FromString(cls, serialized: bytes) -> GraphDef:
+        """The definition of some bytes, as `ParseFromString`."""
+        made = cls()
+        made.ParseFromString(serialized)
+        return made
+
+    def CopyFrom(self, other: GraphDef) -> None:
+        """Become the definition that another one is."""
+        self.graph, self._adds_shapes = GraphDef(other.graph).graph, other._adds_shapes
 
     def __str__(self) -> str:
         return "\n".join(f"node {{\n{node}\n}}" for node in self.node)

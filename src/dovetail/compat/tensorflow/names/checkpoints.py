@@ -12,8 +12,11 @@ from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names import checkpoint_files as files
 from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.names.kept_checkpoints import KeptCheckpoints
-from dovetail.compat.tensorflow.table import value
-from dovetail.core.errors import op_error
+from dovetail.compat.tensorflow.names.meta_graphs import export_meta_graph, import_message
+from dovetail.compat.tensorflow.table import function, value
+from dovetail.core.errors import op_error, warn
+from dovetail.formats.wire.libraries import need
+from dovetail.formats.wire.messages import TENSORFLOW
 
 
 class Saver:
@@ -101,9 +104,36 @@ class Saver:
             path = str(save_path) if step is None else f"{save_path}-{step:0{self._digits}d}"
             files.write(path, self._named(), "tf.train.Saver.save")
         self._kept.add(path)
+        if write_meta_graph:
+            self._write_meta_graph(f"{path}.{meta_graph_suffix}")
         if write_state:
             files.note(path, self._kept.paths, latest_filename)
         return path
+
+    def export_meta_graph(
+        self, filename: str | None = None, collection_list: Any = None, as_text: bool = False, **ignored: Any
+    ) -> Any:
+        """The graph that is being built as a message, as `tf.train.export_meta_graph` makes it."""
+        return export_meta_graph(
+            filename, saver_def=self.as_saver_def(), collection_list=collection_list, as_text=as_text
+        )
+
+    def as_saver_def(self) -> Any:
+        """Its settings, as a message `SaverDef`."""
+        need("tf.train.Saver.as_saver_def")
+        limit, hours = self._kept.limit or 0, self._kept.hours or 0.0
+        return TENSORFLOW.SaverDef(max_to_keep=limit, keep_checkpoint_every_n_hours=hours, version=2)
+
+    def _write_meta_graph(self, path: str) -> None:
+        """Write the graph of the variables beside a checkpoint, if it can be written."""
+        graph = next((v.graph for v in self._named().values() if getattr(v, "graph", None) is not None), None)
+        if graph is None:
+            return
+        try:
+            export_meta_graph(path, saver_def=self.as_saver_def(), graph=graph)
+        except TypeError as error:
+            problem = f"it writes the variables, and no meta graph: {error} Or say write_meta_graph=False."
+            warn(UserWarning, "tf.train.Saver.save", problem)
 
     def restore(self, sess: Any, save_path: str) -> None:
         """Give the variables, in a session, the values of a checkpoint: all of them, or none.
@@ -134,3 +164,26 @@ def known_number(number: Any) -> Any:
 
 
 value("train.Saver", Saver, "v1")
+
+
+@function("train.import_meta_graph", "v1")
+def import_meta_graph(
+    meta_graph_or_file: Any, clear_devices: bool = False, import_scope: str | None = None, **ignored: Any
+) -> Saver | None:
+    """Add the graph of a meta graph that Dovetail wrote to the graph that is being built, with its collections.
+
+    Args:
+        meta_graph_or_file: the path of a file, or a message `MetaGraphDef`.
+        import_scope: a name scope for all that is added.
+
+    Returns:
+        A saver of the variables of the graph, which begin with zeros; None if it has none.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        FormatError: it is damaged, or no graph that Dovetail wrote.
+
+    Source: `tf.compat.v1.train.import_meta_graph`.
+    """
+    need("tf.train.import_meta_graph")
+    return Saver() if import_message(meta_graph_or_file, import_scope) else None

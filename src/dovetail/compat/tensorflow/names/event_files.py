@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from dovetail.compat.tensorflow.table import function, lazy, value
+from dovetail.compat.tf_graph.graph_proto import graph_proto
 from dovetail.core.errors import describe, op_error
 from dovetail.core.scopes import Setting
 from dovetail.edit.graph import Graph
 from dovetail.formats.wire.events import EventWriter, read_events
 from dovetail.formats.wire.libraries import need
 from dovetail.formats.wire.messages import TENSORFLOW, parsed
-from dovetail.interop.tensorboard import graph_proto
 
 for _name in ("Summary", "Event", "SessionLog"):
     lazy(f"{_name} summary.{_name}", partial(getattr, TENSORFLOW, _name))

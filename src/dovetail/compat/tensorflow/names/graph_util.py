@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,6 +12,7 @@ from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.nearest import close_op
 from dovetail.compat.tensorflow.table import absent, function, told, value
 from dovetail.compat.tf_graph.elements import named_element
+from dovetail.compat.tf_graph.graph_bytes import proto_of
 from dovetail.compat.tf_graph.graph_def import GraphDef, import_definition
 from dovetail.compat.tf_graph.node_def import NodeDef
 from dovetail.compat.tf_graph.operation import OpDef
@@ -23,7 +23,8 @@ from dovetail.core.table import OPS
 from dovetail.core.value_kinds import is_recorded
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
-from dovetail.interop.tensorboard import graph_proto
+from dovetail.formats.wire.libraries import need
+from dovetail.formats.wire.messages import to_text
 
 value("GraphDef", GraphDef)
 value("NodeDef", NodeDef)
@@ -163,32 +164,36 @@ def remove_training_nodes(input_graph: GraphDef, protected_nodes: Sequence[str] 
 
 @function("io.write_graph train.write_graph")
 def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool = True) -> str:
-    """Write a graph as the text of TensorFlow's `GraphDef`, "graph.pbtxt", for people and viewers of graphs.
+    """Write a graph as TensorFlow's `GraphDef`, for people and viewers of graphs, and for `tf.GraphDef` to read.
 
     Operations and attributes have Dovetail's names, by which TensorFlow would not run them.
 
     Args:
         graph_or_graph_def: a graph or its definition.
         logdir, name: the folder, which is made if need be, and the file.
+        as_text: whether it is text, as "graph.pbtxt", or bytes, as "graph.pb".
 
     Returns:
         The path.
 
     Raises:
-        ImportError: TensorFlow, which writes the text, is not installed.
-        NotImplementedError: bytes are asked for, by `as_text=False`.
+        ImportError: the extra `formats` is not installed.
+        TypeError: an operation cannot be written.
 
     Source: `tf.io.write_graph`.
     """
-    if not as_text:
-        raise op_error(NotImplementedError, "tf.io.write_graph", "only text is written: say as_text=True.")
+    need("tf.io.write_graph")
     found = graph_or_graph_def
-    proto = graph_proto(found if isinstance(found, Graph) else found.graph)
-    folder = Path(logdir)
-    folder.mkdir(parents=True, exist_ok=True)
-    with replacing(folder / name) as file:
-        file.write(import_module("google.protobuf.text_format").MessageToString(proto).encode())
-    return str(folder / name)
+    write_message(proto_of(found if isinstance(found, Graph) else found.graph), Path(logdir) / name, as_text)
+    return str(Path(logdir) / name)
+
+
+def write_message(message: Any, path: Path, as_text: bool) -> None:
+    """Write a message as text or as bytes; the folder is made if need be."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = to_text(message).encode() if as_text else message.SerializeToString()
+    with replacing(path) as file:
+        file.write(data)
 
 
 # -- each op by its name ----------------------------------------------------------------------------------------------

@@ -15,20 +15,22 @@ class KeptCheckpoints:
         hours: each time this number of hours is over, one checkpoint stays for good.  None if all old ones are deleted.
 
     Attributes:
+        limit, hours: as given.
         paths: the kept checkpoints, the latest last.
     """
 
     def __init__(self, limit: int | None, hours: float | None) -> None:
         self.paths: list[str] = []
         self._made: dict[str, float] = {}
-        self._limit, self._seconds = limit, None if hours is None else hours * 3600
+        self.limit, self.hours = limit, hours
+        self._seconds = None if hours is None else hours * 3600
         self._next = time.time() + (self._seconds or 0)
 
     def add(self, path: str) -> None:
         """Add a checkpoint, and delete the oldest if there are too many."""
         self.paths = [known for known in self.paths if known != path] + [path]
         self._made[path] = time.time()
-        while self._limit and len(self.paths) > self._limit:
+        while self.limit and len(self.paths) > self.limit:
             oldest = self.paths.pop(0)
             made = self._made.pop(oldest, 0.0)
             if self._seconds is not None and made > self._next:

@@ -1,0 +1,151 @@
+"""Meta graphs: a graph as a message, with its collections, and how its variables are saved."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.graph import GraphKeys
+from dovetail.compat.tensorflow.names.graph_util import write_message
+from dovetail.compat.tensorflow.names.variables import variable
+from dovetail.compat.tensorflow.table import function, lazy
+from dovetail.compat.tf_graph.elements import element_of
+from dovetail.compat.tf_graph.graph_bytes import graph_of_proto, proto_of
+from dovetail.compat.tf_graph.graph_def import GraphDef, import_definition
+from dovetail.core.errors import FormatError, describe
+from dovetail.core.variable import Variable
+from dovetail.edit.graph import Graph
+from dovetail.formats.wire.libraries import need
+from dovetail.formats.wire.messages import TENSORFLOW, from_text, parsed
+from dovetail.graph.operation import GraphTensor, Operation
+
+lazy("MetaGraphDef", lambda: TENSORFLOW.MetaGraphDef)
+lazy("train.SaverDef", lambda: TENSORFLOW.SaverDef)
+
+_VARIABLES = (GraphKeys.GLOBAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES)
+
+
+@function("train.export_meta_graph", "v1")
+def export_meta_graph(
+    filename: str | None = None,
+    meta_info_def: Any = None,
+    graph_def: Any = None,
+    saver_def: Any = None,
+    collection_list: Iterable[str] | None = None,
+    as_text: bool = False,
+    graph: Any = None,
+    **ignored: Any,
+) -> Any:
+    """A graph as a message `MetaGraphDef`, with its collections of variables, tensors, operations, numbers and texts.
+
+    Args:
+        filename: a file that is written, if given.
+        meta_info_def, saver_def: messages that it gets.
+        graph_def: a definition, by default of the graph.
+        collection_list: the collections, by default all.
+        as_text: whether the file is text.
+        graph: by default the graph that is being built.
+
+    Raises:
+        ImportError: the extra `formats` is not installed.
+        TypeError: an operation cannot be written, as one that calls Python.
+
+    Source: `tf.compat.v1.train.export_meta_graph`.
+    """
+    need("tf.train.export_meta_graph")
+    graph = graph_mode.open_graph() if graph is None else graph
+    known = graph.get_all_collection_keys() if collection_list is None else collection_list
+    collections = {key: graph.get_collection(key) for key in known if isinstance(key, str)}
+    made = TENSORFLOW.MetaGraphDef(meta_info_def=meta_info_def, saver_def=saver_def)
+    used = dict.fromkeys(v for values in collections.values() for v in values if isinstance(v, Variable))
+    definition = GraphDef(graph) if graph_def is None else graph_def
+    made.graph_def.CopyFrom(proto_of(definition.graph, used))
+    for key, values in collections.items():
+        _add_collection(made, key, values)
+    if filename is not None:
+        write_message(made, Path(filename), as_text)
+    return made
+
+
+def _add_collection(made: Any, key: str, values: list[Any]) -> None:
+    """Add a collection whose items have names, or are numbers or texts; another one is left out."""
+    if values and all(isinstance(value, (Variable, GraphTensor, Operation)) for value in values):
+        made.collection_def[key].node_list.value.extend(value.name for value in values)
+    elif values and all(isinstance(value, (str, bytes)) for value in values):
+        texts = [value.encode() if isinstance(value, str) else value for value in values]
+        made.collection_def[key].bytes_list.value.extend(texts)
+    elif values and all(type(value) is int for value in values):
+        made.collection_def[key].int64_list.value.extend(values)
+    elif values and all(type(value) is float for value in values):
+        made.collection_def[key].float_list.value.extend(values)
+
+
+def read_meta_graph(path: str | os.PathLike[str]) -> Any:
+    """The message in a file, of bytes or of text.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        FormatError: it is damaged.
+    """
+    data = Path(path).read_bytes()
+    try:
+        return parsed(TENSORFLOW.MetaGraphDef, data, path)
+    except FormatError:
+        if not data[:1].isalpha():
+            raise
+    return from_text(TENSORFLOW.MetaGraphDef, data.decode("utf-8", "replace"), path)
+
+
+def import_message(given: Any, import_scope: str | None) -> bool:
+    """Add the graph of a meta graph to the graph that is being built, and return whether it has variables.
+
+    Args:
+        given: a message `MetaGraphDef`, or the path of a file.
+        import_scope: a name scope for all that is added.
+
+    Raises:
+        FormatError: the file is damaged, or no graph that Dovetail wrote.
+        TypeError: it is neither a path nor a message.
+    """
+    file = os.fspath(given) if isinstance(given, (str, os.PathLike)) else "a meta graph"
+    if not isinstance(given, (str, os.PathLike)) and not hasattr(given, "graph_def"):
+        raise TypeError(f"it imports the path of a file, or a MetaGraphDef, not {describe(given)}.")
+    meta = read_meta_graph(file) if isinstance(given, (str, os.PathLike)) else given
+    target, scope = graph_mode.open_graph(), import_scope or ""
+    known: dict[str, Any] = {}
+
+    def make(name: str, first: np.ndarray, trainable: bool) -> Any:
+        known[f"{name}:0"] = made = variable(first, trainable, name=f"{scope}/{name}" if scope else name)
+        return made
+
+    with graph_mode.inside(target):
+        source, _ = graph_of_proto(meta.graph_def, file, make)
+        names = [name for key, said in meta.collection_def.items() for name in said.node_list.value]
+        wanted = [name for name in dict.fromkeys(names) if name not in known]
+        before = set(target.operations)
+        found = import_definition(target, GraphDef(source), {}, _elements(source, wanted, file), scope)
+    added = {op.name: op for op in target.operations if op not in before}
+    for name, copy in zip(wanted, found, strict=True):  # the copy of an assignment is the operation of its value
+        known[name] = added.get(f"{scope}/{name}" if scope else name, copy) if ":" not in name else copy
+    for key, said in meta.collection_def.items():
+        if key not in _VARIABLES:  # these the variables have joined by themselves
+            values = getattr(said, said.WhichOneof("kind") or "node_list").value
+            texts = said.WhichOneof("kind") == "bytes_list"
+            for value in values:
+                item = known[value] if said.WhichOneof("kind") == "node_list" else value
+                target.add_to_collection(key, item.decode() if texts else item)
+    return any(isinstance(value, Variable) for value in known.values())
+
+
+def _elements(source: Graph, names: list[str], file: str) -> list[str]:
+    for name in names:
+        try:
+            element_of(source, name)
+        except (KeyError, ValueError) as error:
+            raise FormatError(file, "the collections", f"{name!r} ({error})", "names of the graph") from None
+    return names

@@ -1,0 +1,151 @@
+"""Definitions and meta graphs as bytes and text: read again they compute the same; TensorFlow parses the messages."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dovetail.compat import tensorflow as tf
+from dovetail.core.errors import FormatError
+from tests.libraries import Library, require
+
+require("google_crc32c", "the files need the extra")
+
+real = Library("tensorflow")
+v1 = tf.compat.v1
+X = np.array([[1.0, -2.0], [0.5, 3.0]], "float32")
+
+
+def build():
+    """A graph of a variable, a constant, a loop and a branch, in the graph that is open."""
+    x = v1.placeholder(v1.float32, [None, 2], name="x")
+    with v1.variable_scope("net"):
+        w = v1.get_variable("w", [2, 2], initializer=v1.constant_initializer(0.5))
+    v1.get_variable("unused", initializer=np.float32(7.0), trainable=False)
+    half = v1.cast(v1.constant(np.arange(2), name="numbers"), v1.bfloat16)
+    y = v1.matmul(x, w, name="product") + v1.cast(half, v1.float32)
+    _, y = v1.while_loop(lambda i, z: i < 2, lambda i, z: (i + 1, v1.matmul(z, w)), [0, y], name="loop")
+    y = v1.cond(v1.reduce_sum(y) > 0, lambda: y + 1.0, lambda: y * 2.0)
+    out = v1.identity(y, name="out")
+    v1.add_to_collection("outputs", out)
+    v1.add_to_collection("words", "some")
+    v1.add_to_collection("numbers", 3)
+    v1.add_to_collection("train", v1.assign_sub(w, 0.1 * v1.gradients(v1.reduce_sum(out), w)[0]).op)
+    return out
+
+
+def test_a_definition_is_read_from_its_bytes(engine):
+    with v1.Graph().as_default() as graph:
+        build()
+        definition = graph.as_graph_def()
+        data = definition.SerializeToString()
+    again = v1.GraphDef()
+    assert again.ParseFromString(data) == len(data)
+    assert [str(node) for node in again.node] == [str(node) for node in definition.node]
+    assert v1.GraphDef.FromString(data).SerializeToString() == data
+    theirs = real.compat.v1.GraphDef.FromString(data)
+    assert {"x", "product", "out"} <= {node.name for node in theirs.node}
+    copy = v1.GraphDef()
+    copy.CopyFrom(again)
+    assert [node.name for node in copy.node] == [node.name for node in again.node]
+
+
+def test_a_definition_that_is_read_computes(engine):
+    with v1.Graph().as_default() as graph:
+        v1.reshape(v1.placeholder(v1.float32, [2, 2], name="x") @ np.float32([[1, 2], [3, 4]]), [4], name="y")
+        data = graph.as_graph_def().SerializeToString()
+    with v1.Graph().as_default(), v1.Session() as session:
+        (y,) = tf.import_graph_def(v1.GraphDef.FromString(data), return_elements=["y:0"], name="")
+        np.testing.assert_allclose(session.run(y, {"x:0": X}), (X @ [[1, 2], [3, 4]]).reshape(4))
+
+
+@pytest.mark.parametrize("as_text", [True, False])
+def test_a_graph_is_written_as_bytes_and_as_text(tmp_path, as_text):
+    with v1.Graph().as_default() as graph:
+        build()
+        path = tf.io.write_graph(graph, str(tmp_path / "new"), "graph", as_text)
+    theirs = real.compat.v1.GraphDef()
+    if as_text:
+        Library("google.protobuf.text_format").Parse((tmp_path / "new" / "graph").read_text(), theirs)
+    else:
+        theirs.ParseFromString((tmp_path / "new" / "graph").read_bytes())
+    assert path == str(tmp_path / "new" / "graph") and "out" in {node.name for node in theirs.node}
+    again = v1.GraphDef.FromString(theirs.SerializeToString())
+    assert [str(node) for node in again.node] == [str(node) for node in graph.as_graph_def().node]
+
+
+@pytest.mark.parametrize("as_text", [True, False])
+def test_a_saved_program_goes_on_in_another_graph(tmp_path, as_text, engine):
+    prefix = str(tmp_path / "model")
+    with v1.Graph().as_default(), v1.Session() as session:
+        out = build()
+        saver = v1.train.Saver()
+        session.run(v1.global_variables_initializer())
+        (step,) = v1.get_collection("train")
+        session.run(step, {"x:0": X})
+        wanted = session.run(out, {"x:0": X})
+        path = saver.save(session, prefix, global_step=3)
+        session.run(step, {"x:0": X})
+        later = session.run(out, {"x:0": X})
+    if as_text:
+        with out.graph.as_default():
+            saver.export_meta_graph(f"{path}.meta", as_text=True)
+    else:
+        theirs = real.compat.v1.MetaGraphDef.FromString((tmp_path / "model-3.meta").read_bytes())
+        assert list(theirs.collection_def["outputs"].node_list.value) == ["out:0"] and theirs.saver_def.version == 2
+    with v1.Graph().as_default() as graph, v1.Session() as session:
+        saver = v1.train.import_meta_graph(f"{path}.meta")
+        saver.restore(session, path)
+        (out,) = v1.get_collection("outputs")
+        np.testing.assert_allclose(session.run(out, {"x:0": X}), wanted, rtol=1e-6)
+        session.run(v1.get_collection("train"), {"x:0": X})
+        np.testing.assert_allclose(session.run("out:0", {"x:0": X}), later, rtol=1e-5)
+        assert [v.name for v in v1.global_variables()] == ["net/w:0", "unused:0"]
+        assert [v.name for v in v1.trainable_variables()] == ["net/w:0"]
+        assert (graph.get_collection("words"), graph.get_collection("numbers")) == (["some"], [3])
+
+
+def test_a_meta_graph_in_a_scope(tmp_path):
+    with v1.Graph().as_default():
+        build()
+        meta = v1.train.export_meta_graph()
+    with v1.Graph().as_default() as graph:
+        assert v1.train.import_meta_graph(meta, import_scope="inner") is not None
+        assert graph.get_collection("outputs")[0].name == "inner/out:0"
+        assert [v.name for v in v1.global_variables()] == ["inner/net/w:0", "inner/unused:0"]
+    with v1.Graph().as_default():
+        v1.constant(1.0)
+        assert v1.train.import_meta_graph(v1.train.export_meta_graph()) is None
+
+
+def test_a_graph_that_calls_python_is_saved_without_its_meta_graph(tmp_path):
+    with v1.Graph().as_default(), v1.Session() as session:
+        v = v1.get_variable("v", initializer=1.0)
+        v1.py_func(lambda x: x, [v], v1.float32)
+        with pytest.warns(UserWarning, match=r"tf.train.Saver.save .* no meta graph"):
+            path = v1.train.Saver().save(session, str(tmp_path / "model"))
+    assert sorted(p.name for p in tmp_path.iterdir() if "meta" in p.name) == [] and path == str(tmp_path / "model")
+
+
+def test_damage_is_refused(tmp_path):
+    with v1.Graph().as_default() as graph:
+        build()
+        data, meta = graph.as_graph_def().SerializeToString(), v1.train.export_meta_graph().SerializeToString()
+    definition = v1.GraphDef()
+    for end in range(1, len(data), 97):
+        try:
+            definition.ParseFromString(data[:end])
+        except FormatError:
+            continue
+        pytest.fail(f"{end} bytes of {len(data)} are read")
+    assert list(definition.node) == []
+    with pytest.raises(FormatError, match="a definition that Dovetail wrote"):
+        definition.ParseFromString(real.Graph().as_graph_def().SerializeToString())
+    (tmp_path / "x.meta").write_bytes(meta[: len(meta) // 2])
+    with v1.Graph().as_default() as graph:
+        with pytest.raises(FormatError, match=r"x\.meta' cannot be read"):
+            v1.train.import_meta_graph(str(tmp_path / "x.meta"))
+        with pytest.raises(TypeError, match="the path of a file, or a MetaGraphDef"):
+            v1.train.import_meta_graph(3)
+        with pytest.raises(FileNotFoundError):
+            v1.train.import_meta_graph(str(tmp_path / "gone.meta"))
