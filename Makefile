@@ -13,10 +13,10 @@ FEATURES = from numpy._core._multiarray_umath import __cpu_features__ as has, __
 WITHOUT_AVX512 = TF_ENABLE_ONEDNN_OPTS=0 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 \
 	XLA_FLAGS=--xla_cpu_max_isa=AVX2 NPY_DISABLE_CPU_FEATURES="$$($(PY) -c '$(FEATURES)')"
 
-.PHONY: help demo quick k tf graph keras test test-all test-avx2 lint pages bench clean
+.PHONY: help demo quick k tf graph keras test test-newest test-all test-avx2 lint pages bench clean
 
 help:  ## this list
-	@awk -F ':.*## *' '/^[a-z0-9-]+:.*##/ {printf "make %-9s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## *' '/^[a-z0-9-]+:.*##/ {printf "make %-11s %s\n", $$1, $$2}' Makefile
 
 demo: $(VENV)/demo.done  ## trains a model of Keras on Dovetail and shows what it learned
 	$(PY) -m dovetail demo $(ARGS)
@@ -51,6 +51,15 @@ keras: $(VENV)/test.done  ## the tests of Keras on Dovetail on numpy
 test: lint  ## all that CI checks
 	$(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet $(ARGS)
 
+NEWEST := .keras-nightly
+NEWEST_KERAS = DOVETAIL_TEST_ENGINES=numpy PYTHONPATH=$(NEWEST) $(ONE_THREAD) $(PY) -m
+
+# The wheels of nightly builds carry no tests of Keras itself.
+test-newest: $(VENV)/test.done  ## the demo and the checks of Keras with its nightly build
+	$(PYTHON) -m pip --python $(PY) install --quiet --disable-pip-version-check --no-deps --upgrade --target $(NEWEST) keras-nightly
+	$(NEWEST_KERAS) dovetail demo
+	$(NEWEST_KERAS) pytest --quiet tests/keras_dovetail/test_keras.py $(ARGS)
+
 test-all: lint  ## every case in every way on every engine, for a release
 	DOVETAIL_TEST_WHOLE=1 $(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet $(ARGS)
 
@@ -69,7 +78,7 @@ bench: $(VENV)/test.done  ## the measurements of benchmarks/README.md
 	@for name in imports dispatch tracing steps k_calls; do $(PY) benchmarks/$$name.py || exit 1; done
 
 clean:  ## forgets the environment and all caches
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(NEWEST) .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # pip runs from outside the environment (--python), so a Python without ensurepip will do.
 $(PY):
