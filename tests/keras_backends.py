@@ -20,11 +20,14 @@ from typing import Any
 
 import pytest
 
+from dovetail.core.engine_registry import list_engines
 from dovetail.plan import ledger, policy
 from tests.memory import Memory
 
 CHOSEN = os.environ.get("DOVETAIL_TEST_ENGINES", "jax,torch,tensorflow").split(",")
 BACKENDS = tuple(name for name in ("jax", "torch", "tensorflow") if name in CHOSEN)
+_TESTED = CHOSEN if "DOVETAIL_TEST_ENGINES" in os.environ else list_engines()
+ENGINES = tuple(e for e in ("numpy", "torch", "jax", "tensorflow") if e in _TESTED)  # Dovetail's, to check
 ALL = (*BACKENDS, "dovetail")  # Keras' own backends, and Dovetail
 _TOLD, _ENDED = "told: ", "ended: "
 

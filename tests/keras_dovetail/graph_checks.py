@@ -11,9 +11,8 @@ import pytest
 from keras import layers
 
 import dovetail as dt
-from tests.keras_backends import main
+from tests.keras_backends import ENGINES, main
 
-ENGINES = tuple(name for name in ("numpy", "torch", "jax", "tensorflow") if name in dt.list_engines())
 RANDOM = np.random.default_rng(0)
 X, Y = RANDOM.normal(size=(12, 3)).astype("float32"), RANDOM.integers(0, 2, 12)
 

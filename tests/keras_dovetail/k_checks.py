@@ -14,9 +14,8 @@ from keras import layers
 
 import dovetail as dt
 from dovetail import backend as K
-from tests.keras_backends import main
+from tests.keras_backends import ENGINES, main
 
-ENGINES = tuple(name for name in ("numpy", "torch", "jax", "tensorflow") if name in dt.list_engines())
 RANDOM = np.random.default_rng(0)
 X, Y = RANDOM.normal(size=(12, 3)).astype("float32"), RANDOM.normal(size=12).astype("float32")
 

@@ -20,10 +20,9 @@ import dovetail as dt
 from dovetail import backend as K
 from dovetail.compat import tensorflow as tf
 from dovetail.core import gradients
-from tests.keras_backends import main, told
+from tests.keras_backends import ENGINES, main, told
 from tests.keras_dovetail.seeds_by_tensorflow import SEEDS
 
-ENGINES = tuple(name for name in ("numpy", "torch", "jax", "tensorflow") if name in dt.list_engines())
 RANDOM = np.random.default_rng(0)
 
 

@@ -15,10 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import dovetail as dt
-from tests.keras_backends import main
+from tests.keras_backends import ENGINES, main
 
 LONG = {"epochs": 15, "verbose": 0}  # given to `fit`: Keras' wrappers forget their `fit_kwargs` when they are cloned
-ENGINES = tuple(name for name in ("numpy", "torch", "jax", "tensorflow") if name in dt.list_engines())
 
 
 def mlp(X, y, units, outputs, activation, loss):

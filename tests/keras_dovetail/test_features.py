@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.keras_backends import told
+from tests.keras_backends import ENGINES, told
 from tests.libraries import checks_of, require
 
 for library in ("keras", "jax", "torch", "tensorflow", "sklearn"):
     require(library, "Keras on Dovetail is compared with Keras on jax, with data of them all")
-ENGINES = ("numpy", "torch", "jax", "tensorflow")
 MODULE = "tests.keras_dovetail.features_checks"
 
 

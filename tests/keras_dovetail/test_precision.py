@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.keras_backends import told
+from tests.keras_backends import ENGINES, told
 from tests.libraries import checks_of, require
 
 for library in ("keras", "jax", "torch", "tensorflow"):
     require(library, "Keras on Dovetail is compared with Keras on jax")
-ENGINES = ("numpy", "torch", "jax", "tensorflow")
 MODULE = "tests.keras_dovetail.precision_checks"
 TOLERANCES = {"float16": 2e-3, "bfloat16": 5e-3, "float8": 5e-3, "float64": 1e-5}  # some steps of each type
 

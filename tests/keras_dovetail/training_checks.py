@@ -19,10 +19,9 @@ from keras import layers
 import dovetail as dt
 from dovetail.core.engine_registry import get_engine
 from tests.frames import frames
-from tests.keras_backends import main
+from tests.keras_backends import ENGINES, main
 from tests.packages import OUTSIDE
 
-ENGINES = tuple(name for name in ("numpy", "torch", "jax", "tensorflow") if name in dt.list_engines())
 RANDOM = np.random.default_rng(0)
 X, Y = RANDOM.normal(size=(70, 8)).astype("float32"), RANDOM.integers(0, 3, 70)
 IMAGES = RANDOM.normal(size=(40, 10, 10, 2)).astype("float32")
