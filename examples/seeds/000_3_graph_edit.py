@@ -18,7 +18,7 @@ def create_dummy_model():
 # Was: the graph of the signature "serving_default" of a loaded SavedModel.  Dovetail reads no SavedModel; it traces the
 # model.  Like a signature's graph, this one ends in an Identity.
 model = create_dummy_model()
-graph = dt.function(lambda inputs: tf.identity(model(inputs), name="output")).graph(dt.spec((None, 10)))
+graph = tf.function(lambda inputs: tf.identity(model(inputs), name="output")).graph(dt.spec((None, 10)))
 graph.freeze()  # added: TensorFlow needs it, too, since a signature's layers are in a function that the graph calls
 
 # Identify the output layer to manipulate

@@ -70,7 +70,7 @@ def with_own_update(kind):
 
 
 def types_of_step(model):
-    (concrete, _), *_ = model.train_function._one._traces.values()
+    concrete = next(iter(model.train_function._one._traces.values())).concrete
     return [op.type for op in concrete.graph.operations]
 
 

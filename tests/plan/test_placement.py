@@ -57,7 +57,7 @@ def test_a_pin_is_an_edit():
     graph.get_operation("Exp").engine = "torch"
     assert graph.version > before
     f(X)
-    (concrete, _) = f._traces.get(f._last_key)
+    concrete = f._traces.get(f._last_key).concrete
     assert described(concrete.plan(NUMPY)) == [("torch", ["Exp"])]
     version = graph.version
     graph.get_operation("Exp").engine = "torch"
@@ -95,7 +95,7 @@ def test_gradients_are_computed_where_the_operation_is():
         y = f(x)
     gradient = tape.gradient(y, x)
     np.testing.assert_allclose(gradient.numpy(), 2 * np.exp(2 * np.tanh(X)) * (1 - np.tanh(X) ** 2), rtol=1e-5)
-    (concrete, _) = f._traces.get(f._last_key)
+    concrete = f._traces.get(f._last_key).concrete
     (functional,) = concrete._functionals.values()
     (backward,) = functional._backward._plans.values()
     assert [engine for engine, _ in described(backward)] == ["numpy", "torch"]
@@ -392,7 +392,7 @@ def test_a_segment_that_fails_changes_no_variable(monkeypatch):
     graph.get_operation("Exp").engine = "torch"
     f = dt.function(graph)
     f()
-    (concrete, _) = f._traces.get(f._last_key)
+    concrete = f._traces.get(f._last_key).concrete
     last = concrete.plan(NUMPY).segments[-1]
 
     def failing(*args, into=None):

@@ -33,7 +33,7 @@ def stepping(pinned="Exp"):
     f = dt.function(graph)
     for _ in range(3):
         f()
-    (concrete, _) = f._traces.get(f._last_key)
+    concrete = f._traces.get(f._last_key).concrete
     return v, w, f, concrete.plan(get_engine("jax"))
 
 

@@ -149,3 +149,19 @@ def test_damage_is_refused(tmp_path):
             v1.train.import_meta_graph(3)
         with pytest.raises(FileNotFoundError):
             v1.train.import_meta_graph(str(tmp_path / "gone.meta"))
+
+
+@pytest.mark.parametrize("clears", [True, False])
+def test_devices_are_left_out_if_the_program_says_so(clears):
+    with tf.Graph().as_default(), tf.device("/gpu:1"):
+        tf.tanh(tf.placeholder(tf.float32, ()), name="y")
+        whole, bare = (tf.train.export_meta_graph(clear_devices=clear) for clear in (False, clears))
+    with tf.Graph().as_default() as read:
+        tf.train.import_meta_graph(whole, clear_devices=clears)
+    devices = [node.device for node in bare.graph_def.node if node.name == "y"]
+    assert devices == [read.get_operation_by_name("y").device] == ["" if clears else "/device:GPU:1"]
+
+
+def test_a_part_of_a_graph_is_refused():
+    with tf.Graph().as_default(), pytest.raises(NotImplementedError, match="leave export_scope out"):
+        tf.train.export_meta_graph(export_scope="part")

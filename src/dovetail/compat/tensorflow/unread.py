@@ -9,8 +9,7 @@ from __future__ import annotations
 _HINT = "A hint for speed or memory, which changes no result."
 _NO_OPERATION = "No operation is made, so none has a name."
 _ONE_PROCESS = "One process computes, and keeps each variable as a whole."
-_ONE_FILE = "A checkpoint is one file of NumPy's arrays."
-_NO_META_GRAPH = "A checkpoint has values alone: the program builds its graph again."
+_ONE_FILE = "A checkpoint has one shard, in the second version of the format."
 _ONLY_PATHS = "The state of a folder has the paths of its checkpoints alone."
 _DIMENSIONS = "Shapes are inferred anyway, and are right."
 _COMPOSITE = "Sparse tensors are leaves either way."
@@ -101,10 +100,9 @@ TENSORFLOW = {
     "Saver.write_version": _ONE_FILE,
     "Saver.save_relative_paths": "The file `checkpoint` always has relative paths.",
     "Saver.filename": "`save` and `restore` take the path.",
-    "Saver.meta_graph_suffix": _NO_META_GRAPH,
-    "Saver.write_meta_graph": _NO_META_GRAPH,
-    "Saver.strip_default_attrs": _NO_META_GRAPH,
-    "Saver.save_debug_info": _NO_META_GRAPH,
+    "clear_extraneous_savers": "A graph of Dovetail has no operations of savers.",
+    "strip_default_attrs": "Attributes with their default values are never written.",
+    "save_debug_info": "A meta graph has the lines of the program's operations in any case.",
     "create_file_writer.name": _NO_OPERATION,
     "write.name": _NO_OPERATION,
     "flush.name": _NO_OPERATION,

@@ -111,11 +111,11 @@ class Saver:
         return path
 
     def export_meta_graph(
-        self, filename: str | None = None, collection_list: Any = None, as_text: bool = False, **ignored: Any
+        self, filename: str | None = None, collection_list: Any = None, as_text: bool = False, **more: Any
     ) -> Any:
         """The graph that is being built as a message, as `tf.train.export_meta_graph` makes it."""
         return export_meta_graph(
-            filename, saver_def=self.as_saver_def(), collection_list=collection_list, as_text=as_text
+            filename, saver_def=self.as_saver_def(), collection_list=collection_list, as_text=as_text, **more
         )
 
     def as_saver_def(self) -> Any:
@@ -168,13 +168,15 @@ value("train.Saver", Saver, "v1")
 
 @function("train.import_meta_graph", "v1")
 def import_meta_graph(
-    meta_graph_or_file: Any, clear_devices: bool = False, import_scope: str | None = None, **ignored: Any
+    meta_graph_or_file: Any, clear_devices: bool = False, import_scope: str | None = None, **saver: Any
 ) -> Saver | None:
     """Add the graph of a meta graph that Dovetail wrote to the graph that is being built, with its collections.
 
     Args:
         meta_graph_or_file: the path of a file, or a message `MetaGraphDef`.
+        clear_devices: whether operations lose their devices.
         import_scope: a name scope for all that is added.
+        **saver: arguments of the saver.
 
     Returns:
         A saver of the variables of the graph, which begin with zeros; None if it has none.
@@ -186,4 +188,4 @@ def import_meta_graph(
     Source: `tf.compat.v1.train.import_meta_graph`.
     """
     need("tf.train.import_meta_graph")
-    return Saver() if import_message(meta_graph_or_file, import_scope) else None
+    return Saver(**saver) if import_message(meta_graph_or_file, import_scope, clear_devices) else None

@@ -20,6 +20,7 @@ from dovetail.compat.tf_graph.graph_def import GraphDef, import_definition
 from dovetail.core.errors import FormatError, describe
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
+from dovetail.edit.transplant import copy_graph
 from dovetail.formats.wire.libraries import need
 from dovetail.formats.wire.messages import TENSORFLOW, from_text, parsed
 from dovetail.graph.operation import GraphTensor, Operation
@@ -39,7 +40,11 @@ def export_meta_graph(
     collection_list: Iterable[str] | None = None,
     as_text: bool = False,
     graph: Any = None,
-    **ignored: Any,
+    export_scope: str | None = None,
+    clear_devices: bool = False,
+    clear_extraneous_savers: bool = False,
+    strip_default_attrs: bool = False,
+    save_debug_info: bool = False,
 ) -> Any:
     """A graph as a message `MetaGraphDef`, with its collections of variables, tensors, operations, numbers and texts.
 
@@ -50,26 +55,43 @@ def export_meta_graph(
         collection_list: the collections, by default all.
         as_text: whether the file is text.
         graph: by default the graph that is being built.
+        clear_devices: whether operations are written without their devices.
 
     Raises:
         ImportError: the extra `formats` is not installed.
+        NotImplementedError: a scope is given; the whole graph is written.
         TypeError: an operation cannot be written, as one that calls Python.
 
     Source: `tf.compat.v1.train.export_meta_graph`.
     """
     need("tf.train.export_meta_graph")
+    if export_scope is not None:
+        raise NotImplementedError("tf.train.export_meta_graph writes the whole graph: leave export_scope out.")
     graph = graph_mode.open_graph() if graph is None else graph
     known = graph.get_all_collection_keys() if collection_list is None else collection_list
     collections = {key: graph.get_collection(key) for key in known if isinstance(key, str)}
     made = TENSORFLOW.MetaGraphDef(meta_info_def=meta_info_def, saver_def=saver_def)
     used = dict.fromkeys(v for values in collections.values() for v in values if isinstance(v, Variable))
     definition = GraphDef(graph) if graph_def is None else graph_def
-    made.graph_def.CopyFrom(proto_of(definition.graph, used))
+    made.graph_def.CopyFrom(proto_of(_without_devices(definition.graph) if clear_devices else definition.graph, used))
     for key, values in collections.items():
         _add_collection(made, key, values)
     if filename is not None:
         write_message(made, Path(filename), as_text)
     return made
+
+
+def _without_devices(graph: Graph) -> Graph:
+    """A copy of a graph whose operations have no devices, those of its branches and bodies included."""
+    copy = copy_graph(graph)
+    _clear_devices(copy)
+    return copy
+
+
+def _clear_devices(graph: Graph) -> None:
+    for part in (graph, *graph.subgraphs()):
+        for operation in part.operations:
+            operation.device = None
 
 
 def _add_collection(made: Any, key: str, values: list[Any]) -> None:
@@ -101,12 +123,13 @@ def read_meta_graph(path: str | os.PathLike[str]) -> Any:
     return from_text(TENSORFLOW.MetaGraphDef, data.decode("utf-8", "replace"), path)
 
 
-def import_message(given: Any, import_scope: str | None) -> bool:
+def import_message(given: Any, import_scope: str | None, clear_devices: bool = False) -> bool:
     """Add the graph of a meta graph to the graph that is being built, and return whether it has variables.
 
     Args:
         given: a message `MetaGraphDef`, or the path of a file.
         import_scope: a name scope for all that is added.
+        clear_devices: whether operations lose their devices.
 
     Raises:
         FormatError: the file is damaged, or no graph that Dovetail wrote.
@@ -125,6 +148,8 @@ def import_message(given: Any, import_scope: str | None) -> bool:
 
     with graph_mode.inside(target):
         source, _ = graph_of_proto(meta.graph_def, file, make)
+        if clear_devices:
+            _clear_devices(source)
         names = [name for key, said in meta.collection_def.items() for name in said.node_list.value]
         wanted = [name for name in dict.fromkeys(names) if name not in known]
         before = set(target.operations)
