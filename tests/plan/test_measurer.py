@@ -13,7 +13,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core import engine_registry
+from dovetail.core import engine_registry, memory
 from dovetail.plan import costs, jobs, ledger, measured_plan, measurer, policy
 from dovetail.plan.candidate import Candidate, NotDelivered
 from dovetail.plan.function import Function, Options
@@ -90,6 +90,17 @@ def test_the_fastest_is_chosen(monkeypatch):
         assert result.engine == "numpy"
         np.testing.assert_allclose(result, np.tanh(X * 2 + 1), rtol=1e-5)
     assert set(clock.ran) >= set(ENGINES) and clock.ran[-CALLS // 2 :].count(fastest) > 0.8 * CALLS // 2
+
+
+@needs_two
+def test_memory_is_given_back_after_a_trial(monkeypatch):
+    Clock(monkeypatch, **{ENGINES[-1]: 0.5})
+    work = []
+    monkeypatch.setattr(measured_plan, "later", work.append)
+    function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
+    plan, _ = called(function, X)
+    tried = sum(arm.calls > 1 for arm in plan.measurer.state.arms.values()) - 1
+    assert len(work) >= tried > 0 and {*work} == {memory.give_back}
 
 
 @needs_two
@@ -333,6 +344,17 @@ def test_a_call_waits_while_the_library_of_the_first_engine_is_imported(monkeypa
     plan, _ = called(function, X, count=2)
     assert (Strategy(engine) in plan.candidates) == (compiles < 1.0) and not waiting
     is_loaded.set()
+
+
+@needs_two
+def test_calls_that_the_start_of_the_first_engine_slows_are_no_cost_of_learning(monkeypatch):
+    long_start(monkeypatch, ENGINES[-1])
+    function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
+    plan, _ = called(function, X, count=2)
+    assert measurer.job.is_running
+    plan.measurer.state.arms[plan.chosen.strategy].saw([0.1] * 5)
+    plan.measurer.observe(plan.chosen.strategy, 9.0, True)
+    assert measurer.ledger.lost == 0
 
 
 @needs_two

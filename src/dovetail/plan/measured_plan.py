@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import get_engine, list_engines, share_devices
 from dovetail.core.locks import holding, make_lock
+from dovetail.core.memory import give_back
 from dovetail.core.tensor import Tensor
 from dovetail.edit.graph import Graph
 from dovetail.plan import calibration, costs, policy, records
-from dovetail.plan.background import stop_if_ending
+from dovetail.plan.background import later, stop_if_ending
 from dovetail.plan.candidate import FAILURES, Candidate, split_strategies
 from dovetail.plan.claims import NotClaimed
 from dovetail.plan.fallback import last_resort, log_fallback
@@ -327,7 +328,10 @@ class MeasuredPlan:
         holding(self._lock, self._observed, candidate.strategy, seconds, counts)
 
     def _observed(self, strategy: Strategy, seconds: float, counts: bool) -> None:
+        was_tried = self.measurer.state.duel is not None
         self.measurer.observe(strategy, seconds, counts)
+        if was_tried and self.measurer.state.duel is None:
+            later(give_back)  # the memory that the loser of the trial took
         best = policy.champion(self.measurer.state)
         if best is not None and best.strategy in self.candidates:
             before, self._chosen = self._chosen, self.candidates[best.strategy]

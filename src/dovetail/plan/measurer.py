@@ -148,7 +148,7 @@ class Measurer:
         before = policy.estimate(best, state.widened).seconds if best is not None and best.times else per_step
         self._first_call = self._first_call or seconds
         ledger.lose(policy.observe(state, strategy, per_step, counts and not is_busy, counts and is_busy))
-        if is_busy:
+        if is_busy and state.current is not None:  # else it is the first one, which any engine would have
             ledger.lose((per_step - before) * strategy.group)
         if best is None or best.strategy != strategy or not counts or is_busy:
             return
