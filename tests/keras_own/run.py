@@ -10,7 +10,8 @@ the tests that do not pass. The command fails if another one fails, one of these
     python -m tests.keras_own.run layers losses --engine torch --against jax.json
 
 These commands run the tests on Keras' own backend, then count on Dovetail only tests that pass there. `--sample 5` runs
-one test in five, always the same. No copies of the tests are kept.
+one test in five, always the same. No copies of the tests are kept. The wheels of Keras' nightly builds have no tests;
+`--tests` names the folder `keras/src` of another version, whose tests run instead.
 """
 
 from __future__ import annotations
@@ -74,12 +75,12 @@ class _Tables(ast.NodeTransformer):
         return node
 
 
-def copy_tests(folders: list[str], target: Path, backend: str) -> list[Path]:
-    """Copies of the test files of some folders, or of single files."""
-    found = [path for folder in folders for path in files_of(KERAS / folder)]
+def copy_tests(folders: list[str], target: Path, backend: str, tests: Path) -> list[Path]:
+    """Copies of the test files of some folders of `tests`, or of single files."""
+    found = [path for folder in folders for path in files_of(tests / folder)]
     copies = []
     for path in found:
-        copy = target / companion.FOLDER / path.relative_to(KERAS)
+        copy = target / companion.FOLDER / path.relative_to(tests)
         copy.parent.mkdir(parents=True, exist_ok=True)
         text = path.read_text()
         copy.write_text(with_twins(text) if backend == "dovetail" else text)
@@ -133,10 +134,12 @@ def outcomes(lines: Iterator[dict]) -> dict[str, dict[str, Outcome]]:
     return found
 
 
-def measured(folders: list[str], backend: str, samples: dict[str, int], seconds: int) -> dict[str, dict[str, Outcome]]:
+def measured(
+    folders: list[str], backend: str, samples: dict[str, int], seconds: int, tests: Path = KERAS
+) -> dict[str, dict[str, Outcome]]:
     """The outcome of each test of some folders on each engine."""
     with tempfile.TemporaryDirectory() as target:
-        copies = copy_tests(folders, Path(target), backend)
+        copies = copy_tests(folders, Path(target), backend, tests)
         size = FILES * min(samples.values())
         parts = [copies[i : i + size] for i in range(0, len(copies), size)]
         told = (run(part, Path(target), backend, samples, seconds) for part in parts)
@@ -199,13 +202,16 @@ def main() -> None:
     parser.add_argument("--save", type=Path, help="a file to which the outcomes are added")
     parser.add_argument("--against", type=Path, help="outcomes on a backend of Keras: what passes there counts")
     parser.add_argument("--least", type=float, default=97, help="the per cent of a folder's tests that must pass")
+    parser.add_argument("--tests", type=Path, default=KERAS, help="the folder keras/src that has the tests")
     parser.add_argument("--failures", action="store_true", help="says which tests are wrong, and why")
     given = parser.parse_args()
     exclusions = read(given.engine) if given.backend == "dovetail" else []
     stock = None if given.against is None else _saved(given.against)
     good = True
     for folder in given.folders:
-        found = measured([folder], given.backend, {given.engine: given.sample}, given.seconds)[given.engine]
+        found = measured([folder], given.backend, {given.engine: given.sample}, given.seconds, given.tests)[
+            given.engine
+        ]
         if given.save:
             given.save.write_text(json.dumps(_saved(given.save) | found, indent=0))
         counted = row(found, exclusions, stock)

@@ -11,6 +11,7 @@ import numpy as np
 import dovetail as dt
 from dovetail import backend as K
 from dovetail import ops
+from dovetail.compat import tensorflow as tf
 from dovetail.core.engine_registry import get_engine
 from tests.plan.test_random_pins import check_pins
 
@@ -85,7 +86,10 @@ def check_wishes(name):
     def f(x):
         return ops.tanh(ops.sin(ops.exp(x)))
 
-    graph = graph_of(f, dt.spec((2, 3)), Exp="/cpu:1", Sin="/job:localhost/device:CPU:*", Tanh="/job:ps/device:CPU:1")
+    graph = tf.function(f).graph(dt.spec((2, 3)))
+    wishes = {"Exp": "/cpu:1", "Sin": "/job:localhost/device:CPU:*", "Tanh": "/job:ps/device:CPU:1"}
+    for op in graph.operations:
+        op.device = wishes.get(op.type)
     wished, x = dt.function(graph), ops.convert(X)
     assert [s.device for s in wished.plan(x).segments] == [SECOND, FIRST]
     check(wished, f, x)

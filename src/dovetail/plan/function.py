@@ -221,27 +221,29 @@ class Function(Generic[P, R]):
             return known
         if len(self._traces) >= RETRACES_BEFORE_WARNING:
             self._warn_of_retracing(key)
-        graph, rebuild, has_made = self._recorded(leaves, has_kwargs, structure, "" if self._is_first else LATER)
+        specs = self._signature[0] if self._signature is not None else [spec_of(leaf) for leaf in leaves]
+        arguments = leaves, specs, has_kwargs, structure
+        graph, rebuild, has_made = self._recorded(*arguments, "" if self._is_first else LATER)
         if has_made:  # the trace that is kept finds the variables, and makes none
-            graph, rebuild, _ = self._recorded(leaves, has_kwargs, structure, AGAIN)
+            graph, rebuild, _ = self._recorded(*arguments, AGAIN)
         self._is_first = False
         concrete = Concrete(graph, self._measuring if self._chooses else self._at_home, self._options.stays)
-        given = [leaf if spec is None else spec for leaf, spec in zip(leaves, self._specs(leaves), strict=True)]
+        given = [leaf if spec is None else spec for leaf, spec in zip(leaves, specs, strict=True)]
         found = Trace(concrete, rebuild, given, structure)
         self._traces.put(key, found)
         self._last_key = key
         return found
 
     def _recorded(
-        self, leaves: list[Any], has_kwargs: bool, structure: Any, refusal: str
+        self, leaves: list[Any], specs: list[TensorSpec | None], has_kwargs: bool, structure: Any, refusal: str
     ) -> tuple[Graph, Callable[[list[Tensor]], Any], bool]:
         """The graph of one trace, the function that puts results in their places, and whether it has made variables.
 
         Args:
             leaves, has_kwargs, structure: the arguments.
+            specs: the specs by which they are traced; None for static ones.
             refusal: the reason why it can make no variables; "" if it can.
         """
-        specs = self._specs(leaves)
         graph, closures = self._options.graph(self._name), ClosureRecorder()
         try:
             with record_on([closures]), graph.as_default(), no_garbage_collection():
@@ -263,10 +265,6 @@ class Function(Generic[P, R]):
             graph.is_traced, graph.creations = True, None
         graph.closure_nodes = closures.leading_to(graph.closures)
         return graph, rebuild, creations.made
-
-    def _specs(self, leaves: list[Any]) -> list[TensorSpec | None]:
-        """The specs by which arguments are traced; None for static ones."""
-        return self._signature[0] if self._signature is not None else [spec_of(leaf) for leaf in leaves]
 
     def _apply_passes(self, graph: Graph) -> None:
         specs = [t.spec for t in graph.outputs]

@@ -110,8 +110,8 @@ class Plan:
         require_claimed(optimized, place)
         donates = not self._open and not shows(optimized)
         self._schedule = schedule = Schedule(optimized, place, lifted, donates)
-        places = [*schedule.places, *(place.memory for place in schedule.places)]
-        self._engines = tuple(dict.fromkeys(place.engine for place in places))
+        engines = [place.engine for place in schedule.places]
+        self._engines = tuple(dict.fromkeys([*engines, *(e.holder for e in engines if e.eager is not None)]))
         self._run = self._collected if collects else schedule.run
         self._consumes = any(schedule.consumed)
         self._spares = schedule.spares

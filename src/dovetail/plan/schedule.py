@@ -128,7 +128,8 @@ class Schedule:
         else:
             regions = _regions([first, *others], constants, results, states)
         self.places = tuple(dict.fromkeys([place, *(region.cut.place for region in regions)]))
-        self.made = [(place.memory, False)] * len(states)
+        memory = place.memory
+        self.made = [(memory, False)] * len(states)
         segments = []
         is_whole = is_one and not first.is_divided and not self._is_inner  # nobody else has the graph
         for region in regions:
@@ -136,9 +137,9 @@ class Schedule:
             for number, owned in zip(region.states, segment.buffers.owned, strict=True):
                 self.made[number] = region.cut.place.memory, owned
             segments.append(segment)
-        taker = {t: region.cut.place.memory for region in reversed(regions) for t in region.takes}
+        taker = {t: region.cut.place for region in reversed(regions) for t in region.takes}
         given = len(inputs) - read
-        self.homes = [*[place.memory] * given, *(taker.get(t, place.memory) for t in inputs[given:])]
+        self.homes = [*[memory] * given, *(taker.get(t, place).memory for t in inputs[given:])]
         self.homes[len(inputs) - changed :] = [made for made, _ in self.made[:changed]]
         self.steps: list[Step] = []
         self._given = len(inputs)
