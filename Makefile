@@ -33,7 +33,8 @@ quick: $(VENV)/test.done  ## the tests on numpy alone, as if no other engine's l
 K := tests/backend
 TF := tests/compat/tensorflow tests/compat/tf_graph
 GRAPH := tests/graph tests/trace tests/edit tests/batching tests/sessions
-KERAS := tests/keras_dovetail --ignore tests/keras_dovetail/test_features.py  # for which jax compiles half a minute
+LONG := features demo random_models  # jax compiles, or models train, for half a minute each
+KERAS := tests/keras_dovetail $(LONG:%=--ignore tests/keras_dovetail/test_%.py)
 LOOP = DOVETAIL_TEST_ENGINES=numpy $(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet
 
 k: $(VENV)/test.done  ## the tests of K on numpy
