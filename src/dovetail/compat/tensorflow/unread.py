@@ -141,6 +141,7 @@ OTHERS = {
         "cudnn_ok.args": INTERFACE,
         "cudnn_ok.kwargs": INTERFACE,
         "remains.a": INTERFACE,
+        "top_k.is_stable": "Of equal elements the first always come first.",
         "top_k.sorted": "The largest come first, which any order allows.",
         "call.sorted": _HINT,
         "unique.sorted": "The values are always sorted.",

@@ -25,7 +25,7 @@ def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return ops.logsumexp(as_tensor(x), axis, keepdims)
 
 
-def top_k(x: Any, k: int, sorted: bool = True) -> Any:
+def top_k(x: Any, k: int, sorted: bool = True, is_stable: bool = True) -> Any:
     return tuple(ops.top_k(as_tensor(x), k))
 
 
