@@ -135,11 +135,11 @@ def outcomes(lines: Iterator[dict]) -> dict[str, dict[str, Outcome]]:
 
 
 def measured(
-    folders: list[str], backend: str, samples: dict[str, int], seconds: int, tests: Path = KERAS
+    folders: list[str], backend: str, samples: dict[str, int], seconds: int, tests: Path | None = None
 ) -> dict[str, dict[str, Outcome]]:
     """The outcome of each test of some folders on each engine."""
     with tempfile.TemporaryDirectory() as target:
-        copies = copy_tests(folders, Path(target), backend, tests)
+        copies = copy_tests(folders, Path(target), backend, tests or KERAS)
         size = FILES * min(samples.values())
         parts = [copies[i : i + size] for i in range(0, len(copies), size)]
         told = (run(part, Path(target), backend, samples, seconds) for part in parts)

@@ -182,6 +182,8 @@ def test_a_file_that_grows_while_it_is_read(folder):
     thread.start()
     try:
         found = [records.read(KEY) for _ in range(200)]
+        while path.stat().st_size <= records.LARGEST:
+            found.append(records.read(KEY))
     finally:
         done.set()
         thread.join()
