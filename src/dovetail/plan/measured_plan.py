@@ -170,8 +170,9 @@ class MeasuredPlan:
             first = policy.first(state, able)
             bridge = None if self.group > 1 or job.is_running else policy.bridge(state, first, able)
             begun = first if bridge is None else self._on_one_thread(bridge)
+            make = self._make_named if self.is_at_home else self._make
             try:
-                self._make_named(begun) if self.is_at_home else self._make(begun)
+                make(begun)
             except FAILURES as error:
                 self.measurer.fail(begun, error)
                 continue
