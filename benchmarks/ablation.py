@@ -29,14 +29,17 @@ WITHOUT = "DOVETAIL_WITHOUT"  # names the ingredient that a process lacks
 
 
 def _replaced(module: str, name: str, value: Any) -> Callable[[], None]:
-    return lambda: setattr(import_module(module), name, value)
+    def replace() -> None:
+        found = import_module(module)
+        if not hasattr(found, name):
+            raise AttributeError(f"{module} has no {name} any more; mend the ingredient that replaces it")
+        setattr(found, name, value)
+
+    return replace
 
 
-def _steps_of_layers() -> None:
-    def refused(*args: Any) -> None:
-        raise NotImplementedError("Keras runs the layer step by step")
-
-    setattr(import_module("keras_dovetail.src.rnn"), "_check_fused", refused)  # noqa: B010  as the others
+def _refused(*args: Any) -> None:
+    raise NotImplementedError("Keras runs the layer step by step")
 
 
 class Ingredient(NamedTuple):
@@ -67,7 +70,7 @@ INGREDIENTS = {
     ),
     "groups": Ingredient(
         "short steps in groups",
-        _replaced("keras_dovetail.grouping", "LONG", 0.0),
+        _replaced("keras_dovetail.src.steps", "SIZE", 1),
         (("MLP", "jax", "fit"), ("MLP", "torch", "fit"), ("MLP", "tensorflow", "fit")),
     ),
     "joining": Ingredient(
@@ -96,7 +99,9 @@ INGREDIENTS = {
         ),
     ),
     "recurrent": Ingredient(
-        "recurrent layers as one operation", _steps_of_layers, (("LSTM", "torch", "fit"), ("GRU", "torch", "fit"))
+        "recurrent layers as one operation",
+        _replaced("keras_dovetail.src.rnn", "_check_fused", _refused),
+        (("LSTM", "torch", "fit"), ("GRU", "torch", "fit")),
     ),
     "buffers": Ingredient(
         "planned buffers",
