@@ -75,6 +75,7 @@ rules |= {
     "Erfinv": _scipy("erfinv"),
     "Lgamma": lambda x: _scipy("gammaln")(np.where(x == -np.inf, -x, x)),  # SciPy gives -inf there, C's lgamma inf
     "Polygamma": _scipy("polygamma"),
+    "Igamma": lambda a, x: _scipy("gammainc")(a.astype(wide(a.dtype), copy=False), x),
     "BesselI0": _scipy("i0"),
     "BesselI1": _scipy("i1"),
     "Sigmoid": _scipy("expit"),

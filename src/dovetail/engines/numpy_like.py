@@ -75,7 +75,7 @@ NAMES = {
 
 # Further ops whose rules return new memory, never a view of an argument, in every library.
 FRESH = (
-    *("Pow", "Complex", "Erf", "Erfc", "Erfinv", "Lgamma", "Polygamma"),
+    *("Pow", "Complex", "Erf", "Erfc", "Erfinv", "Lgamma", "Polygamma", "Igamma"),
     *("Sum", "Prod", "Mean", "Max", "Min", "Any", "All", "ArgMax", "ArgMin"),
     *("Cumsum", "Cumprod", "CumulativeLogsumexp"),
     *("FFT", "IFFT", "FFT2D", "IFFT2D", "RFFT", "IRFFT", "BesselI0", "BesselI1"),

@@ -24,6 +24,7 @@ from dovetail.ops.math.complex import *
 from dovetail.ops.math.cumulative import *
 from dovetail.ops.math.exponential import *
 from dovetail.ops.math.fourier import *
+from dovetail.ops.math.incomplete_gamma import *
 from dovetail.ops.math.reduce import *
 from dovetail.ops.math.rounding import *
 from dovetail.ops.math.special import *

@@ -33,6 +33,7 @@ rules |= {
     "Lgamma": lax.lgamma,
     "Digamma": lambda x: jnp.where(x == 0, -1 / x, lax.digamma(x)),  # lax gives NaN at the pole
     "Polygamma": jax.scipy.special.polygamma,
+    "Igamma": jax.scipy.special.gammainc,
     "BesselI0": jax.scipy.special.i0,
     "BesselI1": jax.scipy.special.i1,
     **transforms(jnp),

@@ -29,6 +29,7 @@ rules |= {
     "Rint": widened(HALVES)(kernel("Rint", "x")),
     "Lgamma": widened({tf.bfloat16: tf.float32})(kernel("Lgamma", "x")),
     "Digamma": widened({tf.bfloat16: tf.float32})(lambda x: tf.where(x == 0, -1 / x, tf.raw_ops.Digamma(x=x))),
+    "Igamma": widened(HALVES)(kernel("Igamma", "a", "x")),
     "BesselI0": widened({tf.bfloat16: tf.float32})(kernel("BesselI0", "x")),
     "BesselI1": widened({tf.bfloat16: tf.float32})(kernel("BesselI1", "x")),
     "Neg": widened(UNSIGNED)(kernel("Neg", "x")),

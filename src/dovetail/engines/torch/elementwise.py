@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from dovetail.core.dtypes import DType
-from dovetail.core.rules import CALLS, WITH_OUT, Rule
+from dovetail.core.rules import CALLS, EAGER, PROGRAM, WITH_OUT, Rule
 from dovetail.engines.numpy_like import by_name, drops_imaginary, transforms
 from dovetail.engines.torch.tables import or_numpy, rules
 
@@ -36,6 +36,12 @@ for _name, _function in _FUNCTIONS.items():
     _declared(_name, layers=CALLS if _name in _NO_OUT else WITH_OUT)(_function)
 rules |= {"Polygamma": torch.polygamma, "Real": torch.real}
 rules.fresh |= {*_NO_OUT, "FloorDiv", "FloorMod"}
+
+
+@rules("Igamma", layers=(EAGER, PROGRAM))  # torch cannot differentiate it by the order: its own values get the body
+def _(a: Any, x: Any) -> Any:
+    wide = torch.promote_types(x.dtype, torch.float32)
+    return torch.special.gammainc(a.to(wide), x.to(wide)).to(x.dtype)
 
 
 @or_numpy("FloorDiv")

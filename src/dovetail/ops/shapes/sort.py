@@ -136,18 +136,22 @@ def _(op: Any, g: Any, _: Any) -> Any:
 @composite(
     "InTopKV2",
     differentiable=False,
-    samples=[sample(ints(4, high=3), array(4, 3, gap=0.1), 2), sample([5, -1], array(2, 3), 3)],
+    samples=[
+        sample(ints(4, high=3), array(4, 3, gap=0.1), 2),
+        sample([5, -1], array(2, 3), 3),
+        sample(ints(2, 4, high=3), array(2, 4, 3, gap=0.1), 1),
+    ],
 )
 def in_top_k(targets: Integer, predictions: Real, k: int) -> Tensor:
     """Whether the predicted score of the target class is among the k highest; ties count as in.
 
     Args:
-        targets: class numbers of shape (batch,).
-        predictions: scores of shape (batch, classes).
+        targets: class numbers of shape (…).
+        predictions: scores of shape (…, classes).
         k: how many of the highest to look at.
 
     Returns:
-        bool of shape (batch,): False if the target is no class or a score of the sample is not finite.
+        bool of shape (…): False if the target is no class or a score of the sample is not finite.
 
     Source: `tf.math.in_top_k`.
 
@@ -156,7 +160,7 @@ def in_top_k(targets: Integer, predictions: Real, k: int) -> Tensor:
         array([False,  True])
     """
     targets = compare.saturate_cast(targets, "int32")
-    is_class = logical_and(targets >= 0, targets < dims_of(predictions)[1])
+    is_class = logical_and(targets >= 0, targets < dims_of(predictions)[-1])
     score = take_along_axis(predictions, expand_dims(compare.where(is_class, targets, 0), -1))
     higher = reduce.sum(cast(predictions > score, "int32"), -1)
     return logical_and(logical_and(is_class, reduce.all(compare.isfinite(predictions), -1)), higher < k)
