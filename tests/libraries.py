@@ -6,7 +6,9 @@ With DOVETAIL_TEST_ALONE=1 the tests run as if NumPy were the only installed lib
 from __future__ import annotations
 
 import ast
+import functools
 import os
+import re
 import sys
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
@@ -64,3 +66,12 @@ def checks_of(module: str, prefix: str = "check_") -> list[str]:
     tree = ast.parse(Path(__file__).parents[1].joinpath(*module.split(".")).with_suffix(".py").read_text())
     functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
     return [name for name in functions if name.startswith(prefix)]
+
+
+@functools.cache
+def version_of_keras() -> str:
+    """The version of the Keras that is installed, or that comes first; it is not imported."""
+    spec = find_spec("keras")
+    assert spec is not None and spec.origin is not None
+    text = (Path(spec.origin).parent / "src" / "version.py").read_text()
+    return re.findall(r'^__version__ = "(.+)"', text, re.MULTILINE)[0]

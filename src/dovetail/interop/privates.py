@@ -14,6 +14,7 @@ TESTED = ("3.15.1", "3.16")  # versions of Keras; a part of Keras is imported wh
 
 # Name → the module of Keras, and the name in it unless the module itself is meant; a newer name comes first.
 PRIVATES = {
+    "version": "keras.src.version:__version__",
     # dtypes, settings, structures
     "config": "keras.src.backend.config",
     "floatx": "keras.src.backend.config:floatx",
@@ -101,10 +102,8 @@ def find(name: str) -> Any:
 
 
 def _missing(what: str) -> MissingPrivate:
-    from keras.src.version import __version__  # Keras can be imported in part
-
     return MissingPrivate(
-        f"Keras {__version__} has no {what}, which Dovetail uses. "
+        f"Keras {find('version')} has no {what}, which Dovetail uses. "
         f"It is tested with Keras {' and '.join(TESTED)}: pip install keras=={TESTED[0]}"
     )
 

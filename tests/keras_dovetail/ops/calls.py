@@ -18,6 +18,7 @@ class Call:
     options: dict[str, Any] = field(default_factory=dict)
     same_dtype: bool = True  # else Keras' backends differ from each other
     tolerance: float = 2e-5
+    version: str | None = None  # the one tested version of Keras that takes these arguments; None for all
 
 
 def floats(*shape: int, low: float = -2, high: float = 2, dtype: str = "float32") -> np.ndarray:

@@ -61,7 +61,10 @@ CALLS += [
     call("istft", spectrum(8, 4, 8), 8, 4, 8, length=20, window="hamming"),
     call("istft", spectrum(12, 3, 12), 8, 3, 12, center=False),
     call("logdet", SPD),
+    *(call("gammainc", x, y) for x, y in ((P, 3 * P[::-1]), (ints(3, 4, low=1), 5 * P), (P[0], 2.0), (4, P))),
+    *(call("lgamma", x) for x in (P, F, ints(3, 4, low=1), P.astype("float16"))),
 ]
+CALLS += [Call("math", "in_top_k", (np.int32([[0, 3, 2], [1, 1, 0]]), floats(2, 3, 4), 2), version="3.16")]
 CALLS += [
     linalg("cholesky", SPD),
     linalg("cholesky", SPD, upper=True),
@@ -78,6 +81,10 @@ CALLS += [
     linalg("norm", F, ord=np.inf, axis=(0, 1)),
     linalg("qr", np.triu(SPD)[:, :3]),
     linalg("solve", SQUARE, TALL[:3]),
+    linalg("solve", SQUARE, TALL[:3, 0]),
+    *(linalg("matrix_power", SQUARE / 4, n) for n in (0, 1, 3, -2)),
+    linalg("matrix_power", floats(2, 3, 3), 5),
+    linalg("matrix_power", ints(3, 3), 4),
     linalg("solve_triangular", np.triu(SQUARE), TALL[:3]),
     linalg("solve_triangular", np.tril(SQUARE), TALL[:3, 0], lower=True),
     linalg("svd", TALL, compute_uv=False),

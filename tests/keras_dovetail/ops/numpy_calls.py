@@ -286,4 +286,9 @@ CALLS += [
     call("matmul", F[0], F[1]),
     call("argsort", N[0, 0]),
     call("repeat", F, np.int32([2])),
+    *(call("copysign", x, y) for x, y in ((F, F[::-1]), (N, -0.0), (2, F), (F.astype("float16"), np.float16(-1)))),
+    *(call("float_power", x, y) for x, y in ((P, F), (N, -2), (2, N), (SMALL, N), (P.astype("float16"), 2))),
+    *(call("cov", x) for x in (F, N, F[0], F[:1], bools(3, 4), P.astype("float16"), ints(3, 4, dtype="int64"))),
+    *(call("column_stack", xs) for xs in ([F, N], [F[0], N[0]], [F, F[:, 0]], [F[0, 0], F[0, :1]])),
+    call("column_stack", [floats(2, 3, 2), floats(2, 1, 2)]),
 ]

@@ -8,12 +8,12 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import keras  # noqa: F401  first: it imports its backend
+import keras  # first: it imports its backend
 import numpy as np
 
 import dovetail as dt
 from keras_dovetail.src import random
-from keras_dovetail.src.ops import image, linalg, nn, numpy
+from keras_dovetail.src.ops import core, image, linalg, nn, numpy
 from keras_dovetail.src.rnn import activations, bidirectional_gru, bidirectional_lstm, gru, lstm
 from tests.keras_backends import main
 from tests.keras_dovetail.ops.calls import floats
@@ -114,6 +114,30 @@ def check_jvp() -> None:
     assert np.asarray(value).tolist() == [4, 9] and np.asarray(moved).tolist() == [4, 12]
     _, moved, aux = linalg.jvp(lambda x: (x * x, x + 1), (np.float32(3),), (np.float32(1),), has_aux=True)
     assert float(moved) == 6 and float(aux) == 4
+
+
+def check_gradients() -> None:
+    x, y = np.float32([1, 2]), np.float32([3, 4])
+    assert np.asarray(core.grad(lambda x, y: x * y)(x, y)).tolist() == [3, 4]
+    of_both = core.grad(lambda x, y, factor: factor * x * y, (1, 0))(x, y, factor=2)
+    assert [np.asarray(each).tolist() for each in of_both] == [[2, 4], [6, 8]]
+    of_parts = core.grad(lambda parts, x: parts["a"] * x, argnums=-2)({"a": x, "b": y}, y)
+    assert np.asarray(of_parts["a"]).tolist() == [3, 4] and np.asarray(of_parts["b"]).tolist() == [0, 0]
+    assert np.asarray(core.grad(core.grad(lambda x: x * x * x))(x)).tolist() == [6, 12]
+    variable = keras.Variable(y)
+    assert np.asarray(core.grad(lambda v: v * v)(variable)).tolist() == [6, 8]
+    traced = dt.function(core.grad(lambda x, y: x * y))
+    assert np.asarray(traced(x, y)).tolist() == [3, 4]
+
+
+def check_positions_of_gradients_are_checked() -> None:
+    for argnums, kind in (("x", TypeError), ((0, 1.5), TypeError), (2, ValueError), ((0, -2), ValueError)):
+        try:
+            core.grad(lambda x, y: x * y, argnums)(np.float32([1]), np.float32([2]))
+        except kind as error:
+            assert "argnums" in str(error)
+        else:
+            raise AssertionError(f"{argnums} did not raise")
 
 
 def check_vectorize() -> None:

@@ -24,7 +24,7 @@ import numpy as np
 import dovetail as dt
 from tests.keras_backends import main
 from tests.keras_dovetail.ops.calls import Call
-from tests.keras_dovetail.ops.tables import MODULES, TABLE, sample
+from tests.keras_dovetail.ops.tables import FUNCTIONS, MODULES, PARAMETERS, TABLE, is_there, sample
 
 HELPERS = {"unstack", "numpy_scan"}  # helpers of Keras' rnn, which Keras uses nowhere else
 ELSEWHERE = {  # functions that return functions or random numbers, or raise errors, have their own checks
@@ -78,17 +78,13 @@ def check_same(call: Call, engine: str) -> None:
         np.testing.assert_allclose(value, theirs, rtol=tolerance, atol=tolerance)
 
 
-NEWER = {"top_k": "is_stable"}  # function → the parameter that Keras 3.16 adds
-
-
 def check_signatures(module: str) -> None:
     ours = ours_of(module)
     for name, function in functions(theirs_of(module)).items():
         found, wanted = (inspect.signature(f).parameters.values() for f in (getattr(ours, name), function))
         if wanted and all(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in wanted):
             continue  # it only raises an error
-        if NEWER.get(name) not in [p.name for p in wanted]:
-            found = [p for p in found if p.name != NEWER.get(name)]
+        found = [p for p in found if is_there(PARAMETERS.get((name, p.name)))]
         assert [(p.name, p.default, p.kind) for p in found] == [(p.name, p.default, p.kind) for p in wanted], name
 
 
@@ -109,6 +105,14 @@ def check_every_function_of_a_backend_is_there() -> None:
     assert count > 350
 
 
+def check_what_one_version_lacks_is_listed_rightly() -> None:
+    modules = {module: functions(theirs_of(module)) for module in ("core", *MODULES)}
+    found = {name: f for module in modules.values() for name, f in module.items()}
+    assert {name: name in found for name in FUNCTIONS} == {name: is_there(v) for name, v in FUNCTIONS.items()}
+    for (name, parameter), version in PARAMETERS.items():
+        assert (parameter in inspect.signature(found[name]).parameters) == is_there(version)
+
+
 def defined(backend: str, module: str) -> set[str]:
     """The public functions in the text of a backend's module; the backend need not be installed."""
     folder = Path(keras.__file__).parent / "src" / "backend" / backend / folder_of(module).strip(".")
@@ -121,6 +125,7 @@ if __name__ == "__main__":
     checks = {name: functools.partial(check_same, TABLE[name], engine) for name in sample(int(every))}
     if engine == "numpy":
         checks["every function"] = check_every_function_of_a_backend_is_there
+        checks["versions"] = check_what_one_version_lacks_is_listed_rightly
     for module in ("core", *MODULES) if engine == "numpy" else ():
         checks[f"{module} signatures"] = functools.partial(check_signatures, module)
     for module in MODULES if engine == "numpy" else ():

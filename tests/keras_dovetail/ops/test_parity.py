@@ -16,7 +16,7 @@ CHECKS = checks_of("tests.keras_dovetail.ops.own_checks")
 CASES = [(engine, every, name) for engine, every in EVERY.items() if engine in ENGINES for name in sample(every)]
 CASES += [("numpy", 1, f"{module} signatures") for module in ("core", *MODULES)]
 CASES += [("numpy", 1, f"{module} called") for module in MODULES]
-CASES += [("numpy", 1, "every function")]
+CASES += [("numpy", 1, name) for name in ("every function", "versions")]
 
 
 @pytest.mark.parametrize(("engine", "every", "name"), CASES)

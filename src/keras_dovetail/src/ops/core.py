@@ -28,6 +28,7 @@ __all__ = [
     "custom_gradient",
     "device_scope",
     "fori_loop",
+    "grad",
     "is_tensor",
     "map",
     "name_scope",
@@ -177,6 +178,44 @@ def unstack(x: Any, num: int | None = None, axis: int = 0) -> list[Any]:
 def stop_gradient(variable: Any) -> Any:
     """The value, through which no gradients flow; `dovetail.ops.stop_gradient`."""
     return ops.stop_gradient(convert_to_tensor(variable))
+
+
+def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+    """A function that returns the gradient of the sum of a function's result.
+
+    Args:
+        f: a function that returns a tensor; its arguments are tensors, variables or structures of them.
+        argnums: the position of the argument to differentiate by, or a sequence of positions.
+
+    Returns:
+        A function with the arguments of `f`.  It returns a gradient, or a tuple of them for a sequence of positions, in
+        the structure of the arguments; zeros by arguments on which the result does not depend.
+
+    Raises:
+        TypeError: `argnums` are no integers.
+        ValueError: when called, one of the positions has no argument, or is given twice.
+    """
+    single = isinstance(argnums, int)
+    places: list[Any] = [argnums] if single else list(argnums) if isinstance(argnums, (list, tuple)) else [argnums]
+    if not all(isinstance(place, int) for place in places):
+        raise TypeError(f"`argnums` must be an int or a tuple of ints. Received: argnums={argnums}")
+
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        if not all(-len(args) <= place < len(args) for place in places):
+            raise ValueError(f"`argnums` is {argnums}, but the function was called with {len(args)} arguments.")
+        if len({place % len(args) for place in places}) < len(places):
+            raise ValueError(f"`argnums` must not repeat a position. Received: argnums={argnums}")
+        given = list(args)
+        for place in places:
+            given[place] = _as_tensors(args[place])
+        sources = [given[place] for place in places]
+        with dovetail.GradientTape() as tape:
+            tape.watch(sources)
+            result = f(*given, **kwargs)
+        found = tape.gradient(result, sources, unconnected_gradients="zero")
+        return found[0] if single else tuple(found)
+
+    return gradient
 
 
 def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:

@@ -43,6 +43,10 @@ def lu_factor(a: Any) -> Any:
     return factors, ops.cast(pivots, "int32")
 
 
+def matrix_power(a: Any, n: int) -> Any:
+    return ops.matrix_power(as_tensor(a), n)
+
+
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     x = floating(x)
     for each in () if axis is None else (axis,) if isinstance(axis, int) else axis:
@@ -59,7 +63,8 @@ def qr(x: Any, mode: Any = "reduced") -> Any:
 
 
 def solve(a: Any, b: Any) -> Any:
-    return ops.solve(*promoted(a, b))
+    a, b = promoted(a, b)
+    return ops.solve(a, b[..., None])[..., 0] if len(b.shape) == len(a.shape) - 1 else ops.solve(a, b)
 
 
 def solve_triangular(a: Any, b: Any, lower: bool = False) -> Any:

@@ -9,11 +9,13 @@ import numpy as np
 
 from dovetail import ops
 from keras_dovetail.src.dtypes import as_tensor, floating, is_float, name_of, promoted
-from keras_dovetail.src.ops.calls import Function, unary
+from keras_dovetail.src.ops.calls import Function, binary, unary
 
 erf = unary(ops.erf)
 erfc = unary(ops.erfc)
 erfinv = unary(ops.erfinv)
+gammainc = binary(ops.igamma, with_float=True)
+lgamma = unary(ops.lgamma)
 rsqrt = unary(ops.rsqrt)
 
 

@@ -46,6 +46,11 @@ def affine_transform(
             "Invalid transform rank: expected rank 1 (single transform) or rank 2 (batch of transforms). "
             f"Received input with shape: transform.shape={tuple(transform.shape)}"
         )
+    if transform.shape[-1] not in (8, None):
+        raise ValueError(
+            "Invalid transform shape: expected the last dimension to be 8. "
+            f"Received: transform.shape={tuple(transform.shape)}"
+        )
     dtype = result_type(batch, "float32")
     y, x = _grid(batch, dtype)
     # The last two numbers, for a perspective, have no effect, as on Keras' other backends.

@@ -9,6 +9,7 @@ import numpy as np
 from dovetail import ops
 from keras_dovetail.src.dtypes import as_tensor, result_type
 from keras_dovetail.src.ops.image.layout import as_batch
+from keras_dovetail.versions import is_mended
 
 
 def _bell(size: int, sigma: Any) -> Any:
@@ -21,9 +22,14 @@ def _bell(size: int, sigma: Any) -> Any:
 def gaussian_blur(images: Any, kernel_size: Any = (3, 3), sigma: Any = (1.0, 1.0), data_format: Any = None) -> Any:
     batch, back = as_batch(images, data_format)
     dtype = result_type(batch, "float32")
-    sizes = [int(size) for size in np.asarray(kernel_size)]
-    across, down = (_bell(n, s) for n, s in zip(sizes, ops.unstack(as_tensor(sigma, dtype)), strict=True))
-    kernel = ops.broadcast_to((down[:, None] * across)[..., None, None], (*sizes[::-1], batch.shape[-1], 1))
+    down, across = (
+        _bell(int(size), width)
+        for size, width in zip(np.asarray(kernel_size), ops.unstack(as_tensor(sigma, dtype)), strict=True)
+    )
+    if not is_mended("gaussian_blur"):
+        down, across = across, down
+    shape = (down.shape[0], across.shape[0], batch.shape[-1], 1)
+    kernel = ops.broadcast_to((down[:, None] * across)[..., None, None], shape)
     blurred = ops.depthwise_conv(as_tensor(batch, dtype), kernel, 1, "same", "channels_last")
     return as_tensor(back(blurred), batch.dtype)
 

@@ -7,6 +7,7 @@ from typing import Any
 from dovetail import ops
 from keras_dovetail.src.dtypes import as_tensor, floating
 from keras_dovetail.src.ops.calls import unary
+from keras_dovetail.versions import is_mended
 
 hard_sigmoid = unary(ops.hard_sigmoid)
 hard_silu = unary(ops.hard_silu)
@@ -74,13 +75,14 @@ def sparse_sigmoid(x: Any) -> Any:
 
 
 def sparsemax(x: Any, axis: int = -1) -> Any:
-    """Keras' sparsemax: the threshold uses the sum of the cumulative sums, as on all of its backends."""
+    """The nearest point at which all numbers are positive or 0, and their sum is 1."""
     x = ops.moveaxis(as_tensor(x), axis, -1)
     ordered = ops.flip(ops.sort(x), -1)
     sums = ops.cumsum(ordered, -1)
     inside = ordered * ops.cumsum(ops.ones_like(x), -1) > sums - 1
     count = ops.sum(ops.cast(inside, x.dtype), -1, keepdims=True)
-    total = ops.sum(ops.where(inside, sums, ops.zeros_like(sums)), -1, keepdims=True)
+    added = ordered if is_mended("sparsemax") else sums
+    total = ops.sum(ops.where(inside, added, ops.zeros_like(added)), -1, keepdims=True)
     return ops.moveaxis(ops.maximum(x - (total - 1) / count, 0), -1, axis)
 
 

@@ -52,6 +52,7 @@ add = binary(ops.add, on_bools=ops.logical_or)
 arctan2 = binary(ops.arctan2, with_float=True)
 divide = true_divide = binary(ops.divide, with_float=True)
 divide_no_nan = binary(ops.divide_no_nan, with_float=True)
+float_power = binary(ops.power, with_float=True)
 floor_divide = binary(ops.floor_divide)
 hypot = binary(ops.hypot)
 logaddexp = binary(ops.logaddexp, with_float=True)
@@ -109,6 +110,11 @@ def clip(x: Any, x_min: Any, x_max: Any) -> Any:
     x = as_tensor(x)
     dtype = "int32" if name_of(x) == "bool" else x.dtype
     return as_tensor(ops.clip(x, x_min, x_max), dtype)
+
+
+def copysign(x1: Any, x2: Any) -> Any:
+    x1, x2 = promoted(x1, x2, with_float=True)
+    return ops.where(ops.not_equal(signbit(x1), signbit(x2)), -x1, x1)
 
 
 def deg2rad(x: Any) -> Any:

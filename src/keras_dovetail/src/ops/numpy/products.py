@@ -61,13 +61,32 @@ def slogdet(x: Any) -> Any:
     return tuple(ops.slogdet(as_tensor(x)))
 
 
-def corrcoef(x: Any) -> Any:
+def cov(x: Any) -> Any:
+    x = _observations(x)
+    if len(x.shape) > 2:
+        raise ValueError(f"Input tensor must have at most 2 dimensions. Received: x.shape={tuple(x.shape)}")
+    rows = ops.reshape(x, (1, -1)) if len(x.shape) < 2 else x
+    found = _products_of_deviations(rows) / (ops.cast(ops.shape(rows)[1], x.dtype) - 1)
+    return found[0, 0] if rows.shape[0] == 1 else found
+
+
+def _observations(x: Any) -> Any:
+    """A tensor of floats; of 64 bits for integers of 64 bits, as in Keras."""
     x = as_tensor(x)
-    x = ops.cast(x, "float64") if name_of(x) == "int64" else floating(x)
+    return ops.cast(x, "float64") if name_of(x) == "int64" else floating(x)
+
+
+def _products_of_deviations(rows: Any) -> Any:
+    """The product of each row with each row, after their means are subtracted."""
+    centred = rows - ops.mean(rows, 1, keepdims=True)
+    return ops.matmul(centred, ops.conj(centred), transpose_b=True)
+
+
+def corrcoef(x: Any) -> Any:
+    x = _observations(x)
     if len(x.shape) == 1:
         return ops.ones_like(x[0])
-    centred = x - ops.mean(x, 1, keepdims=True)
-    products = ops.matmul(centred, centred, transpose_b=True)
+    products = _products_of_deviations(x)
     scale = ops.sqrt(ops.diagonal(products))
     return ops.clip(products / scale[:, None] / scale[None, :], -1, 1)
 

@@ -44,6 +44,10 @@ def dstack(xs: Any) -> Any:
     return ops.concatenate([_with_rank(x, 3) for x in alike(xs)], 2)
 
 
+def column_stack(xs: Any) -> Any:
+    return ops.concatenate([x if len(x.shape) > 1 else ops.reshape(x, (-1, 1)) for x in alike(xs)], 1)
+
+
 def split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     return ops.split(as_tensor(x), indices_or_sections, axis)
 
