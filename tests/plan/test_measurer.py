@@ -116,6 +116,22 @@ def test_results_that_stay_are_where_they_are_computed(monkeypatch):
         np.testing.assert_allclose(result, np.tanh(X * 2 + 1), rtol=1e-5)
 
 
+@pytest.mark.parametrize("stays", [True, False])
+def test_a_call_ends_when_another_graph_runs(monkeypatch, stays):
+    """In a GAN three graphs take turns: none counts the time of the others."""
+    clock = Clock(monkeypatch)
+    mine = Function(lambda x: line(x, 2.0, 1.0), options=Options(engine="auto", stays=True))
+    other = Function(lambda x: line(x, 3.0, 1.0), options=Options(engine="auto", stays=stays))
+    for _ in range(60):
+        clock.seconds = dict.fromkeys(ENGINES, 1.0)
+        mine(X)
+        clock.now += 0.25  # the program's own work
+        clock.seconds = dict.fromkeys(ENGINES, 8.0)
+        other(X)
+    own, others = ([t for arm in f.plan(X).measurer.state.arms.values() for t in arm.times] for f in (mine, other))
+    assert own and others and max(own) < 1.4 and min(others) >= 8.0
+
+
 @needs_two
 def test_a_little_faster_is_not_enough(monkeypatch):
     Clock(monkeypatch, **{ENGINES[-1]: 0.98})

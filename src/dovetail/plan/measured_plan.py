@@ -121,6 +121,7 @@ class MeasuredPlan:
         self.group, self.is_at_home = 1, measuring.is_at_home
         self._graph, self._shapes, self._measuring = graph, tuple(shapes), measuring
         self._lock = make_lock()
+        self._me = weakref.ref(self)
         self._under_way: Call | None = None
         self._untimed = 0  # calls that are still to run untimed
         self._skipped = 0
@@ -147,7 +148,7 @@ class MeasuredPlan:
             found.begin(list_engines(), ahead, BETWEEN if measuring.stays else 0.0)
         else:
             found.state = State({only: Arm(only, UNPREDICTED)}, ahead=ahead)
-        found.plans[1] = weakref.ref(self)
+        found.plans[1] = self._me
         return found
 
     @property
@@ -239,6 +240,8 @@ class MeasuredPlan:
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Run the graph on native arrays of the home engine; the results are such arrays."""
+        if _open.plan is not None:
+            _open.end()
         if self._measuring.backward is not None:
             self._measuring.called = self
             self._observe_forward()
@@ -277,8 +280,11 @@ class MeasuredPlan:
         """Run the graph on native arrays of the home engine; the results stay on the engine that runs.
 
         An engine that computes in the background may still compute them while the program makes the next call.  So the
-        time of a call lasts until the next call, and includes the program's own work between the two.
+        time of a call lasts until the next call, and includes the program's own work between the two.  If the next call
+        runs another graph, it waits for the results.
         """
+        if _open.plan is not None and _open.plan is not self._me:
+            _open.end()
         if self._untimed > 0:
             self._untimed -= 1
             return self._attempt(self._chosen, Candidate.tensors, arguments)[0]
@@ -303,7 +309,15 @@ class MeasuredPlan:
         results, ran = self._attempt(candidate, Candidate.tensors, arguments)
         ran.wait(results if under_way is None else under_way)
         self._under_way = Call(ran, counts and ran is candidate, start, time.perf_counter(), results)
+        _open.plan = self._me
         return results
+
+    def end_call(self) -> None:
+        """End the call whose results may still be computed, since another graph runs now."""
+        before, self._under_way = self._under_way, None
+        if before is not None:
+            before.candidate.wait(before.results)
+            self._observe(before.candidate, time.perf_counter() - before.start, before.counts)
 
     def count_untimed(self) -> None:
         """Take in the calls that ran without being timed."""
@@ -447,7 +461,7 @@ class MeasuredPlan:
             size: the number of steps in a call of this plan.
         """
         self.measurer, self.group = measurer, size
-        measurer.plans[size], measurer.wants_group = weakref.ref(self), False
+        measurer.plans[size], measurer.wants_group = self._me, False
 
     # inspection
 
@@ -523,6 +537,22 @@ class MeasuredPlan:
                 self.measurer.state.arms[strategy].is_ready = False
         if self._chosen is not None and self._chosen.strategy not in self.candidates:
             self._make_last_resort()
+
+
+class _Open(threading.local):
+    """A weak reference to the plan whose call lasts until the next call of this thread."""
+
+    plan: Callable[[], MeasuredPlan | None] | None = None
+
+    def end(self) -> None:
+        """End that call, if its plan still lives."""
+        found, self.plan = self.plan, None
+        plan = None if found is None else found()
+        if plan is not None:
+            plan.end_call()
+
+
+_open = _Open()
 
 
 def _make_ready(candidate: Candidate, arguments: Sequence[Any]) -> None:
