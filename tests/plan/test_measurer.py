@@ -132,6 +132,18 @@ def test_a_call_ends_when_another_graph_runs(monkeypatch, stays):
     assert own and others and max(own) < 1.4 and min(others) >= 8.0
 
 
+def test_an_import_makes_starts_cheaper_in_all_graphs(monkeypatch):
+    monkeypatch.setattr(costs.Corrections, "load_seconds", lambda self, engine: 2.0)
+    monkeypatch.setattr(costs.Corrections, "build_seconds", lambda self, engine, work: 0.25)
+    functions = [dt.function(lambda x, w=w: line(x, w, 1.0), engine="auto") for w in (2.0, 3.0)]
+    states = [function.plan(X).measurer.state for function in functions]
+    starts = [{arm.strategy.engine: arm.start for arm in state.arms.values()} for state in states]
+    assert starts == [dict.fromkeys(ENGINES, 2.25)] * 2
+    measurer.import_engine(ENGINES[-1])
+    for state in states:
+        assert {arm.strategy.engine: arm.start for arm in state.arms.values()} == starts[0] | {ENGINES[-1]: 0.25}
+
+
 @needs_two
 def test_a_little_faster_is_not_enough(monkeypatch):
     Clock(monkeypatch, **{ENGINES[-1]: 0.98})

@@ -23,13 +23,13 @@ from dovetail.core.locks import holding, make_lock
 from dovetail.core.memory import give_back
 from dovetail.core.tensor import Tensor
 from dovetail.edit.graph import Graph
-from dovetail.plan import calibration, costs, policy, records
+from dovetail.plan import costs, policy, records
 from dovetail.plan.background import later, stop_if_ending
 from dovetail.plan.candidate import FAILURES, Candidate, split_strategies
 from dovetail.plan.claims import NotClaimed
 from dovetail.plan.fallback import last_resort, log_fallback
 from dovetail.plan.jobs import job
-from dovetail.plan.measurer import FIRST_CALLS, Measurer
+from dovetail.plan.measurer import FIRST_CALLS, Measurer, import_engine
 from dovetail.plan.plan import Plan
 from dovetail.plan.policy import UNPREDICTED, Arm, Estimate, State
 from dovetail.plan.segment import Segment
@@ -121,7 +121,7 @@ class MeasuredPlan:
         self.group, self.is_at_home = 1, measuring.is_at_home
         self._graph, self._shapes, self._measuring = graph, tuple(shapes), measuring
         self._lock = make_lock()
-        self._me = weakref.ref(self)
+        self._me: Callable[[], MeasuredPlan | None] = weakref.ref(self)
         self._under_way: Call | None = None
         self._untimed = 0  # calls that are still to run untimed
         self._skipped = 0
@@ -227,7 +227,7 @@ class MeasuredPlan:
         return not arm.problem and arm.strategy.group == self.group
 
     def _make(self, strategy: Strategy) -> Candidate:
-        calibration.load(strategy.engine, costs.known)
+        import_engine(strategy.engine)
         found = Candidate(strategy, self._graph, self.engine, self._shapes)
         self.candidates[strategy] = found
         arm = self.measurer.state.arms.setdefault(strategy, Arm(strategy, UNPREDICTED))
@@ -403,7 +403,7 @@ class MeasuredPlan:
             Exception: the engine cannot run the graph.
         """
         share_devices()
-        calibration.load(strategy.engine, costs.known)
+        import_engine(strategy.engine)
         stop_if_ending()
         if costs.known.build_seconds(strategy.engine, self.measurer.work) > policy.LONG:
             self._lock_is_free.set()

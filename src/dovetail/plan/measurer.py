@@ -65,7 +65,7 @@ class Measurer:
     def __init__(self, graph: Graph, shapes: Sequence[Any], keeps: bool, further: Sequence[Graph] = ()) -> None:
         self.name, self.state = graph.name, State({})
         self._graphs, self._shapes, self._keeps = (graph, *further), shapes, keeps
-        self.plans: dict[int, weakref.ref[Preparing]] = {}
+        self.plans: dict[int, Callable[[], Preparing | None]] = {}
         self.wants_group = False
         self.group_size, self.joins = 1, False
         self._decided: tuple[Strategy, bool] | None = None
@@ -329,6 +329,16 @@ def _variables(graph: Graph) -> list[Variable]:
 
 
 # -- all graphs of the process -----------------------------------------------------------------------------------------
+
+
+def import_engine(name: str) -> None:
+    """Import the library of an engine, which makes the start of its strategies cheaper, in all graphs."""
+    predicted = costs.known.load_seconds(name)
+    calibration.load(name, costs.known)
+    for measurer in list(_measurers) if predicted else ():
+        for arm in list(measurer.state.arms.values()):
+            if arm.strategy.engine == name:
+                arm.start = max(costs.TICK, arm.start - predicted)
 
 
 def _prepare_next(now: float) -> None:
