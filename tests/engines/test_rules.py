@@ -5,6 +5,7 @@ import pytest
 
 from dovetail.core import arguments, dispatch
 from dovetail.core.engine_registry import current_engine, get_engine
+from dovetail.core.rules import OUT
 from dovetail.core.tensor import Tensor
 from tests.conftest import RULE_BY_RULE
 from tests.ops.table import CASES, draw
@@ -43,7 +44,7 @@ def test_out_rules_fill_their_array(found, rng):
         results = expected if op.returns_tuple else (expected,)
         out = tuple(found.empty(found.shape(result), Tensor(result, found).dtype) for result in results)
         with np.errstate(all="ignore"):
-            written = found.out_rules[op.name](*given, out=out if op.returns_tuple else out[0])
+            written = found.rules.layer(OUT)[op.name](*given, out=out if op.returns_tuple else out[0])
         # A rule ignores unsuitable arrays of several; its results are right, and in new memory.
         for array, result in zip(written if op.returns_tuple else out, results, strict=True):
             np.testing.assert_array_equal(found.to_numpy(array), found.to_numpy(result), str((op, number)))

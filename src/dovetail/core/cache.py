@@ -1,7 +1,8 @@
-"""Cache: a bounded map that drops entries that were not used for long."""
+"""Maps of what was computed before: bounded, or filled when a key is first asked for."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 K = TypeVar("K")
@@ -62,3 +63,23 @@ class Cache(Generic[K, V]):
 
     def __len__(self) -> int:
         return len(self._young.keys() | self._old.keys())
+
+
+class Computed(dict[K, V]):
+    """A dict that computes the value of a key when it is first asked for.
+
+    Args:
+        compute: key → value.
+
+    Example:
+        >>> upper = Computed(str.upper)
+        >>> upper["a"], dict(upper)
+        ('A', {'a': 'A'})
+    """
+
+    def __init__(self, compute: Callable[[K], V]) -> None:
+        self._compute = compute
+
+    def __missing__(self, key: K) -> V:
+        found = self[key] = self._compute(key)
+        return found

@@ -162,7 +162,7 @@ def _engine_of(members: list[Any]) -> Engine:
 def resolve(op: Op, values: list[Any], engine: Engine) -> tuple[Resolved, list[Any]]:
     """Resolve a call of any eager kinds on an engine, and convert its arguments to Tensors; do not compute it yet."""
     has_settings = has_tensor_settings(op, values)
-    rule = None if has_settings else engine.eager_rules.get(op.name)
+    rule = None if has_settings else engine.eager_rules[op.name]
     resolved = Resolved(engine, conversions(op, values, engine), rule)
     tensors = _converted(list(values), resolved, scopes())
     for index in op.ints_positions:

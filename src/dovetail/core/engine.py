@@ -18,7 +18,7 @@ import numpy as np
 
 from dovetail.core import dtypes, host_calls
 from dovetail.core.accumulation import ACCUMULATING, HALVES, in_float32
-from dovetail.core.cache import Cache
+from dovetail.core.cache import Cache, Computed
 from dovetail.core.control_flow import Control, HostControl, Values
 from dovetail.core.devices import nowhere
 from dovetail.core.dtypes import DType
@@ -68,8 +68,8 @@ class Engine:
     Attributes:
         name: its name for users.
         rules: its table of rules.  Composites without a rule run their body.
-        eager_rules: the rules of single calls from Python, from the table.
-        out_rules: the rules that can write to a given array, called as rule(*args, out=array), from the table.
+        eager_rules: the rules of single calls from Python, from the table; None for an op without one.
+        out_rules: the ops with a rule that can write to a given array, called as rule(*args, out=array).
         fresh: ops without an out rule whose rules never return a view of an argument.
         written: the ops that can write over arguments, with the parameters that they write over, from the table.
         direct: per accepted kind, the native dtypes that need no conversion; the fast paths of calls check these.
@@ -122,12 +122,12 @@ class Engine:
                 "Assert": self.require,
                 **self.control.rules(),
             }
-            rules = rules.completed(own, self._finished, self._finishes)
+            rules = rules.completed(own, self._finished)
         self.rules = rules
         self.eager_rules = rules.layer(EAGER)
-        self.out_rules = rules.layer(OUT)
+        self.out_rules = rules.names(OUT)
         self.fresh = frozenset(rules.fresh)
-        self.written = {name: given for name, given in rules.written.items() if name in rules.layer(OVER)}
+        self.written = {name: given for name, given in rules.written.items() if name in rules.names(OVER)}
         native_types = {name: self.native_dtype(d) for name, d in dtypes.ALL.items() if self.has_dtype(d)}
         self.direct = {
             accepts: frozenset(native_types[name] for name in names if name in native_types)
@@ -155,22 +155,16 @@ class Engine:
             return self.eager_rule(rule)
         return self.native_rule(name, rule) if layer == NATIVE else rule
 
-    def _finishes(self, layer: str) -> Collection[str]:
-        """The names of the ops whose rules `_finished` changes in a layer."""
-        own, usual = type(self), Engine
-        changed = {EAGER: own.eager_rule is not usual.eager_rule, NATIVE: own.native_rule is not usual.native_rule}
-        return OPS if changed.get(layer) else set(ACCUMULATING).difference(self.accumulates)
-
     def add_rule(self, name: str, rule: Rule) -> None:
         """Add the rule of an op that a program registered, also for values of the library's own users."""
-        self.rules.add(name, rule, self._finished)
+        self.rules.add(name, rule)
 
     # programs
 
     @property
     def claimed(self) -> Collection[str]:
         """The names of the ops that its programs can hold; other composites are inlined."""
-        return self.rules
+        return self.rules.names()
 
     def claims(self, operation: Any) -> Collection[str]:
         """`claimed`, and the operation's type if its op has rules for some operations only and one fits this one."""
@@ -522,22 +516,12 @@ class Engine:
 
         for found in (self, self.native):
             found.refused = refused
-            found.eager_rules = _Refused(refused)
+            found.eager_rules = Computed(lambda name: refused)
             for method in ("asarray", "copy", "empty", "from_dlpack", "compile"):
                 setattr(found, method, refused)
 
     def __repr__(self) -> str:
         return f"<engine {self.name}>"
-
-
-class _Refused(dict[str, Rule]):
-    """A table of rules that all raise an error."""
-
-    def __init__(self, refused: Rule) -> None:
-        self._refused = refused
-
-    def get(self, name: str, default: Any = None) -> Rule:
-        return self._refused
 
 
 def print_array(array: np.ndarray, message: str, summarize: int) -> None:
@@ -558,15 +542,7 @@ def _written(number: np.floating[Any]) -> str:
     return short if type(number)(short) == number else f"{number:.{17 if number.itemsize == 8 else 9}g}"
 
 
-class _NativeDtypes(dict[Any, DType]):
-    """A map from the dtype objects of arrays to dtypes."""
-
-    def __missing__(self, native: Any) -> DType:
-        found = self[native] = dtypes.as_dtype(native)
-        return found
-
-
-native_to_dtype: Callable[[Any], DType] = _NativeDtypes().__getitem__  # `dtypes.as_dtype`, as quick as a dict
+native_to_dtype: Callable[[Any], DType] = Computed(dtypes.as_dtype).__getitem__  # as quick as a dict
 
 
 _DIRECT = {

@@ -25,6 +25,7 @@ import numpy as np
 
 from dovetail.core import config
 from dovetail.core.errors import EngineNotInstalled, UnknownEngine, describe, did_you_mean, op_error
+from dovetail.core.garbage import no_garbage_collection
 from dovetail.core.locks import holding, let_forks_wait, make_lock
 from dovetail.core.scopes import Changes, Scopes, change, opened, scopes, within
 
@@ -132,7 +133,8 @@ def _get_loaded(name: str) -> Engine:
     if name not in _loaded:
         drawn = np.random.get_state()  # noqa: NPY002  # importing jax draws from the generator that users seed
         try:
-            found = _load(name)
+            with no_garbage_collection():
+                found = _load(name)
             found.holder = _holder(found)
         finally:
             np.random.set_state(drawn)  # noqa: NPY002

@@ -244,7 +244,7 @@ class UnaryOp(Op[P, R]):
         if len(args) == 1 and type(args[0]) is Tensor and kwargs in _UNNAMED and not scopes().tapes:
             engine, value = args[0]._engine, args[0]._value
             if engine.native_dtype_of(value) in engine.direct[self.accepts]:
-                rule = engine.eager_rules.get(self.name)
+                rule = engine.eager_rules[self.name]
                 if rule is not None:
                     try:
                         return Tensor(rule(value), engine)
@@ -275,7 +275,7 @@ class BinaryOp(Op[P, R]):
             else:
                 fit = False
             if fit and dtype in engine.direct[self.accepts]:
-                rule = engine.eager_rules.get(self.name)
+                rule = engine.eager_rules[self.name]
                 if rule is not None:
                     try:
                         return Tensor(rule(a, b), engine)

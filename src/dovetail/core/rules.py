@@ -17,9 +17,11 @@ another way; programs use them if a plan prefers them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from functools import partial
 from typing import Any, NamedTuple
+
+from dovetail.core.cache import Computed
 
 Rule = Callable[..., Any]
 Maker = Callable[[Any], Rule | None]
@@ -69,9 +71,12 @@ class Rules(Mapping[str, Rule]):
             with no bytecode between them.  The rule may copy an array first, if it is not contiguous.
     """
 
-    def __init__(self, rules: Mapping[str, Rule] | None = None) -> None:
-        self._variants: dict[str, dict[str, tuple[Variant, ...]]] = {layer: {} for layer in LAYERS}
-        self._defaults: dict[str, dict[str, Rule]] = {layer: {} for layer in LAYERS}
+    def __init__(self, rules: Mapping[str, Rule] | None = None, finish: Finish | None = None) -> None:
+        self._declared: dict[str, list[tuple[Sequence[str], Variant]]] = {}
+        self._names: dict[str, set[str]] = {layer: set() for layer in LAYERS}
+        self._finish = finish
+        self._variants = {layer: Computed(partial(self._finished, layer)) for layer in LAYERS}
+        self._defaults = {layer: Computed(partial(self._default, layer)) for layer in LAYERS}
         self._makers: dict[str, Maker] = {}
         self._closed = False
         self.fresh: set[str] = set()
@@ -127,23 +132,30 @@ class Rules(Mapping[str, Rule]):
 
     def _declare(self, layers: Sequence[str], names: Sequence[str], variant: Variant) -> None:
         self._check_open(names)
-        for name, layer in product(names, layers):
-            found = self._variants[layer].get(name, ())
-            if found and variant.name in [other.name for other in found]:
-                problem = f"{name} has a rule {variant.name!r} for the layer {layer!r} already"
-                raise ValueError(f"{problem}: give the new rule another name, as in variant='blocked'.")
-            self._put(layer, name, (*found, variant))
+        if len({*layers}) < len(layers):
+            raise ValueError(f"{', '.join(names)}: the rule names a layer twice, in {layers}.")
+        for name in names:
+            for others, other in self._declared.get(name, ()):
+                if other.name == variant.name and (layer := next((one for one in layers if one in others), None)):
+                    problem = f"{name} has a rule {variant.name!r} for the layer {layer!r} already"
+                    raise ValueError(f"{problem}: give the new rule another name, as in variant='blocked'.")
+            self._put(layers, name, variant)
 
     def _check_open(self, names: Sequence[str]) -> None:
         if self._closed:
             problem = "an engine's rules are declared before it is made, and not changed afterwards"
             raise TypeError(f"{', '.join(names)}: {problem}.")
 
-    def _put(self, layer: str, name: str, variants: tuple[Variant, ...]) -> None:
-        self._variants[layer][name] = variants
-        for variant in reversed(variants):
+    def _put(self, layers: Sequence[str], name: str, variant: Variant) -> None:
+        self._declared.setdefault(name, []).append((layers, variant))
+        for layer in layers:
             if variant.when is None and not variant.is_further:
-                self._defaults[layer][name] = variant.rule
+                self._names[layer].add(name)
+            self._forget(layer, name)
+
+    def _forget(self, layer: str, name: str) -> None:
+        self._variants[layer].pop(name, None)
+        self._defaults[layer].pop(name, None)
 
     def __setitem__(self, name: str, rule: Rule) -> None:
         self._declare(CALLS, (name,), Variant(DEFAULT, rule))
@@ -186,7 +198,17 @@ class Rules(Mapping[str, Rule]):
             >>> [variant.name for variant in rules.variants("Tanh")]
             ['default', 'by exp']
         """
-        return self._variants[layer].get(name, ())
+        return self._variants[layer][name]
+
+    def _finished(self, layer: str, name: str) -> tuple[Variant, ...]:
+        """The rules of an op for a layer, as calls and programs use them."""
+        found = [variant for layers, variant in self._declared.get(name, ()) if layer in layers]
+        finish = self._finish
+        return tuple(found if finish is None else [v._replace(rule=finish(layer, name, v.rule)) for v in found])
+
+    def _default(self, layer: str, name: str) -> Rule | None:
+        usual = (v.rule for v in self._variants[layer][name] if v.when is None and not v.is_further)
+        return next(usual, None)
 
     def fitting(self, operation: Any, layer: str = PROGRAM, preferred: Collection[str] = ()) -> Variant | None:
         """The rule for an operation of a graph: the first preferred one that fits, else the first usual one."""
@@ -194,67 +216,74 @@ class Rules(Mapping[str, Rule]):
         wanted = (v for v in fitting if v.name in preferred)
         return next(wanted, next((v for v in fitting if not v.is_further), None))
 
-    def layer(self, layer: str) -> dict[str, Rule]:
-        """The rule of each op that calls use in a layer: the first one without a condition."""
+    def layer(self, layer: str) -> Mapping[str, Any]:
+        """The rule of an op that calls use in a layer: the first one without a condition; None if there is none.
+
+        A rule is finished when it is first asked for, so `names` has the ops that have one.
+        """
         return self._defaults[layer]
 
+    def names(self, layer: str = PROGRAM) -> Set[str]:
+        """The names of the ops that have a rule without a condition for a layer."""
+        return self._names[layer]
+
     def __getitem__(self, name: str) -> Rule:
-        return self._defaults[PROGRAM][name]
+        rule = self._defaults[PROGRAM][name]
+        if rule is None:
+            raise KeyError(name)
+        return rule
 
     def __contains__(self, name: object) -> bool:
-        return name in self._defaults[PROGRAM]
+        return name in self._names[PROGRAM]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._defaults[PROGRAM])
+        return filter(self._names[PROGRAM].__contains__, self._declared)
 
     def __len__(self) -> int:
-        return len(self._defaults[PROGRAM])
+        return len(self._names[PROGRAM])
 
     # tables of engines
 
-    def completed(
-        self, others: Mapping[str, Rule], finish: Finish, finishes: Callable[[str], Collection[str]]
-    ) -> Rules:
+    def completed(self, others: Mapping[str, Rule], finish: Finish) -> Rules:
         """Make the table of an engine; neither that one nor this one takes declarations from now on.
 
         Args:
             others: rules for the ops that have none here.
             finish: (layer, name of the op, rule) → the rule to call.
-            finishes: layer → the names of the ops whose rules `finish` changes there.
         """
-        table = Rules({name: rule for name, rule in others.items() if name not in self})
+        table = Rules({name: rule for name, rule in others.items() if name not in self._declared}, finish)
+        table._declared |= self._declared
         for layer in LAYERS:
-            table._variants[layer] |= self._variants[layer]
-            table._defaults[layer] |= self._defaults[layer]
-            for name in finishes(layer):
-                if found := table._variants[layer].get(name):
-                    table._put(layer, name, tuple([v._replace(rule=finish(layer, name, v.rule)) for v in found]))
+            table._names[layer] |= self._names[layer]
         table.fresh, table.written, table._makers = self.fresh, self.written, self._makers
         table._closed = self._closed = True
         return table
 
-    def add(self, name: str, rule: Rule, finish: Finish) -> None:
+    def add(self, name: str, rule: Rule) -> None:
         """Add the rule of an op that a program registered to the table of an existing engine.
 
         Args:
             name: the op, which has no rule yet.
             rule: for all calls.
-            finish: the same as for `completed`.
         """
-        for layer in CALLS:
-            self._put(layer, name, (Variant(DEFAULT, finish(layer, name, rule)),))
+        self._put(CALLS, name, Variant(DEFAULT, rule))
 
     def remove(self, name: str) -> None:
         """Undo `add`."""
+        del self._declared[name]
         for layer in CALLS:
-            del self._variants[layer][name], self._defaults[layer][name]
+            self._names[layer].discard(name)
+            self._forget(layer, name)
 
     def on_native_values(self) -> Rules:
         """The same table for values of the library's own users, with the layer `native` in all calls."""
         table = Rules()
-        table._variants = {**dict.fromkeys(CALLS, self._variants[NATIVE]), OUT: {}, OVER: {}}
-        table._defaults = {**dict.fromkeys(CALLS, self._defaults[NATIVE]), OUT: {}, OVER: {}}
-        table.fresh, table._closed = self.fresh, True
+        table._declared, table.fresh, table._closed = self._declared, self.fresh, True
+        for layer in CALLS:
+            table._names[layer] = self._names[NATIVE]
+            table._variants[layer], table._defaults[layer] = self._variants[NATIVE], self._defaults[NATIVE]
+        for layer in (OUT, OVER):
+            table._variants[layer], table._defaults[layer] = Computed(lambda name: ()), Computed(lambda name: None)
         return table
 
     @property

@@ -69,7 +69,7 @@ def covered(name: str, rule: Rule) -> Rule:
             if x.dtype not in WIDE_UNSIGNED:
                 raise
             arrays = [a.numpy(force=True) if isinstance(a, torch.Tensor) else a for a in (x, *args)]
-            of_numpy = numpy_engine.eager_rules.get(name) or body_rule(name, "numpy")
+            of_numpy = numpy_engine.eager_rules[name] or body_rule(name, "numpy")
             result = torch.from_numpy(np.array(of_numpy(*arrays))).to(x.device)
             return out["out"].copy_(result) if out else result
 
