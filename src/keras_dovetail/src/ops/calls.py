@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from keras_dovetail.src.dtypes import as_tensor, promoted
 
 Function = Callable[..., Any]
+
+
+def of_tensor(op: Function, prepare: Function = as_tensor) -> Function:
+    """Wrap an op whose first parameter is a tensor, and whose parameters are Keras' own."""
+
+    @wraps(op, updated=())  # an op's attributes stay its own
+    def call(x: Any, *args: Any, **kwargs: Any) -> Any:
+        return op(prepare(x), *args, **kwargs)
+
+    return call
 
 
 def unary(op: Function) -> Function:
@@ -53,14 +64,5 @@ def comparison(op: Function) -> Function:
 
     def call(x1: Any, x2: Any) -> Any:
         return op(as_tensor(x1), as_tensor(x2))
-
-    return call
-
-
-def reduction(op: Function, prepare: Function = as_tensor) -> Function:
-    """Wrap an op that reduces the numbers along axes."""
-
-    def call(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        return op(prepare(x), axis, keepdims)
 
     return call

@@ -11,7 +11,7 @@ from dovetail import ops
 from dovetail.core.value_kinds import is_recorded
 from dovetail.interop.privates import canonicalize_axis
 from keras_dovetail.src.dtypes import as_tensor, floating, promoted
-from keras_dovetail.src.ops.calls import Function
+from keras_dovetail.src.ops.calls import Function, of_tensor
 
 
 def _of_matrix(op: Function) -> Function:
@@ -25,6 +25,8 @@ det = _of_matrix(ops.det)
 eig = _of_matrix(ops.eig)
 eigh = _of_matrix(ops.eigh)
 inv = _of_matrix(ops.inv)
+pinv = of_tensor(ops.pinv)
+svd = of_tensor(ops.svd)
 
 
 def cholesky(a: Any, upper: bool = False) -> Any:
@@ -74,10 +76,6 @@ def solve_triangular(a: Any, b: Any, lower: bool = False) -> Any:
     return ops.triangular_solve(a, b, lower)
 
 
-def svd(x: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
-    return ops.svd(as_tensor(x), full_matrices, compute_uv)
-
-
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     a, b = promoted(a, b)
     return ops.lstsq(a, b, rcond)
@@ -92,10 +90,6 @@ def matrix_rank(x: Any, tol: Any = None) -> Any:
         precision = float(np.finfo(x.dtype.numpy).eps)
         tol = ops.max(sizes, -1, keepdims=True) * (max(x.shape[-2:]) * precision)
     return ops.sum(ops.cast(sizes > tol, "int32"), -1)
-
-
-def pinv(x: Any, rcond: Any = None) -> Any:
-    return ops.pinv(as_tensor(x), rcond)
 
 
 def jvp(fun: Any, primals: Any, tangents: Any, has_aux: bool = False) -> Any:

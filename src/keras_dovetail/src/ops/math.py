@@ -9,22 +9,19 @@ import numpy as np
 
 from dovetail import ops
 from keras_dovetail.src.dtypes import as_tensor, floating, is_float, name_of, promoted
-from keras_dovetail.src.ops.calls import Function, binary, unary
+from keras_dovetail.src.ops.calls import Function, binary, of_tensor, unary
 
 erf = unary(ops.erf)
 erfc = unary(ops.erfc)
 erfinv = unary(ops.erfinv)
 gammainc = binary(ops.igamma, with_float=True)
 lgamma = unary(ops.lgamma)
+logsumexp = of_tensor(ops.logsumexp)
 rsqrt = unary(ops.rsqrt)
 
 
 def logdet(x: Any) -> Any:
     return ops.slogdet(as_tensor(x))[1]
-
-
-def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    return ops.logsumexp(as_tensor(x), axis, keepdims)
 
 
 def top_k(x: Any, k: int, sorted: bool = True, is_stable: bool = True) -> Any:

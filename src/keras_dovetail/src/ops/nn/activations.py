@@ -6,29 +6,26 @@ from typing import Any
 
 from dovetail import ops
 from keras_dovetail.src.dtypes import as_tensor, floating
-from keras_dovetail.src.ops.calls import unary
+from keras_dovetail.src.ops.calls import of_tensor, unary
 from keras_dovetail.versions import is_mended
 
+celu = of_tensor(ops.celu)
+elu = of_tensor(ops.elu)
 hard_sigmoid = unary(ops.hard_sigmoid)
 hard_silu = unary(ops.hard_silu)
 hard_tanh = unary(ops.hard_tanh)
+leaky_relu = of_tensor(ops.leaky_relu)
 log_sigmoid = unary(ops.log_sigmoid)
+log_softmax = of_tensor(ops.log_softmax)
 relu = unary(ops.relu)
 relu6 = unary(ops.relu6)
 selu = unary(ops.selu)
 sigmoid = unary(ops.sigmoid)
 silu = unary(ops.silu)
+softmax = of_tensor(ops.softmax)
 softplus = unary(ops.softplus)
 softsign = unary(ops.softsign)
 tanh = unary(ops.tanh)
-
-
-def celu(x: Any, alpha: float = 1.0) -> Any:
-    return ops.celu(as_tensor(x), alpha)
-
-
-def elu(x: Any, alpha: float = 1.0) -> Any:
-    return ops.elu(as_tensor(x), alpha)
 
 
 def gelu(x: Any, approximate: bool = True) -> Any:
@@ -48,21 +45,9 @@ def hard_shrink(x: Any, threshold: float = 0.5) -> Any:
     return ops.where(ops.absolute(x) > threshold, x, ops.zeros_like(x))
 
 
-def leaky_relu(x: Any, negative_slope: float = 0.2) -> Any:
-    return ops.leaky_relu(as_tensor(x), negative_slope)
-
-
-def log_softmax(x: Any, axis: Any = -1) -> Any:
-    return ops.log_softmax(as_tensor(x), axis)
-
-
 def soft_shrink(x: Any, threshold: float = 0.5) -> Any:
     x = as_tensor(x)
     return ops.sign(x) * ops.maximum(ops.absolute(x) - threshold, 0)
-
-
-def softmax(x: Any, axis: Any = -1) -> Any:
-    return ops.softmax(as_tensor(x), axis)
 
 
 def sparse_plus(x: Any) -> Any:

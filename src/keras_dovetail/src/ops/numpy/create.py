@@ -9,7 +9,11 @@ import numpy as np
 from dovetail import ops
 from dovetail.interop.privates import floatx
 from keras_dovetail.src.dtypes import as_tensor, name_of, promoted, result_type
-from keras_dovetail.src.ops.calls import Function
+from keras_dovetail.src.ops.calls import Function, of_tensor
+
+diag = of_tensor(ops.diag)
+tril = of_tensor(ops.tril)
+triu = of_tensor(ops.triu)
 
 
 def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) -> Any:
@@ -123,18 +127,6 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
 
 def diagflat(x: Any, k: int = 0) -> Any:
     return ops.diag(ops.ravel(as_tensor(x)), k)
-
-
-def diag(x: Any, k: int = 0) -> Any:
-    return ops.diag(as_tensor(x), k)
-
-
-def tril(x: Any, k: int = 0) -> Any:
-    return ops.tril(as_tensor(x), k)
-
-
-def triu(x: Any, k: int = 0) -> Any:
-    return ops.triu(as_tensor(x), k)
 
 
 def append(x1: Any, x2: Any, axis: int | None = None) -> Any:

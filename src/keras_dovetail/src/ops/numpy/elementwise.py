@@ -9,7 +9,7 @@ from dovetail import ops
 from dovetail.core.dtypes import as_dtype
 from dovetail.interop.privates import standardize_dtype
 from keras_dovetail.src.dtypes import as_tensor, floating, is_float, name_of, promoted
-from keras_dovetail.src.ops.calls import binary, bitwise, comparison, shift, unary
+from keras_dovetail.src.ops.calls import binary, bitwise, comparison, of_tensor, shift, unary
 
 angle = unary(ops.angle)
 arccos = unary(ops.arccos)
@@ -40,6 +40,7 @@ logical_not = unary(ops.logical_not)
 negative = unary(ops.negative)
 real = unary(ops.real)
 reciprocal = unary(ops.reciprocal)
+round = of_tensor(ops.round)
 sign = unary(ops.sign)
 sin = unary(ops.sin)
 sinh = unary(ops.sinh)
@@ -189,10 +190,6 @@ def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: fl
 def _bits(x: Any) -> Any:
     """The bits of floats, as integers with a sign."""
     return ops.bitcast(x, {"float64": "int64", "float32": "int32"}.get(name_of(x), "int16"))
-
-
-def round(x: Any, decimals: int = 0) -> Any:
-    return ops.round(as_tensor(x), decimals)
 
 
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:

@@ -6,17 +6,17 @@ from typing import Any
 
 from dovetail import ops
 from keras_dovetail.src.dtypes import as_tensor, floating, name_of, promoted, widened
-from keras_dovetail.src.ops.calls import Function, reduction
+from keras_dovetail.src.ops.calls import Function, of_tensor
 
-all = reduction(ops.all)
-amax = reduction(ops.max)
-amin = reduction(ops.min)
-any = reduction(ops.any)
-mean = reduction(ops.mean)
-median = reduction(ops.median)
-std = reduction(ops.std)
-sum = reduction(ops.sum, widened)
-var = reduction(ops.var)
+all = of_tensor(ops.all)
+amax = of_tensor(ops.max)
+amin = of_tensor(ops.min)
+any = of_tensor(ops.any)
+mean = of_tensor(ops.mean)
+median = of_tensor(ops.median)
+std = of_tensor(ops.std)
+sum = of_tensor(ops.sum, widened)
+var = of_tensor(ops.var)
 
 
 def _extreme(reduced: Function, both: Function) -> Function:

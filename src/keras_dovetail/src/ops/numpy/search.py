@@ -10,6 +10,9 @@ import numpy as np
 from dovetail import ops
 from dovetail.core.static_types import with_ints
 from keras_dovetail.src.dtypes import as_tensor, floating, promoted, result_type
+from keras_dovetail.src.ops.calls import of_tensor
+
+sort = of_tensor(ops.sort)
 
 
 def argsort(x: Any, axis: int | None = -1) -> Any:
@@ -19,10 +22,6 @@ def argsort(x: Any, axis: int | None = -1) -> Any:
 
 def argpartition(x: Any, kth: Any, axis: int | None = -1) -> Any:
     return argsort(x, axis)
-
-
-def sort(x: Any, axis: int | None = -1) -> Any:
-    return ops.sort(as_tensor(x), axis)
 
 
 def searchsorted(sorted_sequence: Any, values: Any, side: Any = "left") -> Any:

@@ -9,10 +9,20 @@ import numpy as np
 from dovetail import ops
 from dovetail.core.static_types import with_ints
 from keras_dovetail.src.dtypes import alike, as_tensor, name_of, promoted, widened
+from keras_dovetail.src.ops.calls import of_tensor
 
-
-def broadcast_to(x: Any, shape: Any) -> Any:
-    return ops.broadcast_to(as_tensor(x), shape)
+broadcast_to = of_tensor(ops.broadcast_to)
+flip = of_tensor(ops.flip)
+moveaxis = of_tensor(ops.moveaxis)
+ravel = of_tensor(ops.ravel)
+repeat = of_tensor(ops.repeat)
+roll = of_tensor(ops.roll)
+size = of_tensor(ops.size)
+split = of_tensor(ops.split)
+squeeze = of_tensor(ops.squeeze)
+swapaxes = of_tensor(ops.swapaxes)
+tile = of_tensor(ops.tile)
+transpose = of_tensor(ops.transpose)
 
 
 def concatenate(xs: Any, axis: int | None = 0) -> Any:
@@ -48,10 +58,6 @@ def column_stack(xs: Any) -> Any:
     return ops.concatenate([x if len(x.shape) > 1 else ops.reshape(x, (-1, 1)) for x in alike(xs)], 1)
 
 
-def split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    return ops.split(as_tensor(x), indices_or_sections, axis)
-
-
 def array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     x, indices_or_sections = as_tensor(x), with_ints(indices_or_sections)
     if not isinstance(indices_or_sections, int):
@@ -77,32 +83,12 @@ def expand_dims(x: Any, axis: Any) -> Any:
     return ops.expand_dims(as_tensor(x), axis)
 
 
-def squeeze(x: Any, axis: Any = None) -> Any:
-    return ops.squeeze(as_tensor(x), axis)
-
-
-def flip(x: Any, axis: Any = None) -> Any:
-    return ops.flip(as_tensor(x), axis)
-
-
 def fliplr(x: Any) -> Any:
     return ops.flip(as_tensor(x), 1)
 
 
 def flipud(x: Any) -> Any:
     return ops.flip(as_tensor(x), 0)
-
-
-def moveaxis(x: Any, source: Any, destination: Any) -> Any:
-    return ops.moveaxis(as_tensor(x), source, destination)
-
-
-def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
-    return ops.swapaxes(as_tensor(x), axis1, axis2)
-
-
-def transpose(x: Any, axes: Any = None) -> Any:
-    return ops.transpose(as_tensor(x), axes)
 
 
 def rot90(array: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
@@ -129,24 +115,8 @@ def pad(x: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = N
     return ops.pad(x, widths, mode, 0 if constant_values is None else constant_values)
 
 
-def ravel(x: Any) -> Any:
-    return ops.ravel(as_tensor(x))
-
-
 def reshape(x: Any, newshape: Any) -> Any:
     return ops.reshape(as_tensor(x), newshape)
-
-
-def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
-    return ops.repeat(as_tensor(x), repeats, axis)
-
-
-def roll(x: Any, shift: Any, axis: Any = None) -> Any:
-    return ops.roll(as_tensor(x), shift, axis)
-
-
-def tile(x: Any, repeats: Any) -> Any:
-    return ops.tile(as_tensor(x), repeats)
 
 
 def take(x: Any, indices: Any, axis: int | None = None) -> Any:
@@ -182,10 +152,6 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
 
 def ndim(x: Any) -> int:
     return len(as_tensor(x).shape)
-
-
-def size(x: Any) -> Any:
-    return ops.size(as_tensor(x))
 
 
 def unravel_index(indices: Any, shape: Any) -> Any:
