@@ -1,8 +1,9 @@
 """The import hook that lets Keras find the backend "dovetail".
 
 Keras 3.16 has a list of pluggable backends, to which `pluggable.py` adds the name.  Keras 3.15 has none: `twins.py`
-changes the source of some of its modules.  On both, the hook calls functions with modules of Keras: its settings become
-Dovetail's, and once all of Keras is imported, ops learn to take its tensors.
+changes the source of some of its modules.  On both, `twins.py` takes an import of JAX out of one module, and the hook
+calls functions with modules of Keras: its settings become Dovetail's, and once all of Keras is imported, ops learn to
+take its tensors.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class _Loader(SourceFileLoader):
         self._version = version
 
     def get_code(self, fullname: str) -> CodeType | None:
-        if not has_twins(self._version):
+        if fullname not in _rewritten(self._version):
             return super().get_code(fullname)
         from keras_dovetail import twins
 
@@ -94,7 +95,7 @@ class _Loader(SourceFileLoader):
             tree = twins.changed(fullname, self.get_data(self.path))
         except LookupError as problem:
             raise _refusal(problem) from None
-        return super().get_code(fullname) if tree is None else compile(tree, self.path, "exec", dont_inherit=True)
+        return compile(tree, self.path, "exec", dont_inherit=True)
 
     def exec_module(self, module: ModuleType) -> None:
         if self.name == "keras":
@@ -114,11 +115,9 @@ def _call(function: str, module: ModuleType) -> None:
 
 def _rewritten(version: str) -> set[str]:
     """The modules of a version of Keras whose source is changed."""
-    if not has_twins(version):
-        return set()
     from keras_dovetail import twins  # Python starts without it
 
-    return {*twins.MODULES, twins.IMPORTS_JAX}
+    return {twins.IMPORTS_JAX, *(twins.MODULES if has_twins(version) else ())}
 
 
 def has_twins(version: str) -> bool:

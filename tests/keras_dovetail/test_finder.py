@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dovetail.interop.privates import TESTED
-from tests.libraries import require
+from tests.libraries import require, version_of_keras
 
 require("keras", "the finder is for it")
 PACKAGE = Path(__file__).parents[2] / "src" / "keras_dovetail"
@@ -28,6 +28,9 @@ def module(name: str):
 
 finder, changes = module("finder"), module("twins")
 KERAS = Path(importlib.util.find_spec("keras").origin).parents[1]
+has_twins = pytest.mark.skipif(
+    not finder.has_twins(version_of_keras()), reason="the installed Keras has a list of backends, and no twins"
+)
 
 
 def source_of(name: str) -> str:
@@ -39,6 +42,7 @@ def twins(text: str) -> str:
     return ast.unparse(changes.with_twins(ast.parse(text))[0])
 
 
+@has_twins
 @pytest.mark.parametrize("name", changes.MODULES)
 def test_each_module_has_its_branches(name):
     tree, found = changes.with_twins(ast.parse(source_of(name)))
@@ -48,6 +52,7 @@ def test_each_module_has_its_branches(name):
     assert any(str(each).startswith("keras_dovetail.") for each in imported | called)
 
 
+@has_twins
 @pytest.mark.parametrize("name", changes.MODULES)
 def test_nothing_else_changes(name):
     """Check that without the twins the syntax tree is the original one."""
@@ -70,8 +75,6 @@ def test_one_import_of_jax_is_left_out_of_a_module():
     left_out = [node for node in before.body if node not in changes.without_jax(before).body]
     assert [ast.unparse(node.body[0]) for node in left_out] == ["import jax"]
     assert all("jax.monitoring" in ast.unparse(node) for node in left_out)
-    with pytest.raises(LookupError, match="does not import jax"):
-        changes.without_jax(ast.parse("import jax"))
 
 
 def test_classes_and_modules_are_renamed():

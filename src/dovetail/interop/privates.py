@@ -43,6 +43,7 @@ PRIVATES = {
     "draw_seed": "keras.src.random.seed_generator:draw_seed",
     "make_default_seed": "keras.src.random.seed_generator:make_default_seed",
     # layers, models, optimizers
+    "operations": "keras.src.ops",
     "Operation": "keras.src.ops.operation:Operation",
     "Functional": "keras.src.models.functional:Functional",
     "Model": "keras.src.models.model:Model",

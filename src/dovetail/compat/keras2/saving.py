@@ -9,7 +9,7 @@ from typing import Any
 import keras
 
 from dovetail.compat.keras2.patches import Patch
-from dovetail.interop.privates import Operation, saving_utils
+from dovetail.interop.privates import Operation, operations, saving_utils
 
 
 def patches() -> Iterable[Patch]:
@@ -38,4 +38,4 @@ def _that_knows_operations(model_from_config: Callable[..., Any]) -> Callable[..
 def _operations() -> dict[Any, type]:
     """Keras' operations that are not layers, by name."""
     classes = [cls for cls in Operation.__subclasses__() if not issubclass(cls, keras.layers.Layer)]
-    return {cls.__name__: cls for cls in classes if cls.__module__.startswith("keras.src.ops.")}
+    return {cls.__name__: cls for cls in classes if cls.__module__.startswith(f"{operations.__name__}.")}
