@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from dovetail.core.value_kinds import kind_of
-from dovetail.interop import privates
+from dovetail.interop.privates import PRIVATES
+
+_STATE = PRIVATES["global_state"]
 
 
 def known_value(x: Any) -> np.ndarray | None:
@@ -23,18 +25,20 @@ def running_keras() -> Any:
 
 def running_layer() -> Any:
     """Keras 3's context of the running layer's call; None if no layer runs."""
-    state = privates.loaded("global_state")
+    state = sys.modules.get(_STATE)
     return state and getattr(state.GLOBAL_STATE_TRACKER, "current_call_ctx", None)
 
 
 def told_to_layer() -> Any:
     """The `training` argument of the layer of Keras 3 that is running; None if there is none."""
-    return getattr(running_layer(), "training", None)  # Keras 3.16 has it only if it is told
+    state = sys.modules.get(_STATE)  # each call of a program asks, so there is no further call here
+    context = state and getattr(state.GLOBAL_STATE_TRACKER, "current_call_ctx", None)
+    return getattr(context, "training", None)  # Keras 3.16 has it only if it is told
 
 
 def asks_for_shapes() -> bool:
     """Whether Keras 3 computes only to infer the shapes and dtypes of the results of a layer or a loss."""
-    state = privates.loaded("global_state")
+    state = sys.modules.get(_STATE)
     return state is not None and state.get_global_attribute("symbolic_scope") is not None
 
 
