@@ -36,7 +36,7 @@ def test_a_scope(engine):
     own, float32 = current_engine(), as_dtype("float32")
     assert own.device_of(own.asarray([1.0], float32, "cpu:0")) == "cpu:0"
     if own.out_rules:
-        assert own.shape(own.empty((2,), float32, "cpu:0")) == (2,)
+        assert own.shape(own.allocate((2,), float32, "cpu:0")) == (2,)
 
 
 @pytest.mark.parametrize("name", ["gpu:77", "", None])

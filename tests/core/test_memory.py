@@ -25,7 +25,7 @@ ALLOCATE = """
     print(faults(20))
 """
 
-needs_glibc = pytest.mark.skipif(memory._glibc() is None, reason="the C library here is not glibc, which it is about")
+needsglibc = pytest.mark.skipif(memory.glibc() is None, reason="the C library here is not glibc, which it is about")
 
 
 def printed(program: str, **environment: str) -> str:
@@ -33,14 +33,14 @@ def printed(program: str, **environment: str) -> str:
     return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=True).stdout
 
 
-@needs_glibc
+@needsglibc
 def test_blocks_stay():
     freed = int(printed(f"    import dovetail{ALLOCATE}", DOVETAIL_KEEP_MEMORY="0"))
     kept = int(printed(f"    import dovetail{ALLOCATE}", DOVETAIL_KEEP_MEMORY="1"))
     assert kept < freed / 5
 
 
-@needs_glibc
+@needsglibc
 def test_blocks_go_again():
     program = "    import dovetail.core.config as c; c.set_keep_memory(True); c.set_keep_memory(False)"
     freed = int(printed(f"    import dovetail{ALLOCATE}"))
@@ -51,7 +51,7 @@ def test_blocks_go_again():
     "environment, set_first, kept",
     [(None, "", True), ("0", "", False), ("1", "", True), (None, "dt.config.set_keep_memory(False)", False)],
 )
-@needs_glibc
+@needsglibc
 def test_who_decides(environment, set_first, kept):
     program = f"import dovetail as dt; {set_first}\ndt._memory.keep_by_default(); print(dt.config.keep_memory())"
     said = {} if environment is None else {memory.VARIABLE: environment}
@@ -89,13 +89,13 @@ THREADS = """
 """
 
 
-@needs_glibc
+@needsglibc
 def test_blocks_of_threads_stay_that_allocated_before():
     kept, freed = ([int(n) for n in printed(THREADS.replace("KEPT", str(value))).split()] for value in (True, False))
     assert all(a < b / 5 for a, b in zip(kept, freed, strict=True)), (kept, freed)
 
 
-@needs_glibc
+@needsglibc
 @pytest.mark.skipif(not STATM.exists(), reason="the system does not say how many pages are in memory")
 def test_what_is_kept_can_be_given_back():
     program = f"""
@@ -120,7 +120,7 @@ def test_what_is_kept_can_be_given_back():
 
 
 def test_another_library(monkeypatch, caplog):
-    monkeypatch.setattr(memory, "_glibc", lambda: None)
+    monkeypatch.setattr(memory, "glibc", lambda: None)
     monkeypatch.setattr(memory, "_is_chosen", False)
     memory._note.cache_clear()
     for _ in range(2):

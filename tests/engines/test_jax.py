@@ -111,7 +111,7 @@ print(statistics.median(faults))
 """
 
 
-@pytest.mark.skipif(memory._glibc() is None, reason="the C library here is not glibc, which keeps memory")
+@pytest.mark.skipif(memory.glibc() is None, reason="the C library here is not glibc, which keeps memory")
 def test_what_a_program_needs_stays_with_the_process():
     kept, freed = (
         float(subprocess.check_output([sys.executable, "-c", STEPS], env=os.environ | {memory.VARIABLE: value}))

@@ -42,7 +42,7 @@ def test_out_rules_fill_their_array(found, rng):
         given = native_arguments(found, op, number, rng)
         expected = found.eager_rules[op.name](*given)
         results = expected if op.returns_tuple else (expected,)
-        out = tuple(found.empty(found.shape(result), Tensor(result, found).dtype) for result in results)
+        out = tuple(found.allocate(found.shape(result), Tensor(result, found).dtype) for result in results)
         with np.errstate(all="ignore"):
             written = found.rules.layer(OUT)[op.name](*given, out=out if op.returns_tuple else out[0])
         # A rule ignores unsuitable arrays of several; its results are right, and in new memory.

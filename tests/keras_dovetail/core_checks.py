@@ -61,7 +61,7 @@ def check_integers_of_64_bits_stay_out_of_range():
 
 
 def check_memory_stays():
-    assert dt.config.keep_memory() or memory._glibc() is None
+    assert dt.config.keep_memory() or memory.glibc() is None
 
 
 def check_examples():

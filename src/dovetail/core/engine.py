@@ -12,12 +12,13 @@ import functools
 import operator
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
 from dovetail.core import dtypes, host_calls
 from dovetail.core.accumulation import ACCUMULATING, HALVES, in_float32
+from dovetail.core.allocation import SMALLEST
 from dovetail.core.cache import Cache, Computed
 from dovetail.core.control_flow import Control, HostControl, Values
 from dovetail.core.devices import nowhere
@@ -25,6 +26,9 @@ from dovetail.core.dtypes import DType
 from dovetail.core.errors import LIBRARIES
 from dovetail.core.rules import EAGER, NATIVE, OUT, OVER, PROGRAM, Rule, Rules
 from dovetail.core.table import OPS
+
+if TYPE_CHECKING:
+    from dovetail.core.spec import TensorSpec
 
 # The file name of the text of compiled programs, and the name of their global that maps line numbers to operations.
 FILE = "<dovetail program>"
@@ -85,6 +89,7 @@ class Engine:
         accumulates: ops of `ACCUMULATING` whose rules accumulate halves in float32 by themselves.
         strategies: a name → variants of its rules or of its compilation that go well together.  The measurer tries
             them in this order; the first, "", needs the least time.
+        allocates_results: whether large results, too, are written into arrays of `allocate`, where a rule can.
         forks: whether a process that is forked after the library was used can use it, too.
         eager: the name of another engine, if the library only compiles whole graphs: that engine computes single
             calls, holds all values, and runs graphs that this one does not claim.
@@ -103,6 +108,7 @@ class Engine:
     consumes: ClassVar[bool] = False
     accumulates: ClassVar[Collection[str]] = ()
     strategies: ClassVar[Mapping[str, tuple[str, ...]]] = {"": ()}
+    allocates_results: bool = False
     forks: ClassVar[bool] = True
     eager: ClassVar[str | None] = None
     errors: ClassVar[tuple[type[Exception], ...]] = LIBRARIES
@@ -265,9 +271,27 @@ class Engine:
     def dtype(self, value: Any) -> DType:
         return native_to_dtype(self.native_dtype_of(value))
 
-    def empty(self, shape: tuple[int, ...], dtype: DType, device: str | None = None) -> Any:
-        """A native array with any contents, on a device if one is given; buffers are made of such arrays."""
+    def allocate(self, shape: tuple[int, ...], dtype: DType, device: str | None = None) -> Any:
+        """A native array with any contents, on a device if one is given, for a buffer or a large result."""
         raise NotImplementedError
+
+    def into_allocated(self, name: str, rule: Rule, spec: TensorSpec) -> Rule:
+        """The rule for single calls with one known result, which writes a large one into an array of `allocate`.
+
+        Args:
+            name: the op.
+            rule: its rule for single calls.
+            spec: the spec of the result.
+        """
+        out = self.rules.layer(OUT)[name]
+        if out is None or not self.allocates(spec):
+            return rule
+        shape, dtype, allocate = spec.shape, spec.dtype, self.allocate
+        return self.eager_rule(lambda *arrays: out(*arrays, out=allocate(shape, dtype)))  # type: ignore[arg-type]
+
+    def allocates(self, spec: TensorSpec) -> bool:
+        """Whether a result is written into an array of `allocate`, if a rule can."""
+        return self.allocates_results and (spec.nbytes or 0) >= SMALLEST
 
     def write(self, array: Any, values: Any) -> Any:
         """Write values into an array, and return it; only rules with `out=` need this."""
@@ -517,7 +541,7 @@ class Engine:
         for found in (self, self.native):
             found.refused = refused
             found.eager_rules = Computed(lambda name: refused)
-            for method in ("asarray", "copy", "empty", "from_dlpack", "compile"):
+            for method in ("asarray", "copy", "allocate", "from_dlpack", "compile"):
                 setattr(found, method, refused)
 
     def __repr__(self) -> str:

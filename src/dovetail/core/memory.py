@@ -90,14 +90,14 @@ def give_back() -> None:
 
     Source: malloc_trim(3) of glibc.
     """
-    library = _glibc() if _is_kept else None
+    library = glibc() if _is_kept else None
     if library is not None:
         library.malloc_trim(0)
 
 
 def _set(value: bool) -> None:
     global _is_kept
-    library = _glibc()
+    library = glibc()
     if library is None:
         if value:
             _note()
@@ -112,7 +112,7 @@ def _note() -> None:
     logger.warning("keep_memory has no effect: it is a setting of glibc, which this process does not use.")
 
 
-def _glibc() -> Any:
+def glibc() -> Any:
     """The C library, if it is glibc; else None."""
     try:
         library = ctypes.CDLL(None)

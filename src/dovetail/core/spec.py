@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,18 @@ class TensorSpec:
     @property
     def is_static(self) -> bool:
         return self.shape is not None and None not in self.shape
+
+    @property
+    def nbytes(self) -> int | None:
+        """The bytes of the tensor's numbers; None if a dimension is unknown.
+
+        Example:
+            >>> spec((2, 3)).nbytes
+            24
+        """
+        if self.shape is None or None in self.shape:
+            return None
+        return math.prod(self.shape) * self.dtype.itemsize  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         dims = "..." if self.shape is None else ",".join("?" if d is None else str(d) for d in self.shape)

@@ -11,10 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.core.allocation import HUGE, SMALLEST, aligned, aligned_empty
 from dovetail.core.dtypes import DType
 from dovetail.core.engine import Engine, Segment, native_to_dtype
+from dovetail.core.op import BinaryOp, UnaryOp
 from dovetail.core.optional_api import optional_api
 from dovetail.core.rules import CALLS, EAGER, OUT, PROGRAM, WITH_OUT, Rule, Rules
+from dovetail.core.spec import TensorSpec
+from dovetail.core.table import OPS
 from dovetail.core.windows import CONVOLUTIONS, Windows, overlap_add
 from dovetail.engines import matrices, numpy_convolution, rows, slices, threefry
 from dovetail.engines.numpy_like import (
@@ -444,6 +448,18 @@ def _no_warnings() -> Any:
 _NO_WARNINGS = _warnings and contextvars.copy_context().run(_no_warnings)
 
 
+def _enter(_: Any) -> Any:
+    context = np.errstate(all="ignore")
+    context.__enter__()
+    return context
+
+
+# Turn warnings off; take what the first function returned, and turn them on again.
+_switch: tuple[Callable[[Any], Any], Callable[[Any], Any]] = (
+    (_enter, lambda context: context.__exit__()) if _warnings is None else (_warnings.set, _warnings.reset)
+)
+
+
 def _blas() -> Any:
     """The libraries of BLAS in this process; NumPy has no setting for their threads."""
     from threadpoolctl import ThreadpoolController  # ctypes takes 10 ms, which most programs need not spend
@@ -456,6 +472,7 @@ class NumPyEngine(Engine):
 
     name = "numpy"
     array_key = staticmethod(operator.attrgetter("shape", "dtype"))
+    allocates_results = True  # so that other libraries can read them in place
 
     def version(self) -> str:
         return np.__version__
@@ -464,10 +481,17 @@ class NumPyEngine(Engine):
         return issubclass(kind, np.ndarray)
 
     def asarray(self, value: Any, dtype: DType, device: str | None = None) -> Any:
+        if type(value) is np.ndarray and value.size * dtype.itemsize >= SMALLEST:
+            return self._copied(value, dtype.numpy)
         return np.array(value, dtype.numpy)  # a copy, since the owner of the array may change it
 
-    def empty(self, shape: tuple[int, ...], dtype: DType, device: str | None = None) -> Any:
-        return np.empty(shape, dtype.numpy)
+    def allocate(self, shape: tuple[int, ...], dtype: DType, device: str | None = None) -> Any:
+        return aligned_empty(shape, dtype.numpy)
+
+    def _copied(self, value: np.ndarray, dtype: np.dtype) -> np.ndarray:
+        copy = aligned_empty(value.shape, dtype)
+        np.copyto(copy, value, casting="unsafe")
+        return copy
 
     def set_threads(self, count: int) -> bool:
         _blas().limit(limits=count)  # which stays, as its result is no context here
@@ -489,16 +513,50 @@ class NumPyEngine(Engine):
         return [value[i, ...] for i in range(len(value))]
 
     def copy(self, value: Any) -> Any:
-        return np.array(value)
+        return np.array(value) if value.nbytes < SMALLEST else self._copied(value, value.dtype)
 
     def from_dlpack(self, value: Any) -> Any:
         return np.from_dlpack(value)
 
-    def eager_rule(self, rule: Rule) -> Rule:
-        if _warnings is None:
-            return np.errstate(all="ignore")(rule)
+    def _finished(self, layer: str, name: str, rule: Rule) -> Rule:
+        is_quick = layer == EAGER and isinstance(OPS.get(name), UnaryOp | BinaryOp)
+        return self._quick_rule(name, rule) if is_quick else super()._finished(layer, name, rule)
 
-        set_to, reset = _warnings.set, _warnings.reset
+    def _quick_rule(self, name: str, rule: Rule) -> Rule:
+        """The form of the rule of an elementwise op for single calls, whose results nobody knows before.
+
+        It is one function, since it runs in every call.
+        """
+        op = OPS[name]
+
+        def huge(*arrays: Any) -> Any:
+            out = self.rules.layer(OUT)[name]
+            if out is None or op.infer is None:
+                return rule(*arrays)
+            result = op.infer(*[TensorSpec(x.shape, native_to_dtype(x.dtype)) for x in arrays])
+            return out(*arrays, out=self.allocate(result.shape, result.dtype))
+
+        def unary(x: Any) -> Any:
+            token = set_to(_NO_WARNINGS)
+            try:
+                size = x.nbytes
+                return rule(x) if size < SMALLEST else aligned(rule, x) if size < HUGE else huge(x)
+            finally:
+                reset(token)
+
+        def binary(x: Any, y: Any) -> Any:
+            token = set_to(_NO_WARNINGS)
+            try:
+                size = x.nbytes + y.nbytes
+                return rule(x, y) if size < SMALLEST else aligned(rule, x, y) if size < HUGE else huge(x, y)
+            finally:
+                reset(token)
+
+        set_to, reset = _switch
+        return unary if len(op.params) == 1 else binary
+
+    def eager_rule(self, rule: Rule) -> Rule:
+        set_to, reset = _switch
 
         def quiet(*arrays: Any) -> Any:
             token = set_to(_NO_WARNINGS)

@@ -17,13 +17,12 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
+from dovetail.core.allocation import SMALLEST
 from dovetail.core.engine import Engine
 from dovetail.core.infer import size_of
 from dovetail.core.spec import TensorSpec
 from dovetail.edit.graph import GraphTensor, Operation
 from dovetail.plan.aliases import Aliases
-
-SMALLEST = 1 << 12  # bytes; below this the allocator is faster than the bookkeeping
 
 
 class BufferPlan:
@@ -32,6 +31,7 @@ class BufferPlan:
     Attributes:
         specs: the buffers of the arena.
         of: operation → number of its buffer.
+        results: the operations that write a result of the program into a new array of the engine's `allocate`.
         spares: tensor → number of the variable whose spare buffer its operation writes it into.
         owned: per assigned variable, whether nobody else knows its new buffer.
         leaves: per input, whether a returned value may be a view of it.
@@ -43,6 +43,7 @@ class BufferPlan:
     def __init__(self) -> None:
         self.specs: list[TensorSpec] = []
         self.of: dict[Operation, int] = {}
+        self.results: set[Operation] = set()
         self.spares: dict[GraphTensor, int] = {}
         self.owned: list[bool] = []
         self.leaves: list[bool] = []
@@ -80,7 +81,7 @@ class BufferPlan:
             try:
                 return local.buffers
             except AttributeError:
-                local.buffers = [engine.empty(s.shape, s.dtype, device) for s in self.specs]  # type: ignore[arg-type]  # all are known
+                local.buffers = [engine.allocate(s.shape, s.dtype, device) for s in self.specs]  # type: ignore[arg-type]  # all are known
                 return local.buffers
 
         return buffers
@@ -180,6 +181,8 @@ def _fill_arena(
                 plan.of[op] = len(plan.specs)
                 plan.specs.append(out.spec)
             held[out] = plan.of[op]
+        elif out is not None and engine.allocates(out.spec) and op.type in engine.out_rules:
+            plan.results.add(op)
         release([*dying, *(t for t in op.outputs if last.get(t) == at)])
 
 

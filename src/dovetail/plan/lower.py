@@ -202,7 +202,13 @@ class _Writer:
         spares = [f"s{self.buffers.spares[t]}" for t in op.outputs if t in self.buffers.spares]
         if spares:
             return f"({', '.join(spares)},)" if op.op.returns_tuple else spares[0]
-        return f"b{self.buffers.of[op]}" if op in self.buffers.of else None
+        if op in self.buffers.of:
+            return f"b{self.buffers.of[op]}"
+        if op in self.buffers.results:
+            result = op.outputs[0].spec
+            allocate = partial(self.engine.allocate, result.shape, result.dtype, self.place.device)  # type: ignore[arg-type]  # it is known
+            return f"{self._bind(allocate, 'n')}()"
+        return None
 
     def _names_over(self, op: Operation) -> list[str]:
         """The arguments of an operation that writes over its inputs; copies replace inputs that it does not consume."""

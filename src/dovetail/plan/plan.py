@@ -279,7 +279,7 @@ class Plan:
         for k, i in enumerate(self._spares):
             if spares[k] is None:
                 (engine, device), variable = self._made[i], self.assigned[i]
-                spares[k] = engine.empty(variable.shape, variable.dtype, device)
+                spares[k] = engine.allocate(variable.shape, variable.dtype, device)
         return spares
 
     def _put(self, values: Sequence[Any], before: list[Any]) -> None:

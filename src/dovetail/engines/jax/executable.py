@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from dovetail.core.allocation import aligned_empty
 from dovetail.core.engine import Segment
 from dovetail.core.memory import BLOCK
 from dovetail.engines.jax.devices import named, told
@@ -44,7 +45,6 @@ def copied(value: Any) -> Any:
     return jax.device_put(value, may_alias=False)
 
 
-ALIGNED = 64  # bytes: JAX reads an array in place if it begins at a multiple of them, else it makes a copy
 LARGE = 2**18  # bytes from which JAX's copy takes longer than the alignment of ours
 
 
@@ -52,8 +52,7 @@ def aligned_copy(value: np.ndarray) -> np.ndarray:
     """A copy of the array, aligned if it is large, so that JAX makes no other copy."""
     if value.nbytes < LARGE:
         return np.array(value)
-    memory = np.empty(value.nbytes + ALIGNED, np.uint8)
-    copy = np.ndarray(value.shape, value.dtype, memory, -memory.ctypes.data % ALIGNED)
+    copy = aligned_empty(value.shape, value.dtype)
     copy[...] = value
     return copy
 

@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from dovetail.core.accumulation import PRODUCTS
+from dovetail.core.allocation import ALIGNED
 from dovetail.core.control_flow import Control
 from dovetail.core.devices import device_for
 from dovetail.core.dtypes import DType
@@ -20,7 +21,6 @@ from dovetail.engines.tensorflow.executable import KERNELS, XLA, Executable, as_
 from dovetail.engines.tensorflow.tf_control import TensorFlowControl
 
 _CPU = 1  # DLPack's number for the CPU
-_ALIGNMENT = 64
 
 
 class TensorFlowEngine(Engine):
@@ -100,8 +100,8 @@ class TensorFlowEngine(Engine):
     def from_dlpack(self, value: Any) -> Any:
         if value.__dlpack_device__()[0] == _CPU:
             array = np.from_dlpack(value)
-            if array.ctypes.data % _ALIGNMENT:  # TensorFlow would end the process
-                raise BufferError(f"TensorFlow needs memory that starts at a multiple of {_ALIGNMENT} bytes.")
+            if array.ctypes.data % ALIGNED:  # TensorFlow would end the process
+                raise BufferError(f"TensorFlow needs memory that starts at a multiple of {ALIGNED} bytes.")
         return tf.experimental.dlpack.from_dlpack(value.__dlpack__())
 
     def set_threads(self, count: int) -> bool:

@@ -94,7 +94,7 @@ class TorchEngine(Engine):
             return bits.cpu().numpy().view(dtype.numpy)
         return value.numpy(force=True)  # also for views whose numbers are conjugated or negated when they are read
 
-    def empty(self, shape: tuple[int, ...], dtype: DType, device: str | None = None) -> Any:
+    def allocate(self, shape: tuple[int, ...], dtype: DType, device: str | None = None) -> Any:
         return torch.empty(shape, dtype=getattr(torch, dtype), device=new_device(device))
 
     truth = bool  # type: ignore[assignment]  # saves a Python frame in each turn of a loop
