@@ -15,7 +15,7 @@ from typing import Any
 
 from dovetail.cli import INTERRUPTED
 from dovetail.core.engine_registry import AUTO, known_engines
-from dovetail.core.errors import EngineNotInstalled, UnknownEngine
+from dovetail.core.errors import EngineNotInstalled, FormatError, UnknownEngine
 from dovetail.core.version import VERSION
 
 EXAMPLES = """\
@@ -29,6 +29,7 @@ examples:
   dovetail run my.py                  your own program, with Keras on Dovetail, each function on the engine
                                       that is measured to be the fastest for it
   dovetail plan list                  measurements by which engines are chosen
+  dovetail show model.pb              the contents of a file: inputs, outputs, operations, variables
   dovetail tune                       how quick each engine is here, measured once, for a better first choice
   dovetail run my.py --engine jax     the same on JAX
   DOVETAIL_ENGINE=jax python my.py    the same, where it imports dovetail itself
@@ -89,6 +90,25 @@ examples:
   dovetail tune --json                           for programs
 
 It is kept in $DOVETAIL_CACHE, or in dovetail/plans in your folder of caches, in a file for this machine.
+"""
+
+SHOW = """\
+Prints the contents of a file: inputs and outputs, operations by type, variables with shapes, dtypes and sizes.
+The kind of the file is recognised by its contents.  Weights are not read, and nothing in the file is executed.
+
+kinds of files:
+  dt.save(...), safetensors           values, functions and graphs, tensors
+  npz                                 arrays
+"""
+
+SHOW_EXAMPLES = """\
+examples:
+  dovetail show model.safetensors                a file that dt.save wrote, or another safetensors file
+  dovetail show arrays.npz                       the arrays of an archive
+  dovetail show model.safetensors --all          all rows of long tables
+  dovetail show model.safetensors --json         for programs
+
+The exit status is 0 if the file was read, 1 if it is damaged or of another kind.
 """
 
 K_AUDIT = """\
@@ -191,6 +211,16 @@ def parser() -> argparse.ArgumentParser:
     )
     plan.add_argument("action", choices=["list", "show", "clear"], help="what to do")
     plan.add_argument("key", nargs="?", help="the first digits of an entry's key (default: all)")
+    show = commands.add_parser(
+        "show",
+        help="show the contents of a file",
+        description=SHOW,
+        epilog=SHOW_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    show.add_argument("path", type=Path, metavar="FILE", help="a file")
+    show.add_argument("--all", action="store_true", help="print all rows of long tables")
+    show.add_argument("--json", action="store_true", help="print JSON")
     tune = commands.add_parser(
         "tune",
         help="measure how quick each engine is on this machine",
@@ -238,7 +268,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
         return INTERRUPTED
-    except (EngineNotInstalled, UnknownEngine, OSError) as error:
+    except (EngineNotInstalled, FormatError, UnknownEngine, OSError) as error:
         print(f"dovetail: {error}", file=sys.stderr)
         return 1
     program()  # outside the try: the script's own errors pass through
@@ -273,6 +303,8 @@ def _run(options: argparse.Namespace) -> int:
         from dovetail.cli import plan
 
         return plan.run(options.action, options.key)
+    if options.command == "show":
+        return _show(options)
     if options.command == "tune":
         from dovetail.cli import tune
 
@@ -281,6 +313,16 @@ def _run(options: argparse.Namespace) -> int:
         audit = import_module(f"dovetail.cli.{options.command.replace('-', '_')}").run
         return audit(options.paths, options.engine, options.json, options.verbose)
     return _demo(options)
+
+
+def _show(options: argparse.Namespace) -> int:
+    from dovetail.cli import show
+
+    try:
+        return show.run(options.path, options.all, options.json)
+    except ImportError as error:
+        print(f"dovetail: {error}", file=sys.stderr)
+        return 1
 
 
 def _demo(options: argparse.Namespace) -> int:

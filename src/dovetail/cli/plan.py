@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from dovetail.cli.table import table
+from dovetail.cli.table import printable, table
 from dovetail.core import cache_folder
 from dovetail.plan import records
 from dovetail.plan.records import Kept
@@ -38,8 +38,8 @@ def _listed(found: list[Kept]) -> str:
     for kept in found:
         (strategy, best), *others = kept.times.items()
         numbers = [f"{best.median * 1e3:.3g}", f"{1 + len(others)}", str(kept.steps)]
-        texts = map(_printable, (kept.name, strategy.name))
-        table_rows.append([kept.key[:SHORTEST], *texts, *numbers, _printable(kept.made)])
+        texts = map(printable, (kept.name, strategy.name))
+        table_rows.append([kept.key[:SHORTEST], *texts, *numbers, printable(kept.made)])
     return table(table_rows)
 
 
@@ -50,9 +50,4 @@ def _shown(kept: Kept) -> str:
         rows[strategy] = rows.get(strategy, Row(strategy))._replace(measured=each.median, calls=each.calls)
     report = kept.report._replace(rows=sorted(rows.values(), key=lambda row: (not row.measured, row.measured)))
     lines = [f"{kept.name}, measured {kept.made}, {kept.steps} steps", *str(report).splitlines()]
-    return "\n  ".join(map(_printable, lines)) + "\n"
-
-
-def _printable(text: str) -> str:
-    """Text without control characters: anybody may have written the file, and terminals obey them."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return "\n  ".join(map(printable, lines)) + "\n"

@@ -19,3 +19,13 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in ruled
     )
+
+
+def printable(text: str) -> str:
+    """Text without control characters: anybody may have written a file, and terminals obey them.
+
+    Example:
+        >>> print(printable("two\\nlines"))
+        two\\nlines
+    """
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

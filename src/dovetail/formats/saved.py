@@ -187,14 +187,9 @@ def load(path: str | Path) -> Any:
     """
     file = Path(path)
     tensors, metadata = safetensors.read(file)
-    text = _text(tensors, metadata, file)
-    if text is None:
+    document = document_in(tensors, metadata, file)
+    if document is None:
         return {name: _tensor(array) for name, array in tensors.items()}
-    document = parse(text, file, "the document")
-    version = document.get("version") if type(document) is dict else None
-    if version != VERSION:
-        needed = f"version {VERSION}, which Dovetail {RELEASE} reads: install the Dovetail that wrote the file"
-        raise FormatError(file, "the document", f"version {version!r:.80}", needed)
     try:
         beside = Beside(arrays=tensors, tensors=_Tensors(tensors))
         beside.variables |= {key: _variable(key, given, tensors) for key, given in document["variables"].items()}
@@ -207,8 +202,29 @@ def load(path: str | Path) -> Any:
         ) from error
 
 
-def _text(tensors: dict[str, np.ndarray], metadata: Mapping[str, str], file: Path) -> str | bytes | None:
-    """The document of a file; None if it has none."""
+def document_in(tensors: dict[str, np.ndarray], metadata: Mapping[str, str], file: Path) -> Any:
+    """The document of a file, which is JSON data; None if another program wrote the file.
+
+    Args:
+        tensors, metadata: the contents of the file; a long document is taken from the tensors.
+        file: its path, for errors.
+
+    Raises:
+        FormatError: the document is damaged, or is of a later version.
+    """
+    text = _text(tensors, metadata, file)
+    if text is None:
+        return None
+    document = parse(text, file, "the document")
+    version = document.get("version") if type(document) is dict else None
+    if version != VERSION:
+        needed = f"version {VERSION}, which Dovetail {RELEASE} reads: install the Dovetail that wrote the file"
+        raise FormatError(file, "the document", f"version {version!r:.80}", needed)
+    return document
+
+
+def _text(tensors: dict[str, np.ndarray], metadata: Mapping[str, str], file: Path) -> str | None:
+    """The text of the document; None if there is none."""
     text: str | None = metadata.get(DOCUMENT)
     if text is None and DIGEST in metadata and APART in tensors:
         held = tensors.pop(APART)

@@ -1,0 +1,83 @@
+"""The kinds of files that can be summarised.  A kind is recognised by the contents of a file, not by its name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import NamedTuple
+
+from dovetail.core.errors import FormatError
+from dovetail.formats.summary.arrays import is_npz, of_npz
+from dovetail.formats.summary.base import Summary
+from dovetail.formats.summary.own import is_safetensors, of_safetensors
+from dovetail.formats.summary.source import Source, opened
+
+
+class Kind(NamedTuple):
+    """A kind of file.
+
+    Attributes:
+        name: for users.
+        fits: whether a file is of this kind, by its first or last bytes.
+        summarize: makes the summary of such a file.
+        names: patterns of the names of such files; they tell the kind if the contents do not.
+    """
+
+    name: str
+    fits: Callable[[Source], bool]
+    summarize: Callable[[Source], Summary]
+    names: tuple[str, ...]
+
+
+KINDS = (
+    Kind("Dovetail's own file, safetensors", is_safetensors, of_safetensors, ("*.safetensors",)),
+    Kind("npz", is_npz, of_npz, ("*.npz",)),
+)
+
+
+def summarize(path: str | os.PathLike[str]) -> Summary:
+    """The contents of a file as plain data.  Weights are not read, and nothing is executed.
+
+    Args:
+        path: a file.
+
+    Raises:
+        FormatError: the file is damaged, or of no kind that is known.
+        ImportError: a library that reads this kind of file is not installed.
+        OSError: the file cannot be read.
+
+    Example:
+        >>> import dovetail as dt
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     dt.save({"w": dt.Variable([1.0, 2.0])}, f"{folder}/model")
+        ...     found = summarize(f"{folder}/model")
+        >>> found.kind, found.tables[-1].title, found.tables[-1].rows
+        ("Dovetail's own file", 'variables', [('w', 'float32', (2,), 2, 8)])
+    """
+    with opened(_file(Path(path))) as source:
+        kind = _kind(source)
+        try:
+            return kind.summarize(source)
+        except RecursionError:
+            raise FormatError(source.path, "the contents", "parts that are nested too deeply", "some levels") from None
+
+
+def _file(path: Path) -> Path:
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {os.fspath(path)!r} to show.")
+    return path
+
+
+def _kind(source: Source) -> Kind:
+    fitting = next((kind for kind in KINDS if kind.fits(source)), None)
+    named = fitting or next(
+        (kind for kind in KINDS if any(fnmatch(source.path.name.lower(), name) for name in kind.names)), None
+    )
+    if named is None:
+        found = f"the bytes {bytes(source.data[:8])!r}" if source.size else "nothing, the file is empty"
+        needed = f"a file of one of these kinds: {'; '.join(kind.name for kind in KINDS)}"
+        raise FormatError(source.path, "the beginning", found, needed)
+    return named
