@@ -23,9 +23,9 @@ from tests.formats.files import by_hand, numbers, parts, tensor
 from tests.libraries import require
 
 
-def again(value, path):
+def again(value, path, **options):
     dt.save(value, path)
-    return dt.load(path)
+    return dt.load(path, **options)
 
 
 PLAIN = {
@@ -116,11 +116,54 @@ class Layer:
     kernel: object
 
 
+VALUES = {"at": Point(1.0, ops.constant([2.0])), "layers": [Layer({"w": 3})]}
+
+
+def test_named_tuples_and_dataclasses_are_their_fields(tmp_path):
+    found = again(VALUES, tmp_path / "x")
+    assert found == {"at": {"x": 1.0, "y": found["at"]["y"]}, "layers": [{"kernel": {"w": 3}}]}
+    assert found["at"]["y"].tolist() == [2.0] and set(read(tmp_path / "x").tensors) == {"at.y"}
+
+
+def test_classes_that_the_program_gives(tmp_path):
+    found = again(VALUES, tmp_path / "x", classes=[Point, Layer])
+    assert type(found["at"]) is Point and found["at"].x == 1.0 and found["layers"] == [Layer({"w": 3})]
+    half = again(VALUES, tmp_path / "x", classes=[Layer])
+    assert type(half["at"]) is OrderedDict and half["layers"] == found["layers"]
+
+
+def test_classes_that_do_not_fit(tmp_path):
+    other = dataclasses.make_dataclass("Layer", ["kernel", "bias"])
+    with pytest.raises(FormatError, match=r"the class Layer has the fields \['kernel', 'bias'\], and there are"):
+        again(VALUES, tmp_path / "x", classes=[other])
+    with pytest.raises(TypeError, match=r"load at .*named tuples and dataclasses, not <class 'int'>"):
+        dt.load(tmp_path / "x", classes=[int])
+
+
+def test_no_method_is_replaced(tmp_path):
+    class Point(NamedTuple):
+        x: float
+
+    layer = Layer(1)
+    layer.__eq__ = 3
+    for value, kind in ((layer, Layer), (dataclasses.make_dataclass("Point", ["x", "_make"])(1, 2), Point)):
+        with pytest.raises(FormatError, match="has the fields"):
+            again(value, tmp_path / "x", classes=[kind])
+
+
+def test_a_graph_at_two_places_is_one_graph(tmp_path):
+    graph = dt.function(lambda x: ops.tanh(x)).graph(dt.spec((2,)))
+    runs = dt.function(graph)
+    found = again({"graph": graph, "runs": [runs, runs]}, tmp_path / "x")
+    assert found["runs"][0] is found["runs"][1]
+    found["graph"].outputs = [found["graph"].outputs[0] * 2.0]
+    np.testing.assert_allclose(found["runs"][0](ops.ones(2)), 2 * np.tanh([1.0, 1.0]), rtol=1e-6)
+
+
 REFUSED = {
     "a lambda": (lambda: {"a": [1, lambda x: x]}, TypeError, r"save at .*: at a\.1, <function .*save its parts"),
     "an object": (lambda: [object()], TypeError, "at 0, <object"),
-    "a named tuple": (lambda: Point(1.0, 2.0), TypeError, "Point.* is not a number"),
-    "a dataclass": (lambda: {"layer": Layer(ops.ones(2))}, TypeError, "at layer, Layer"),
+    "a dataclass of an object": (lambda: {"layer": Layer(object())}, TypeError, r"at layer\.kernel, <object"),
     "a set": (lambda: {1, 2}, TypeError, "is not a number"),
     "a constraint": (lambda: dt.Variable([1.0], name="w", constraint=abs), TypeError, "'w' has a constraint"),
     "an array of objects": (lambda: np.array([None]), TypeError, "'value' cannot be written"),
@@ -208,6 +251,16 @@ DAMAGED = {
     "a strange version": (lambda d: {**d, "version": "1" * 1000}, "version '1+; needed"),
     "no object": (lambda d: {"version": 1, "variables": {}}, "KeyError"),
     "no variables": (lambda d: {"version": 1, "object": 1}, "KeyError"),
+    "parts that are none": (lambda d: {**d, "parts": 3, "object": {"part": 0}}, "TypeError"),
+    "an unknown part": (with_object({"part": 0}), "there is no part 0"),
+    "a part by its name": (with_object({"part": "graph"}), "there is no part 'graph'"),
+    "a part that is a list": (lambda d: {**d, "parts": [{"list": []}], "object": {"part": 0}}, "part 0 is none of"),
+    "a part that holds itself": (
+        lambda d: {**d, "parts": [{"plan": {"graph": {"part": 0}}}], "object": {"part": 0}},
+        "part 0 holds itself",
+    ),
+    "fields in a list": (with_object({"fields": ["Point"]}), "what cannot be decoded"),
+    "fields under numbers": (with_object({"fields": ["Point", [[[], 1]]]}), "what cannot be decoded"),
     "variables in a list": (lambda d: {**d, "variables": [1]}, "what cannot be decoded"),
     "a variable without numbers": (lambda d: {**d, "variables": {"nothing": {"name": "a"}}}, "nothing"),
     "a variable without a name": (lambda d: {**d, "variables": {"w": {}}}, "name"),
@@ -222,7 +275,7 @@ DAMAGED = {
     "a dict of no pairs": (with_object({"dict": [1, 2]}), "what cannot be decoded"),
     "a dict with a list as key": (with_object({"dict": [[{"list": []}, 1]]}), "unhashable"),
     "lists in lists": (
-        lambda d: '{"version": 1, "variables": {}, "object": ' + "[" * 900 + "]" * 900 + "}",
+        lambda d: '{"version": 1, "variables": {}, "parts": [], "object": ' + "[" * 900 + "]" * 900 + "}",
         "Recursion",
     ),
     "lists without end": (lambda d: "[" * 100_000, "nested too deeply"),
@@ -242,7 +295,7 @@ def in_graph(change):
     """A change of the document of a graph that is the saved object."""
 
     def changing(document):
-        change(document["object"]["graph"])
+        change(document["parts"][0]["graph"])
         return document
 
     return changing
@@ -264,6 +317,7 @@ DAMAGED_GRAPHS = {
     "a layout of words": (of_operation(layout=["a", None, None]), "what cannot be decoded"),
     "attributes of another op": (of_operation(attrs={"height": 2}), "'Sum': .*attributes"),
     "an attribute of another type": (of_operation(attrs={"axis": "a", "keepdims": False}), "'Sum': .*axis"),
+    "a part in an operation": (of_operation(attrs={"axis": {"part": 0}, "keepdims": False}), "no part 0 here"),
     "no outputs": (of_operation(outputs=3), "what cannot be decoded"),
     "a negative dimension": (of_operation(outputs=[["float32", [-1]]]), "dimension"),
     "a name of dots": (of_operation(name=7), "what cannot be decoded"),

@@ -603,7 +603,7 @@ def test_gradients_of_a_deterministic_function_run_on_one_engine(monkeypatch, rn
                 y = function(x)
             slope = inner.gradient(y, x)
         outer.gradient(slope, x)
-    assert set(clock.ran) == {measured_plan.steady().name}
+    assert set(clock.ran) == {measured_plan.steady().strategy.name}
 
 
 @needs_two

@@ -222,42 +222,10 @@ def test_strategies_that_are_not_there_do_not_run(strategy):
     assert function.plan(X).chosen.strategy != strategy
 
 
-def test_a_plan_is_saved_and_replayed(tmp_path, engine, monkeypatch):
-    clock = Clock(monkeypatch)
-    plan = made().plan(X)
-    plan.pin(engine)
-    plan.save(tmp_path / "step.json")
-    again = dt.function(lambda x: ops.tanh(x * 2.0), replay=tmp_path / "step.json")
-    for length in (6, 4):
-        for _ in range(20):
-            np.testing.assert_allclose(again(X[:length]), np.tanh(X[:length] * 2), rtol=1e-6)
-        assert again.plan(X[:length]).is_settled
-    assert set(clock.ran) == {engine}
-
-
-def test_a_plan_of_a_named_engine_is_saved_too(tmp_path, engine):
-    dt.function(lambda x: x + 1.0, engine=engine).plan(X).save(tmp_path / "step.json")
-    assert records.replayed(tmp_path / "step.json") == Strategy(engine)
-
-
 def test_the_same_bits(engine):
     function = dt.function(lambda x: ops.tanh(x * 2.0), engine="auto", deterministic=True)
     assert len({function(X).numpy().tobytes() for _ in range(50)}) == 1
     assert function.plan(X).is_settled
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 9, "strategy": ["numpy", "", 0, 1]}', "\x00"])
-def test_no_plan(tmp_path, text):
-    (tmp_path / "plan.json").write_text(text)
-    with pytest.raises(ValueError, match="is not a plan that this version"):
-        dt.function(lambda x: x, replay=tmp_path / "plan.json")
-
-
-def test_a_plan_for_what_is_not_here(tmp_path):
-    records.save(tmp_path / "plan.json", Strategy("numpy", "unheard"))
-    function = dt.function(lambda x: x + 1.0, replay=tmp_path / "plan.json")
-    with pytest.raises(ValueError, match="no strategy 'unheard'"):
-        function(X)
 
 
 CHANGES = {

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
+from collections import OrderedDict
 
 import numpy as np
 import pytest
@@ -102,6 +104,21 @@ def test_inside_other_functions(tmp_path):
     same(dt.function(lambda x: found(x)["y"] + 1.0)(X), ops.tanh(X @ w + [0.5, -0.5]) + 1.0)
     graph = dt.function(lambda x: found(x)["y"]).graph(dt.spec((4, 3)))
     assert graph.outputs[0].op.type == "Mul" and graph.find(type="Tanh")
+
+
+@dataclasses.dataclass
+class Batch:
+    x: object
+    weight: float = 1.0
+
+
+def test_dataclasses_among_the_arguments_and_results(tmp_path):
+    f = dt.function(lambda batch: Batch(batch.x * batch.weight))
+    f(Batch(ops.ones(2), 3.0))
+    dt.save(f, tmp_path / "x")
+    found = dt.load(tmp_path / "x", classes=[Batch])(Batch(ops.ones(2), 3.0))
+    assert type(found) is Batch and found.x.tolist() == [3.0, 3.0] and found.weight == 1.0
+    assert dt.load(tmp_path / "x")(OrderedDict(x=ops.ones(2), weight=3.0))["x"].tolist() == [3.0, 3.0]
 
 
 def test_a_trace_of_known_dimensions_goes_first(tmp_path):
@@ -240,7 +257,7 @@ def test_two_processes_and_all_engines(tmp_path):
 
 def of_function(change):
     def changing(document):
-        change(document["object"]["compiled"])
+        change(document["parts"][0]["compiled"])
         return document
 
     return changing
@@ -248,9 +265,10 @@ def of_function(change):
 
 DAMAGED = {
     "no traces": (of_function(lambda f: f.pop("traces")), "traces"),
-    "a name of numbers": (of_function(lambda f: f.update(name=3)), "the name 3"),
-    "an engine in a list": (of_function(lambda f: f.update(engine=["numpy"])), "the engine"),
-    "a wrong strategy": (of_function(lambda f: f.update(fixed=[1])), "cannot be decoded"),
+    "a name of numbers": (of_function(lambda f: f.update(name=3)), "no name, engine and choice, but 3"),
+    "an engine in a list": (of_function(lambda f: f.update(engine=["numpy"])), "no name, engine and choice"),
+    "a choice of text": (of_function(lambda f: f.update(choice="numpy")), "no name, engine and choice"),
+    "a wrong strategy": (of_function(lambda f: f.update(choice={"choice": {"strategy": [1], "rows": []}})), "strategy"),
     "a result too many": (
         of_function(lambda f: f["traces"][0].update(result=[{"spec": ["int8", []]}] * 9)),
         "beside it",

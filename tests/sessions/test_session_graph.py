@@ -118,6 +118,30 @@ def test_variables_made_of_tensors_draw_again(graph, engine):
     assert copy.deepcopy(w).numpy().tolist() == second.tolist()
 
 
+def test_a_file_has_the_graph_its_variables_and_its_collections(tmp_path, engine):
+    graph = dt.SessionGraph()
+    with graph.as_default():
+        x = graph.placeholder(dt.spec((None,)), "x")
+        w = dt.Variable(graph.constant(np.array([1.0, 2.0], "float32")), name="w")
+        step = w.assign_add(x)
+        noise = ops.random.uniform(graph.key(3), (2,))
+        graph.add_to_collections(["ends", ("a", 1)], step)
+        start = graph.initializer()
+    run(graph, step, x=[1.0, 1.0])
+    dt.save({"graph": graph, "w": w, "again": [graph]}, tmp_path / "x")
+    found = dt.load(tmp_path / "x")
+    other = found["graph"]
+    assert type(other) is dt.SessionGraph and found["again"][0] is other and str(other) == str(graph)
+    assert other.get_collection("variables") == [found["w"]] and other.get_collection(("a", 1))[0].name == step.name
+    session = dt.Session(other)
+    assert session.run(step.name, {"x:0": [1.0, 1.0]}).tolist() == [3.0, 4.0]
+    assert found["w"].numpy().tolist() == [3.0, 4.0] and w.numpy().tolist() == [2.0, 3.0]
+    session.run(start.name)
+    assert found["w"].numpy().tolist() == [1.0, 2.0]
+    draws = [session.run(noise.name), session.run(noise.name)]
+    assert len(np.unique(draws)) == 4 and other.key(3).name == graph.key(3).name
+
+
 def test_groups_wait_and_are_waited_for(graph, capsys):
     x = graph.placeholder(dt.spec(()), "x")
     inner = graph.group(ops.print_tensor(x, "inner"), name="inner")

@@ -139,6 +139,45 @@ def no_tree(value: Any) -> str:
     )
 
 
+def fields_of(value: Any) -> dict[str, Any] | None:
+    """The parts of a named tuple or dataclass by their names; None for another value.
+
+    Example:
+        >>> from typing import NamedTuple
+        >>> class Point(NamedTuple):
+        ...     x: float
+        ...     y: float
+        >>> fields_of(Point(1.0, 2.0)), fields_of((1.0, 2.0))
+        ({'x': 1.0, 'y': 2.0}, None)
+    """
+    if not has_fields(type(value)):
+        return None
+    if isinstance(value, tuple):
+        return dict(zip(value._fields, value, strict=True))  # type: ignore[attr-defined]
+    return {name: getattr(value, name) for name in _names(value)}
+
+
+def has_fields(kind: Any) -> bool:
+    """Whether it is the class of named tuples, or of dataclasses that are structures."""
+    if not isinstance(kind, type) or kind in _leaves:
+        return False
+    return hasattr(kind, "_fields" if issubclass(kind, tuple) else "__dataclass_fields__")
+
+
+def of_fields(kind: Any, values: dict[str, Any]) -> Any:
+    """The named tuple or dataclass of a class with these parts; a dataclass is made without its `__init__`.
+
+    Raises:
+        ValueError: the class has other fields.
+    """
+    is_tuple = issubclass(kind, tuple)
+    known = kind._fields if is_tuple else tuple(f.name for f in fields(kind))
+    others = [name for name in values if name not in known and (is_tuple or hasattr(kind, name))]
+    if others or not values.keys() >= set(known):
+        raise ValueError(f"the class {kind.__name__} has the fields {list(known)}, and there are {list(values)}")
+    return kind._make([values[name] for name in known]) if is_tuple else _dataclass(kind, values)
+
+
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
     """The parts of a structure that are structures themselves, each with the step to it."""
     return ((step, part) for step, part in _steps(value) or () if _steps(part) is not None)
@@ -150,11 +189,8 @@ def _steps(value: Any) -> list[tuple[str, Any]] | None:
         return [(f"[{k!r}]", part) for k, part in value.items()]
     if isinstance(value, (list, TensorShape)) or type(value) is tuple:
         return [(f"[{i}]", part) for i, part in enumerate(value)]
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return [(f".{name}", part) for name, part in zip(value._fields, value, strict=True)]
-    if getattr(type(value), "__dataclass_fields__", None) is not None and type(value) not in _leaves:
-        return [(f".{name}", getattr(value, name)) for name in _names(value)]
-    return None
+    named = fields_of(value)
+    return None if named is None else [(f".{name}", part) for name, part in named.items()]
 
 
 def unflatten(structure: Structure, leaves: Any) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,9 @@ import numpy as np
 
 from dovetail.core import arguments
 from dovetail.core.engine_registry import current_engine, get_engine
-from dovetail.core.errors import FormatError, op_error
+from dovetail.core.errors import FormatError, describe, op_error
 from dovetail.core.scopes import scopes
-from dovetail.core.structure import no_tree
+from dovetail.core.structure import fields_of, has_fields, no_tree
 from dovetail.core.tensor import Tensor
 from dovetail.core.variable import Variable
 from dovetail.core.version import VERSION as RELEASE
@@ -45,8 +45,8 @@ def save(value: Any, path: str | Path) -> None:
     safetensors file, in which other programs find the tensors by their places: `layers.0.kernel`.
 
     Args:
-        value: a tensor, variable, array, number, string, dtype, spec, graph or compiled function; or a dict, list or
-            tuple of values, nested up to 100 levels deep.
+        value: a tensor, variable, array, number, string, dtype, spec, graph, compiled function, plan or choice; or a
+            dict, list, tuple, named tuple or dataclass of values, nested up to 100 levels deep.
         path: the file.
 
     Raises:
@@ -77,7 +77,7 @@ def save(value: Any, path: str | Path) -> None:
         variables = {key: _described(variable, beside) for key, variable in beside.variables.items()}
     except Refused as error:
         raise op_error(TypeError, "save", f"{_refused_place(value)}{error}. {ADVICE}") from None
-    document = {"version": VERSION, "release": RELEASE, "object": data, "variables": variables}
+    document = {"version": VERSION, "release": RELEASE, "object": data, "variables": variables, "parts": beside.parts}
     tensors = {**beside.arrays, **_numbers(beside)}
     text = json.dumps(document, separators=(",", ":"), allow_nan=False)
     metadata = {DIGEST: _digest(text)}
@@ -89,15 +89,17 @@ def save(value: Any, path: str | Path) -> None:
 
 
 ADVICE = (
-    "A file holds tensors, variables, numbers, strings, graphs and functions made by dt.function, in dicts, lists and "
-    "tuples: of an object of your own, save its parts."
+    "A file holds tensors, variables, numbers, strings, graphs, plans and functions made by dt.function, in dicts, "
+    "lists, tuples and dataclasses: of an object of your own, save its parts."
 )
 
 
 def _leaves(value: Any, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """The leaves of nested dicts, lists and tuples, with the steps to them."""
+    """The leaves of nested dicts, lists, tuples and dataclasses, with the steps to them."""
     if isinstance(value, dict):
         parts: Any = value.items()
+    elif (named := fields_of(value)) is not None:
+        parts = named.items()
     elif isinstance(value, (list, tuple)):
         parts = enumerate(value)
     else:
@@ -159,7 +161,7 @@ def _digest(text: str) -> str:
 # -- loading ----------------------------------------------------------------------------------------------------------
 
 
-def load(path: str | Path) -> Any:
+def load(path: str | Path, classes: Iterable[type] = ()) -> Any:
     """Make the value of a file that `save` wrote; or, of another safetensors file, a dict of its tensors.
 
     Tensors and variables are on the current engine.  The file is mapped into memory.  numpy and torch use this memory
@@ -167,12 +169,15 @@ def load(path: str | Path) -> Any:
 
     Args:
         path: the file.  While its values are used, it can be replaced, as `save` does, but not shortened.
+        classes: the named tuples and dataclasses of the program that the file may use, by their names.
 
     Returns:
         The value: new tensors and variables of the same dtypes, shapes and numbers.  A compiled function runs the
-        traces that it had when it was saved.
+        traces that it had when it was saved.  A plan runs the strategy that it had.  A named tuple or dataclass whose
+        class is not given is an `OrderedDict` of its fields.
 
     Raises:
+        TypeError: one of the classes is neither a named tuple nor a dataclass.
         FormatError: the file is damaged, of another format, or of a later version; or it has an op that this program
             has not registered.
         OSError: the file cannot be read.
@@ -185,13 +190,17 @@ def load(path: str | Path) -> Any:
         ...     dt.function(dt.load(f"{folder}/graphs")[0])(dt.ops.constant([1.0, 2.0])).numpy()
         array([2., 4.], dtype=float32)
     """
-    file = Path(path)
+    file, known = Path(path), tuple(classes)
+    for kind in known:
+        if not has_fields(kind):
+            raise op_error(TypeError, "load", f"classes are named tuples and dataclasses, not {describe(kind)}.")
     tensors, metadata = safetensors.read(file)
     document = document_in(tensors, metadata, file)
     if document is None:
         return {name: _tensor(array) for name, array in tensors.items()}
     try:
-        beside = Beside(arrays=tensors, tensors=_Tensors(tensors))
+        beside = Beside(arrays=tensors, tensors=_Tensors(tensors), parts=document["parts"])
+        beside.classes = {kind.__name__: kind for kind in known}
         beside.variables |= {key: _variable(key, given, tensors) for key, given in document["variables"].items()}
         return decode(document["object"], beside)
     except Exception as error:  # of any kind, since the codec trusts its data

@@ -5,9 +5,10 @@ caches and passes compare values by `core.signature.static_key`, which makes no 
 
 None, bools, strings, ints and finite floats stay as they are, and a tuple is a JSON list.  Another value is an object
 of one pair, the name of its kind and its data: `{"dtype": "float32"}`.  Arrays, variables and eager tensors are kept in
-tables beside the document, under keys; no two tables have the same key.  A function of Dovetail's own is written as its
-name, see `named`.  Anything else, such as a function of the program, is refused; if the document is to be pickled, it
-is kept beside the document, too.
+tables beside the document, under keys; no two tables have the same key.  Graphs and compiled functions are parts of
+the document: each is written once, and its places have its number.  A function of Dovetail's own is written as its
+name, see `named`.  A named tuple or dataclass is written as its fields.  Anything else, such as a function of the
+program, is refused; if the document is to be pickled, it is kept beside the document, too.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from __future__ import annotations
 import base64
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -25,6 +27,7 @@ import numpy as np
 from dovetail.core.dtypes import DType, as_dtype
 from dovetail.core.errors import describe
 from dovetail.core.spec import TensorSpec
+from dovetail.core.structure import fields_of, of_fields
 from dovetail.core.tensor import Tensor
 from dovetail.core.variable import Variable
 
@@ -44,6 +47,8 @@ class Beside:
         objects: any other values, if `keeps_objects`.
         keeps_objects: whether subgraphs and Python's own objects are kept here; else a subgraph is a document in the
             document, and other objects are refused.
+        parts: the data of graphs and compiled functions, which may stand at several places.
+        classes: by name, the named tuples and dataclasses that a document is read with; others become ordered dicts.
     """
 
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
@@ -51,8 +56,13 @@ class Beside:
     tensors: dict[str, Tensor] = field(default_factory=dict)
     objects: dict[str, Any] = field(default_factory=dict)
     keeps_objects: bool = False
+    parts: list[Any] = field(default_factory=list)
+    classes: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._written: dict[int, tuple[int, Any]] = {}  # id → the number of a part, and the value, which so stays alive
+        self._read: dict[int, Any] = {}  # the values of parts, by number
+        self._is_inside = False  # whether the operations of a graph are written or read
         self._tables = (self.arrays, self.variables, self.tensors, self.objects)
         self._keys = {id(value): key for table in self._tables for key, value in table.items()}
 
@@ -74,6 +84,44 @@ class Beside:
             self._keys[id(value)] = found
         return found
 
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """Write or read the operations of a graph in the block: there, subgraphs are no parts, but stand inline."""
+        before, self._is_inside = self._is_inside, True
+        try:
+            yield
+        finally:
+            self._is_inside = before
+
+    def written(self, form: Form, value: Any) -> Any:
+        """The data of a value by its form: its number, if it is a part."""
+        if not form.is_part or self._is_inside or self.keeps_objects:
+            return {form.kind: form.encode(value, self)}
+        if id(value) not in self._written:
+            number = len(self.parts)
+            self._written[id(value)] = number, value
+            self.parts.append(None)
+            self.parts[number] = {form.kind: form.encode(value, self)}
+        return {PART: self._written[id(value)][0]}
+
+    def part(self, number: Any) -> Any:
+        """The value of a part.
+
+        Raises:
+            ValueError: there is no such part, it is of another kind, or it holds itself.
+        """
+        if type(number) is not int or not 0 <= number < len(self.parts) or self._is_inside:
+            raise ValueError(f"there is no part {number!r} here")
+        data = self.parts[number]
+        if type(data) is not dict or not data.keys() <= PARTS:
+            raise ValueError(f"the part {number} is none of {', '.join(sorted(PARTS))}")
+        if number not in self._read:
+            self._read[number] = _BEGUN
+            self._read[number] = decode(data, self)
+        if self._read[number] is _BEGUN:
+            raise ValueError(f"the part {number} holds itself")
+        return self._read[number]
+
 
 def _numbered(name: str) -> Iterable[str]:
     yield name
@@ -90,11 +138,13 @@ class Form(NamedTuple):
         kind: the name in the document.
         encode: (value, tables) → data.
         decode: (data, tables) → value.
+        is_part: whether a value that stands at several places is one value there.
     """
 
     kind: str
     encode: Callable[[Any, Beside], Any]
     decode: Callable[[Any, Beside], Any]
+    is_part: bool = False
 
 
 def encode(value: Any, beside: Beside) -> Any:
@@ -114,11 +164,13 @@ def encode(value: Any, beside: Beside) -> Any:
         return value
     if kind is tuple:
         return [encode(item, beside) for item in value]
-    form = FORMS.get(kind) or next((form for base, form in FORMS.items() if isinstance(value, base)), None)
+    form = next((FORMS[base] for base in kind.__mro__ if base in FORMS), None)
     if form is not None:
-        return {form.kind: form.encode(value, beside)}
+        return beside.written(form, value)
     if beside.keeps_objects:
         return {OBJECT: beside.key(beside.objects, value, "object")}
+    if (found := fields_of(value)) is not None:
+        return {FIELDS: [kind.__name__, [[name, encode(part, beside)] for name, part in found.items()]]}
     raise Refused(f"{describe(value)} is not a number, string, dtype, shape, array, variable or graph")
 
 
@@ -146,7 +198,7 @@ def decode(data: Any, beside: Beside) -> Any:
 
 # -- the forms --------------------------------------------------------------------------------------------------------
 
-OBJECT, FUNCTION = "object", "function"
+OBJECT, FUNCTION, PART, FIELDS = "object", "function", "part", "fields"
 PLAIN = frozenset([type(None), bool, int, str])
 
 
@@ -186,6 +238,14 @@ def _in_table(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     return encode_key, lambda data, beside: getattr(beside, name)[data]
 
 
+def _of_fields(data: Any, beside: Beside) -> Any:
+    """A value of the class that was given by this name; else an ordered dict, whose leaves are in the same order."""
+    name, pairs = data
+    found = OrderedDict((key, decode(item, beside)) for key, item in pairs)
+    kind = beside.classes.get(name)
+    return found if kind is None else of_fields(kind, found)
+
+
 def _scalar(data: Any, beside: Beside) -> Any:
     dtype, bits = data
     return np.frombuffer(base64.b64decode(bits), as_dtype(dtype).numpy)[0]
@@ -218,6 +278,10 @@ FORMS: dict[type, Form] = {
 DECODERS: dict[str, Callable[[Any, Beside], Any]] = {form.kind: form.decode for form in FORMS.values()}
 DECODERS[OBJECT] = lambda data, beside: beside.objects[data]
 DECODERS[FUNCTION] = lambda data, beside: _functions[data]
+DECODERS[PART] = lambda data, beside: beside.part(data)
+DECODERS[FIELDS] = _of_fields
+PARTS: set[str] = set()  # the kinds of parts
+_BEGUN = object()  # stands for a part while it is read
 _functions: dict[str, FunctionType] = {}
 _names: dict[FunctionType, str] = {}
 
@@ -225,6 +289,8 @@ _names: dict[FunctionType, str] = {}
 def register(kind: type, form: Form) -> None:
     """Add the form of a type that a higher module defines."""
     FORMS[kind], DECODERS[form.kind] = form, form.decode
+    if form.is_part:
+        PARTS.add(form.kind)
 
 
 def named(name: str) -> Callable[[Any], Any]:

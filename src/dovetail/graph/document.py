@@ -42,7 +42,8 @@ def document_of(graph: Graph, beside: Beside) -> dict[str, Any]:
         return [numbers[tensor.op], tensor.index]
 
     groups: dict[RecomputeGroup, int] = {}
-    operations = [_operation(op, at, groups, numbers, beside) for op in graph.operations]
+    with beside.inside():
+        operations = [_operation(op, at, groups, numbers, beside) for op in graph.operations]
     state, key = graph.state, lambda v: encode(v, beside)
     return {
         "version": VERSION,
@@ -129,10 +130,11 @@ def graph_of(document: Mapping[str, Any], beside: Beside, make: Callable[[str], 
     def tensor(at: At) -> GraphTensor:
         return added[at[0]].outputs[at[1]]
 
-    for given in document["operations"]:
-        added.append(_added(graph, given, tensor, groups, beside))
-        for number in given.get("waits_for", ()):
-            added[-1].add_control_input(added[number])
+    with beside.inside():
+        for given in document["operations"]:
+            added.append(_added(graph, given, tensor, groups, beside))
+            for number in given.get("waits_for", ()):
+                added[-1].add_control_input(added[number])
     graph.inputs, graph.outputs = list(map(tensor, document["inputs"])), list(map(tensor, document["outputs"]))
     graph.closures = {decode(known, beside): tensor(at) for known, at in document["closures"]}
     said, state = document["state"], graph.state
@@ -198,4 +200,4 @@ def _graph_of_data(data: Any, beside: Beside) -> Graph:
     return beside.objects[data] if isinstance(data, str) else graph_of(data, beside)
 
 
-GRAPH = Form("graph", _graph_data, _graph_of_data)
+GRAPH = Form("graph", _graph_data, _graph_of_data, is_part=True)

@@ -39,12 +39,12 @@ from dovetail.edit.transplant import copy_graph
 from dovetail.edit.transplant import replay as replay_graph
 from dovetail.graph.nesting import outermost_of
 from dovetail.plan.call_keys import call_key, difference, given_and_key, spec_of
+from dovetail.plan.choice import Choice
 from dovetail.plan.concrete import Concrete
 from dovetail.plan.measured_plan import AnyPlan, Measuring, steady
 from dovetail.plan.nested import inline_call
 from dovetail.plan.optimize import optimized_copy
-from dovetail.plan.records import replayed
-from dovetail.plan.strategy import Strategy
+from dovetail.plan.stored import replayed
 from dovetail.trace.results import collect, done_as_one
 
 P = ParamSpec("P")
@@ -61,7 +61,7 @@ class Options(NamedTuple):
     Attributes:
         passes: the passes that edit each traced graph.
         engine: the name of the engine, or "auto"; None: the engine of the arguments.
-        fixed: the strategy if the engine is chosen; None: the strategy is measured.
+        fixed: the choice to replay if the engine is chosen; None: strategies are measured.
         stays: whether results stay on the engine that is chosen, which may still compute them; else they are moved to
             the engine of the arguments.
         in_groups: whether another function may run its calls in groups, so that both are measured on each engine.
@@ -70,7 +70,7 @@ class Options(NamedTuple):
 
     passes: tuple[Callable[[Graph], Any], ...] = ()
     engine: str | None = None
-    fixed: Strategy | None = None
+    fixed: Choice | None = None
     stays: bool = False
     in_groups: bool = False
     graph: type[Graph] = Graph
@@ -486,7 +486,7 @@ def function(
     passes: Passes = (),
     engine: str | None = None,
     deterministic: bool = False,
-    replay: str | Path | None = None,
+    replay: str | Path | AnyPlan | Choice | None = None,
 ) -> Function[P, R]: ...
 @overload
 def function(
@@ -497,7 +497,7 @@ def function(
     passes: Passes = (),
     engine: str | None = None,
     deterministic: bool = False,
-    replay: str | Path | None = None,
+    replay: str | Path | AnyPlan | Choice | None = None,
 ) -> Function[..., Any]: ...
 @overload
 def function(
@@ -508,7 +508,7 @@ def function(
     passes: Passes = (),
     engine: str | None = None,
     deterministic: bool = False,
-    replay: str | Path | None = None,
+    replay: str | Path | AnyPlan | Choice | None = None,
 ) -> Callable[[Callable[P, R]], Function[P, R]]: ...
 def function(
     python_function: Any = None,
@@ -518,7 +518,7 @@ def function(
     passes: Passes = (),
     engine: str | None = None,
     deterministic: bool = False,
-    replay: str | Path | None = None,
+    replay: str | Path | AnyPlan | Choice | None = None,
 ) -> Any:
     """Compile a function: it is traced once per signature, then it runs as one program.  Also a decorator.
 
@@ -537,7 +537,8 @@ def function(
             its arguments, or as `set_engine` says.
         deterministic: whether each run of the program must give the same bits; then a choice of engines measures
             nothing, and always takes the same one.
-        replay: a file that `.plan(...).save(path)` wrote; the saved choice runs, and nothing is measured.
+        replay: a plan, as `.plan(...)` returns it, or its `choice`, or a file to which `dt.save` wrote one of them; its
+            strategy runs, and nothing is measured.
 
     Returns:
         A function of the same arguments.  `.graph(...)` shows the graph that a call runs, and `.optimized_graph(...)`
@@ -550,7 +551,7 @@ def function(
         ValueError: when called, it makes a variable in each trace, instead of once for all; or an argument or its
             result holds itself, or is too deep.
         UnknownEngine, EngineNotInstalled: there is no such engine, or its library is not installed.
-        OSError, ValueError: the file to replay cannot be read, or is not a saved plan.
+        OSError, ValueError: the file to replay cannot be read, or holds no plan.
 
     Source: `tf.function`.
 

@@ -9,12 +9,10 @@ it valid, so such an exception loses one observation at most.
 from __future__ import annotations
 
 import os
-import statistics
 import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from dovetail.core.engine import Engine
@@ -23,15 +21,17 @@ from dovetail.core.locks import holding, make_lock
 from dovetail.core.memory import give_back
 from dovetail.core.tensor import Tensor
 from dovetail.edit.graph import Graph
-from dovetail.plan import costs, policy, records
+from dovetail.plan import costs, policy
 from dovetail.plan.background import later, stop_if_ending
 from dovetail.plan.candidate import FAILURES, Candidate, split_strategies
+from dovetail.plan.choice import Choice
 from dovetail.plan.claims import NotClaimed
 from dovetail.plan.fallback import last_resort, log_fallback
 from dovetail.plan.jobs import job
 from dovetail.plan.measurer import FIRST_CALLS, Measurer, import_engine
 from dovetail.plan.plan import Plan
 from dovetail.plan.policy import UNPREDICTED, Arm, Estimate, State
+from dovetail.plan.report import Report, rows
 from dovetail.plan.segment import Segment
 from dovetail.plan.strategy import Strategy
 
@@ -61,7 +61,7 @@ class Measuring:
     """The settings for measuring the graphs of a function.
 
     Args:
-        fixed: the strategy that runs all of them; then nothing is measured.
+        fixed: the choice whose strategy runs all of them; then nothing is measured.
         is_at_home: whether all run on the engine of their arguments, with single calls and groups as candidates.
         backward: the backward program of the only graph; the two are one choice.
         stays: whether results stay on the engine that runs, so that times include the program's own work.
@@ -74,7 +74,7 @@ class Measuring:
 
     def __init__(
         self,
-        fixed: Strategy | None = None,
+        fixed: Choice | None = None,
         is_at_home: bool = False,
         backward: Graph | None = None,
         stays: bool = False,
@@ -94,9 +94,9 @@ REFILLING = 2  # calls after untimed ones, which do not count: they empty and fi
 STEADY = ("torch", "numpy")  # the first installed one runs programs that must give the same bits in each run
 
 
-def steady() -> Strategy:
-    """The strategy of programs that give the same bits in each run, if none was saved."""
-    return Strategy(next(name for name in STEADY if name in list_engines()))
+def steady() -> Choice:
+    """The choice of programs that give the same bits in each run, if none was saved."""
+    return Choice(Strategy(next(name for name in STEADY if name in list_engines())))
 
 
 class MeasuredPlan:
@@ -109,6 +109,7 @@ class MeasuredPlan:
         measuring: the settings of the function.
 
     Attributes:
+        graph, shapes: as given.
         engine: the home engine.
         holder: the engine of the arguments and results.
         measurer: the measurer, which knows the times.
@@ -119,7 +120,7 @@ class MeasuredPlan:
     def __init__(self, graph: Graph, home: Engine, shapes: Sequence[Any], measuring: Measuring) -> None:
         self.engine, self.holder = home, home.holder
         self.group, self.is_at_home = 1, measuring.is_at_home
-        self._graph, self._shapes, self._measuring = graph, tuple(shapes), measuring
+        self.graph, self.shapes, self._measuring = graph, tuple(shapes), measuring
         self._lock = make_lock()
         self._me: Callable[[], MeasuredPlan | None] = weakref.ref(self)
         self._under_way: Call | None = None
@@ -139,11 +140,12 @@ class MeasuredPlan:
 
     def _new_measurer(self) -> Measurer:
         """A measurer with strategies; if only one strategy can run, nothing is predicted or read."""
-        measuring, graph = self._measuring, self._graph
+        measuring, graph = self._measuring, self.graph
         further = [] if measuring.backward is None else [measuring.backward]
-        found = Measurer(graph, self._shapes, keeps=measuring.fixed is None, further=further)
+        found = Measurer(graph, self.shapes, keeps=measuring.fixed is None, further=further)
         ahead, measuring.steps = measuring.steps, 0  # for the first graph that runs, not for smaller last batches
-        only = Strategy(self.engine.name) if measuring.is_at_home else measuring.fixed
+        fixed = measuring.fixed and measuring.fixed.strategy
+        only = Strategy(self.engine.name) if measuring.is_at_home else fixed
         if only is None:
             found.begin(list_engines(), ahead, BETWEEN if measuring.stays else 0.0)
         else:
@@ -165,7 +167,7 @@ class MeasuredPlan:
         """Make the first candidate; if that takes long, another one runs the first calls."""
         state, fixed = self.measurer.state, self._measuring.fixed
         if fixed is not None:
-            self._make_named(fixed)
+            self._make_named(fixed.strategy)
             return
         while able := [arm for arm in state.arms.values() if self._can_start(arm)]:
             first = policy.first(state, able)
@@ -190,7 +192,7 @@ class MeasuredPlan:
             if error.engine.eager is None:
                 raise
             self.measurer.fail(strategy, error)
-            log_fallback(self._graph, error)
+            log_fallback(self.graph, error)
             self._make(strategy._replace(engine=last_resort(error.engine), variant=""))
 
     def _make_last_resort(self) -> Candidate:
@@ -228,7 +230,7 @@ class MeasuredPlan:
 
     def _make(self, strategy: Strategy) -> Candidate:
         import_engine(strategy.engine)
-        found = Candidate(strategy, self._graph, self.engine, self._shapes)
+        found = Candidate(strategy, self.graph, self.engine, self.shapes)
         self.candidates[strategy] = found
         arm = self.measurer.state.arms.setdefault(strategy, Arm(strategy, UNPREDICTED))
         arm.is_ready, arm.problem = True, ""
@@ -408,7 +410,7 @@ class MeasuredPlan:
         if costs.known.build_seconds(strategy.engine, self.measurer.work) > policy.LONG:
             self._lock_is_free.set()
         start = time.perf_counter()
-        found = Candidate(strategy, self._graph, self.engine, self._shapes)
+        found = Candidate(strategy, self.graph, self.engine, self.shapes)
         found.plan.prepare()
         if self._backward is not None:
             self._backward.prepare_strategy(strategy)
@@ -449,7 +451,7 @@ class MeasuredPlan:
             self.measurer.consider_threads(found.strategy)
         variants = [Strategy(engine, other, threads) for other in found.further_variants()]
         loaded = list(dict.fromkeys(s.engine for s in self.candidates))
-        split = [s for s in split_strategies(self._graph, loaded) if engine in (s.engine, s.variant.split()[-1])]
+        split = [s for s in split_strategies(self.graph, loaded) if engine in (s.engine, s.variant.split()[-1])]
         start = costs.known.start_seconds(engine, self.measurer.work)
         return [Arm(s, Estimate(base.mean, policy.WIDE), start=start) for s in (*variants, *split)]
 
@@ -496,27 +498,42 @@ class MeasuredPlan:
         known = {strategy.name: strategy for strategy in arms if strategy.group == self.group}
         if name not in known:
             listed = ", ".join(map(repr, known))
-            raise ValueError(f"{self._graph.name!r} has no strategy {name!r}; it has {listed}.")
+            raise ValueError(f"{self.graph.name!r} has no strategy {name!r}; it has {listed}.")
         strategy = known[name]
         self._unpinned = self.measurer.state.arms = arms
         found = self.candidates.get(strategy) or self._make(strategy)
         self.measurer.keep_one(arms[strategy])
         self._chosen, self._under_way = found, None
 
-    def save(self, path: str | Path) -> None:
-        """Write the strategy that runs now to a file, for `function(..., replay=path)`.
+    @property
+    def choice(self) -> Choice:
+        """The strategy that runs now, among all that were predicted or measured; `dt.save` writes it.
 
-        Raises:
-            OSError: the file cannot be written.
+        Example:
+            >>> import dovetail as dt
+            >>> double = dt.function(lambda x: x + x, engine="auto")
+            >>> choice = double.plan(dt.ops.ones(3)).choice
+            >>> dt.function(lambda x: x + x, replay=choice)(dt.ops.ones(3)).tolist()
+            [2.0, 2.0, 2.0]
         """
-        records.save(path, self.chosen.strategy)
+        replayed = self._measuring.fixed
+        if replayed is not None:
+            return Choice(self.chosen.strategy, replayed.rows)
+        state = State(self._unpinned) if self._unpinned else self.measurer.state
+        return Choice(self.chosen.strategy, tuple(row._replace(gain=0.0, cost=0.0) for row in rows(state)))
+
+    @property
+    def _report(self) -> Report:
+        """The report of this process; of a replayed choice, the times of the process that chose."""
+        replayed = self._measuring.fixed
+        return Report(replayed.rows) if replayed is not None and replayed.rows else self.measurer.report
 
     @property
     def summary(self) -> str:
         """A line with the strategy that runs now, and its lead over the next one."""
-        state = self.measurer.state
-        line = f"now: {self.chosen.strategy.name}, of {len(state.arms)} strategies"
-        times = {strategy: statistics.median(arm.times) for strategy, arm in state.arms.items() if arm.times}
+        known = self._report.rows
+        line = f"now: {self.chosen.strategy.name}, of {len(known)} strategies"
+        times = {row.strategy: row.measured for row in known if row.measured}
         mine = times.pop(self.chosen.strategy, None)
         if mine is None or not times:
             return line
@@ -524,7 +541,7 @@ class MeasuredPlan:
         return f"{line}, {times[rival] / mine:.2f} times as fast as {rival.name}"
 
     def __str__(self) -> str:
-        lines = [self.summary, *str(self.measurer.report).splitlines()]
+        lines = [self.summary, *str(self._report).splitlines()]
         return "\n  ".join([*lines, *str(self.chosen.plan).splitlines()])
 
     def go_on_in_child(self) -> None:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import repeat
-from pathlib import Path
 from typing import Any
 
 from dovetail.core.engine import Engine
@@ -28,8 +27,8 @@ from dovetail.core.tensor import Tensor
 from dovetail.edit.graph import Graph
 from dovetail.ops.control.plumbing import PRINTS
 from dovetail.passes.variables import lift_variables
-from dovetail.plan import records
 from dovetail.plan.background import stop_if_ending
+from dovetail.plan.choice import Choice
 from dovetail.plan.claims import require_claimed
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.placement import Place, check_pins, first_device, has_pinned_devices
@@ -50,7 +49,7 @@ class Plan:
         variants: the names of the rules that are preferred, if the engine has several for an op.
 
     Attributes:
-        engine: as given.
+        graph, engine, shapes: as given.
         holder: the engine of the arguments and results.
         device: the device of the arguments, and of results that are pinned to no other; None as in `Place`.
         variables: the variables that it reads, in the order in which their arrays are passed.
@@ -94,7 +93,8 @@ class Plan:
             device = first_device(engine)
         place = Place(engine, device, variants)
         check_pins(graph, place)
-        self.engine, self.holder = engine, engine.holder
+        self.graph, self.engine, self.shapes, self._variants = graph, engine, shapes, variants
+        self.holder = engine.holder
         self.device = device
         self._name = graph.name
         optimized = optimized_copy(graph, engine, shapes, device)
@@ -149,13 +149,11 @@ class Plan:
         """An empty text: a plan of a named engine learns nothing."""
         return ""
 
-    def save(self, path: str | Path) -> None:
-        """Write the engine to a file, for `function(..., replay=path)`.
-
-        Raises:
-            OSError: the file cannot be written.
-        """
-        records.save(path, Strategy(self.engine.name))
+    @property
+    def choice(self) -> Choice:
+        """Its engine, with the variant of rules that it prefers; nothing was measured."""
+        named = (name for name, rules in self.engine.strategies.items() if rules == self._variants)
+        return Choice(Strategy(self.engine.name, next(named, "")))
 
     def tensors(self, arguments: Sequence[Any]) -> list[Tensor]:
         """Run the plan on native arrays; the results are tensors, which the engine may still compute."""

@@ -30,11 +30,11 @@ from typing import Any, NamedTuple
 from dovetail.core.cache_folder import VARIABLE, place, processor, text_of
 from dovetail.core.config import keep_memory
 from dovetail.core.engine_registry import BUILT_IN, list_engines, threads
-from dovetail.core.errors import op_error
 from dovetail.core.files import locked, replacing
 from dovetail.core.version import VERSION
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.graph.attributes import Beside, encode
+from dovetail.plan.choice import strategy_of
 from dovetail.plan.rates import DRIVER
 from dovetail.plan.report import Report, Row
 from dovetail.plan.strategy import Strategy
@@ -108,35 +108,6 @@ def _warn(problem: str) -> None:
         _warned.append(problem)
         advice = f'Set {VARIABLE} to a folder, or to "" to keep nothing'
         logger.warning("measurements of engines are not kept, since %s. %s.", problem.rstrip("."), advice)
-
-
-def save(path: str | Path, strategy: Strategy) -> None:
-    """Write a strategy to a file; see `replayed`.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    with replacing(Path(path)) as file:
-        file.write(json.dumps({"format": FORMAT, "strategy": strategy}).encode())
-
-
-def replayed(path: str | Path) -> Strategy:
-    """The strategy that `save` wrote.
-
-    Raises:
-        OSError: the file cannot be read.
-        ValueError: the file is not a saved plan, or is of another version.
-    """
-    with Path(path).open("rb") as file:
-        text = file.read(LARGEST)
-    try:
-        found = json.loads(text)
-        if found["format"] == FORMAT:
-            return strategy_of(found["strategy"])
-    except (ValueError, TypeError, KeyError, RecursionError):
-        pass
-    problem = f"{str(path)!r} is not a plan that this version of Dovetail saved with function.plan(...).save(path)."
-    raise op_error(ValueError, "function", problem)
 
 
 def read(key: str) -> Kept:
@@ -331,15 +302,6 @@ def _checked_report(given: Any) -> Report:
     if not all((type(row.calls), type(row.problem)) == (int, str) for row in rows):
         raise ValueError("its rows are none")
     return Report(rows, given["lost"], given["elapsed"])
-
-
-def strategy_of(given: Any) -> Strategy:
-    if type(given) is not list or len(given) != len(Strategy._fields):
-        raise ValueError("it is no strategy")
-    found = Strategy(*given)
-    if list(map(type, found)) != [str, str, int, int] or found.threads < 0 or found.group < 1:
-        raise ValueError("it is no strategy")
-    return found
 
 
 def _text(given: Any) -> str:

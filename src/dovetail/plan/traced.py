@@ -19,8 +19,8 @@ from dovetail.core.value_kinds import dtype_of, static_shape
 from dovetail.edit.graph import Graph
 from dovetail.edit.transplant import replay
 from dovetail.graph.attributes import Beside, Form, Refused, decode, encode, register
+from dovetail.plan.choice import Choice
 from dovetail.plan.function import Function, GraphFunction, Options
-from dovetail.plan.records import strategy_of
 
 
 class Recording(NamedTuple):
@@ -99,7 +99,7 @@ def _function_data(function: Function[..., Any], beside: Beside) -> Any:
         specs = function._signature
         signature = None if specs is None else unflatten(specs[1], specs[0])
         programs = {"traces": _traces_data(function, beside)}
-    chosen = {"engine": options.engine, "fixed": options.fixed and list(options.fixed)}
+    chosen = {"engine": options.engine, "choice": encode(options.fixed, beside)}
     return {"name": name, "signature": encode(signature and tuple(signature), beside), **chosen, **programs}
 
 
@@ -129,9 +129,11 @@ def _traces_data(function: Function[..., Any], beside: Beside) -> list[Any]:
 
 def _function_of(data: Any, beside: Beside) -> Function[..., Any]:
     name, engine, signature = data["name"], data["engine"], decode(data["signature"], beside)
-    if type(name) is not str or type(engine) not in (str, NoneType):
-        raise ValueError(f"a function has the name {describe(name)} and the engine {describe(engine)}")
-    options = Options(engine=engine, fixed=None if data["fixed"] is None else strategy_of(data["fixed"]))
+    fixed = decode(data["choice"], beside)
+    if type(name) is not str or type(engine) not in (str, NoneType) or type(fixed) not in (Choice, NoneType):
+        given = ", ".join(map(describe, (name, engine, fixed)))
+        raise ValueError(f"a function has no name, engine and choice, but {given}")
+    options = Options(engine=engine, fixed=fixed)
     if "graph" in data:
         return GraphFunction(decode(data["graph"], beside), signature, name, options)
     return TracedFunction(name, [_recording(given, beside) for given in data["traces"]], signature, options)
@@ -146,4 +148,4 @@ def _recording(given: Any, beside: Beside) -> Recording:
     return Recording(leaves, structure, graph, result)
 
 
-register(Function, Form("compiled", _function_data, _function_of))
+register(Function, Form("compiled", _function_data, _function_of, is_part=True))

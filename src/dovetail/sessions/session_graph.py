@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from functools import partial
 from typing import Any
 
 from dovetail.compat.tf_graph.graph import TensorFlowGraph
@@ -19,8 +18,9 @@ from dovetail.core.table import OPS
 from dovetail.core.value_kinds import default_graph
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import GraphTensor, Operation
+from dovetail.graph.attributes import Beside, Form, decode, encode, register
 from dovetail.graph.base import new_scope
-from dovetail.graph.document import described, graph_of
+from dovetail.graph.document import GRAPH, described, graph_of
 from dovetail.graph.nesting import outermost_of
 from dovetail.ops.random.generator import Generator
 from dovetail.trace import trace
@@ -84,13 +84,7 @@ class SessionGraph(TensorFlowGraph):
 
     def __reduce__(self) -> Any:
         """Pickle like other graphs; from collections, keep the variables, tensors, operations and strings."""
-        variables = {v for found in self._collections.values() for v in found if isinstance(v, Variable)}
-        notes = {
-            "draws": dict(self._draws),
-            "first": [(v, v.initial_value.name) for v in variables if v.initial_value is not None],
-            "collections": {key: [_named(x) for x in found if _goes(x)] for key, found in self._collections.items()},
-        }
-        return _rebuilt, (notes, described(self))
+        return _rebuilt, (_notes(self), described(self))
 
     # variables
 
@@ -142,26 +136,53 @@ class SessionGraph(TensorFlowGraph):
             return generator.next_key()
 
 
+# -- as data ----------------------------------------------------------------------------------------------------------
+
+
+def _notes(graph: SessionGraph) -> dict[str, Any]:
+    """The draws, the first values of variables, and the collections of a graph."""
+    variables = {v: None for found in graph._collections.values() for v in found if isinstance(v, Variable)}
+    return {
+        "draws": dict(graph._draws),
+        "first": [(v, v.initial_value.name) for v in variables if v.initial_value is not None],
+        "collections": {key: [_named(x) for x in found if _goes(x)] for key, found in graph._collections.items()},
+    }
+
+
 def _goes(x: Any) -> bool:
     return isinstance(x, (Variable, GraphTensor, Operation, str))
 
 
 def _named(x: Any) -> Any:
-    """An item of a collection, without the graph."""
-    return (type(x), x.name) if isinstance(x, (GraphTensor, Operation)) else x
+    """An item of a collection, without the graph: a tensor or an operation is a tuple of its name."""
+    return (x.name,) if isinstance(x, (GraphTensor, Operation)) else x
 
 
-def _rebuilt(notes: dict[str, Any], description: tuple[Any, ...]) -> SessionGraph:
+def _rebuilt(notes: dict[str, Any], description: tuple[Any, Beside]) -> SessionGraph:
     """A session graph from the data of `__reduce__`."""
-    graph: Any = partial(graph_of, make=SessionGraph)(*description)
+    graph: Any = graph_of(*description, SessionGraph)
     graph._draws = Counter(notes["draws"])
     for variable, name in notes["first"]:
         variable.initial_value = graph.get_tensor(name)
         variable.adopted(graph)
     for key, found in notes["collections"].items():
-        known = [graph.as_graph_element(x[1]) if isinstance(x, tuple) else x for x in found]
+        known = [graph.as_graph_element(*x) if isinstance(x, tuple) else x for x in found]
         graph.get_collection_ref(key)[:] = known
     return graph
+
+
+def _data(graph: SessionGraph, beside: Beside) -> Any:
+    data = GRAPH.encode(graph, beside)
+    return data if beside.keeps_objects else {"graph": data, "notes": encode(_notes(graph), beside)}
+
+
+def _of_data(data: Any, beside: Beside) -> Any:
+    if isinstance(data, str):
+        return GRAPH.decode(data, beside)
+    return _rebuilt(decode(data["notes"], beside), (data["graph"], beside))
+
+
+register(SessionGraph, Form("session graph", _data, _of_data, is_part=True))
 
 
 def recording_graph() -> SessionGraph | None:
