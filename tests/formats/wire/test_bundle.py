@@ -74,6 +74,22 @@ def test_bundles_are_read_by_tensorflow(tmp_path):
         mine["gone"]
 
 
+def test_a_bundle_that_replaces_another_has_other_shards(tmp_path):
+    """The index is replaced last; TensorFlow reads the new bundle, and no file of the old one stays."""
+    prefix, ends = str(tmp_path / "x"), []
+    for number in range(3):
+        write_bundle(prefix, {"n": np.array(number), "s": strings(b"a" * number)})
+        ends.append([path.name.partition(".")[2] for path in bundle.files(prefix)])
+        assert sorted(path.name for path in tmp_path.iterdir()) == sorted(f"x.{end}" for end in ends[-1])
+        assert tf.train.load_checkpoint(prefix).get_tensor("n") == number
+        assert Bundle(prefix)["s"].tolist() == [b"a" * number]
+    one, two = ["data-00000-of-00001"], ["data-00000-of-00002", "data-00001-of-00002"]
+    assert ends == [["index", *one], ["index", *two], ["index", *one]]
+    (tmp_path / "x.index").write_bytes(b"damaged")
+    write_bundle(prefix, {"n": np.array(7)})
+    assert Bundle(prefix)["n"] == 7 and len(bundle.files(prefix)) == 2
+
+
 def test_bundles_of_tensorflow_are_read(tmp_path):
     given = {name: array for name, array in KINDS.items() if name != "big-endian"}
     names = sorted(given)

@@ -51,7 +51,10 @@ def _escaped(name: str) -> str:
 
 
 def write_bundle(prefix: str, values: Mapping[str, Any]) -> None:
-    """Write arrays by name as a bundle of one shard; each of its files is replaced as a whole.
+    """Write arrays by name as a bundle; if the process ends while it writes, an old bundle of this prefix is whole.
+
+    The shards of the new bundle have other names than the ones of the old bundle, since the names say how many shards
+    there are: one, or two of which one is empty.  The index is replaced last; then the old shards are removed.
 
     Args:
         prefix: the path without the ends of the files' names; the folder is made if need be.
@@ -61,12 +64,16 @@ def write_bundle(prefix: str, values: Mapping[str, Any]) -> None:
         ImportError: the extra `formats` is not installed.
         TypeError: TensorFlow has no such dtype.
     """
-    header = TENSORFLOW.BundleHeaderProto(num_shards=1, version=TENSORFLOW.VersionDef(producer=1))
+    count = _free_count(prefix)
+    header = TENSORFLOW.BundleHeaderProto(num_shards=count, version=TENSORFLOW.VersionDef(producer=1))
     entries = [(b"", header.SerializeToString())]
     arrays = {name.encode(): np.asarray(value) for name, value in values.items()}
     numbers = {name: number_of(array.dtype) for name, array in arrays.items()}
     _index(prefix).parent.mkdir(parents=True, exist_ok=True)
-    with replacing(_shard(prefix, 0, 1)) as file:
+    shards = [_shard(prefix, number, count) for number in range(count)]
+    for shard in shards[1:]:
+        shard.write_bytes(b"")
+    with replacing(shards[0]) as file:
         offset = 0
         for name in sorted(arrays):
             array = arrays[name]
@@ -81,6 +88,16 @@ def write_bundle(prefix: str, values: Mapping[str, Any]) -> None:
             offset += size
     with replacing(_index(prefix)) as file:
         file.write(table(entries))
+    for old in {*files(prefix)} - {_index(prefix), *shards}:
+        old.unlink(missing_ok=True)
+
+
+def _free_count(prefix: str) -> int:
+    """The number of shards of a new bundle: not the one of the bundle that it replaces."""
+    try:
+        return 2 if Bundle(prefix)._count == 1 else 1
+    except (OSError, FormatError):  # there is none, or none that can be read
+        return 1
 
 
 def _numbers(array: np.ndarray) -> tuple[list[Any], int]:
