@@ -94,7 +94,7 @@ def test_stepping_allocates_nothing(monkeypatch):
     with dt.engine("numpy"):
         v, step, _ = stepping()
         made = []
-        monkeypatch.setattr(current_engine(), "empty", lambda *_: made.append(1))
+        monkeypatch.setattr(current_engine(), "allocate", lambda *_: made.append(1))
         for _ in range(4):
             step()
         assert not made and v.numpy()[-1] == 7

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -48,12 +48,14 @@ def _value(name: str, array: np.ndarray) -> Value:
 
 
 def _of_document(source: Source, document: Any, found: dict[str, Value]) -> Summary:
-    parts = list(_parts(document["object"], ""))
-    graphs = [(place, graph) for place, kind, data in parts if kind in GRAPHS for graph in GRAPHS[kind](data)]
+    stored = document["parts"]
+    parts = list(_parts(document["object"], "", stored))
+    placed = [(place, graph) for place, kind, data in parts if kind in GRAPHS for graph in GRAPHS[kind](data, stored)]
+    graphs = list({id(graph): (place, graph) for place, graph in reversed(placed)}.values())[::-1]  # each one once
     variables = [found[key] for key in document["variables"]]
     others = [value for name, value in found.items() if name not in document["variables"]]
     counts = Counter(kind for _, graph in graphs for kind in _types(graph))
-    rows = [(place or "the value", _described(kind, data, found)) for place, kind, data in parts[:MOST]]
+    rows = [(place or "the value", _described(kind, data, found, stored)) for place, kind, data in parts[:MOST]]
     return summary(
         source.path,
         "Dovetail's own file",
@@ -68,17 +70,39 @@ def _of_document(source: Source, document: Any, found: dict[str, Value]) -> Summ
     )
 
 
-def _traced(data: Any) -> list[Any]:
+def _graph(data: Any, stored: list[Any]) -> Any:
+    """The graph of encoded data."""
+    return _resolved(data, stored)["graph"]
+
+
+def _traced(data: Any, stored: list[Any]) -> list[Any]:
     """The graphs of a compiled function."""
-    encoded = [data["graph"]] if "graph" in data else [trace["graph"] for trace in data["traces"]]
-    return [graph["graph"] for graph in encoded]
+    found = [data["graph"]] if "graph" in data else [trace["graph"] for trace in data["traces"]]
+    return [_graph(each, stored) for each in found]
 
 
-GRAPHS = {"graph": lambda data: [data], "compiled": _traced}  # kinds of values that have graphs
+# Kinds of values that have graphs → their graphs, by the data and the parts of the document.
+GRAPHS: Mapping[str, Callable[[Any, list[Any]], list[Any]]] = {
+    "graph": lambda data, stored: [data],
+    "session graph": lambda data, stored: [data["graph"]],
+    "compiled": _traced,
+    "plan": lambda data, stored: [_graph(data["graph"], stored)],
+}
 
 
-def _parts(data: Any, place: str) -> Iterator[tuple[str, str, Any]]:
+def _resolved(data: Any, stored: list[Any]) -> Any:
+    """Encoded data, or the part of the document for which it stands."""
+    if type(data) is not dict or "part" not in data:
+        return data
+    found = stored[data["part"]]
+    if not found.keys() <= GRAPHS.keys():
+        raise ValueError(f"the part {data['part']} is neither a graph nor a function")
+    return found
+
+
+def _parts(data: Any, place: str, stored: list[Any]) -> Iterator[tuple[str, str, Any]]:
     """The values in nested lists and dicts: place, kind and data."""
+    data = _resolved(data, stored)
     if type(data) is dict and len(data) != 1:
         raise ValueError(f"{data!r} is no encoded value")
     kind, inner = next(iter(data.items())) if type(data) is dict else ("list", data)
@@ -86,19 +110,21 @@ def _parts(data: Any, place: str) -> Iterator[tuple[str, str, Any]]:
         pairs: Any = enumerate(inner)
     elif kind in ("dict", "ordered"):
         pairs = [(key if type(key) is str else _text(key), item) for key, item in inner]
+    elif kind == "fields":  # of a named tuple or dataclass
+        pairs = inner[1]
     else:
         yield place, kind if type(data) is dict else "plain", inner
         return
     for step, item in pairs:
-        yield from _parts(item, f"{place}.{step}" if place else str(step))
+        yield from _parts(item, f"{place}.{step}" if place else str(step), stored)
 
 
-def _described(kind: str, data: Any, found: dict[str, Value]) -> str:
-    if kind == "graph":
-        return f"graph with {len(data['operations'])} operations"
+def _described(kind: str, data: Any, found: dict[str, Value], stored: list[Any]) -> str:
     if kind == "compiled":
-        count, engine = len(_traced(data)), data["engine"]
+        count, engine = len(_traced(data, stored)), data["engine"]
         return f"function with {count} trace{'' if count == 1 else 's'}{f' on {engine}' if engine else ''}"
+    if kind in GRAPHS:
+        return f"{kind} with {len(GRAPHS[kind](data, stored)[0]['operations'])} operations"
     if kind in ("variable", "tensor", "array"):
         value = found[data]
         return f"{kind} {value.dtype}[{','.join(map(str, value.shape or ()))}]"
