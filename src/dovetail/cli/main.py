@@ -97,17 +97,26 @@ Prints the contents of a file: inputs and outputs, operations by type, variables
 The kind of the file is recognised by its contents.  Weights are not read, and nothing in the file is executed.
 
 kinds of files:
-  dt.save(...), safetensors           values, functions and graphs, tensors
-  npz                                 arrays
+  dt.save(...), safetensors                   values, functions and graphs, tensors
+  npz                                         arrays
+  SavedModel: its folder or saved_model.pb    signatures, operations, variables, objects
+  GraphDef, MetaGraphDef: .pb, .pbtxt, .meta  inputs and outputs, operations, variables, constants
+  checkpoint: its prefix or .index            variables
+  checkpoint: the state file of a folder      the checkpoints of the folder
+  TFRecord: also GZIP and ZLIB                number of records, features of the first 1000 examples
+  event file of TensorBoard                   tags, their kinds and steps
 """
 
 SHOW_EXAMPLES = """\
 examples:
   dovetail show model.safetensors                a file that dt.save wrote, or another safetensors file
-  dovetail show arrays.npz                       the arrays of an archive
+  dovetail show exported/                        a SavedModel
+  dovetail show training/model-1000              a checkpoint of TensorFlow, by its prefix
+  dovetail show runs/events.out.tfevents.1700    the tags of an event file
   dovetail show model.safetensors --all          all rows of long tables
   dovetail show model.safetensors --json         for programs
 
+Files of TensorFlow need the extra `formats`: pip install 'keras-dovetail[formats]'.  They do not need TensorFlow.
 The exit status is 0 if the file was read, 1 if it is damaged or of another kind.
 """
 
@@ -218,7 +227,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=SHOW_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    show.add_argument("path", type=Path, metavar="FILE", help="a file")
+    show.add_argument("path", type=Path, metavar="FILE", help="a file, a folder, or the prefix of a checkpoint")
     show.add_argument("--all", action="store_true", help="print all rows of long tables")
     show.add_argument("--json", action="store_true", help="print JSON")
     tune = commands.add_parser(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from fnmatch import fnmatch
 from pathlib import Path
@@ -11,7 +12,17 @@ from typing import NamedTuple
 from dovetail.core.errors import FormatError
 from dovetail.formats.summary.arrays import is_npz, of_npz
 from dovetail.formats.summary.base import Summary
+from dovetail.formats.summary.checkpoints import INDEX, is_bundle, is_state, of_bundle, of_state
+from dovetail.formats.summary.graphs import (
+    is_graph,
+    is_meta_graph,
+    is_saved_model,
+    of_graph,
+    of_meta_graph,
+    of_saved_model,
+)
 from dovetail.formats.summary.own import is_safetensors, of_safetensors
+from dovetail.formats.summary.records import is_records, of_records
 from dovetail.formats.summary.source import Source, opened
 
 
@@ -34,14 +45,22 @@ class Kind(NamedTuple):
 KINDS = (
     Kind("Dovetail's own file, safetensors", is_safetensors, of_safetensors, ("*.safetensors",)),
     Kind("npz", is_npz, of_npz, ("*.npz",)),
+    Kind("TensorFlow checkpoint", is_bundle, of_bundle, ("*.index",)),
+    Kind("state of checkpoints", is_state, of_state, ("checkpoint",)),
+    Kind("SavedModel", is_saved_model, of_saved_model, ("saved_model.pb", "saved_model.pbtxt")),
+    Kind("GraphDef", is_graph, of_graph, ("*.pb", "*.pbtxt")),
+    Kind("MetaGraphDef", is_meta_graph, of_meta_graph, ("*.meta",)),
+    Kind("TFRecord, event file", is_records, of_records, ("*.tfrecord*", "*tfevents*")),
 )
+IN_FOLDERS = "saved_model.pb", "saved_model.pbtxt", "checkpoint"  # the files of which a folder is shown
+SHARD = re.compile(r"\.data-\d{5}-of-\d{5}$")
 
 
 def summarize(path: str | os.PathLike[str]) -> Summary:
     """The contents of a file as plain data.  Weights are not read, and nothing is executed.
 
     Args:
-        path: a file.
+        path: a file, the folder of a SavedModel or of checkpoints, or the prefix of a checkpoint.
 
     Raises:
         FormatError: the file is damaged, or of no kind that is known.
@@ -66,6 +85,15 @@ def summarize(path: str | os.PathLike[str]) -> Summary:
 
 
 def _file(path: Path) -> Path:
+    """The file that a path names: itself, a file in a folder, or the index of a checkpoint."""
+    if path.is_dir():
+        found = next((path / name for name in IN_FOLDERS if (path / name).is_file()), None)
+        if found is None:
+            raise FormatError(path, "the folder", "no such file", f"one of {', '.join(IN_FOLDERS)}")
+        return found
+    index = Path(SHARD.sub("", os.fspath(path)) + INDEX)
+    if index.is_file() and (not path.exists() or SHARD.search(path.name)):
+        return index
     if not path.exists():
         raise FileNotFoundError(f"there is no file {os.fspath(path)!r} to show.")
     return path

@@ -166,6 +166,32 @@ class Bundle(Mapping[str, np.ndarray]):
         """The dtype of a tensor; `object` of strings."""
         return dtype_of(self._entry(name).dtype, self._file, f"the tensor {name!r}")
 
+    @property
+    def shards(self) -> list[Path]:
+        """The files of the tensors' bytes, which may be missing."""
+        return [_shard(self._prefix, number, self._count) for number in range(self._count)]
+
+    def check_sizes(self) -> None:
+        """Check that the shards that are there have the bytes of all tensors, without reading them.
+
+        Raises:
+            FormatError: a shard is too short.
+        """
+        needed: dict[int, int] = {}
+        for entry in self._entries.values():
+            needed[entry.shard_id] = max(needed.get(entry.shard_id, 0), entry.offset + entry.size)
+        for number, size in needed.items():
+            path = _shard(self._prefix, number, self._count)
+            if path.is_file() and path.stat().st_size < size:
+                raise FormatError(
+                    path, "the end", f"{path.stat().st_size} bytes", f"{size} bytes, a file that is whole"
+                )
+
+    def size(self, name: str) -> int:
+        """The bytes of a tensor in the shards."""
+        entry = self._entry(name)
+        return self._size_of(entry, name) if entry.slices else entry.size
+
     def _entry(self, name: str) -> Any:
         return self._entries[name.encode()]
 

@@ -6,7 +6,7 @@ import gzip
 import io
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, BinaryIO
 
 from dovetail.core.errors import FormatError
@@ -80,20 +80,56 @@ def read_records(path: str | os.PathLike[str], compression: str = "") -> Iterato
         FormatError: the file is cut or damaged.
         OSError: it cannot be read.
     """
+    yield from (record for _, record in scan_records(path, compression) if record is not None)
+
+
+def scan_records(
+    path: str | os.PathLike[str], compression: str = "", wanted: Callable[[int, int], bool] = lambda number, size: True
+) -> Generator[tuple[int, bytes | None], None, None]:
+    """The sizes of the records of a file, with the records that are wanted; the others are passed over.
+
+    Args:
+        path: the file.
+        compression: as for `RecordWriter`.
+        wanted: (number of a record, its size) → whether to read it.
+
+    Raises:
+        FormatError: the file is cut or damaged.
+        OSError: it cannot be read.
+    """
     check_compression(compression)
     with open(path, "rb") as opened:
         file: Any = {"": lambda x: x, "GZIP": lambda x: gzip.GzipFile(fileobj=x), "ZLIB": _Inflating}[compression](
             opened
         )
+        total = os.fstat(opened.fileno()).st_size
         number = 0
         while head := _bytes(file, 12, path, f"record {number}", ends=True):
-            place, number = f"record {number}", number + 1
+            place = f"record {number}"
             if masked_bytes(head[:8]) != head[8:]:
                 raise FormatError(path, place, "a length of another checksum", "an undamaged TFRecord file")
-            record = _bytes(file, int.from_bytes(head[:8], "little"), path, place)
-            if _bytes(file, 4, path, place) != masked_bytes(record):
-                raise FormatError(path, place, "bytes of another checksum", "an undamaged TFRecord file")
-            yield record
+            size = int.from_bytes(head[:8], "little")
+            if not wanted(number, size):
+                _pass_over(file, size + 4, path, place, None if compression else total)
+                yield size, None
+            else:
+                record = _bytes(file, size, path, place)
+                if _bytes(file, 4, path, place) != masked_bytes(record):
+                    raise FormatError(path, place, "bytes of another checksum", "an undamaged TFRecord file")
+                yield size, record
+            number += 1
+
+
+def _pass_over(file: Any, count: int, path: str | os.PathLike[str], place: str, total: int | None) -> None:
+    """Pass over some bytes; of a file that is not compressed, whose size is given, they are not read."""
+    if total is None:
+        while count:
+            count -= len(_bytes(file, min(count, CHUNK), path, place))
+        return
+    left = total - file.tell()
+    if count > left:
+        raise FormatError(path, place, f"{left} of {count} bytes", "a file that is not cut off")
+    file.seek(count, os.SEEK_CUR)
 
 
 def _bytes(file: Any, count: int, path: str | os.PathLike[str], place: str, ends: bool = False) -> bytes:
