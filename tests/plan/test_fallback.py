@@ -9,6 +9,7 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
 from dovetail.plan import costs, policy
+from dovetail.plan.choice import Choice
 from dovetail.plan.claims import NotClaimed
 from dovetail.plan.fallback import last_resort, plan_on
 from dovetail.plan.measured_plan import MeasuredPlan, Measuring
@@ -93,7 +94,7 @@ def test_candidates_that_do_not_claim_are_left_out_without_a_warning(monkeypatch
     assert g.plan(X).chosen.strategy == Strategy("whole")
 
 
-@pytest.mark.parametrize("settings", [{"is_at_home": True}, {"fixed": Strategy("whole")}])
+@pytest.mark.parametrize("settings", [{"is_at_home": True}, {"fixed": Choice(Strategy("whole"))}])
 def test_a_strategy_that_nobody_measures_gives_way(caplog, settings):
     graph = dt.function(lambda x: ops.cos(x), name="f").graph(dt.spec((3,)))
     plan = MeasuredPlan(graph, get_engine("whole"), [(3,)], Measuring(**settings))

@@ -123,10 +123,10 @@ def test_a_call_ends_when_another_graph_runs(monkeypatch, stays):
     mine = Function(lambda x: line(x, 2.0, 1.0), options=Options(engine="auto", stays=True))
     other = Function(lambda x: line(x, 3.0, 1.0), options=Options(engine="auto", stays=stays))
     for _ in range(60):
-        clock.seconds = dict.fromkeys(ENGINES, 1.0)
+        clock.seconds = dict.fromkeys(dt.list_engines(), 1.0)
         mine(X)
         clock.now += 0.25  # the program's own work
-        clock.seconds = dict.fromkeys(ENGINES, 8.0)
+        clock.seconds = dict.fromkeys(dt.list_engines(), 8.0)
         other(X)
     own, others = ([t for arm in f.plan(X).measurer.state.arms.values() for t in arm.times] for f in (mine, other))
     assert own and others and max(own) < 1.4 and min(others) >= 8.0
@@ -138,7 +138,7 @@ def test_an_import_makes_starts_cheaper_in_all_graphs(monkeypatch):
     functions = [dt.function(lambda x, w=w: line(x, w, 1.0), engine="auto") for w in (2.0, 3.0)]
     states = [function.plan(X).measurer.state for function in functions]
     starts = [{arm.strategy.engine: arm.start for arm in state.arms.values()} for state in states]
-    assert starts == [dict.fromkeys(ENGINES, 2.25)] * 2
+    assert starts == [dict.fromkeys(dt.list_engines(), 2.25)] * 2
     measurer.import_engine(ENGINES[-1])
     for state in states:
         assert {arm.strategy.engine: arm.start for arm in state.arms.values()} == starts[0] | {ENGINES[-1]: 0.25}
@@ -216,7 +216,7 @@ def test_the_first_call_tells_the_cost_of_a_program(monkeypatch):
     clock = Clock(monkeypatch, **dict.fromkeys(ENGINES, 5.0))
     function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
     function(X)
-    clock.seconds = dict.fromkeys(ENGINES, 1.0)
+    clock.seconds = dict.fromkeys(dt.list_engines(), 1.0)
     plan, _ = called(function, X, count=10)
     engine = plan.chosen.strategy.engine
     assert costs.known.build_seconds(engine, plan.measurer.work) == pytest.approx(4.0, rel=0.1)
