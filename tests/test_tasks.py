@@ -349,7 +349,7 @@ SCOPES = {
         lambda op: op.overrides.get("Tanh", "")[4:],
     ),
     "device": (lambda graph, n: device_scope(graph, f"/gpu:{n}"), lambda op: (op.device or "")[len("/device:GPU:") :]),
-    "pin": (lambda graph, n: graph.pinned(f"engine{n}"), lambda op: (op.engine or "")[6:]),
+    "part": (lambda graph, n: placed(graph, n), lambda op: str(op.part or "")),
     "place": (
         lambda graph, n: graph.insert_before(graph.get_operation(f"first{n}")),
         lambda op: next((other.name[5:] for other in behind(op) if other.name.startswith("first")), ""),
@@ -360,6 +360,12 @@ SCOPES = {
 def behind(op):
     operations = op.graph.operations
     return operations[operations.index(op) + 1 :]
+
+
+@contextmanager
+def placed(graph, part):
+    with graph.as_default(), dt.place(part=part):
+        yield
 
 
 @pytest.mark.parametrize("name", SCOPES)

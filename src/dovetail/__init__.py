@@ -11,9 +11,10 @@ from dovetail.autodiff.recompute import recompute_grad
 from dovetail.autodiff.tape import GradientTape
 from dovetail.core import config, dtypes, errors, kinds
 from dovetail.core import memory as _memory
-from dovetail.core.devices import device
-from dovetail.core.engine_registry import engine, list_engines, set_engine, set_threads
+from dovetail.core.devices import set_soft_placement, soft_placement
+from dovetail.core.engine_registry import list_engines, register_engine, set_engine, set_threads, unregister_engine
 from dovetail.core.gradients import RegisterGradient, gradient_override_map
+from dovetail.core.places import device, engine, place
 from dovetail.core.spec import TensorSpec, spec
 from dovetail.core.tensor import Tensor
 from dovetail.core.user_ops import register_op, unregister_op

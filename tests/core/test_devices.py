@@ -9,6 +9,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.core.devices import soft_placement_of_run
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.scopes import NOWHERE, scopes
@@ -42,7 +43,7 @@ def test_a_scope(engine):
 @pytest.mark.parametrize("name", ["gpu:77", "", None])
 def test_an_unknown_device(engine, name):
     problem = rf"device at .*: the engine '{engine}' has the devices .*cpu:0.* here, not"
-    with pytest.raises(ValueError, match=problem), dt.device(name):
+    with soft_placement_of_run(False), pytest.raises(ValueError, match=problem), dt.device(name):
         pass
     assert scopes().device is NOWHERE
     if name is not None:

@@ -20,7 +20,7 @@ from dovetail.core.static_types import GraphLike
 from dovetail.core.tensor import Tensor
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.transplant import copy_into, transplant
-from dovetail.graph.pins import made_for_operation
+from dovetail.graph.pins import made_for_gradient
 from dovetail.graph.reach import reach
 from dovetail.ops.control.flow import cond, scan, while_loop
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS, carried_specs, if_op, scan_op, while_op
@@ -50,7 +50,7 @@ def _placeholders(graph: Graph, tensors: Iterable[GraphTensor]) -> list[GraphTen
 
 
 def _placeholder(graph: Graph, tensor: GraphTensor) -> GraphTensor:
-    with made_for_operation(graph, tensor.op):
+    with made_for_gradient(graph, tensor.op):
         return graph.placeholder(tensor.spec, tensor.op.name.rpartition("/")[2])
 
 
@@ -65,7 +65,7 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
     reached = sorted({i for _, numbers in gradients for i in numbers})
     for graph, numbers in gradients:
         found: dict[int, Any] = dict(zip(numbers, graph.outputs, strict=True))
-        with graph.as_default(), made_for_operation(graph, op):
+        with graph.as_default(), made_for_gradient(graph, op):
             departing: Any = [found[i] if i in found else zeros_like(graph.inputs[i]) for i in reached]
         graph.outputs = departing
     given = [*inputs, *(arriving[i] for i in targets)]
@@ -138,7 +138,7 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
         y: arriving[i] for y, i in zip(ys, stacked, strict=True)
     }
     new = [t for t in dict.fromkeys(there.values()) if t not in stacks]
-    with backward.as_default(), made_for_operation(backward, op):
+    with backward.as_default(), made_for_gradient(backward, op):
         backward.outputs = [*_round(found, around, carry, summed, totals), *(found[i] for i in sliced), *new]
     results = scan_op(
         _carry(op, arriving, around, summed),
@@ -233,7 +233,7 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
     totals = _placeholders(backward, [body.inputs[i] for i in summed])
     state = _placeholders(backward, body.inputs)
     found = dict(zip(reached, copy_into(step, backward, [*state, *carry]), strict=True))
-    with backward.as_default(), made_for_operation(backward, op):
+    with backward.as_default(), made_for_gradient(backward, op):
         before = [state[i] for i in around]  # with the shapes of the step's inputs; its outputs may have others
         backward.outputs = _round(found, around, before, summed, totals)
     first = _carry(op, arriving, around, summed)

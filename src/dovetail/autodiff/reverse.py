@@ -21,7 +21,7 @@ from dovetail.core.gradients import exactly, registered_gradient
 from dovetail.core.recording import tensors_in
 from dovetail.core.tensor import Tensor
 from dovetail.graph.operation import GraphTensor, Operation
-from dovetail.graph.pins import made_for_operation
+from dovetail.graph.pins import made_for_gradient
 from dovetail.trace.deferred import gradient_of
 from dovetail.trace.trace import current_graph
 
@@ -125,7 +125,7 @@ def _made_for(node: Any) -> AbstractContextManager[Any]:
     if not isinstance(operation, Operation):
         return nullcontext()
     current = current_graph()
-    return made_for_operation(operation.graph if current is None else current, operation)
+    return made_for_gradient(operation.graph if current is None else current, operation)
 
 
 def _step(

@@ -13,7 +13,7 @@ from dovetail.autodiff.graph_gradients import gradients
 from dovetail.core.recording import record_on
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.transplant import copy_graph, transplant
-from dovetail.graph.pins import made_for_operation
+from dovetail.graph.pins import made_for_gradient
 from dovetail.graph.reach import reach
 from dovetail.graph.unchecked import discard
 
@@ -59,7 +59,7 @@ def _differentiate(graph: Graph, targets: list[int] | None) -> _Whole:
     forward = set(whole.operations)
     arriving = []
     for i in targets:
-        with made_for_operation(whole, results[i].op):
+        with made_for_gradient(whole, results[i].op):
             arriving.append(whole.placeholder(results[i].spec, f"gradient{i}"))
     with record_on(()), whole.as_default():
         found = gradients([results[i] for i in targets], [inputs[i] for i in sources], arriving)

@@ -26,7 +26,7 @@ from dovetail.backend.table import k_error
 from dovetail.backend.values import running_keras
 from dovetail.core.dtypes import ALL
 from dovetail.core.engine_registry import current_engine, tracing_engine
-from dovetail.core.engine_registry import engine as engine_context
+from dovetail.core.places import engine as engine_context
 from dovetail.core.recording import not_building
 from dovetail.core.value_kinds import ValueKind, engine_of, highest, is_recorded, is_tensor
 from dovetail.edit.graph import Graph

@@ -1,63 +1,117 @@
-"""Devices: the place of values that are made within a scope."""
+"""Devices: where an engine makes new values, and the nearest one if a device is not there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any
 
 from dovetail.core import config
-from dovetail.core.engine_registry import current_engine
+from dovetail.core.engine_registry import LIBRARY_DEVICES
 from dovetail.core.errors import describe, did_you_mean, op_error
-from dovetail.core.recording import DEFAULT_GRAPH
-from dovetail.core.scopes import NOWHERE, Device, scopes, within
+from dovetail.core.scopes import NOWHERE, Device, Scoped, scopes, within
+from dovetail.core.wish import as_wish
 
 if TYPE_CHECKING:
     from dovetail.core.engine import Engine
 
+logger = logging.getLogger("dovetail.place")
+
 config.register_context(lambda: scopes().device)
 
+_is_soft = True
+_of_run: Scoped[bool | None] = Scoped(None)  # a session's own rule, in its runs
+_told: set[tuple[str, str]] = set()  # (engine, device) pairs that the log has a line of
 
-@contextmanager
-def device(name: str) -> Iterator[None]:
-    """Put the values that are made in a `with` block on a device of the current engine, in this thread or task.
 
-    These are constants, converted arrays, variables, random numbers.  A value stays on its device, and so do the
-    results computed from it, in the block and after it: results of ops and functions, gradients, new values of
-    variables.  Values from outside of all such blocks go along with the values that they meet.  Values that were put on
-    two devices do not mix: a call with both is an error, and `ops.convert(x, device=...)` moves one of them.
-
-    If a graph is built in the block, `operation.device` of the recorded operations is the device: they are computed
-    there, and their inputs are moved there.
-
-    Args:
-        name: a device that `dovetail engines` lists, as "cpu:0" or "gpu:1".
-
-    Raises:
-        ValueError: the current engine has no such device here.
+def soft_placement() -> bool:
+    """Whether the nearest device stands in for one that is not there; true by default.
 
     Example:
-        >>> from dovetail import ops
-        >>> with device("cpu:0"):
-        ...     ops.constant([1., 2.]).device
-        'cpu:0'
+        >>> import dovetail as dt
+        >>> dt.soft_placement()
+        True
     """
-    engine = current_engine()
-    require_device(engine, name)
-    built = scopes().graph
-    graph = DEFAULT_GRAPH.get() if built is None else built
-    with _scope(engine, name), nullcontext() if graph is None else graph.pinned(graph.here.pin[0], name):
-        yield
+    own = _of_run.get()
+    return _is_soft if own is None else own
 
 
-def _scope(engine: Engine, name: str) -> AbstractContextManager[None]:
-    return within(device=Device(engine.name, name))
+def set_soft_placement(enabled: bool) -> None:
+    """Set for the process whether the nearest device stands in for one that is not there.
+
+    If so, the log of `dovetail.place` has one line for each such device.  If not, an error names the devices that there
+    are.
+
+    Raises:
+        TypeError: it is no bool.
+
+    Source: `tf.config.set_soft_device_placement`.
+
+    Example:
+        >>> import dovetail as dt
+        >>> dt.set_soft_placement(False)
+        >>> try:
+        ...     with dt.place("numpy", "gpu:0"):
+        ...         pass
+        ... except ValueError as error:
+        ...     print(str(error).partition(": ")[2])
+        the engine 'numpy' has the devices cpu:0 here, not 'gpu:0'. Did you mean 'cpu:0'?
+        >>> dt.set_soft_placement(True)
+    """
+    global _is_soft
+    if not isinstance(enabled, bool):
+        raise op_error(TypeError, "set_soft_placement", f"it must be True or False, not {describe(enabled)}.")
+    _is_soft = enabled
+
+
+@config.register_context
+def _strict() -> bool | None:
+    return None if soft_placement() else True
+
+
+def soft_placement_of_run(enabled: bool) -> AbstractContextManager[None]:
+    """A scope with its own rule, whatever the process says."""
+    return _of_run.scope(enabled)
+
+
+def found_device(engine: Engine, name: Any, missing: Callable[[], Exception]) -> str | None:
+    """The device of an engine that a name means, or the nearest one.
+
+    Args:
+        engine: the engine.
+        name: a device in the engine's form, "gpu:1" or "gpu", or a `Wish`.
+        missing: makes the error for a name that is no device's, or for a device that is not there and must be.
+
+    Returns:
+        One of `engine.devices()`; None if the name leaves the device open, or means another process.
+    """
+    known, wish = engine.devices(), as_wish(name)
+    if wish is None:
+        raise missing()
+    found = wish.granted(known)
+    if found is not None or not wish.names_device:
+        return found
+    is_known = wish is name or wish.kind in LIBRARY_DEVICES or any(d.startswith(f"{wish.kind}:") for d in known)
+    if not (is_known and soft_placement()):
+        raise missing()
+    near = wish.nearest(known) if wish.is_here else None
+    if (engine.name, name) not in _told:
+        _told.add((engine.name, name))
+        logger.warning(
+            "%s has no device %s here; it has %s. What is placed there is computed %s.",
+            engine.name,
+            name,
+            ", ".join(known),
+            "where the rest is" if near is None else f"on {near}",
+        )
+    return near
 
 
 @contextmanager
 def placed_on(engine: Engine, name: str) -> Iterator[None]:
     """Put the values that an engine and its library make in a `with` block on a device; no task may wait in it."""
-    with _scope(engine, name), engine.on_device(name):
+    with within(device=Device(engine.name, name)), engine.on_device(name):
         yield
 
 
@@ -69,13 +123,18 @@ def device_for(engine_name: str, given: str | None = None) -> str | None:
 
 
 def nowhere() -> AbstractContextManager[None]:
-    """A scope whose new values go along with the values that they meet, also inside a scope of `device`."""
+    """A scope whose new values go along with the values that they meet, also inside a scope of a device."""
     return within(device=NOWHERE)
 
 
 def require_device(engine: Engine, name: str) -> None:
     """Raise ValueError if an engine does not have a device."""
+    if name not in engine.devices():
+        raise missing_device(engine, name)
+
+
+def missing_device(engine: Engine, name: Any) -> Exception:
+    """The error for a device that an engine does not have."""
     known = engine.devices()
-    if name not in known:
-        problem = f"the engine {engine.name!r} has the devices {', '.join(known)} here, not {describe(name)}."
-        raise op_error(ValueError, "device", f"{problem} {did_you_mean(str(name), known)}".rstrip())
+    problem = f"the engine {engine.name!r} has the devices {', '.join(known)} here, not {describe(name)}."
+    return op_error(ValueError, "device", f"{problem} {did_you_mean(str(name), known)}".rstrip())

@@ -95,6 +95,8 @@ class Engine:
             calls, holds all values, and runs graphs that this one does not claim.
         holder: the engine named by `eager`, else the engine itself.  Arguments and results of executables are its
             arrays.
+        device_types: the types of devices that this engine alone has, as "fpga"; a device of such a type means the
+            engine.  "auto" never chooses such an engine.
         errors: the library's errors for arguments that do not fit; other errors (out of memory, from a signal's
             handler) stay as they are.
     """
@@ -111,6 +113,7 @@ class Engine:
     allocates_results: bool = False
     forks: ClassVar[bool] = True
     eager: ClassVar[str | None] = None
+    device_types: ClassVar[tuple[str, ...]] = ()
     errors: ClassVar[tuple[type[Exception], ...]] = LIBRARIES
 
     def __init__(self, rules: Rules) -> None:

@@ -27,7 +27,7 @@ from dovetail.core import config
 from dovetail.core.errors import EngineNotInstalled, UnknownEngine, describe, did_you_mean, op_error
 from dovetail.core.garbage import no_garbage_collection
 from dovetail.core.locks import holding, let_forks_wait, make_lock
-from dovetail.core.scopes import Changes, Scopes, change, opened, scopes, within
+from dovetail.core.scopes import change, scopes, within
 
 if TYPE_CHECKING:
     from dovetail.core.engine import Engine
@@ -74,10 +74,13 @@ BUILT_IN = {
 }
 ENGINES, ARRAYS = "dovetail.engines", "dovetail.arrays"  # groups of entry points
 
+LIBRARY_DEVICES = ("cpu", "gpu", "tpu")  # types of devices that libraries share; an engine may own others
+
 AUTO = "auto"  # instead of an engine's name: each program runs on the engine that is measured to be fastest
 LONGEST_IMPORT = 60.0  # seconds for which a fork waits while another thread imports a library
 HOME = "numpy"  # with AUTO, the engine of values and of single calls
 
+_registered: dict[str, Engine] = {}  # engines that the program registered
 _loaded: dict[str, Engine] = {}
 _loading = make_lock()
 _owners: dict[type, Engine] = {}  # a type of arrays → its engine
@@ -92,7 +95,8 @@ _chosen = False  # whether `set_engine` set the default
 
 def known_engines() -> list[str]:
     """The names of all engines that could be used, installed or not."""
-    return [*BUILT_IN, *(point.name for point in entry_points(group=ENGINES) if point.name not in BUILT_IN)]
+    points = (point.name for point in entry_points(group=ENGINES))
+    return list(dict.fromkeys([*BUILT_IN, *points, *_registered]))
 
 
 def list_engines() -> list[str]:
@@ -225,6 +229,8 @@ def _load(name: str) -> Engine:
         if library in _brought:
             found.set_up_library()
         return found
+    if name in _registered:
+        return _registered[name]
     for point in entry_points(group=ENGINES):
         if point.name == name:
             return point.load()
@@ -235,6 +241,86 @@ def _unknown(name: str) -> Exception:
     known = known_engines()
     problem = f"there is no engine {name!r}; there are {', '.join(known)}. {did_you_mean(name, known)}"
     return op_error(UnknownEngine, "engine", problem.rstrip())
+
+
+def register_engine(engine: Engine) -> None:
+    """Make an engine of the program known, under its name; an engine of a package registers itself by an entry point.
+
+    Args:
+        engine: made like those of packages; CONTRIBUTING.md has two.  With `device_types`, `dovetail.place` and
+            `tf.device` reach it by its devices, too.
+
+    Raises:
+        TypeError: it is no `Engine` with a name.
+        ValueError: there is an engine of this name, or one that owns one of its types of devices; or its `eager` names
+            no engine that computes.
+
+    Example:
+        >>> import dovetail as dt
+        >>> from dovetail.core.engine import Engine
+        >>> from dovetail.core.rules import Rules
+        >>> class Doubler(Engine):
+        ...     name, eager, compiles_programs, claimed = "doubler", "numpy", True, ("Double",)
+        >>> dt.register_engine(Doubler(Rules()))
+        >>> "doubler" in dt.list_engines()
+        True
+        >>> dt.unregister_engine("doubler")
+    """
+    name, types = getattr(engine, "name", None), getattr(engine, "device_types", None)
+    if not isinstance(name, str) or not name or name == AUTO or types is None:
+        problem = f"it needs a dovetail.core.engine.Engine that has a name, not {describe(engine)}."
+        raise op_error(TypeError, "register_engine", problem)
+    if name in known_engines():
+        own = f": unregister_engine({name!r}) takes it out" if name in _registered else ""
+        raise op_error(ValueError, "register_engine", f"there is an engine {name!r} already{own}.")
+    for kind in types:
+        owner = "the libraries" if kind in LIBRARY_DEVICES else device_owner(kind)
+        if owner is not None:
+            raise op_error(ValueError, "register_engine", f"devices of the type {kind!r} belong to {owner} already.")
+    _registered[name] = engine
+    try:
+        get_engine(name)
+    except BaseException:
+        del _registered[name]
+        raise
+
+
+def unregister_engine(name: str) -> None:
+    """Undo `register_engine`; plans that were made for the engine still run on it.
+
+    Raises:
+        LookupError: no engine of this name was registered.
+        ValueError: it is the current engine.
+    """
+    if name not in _registered:
+        known = ", ".join(_registered) or "none"
+        problem = f"no engine {describe(name)} was registered; there are: {known}."
+        raise op_error(LookupError, "unregister_engine", problem)
+    if _registered[name] in (_default, scopes().engine):
+        raise op_error(ValueError, "unregister_engine", f"{name!r} is the current engine: choose another one first.")
+    holding(_loading, _forget, _registered.pop(name))
+
+
+def _forget(found: Engine) -> None:
+    _loaded.pop(found.name, None)
+    for kind in [kind for kind, owner in _owners.items() if owner is found]:
+        del _owners[kind]
+
+
+def device_owner(kind: str | None) -> str | None:
+    """The engine that owns a type of devices, as "fpga"; None for the types that libraries share, and for others.
+
+    The engines of packages are imported to be asked, if no engine that was imported owns the type.
+    """
+    if kind is None or kind in LIBRARY_DEVICES:
+        return None
+    others = (point.name for point in entry_points(group=ENGINES) if point.name not in _loaded)
+    return next((name for name in (*_loaded, *others) if kind in get_engine(name).device_types), None)
+
+
+def owns_devices(name: str) -> bool:
+    """Whether an engine owns types of devices; "auto" never chooses such an engine."""
+    return name not in BUILT_IN and bool(get_engine(name).device_types)
 
 
 def set_engine(name: str) -> None:
@@ -249,41 +335,12 @@ def set_engine(name: str) -> None:
         EngineNotInstalled: its library is not installed.
     """
     global _default, _chooses, _chosen
-    _default, _chooses, _chosen = _named(name), name == AUTO, True
+    _default, _chooses, _chosen = named_engine(name), name == AUTO, True
     if scopes().engine is not None:
         change({"engine": _default, "chooses": _chooses})
 
 
-def engine(name: str) -> AbstractContextManager[None]:
-    """Make an engine current within a `with` block, in this thread or task.
-
-    If a function is traced in the block, or a graph built, the engine computes the operations recorded there.  The
-    graphs of sessions are an exception: they compute on the engine that is current when they run.
-
-    If the engine only compiles programs, the one that it names as `eager` computes single calls, and holds all values.
-
-    Args:
-        name: the same as for `set_engine`.
-
-    Raises:
-        UnknownEngine: there is no engine of this name; a ValueError.
-        EngineNotInstalled: its library is not installed.
-
-    Example:
-        >>> with engine("numpy"):
-        ...     current_engine().name
-        'numpy'
-    """
-    found, is_auto = _named(name), name == AUTO
-
-    def changes(around: Scopes) -> Changes:
-        pins = {} if around.graph is None or is_auto else around.graph.on_engine(name)
-        return {"engine": found, "chooses": is_auto, **pins}
-
-    return opened(changes)
-
-
-def _named(name: str) -> Engine:
+def named_engine(name: str) -> Engine:
     """The engine of a name; for "auto", the engine of values."""
     return get_engine(HOME if name == AUTO else name)
 
@@ -369,7 +426,7 @@ def _first_default() -> Engine:
     """The engine of $DOVETAIL_ENGINE; if that is not set, engines are chosen by measuring."""
     global _default, _chooses
     name = os.environ.get("DOVETAIL_ENGINE") or AUTO
-    _default, _chooses = _named(name), name == AUTO
+    _default, _chooses = named_engine(name), name == AUTO
     return _default
 
 

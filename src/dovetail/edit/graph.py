@@ -17,7 +17,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from dovetail.edit import changes, lookup, parts
+from dovetail.edit import changes, lookup, parts, placing
 from dovetail.edit import edit as edits
 from dovetail.edit.transplant import copy_graph
 from dovetail.edit.validate import problems
@@ -81,6 +81,7 @@ class Graph(GraphBase):
     override_gradients = changes.override_gradients
     recompute = changes.recompute
     rename_scope = changes.rename_scope
+    place = placing.place
 
     subgraph = parts.subgraph
     import_graph = parts.import_graph

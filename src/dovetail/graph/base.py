@@ -194,12 +194,12 @@ class GraphBase(Pins):
         if like is not None:
             operation.take_after(like)
         else:
-            operation._pin = here.pin
+            operation._pin = here.places.pin
             operation.recompute_group = (
                 here.recompute_group if here.recompute_group is not None and computes(operation) else None
             )
-            if here.devices is not None and here.devices.asks:
-                here.devices.record(operation)
+            if here.places.asks:
+                here.places.record(operation)
         made_for = here.made_for if like is None else like
         if made_for is not None:
             operation._origin = made_for.origin

@@ -14,10 +14,11 @@ from dovetail.core.hooks import hooks
 from dovetail.core.op import Op, op_named
 from dovetail.core.spec import spec
 from dovetail.core.table import OPS
+from dovetail.core.wish import Wish
 from dovetail.graph.attributes import OBJECT, Beside, Form, Refused, decode, encode
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
+from dovetail.graph.pin import Pin
 from dovetail.graph.recompute_groups import RecomputeGroup
-from dovetail.graph.wish import Wish
 
 if TYPE_CHECKING:
     from dovetail.edit.graph import Graph
@@ -84,6 +85,7 @@ def _operation(
         "where": None if op.where is None else list(op.where),
         "engine": op.engine,
         "device": str(op.device),
+        "part": op.part,
         "wish": op.device.facts if isinstance(op.device, Wish) else None,
         "overrides": dict(op.overrides),
         "recompute_group": None if op.recompute_group is None else groups.setdefault(op.recompute_group, len(groups)),
@@ -163,8 +165,8 @@ def _added(
     made.overrides = given.get("overrides", {})
     group = given.get("recompute_group")
     made.recompute_group = None if group is None else groups.setdefault(group, RecomputeGroup())
-    device, wish = given.get("device", ""), given.get("wish")
-    made.device, made.engine = device if wish is None else Wish(device, *wish), given.get("engine")
+    device, wish = given.get("device"), given.get("wish")
+    made.pin = Pin(given.get("engine"), Wish(device, *wish) if device and wish else device, given.get("part"))
     made.gradient_function = decode(given.get("gradient_function"), beside)
     made.notes = {name: decode(value, beside) for name, value in given.get("notes", {}).items()}
     return made

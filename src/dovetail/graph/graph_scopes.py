@@ -7,28 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from dovetail.graph.cursor import Cursor, scope_of
-from dovetail.graph.operation import NOT_PINNED, Operation, Pin
+from dovetail.graph.operation import Operation
+from dovetail.graph.places import Places
 
 if TYPE_CHECKING:
     from dovetail.graph.recompute_groups import RecomputeGroup
-
-
-class Devices(Protocol):
-    """Scopes of devices, which a higher module defines."""
-
-    @property
-    def device(self) -> str | None:
-        """The device of all operations; None if there is none, or if it depends on the operation."""
-
-    @property
-    def asks(self) -> bool:
-        """Whether the device depends on the operation."""
-
-    def record(self, operation: Any) -> None:
-        """Record the device of an operation, or of an object like one."""
 
 
 class GraphScopes(NamedTuple):
@@ -39,8 +25,7 @@ class GraphScopes(NamedTuple):
         control: the operations that new ones wait for.
         overrides: op type → name of the registered gradient of new operations.
         recompute_group: the group of new operations, which gradients compute again together.
-        pin: the engine and the device of new operations.
-        devices: the scopes that give new operations a device besides `pin`; None if there are none.
+        places: the scopes that pin new operations.
         made_for: the operation whose origin new ones get.
         cursor: the place of new operations; None for the end.
         in_order: the reads and assignments of the innermost update; None outside of updates; see `variables`.
@@ -50,8 +35,7 @@ class GraphScopes(NamedTuple):
     control: tuple[Operation, ...] = ()
     overrides: Mapping[str, str] = MappingProxyType({})
     recompute_group: RecomputeGroup | None = None
-    pin: Pin = NOT_PINNED
-    devices: Devices | None = None
+    places: Places = Places()
     made_for: Operation | None = None
     cursor: Cursor | None = None
     in_order: list[Operation] | None = None

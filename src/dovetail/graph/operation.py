@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from dovetail.core.dtypes import DType
 from dovetail.core.errors import Where, called_library, conventional, describe, op_error, place
@@ -18,6 +18,7 @@ from dovetail.graph.index import forget_type, note_change, note_type
 from dovetail.graph.journal import note
 from dovetail.graph.nesting import outermost_of
 from dovetail.graph.order import NOWHERE, position
+from dovetail.graph.pin import Pin
 from dovetail.ops.control.plumbing import HOST_CALLS, NEVER_PRUNED
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
     from dovetail.edit.graph import Graph
     from dovetail.graph.recompute_groups import RecomputeGroup
 
-Pin: TypeAlias = tuple[str | None, str | None]
-NOT_PINNED: Pin = (None, None)
+NOT_PINNED = Pin()
 NO_NOTES: Mapping[str, Any] = MappingProxyType({})
 SINGLE = -1  # in Operation.layout: the parameter is one tensor
 _INSTEAD = {
@@ -236,8 +236,8 @@ class Operation:
         layout: per parameter, SINGLE for one tensor, n for a list of n tensors, None for a static argument in `attrs`.
         engine, device: the names of the engine and the device that compute it, such as "torch" and "gpu:0".  None for
             the engine and "" for the device, the initial values, leave it to the plan, which computes the operation on
-            its own engine.  A `Wish` as the device holds if there is such a device: else the plan computes the
-            operation where it computes the others.
+            its own engine.
+        part: the number or the name of its part; None, the initial value, for the part of its inputs.
         gradient_function: its custom gradient, as from `custom_gradient`; None for the gradient of its op.
         notes: attributes that programs set by `_set_attr`, under names with an underscore, such as "_class".
         overrides: op type → name of a registered gradient, for this operation and the operations of its body.
@@ -277,7 +277,7 @@ class Operation:
 
     @property
     def pin(self) -> Pin:
-        """The engine and the device that compute it."""
+        """The engine and the device that compute it, and its part."""
         return self._pin
 
     @pin.setter
@@ -285,28 +285,36 @@ class Operation:
         self.graph.check_changeable()
         before = self._pin
         if pin != before:
-            self._pin = pin
+            self._pin = Pin(*pin)
             self.graph.edited(lambda: setattr(self, "pin", before))
 
     @property
     def engine(self) -> str | None:
-        return self._pin[0]
+        return self._pin.engine
 
     @engine.setter
     def engine(self, name: str | None) -> None:
-        self.pin = (name, self._pin[1])
+        self.pin = self._pin._replace(engine=name)
 
     @property
     def device(self) -> str:
-        return self._pin[1] or ""
+        return self._pin.device or ""
 
     @device.setter
     def device(self, name: str | None) -> None:
-        self.pin = (self._pin[0], name or None)
+        self.pin = self._pin._replace(device=name or None)
 
-    def record_device(self, name: str | None) -> None:
-        """Set the device while it is added to its graph; this is no edit."""
-        self._pin = self._pin[0], name or None
+    @property
+    def part(self) -> int | str | None:
+        return self._pin.part
+
+    @part.setter
+    def part(self, part: int | str | None) -> None:
+        self.pin = self._pin._replace(part=part)
+
+    def record_pin(self, pin: Pin) -> None:
+        """Set the pin while it is added to its graph; this is no edit."""
+        self._pin = pin
 
     @property
     def origin(self) -> Operation:

@@ -8,54 +8,38 @@ from typing import TYPE_CHECKING, Any
 from dovetail.core.scopes import Changes, Scoped, opened
 from dovetail.graph.graph_scopes import GraphScopes
 from dovetail.graph.operation import Operation
+from dovetail.graph.pin import Pin
+from dovetail.graph.places import Places
 
 if TYPE_CHECKING:
     from dovetail.edit.graph import Graph
 
 
 class Pins:
-    """The scopes of a graph, among them the pins of new operations.
+    """The scopes of a graph, among them the places of new operations.
 
     Args:
         outer: the graph around; its open scopes of devices hold here, too.
     """
 
+    follows_engine = False  # whether its operations are computed on the engine that is current when they run
+
     def __init__(self, outer: Graph | None) -> None:
-        around = GraphScopes() if outer is None else outer.here
-        devices = around.devices
-        device = None if devices is None else devices.device
-        self._scopes: Scoped[GraphScopes] = Scoped(
-            GraphScopes(pin=(None, device), devices=devices, made_for=around.made_for)
-        )
+        first = GraphScopes()
+        if outer is not None:
+            first = GraphScopes(places=outer.here.places.by_device(), made_for=outer.here.made_for)
+        self._scopes: Scoped[GraphScopes] = Scoped(first)
 
     @property
     def here(self) -> GraphScopes:
         """The properties of new operations, by the scopes that are open."""
         return self._scopes.get()
 
-    def pinned(self, engine: str | None = None, device: str | None = None) -> AbstractContextManager[None]:
-        """Compute operations added to this graph inside the `with` block on an engine and a device.
-
-        Args:
-            engine, device: their names; None leaves it to the plan.
-
-        Source: `tf.device`.
-
-        Example:
-            >>> import dovetail as dt
-            >>> graph = dt.Graph()
-            >>> x = graph.placeholder(dt.spec(()), "x")
-            >>> with graph.pinned("torch"):
-            ...     y = dt.ops.tanh(x)
-            >>> y.op.engine
-            'torch'
-        """
-        return scoped(self, pin=(engine, device), devices=None)
-
-    def on_engine(self, name: str) -> Changes:
-        """The changes of a scope in which new operations are computed on an engine, as with `dovetail.engine`."""
-        around = self.here
-        return {self._scopes: around._replace(pin=(name, around.pin[1]))}
+    def at_place(self, engine: str | None, device: str | None, part: int | str | None) -> Changes:
+        """The changes of a scope of `dovetail.place`; without a place, it closes the scopes around it."""
+        pin = Pin(engine, device, part)
+        places = self.here.places.inside(pin) if any(field is not None for field in pin) else Places()
+        return {self._scopes: self.here._replace(places=places)}
 
 
 def scoped(graph: Pins, value: Any = None, **changes: Any) -> AbstractContextManager[Any]:
@@ -64,12 +48,24 @@ def scoped(graph: Pins, value: Any = None, **changes: Any) -> AbstractContextMan
 
 
 def made_for_operation(graph: Pins, operation: Operation) -> AbstractContextManager[None]:
-    """A scope in which new operations, also in their subgraphs, have this operation's origin, engine and device."""
-    return scoped(graph, made_for=operation, pin=operation.pin, devices=None)
+    """A scope in which new operations, also in their subgraphs, have this operation's origin and pin."""
+    return scoped(graph, made_for=operation, places=Places((operation.pin,), pin=operation.pin))
+
+
+def made_for_gradient(graph: Pins, operation: Operation) -> AbstractContextManager[None]:
+    """The same for gradients of this operation: they are a part of their own, which runs after the operation's part."""
+    part = None if operation.part is None else f"gradient of {operation.part}"
+    pin = operation.pin._replace(part=part)
+    return scoped(graph, made_for=operation, places=Places((pin,), pin=pin))
 
 
 def put_in_scope(graph: Pins, operation: Any) -> None:
-    """Give an operation, or an object like one, the device of the scopes, as far as it has none."""
-    devices = graph.here.devices
-    if devices is not None and (devices.asks or devices.device):
-        devices.record(operation)
+    """Pin an operation, or an object like one, as the scopes say, as far as it is not pinned."""
+    places = graph.here.places
+    if places.scopes or places.near is not None:
+        places.record(operation)
+
+
+def open_places(graph: Pins, places: Places) -> None:
+    """Make these the places outside all `with` blocks of a graph from now on."""
+    graph._scopes.default = graph._scopes.default._replace(places=places)

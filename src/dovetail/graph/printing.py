@@ -9,7 +9,7 @@
       return h
 
 A user's line is shown once, at its first operation; small constants are shown inside the calls that use them.  The
-engine and the device of an operation are shown at the end, if they are set.
+engine, the device and the part of an operation are shown at the end, if they are set.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ def graph_text(graph: GraphBase, indent: str = "", title: str = "graph") -> str:
     places = _places(operations)
     for op, (name, call, spec), place in zip(operations, rows, places, strict=True):
         equals = ":=" if op.type == "AssignVariableOp" else " ="
-        pin = "".join(f"  on {where}" for where in op.pin if where)
+        pin = "".join(f"  on {where}" for where in (op.engine, op.device) if where)
+        pin += "" if op.part is None else f"  part {op.part}"
         lines.append(f"  {name:<{names}}{equals} {call:<{calls}}  {spec:<{specs}}  {place}{pin}".rstrip())
         for key, value in op.attrs.items():
             if isinstance(value, GraphBase):

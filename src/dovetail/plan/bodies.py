@@ -10,8 +10,8 @@ from typing import Any
 
 from dovetail.core import config
 from dovetail.core.engine import Engine
-from dovetail.core.engine_registry import engine as engine_context
 from dovetail.core.op import Op
+from dovetail.core.places import engine as engine_context
 from dovetail.core.recording import record_on
 from dovetail.core.signature import is_plain, static_key
 from dovetail.core.spec import TensorSpec

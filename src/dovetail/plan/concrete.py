@@ -61,7 +61,7 @@ class Concrete:
         self._specializes = self._is_open and (
             self._measuring is not None
             or has_unknown_rank(graph.inputs)
-            or any(engine.specializes for engine in pinned_engines(graph))
+            or any(engine.specializes for engine in pinned_engines(graph.operations))
         )
         self._plans: Cache[Any, AnyPlan] = Cache(PLANS)
         self._functionals: Cache[tuple[Tensor, ...], Functional] = Cache(PLANS)

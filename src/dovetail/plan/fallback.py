@@ -9,7 +9,9 @@ from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import HOME
 from dovetail.edit.graph import Graph
 from dovetail.edit.transplant import copy_graph
+from dovetail.graph.pin import Pin
 from dovetail.plan.claims import NotClaimed
+from dovetail.plan.placement import pinned_engines
 from dovetail.plan.plan import Plan
 
 logger = logging.getLogger("dovetail.plan")
@@ -61,7 +63,8 @@ def log_fallback(graph: Graph, error: NotClaimed) -> None:
 def _without(graph: Graph, unable: Engine) -> Graph:
     """The graph, with operations that are pinned to an engine pinned to its last resort instead."""
     copy = copy_graph(graph)
-    pinned = [op for part in (copy, *copy.subgraphs()) for op in part.operations if op.engine == unable.name]
+    pinned = [op for inner in (copy, *copy.subgraphs()) for op in inner.operations if unable in pinned_engines([op])]
     for operation in pinned:
-        operation.pin = last_resort(unable), operation.device
+        device = operation.device if operation.engine == unable.name else None
+        operation.pin = Pin(last_resort(unable), device, operation.part)
     return copy if pinned else graph

@@ -1,8 +1,8 @@
 """Placement: the place at which each operation is computed, and the segments that follow from it.
 
-A place is an engine, with one of its devices if there are several.  `operation.engine` and `operation.device` pin an
-operation.  An operation that is not pinned is computed at the plan's place; in a branch or in the body of a loop, at
-the place of the branch or loop.  A device that is a `Wish` is ignored if the engine has no such device.
+A place is an engine, with one of its devices if there are several.  `operation.pin` pins an operation.  An operation
+that is not pinned is computed at the plan's place; in a branch or in the body of a loop, at the place of the branch or
+loop.  If the engine does not have the device of a pin, the nearest one stands in for it; see `core.devices`.
 """
 
 from __future__ import annotations
@@ -11,15 +11,19 @@ from collections.abc import Iterable, Sequence
 from itertools import islice, permutations
 from typing import Any, NamedTuple
 
+from dovetail.core.devices import found_device
 from dovetail.core.engine import Engine
-from dovetail.core.engine_registry import get_engine, known_engines
+from dovetail.core.engine_registry import device_owner, get_engine, known_engines
 from dovetail.core.errors import EngineNotInstalled, UnknownEngine, describe, did_you_mean, op_error
+from dovetail.core.wish import as_wish
 from dovetail.edit.graph import Graph, Operation
 from dovetail.graph.nesting import holders_of
 from dovetail.graph.operation import NOT_PINNED
-from dovetail.graph.wish import Wish
+from dovetail.graph.parts import in_parts
+from dovetail.graph.pin import Pin
 from dovetail.ops.control.plumbing import HOST_CALLS, STRUCTURAL
 
+_INSTEAD = "place it on one of them, or allow the nearest one (set_soft_placement, allow_soft_placement=True)"
 ORDERS = 24  # orders of the places that are tried; all orders of four places
 
 
@@ -41,7 +45,9 @@ class Place(NamedTuple):
     def memory(self) -> Place:
         """The place where the values are: they are arrays of the engine that holds them."""
         holder = self.engine.holder
-        return self if holder is self.engine else Place(holder, self.device)
+        return (
+            self if holder is self.engine else Place(holder, self.device if self.device in holder.devices() else None)
+        )
 
     def __str__(self) -> str:
         return self.engine.name if self.device is None else f"{self.engine.name} ({self.device})"
@@ -56,13 +62,13 @@ def place_of(operation: Operation, home: Place) -> Place:
 
     Raises:
         UnknownEngine, EngineNotInstalled: the operation's engine is unknown, or its library is not installed.
-        ValueError: it is pinned to a device that its engine does not have.
+        ValueError: it is pinned to a device that its engine does not have, and none may stand in for it.
     """
     holders = holders_of(operation.graph)
     around = place_of(holders[0], home) if holders else home
     if operation._pin == NOT_PINNED:
         return around
-    engine = around.engine if operation.engine is None else _pinned_to(operation)
+    engine = _engine(operation, around.engine)
     device = _device(operation, engine) if operation.device else None
     if device is not None:
         return Place(engine, device if engine.has_devices else None)
@@ -88,42 +94,31 @@ def _pinned_to(operation: Operation) -> Engine:
         raise op_error(type(error), operation.type, problem, where=operation.where) from None
 
 
+def _engine(operation: Operation, around: Any) -> Any:
+    """The engine of an operation: the one of its pin, else the one that owns its device, else the one around."""
+    if operation.engine is not None:
+        return _pinned_to(operation)
+    wish = as_wish(operation.device) if operation.device else None
+    owner = None if wish is None else device_owner(wish.kind)
+    return around if owner is None else get_engine(owner)
+
+
 def _device(operation: Operation, engine: Engine) -> str | None:
-    """The device of an operation, for "cpu" the first of this kind; None for a wish that the engine cannot grant."""
-    name, known = operation.device, engine.devices()
-    if isinstance(name, Wish):
-        return name.granted(known)
-    found = next((device for device in known if name in (device, device.partition(":")[0])), None)
-    if found is None:
-        raise _missing_device(operation, engine, "set the operation's device to one of them, or to None")
-    return found
+    """The device of an operation, or the nearest one; None if its pin leaves the device open."""
+    return found_device(engine, operation.device, lambda: _missing_device(operation, engine))
 
 
-def _missing_device(operation: Operation, engine: Engine, what_to_do: str) -> Exception:
+def _missing_device(operation: Operation, engine: Engine) -> Exception:
     there = ", ".join(engine.devices())
     problem = f"{operation.name!r} is to be computed on the device {describe(operation.device)}"
-    problem = f"{problem}, but {engine.name} has the devices {there} here; {what_to_do}."
+    problem = f"{problem}, but {engine.name} has the devices {there} here; {_INSTEAD}."
     return op_error(ValueError, operation.type, problem, where=operation.where)
 
 
-def require_wishes(graph: Graph, engine: Engine) -> None:
-    """Refuse wishes for devices that cannot be granted.
-
-    Raises:
-        ValueError: an operation is to be computed on a device that its engine does not have.
-    """
-    home = Place(engine)
-    for part in (graph, *graph.subgraphs()):
-        for operation in part.operations:
-            if isinstance(operation.device, Wish):
-                own = place_of(operation, home).engine
-                if operation.device.names_device and _device(operation, own) is None:
-                    raise _missing_device(operation, own, "say allow_soft_placement=True to have it computed elsewhere")
-
-
-def pinned_engines(graph: Graph) -> list[Engine]:
-    """The engines that operations of a graph are pinned to; it raises the errors of `place_of`."""
-    return list({_pinned_to(operation): None for operation in graph.operations if operation.engine is not None})
+def pinned_engines(operations: Iterable[Operation]) -> list[Engine]:
+    """The engines that operations are pinned to, themselves or by their devices; it raises the errors of `place_of`."""
+    pinned = (op for op in operations if op.pin[:2] != NOT_PINNED[:2])
+    return list(dict.fromkeys(filter(None, (_engine(op, None) for op in pinned))))
 
 
 def is_pinned(graph: Graph) -> bool:
@@ -132,7 +127,7 @@ def is_pinned(graph: Graph) -> bool:
         if not part.by_type.keys().isdisjoint(HOST_CALLS):
             return True
         for operation in part:
-            if operation._pin != NOT_PINNED:
+            if operation._pin[:2] != NOT_PINNED[:2]:
                 return True
     return False
 
@@ -147,15 +142,27 @@ def pin_host_calls(graph: Graph, home: Place) -> None:
     for part in (graph, *graph.subgraphs()):
         for operation in part.of_types(HOST_CALLS):
             if place_of(operation, home).engine.compiles_programs:
-                operation.pin = "numpy", None
+                operation.pin = Pin("numpy", part=operation.part)
 
 
 def check_pins(graph: Graph, home: Place) -> None:
-    """Refuse pins that a plan cannot follow, with the errors of `place_of`."""
-    for part in (graph, *graph.subgraphs()):
-        for operation in part.operations:
+    """Refuse pins that a plan cannot follow, with the errors of `place_of` and `in_parts`."""
+    in_parts(graph.operations)
+    for inner in (graph, *graph.subgraphs()):
+        for operation in inner.operations:
             if operation._pin != NOT_PINNED:
                 place_of(operation, home)
+                if inner is not graph:
+                    _check_inner_part(operation)
+
+
+def _check_inner_part(operation: Operation) -> None:
+    """Refuse a part that begins inside of a branch or a loop."""
+    holder = next(iter(holders_of(operation.graph)), None)
+    if holder is not None and operation.part not in (None, holder.part):
+        problem = f"{operation.name!r} is in the part {operation.part!r}, but {holder.name!r}, which runs it, is not."
+        problem = f"{problem} Put the whole {holder.type} into the part."
+        raise op_error(ValueError, operation.type, problem, where=operation.where)
 
 
 def is_divided(operation: Operation, home: Place) -> bool:
@@ -175,32 +182,43 @@ class Cut(NamedTuple):
         place: the place at which they are computed.
         operations: the operations; none if there is nothing to compute.
         is_divided: whether it is one operation, of which parts are computed at other places.
+        part: the user's part; None if the graph has none.
     """
 
     place: Place
     operations: list[Operation]
     is_divided: bool = False
+    part: int | str | None = None
 
 
 def cut(operations: Iterable[Operation], home: Place) -> list[Cut]:
     """Divide operations into few segments, each at one place, that need only the results of earlier segments.
 
-    The places take turns in one order, again and again.  Each operation goes into the first segment of its place that
-    does not come before its inputs' segments.  With two places, one of the two orders gives the fewest segments that
-    are possible.
+    The parts of the graph are divided by themselves, one after another.
 
     Args:
         operations: in program order; operations that compute nothing are left out.
         home: the plan's place.
     """
-    where = {op: _part_of(op, home) for op in operations if op.type not in STRUCTURAL}
+    parts = in_parts(operations)
+    return [found._replace(part=part) for part, inner in parts for found in _cut(inner, home)]
+
+
+def _cut(operations: Iterable[Operation], home: Place) -> list[Cut]:
+    """Do `cut` for one part.
+
+    The places take turns in one order, again and again.  Each operation goes into the first segment of its place that
+    does not come before its inputs' segments.  With two places, one of the two orders gives the fewest segments that
+    are possible.
+    """
+    where = {op: _place_of(op, home) for op in operations}
     keys = list(dict.fromkeys(where.values()))
     if len(keys) < 2 and not any(divided for _, divided in keys):
         return [Cut(keys[0][0] if keys else home, list(where))]
     return min((_divided(where, order) for order in islice(permutations(keys), ORDERS)), key=len)
 
 
-def _part_of(operation: Operation, home: Place) -> tuple[Place, bool]:
+def _place_of(operation: Operation, home: Place) -> tuple[Place, bool]:
     """The place of an operation, and whether it is divided; the engine of its values runs the loop of such a one."""
     place, divided = place_of(operation, home), is_divided(operation, home)
     return place.memory if divided else place, divided

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.transplant import transplant
+from dovetail.graph.pin import Pin
 from dovetail.ops.control.plumbing import STRUCTURAL
 from dovetail.passes.variables import NO_VARIABLES, Lifted
 from dovetail.plan.placement import Cut, Place, cut, place_of
@@ -58,7 +59,8 @@ class SegmentCall(NamedTuple):
         engine, device, _ = self.segment.place
         types = [op.type for op in self.segment.graph.operations if op.type not in STRUCTURAL]
         what = ", ".join(types) if len(types) <= MOST_NAMED else f"{len(types)} operations"
-        lines = [f"{engine.name} ({device or engine.devices()[0]}): {what or 'nothing to compute'}"]
+        part = "" if self.segment.part is None else f", part {self.segment.part}"
+        lines = [f"{engine.name} ({device or engine.devices()[0]}){part}: {what or 'nothing to compute'}"]
         if self.segment.bodies is not None:
             lines += [f"  {line}" for line in str(self.segment.bodies).splitlines()]
         return "\n".join(lines)
@@ -133,7 +135,11 @@ class Schedule:
         segments = []
         is_whole = is_one and not first.is_divided and not self._is_inner  # nobody else has the graph
         for region in regions:
-            segment = Segment(graph, place, len(states)) if is_whole else _segment(graph.name, region, home or place)
+            segment = (
+                Segment(graph, place, len(states), part=first.part)
+                if is_whole
+                else _segment(graph.name, region, home or place)
+            )
             for number, owned in zip(region.states, segment.buffers.owned, strict=True):
                 self.made[number] = region.cut.place.memory, owned
             segments.append(segment)
@@ -332,7 +338,7 @@ def _taken(operations: list[Operation]) -> list[GraphTensor]:
 def _segment(name: str, region: Region, home: Place) -> Segment:
     """The segment of a region, whose graph has copies of the operations, and of the constants that they take."""
     graph = Graph(name)
-    place, of_region, is_divided = region.cut
+    place, of_region, is_divided, part = region.cut
     needed = [t for op in of_region for t in op.inputs]
     constants = dict.fromkeys(t.op for t in (*needed, *region.gives) if t.op.type == "Const")
     operations = [*constants, *(op for op in of_region if op not in constants)]
@@ -340,8 +346,8 @@ def _segment(name: str, region: Region, home: Place) -> Segment:
     graph.outputs = copies.of(region.gives)
     if is_divided:
         for operation in of_region:  # operations inside are computed here, too, unless pinned themselves
-            copies.operations[operation].pin = place.engine.name, place.device
-    return Segment(graph, place, len(region.states), bodies=Bodies(place, home) if is_divided else None)
+            copies.operations[operation].pin = Pin(place.engine.name, place.device)
+    return Segment(graph, place, len(region.states), bodies=Bodies(place, home) if is_divided else None, part=part)
 
 
 def _let_go(steps: Sequence[Step], kept: Iterable[int]) -> None:

@@ -30,9 +30,10 @@ class Segment:
         states: the number of outputs that are new values of variables; they are the last outputs.
         donated: the numbers of the inputs whose arrays the executable may consume; more may be added before it is made.
         bodies: makes functions of the branches and bodies of its one operation, if Python runs that.
+        part: the user's part that it belongs to; None if there are none.
 
     Attributes:
-        graph, place, donated, bodies: as given.
+        graph, place, donated, bodies, part: as given.
         buffers: the buffers that its operations write into.
 
     Raises:
@@ -46,6 +47,7 @@ class Segment:
         states: int = 0,
         donated: Sequence[int] = (),
         bodies: BodyFunctions | None = None,
+        part: int | str | None = None,
     ) -> None:
         engine = place.engine
         if engine.static_shapes:
@@ -54,6 +56,7 @@ class Segment:
         self.place = place
         self.donated = tuple(donated)
         self.bodies = bodies
+        self.part = part
         results = len(graph.outputs) - states
         outputs, new = graph.outputs[:results], graph.outputs[results:]
         compiled = engine.compiles_programs and bodies is None

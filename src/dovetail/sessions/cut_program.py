@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from dovetail.core import arguments
-from dovetail.core.devices import device_for
+from dovetail.core.devices import device_for, soft_placement_of_run
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import chooses_engine, compiling_engine, current_engine
 from dovetail.core.infer import fits
@@ -19,7 +20,7 @@ from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.plan.concrete import Concrete
 from dovetail.plan.measured_plan import Measuring
-from dovetail.plan.placement import Place, first_device, place_of, require_wishes
+from dovetail.plan.placement import Place, first_device, has_pinned_devices, place_of
 from dovetail.sessions.cut import Value, cut
 from dovetail.sessions.values import SessionValues
 
@@ -43,11 +44,12 @@ class CutProgram:
         outputs: Sequence[Value],
         wanted: Sequence[GraphTensor | Operation] = (),
         name: str = "function",
-        allow_soft_placement: bool = True,
+        allow_soft_placement: bool | None = None,
         values: SessionValues | None = None,
     ) -> None:
         self.graph = cut(graph, inputs, outputs, wanted, name, Variable.holder if values is None else values.holder)
-        self._is_soft = allow_soft_placement
+        soft = allow_soft_placement if has_pinned_devices(self.graph) else None
+        self._placement = nullcontext if soft is None else partial(soft_placement_of_run, soft)
         read = (op.attrs["variable"] for op in self.graph.find("ReadVariableOp"))
         self._first_values = [] if values is None else [partial(values.require, v) for v in read if v in values]
         self._result_count = len(outputs)
@@ -72,9 +74,10 @@ class CutProgram:
         engine = engine or compiling_engine()
         home = Place(engine, device_for(engine.holder.name) or first_device(engine))
         found: dict[Operation, str] = {}
-        for operation in self.graph.operations:
-            place = place_of(operation, home)
-            found.setdefault(operation.origin, place.device or place.engine.devices()[0])
+        with self._placement():
+            for operation in self.graph.operations:
+                place = place_of(operation, home)
+                found.setdefault(operation.origin, place.device or place.engine.devices()[0])
         return list(found.items())
 
     def __call__(self, values: Sequence[Any], engine: Engine | None = None) -> list[Any]:
@@ -96,8 +99,6 @@ class CutProgram:
         if engine is None:
             holder = next((v._engine for v in values if type(v) is Tensor), None)
             engine = holder or current_engine() if chooses else compiling_engine(holder)
-        if not self._is_soft:
-            require_wishes(self.graph, engine)
         for require in self._first_values:
             require()
         self._first_values = []
@@ -105,7 +106,8 @@ class CutProgram:
         for tensor, value in zip(self.inputs, values, strict=True):
             _check_value(tensor, value)
             given.append(arguments.as_tensor(value, tensor.dtype, engine.holder)._value)
-        results = concrete.run(given, engine)[: self._result_count]
+        with self._placement():
+            results = concrete.run(given, engine)[: self._result_count]
         return [np.array(engine.holder.to_numpy(result))[()] for result in results]
 
 

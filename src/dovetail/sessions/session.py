@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary, WeakSet
 from dovetail.compat.tf_graph.elements import element_of
 from dovetail.compat.tf_graph.variable_operation import VariableOperation
 from dovetail.core.cache import Cache
+from dovetail.core.devices import soft_placement
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.errors import describe, place
 from dovetail.core.recording import not_building
@@ -38,7 +39,8 @@ class Session:
     Args:
         graph: the graph to run; if not given, the graph that is being built, or this thread's default one.
         engine: the name of the engine; if not given, the first fed Tensor's engine, or the current one.
-        allow_soft_placement: whether operations run elsewhere if the device that `graph.device` named does not exist.
+        allow_soft_placement: whether the nearest device stands in for one that does not exist; if not given, as
+            `dovetail.soft_placement` says now.
 
     Attributes:
         graph: as given.
@@ -58,13 +60,13 @@ class Session:
     """
 
     def __init__(
-        self, graph: Graph | None = None, engine: str | None = None, allow_soft_placement: bool = True
+        self, graph: Graph | None = None, engine: str | None = None, allow_soft_placement: bool | None = None
     ) -> None:
         self.graph = current_graph() or open_default_graph() if graph is None else graph
         if not isinstance(self.graph, Graph):
             raise TypeError(f"a session runs a dovetail.Graph, not {describe(graph)}.")
         self._engine = None if engine is None else get_engine(engine)
-        self._is_soft = allow_soft_placement
+        self._is_soft = soft_placement() if allow_soft_placement is None else allow_soft_placement
         self.values = SessionValues(self.graph, self.run)
         self._programs: Cache[Any, tuple[CutProgram, Any]] = Cache(PROGRAMS)
         self._version = self.graph.version

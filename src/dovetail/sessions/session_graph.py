@@ -13,7 +13,6 @@ from typing import Any
 
 from dovetail.compat.tf_graph.graph import TensorFlowGraph
 from dovetail.core.recording import DEFAULT_GRAPH
-from dovetail.core.scopes import Changes
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import default_graph
 from dovetail.core.variable import Variable
@@ -49,6 +48,7 @@ class SessionGraph(TensorFlowGraph):
     arrays_follow = True
     records_effects = True
     ignores_case = True
+    follows_engine = True
 
     def __init__(self, name: str = "default") -> None:
         super().__init__(name)
@@ -70,10 +70,6 @@ class SessionGraph(TensorFlowGraph):
         """
         with self.at_scope(new_scope(self, name)) as scope:
             yield scope
-
-    def on_engine(self, name: str) -> Changes:
-        """No changes: a session computes on the engine that is current when it runs."""
-        return {}
 
     # copies
 

@@ -96,7 +96,7 @@ def test_soft_placement_is_a_setting():
         tf.config.set_soft_device_placement(False)
         try:
             assert not tf.config.get_soft_device_placement()
-            with pytest.raises(ValueError, match="say allow_soft_placement=True"):
+            with pytest.raises(ValueError, match="allow_soft_placement=True"):
                 v1.Session().run(x)
             assert v1.Session(config=v1.ConfigProto(allow_soft_placement=True)).run(x).tolist() == [1.0, 1.0]
         finally:

@@ -13,6 +13,7 @@ from dovetail.compat import tensorflow as tf
 from dovetail.compat.tensorflow import unused
 from dovetail.compat.tensorflow.names import settings
 from dovetail.compat.tensorflow.unused import UnusedSettingWarning
+from dovetail.core import devices
 from dovetail.core.engine_registry import current_engine
 from tests.libraries import require
 
@@ -159,14 +160,21 @@ def test_the_device_of_each_operation_is_printed_once(by, capsys, engine):
     assert not any(line.startswith("z: ") for line in lines[: lines.index(next(x for x in lines if x[0] == "y"))])
 
 
-def test_a_device_that_is_not_there_warns_once_where_values_are_computed(engine):
-    def compute() -> None:
-        for _ in range(2):
-            with tf.device("/tpu:3"), v1.device("/tpu:3"):
-                assert tf.exp(tf.zeros([2])).numpy().tolist() == [1.0, 1.0]
-
-    (text,) = warned(compute)
-    assert text.startswith("tf.device('/device:TPU:3') at test_settings.py:") and f"the engine {engine} has" in text
+def test_the_nearest_device_computes_values_and_the_log_has_one_line(engine, monkeypatch, caplog):
+    monkeypatch.setattr(devices, "_told", set())
+    there = current_engine().devices()
+    for _ in range(2):
+        with tf.device("/tpu:3"), v1.device("/tpu:3"):
+            assert tf.exp(tf.zeros([2])).numpy().tolist() == [1.0, 1.0]
+            assert tf.zeros([2]).device == there[0]
+    (line,) = [record.getMessage() for record in caplog.records if record.name == "dovetail.place"]
+    assert line.startswith(f"{engine} has no device /device:TPU:3 here; it has {', '.join(there)}.")
+    tf.config.set_soft_device_placement(False)
+    try:
+        with pytest.raises(ValueError, match=f"the engine '{engine}' has the devices"), tf.device("/tpu:3"):
+            pass
+    finally:
+        tf.config.set_soft_device_placement(True)
 
 
 def test_a_device_that_is_there_is_the_one_of_the_values(engine):

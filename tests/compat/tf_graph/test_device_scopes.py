@@ -54,7 +54,7 @@ def test_a_device_that_must_be_there(engine):
         ValueError, match=r"Exp at .*test_device_scopes.py:\d+: 'hot' is .* '/device:TPU:3', but .* has the devices"
     ):
         strict.run(y, {x: [0.0, 0.0]})
-    with pytest.raises(ValueError, match="say allow_soft_placement=True"):
+    with pytest.raises(ValueError, match="allow_soft_placement=True"):
         strict.run(y, {x: [0.0, 0.0]})
     assert dt.Session(graph).run(y, {x: [0.0, 0.0]}).tolist() == [1.0, 1.0]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dovetail.compat.tf_graph.device_spec import DeviceSpec, as_device, wish_of, written
-from dovetail.graph.wish import Wish
+from dovetail.core.wish import Wish
 from tests.libraries import require
 
 STRINGS = [

@@ -11,7 +11,7 @@ def test_node_definitions():
     graph = TensorFlowGraph()
     x = graph.placeholder(dt.spec((2, 3)), "x")
     first = ops.tanh(x, name="first")
-    with graph.control_dependencies([first.op]), graph.pinned(device="cpu:0"):
+    with graph.control_dependencies([first.op]), graph.as_default(), dt.place(device="cpu:0"):
         y = ops.top_k(x, 2)[1] + graph.constant(np.arange(4, dtype="int32").reshape(2, 2))
     assert y.op.node_def.input == ["TopKV2:1", "Const", "^first"]
     assert str(graph.get_operation("TopKV2").node_def).startswith(

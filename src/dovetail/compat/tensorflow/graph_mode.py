@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from dovetail.compat.tf_graph.device_scopes import DeviceScopes, device_scope, open_device_scopes
+from dovetail.compat.tf_graph import device_scopes
 from dovetail.core.recording import DEFAULT_GRAPH
 from dovetail.core.scopes import Scoped, Setting, scopes
 from dovetail.core.structure import flatten, unflatten
@@ -17,6 +17,8 @@ from dovetail.core.tensor import Tensor
 from dovetail.graph.base import name_new, new_scope
 from dovetail.graph.nesting import outermost_of
 from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.graph.pins import open_places
+from dovetail.graph.places import Places
 from dovetail.sessions.session_graph import SessionGraph, open_default_graph
 from dovetail.trace import variables
 from dovetail.trace.trace import current_graph
@@ -48,7 +50,7 @@ def graph() -> Any:
 
 
 # The scopes of `tf.device` that are open while values are computed, for a graph that is opened inside of them.
-_devices: Scoped[DeviceScopes] = Scoped(DeviceScopes())
+_places: Scoped[Places] = Scoped(Places())
 _is_eager: Setting[bool] = Setting(False)  # whether the program asked for values to be computed
 
 
@@ -58,7 +60,7 @@ def open_graph() -> SessionGraph:
     _is_eager.set(False)
     graph = open_default_graph()
     if not was_open and graph is DEFAULT_GRAPH.get():
-        open_device_scopes(graph, _devices.get())
+        open_places(graph, _places.get())
     return graph
 
 
@@ -66,17 +68,17 @@ def open_graph() -> SessionGraph:
 def at_device(graph: Any, device: Any) -> Iterator[None]:
     """Put the operations that are recorded in the `with` block on a device, also in a graph that is opened there."""
     if graph is not None:
-        with device_scope(graph, device):
+        with device_scopes.device_scope(graph, device):
             yield
         return
-    outside, was_open = _devices.get(), DEFAULT_GRAPH.get() is not None
+    outside, was_open = _places.get(), DEFAULT_GRAPH.get() is not None
     try:
-        with _devices.scope(outside.inside(device)):
+        with _places.scope(device_scopes.inside(outside, device)):
             yield
     finally:
         opened = DEFAULT_GRAPH.get()
         if opened is not None and not was_open:
-            open_device_scopes(opened, outside)
+            open_places(opened, outside)
 
 
 def open_for_variables() -> None:

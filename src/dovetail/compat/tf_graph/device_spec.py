@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from dovetail.core.errors import op_error
-from dovetail.graph.wish import Wish
+from dovetail.core.wish import Wish
 
 KINDS = ("CPU", "GPU", "TPU")  # allowed without the word "device"
 
@@ -119,6 +119,15 @@ def written(device: str | None) -> str:
     return f"/device:{kind.upper()}:{number or '*'}"
 
 
+class SpecifiedWish(Wish):
+    """A wish in TensorFlow's form, which gives one inside of it the parts that that one leaves open."""
+
+    def around(self, inner: Wish) -> Wish:
+        """The wish of a scope inside the scope of this one."""
+        parts = DeviceSpec.from_string(self).make_merged_spec(DeviceSpec.from_string(inner))
+        return wish_of(parts.to_string())
+
+
 @functools.lru_cache(maxsize=1000)
 def wish_of(text: str) -> Wish:
     """The wish that a text in TensorFlow's form means.
@@ -133,7 +142,7 @@ def wish_of(text: str) -> Wish:
     """
     spec = DeviceSpec.from_string(text)
     kind = None if spec.device_type is None else spec.device_type.lower()
-    return Wish(spec.to_string(), kind, spec.device_index, spec.is_here)
+    return SpecifiedWish(spec.to_string(), kind, spec.device_index, spec.is_here)
 
 
 def as_device(name: Any) -> Any:

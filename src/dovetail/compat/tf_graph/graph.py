@@ -189,8 +189,8 @@ class TensorFlowGraph(Graph):
     def device(self, device: Any) -> AbstractContextManager[None]:
         """Compute operations added to this graph inside the `with` block on a device, if it exists.
 
-        The names are TensorFlow's, and the recorded device is a wish: if the engine has no such device, the plan
-        computes an operation where it computes the others.  `Session(allow_soft_placement=False)` refuses that.
+        The names are TensorFlow's.  If the engine has no such device, the plan computes an operation on the nearest
+        one; in another process, where it computes the others.  `Session(allow_soft_placement=False)` refuses that.
 
         Args:
             device: a name such as "/gpu:0" or "/job:worker/task:0/device:CPU:0"; outer scopes fill in the parts that it

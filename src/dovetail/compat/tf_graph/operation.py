@@ -138,11 +138,11 @@ class TensorFlowOperation(Operation):
 
         Source: `tf.Operation.device`.
         """
-        return self._pin[1] or ""
+        return self._pin.device or ""
 
     @device.setter
     def device(self, name: str | None) -> None:
-        self.pin = (self._pin[0], as_device(name))
+        self.pin = self._pin._replace(device=as_device(name))
 
     update_input = _update_input = Operation.replace_input
 

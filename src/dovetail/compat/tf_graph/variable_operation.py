@@ -11,6 +11,7 @@ from dovetail.compat.tf_graph.node_def import NodeDef
 from dovetail.compat.tf_graph.operation import OpDef
 from dovetail.core.errors import did_you_mean, op_error, user_line
 from dovetail.core.variable import Variable
+from dovetail.graph.pin import Pin
 
 
 def variable_node(variable: Variable, device: str = "") -> NodeDef:
@@ -54,7 +55,7 @@ class VariableOperation:
     def __init__(self, variable: Any) -> None:
         self.outputs = [variable]
         self.name = variable.op_name
-        self._device: str | None = None
+        self.pin = Pin()
         self.where = user_line()
 
     @property
@@ -64,11 +65,11 @@ class VariableOperation:
     @property
     def device(self) -> str:
         """The device that `tf.device` gave when the variable was made; empty if none."""
-        return written(self._device)
+        return written(self.pin.device)
 
-    def record_device(self, name: str | None) -> None:
-        """Note a device, as `Operation.record_device` does."""
-        self._device = name
+    def record_pin(self, pin: Pin) -> None:
+        """Note a pin, as `Operation.record_pin` does."""
+        self.pin = pin
 
     def values(self) -> tuple[Any, ...]:
         """The variable, in a tuple."""

@@ -10,12 +10,13 @@ from typing import Any
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.compat.tensorflow.unused import warn_once
-from dovetail.compat.tf_graph.device_scopes import colocation_scope
+from dovetail.compat.tf_graph.device_scopes import colocation_scope, device_text, is_function
 from dovetail.compat.tf_graph.device_spec import DeviceSpec, wish_of, written
-from dovetail.core.devices import placed_on
+from dovetail.core.devices import found_device, missing_device, placed_on, set_soft_placement, soft_placement
 from dovetail.core.engine import Engine
-from dovetail.core.engine_registry import current_engine
+from dovetail.core.engine_registry import current_engine, device_owner, get_engine
 from dovetail.core.errors import op_error
+from dovetail.core.places import place
 from dovetail.trace.trace import current_graph
 
 value("DeviceSpec", DeviceSpec)
@@ -32,11 +33,12 @@ def _recording() -> Any:
 def device(device_name: Any) -> AbstractContextManager[Any]:
     """A scope whose operations are computed on a device, if it exists.
 
-    If the current engine has no such device, values are computed elsewhere, with one warning for each device.
+    If the current engine has no such device, the nearest one computes, with one line in the log for each device.  A
+    type of devices that a registered engine owns, as "/device:FPGA:0", means that engine.
 
     Source: `tf.device`.
     """
-    if callable(device_name) and not isinstance(device_name, DeviceSpec):
+    if is_function(device_name):
         raise op_error(RuntimeError, "tf.device", "functions are for graphs of TensorFlow 1: tf.compat.v1.device.")
     return _at(device_name)
 
@@ -45,7 +47,7 @@ def device(device_name: Any) -> AbstractContextManager[Any]:
 def device_v1(device_name_or_function: Any) -> AbstractContextManager[Any]:
     """A scope whose operations are computed on a device, if it exists.
 
-    If the current engine has no such device, values are computed elsewhere, with one warning for each device.
+    If the current engine has no such device, the nearest one computes, with one line in the log for each device.
 
     Source: `tf.compat.v1.device`.
     """
@@ -61,19 +63,17 @@ def _at(device: Any) -> Iterator[None]:
 
 
 def _computed_on(device: Any) -> AbstractContextManager[Any]:
-    """A scope in which the current engine computes on a device; warns if it has no such device."""
-    if device is None or (callable(device) and not isinstance(device, DeviceSpec)):
+    """A scope in which values are computed on a device: the engine's that owns it, else the current engine's."""
+    if device is None or is_function(device):
         return nullcontext()
-    engine, wish = current_engine(), wish_of(device.to_string() if isinstance(device, DeviceSpec) else device)
-    if not wish.names_device:
-        return nullcontext()
-    found = wish.granted(engine.devices())
-    if found is not None:
-        return placed_on(engine, found)
-    there = ", ".join(engine.devices())
-    why = f"values are computed elsewhere: the engine {engine.name} has the devices {there} here."
-    warn_once(f"tf.device({str(wish)!r})", why)
-    return nullcontext()
+    wish = wish_of(device_text(device))
+    if (owner := device_owner(wish.kind)) is not None:
+        if get_engine(owner).eager is not None:
+            warn_once(f"tf.device({str(wish)!r})", f"{owner} computes graphs, as of tf.function; not single calls.")
+        return place(device=wish)
+    engine = current_engine()
+    found = found_device(engine, wish, lambda: missing_device(engine, wish))
+    return nullcontext() if found is None else placed_on(engine, found)
 
 
 @function("colocate_with", "v1")
@@ -192,31 +192,31 @@ def attributes_of(engine: Engine) -> list[DeviceAttributes]:
 
 # -- placement --------------------------------------------------------------------------------------------------------
 
-_placement = {"soft": True, "log": False}
+_logs = False
 
 
 @function("config.set_soft_device_placement")
 def set_soft_device_placement(enabled: bool) -> None:
-    """Set whether new sessions may compute an operation elsewhere if its device does not exist.
+    """Set whether the nearest device stands in for one that does not exist.
 
     Source: `tf.config.set_soft_device_placement`.
     """
-    _placement["soft"] = bool(enabled)
+    set_soft_placement(bool(enabled))
 
 
 @function("config.get_soft_device_placement")
 def get_soft_device_placement() -> bool:
-    """Whether new sessions may compute an operation elsewhere if its device does not exist; true by default.
+    """Whether the nearest device stands in for one that does not exist; true by default.
 
     Source: `tf.config.get_soft_device_placement`.
     """
-    return _placement["soft"]
+    return soft_placement()
 
 
 def allows_soft_placement(config: Any) -> bool:
     """Whether a session with this `ConfigProto`, or None, may compute elsewhere; by default, as in this process."""
     said = getattr(config, "allow_soft_placement", None)
-    return _placement["soft"] if said is None else bool(said)
+    return soft_placement() if said is None else bool(said)
 
 
 @function("debugging.set_log_device_placement")
@@ -225,7 +225,8 @@ def set_log_device_placement(enabled: bool) -> None:
 
     Source: `tf.debugging.set_log_device_placement`.
     """
-    _placement["log"] = bool(enabled)
+    global _logs
+    _logs = bool(enabled)
     if enabled:
         title = "tf.debugging.set_log_device_placement"
         warn_once(
@@ -240,9 +241,9 @@ def get_log_device_placement() -> bool:
 
     Source: `tf.debugging.get_log_device_placement`.
     """
-    return _placement["log"]
+    return _logs
 
 
 def logs_placement(config: Any) -> bool:
     """Whether a session with this `ConfigProto`, or None, prints the devices of operations."""
-    return bool(getattr(config, "log_device_placement", False)) or _placement["log"]
+    return bool(getattr(config, "log_device_placement", False)) or _logs

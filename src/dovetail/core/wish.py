@@ -1,14 +1,13 @@
-"""Wish: a device that an operation is computed on if it is there."""
+"""Wish: a device that a program asks for, which need not exist."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 
 class Wish(str):
-    """The text of a device that need not exist, with what a plan needs to know of it.
-
-    A device that is plain text, as "gpu:1", must exist.
+    """The text of a device, with what a plan needs to know of it.
 
     Args:
         text: the text, for people and for other libraries.
@@ -20,6 +19,8 @@ class Wish(str):
         >>> wish = Wish("/device:GPU:*", "gpu")
         >>> wish.granted(["cpu:0", "gpu:0"]), wish.granted(["cpu:0"])
         ('gpu:0', None)
+        >>> Wish("gpu:7", "gpu", 7).nearest(["cpu:0", "gpu:0", "gpu:1"])
+        'gpu:1'
     """
 
     kind: str | None
@@ -48,3 +49,29 @@ class Wish(str):
         start = f"{self.kind}:"
         wanted = (d for d in devices if d == f"{start}{self.number}" or (self.number is None and d.startswith(start)))
         return next(wanted, None)
+
+    def nearest(self, devices: Sequence[str]) -> str:
+        """The device with the nearest number among those of its kind; if there is none of its kind, the first one."""
+        alike = [device for device in devices if device.startswith(f"{self.kind}:")]
+        return min(
+            alike, key=lambda device: abs(int(device.partition(":")[2]) - (self.number or 0)), default=devices[0]
+        )
+
+    def around(self, inner: Wish) -> Wish:
+        """The wish of a scope inside the scope of this one."""
+        return inner
+
+
+def as_wish(device: Any) -> Wish | None:
+    """The wish for a device in an engine's form, "gpu:1" or "gpu"; None for what has no such form.
+
+    Example:
+        >>> as_wish("gpu:1").facts, as_wish("gpu").number, as_wish("/gpu:0")
+        (['gpu', 1, True], None, None)
+    """
+    if isinstance(device, Wish):
+        return device
+    kind, colon, number = device.partition(":") if isinstance(device, str) else ("", "", "")
+    if not kind.isidentifier() or (colon and not number.isdecimal()):
+        return None
+    return Wish(device, kind, int(number) if colon else None)
