@@ -38,6 +38,13 @@ def test_a_script_runs_with_its_arguments(script):
     assert said[1] == "numpy dovetail None"
 
 
+def test_the_engine_may_be_one_whose_library_imports_keras(script):
+    pytest.importorskip("tensorflow")
+    script.write_text("import keras, dovetail as dt\nprint(keras.backend.backend(), keras.ops.ones(2).engine)")
+    code, said, complaint = run(str(script), "--engine", "tensorflow")
+    assert (code, said) == (0, ["dovetail tensorflow"]), complaint
+
+
 def test_the_engine_stands_before_the_script_or_behind(script):
     pytest.importorskip("torch")
     for before, behind in (([], ["--engine", "torch"]), (["--engine", "torch"], [])):

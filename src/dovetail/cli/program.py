@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from dovetail.core.engine_registry import set_engine
+from dovetail.core.engine_registry import AUTO, list_engines, set_engine
 
 KERAS_BACKEND = "keras_dovetail"  # it depends on Dovetail, so Dovetail imports it by name only
 DEMO = {  # the libraries that the demo imports → their names for pip
@@ -22,8 +22,10 @@ DEMO = {  # the libraries that the demo imports → their names for pip
 
 
 def choose(engine: str | None) -> None:
-    """Make an engine current, also in processes that the script starts; None keeps the default."""
+    """Make an engine current for Keras, also in processes that the script starts; None keeps the default."""
     if engine is not None:
+        if engine in (AUTO, *list_engines()):  # else set_engine raises an error
+            import_module(KERAS_BACKEND)  # before TensorFlow, which imports Keras
         set_engine(engine)
         os.environ["DOVETAIL_ENGINE"] = engine
 
