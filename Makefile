@@ -52,8 +52,12 @@ keras: $(VENV)/test.done  ## the tests of Keras on Dovetail on numpy
 test: lint  ## all that CI checks
 	$(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet $(ARGS)
 
+# Tests with Keras' nightly build, on numpy or the engines of DOVETAIL_TEST_ENGINES.
 NEWEST := .keras-nightly
-NEWEST_KERAS = DOVETAIL_TEST_ENGINES=numpy PYTHONPATH=$(NEWEST) $(ONE_THREAD) $(PY) -m
+comma := ,
+ENGINES := $(or $(DOVETAIL_TEST_ENGINES),numpy)
+EACH := $(subst $(comma), ,$(ENGINES))
+NEWEST_KERAS = DOVETAIL_TEST_ENGINES=$(ENGINES) PYTHONPATH=$(NEWEST) $(ONE_THREAD) $(PY) -m
 
 # The wheels of nightly builds carry no tests of Keras itself, so the tests of the Keras in $(VENV) run. The ones that pass on
 # the nightly's own jax backend must pass on Dovetail.
@@ -61,13 +65,13 @@ OWN := activations initializers layers losses metrics models optimizers random t
 OWN_TESTS = $(NEWEST_KERAS) tests.keras_own.run $(OWN) --sample 20 \
   --tests $$($(PY) -c 'import keras, pathlib; print(pathlib.Path(keras.__file__).parent / "src")')
 
-test-newest: $(VENV)/test.done  ## the demo, the checks, and a sample of Keras' own tests with its nightly build
+test-newest: $(VENV)/test.done  ## the demo, `make keras`, and a sample of Keras' own tests with its nightly build
 	$(PYTHON) -m pip --python $(PY) install --quiet --disable-pip-version-check --no-deps --upgrade --target $(NEWEST) keras-nightly
-	$(NEWEST_KERAS) dovetail demo
-	$(NEWEST_KERAS) pytest --quiet tests/keras_dovetail/test_keras.py $(ARGS)
+	$(foreach engine,$(EACH),$(NEWEST_KERAS) dovetail demo --engine $(engine) &&) true
+	$(NEWEST_KERAS) pytest --numprocesses 2 --dist worksteal --quiet $(KERAS) $(ARGS)
 	rm -f $(NEWEST)/jax.json
 	$(OWN_TESTS) --backend jax --save $(NEWEST)/jax.json --least 0 || true  # tests of another version fail there
-	$(OWN_TESTS) --against $(NEWEST)/jax.json --failures
+	$(foreach engine,$(EACH),$(OWN_TESTS) --engine $(engine) --against $(NEWEST)/jax.json --failures &&) true
 
 test-all: lint  ## every case in every way on every engine, for a release
 	DOVETAIL_TEST_WHOLE=1 $(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet $(ARGS)
