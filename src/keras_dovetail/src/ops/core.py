@@ -10,6 +10,8 @@ from typing import Any
 
 import dovetail
 from dovetail import ops
+from dovetail.core.devices import require_device
+from dovetail.core.engine_registry import current_engine
 from dovetail.core.scopes import scopes
 from dovetail.interop.privates import KerasVariable, StatelessScope, tree
 from dovetail.interop.privates import name_scope as base_name_scope
@@ -289,4 +291,6 @@ def device_scope(device_name: str) -> AbstractContextManager[None]:
             f"Received: device_name={device_name!r}"
         )
     name = device_name.lower()
-    return dovetail.device(name if ":" in name else f"{name}:0")
+    name = name if ":" in name else f"{name}:0"
+    require_device(current_engine(), name)  # elsewhere, the nearest device stands in for it
+    return dovetail.device(name)
