@@ -191,6 +191,7 @@ class Engine:
             `segment.outputs`.  If the engine consumes arguments, the function takes a list `into`.  The list has the
             tuple as soon as the results exist, whatever exception comes before the call is over.  If the first call
             would take long, the function has a method `prepare()`, which does the long part beforehand, in any thread.
+            If the library makes a program of its own, the function has a method `source()`, which gives its text.
         """
         return segment.function
 

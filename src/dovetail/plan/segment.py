@@ -103,6 +103,33 @@ class Segment:
         """The executable that the engine makes of the function."""
         return self.engine.compile(self) if self.bodies is None else self.function
 
+    @property
+    def source(self) -> str:
+        """The text of the program that the engine runs, for reading.
+
+        - numpy, torch: the Python function, one line an operation.  `a0` is an argument, `v0` a value, `c0` a constant,
+          `b0` a buffer, `s0` a spare buffer of a variable, `r0` a rule and `k0` a static argument.
+        - jax: the HLO of the executable, after the passes of XLA.
+        - tensorflow: the text of the GraphDef; if XLA has compiled the program, its HLO.
+        - another engine: the text that its executable gives by `source()`.  If it gives none and the engine compiles
+          whole graphs only, the text is the graph.
+
+        Example:
+            >>> import dovetail as dt
+            >>> f = dt.function(lambda x: dt.ops.tanh(dt.ops.exp(x)), engine="numpy")
+            >>> print(f.plan(dt.spec((3,))).segments[0].source)
+            def program(a0):
+             v1 = r0(a0)
+             del a0
+             v2 = r1(v1)
+             del v1
+             return (v2, )
+        """
+        told = getattr(self.executable, "source", None)
+        if told is not None:
+            return told()
+        return self.lowered.source if self.engine.eager is None or self.bodies is not None else str(self.graph)
+
     def prepare(self) -> None:
         """Do the long part of the first call beforehand."""
         getattr(self.executable, "prepare", lambda: None)()

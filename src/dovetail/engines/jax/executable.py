@@ -81,6 +81,11 @@ class Executable:
             specs = [t.spec for t in self._segment.inputs]
             self._compiled = self._compile([jax.ShapeDtypeStruct(s.shape, s.dtype.numpy) for s in specs])
 
+    def source(self) -> str:
+        """The HLO of the executable, after the passes of XLA."""
+        self.prepare()
+        return self._compiled.as_text()
+
     def __call__(self, *args: Any, into: list[Any] | None = None) -> Any:
         found: list[Any] = [] if into is None else into
         try:

@@ -104,9 +104,21 @@ class Executable:
         problem = f"tensorflow says: {said[1] if said else error.message}."
         return op_error(ValueError, operation.type, problem, where=operation.where)
 
+    def source(self) -> str:
+        """The graph that TensorFlow runs, as the text of a GraphDef; or the HLO of XLA, if XLA has compiled it."""
+        self.prepare()
+        if not self._run.function_def.attr["_XlaMustCompile"].b:
+            return str(self._run.graph.as_graph_def())
+        return self._program(xla=True).experimental_get_compiler_ir(*self._specs())(stage="hlo")
+
     def _traced(self, xla: bool) -> Any:
-        specs = [tf.TensorSpec(t.shape, t.dtype.numpy) for t in self._inputs]
-        return tf.function(self._function, autograph=False, jit_compile=xla or None).get_concrete_function(*specs)
+        return self._program(xla).get_concrete_function(*self._specs())
+
+    def _program(self, xla: bool) -> Any:
+        return tf.function(self._function, autograph=False, jit_compile=xla or None)
+
+    def _specs(self) -> list[Any]:
+        return [tf.TensorSpec(t.shape, t.dtype.numpy) for t in self._inputs]
 
 
 def as_program(rule: Rule) -> Rule:
