@@ -223,9 +223,9 @@ def _load(name: str) -> Engine:
         module, library, install, *_ = BUILT_IN[name]
         if find_spec(library) is None:
             raise EngineNotInstalled(f"the engine {name!r} needs {library}, which is not installed: {install}")
-        absent = {built_in.library for built_in in BUILT_IN.values()} - sys.modules.keys()
+        absent = [built_in.library for built_in in BUILT_IN.values() if built_in.library not in sys.modules]
         found = importlib.import_module(module).engine
-        _brought.update(absent & sys.modules.keys())
+        _brought.update(library for library in absent if library in sys.modules)
         if library in _brought:
             found.set_up_library()
         return found

@@ -131,31 +131,31 @@ class Rules(Mapping[str, Rule]):
         return declare
 
     def _declare(self, layers: Sequence[str], names: Sequence[str], variant: Variant) -> None:
-        self._check_open(names)
+        if self._closed:
+            raise _closed(names)
         if len({*layers}) < len(layers):
             raise ValueError(f"{', '.join(names)}: the rule names a layer twice, in {layers}.")
         for name in names:
             for others, other in self._declared.get(name, ()):
-                if other.name == variant.name and (layer := next((one for one in layers if one in others), None)):
+                if other.name == variant.name and not {*layers}.isdisjoint(others):
+                    layer = next(one for one in layers if one in others)
                     problem = f"{name} has a rule {variant.name!r} for the layer {layer!r} already"
                     raise ValueError(f"{problem}: give the new rule another name, as in variant='blocked'.")
-            self._put(layers, name, variant)
+        self._put(layers, names, variant)
 
-    def _check_open(self, names: Sequence[str]) -> None:
-        if self._closed:
-            problem = "an engine's rules are declared before it is made, and not changed afterwards"
-            raise TypeError(f"{', '.join(names)}: {problem}.")
-
-    def _put(self, layers: Sequence[str], name: str, variant: Variant) -> None:
-        self._declared.setdefault(name, []).append((layers, variant))
+    def _put(self, layers: Sequence[str], names: Sequence[str], variant: Variant) -> None:
+        for name in names:
+            self._declared.setdefault(name, []).append((layers, variant))
         for layer in layers:
             if variant.when is None and not variant.is_further:
-                self._names[layer].add(name)
-            self._forget(layer, name)
+                self._names[layer].update(names)
+            if self._variants[layer]:
+                self._forget(layer, names)
 
-    def _forget(self, layer: str, name: str) -> None:
-        self._variants[layer].pop(name, None)
-        self._defaults[layer].pop(name, None)
+    def _forget(self, layer: str, names: Sequence[str]) -> None:
+        for name in names:
+            self._variants[layer].pop(name, None)
+            self._defaults[layer].pop(name, None)
 
     def __setitem__(self, name: str, rule: Rule) -> None:
         self._declare(CALLS, (name,), Variant(DEFAULT, rule))
@@ -175,7 +175,8 @@ class Rules(Mapping[str, Rule]):
         """
 
         def declare(make: Maker) -> Maker:
-            self._check_open(names)
+            if self._closed:
+                raise _closed(names)
             self._makers.update(dict.fromkeys(names, make))
             return make
 
@@ -266,14 +267,14 @@ class Rules(Mapping[str, Rule]):
             name: the op, which has no rule yet.
             rule: for all calls.
         """
-        self._put(CALLS, name, Variant(DEFAULT, rule))
+        self._put(CALLS, (name,), Variant(DEFAULT, rule))
 
     def remove(self, name: str) -> None:
         """Undo `add`."""
         del self._declared[name]
         for layer in CALLS:
             self._names[layer].discard(name)
-            self._forget(layer, name)
+            self._forget(layer, (name,))
 
     def on_native_values(self) -> Rules:
         """The same table for values of the library's own users, with the layer `native` in all calls."""
@@ -290,3 +291,8 @@ class Rules(Mapping[str, Rule]):
     def is_native(self) -> bool:
         """Whether `on_native_values` made the table."""
         return self._variants[EAGER] is self._variants[NATIVE]
+
+
+def _closed(names: Sequence[str]) -> Exception:
+    problem = "an engine's rules are declared before it is made, and not changed afterwards"
+    return TypeError(f"{', '.join(names)}: {problem}.")

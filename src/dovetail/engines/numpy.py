@@ -20,7 +20,7 @@ from dovetail.core.rules import CALLS, EAGER, OUT, PROGRAM, WITH_OUT, Rule, Rule
 from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
 from dovetail.core.windows import CONVOLUTIONS, Windows, overlap_add
-from dovetail.engines import matrices, numpy_convolution, rows, slices, threefry
+from dovetail.engines import matrices, rows, slices, threefry
 from dovetail.engines.numpy_like import (
     FRESH,
     by_name,
@@ -332,9 +332,18 @@ def _(patches: Any, input_sizes: Any, size: Any, strides: Any, dilations: Any, p
     return _unslide(patches, input_sizes[1:-1], Windows(size, strides, dilations, padding))
 
 
-rules(*CONVOLUTIONS[""])(numpy_convolution.convolve)
-rules(*CONVOLUTIONS["BackpropInput"])(numpy_convolution.input_gradient)
-rules(*CONVOLUTIONS["BackpropFilter"])(numpy_convolution.kernel_gradient)
+def _convolution(name: str) -> Rule:
+    def rule(*args: Any) -> Any:
+        from dovetail.engines import numpy_convolution  # here, because most programs have no convolution
+
+        return getattr(numpy_convolution, name)(*args)
+
+    return rule
+
+
+rules(*CONVOLUTIONS[""])(_convolution("convolve"))
+rules(*CONVOLUTIONS["BackpropInput"])(_convolution("input_gradient"))
+rules(*CONVOLUTIONS["BackpropFilter"])(_convolution("kernel_gradient"))
 
 
 # -- linear algebra ---------------------------------------------------------------------------------------------------
