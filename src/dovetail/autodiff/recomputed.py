@@ -56,6 +56,7 @@ def _again(
     copies = transplant(operations, graph, dict(zip(taken, behind, strict=False))).operations
     for copy in copies.values():
         copy.recompute_group = None
+        copy.record_pin(copy.pin.of_gradient)
     late = list(arriving)
     for i, gradient in zip(there, behind[len(taken) :], strict=True):
         late[i] = gradient

@@ -268,7 +268,7 @@ def register_engine(engine: Engine) -> None:
     """
     name, types = getattr(engine, "name", None), getattr(engine, "device_types", None)
     if not isinstance(name, str) or not name or name == AUTO or types is None:
-        problem = f"it needs a dovetail.core.engine.Engine that has a name, not {describe(engine)}."
+        problem = f"it needs a dovetail.core.engine.Engine that has a name, not {engine!r}."
         raise op_error(TypeError, "register_engine", problem)
     if name in known_engines():
         own = f": unregister_engine({name!r}) takes it out" if name in _registered else ""

@@ -20,6 +20,11 @@ class Pin(NamedTuple):
     device: str | None = None
     part: int | str | None = None
 
+    @property
+    def of_gradient(self) -> Pin:
+        """The pin of the gradient of an operation with this one: its part is another one, which runs later."""
+        return self if self.part is None else self._replace(part=f"gradient of {self.part}")
+
     def inside(self, around: Pin) -> Pin:
         """This pin inside the scope of another one, which gives what it leaves open.
 

@@ -54,8 +54,7 @@ def made_for_operation(graph: Pins, operation: Operation) -> AbstractContextMana
 
 def made_for_gradient(graph: Pins, operation: Operation) -> AbstractContextManager[None]:
     """The same for gradients of this operation: they are a part of their own, which runs after the operation's part."""
-    part = None if operation.part is None else f"gradient of {operation.part}"
-    pin = operation.pin._replace(part=part)
+    pin = operation.pin.of_gradient
     return scoped(graph, made_for=operation, places=Places((pin,), pin=pin))
 
 
