@@ -99,7 +99,7 @@ def found_device(engine: Engine, name: Any, missing: Callable[[], Exception]) ->
     if (engine.name, name) not in _told:
         _told.add((engine.name, name))
         logger.warning(
-            "%s has no device %s here; it has %s. What is placed there is computed %s.",
+            "%s has no device %s here; it has %s. Its work is done %s.",
             engine.name,
             name,
             ", ".join(known),
