@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 from collections import OrderedDict
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +18,9 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.core import dtypes
 from dovetail.core.errors import FormatError, StaleValueError
-from dovetail.formats import saved
+from dovetail.formats import saved, strict_json
 from dovetail.formats.safetensors import read
+from tests.formats import versions
 from tests.formats.files import by_hand, numbers, parts, tensor
 from tests.libraries import require
 
@@ -215,6 +217,14 @@ def test_a_long_document_is_a_tensor(tmp_path, monkeypatch):
     assert set(found.tensors) == {"__document__"} and set(found.metadata) == {"digest"}
 
 
+def test_a_structure_that_takes_too_much_memory_is_not_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(strict_json, "ROOM", 50_000)
+    dt.save([[]] * 50, tmp_path / "x")
+    with pytest.raises(ValueError, match=r"save at .*to read the graphs and lists would take .*save several files"):
+        dt.save([[]] * 500, tmp_path / "y")
+    assert dt.load(tmp_path / "x") == [[]] * 50 and not (tmp_path / "y").exists()
+
+
 def test_another_process_reads_it_on_another_engine(tmp_path):
     dt.save({"x": ops.constant([1.5, 2.5]), "v": dt.Variable([3, 4], name="v")}, tmp_path / "x")
     code = (
@@ -225,6 +235,28 @@ def test_another_process_reads_it_on_another_engine(tmp_path):
     for name in dt.list_engines():
         done = subprocess.run([sys.executable, "-c", code, tmp_path / "x", name], capture_output=True, text=True)
         assert done.stdout == f"{name} [1.5, 2.5] {name} [3, 4]\n", done.stderr
+
+
+# -- versions ---------------------------------------------------------------------------------------------------------
+
+RELEASED = sorted((Path(__file__).parent / "released").glob("*.safetensors"))
+
+
+@pytest.mark.parametrize("file", RELEASED, ids=lambda file: file.stem)
+def test_files_of_released_versions(tmp_path, engine, file):
+    versions.check(dt.load(file, classes=[versions.Point, versions.Layer]))
+    versions.check(again(versions.value(), tmp_path / "x", classes=[versions.Point, versions.Layer]))
+
+
+def test_each_version_has_its_file(tmp_path):
+    assert [file.stem for file in RELEASED] == [f"version_{number}" for number in range(1, saved.VERSION + 1)]
+
+
+def test_a_file_of_a_later_version(tmp_path):
+    (tmp_path / "x").write_bytes(RELEASED[-1].read_bytes())
+    changed(tmp_path / "x", lambda document: {**document, "version": saved.VERSION + 1, "parts": "of another kind"})
+    with pytest.raises(FormatError, match=r"version 2; needed: version 1, which Dovetail .*install the Dovetail that"):
+        dt.load(tmp_path / "x")
 
 
 # -- damaged documents ------------------------------------------------------------------------------------------------

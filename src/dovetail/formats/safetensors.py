@@ -27,11 +27,12 @@ import numpy as np
 from dovetail.core.dtypes import ALL, DType, as_dtype
 from dovetail.core.errors import FormatError
 from dovetail.core.files import replacing
-from dovetail.formats.strict_json import parse
+from dovetail.formats.strict_json import parse, room_of
 
 METADATA, COMPLEX = "__metadata__", "complex"
 ALIGNED = 64  # bytes
 LONGEST = 100_000_000  # bytes of a header, as in the safetensors library
+MOST = 100_000  # tensors of a file
 BIGGEST, RANKS = 2**63, 64  # of a dimension and of a shape; the second is NumPy's limit
 
 # the dtypes by their names in files; complex numbers are written as pairs of floats
@@ -79,7 +80,8 @@ def write(path: str | Path, tensors: Mapping[str, np.ndarray], metadata: Mapping
 
     Raises:
         TypeError: the format has no dtype for an array.
-        ValueError: the header is too long; or a tensor or a string has a name that the format needs itself.
+        ValueError: the header is too long, or there are too many tensors; or a tensor or a string has a name that the
+            format needs itself.
         OSError: the file cannot be written.
 
     Example:
@@ -91,6 +93,8 @@ def write(path: str | Path, tensors: Mapping[str, np.ndarray], metadata: Mapping
     """
     if METADATA in tensors or COMPLEX in metadata:
         raise ValueError(f"no tensor can be named {METADATA!r}, and no metadata {COMPLEX!r}: the format needs them.")
+    if len(tensors) > MOST:
+        raise ValueError(f"there are {len(tensors)} tensors, and a file has at most {MOST}: write several files.")
     stored = {name: _storable(name, array) for name, array in tensors.items()}
     order = sorted(stored, key=lambda name: _rank(name, stored[name]))
     pairs = [name for name in order if tensors[name].dtype.kind == "c"]
@@ -153,14 +157,21 @@ def read(path: str | Path) -> Contents:
         size = os.fstat(opened.fileno()).st_size
         header = _read_header(opened, size, file)
         mapped = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_COPY)
+    table = parse(header, file, "the header", room_of(size))
     start = 8 + len(header)
-    table = parse(header, file, "the header")
+    del header
     if type(table) is not dict:
         raise FormatError(file, "the header", f"a {type(table).__name__}", "an object: name → tensor")
     metadata = _metadata(table.pop(METADATA, {}), file)
-    entries = sorted((_entry(name, given, file) for name, given in table.items()), key=lambda e: (e.begin, e.end))
-    _check_places(entries, size - start, file)
-    tensors = {entry.name: _tensor(entry, mapped, start, file) for entry in entries}
+    if len(table) > MOST:
+        raise FormatError(file, "the header", f"{len(table)} tensors", f"at most {MOST}")
+    entries = [_entry(*table.popitem(), file) for _ in range(len(table))]
+    entries.sort(key=lambda entry: (entry.begin, entry.end), reverse=True)
+    _check_places(entries[::-1], size - start, file)
+    tensors = {}
+    while entries:
+        entry = entries.pop()
+        tensors[entry.name] = _tensor(entry, mapped, start, file)
     _join_pairs(tensors, metadata.pop(COMPLEX, "[]"), file)
     return Contents(tensors, metadata)
 

@@ -25,7 +25,7 @@ from dovetail.core.tensor import Tensor
 from dovetail.core.variable import Variable
 from dovetail.core.version import VERSION as RELEASE
 from dovetail.formats import safetensors
-from dovetail.formats.strict_json import parse
+from dovetail.formats.strict_json import memory, parse, room_of
 from dovetail.graph.attributes import Beside, Refused, decode, encode
 
 VERSION = 1
@@ -51,7 +51,7 @@ def save(value: Any, path: str | Path) -> None:
 
     Raises:
         TypeError: no file can hold a part of the value; the message says which part, and why.
-        ValueError: a list or dict holds itself, or is nested too deeply.
+        ValueError: a list or dict holds itself, is nested too deeply, or has too many items that are no arrays.
         StaleValueError: a variable has no value.
         RuntimeError: a graph is being built, so values may not be known yet.
         OSError: the file cannot be written.
@@ -80,6 +80,11 @@ def save(value: Any, path: str | Path) -> None:
     document = {"version": VERSION, "release": RELEASE, "object": data, "variables": variables, "parts": beside.parts}
     tensors = {**beside.arrays, **_numbers(beside)}
     text = json.dumps(document, separators=(",", ":"), allow_nan=False)
+    size = len(text) + sum(array.nbytes for array in tensors.values())
+    room = room_of(size)
+    if (needed := memory(text, room)) > room:
+        problem = f"to read the graphs and lists would take {needed >> 20} MB, and a file of {size >> 20} MB may take"
+        raise op_error(ValueError, "save", f"{problem} {room >> 20} MB for them: save several files.")
     metadata = {DIGEST: _digest(text)}
     if len(text) <= LONGEST:
         metadata[DOCUMENT] = text
@@ -224,7 +229,7 @@ def document_in(tensors: dict[str, np.ndarray], metadata: Mapping[str, str], fil
     text = _text(tensors, metadata, file)
     if text is None:
         return None
-    document = parse(text, file, "the document")
+    document = parse(text, file, "the document", room_of(file.stat().st_size))
     version = document.get("version") if type(document) is dict else None
     if version != VERSION:
         needed = f"version {VERSION}, which Dovetail {RELEASE} reads: install the Dovetail that wrote the file"
