@@ -11,6 +11,7 @@ from dovetail.autodiff.recompute import recompute_grad
 from dovetail.autodiff.tape import GradientTape
 from dovetail.core import config, dtypes, errors, kinds
 from dovetail.core import memory as _memory
+from dovetail.core.accounting import MemoryInfo, memory_info, set_allocator, set_memory_limit
 from dovetail.core.devices import set_soft_placement, soft_placement
 from dovetail.core.engine_registry import list_engines, register_engine, set_engine, set_threads, unregister_engine
 from dovetail.core.gradients import RegisterGradient, gradient_override_map

@@ -14,7 +14,8 @@ import contextvars
 import ctypes
 import functools
 import math
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,40 @@ def _aligning() -> tuple[Callable[[], Any], Callable[[Any], None]] | None:
 
 
 _made = _aligning()
+
+
+class Arena(list[Any]):
+    """The buffers of a program in one thread.
+
+    Attributes:
+        engine: the engine of the arrays.
+    """
+
+    def __init__(self, engine: Any, arrays: Iterable[Any]) -> None:
+        super().__init__(arrays)
+        self.engine = engine
+
+
+class _Block:
+    """Memory that belongs to another object, for NumPy to make arrays of."""
+
+    def __init__(self, holder: Any, address: int, size: int) -> None:
+        self.holder = holder
+        self.__array_interface__ = {"version": 3, "shape": (size,), "typestr": "|u1", "data": (address, False)}
+
+
+def lent_bytes(holder: Any, address: int, size: int, released: Callable[[], None]) -> np.ndarray:
+    """An array of the bytes of another object, which is told when neither the array nor a view of it is left.
+
+    Args:
+        holder: the object.
+        address: where its memory begins.
+        size: the number of bytes.
+        released: called once, in any thread.
+    """
+    memory = np.asarray(_Block(holder, address, size))  # views of it keep it, as its memory is a stranger's
+    weakref.finalize(memory, released).atexit = False
+    return memory
 
 
 def aligned(function: Callable[..., Any], *args: Any) -> Any:

@@ -92,6 +92,11 @@ def context() -> tuple[object, ...]:
     return tuple(values)
 
 
+def note_memory() -> None:
+    """Let later calls be resolved and traced anew, since engines take memory in another way."""
+    _change("memory", object())
+
+
 def _set(setting: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
         problem = f"it must be one of {', '.join(choices)}, not {value!r}. {did_you_mean(value, choices)}"

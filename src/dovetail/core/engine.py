@@ -9,6 +9,7 @@ above.
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -90,6 +91,7 @@ class Engine:
         strategies: a name → variants of its rules or of its compilation that go well together.  The measurer tries
             them in this order; the first, "", needs the least time.
         allocates_results: whether large results, too, are written into arrays of `allocate`, where a rule can.
+        lends: whether `lend` makes arrays in memory of others.
         forks: whether a process that is forked after the library was used can use it, too.
         eager: the name of another engine, if the library only compiles whole graphs: that engine computes single
             calls, holds all values, and runs graphs that this one does not claim.
@@ -111,6 +113,7 @@ class Engine:
     accumulates: ClassVar[Collection[str]] = ()
     strategies: ClassVar[Mapping[str, tuple[str, ...]]] = {"": ()}
     allocates_results: bool = False
+    lends: ClassVar[bool] = False
     forks: ClassVar[bool] = True
     eager: ClassVar[str | None] = None
     device_types: ClassVar[tuple[str, ...]] = ()
@@ -147,6 +150,9 @@ class Engine:
         }
         self._numbers: Cache[Any, Any] = Cache(500)
         self.refused: Callable[[], Any] | None = None  # raises an error if the engine cannot be used
+        self.allocator: Any = None  # of the program, which `accounting` uses, as the two below
+        self.accounts: dict[str, Any] = {}
+        self.lent: set[Any] = set()
         self.native = self if rules.is_native else self.make_native(rules.on_native_values())
 
     def make_native(self, rules: Rules) -> Engine:
@@ -296,6 +302,26 @@ class Engine:
     def allocates(self, spec: TensorSpec) -> bool:
         """Whether a result is written into an array of `allocate`, if a rule can."""
         return self.allocates_results and (spec.nbytes or 0) >= SMALLEST
+
+    def memory_of(self, value: Any) -> tuple[Any, Any, int]:
+        """The memory of an array: a key that all arrays in it share, the object that lives as long as it, its bytes."""
+        return id(value), value, math.prod(self.shape(value)) * self.dtype(value).itemsize
+
+    def lend(self, array: Any, released: Callable[[], None]) -> Any:
+        """Another array in the memory of an array, which tells when neither it nor a view of it is left."""
+        raise NotImplementedError
+
+    def limit_memory(self, limit: int | None, device: str) -> bool:
+        """Limit the bytes that the library takes on a device; False leaves the counting to Dovetail.
+
+        Raises:
+            NotImplementedError: the library takes memory by itself, and cannot be limited here.
+        """
+        return False
+
+    def reported_memory(self, device: str) -> dict[str, int]:
+        """The figures that the library reports of its memory on a device, by its names for them."""
+        return {}
 
     def write(self, array: Any, values: Any) -> Any:
         """Write values into an array, and return it; only rules with `out=` need this."""

@@ -99,6 +99,11 @@ def known_engines() -> list[str]:
     return list(dict.fromkeys([*BUILT_IN, *points, *_registered]))
 
 
+def loaded() -> list[Engine]:
+    """The engines that are in use, in the order in which they were first used."""
+    return list(_loaded.values())
+
+
 def list_engines() -> list[str]:
     """The names of the engines that are installed here.
 

@@ -248,7 +248,7 @@ class UnaryOp(Op[P, R]):
                 if rule is not None:
                     try:
                         return Tensor(rule(value), engine)
-                    except Exception:  # the general path raises a clear error
+                    except engine.errors:  # the general path raises a clear error
                         pass
         return dispatch.apply(self, args, kwargs)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.allocation import HUGE, SMALLEST, aligned, aligned_empty
+from dovetail.core.allocation import HUGE, SMALLEST, aligned, aligned_empty, lent_bytes
 from dovetail.core.dtypes import DType
 from dovetail.core.engine import Engine, Segment, native_to_dtype
 from dovetail.core.op import BinaryOp, UnaryOp
@@ -491,14 +491,27 @@ class NumPyEngine(Engine):
 
     def asarray(self, value: Any, dtype: DType, device: str | None = None) -> Any:
         if type(value) is np.ndarray and value.size * dtype.itemsize >= SMALLEST:
-            return self._copied(value, dtype.numpy)
+            return self._copied(value, dtype)
         return np.array(value, dtype.numpy)  # a copy, since the owner of the array may change it
 
     def allocate(self, shape: tuple[int, ...], dtype: DType, device: str | None = None) -> Any:
         return aligned_empty(shape, dtype.numpy)
 
-    def _copied(self, value: np.ndarray, dtype: np.dtype) -> np.ndarray:
-        copy = aligned_empty(value.shape, dtype)
+    lends = True
+
+    def lend(self, array: Any, released: Callable[[], None]) -> Any:
+        if not (array.flags.c_contiguous and array.flags.writeable):
+            raise ValueError("an allocator of numpy's memory gives contiguous arrays that can be written to.")
+        memory = lent_bytes(array, array.ctypes.data, array.nbytes, released)
+        return memory.view(array.dtype).reshape(array.shape)
+
+    def memory_of(self, value: Any) -> tuple[Any, Any, int]:
+        while isinstance(value.base, np.ndarray):
+            value = value.base
+        return id(value), value, value.nbytes
+
+    def _copied(self, value: np.ndarray, dtype: DType) -> np.ndarray:
+        copy = self.allocate(value.shape, dtype)
         np.copyto(copy, value, casting="unsafe")
         return copy
 
@@ -522,7 +535,7 @@ class NumPyEngine(Engine):
         return [value[i, ...] for i in range(len(value))]
 
     def copy(self, value: Any) -> Any:
-        return np.array(value) if value.nbytes < SMALLEST else self._copied(value, value.dtype)
+        return np.array(value) if value.nbytes < SMALLEST else self._copied(value, self.dtype(value))
 
     def from_dlpack(self, value: Any) -> Any:
         return np.from_dlpack(value)

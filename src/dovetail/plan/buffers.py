@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
-from dovetail.core.allocation import SMALLEST
+from dovetail.core.allocation import SMALLEST, Arena
 from dovetail.core.engine import Engine
 from dovetail.core.infer import size_of
 from dovetail.core.spec import TensorSpec
@@ -81,7 +81,8 @@ class BufferPlan:
             try:
                 return local.buffers
             except AttributeError:
-                local.buffers = [engine.allocate(s.shape, s.dtype, device) for s in self.specs]  # type: ignore[arg-type]  # all are known
+                made = (engine.allocate(s.shape, s.dtype, device) for s in self.specs)  # type: ignore[arg-type]  # all are known
+                local.buffers = Arena(engine, made)
                 return local.buffers
 
         return buffers

@@ -16,6 +16,7 @@ from dovetail.edit.graph import Graph, GraphTensor
 from dovetail.passes.composites import rank_error
 from dovetail.passes.specialize import check_static
 from dovetail.plan.buffers import plan_buffers
+from dovetail.plan.footprint import counted
 from dovetail.plan.lower import BodyFunctions, Lowered, failed_operation, lower
 from dovetail.plan.placement import Place
 from dovetail.trace.deferred import has_unknown_rank
@@ -101,7 +102,8 @@ class Segment:
     @cached_property
     def executable(self) -> Callable[..., tuple[Any, ...]]:
         """The executable that the engine makes of the function."""
-        return self.engine.compile(self) if self.bodies is None else self.function
+        run = self.engine.compile(self) if self.bodies is None else self.function
+        return counted(self, run) if self.engine.accounts else run
 
     @property
     def source(self) -> str:

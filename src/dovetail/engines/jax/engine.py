@@ -98,6 +98,13 @@ class JaxEngine(Engine):
     def to_numpy(self, value: Any) -> np.ndarray:
         return np.asarray(value)
 
+    def limit_memory(self, limit: int | None, device: str) -> bool:
+        advice = "say XLA_PYTHON_CLIENT_MEM_FRACTION in the environment before jax starts (for GPUs)"
+        raise NotImplementedError(f"jax takes memory by XLA's allocator, which cannot be limited here: {advice}.")
+
+    def reported_memory(self, device: str) -> dict[str, int]:
+        return {name: int(value) for name, value in (named(device).memory_stats() or {}).items()}
+
     def set_up_library(self) -> None:
         disk_cache.start()
 

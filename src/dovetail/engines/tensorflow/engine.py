@@ -104,6 +104,21 @@ class TensorFlowEngine(Engine):
                 raise BufferError(f"TensorFlow needs memory that starts at a multiple of {ALIGNED} bytes.")
         return tf.experimental.dlpack.from_dlpack(value.__dlpack__())
 
+    def limit_memory(self, limit: int | None, device: str) -> bool:
+        kind, _, number = device.partition(":")
+        if kind != "gpu" or limit is None:
+            raise NotImplementedError(f"TensorFlow's own allocator cannot be limited on {device}, nor a limit removed.")
+        try:
+            configuration = tf.config.LogicalDeviceConfiguration(memory_limit=limit / 2**20)
+            gpu = tf.config.list_physical_devices("GPU")[int(number)]
+            tf.config.set_logical_device_configuration(gpu, [configuration])
+        except RuntimeError as error:
+            raise NotImplementedError(f"TensorFlow has started, and takes no limit any more: {error}") from error
+        return True
+
+    def reported_memory(self, device: str) -> dict[str, int]:
+        return dict(tf.config.experimental.get_memory_info(device)) if device.startswith("gpu") else {}
+
     def set_threads(self, count: int) -> bool:
         try:
             tf.config.threading.set_intra_op_parallelism_threads(count)

@@ -11,12 +11,14 @@ import torch
 import torch.utils.checkpoint
 
 from dovetail.core.accumulation import PRODUCTS
+from dovetail.core.allocation import lent_bytes
 from dovetail.core.dtypes import FLOAT8S, DType
 from dovetail.core.engine import Engine, Segment
 from dovetail.engines.torch.tables import native_device, new_device
 
 _NOT_NUMPYS = frozenset(["bfloat16", *FLOAT8S])  # torch does not read the types of ml_dtypes
 
+_REPORTED = ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved")  # of torch.cuda
 _REQUIRES_GRAD = attrgetter("requires_grad")
 
 
@@ -96,6 +98,32 @@ class TorchEngine(Engine):
 
     def allocate(self, shape: tuple[int, ...], dtype: DType, device: str | None = None) -> Any:
         return torch.empty(shape, dtype=getattr(torch, dtype), device=new_device(device))
+
+    lends = True
+
+    def lend(self, array: Any, released: Callable[[], None]) -> Any:
+        if array.is_cuda or not array.is_contiguous():
+            raise ValueError("an allocator of torch's memory gives contiguous tensors on the CPU.")
+        memory = lent_bytes(array, array.data_ptr(), array.nbytes, released)
+        return torch.from_numpy(memory).view(array.dtype).reshape(array.shape)
+
+    def memory_of(self, value: Any) -> tuple[Any, Any, int]:
+        storage = value.untyped_storage()
+        return storage.data_ptr(), storage, storage.nbytes()
+
+    def limit_memory(self, limit: int | None, device: str) -> bool:
+        if device == "cpu:0":
+            return False
+        place = native_device(device)
+        whole = torch.cuda.get_device_properties(place).total_memory
+        torch.cuda.set_per_process_memory_fraction(1.0 if limit is None else min(1.0, limit / whole), place)
+        return True
+
+    def reported_memory(self, device: str) -> dict[str, int]:
+        if device == "cpu:0":
+            return {}
+        place = native_device(device)
+        return {name: getattr(torch.cuda, name)(place) for name in _REPORTED}
 
     truth = bool  # type: ignore[assignment]  # saves a Python frame in each turn of a loop
 
