@@ -57,9 +57,9 @@ def check_segments(name):
     assert lines(pinned, x) == [
         f"plan of 'f' on {name} ({FIRST}): 3 segments, 2 transfers",
         *(line for line in lines(pinned, x)[1:2] if line.startswith(f"{name} ({FIRST}): ")),
-        f"move AddV2:0 from {name} ({FIRST}) to {name} ({SECOND})",
+        f"move AddV2:0 from {name} ({FIRST}) to {name} ({SECOND}), 24 B",
         f"{name} ({SECOND}): Exp",
-        f"move Exp:0 from {name} ({SECOND}) to {name} ({FIRST})",
+        f"move Exp:0 from {name} ({SECOND}) to {name} ({FIRST}), 24 B",
         f"{name} ({FIRST}): Tanh, Mul",
     ]
     assert pinned(x).device == FIRST

@@ -41,9 +41,9 @@ def test_text():
     *_, plan = stepping()
     assert str(plan).splitlines()[1:] == [
         "  jax (cpu:0): Sin, AddV2, Tanh, AddV2",
-        "  move Tanh:0 from jax to numpy",
+        "  move Tanh:0 from jax to numpy, 1.2 kB",
         "  numpy (cpu:0): Exp",
-        "  move Exp:0 from numpy to jax",
+        "  move Exp:0 from numpy to jax, 1.2 kB",
         "  jax (cpu:0): Mul, AddV2",
     ]
 

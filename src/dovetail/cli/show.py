@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.cli.table import printable, table
+from dovetail.core.memory import size_text
 from dovetail.formats.summary.base import Summary, Table
 from dovetail.formats.summary.kinds import summarize
 
 SHORT = 25  # rows of a table, unless all are wanted
-UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 def run(path: Path, everything: bool, as_json: bool) -> int:
@@ -58,13 +58,5 @@ def _cell(column: str, value: Any) -> str:
     if isinstance(value, tuple):
         return f"[{','.join('?' if size is None else str(size) for size in value)}]"
     if isinstance(value, int):
-        return _size(value) if column == "bytes" else f"{value:,}"
+        return size_text(value) if column == "bytes" else f"{value:,}"
     return printable(str(value))
-
-
-def _size(count: int) -> str:
-    """A number of bytes with a unit."""
-    number, unit = float(count), 0
-    while number >= 999.5 and unit < len(UNITS) - 1:
-        number, unit = number / 1000, unit + 1
-    return f"{number:.3g} {UNITS[unit]}"

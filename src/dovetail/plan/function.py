@@ -327,9 +327,9 @@ class Function(Generic[P, R]):
             >>> graph.get_operation("Exp").engine = "torch"
             >>> print(dt.function(graph).plan(dt.ops.ones(3)))
             plan of 'total' on numpy: 2 segments, 2 transfers
-              move arg0:0 from numpy to torch
+              move arg0:0 from numpy to torch, 12 B
               torch (cpu:0): Exp
-              move Exp:0 from torch to numpy
+              move Exp:0 from torch to numpy, 12 B
               numpy (cpu:0): Mul, Sum
         """
         leaves, structure = self._flat(args, kwargs)

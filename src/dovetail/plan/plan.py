@@ -71,9 +71,9 @@ class Plan:
         >>> print(Plan(graph, get_engine("numpy")))
         plan of '<lambda>' on numpy: 3 segments, 2 transfers
           numpy (cpu:0): Exp
-          move Exp:0 from numpy to torch
+          move Exp:0 from numpy to torch, 12 B
           torch (cpu:0): Tanh
-          move Tanh:0 from torch to numpy
+          move Tanh:0 from torch to numpy, 12 B
           numpy (cpu:0): Mul
     """
 
@@ -138,6 +138,11 @@ class Plan:
     def segments(self) -> list[Segment]:
         """Its segments, in the order in which they run."""
         return self._schedule.segments
+
+    @property
+    def schedule(self) -> Schedule:
+        """Its program: segments and transfers."""
+        return self._schedule
 
     @property
     def transfers(self) -> list[Transfer]:

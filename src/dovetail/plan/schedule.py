@@ -14,6 +14,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
+from dovetail.core.infer import size_of
+from dovetail.core.memory import size_text
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.transplant import transplant
 from dovetail.graph.pin import Pin
@@ -26,7 +28,14 @@ MOST_NAMED = 6  # operations of a segment that are printed by type; more are cou
 
 
 class Transfer(NamedTuple):
-    """A move of a value to another place; two engines share its memory if DLPack can describe it."""
+    """A move of a value to another place; two engines share its memory if DLPack can describe it.
+
+    Attributes:
+        tensor: the tensor of the optimised graph whose value is moved.
+        sender, receiver: the places of its memory.
+        takes, target, done: the numbers of the value, of the moved value, and of values that no later step takes.
+        seconds: the time that a move takes, once `locality` has measured it; else empty.
+    """
 
     tensor: GraphTensor
     sender: Place
@@ -34,13 +43,22 @@ class Transfer(NamedTuple):
     takes: list[int]
     target: int
     done: list[int]
+    seconds: list[float]
+
+    @property
+    def size(self) -> int | None:
+        """The bytes that are moved; None if the shape is not known."""
+        count = size_of(self.tensor.shape)
+        return None if count is None else count * self.tensor.dtype.itemsize
 
     def run(self, values: list[Any]) -> None:
         engine, device, _ = self.receiver
         values[self.target] = engine.receive(values[self.takes[0]], self.sender.engine, device)
 
     def __str__(self) -> str:
-        return f"move {self.tensor.name} from {self.sender} to {self.receiver}"
+        size = [] if self.size is None else [size_text(self.size)]
+        first = f"move {self.tensor.name} from {self.sender} to {self.receiver}"
+        return ", ".join([first, *size, *(f"{seconds * 1e6:.3g} µs" for seconds in self.seconds)])
 
 
 class SegmentCall(NamedTuple):
@@ -60,10 +78,20 @@ class SegmentCall(NamedTuple):
         types = [op.type for op in self.segment.graph.operations if op.type not in STRUCTURAL]
         what = ", ".join(types) if len(types) <= MOST_NAMED else f"{len(types)} operations"
         part = "" if self.segment.part is None else f", part {self.segment.part}"
-        lines = [f"{engine.name} ({device or engine.devices()[0]}){part}: {what or 'nothing to compute'}"]
+        lines = [
+            f"{engine.name} ({device or engine.devices()[0]}){part}: {what or 'nothing to compute'}{self._buffers}"
+        ]
         if self.segment.bodies is not None:
             lines += [f"  {line}" for line in str(self.segment.bodies).splitlines()]
         return "\n".join(lines)
+
+    @property
+    def _buffers(self) -> str:
+        """The buffers of the segment, as text."""
+        specs = self.segment.buffers.specs
+        sizes = [(size_of(spec.shape) or 0) * spec.dtype.itemsize for spec in specs]
+        count = f"{len(specs)} buffer{'' if len(specs) == 1 else 's'}"
+        return f"; {count}, {size_text(sum(sizes))}" if specs else ""
 
 
 Step: TypeAlias = SegmentCall | Transfer
@@ -162,6 +190,11 @@ class Schedule:
     @property
     def segments(self) -> list[Segment]:
         return [step.segment for step in self.steps if isinstance(step, SegmentCall)]
+
+    @property
+    def place(self) -> Place:
+        """The place of its arguments and results."""
+        return self._place
 
     @property
     def transfers(self) -> list[Transfer]:
@@ -267,7 +300,7 @@ class _Numbers:
             return source
         if (tensor, place) not in self._moved:
             self._moved[tensor, place] = target = self.new()
-            self._steps.append(Transfer(tensor, home, place, [source], target, []))
+            self._steps.append(Transfer(tensor, home, place, [source], target, [], []))
         return self._moved[tensor, place]
 
 
@@ -283,6 +316,11 @@ class Bodies:
         self._place = place
         self._home = home
         self._schedules: dict[Graph, Schedule] = {}
+
+    @property
+    def schedules(self) -> list[Schedule]:
+        """The schedules of the branches and bodies."""
+        return [*self._schedules.values()]
 
     def __call__(self, graph: Graph) -> Callable[..., tuple[Any, ...]]:
         """Return a branch or a body as a function of native arrays."""
