@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import dovetail as dt
-from dovetail.core.garbage import no_garbage_collection
+from dovetail.core.garbage import NoGarbageCollection
 from dovetail.core.recording import DEFAULT_GRAPH
 from tests import codec
 from tests.keras_backends import end_processes, outcomes, told
@@ -138,7 +138,7 @@ def _settings():
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
     before = set(sys.modules)
-    with no_garbage_collection():
+    with NoGarbageCollection():
         result = yield
     if loaded := sorted(set(OTHERS) & (set(sys.modules) - before)):
         raise pytest.UsageError(f"collecting the tests imported {loaded}, which take seconds: use libraries.Library")

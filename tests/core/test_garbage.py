@@ -6,7 +6,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.garbage import importing, no_garbage_collection
+from dovetail.core.garbage import NoGarbageCollection, importing
 
 
 @pytest.mark.parametrize("enabled", [False, True])
@@ -16,7 +16,7 @@ def test_garbage_is_collected_afterwards_as_before(enabled):
         (gc.enable if enabled else gc.disable)()
         dt.function(lambda x: [x * 2.0, enabled == gc.isenabled()][0])(ops.constant(1.0))
         assert gc.isenabled() == enabled
-        with no_garbage_collection():
+        with NoGarbageCollection():
             assert not gc.isenabled()
         assert gc.isenabled() == enabled
     finally:

@@ -25,7 +25,7 @@ import numpy as np
 
 from dovetail.core import config
 from dovetail.core.errors import EngineNotInstalled, UnknownEngine, describe, did_you_mean, op_error
-from dovetail.core.garbage import no_garbage_collection
+from dovetail.core.garbage import NoGarbageCollection
 from dovetail.core.locks import holding, let_forks_wait, make_lock
 from dovetail.core.scopes import change, scopes, within
 
@@ -142,7 +142,7 @@ def _get_loaded(name: str) -> Engine:
     if name not in _loaded:
         drawn = np.random.get_state()  # noqa: NPY002  # importing jax draws from the generator that users seed
         try:
-            with no_garbage_collection():
+            with NoGarbageCollection():
                 found = _load(name)
             found.holder = _holder(found)
         finally:

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-@contextmanager
-def no_garbage_collection() -> Iterator[None]:
-    """Turn collections off while a graph is built; it has no garbage, and they would take as long as building it."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
+class NoGarbageCollection:
+    """A scope without collections, for building a graph: there is no garbage, and they would take as long as that."""
+
+    def __enter__(self) -> None:
+        self._was_enabled = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *error: object) -> None:
+        if self._was_enabled:
             gc.enable()
 
 
@@ -28,6 +28,6 @@ def importing() -> Iterator[None]:
     before: imports leave next to none, and a collection after them would look through all their objects.
     """
     gc.collect()
-    with no_garbage_collection():
+    with NoGarbageCollection():
         yield
     gc.freeze()

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, cast
 
 from dovetail.core.errors import op_error
-from dovetail.core.garbage import no_garbage_collection
+from dovetail.core.garbage import NoGarbageCollection
 from dovetail.core.infer import fits
 from dovetail.core.scopes import scopes
 from dovetail.core.table import OPS
@@ -212,7 +212,7 @@ def transplant(
     if operations:
         copies.begin(operations, variables)
         handlers = _HANDLERS[variables]
-        with no_garbage_collection():
+        with NoGarbageCollection():
             for operation in operations:
                 handlers.get(operation.type, Copies.copy)(copies, operation)
     return copies

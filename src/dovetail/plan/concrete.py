@@ -16,7 +16,7 @@ from dovetail.core import arguments
 from dovetail.core.cache import Cache
 from dovetail.core.devices import device_for
 from dovetail.core.engine import Engine
-from dovetail.core.garbage import no_garbage_collection
+from dovetail.core.garbage import NoGarbageCollection
 from dovetail.core.locks import holding, join, make_lock
 from dovetail.core.recording import Record
 from dovetail.core.scopes import scopes
@@ -101,7 +101,7 @@ class Concrete:
         known = self._plans.get(key)
         if known is not None:
             return known
-        with no_garbage_collection():
+        with NoGarbageCollection():
             return self._plans.put(key, self._made(*key))
 
     def _made(self, engine: Engine, shapes: tuple[Any, ...] | None, device: str | None) -> AnyPlan:

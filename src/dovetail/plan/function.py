@@ -25,7 +25,7 @@ from dovetail.core.creations import AGAIN, LATER, Creations
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import AUTO, chooses_engine, compiling_engine, current_engine, get_engine
 from dovetail.core.errors import RetracingWarning, check_callable, describe, op_error, repeats
-from dovetail.core.garbage import no_garbage_collection
+from dovetail.core.garbage import NoGarbageCollection
 from dovetail.core.infer import fits
 from dovetail.core.locks import holding, make_lock
 from dovetail.core.recording import record_on
@@ -246,7 +246,7 @@ class Function(Generic[P, R]):
         """
         graph, closures = self._options.graph(self._name), ClosureRecorder()
         try:
-            with record_on([closures]), graph.as_default(), no_garbage_collection():
+            with record_on([closures]), graph.as_default(), NoGarbageCollection():
                 args = [
                     leaf if spec is None else graph.placeholder(spec, f"arg{i}")
                     for i, (leaf, spec) in enumerate(zip(leaves, specs, strict=True))

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 
 from dovetail.core.engine import Engine
-from dovetail.core.garbage import no_garbage_collection
+from dovetail.core.garbage import NoGarbageCollection
 from dovetail.edit.graph import Graph, Operation
 from dovetail.edit.transplant import copy_graph
 from dovetail.passes import base
@@ -37,7 +37,7 @@ def optimized_copy(
         shapes: the shapes of the inputs, if they are to become static.
         device: the plan's device, as in `Place`.
     """
-    with no_garbage_collection():
+    with NoGarbageCollection():
         return _optimized_copy(graph, Place(engine, device), shapes)
 
 

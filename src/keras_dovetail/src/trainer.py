@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import dovetail
-from dovetail.core.garbage import no_garbage_collection
+from dovetail.core.garbage import NoGarbageCollection
 from dovetail.interop.privates import (
     BaseTrainer,
     CallbackList,
@@ -85,7 +85,7 @@ class Trainer(BaseTrainer):
     def _symbolic_build(self, iterator: Any = None, data_batch: Any = None) -> None:
         """Make all variables before the first step; a model without `call` makes them in its own steps."""
         if _has_call(self):
-            with no_garbage_collection():
+            with NoGarbageCollection():
                 super()._symbolic_build(iterator, data_batch)
 
     # the programs of steps, each for a list of batches
