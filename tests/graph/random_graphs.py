@@ -136,10 +136,12 @@ def _while(init: Any, constants: Any, condition: Graph, body: Graph, limit: Any)
 
 def _scan(init: Any, xs: Any, constants: Any, body: Graph, length: Any, reverse: Any) -> list[np.ndarray]:
     state, rows = [t.numpy() for t in init], []
-    for number in range(len(xs[0])):
+    numbers = range(len(xs[0]))
+    for number in reversed(numbers) if reverse else numbers:
         found = interpret(body, [*state, *(x.numpy()[number] for x in xs), *constants])[0]
         state = found[: len(state)]
         rows.append(found[len(state) :])
+    rows = rows[::-1] if reverse else rows
     return [*state, *(np.stack(column) for column in zip(*rows, strict=True))]
 
 

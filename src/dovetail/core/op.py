@@ -35,7 +35,7 @@ from dovetail.core.errors import did_you_mean, op_error
 from dovetail.core.kinds import Anything, IntsKind, Kind
 from dovetail.core.scopes import scopes
 from dovetail.core.static_types import INTS, LOOSE, Static, static_of
-from dovetail.core.table import COMPOSITES, OPS
+from dovetail.core.table import COMPOSITES, GRADIENTS, OPS
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import is_tensor
 
@@ -306,8 +306,13 @@ def composite(name: str, **options: Any) -> Callable[[Callable[P, R]], Op[P, R]]
     return lambda function: add_op(name, function, Op, body=function, **options)
 
 
-def add_op(name: str, function: Callable[..., Any], kind: type[AnyOp], **options: Any) -> AnyOp:
+def add_op(
+    name: str, function: Callable[..., Any], kind: type[AnyOp], gradient_of: str | None = None, **options: Any
+) -> AnyOp:
     """Make an op of a kind, and add it to the table.
+
+    Args:
+        gradient_of: the type of the op whose gradients it computes, as `GRADIENTS` says.
 
     Raises:
         ValueError: there is an op of this name.
@@ -324,6 +329,8 @@ def add_op(name: str, function: Callable[..., Any], kind: type[AnyOp], **options
     OPS[name] = op
     if op.body is not None:
         COMPOSITES.add(name)
+    if gradient_of is not None:
+        GRADIENTS[name] = gradient_of
     return op
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from dovetail import ops
@@ -60,22 +60,42 @@ def _is_open(op: Operation, claimed: Callable[[Operation], Collection[str]]) -> 
 
 
 def _expand(graph: Graph, node: Operation) -> list[Operation]:
-    """Replace a composite by its body; return the new operations, which are in a name scope of the composite's name."""
+    """Replace a composite by its body; return the new operations."""
+    outputs, operations = copy_for(node, body_of(node), node.inputs)
+    supersede(graph, node, outputs)
+    discard(graph, [node])
+    return operations
+
+
+def body_of(node: Operation) -> Graph:
+    """The body of a composite, for its arguments."""
     try:
-        body = body_graph(node.op, node.args)
+        return body_graph(node.op, node.args)
     except CONVENTIONAL as error:
         if has_unknown_rank(node.inputs):
             raise rank_error(node) from error
         raise
+
+
+def copy_for(node: Operation, body: Graph, inputs: Sequence[GraphTensor]) -> tuple[list[GraphTensor], list[Operation]]:
+    """Copy a graph to the place of an operation that it is to replace, into a name scope of the operation's name.
+
+    Args:
+        node: the operation.
+        body: the graph to copy.
+        inputs: tensors for the inputs of `body`.
+
+    Returns:
+        The tensors for the outputs of `body`, and the copies of its operations.
+    """
+    graph = node.graph
     with graph.replacing(node, f"{node.name}/"):
-        copies = transplant(body.operations, graph, dict(zip(body.inputs, node.inputs, strict=True)))
+        copies = transplant(body.operations, graph, dict(zip(body.inputs, inputs, strict=True)))
         outputs = copies.of(body.outputs)
         if node.control_inputs:  # an output that is an input would not wait, unlike the operations
-            given = set(node.inputs)
+            given = set(inputs)
             outputs = [_identity(t) if t in given else t for t in outputs]
-    supersede(graph, node, outputs)
-    discard(graph, [node])
-    return list(copies.operations.values())
+    return outputs, list(copies.operations.values())
 
 
 def _identity(tensor: GraphTensor) -> GraphTensor:

@@ -19,6 +19,7 @@ from dovetail.passes.fuse import fuse
 from dovetail.passes.fused_convolutions import fuse_convolutions
 from dovetail.passes.normalized_convolutions import normalize_kernels
 from dovetail.passes.prune import prune
+from dovetail.passes.residuals import keep_residuals
 from dovetail.passes.simplify import simplify
 from dovetail.passes.specialize import specialize
 from dovetail.plan.placement import Place, is_divided, pin_host_calls, place_of
@@ -58,7 +59,9 @@ def _optimized_copy(graph: Graph, home: Place, shapes: Sequence[tuple[int, ...]]
         return engine.host_control.rules() if is_divided(operation, home) else engine.claims(operation)
 
     inline = partial(inline_composites, claimed=claimed)
-    passes.run([inline, merge_common, prune])  # optimizers' steps have many equal parts; later passes see each once
+    passes.run(
+        [partial(keep_residuals, claimed=claimed), inline, merge_common, prune]
+    )  # optimizers' steps have many equal parts; later passes see each once
     passes.run([fold_constants, inline, simplify, merge_common, remove_dead_assignments, prune], ROUNDS)
     passes.run([partial(fuse, claimed=claimed), partial(fuse_convolutions, claimed=claimed), prune])
     return copy

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail import ops
-from dovetail.core.engine_registry import compiling_engine
 from dovetail.interop.privates import activations, tree
 from keras_dovetail.src.dtypes import as_tensor
 
@@ -90,9 +89,7 @@ def gru(
 
 
 def _check_fused(op: Any, mask: Any, activation: Any, recurrent_activation: Any, differs: bool) -> None:
-    """Raise NotImplementedError if Keras should run the layer by steps: they are faster than an op without a kernel."""
-    if op.name not in compiling_engine().claimed:
-        raise NotImplementedError(f"{op.name}: the engine has no kernel; Keras runs the layer step by step.")
+    """Raise NotImplementedError if the op cannot compute the layer, so that Keras runs it by steps."""
     if differs or mask is not None or (activation, recurrent_activation) != (activations.tanh, activations.sigmoid):
         problem = "the op has no mask, tanh and sigmoid as its activations, and GRU's reset gate after the product"
         raise NotImplementedError(f"{op.name}: {problem}; Keras runs the layer step by step.")

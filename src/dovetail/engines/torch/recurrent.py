@@ -44,7 +44,7 @@ def _with_features(x: Any, kernel: Any) -> tuple[Any, Any]:
 
 
 @with_kernel(_lstm, "LSTM")
-def lstm(x: Any, h: Any, c: Any, kernel: Any, recurrent: Any, bias: Any) -> tuple[Any, ...]:
+def lstm(x: Any, h: Any, c: Any, kernel: Any, recurrent: Any, bias: Any = None) -> tuple[Any, ...]:
     if _is_trivial(x, h):
         return _trivial(x, h, c)
     x, kernel = _with_features(x, kernel)
@@ -58,12 +58,11 @@ def lstm(x: Any, h: Any, c: Any, kernel: Any, recurrent: Any, bias: Any) -> tupl
 @with_kernel(_lstm, "LSTMGrad", layers=(EAGER, PROGRAM))
 def _(g: Any, g_h: Any, g_c: Any, y: Any, *arguments: Any) -> tuple[Any, ...]:
     """Differentiate by autograd: to compute the outputs again takes less time than to do without oneDNN's kernels."""
-    *tensors, bias = arguments
-    bias = tensors[-1].new_zeros(tensors[-1].shape[1]) if bias is None else bias
+    tensors = [t for t in arguments if t is not None]
     if not g.numel():
-        x, _, _, *weights = map(torch.zeros_like, (*tensors, bias))
+        x, _, _, *weights = map(torch.zeros_like, tensors)
         return x, g_h.clone(), g_c.clone(), *weights
-    leaves = [t.detach().requires_grad_() for t in (*tensors, bias)]
+    leaves = [t.detach().requires_grad_() for t in tensors]
     with torch.enable_grad():  # a scalar total, since autograd imports sympy to take gradients of tensors
         total = sum((result * arriving).sum() for result, arriving in zip(lstm(*leaves), (g, g_h, g_c), strict=True))
     return torch.autograd.grad(total, leaves)

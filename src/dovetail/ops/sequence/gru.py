@@ -89,16 +89,15 @@ def _product(h: Any, kernel: Any, bias: Any) -> Any:
 
 def _gates(row: Any, product: Any) -> tuple[Any, Any, Any, Any]:
     """The update gate, the reset gate, the candidate, and the product that was reset for it."""
-    z, r, _ = split(sigmoid(row + product), 3, axis=-1)  # one sigmoid of all takes less time than two of slices
-    x_n, h_n = split(row, 3, axis=-1)[2], split(product, 3, axis=-1)[2]
-    return z, r, tanh(x_n + r * h_n), h_n
+    (x_z, x_r, x_n), (h_z, h_r, h_n) = split(row, 3, axis=-1), split(product, 3, axis=-1)
+    r = sigmoid(x_r + h_r)  # with its gradient, one sigmoid of all takes more time than two of parts
+    return sigmoid(x_z + h_z), r, tanh(x_n + r * h_n), h_n
 
 
 @gru.gradient
 def _(op: Any, g: Any, g_h: Any) -> Any:
     x, h, kernel, recurrent_kernel, bias = op.args
-    found = gru_grad(g, g_h, op.outputs[0], x, h, kernel, recurrent_kernel, bias)
-    return found[: len(op.inputs)]
+    return gru_grad(g, g_h, op.outputs[0], x, h, kernel, recurrent_kernel, bias)
 
 
 @any_rank
@@ -106,12 +105,12 @@ def _gru_grad_spec(g: Any, g_h: Any, y: Any, *arguments: Any) -> list[TensorSpec
     outputs = _gru_spec(*arguments)
     for spec, output in zip((g, g_h, y), (*outputs, outputs[0]), strict=True):
         require_shape(spec, output.shape)
-    *specs, recurrent, _ = arguments
-    return [*specs, recurrent, TensorSpec((2, recurrent.shape[1] if recurrent.shape else None), recurrent.dtype)]
+    return [argument for argument in arguments if argument is not None]
 
 
 @composite(
     "GRUGrad",
+    gradient_of="GRU",
     infer=_gru_grad_spec,
     samples=[
         sample(array(2, 3, 2), array(2, 2), array(2, 3, 2), *_ARGUMENTS, array(2, 6)),
@@ -122,7 +121,8 @@ def gru_grad(
 ) -> tuple[Tensor, ...]:
     """The gradients of `gru` by its arguments; `g` and `g_h` arrive at its outputs, `y` is the first of these.
 
-    Since the outputs are known, the gates of all steps are computed at once, and so are the gradients of the weights.
+    Without a bias, there is no gradient of it.  Since the outputs are known, the gates of all steps are computed at
+    once, and so are the gradients of the weights.
 
     Source: Werbos, "Backpropagation through time", 1990.
 
@@ -151,13 +151,9 @@ def gru_grad(
         )
 
     g_h, (g_row, g_product) = scan(back, g_h, (g, to_candidate, to_z, to_r, z, r), reverse=True)
-    return (
-        by_step(matmul(g_row, kernel, transpose_b=True)),
-        g_h,
-        weight_gradient(x, g_row),
-        weight_gradient(before, g_product),
-        stack([sum(g_row, (0, 1)), sum(g_product, (0, 1))]),
-    )
+    g_x = by_step(matmul(g_row, kernel, transpose_b=True))
+    found = g_x, g_h, weight_gradient(x, g_row), weight_gradient(before, g_product)
+    return found if bias is None else (*found, stack([sum(g_row, (0, 1)), sum(g_product, (0, 1))]))
 
 
 __all__ = ["gru", "gru_grad"]

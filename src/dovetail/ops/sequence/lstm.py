@@ -84,15 +84,14 @@ def lstm(
 
 def _gates(z: Any) -> tuple[Any, Any, Any, Any]:
     """The input gate, the forget gate, the new cell and the output gate."""
-    i, f, _, o = split(sigmoid(z), 4, axis=-1)  # one sigmoid of all takes XLA and NumPy less time than three of slices
-    return i, f, tanh(split(z, 4, axis=-1)[2]), o
+    i, f, cell, o = split(z, 4, axis=-1)  # with its gradient, one sigmoid of all takes more time than three of parts
+    return sigmoid(i), sigmoid(f), tanh(cell), sigmoid(o)
 
 
 @lstm.gradient
 def _(op: Any, g: Any, g_h: Any, g_c: Any) -> Any:
     x, h, c, kernel, recurrent_kernel, bias = op.args
-    found = lstm_grad(g, g_h, g_c, op.outputs[0], x, h, c, kernel, recurrent_kernel, bias)
-    return found[: len(op.inputs)]
+    return lstm_grad(g, g_h, g_c, op.outputs[0], x, h, c, kernel, recurrent_kernel, bias)
 
 
 @any_rank
@@ -100,12 +99,12 @@ def _lstm_grad_spec(g: Any, g_h: Any, g_c: Any, y: Any, *arguments: Any) -> list
     outputs = _lstm_spec(*arguments)
     for spec, output in zip((g, g_h, g_c, y), (*outputs, outputs[0]), strict=True):
         require_shape(spec, output.shape)
-    *specs, recurrent, _ = arguments
-    return [*specs, recurrent, TensorSpec(recurrent.shape and recurrent.shape[1:], recurrent.dtype)]
+    return [argument for argument in arguments if argument is not None]
 
 
 @composite(
     "LSTMGrad",
+    gradient_of="LSTM",
     infer=_lstm_grad_spec,
     samples=[
         sample(array(2, 1, 2), array(2, 2), array(2, 2), array(2, 1, 2), array(2, 1, 4), *_ARGUMENTS[1:], array(8)),
@@ -125,7 +124,8 @@ def lstm_grad(
 ) -> tuple[Tensor, ...]:
     """The gradients of `lstm` by its arguments; `g`, `g_h` and `g_c` arrive at its outputs, `y` is the first of these.
 
-    Since the outputs are known, the gates of all steps are computed at once, and so are the gradients of the weights.
+    Without a bias, there is no gradient of it.  Since the outputs are known, the gates of all steps are computed at
+    once, and so are the gradients of the weights.
 
     Source: Werbos, "Backpropagation through time", 1990.
 
@@ -159,7 +159,8 @@ def lstm_grad(
 
     (g_h, g_c), gz = scan(back, (g_h, g_c), (g, per_output, per_cell, f), reverse=True)
     g_x = by_step(matmul(gz, kernel, transpose_b=True))
-    return g_x, g_h, g_c, weight_gradient(x, gz), weight_gradient(before, gz), sum(gz, (0, 1))
+    found = g_x, g_h, g_c, weight_gradient(x, gz), weight_gradient(before, gz)
+    return found if bias is None else (*found, sum(gz, (0, 1)))
 
 
 __all__ = ["lstm", "lstm_grad"]
