@@ -52,6 +52,12 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
     ),
     "debugging.set_log_device_placement": "test_settings.py",
     "debugging.get_log_device_placement": "test_settings.py",
+    **dict.fromkeys(
+        [f"config.{what}" for what in ("LogicalDeviceC", "set_logical_device_c", "get_logical_device_c")]
+        + [f"config.experimental.{what}" for what in ("get_memory", "set_memory", "reset_memory")]
+        + [f"config.experimental.{what}" for what in ("VirtualDevice", "get_virtual", "set_virtual")],
+        "test_memory.py",
+    ),
     "IndexedSlices": "test_modes.py",
     "SparseTensorValue": "test_modes.py",
     "sparse_placeholder": "test_modes.py",

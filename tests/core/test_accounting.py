@@ -167,6 +167,28 @@ def test_engines_whose_library_takes_memory_by_itself_say_so(name):
         dt.set_allocator(Pool(current_engine), name)
 
 
+def test_a_limit_holds_on_an_engine_that_a_program_registers():
+    """Check an engine whose arrays have no attributes, and nothing but rules."""
+    from tests.core.boxes import BoxEngine, rules
+
+    dt.register_engine(BoxEngine(rules))
+    try:
+        with dt.engine("boxes"):
+            x = ops.convert(ONES)
+            assert here().arrays == 1 and here().bytes == BYTES
+            limited(BYTES // 2)
+            for call in (lambda: ops.exp(x), lambda: ops.convert(ONES), dt.function(lambda: ops.exp(x) * 2.0)):
+                with pytest.raises(MemoryError, match=r"at test_accounting\.py:\d+: it needs .* on boxes"):
+                    call()
+            assert here().bytes == BYTES
+            with pytest.raises(NotImplementedError, match="takes memory from its own allocator alone"):
+                dt.set_allocator(Pool(current_engine()))
+            dt.set_memory_limit(None)
+            assert dt.function(lambda: ops.exp(x) * 2.0)().shape == (SIZE,)
+    finally:
+        dt.unregister_engine("boxes")
+
+
 # -- allocators -------------------------------------------------------------------------------------------------------
 
 

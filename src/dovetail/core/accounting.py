@@ -236,6 +236,14 @@ def set_memory_limit(limit: int | None, engine: str | None = None, device: str |
     _configure(found, found.allocator, accounts)
 
 
+def reset_peak(engine: Engine, device: str) -> None:
+    """Let the peak of an engine's memory on a device begin at the bytes that are in use now."""
+    if device in engine.accounts:
+        account = engine.accounts[device]
+        account.peak = account.in_use
+    engine.forget_peak(device)
+
+
 def _engine(name: str | None) -> Engine:
     return engine_registry.current_engine() if name is None else engine_registry.get_engine(name).holder
 

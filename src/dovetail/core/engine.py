@@ -319,6 +319,17 @@ class Engine:
         """
         return False
 
+    def total_memory(self, device: str) -> int | None:
+        """The bytes of a device, if the library can be limited to a part of them; else None."""
+        return None
+
+    def grow_memory(self, enable: bool, device: str) -> bool:
+        """Let the library take memory of a device as it needs it, or all at once; False if it has no such setting."""
+        return False
+
+    def forget_peak(self, device: str) -> None:
+        """Let the library's own figure of the most memory in use on a device begin at what is in use now."""
+
     def reported_memory(self, device: str) -> dict[str, int]:
         """The figures that the library reports of its memory on a device, by its names for them."""
         return {}

@@ -63,4 +63,7 @@ def counted(segment: Segment, run: Callable[..., Any]) -> Callable[..., Any]:
         count(engine, title, results, is_forced=True)  # there was room for them; now the run must not fail
         return results
 
+    for method in ("prepare", "source"):  # which an executable may have
+        if hasattr(run, method):
+            setattr(checked, method, getattr(run, method))
     return checked

@@ -116,6 +116,20 @@ class TensorFlowEngine(Engine):
             raise NotImplementedError(f"TensorFlow has started, and takes no limit any more: {error}") from error
         return True
 
+    def grow_memory(self, enable: bool, device: str) -> bool:
+        kind, _, number = device.partition(":")
+        if kind != "gpu":
+            return False
+        try:
+            tf.config.experimental.set_memory_growth(tf.config.list_physical_devices("GPU")[int(number)], enable)
+        except RuntimeError:  # TensorFlow has started
+            return False
+        return True
+
+    def forget_peak(self, device: str) -> None:
+        if device.startswith("gpu"):
+            tf.config.experimental.reset_memory_stats(device)
+
     def reported_memory(self, device: str) -> dict[str, int]:
         return dict(tf.config.experimental.get_memory_info(device)) if device.startswith("gpu") else {}
 

@@ -114,10 +114,16 @@ class TorchEngine(Engine):
     def limit_memory(self, limit: int | None, device: str) -> bool:
         if device == "cpu:0":
             return False
-        place = native_device(device)
-        whole = torch.cuda.get_device_properties(place).total_memory
-        torch.cuda.set_per_process_memory_fraction(1.0 if limit is None else min(1.0, limit / whole), place)
+        part = 1.0 if limit is None else min(1.0, limit / (self.total_memory(device) or 1))
+        torch.cuda.set_per_process_memory_fraction(part, native_device(device))
         return True
+
+    def total_memory(self, device: str) -> int | None:
+        return None if device == "cpu:0" else torch.cuda.get_device_properties(native_device(device)).total_memory
+
+    def forget_peak(self, device: str) -> None:
+        if device != "cpu:0":
+            torch.cuda.reset_peak_memory_stats(native_device(device))
 
     def reported_memory(self, device: str) -> dict[str, int]:
         if device == "cpu:0":

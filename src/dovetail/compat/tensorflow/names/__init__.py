@@ -23,6 +23,7 @@ from dovetail.compat.tensorflow.names import linalg as linalg
 from dovetail.compat.tensorflow.names import loss_functions as loss_functions
 from dovetail.compat.tensorflow.names import losses as losses
 from dovetail.compat.tensorflow.names import math as math
+from dovetail.compat.tensorflow.names import memory as memory
 from dovetail.compat.tensorflow.names import meta_graphs as meta_graphs
 from dovetail.compat.tensorflow.names import nn as nn
 from dovetail.compat.tensorflow.names import numpy_names as numpy_names

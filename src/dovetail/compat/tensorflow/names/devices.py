@@ -127,16 +127,6 @@ def list_logical_devices(device_type: str | None = None) -> list[Device]:
     return _devices("", device_type)
 
 
-@function("config.experimental.set_memory_growth")
-def set_memory_growth(device: Any, enable: bool) -> None:
-    """Warn that this does nothing: engines take memory as they need it.
-
-    Source: `tf.config.experimental.set_memory_growth`.
-    """
-    title = "tf.config.experimental.set_memory_growth"
-    warn_once(title, f"it does nothing for {device!r} (enable={enable}): engines take memory as they need it.")
-
-
 @function("config.get_visible_devices config.experimental.get_visible_devices")
 def get_visible_devices(device_type: str | None = None) -> list[Device]:
     """The devices of the current engine, which are all visible.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
+from dovetail.compat.tensorflow.names.memory import ACTING
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.compat.tensorflow.unused import warn_once
 from dovetail.core.engine_registry import set_threads, threads
@@ -258,14 +259,13 @@ for _class in (ConfigProto, GPUOptions, OptimizerOptions, GraphOptions, RunOptio
 
 # -- settings that do nothing ----------------------------------------------------------------------------------------
 
-_MEMORY = "engines take memory as they need it."
 _ALONE = "one process computes, on its own devices."
 _PASSES = "Dovetail has passes of its own; see dovetail.passes."
 # A field, or the beginning of fields → the reason.
 DOES_NOTHING = {
-    "gpu_options.per_process_gpu_memory_fraction": _MEMORY,
-    "gpu_options.allow_growth": _MEMORY,
-    "gpu_options.allocator_type": "engines have allocators of their own.",
+    "gpu_options.per_process_gpu_memory_fraction": "the engine has no GPU here whose memory its library limits.",
+    "gpu_options.allow_growth": "engines take memory as they need it; TensorFlow's own has the setting for GPUs.",
+    "gpu_options.allocator_type": "engines have allocators of their own; dovetail.set_allocator gives them another.",
     "gpu_options.visible_device_list": "say CUDA_VISIBLE_DEVICES in the environment.",
     "gpu_options.": "engines have no such setting.",
     "pluggable_device_options.": "engines have no such setting.",
@@ -302,11 +302,16 @@ def heed(settings: Any) -> None:
     for name, setting in settings.said():
         if name == "intra_op_parallelism_threads":
             use_threads(setting)
-        elif name not in _ACTS and (name, setting) not in _AS_IT_IS:
+        elif name not in _ACTS and (name, setting) not in _AS_IT_IS and not _acts(name, setting):
             why = next(
                 (why for key, why in DOES_NOTHING.items() if _covers(key, name)), "Dovetail has no such setting."
             )
             warn_once(f"tf.{type(settings).__name__}: {name}", f"it does nothing: {why}")
+
+
+def _acts(name: str, setting: Any) -> bool:
+    """Apply a setting of memory; whether the current engine's library has it."""
+    return name in ACTING and ACTING[name](setting)
 
 
 def _covers(key: str, name: str) -> bool:
