@@ -99,6 +99,7 @@ The kind of the file is recognised by its contents.  Weights are not read, and n
 kinds of files:
   dt.save(...), safetensors                   values, functions and graphs, tensors
   npz                                         arrays
+  .keras, .h5 of Keras                        layers, weights (these need h5py)
   SavedModel: its folder or saved_model.pb    signatures, operations, variables, objects
   GraphDef, MetaGraphDef: .pb, .pbtxt, .meta  inputs and outputs, operations, variables, constants
   checkpoint: its prefix or .index            variables
