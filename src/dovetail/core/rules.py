@@ -132,7 +132,7 @@ class Rules(Mapping[str, Rule]):
 
     def _declare(self, layers: Sequence[str], names: Sequence[str], variant: Variant) -> None:
         if self._closed:
-            raise _closed(names)
+            raise _refusal(names)
         if len({*layers}) < len(layers):
             raise ValueError(f"{', '.join(names)}: the rule names a layer twice, in {layers}.")
         for name in names:
@@ -176,7 +176,7 @@ class Rules(Mapping[str, Rule]):
 
         def declare(make: Maker) -> Maker:
             if self._closed:
-                raise _closed(names)
+                raise _refusal(names)
             self._makers.update(dict.fromkeys(names, make))
             return make
 
@@ -293,6 +293,6 @@ class Rules(Mapping[str, Rule]):
         return self._variants[EAGER] is self._variants[NATIVE]
 
 
-def _closed(names: Sequence[str]) -> Exception:
+def _refusal(names: Sequence[str]) -> Exception:
     problem = "an engine's rules are declared before it is made, and not changed afterwards"
     return TypeError(f"{', '.join(names)}: {problem}.")

@@ -33,7 +33,7 @@ class Job:
 
     def __init__(self) -> None:
         self.is_running, self.name = False, ""
-        self.plan: Callable[[], Preparing | None] = _nobody
+        self.plan: Callable[[], Preparing | None] = nobody
 
     def begin(self, plan: Preparing, strategy: Strategy, lose: Callable[[float], None]) -> None:
         """Begin to prepare a candidate.
@@ -58,11 +58,11 @@ class Job:
 
     def end(self) -> None:
         """Take in that nothing is prepared any more."""
-        self.is_running, self.plan = False, _nobody
+        self.is_running, self.plan = False, nobody
 
 
-def _nobody() -> None:
-    """Return None, as the plan if there is no job."""
+def nobody() -> None:
+    """Return None: there is no job, no measurer before the first graph, and no plan of a group that nobody traced."""
 
 
 job = Job()

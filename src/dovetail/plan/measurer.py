@@ -24,7 +24,7 @@ from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.plan import calibration, costs, policy, records
 from dovetail.plan.claims import NotClaimed
-from dovetail.plan.jobs import Preparing, job
+from dovetail.plan.jobs import Preparing, job, nobody
 from dovetail.plan.ledger import Ledger
 from dovetail.plan.policy import Arm, Estimate, State
 from dovetail.plan.report import Report, rows
@@ -298,16 +298,12 @@ class _Sharing:
     """
 
     def __init__(self, variables: Sequence[Variable] = ()) -> None:
-        self.latest: Callable[[], Measurer | None] = _nobody
+        self.latest: Callable[[], Measurer | None] = nobody
         self.variables = {id(variable): weakref.ref(variable) for variable in variables}
 
     def shares(self, variables: Iterable[Variable]) -> bool:
         """Whether one of the variables is among these."""
         return any((found := self.variables.get(id(v))) is not None and found() is v for v in variables)
-
-
-def _nobody() -> None:
-    """Return None: there is no measurer before the first graph, and no plan of a group that nobody traced."""
 
 
 def _share(variables: Sequence[Variable]) -> _Sharing:
@@ -351,7 +347,7 @@ def _prepare_next(now: float) -> None:
     live = list(_measurers)
     for state, strategy in policy.next_jobs([m.state for m in live], ledger.room(now)):
         measurer = next(m for m in live if m.state is state)
-        plan = measurer.plans.get(strategy.group, _nobody)()
+        plan = measurer.plans.get(strategy.group, nobody)()
         if plan is not None:
             job.begin(plan, strategy, ledger.lose)
             return
