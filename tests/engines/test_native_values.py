@@ -4,8 +4,6 @@ jax (under `jit`), torch's autograd and TensorFlow's tape (eagerly, and inside `
 differentiable op of the table. The numbers equal the gradients of Dovetail's tape.
 """
 
-import functools
-
 import numpy as np
 import pytest
 
@@ -29,7 +27,12 @@ def sample(way, one_in=4):
     return [(op, n) for op, n in DIFFERENTIABLE if FIRST[op] == n or in_sample(f"{way}-{op.name}-{n}", one_in)]
 
 
-traced = functools.partial(sample, one_in=8)  # tracing by a library takes long
+LOOPS = ("IgammaGradA",)  # private; the length of its loop depends on values, which tracers do not have
+
+
+def traced(way):
+    """As `sample`, but fewer cases, since tracing by a library takes long."""
+    return [(op, n) for op, n in sample(way, one_in=8) if op.name not in LOOPS]
 
 
 class Case:
