@@ -32,8 +32,8 @@ def in_parts(operations: Iterable[Operation]) -> list[tuple[Part | None, list[Op
     operations = [op for op in operations if op.type not in STRUCTURAL]
     numbers: dict[Part, int] = {}
     for op in operations:
-        if op.part is not None:
-            numbers.setdefault(op.part, len(numbers))
+        if op._pin.part is not None:  # `part` would be a call per operation
+            numbers.setdefault(op._pin.part, len(numbers))
     if not numbers:
         return [(None, operations)]
     needs = _needs(operations, numbers)

@@ -146,8 +146,7 @@ def pin_host_calls(graph: Graph, home: Place) -> None:
 
 
 def check_pins(graph: Graph, home: Place) -> None:
-    """Refuse pins that a plan cannot follow, with the errors of `place_of` and `in_parts`."""
-    in_parts(graph.operations)
+    """Refuse pins that a plan cannot follow, with the errors of `place_of`; `cut` checks the order of parts."""
     for inner in (graph, *graph.subgraphs()):
         for operation in inner.operations:
             if operation._pin != NOT_PINNED:
