@@ -1,6 +1,6 @@
-"""Files of tensors: saving and loading 100 MB, against safetensors, NumPy, PyTorch and Keras, each in a fresh process.
+"""Files of tensors: saving and loading 100 MB, against five other ways, each in a fresh process.
 
-    python benchmarks/files.py [--megabytes 100] [--rounds 5]
+    python benchmarks/files.py [--megabytes 100] [--rounds 5] [--leave-out keras]
 
 Times are ratios to the safetensors library.  `read` is the time to load the file and to sum all its numbers.  Memory is
 the anonymous memory that these steps add, as a multiple of the file: the operating system can drop mapped pages of a
@@ -68,6 +68,19 @@ def torch(numbers: Numbers) -> Way:
     return lambda path: torch.save(given, path), lambda path: summed(torch.load(path, weights_only=True).values())
 
 
+def tensorflow(numbers: Numbers) -> Way:
+    import tensorflow as tf
+
+    saved = tf.train.Checkpoint(**{name: tf.Variable(array) for name, array in numbers.items()})
+
+    def load(path: str) -> float:
+        given = {name: tf.Variable(tf.zeros(SIZE)) for name in numbers}
+        tf.train.Checkpoint(**given).read(path).assert_consumed()
+        return summed(variable.numpy() for variable in given.values())
+
+    return saved.write, load
+
+
 def keras(numbers: Numbers) -> Way:
     os.environ["KERAS_BACKEND"] = "torch"
     import keras
@@ -87,6 +100,7 @@ WAYS: dict[str, tuple[Callable[[Numbers], Way], str]] = {  # name → the way, a
     **{f"dt.save, {engine}": (dovetail(engine), "safetensors") for engine in ("numpy", "torch", "jax", "tensorflow")},
     "np.savez": (savez, "npz"),
     "torch.save": (torch, "pt"),
+    "tf.train.Checkpoint": (tensorflow, "ckpt"),
     "keras, .keras": (keras, "keras"),
 }
 
@@ -136,15 +150,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--megabytes", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--leave-out", nargs="*", default=[], metavar="WORD", help="ways whose names begin with it")
     parser.add_argument("--one", nargs=2, metavar=("WAY", "PATH"), help="measure one way in this process")
     given = parser.parse_args()
     if given.one:
         print(json.dumps(measure(given.one[0], given.megabytes, given.one[1])))
         return
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in WAYS}
+    ways = [name for name in WAYS if not name.startswith(tuple(given.leave_out))]
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in ways}
     with tempfile.TemporaryDirectory() as folder:
         for number in range(given.rounds):
-            for name in WAYS:
+            for name in ways:
                 command = [
                     sys.executable,
                     __file__,

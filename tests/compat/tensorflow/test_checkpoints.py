@@ -169,6 +169,14 @@ def test_files(tmp_path):
 
 # -- exchanged with TensorFlow ----------------------------------------------------------------------------------------
 
+OF_SHAPES = {
+    "scalar": np.float32(2.5),
+    "empty": np.zeros((0, 4), "float32"),
+    "vector": np.arange(7, dtype="int64"),
+    "transposed": np.arange(24.0, dtype="float32").reshape(2, 3, 4).T,
+    "large": np.linspace(-1.0, 1.0, 90_000, dtype="float32").reshape(300, 300),
+    "odd": np.array([np.inf, -np.inf, -0.0, 1e-45], "float32"),
+}
 DTYPES = (
     *("float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64"),
     *("uint8", "uint16", "uint32", "uint64", "bool", "complex64", "complex128"),
@@ -182,6 +190,8 @@ def saved_by_a_session(tf1, prefix):
             for dtype in DTYPES:
                 start = np.array([[0, 1], [1, 0]]).astype(tf1.as_dtype(dtype).as_numpy_dtype)
                 tf1.get_variable(f"of_{dtype}", dtype=dtype, initializer=start)
+            for name, array in OF_SHAPES.items():
+                tf1.get_variable(name, dtype=array.dtype.name, initializer=array)
         step = tf1.get_variable("step", dtype="int32", initializer=7)
         session.run(tf1.global_variables_initializer())
         return tf1.train.Saver().save(session, prefix, global_step=step)
@@ -192,26 +202,32 @@ def restored_by_a_session(tf1, prefix):
         with tf1.variable_scope("net"):
             zeros = {dtype: np.zeros((2, 2), tf1.as_dtype(dtype).as_numpy_dtype) for dtype in DTYPES}
             made = [tf1.get_variable(f"of_{dtype}", dtype=dtype, initializer=zeros[dtype]) for dtype in DTYPES]
+            for name, array in OF_SHAPES.items():
+                made.append(tf1.get_variable(name, dtype=array.dtype.name, initializer=np.zeros_like(array)))
         made += [tf1.get_variable("step", dtype="int32", initializer=0)]
         tf1.train.Saver().restore(session, prefix)
         return [np.asarray(one).astype("complex128").tolist() for one in session.run(made)]
 
 
 @pytest.mark.parametrize("ours", [True, False], ids=["written", "read"])
-def test_savers_exchange_files_with_tensorflow(ours, tmp_path):
+def test_savers_exchange_files_with_tensorflow(ours, tmp_path, engine):
     theirs = real.compat.v1
     writer, reader = (v1, theirs) if ours else (theirs, v1)
     path = saved_by_a_session(writer, str(tmp_path / "model"))
     assert path == str(tmp_path / "model-7") == reader.train.latest_checkpoint(str(tmp_path))
     found = reader.train.get_checkpoint_state(str(tmp_path))
     assert (found.model_checkpoint_path, list(found.all_model_checkpoint_paths)) == (path, [path])
-    assert restored_by_a_session(reader, path) == [[[0, 1], [1, 0]]] * len(DTYPES) + [7]
+    *values, step = restored_by_a_session(reader, path)
+    assert values[: len(DTYPES)] == [[[0, 1], [1, 0]]] * len(DTYPES) and step == 7
+    assert values[len(DTYPES) :] == [array.astype("complex128").tolist() for array in OF_SHAPES.values()]
+    assert len(values) >= 20
 
 
 def objects(tf2):
     class Net(tf2.Module):
         def __init__(self):
             super().__init__()
+            self.kinds = {name: tf2.Variable(array) for name, array in OF_SHAPES.items()}
             self.layers = [tf2.Variable([1.0, 2.0]), tf2.Variable([[3]])]
             self.by_name = {"a/b.c": tf2.Variable(4.0), "same": self.layers[0]}
 
@@ -219,17 +235,19 @@ def objects(tf2):
 
 
 @pytest.mark.parametrize("ours", [True, False], ids=["written", "read"])
-def test_objects_exchange_files_with_tensorflow(ours, tmp_path):
+def test_objects_exchange_files_with_tensorflow(ours, tmp_path, engine):
     writer, reader = (tf, real) if ours else (real, tf)
     net, step = objects(writer)
     path = writer.train.Checkpoint(net=net, step=step).save(str(tmp_path / "model"))
     net, step = objects(reader)
-    for variable in (*net.layers, net.by_name["a/b.c"], step):
+    for variable in (*net.layers, net.by_name["a/b.c"], step, *net.kinds.values()):
         variable.assign(variable * 0)
     checkpoint = reader.train.Checkpoint(net=net, step=step)
     checkpoint.restore(reader.train.latest_checkpoint(str(tmp_path))).assert_consumed()
     values = [np.asarray(one).tolist() for one in (*net.layers, net.by_name["a/b.c"], net.by_name["same"], step)]
     assert values == [[1.0, 2.0], [[3]], 4.0, [1.0, 2.0], 5]
+    for name, array in OF_SHAPES.items():
+        np.testing.assert_array_equal(net.kinds[name], array)
     assert checkpoint.save(str(tmp_path / "model")) == str(tmp_path / "model-2") != path
 
 

@@ -95,6 +95,24 @@ def test_a_graph_is_written(tmp_path):
     assert {node.name for node in part.node} >= {"x", "net/w", "net/y"} and len(part.node) < len(whole.node)
 
 
+def test_a_meta_graph_is_written_and_a_message_of_a_graph(tmp_path):
+    v1 = tf.compat.v1
+    with v1.Graph().as_default() as graph:
+        v1.get_variable("w", [2], initializer=v1.ones_initializer())
+        meta = v1.train.export_meta_graph(graph=graph)
+    with v1.summary.FileWriter(str(tmp_path)) as writer:
+        writer.add_meta_graph(meta, global_step=3)
+        writer.add_graph(meta.graph_def)
+        with pytest.raises(TypeError, match=r"add_meta_graph.*a tf.MetaGraphDef.*not <graph"):
+            writer.add_meta_graph(graph)
+    (path,) = tmp_path.iterdir()
+    event = next(e for e in real.compat.v1.train.summary_iterator(str(path)) if e.meta_graph_def)
+    found = real.compat.v1.MetaGraphDef.FromString(event.meta_graph_def)
+    assert event.step == 3 and [node.name for node in found.graph_def.node] == [n.name for n in meta.graph_def.node]
+    assert "variables" in found.collection_def
+    assert [node.name for node in graphs(tmp_path)[0].node] == [node.name for node in meta.graph_def.node]
+
+
 def test_a_graph_is_written_without_a_session(tmp_path):
     doubled = dt.function(lambda x: x * 2.0).graph(dt.spec((2,)))
     assert tf.summary.graph(doubled) is False

@@ -108,7 +108,7 @@ class FileWriter:
         """Write a graph, as TensorBoard shows it: scopes, operations, shapes, devices, bodies of loops.
 
         Args:
-            graph: a graph, or its definition.
+            graph: a graph, or its definition, or the message that the definition is in a file.
             global_step: its step.
             graph_def: a definition, instead of `graph`.
 
@@ -116,11 +116,29 @@ class FileWriter:
             TypeError: it is neither.
         """
         given = graph if graph_def is None else graph_def
+        if isinstance(given, TENSORFLOW.GraphDef):
+            self._add(global_step, graph_def=given.SerializeToString())
+            return
         found = getattr(given, "graph", given)
         if not isinstance(found, Graph):
             problem = f"it writes a tf.Graph, or what its as_graph_def() gives, not {describe(given)}."
             raise op_error(TypeError, "tf.summary.FileWriter.add_graph", problem)
         self._add(global_step, graph_def=graph_proto(found).SerializeToString())
+
+    def add_meta_graph(self, meta_graph_def: Any, global_step: Any = None) -> None:
+        """Write a meta graph, as `tf.train.export_meta_graph` gives it.
+
+        Args:
+            meta_graph_def: a message `MetaGraphDef`.
+            global_step: its step.
+
+        Raises:
+            TypeError: it is another value.
+        """
+        if not isinstance(meta_graph_def, TENSORFLOW.MetaGraphDef):
+            problem = f"it writes a tf.MetaGraphDef, as export_meta_graph gives it, not {describe(meta_graph_def)}."
+            raise op_error(TypeError, "tf.summary.FileWriter.add_meta_graph", problem)
+        self._add(global_step, meta_graph_def=meta_graph_def.SerializeToString())
 
     def flush(self) -> None:
         """Write the events that still wait."""
