@@ -89,6 +89,7 @@ pages: $(VENV)/test.done  ## docs/k: a page for each function of K
 
 bench: $(VENV)/test.done  ## the measurements of benchmarks/README.md
 	@for name in imports dispatch tracing steps k_calls; do $(PY) benchmarks/$$name.py || exit 1; done
+	@$(PY) benchmarks/files.py --megabytes 20 --rounds 1
 
 clean:  ## forgets the environment and all caches
 	rm -rf $(VENV) $(NEWEST) .mypy_cache .pytest_cache .ruff_cache .hypothesis
