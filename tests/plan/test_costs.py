@@ -54,6 +54,19 @@ def test_gradients_of_convolutions_are_as_much_work():
     assert work_of(graph_of(gradients, (2, 6, 6, 16), (3, 3, 16, 5)))["convolution"] >= 2 * forward
 
 
+def test_gradients_of_recurrent_layers_are_twice_the_work():
+    shapes = [(3, 5, 4), (3, 2), (4, 6), (2, 6), (2, 6)]
+
+    def gradients(*given):
+        with dt.GradientTape() as tape:
+            tape.watch(list(given))
+            y = ops.sum(ops.gru(*given)[0])
+        return tape.gradient(y, list(given))
+
+    forward = work_of(graph_of(ops.gru, *shapes))["recurrent"]
+    assert 3 * forward <= work_of(graph_of(gradients, *shapes))["recurrent"] < 4 * forward
+
+
 def test_loops_count_their_turns():
     def looped(x):
         return ops.scan(lambda carry, row: (carry + row, ops.tanh(row)), ops.zeros(4), x)[1]

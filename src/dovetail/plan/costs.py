@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dovetail.core.engine_registry import BUILT_IN
-from dovetail.core.table import OPS
+from dovetail.core.table import GRADIENTS, OPS
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.plan.policy import Estimate
 from dovetail.plan.rates import rates
@@ -123,10 +123,13 @@ def _product(op: Operation) -> float:
 
 
 def _recurrent(op: Operation) -> float:
-    """Floating-point operations of a recurrent layer: two for each row of its input and each element of its kernels."""
+    """Floating-point operations of a recurrent layer: two for each row of its input and each element of its kernels.
+
+    A gradient has two products for each of the layer's.
+    """
     sequence = max(op.inputs, key=lambda t: len(t.shape or ()))
     rows = _size(sequence) / max(1, (_shape(sequence) or (1,))[-1])
-    return 2.0 * rows * sum(_size(t) for t in op.inputs if len(t.shape or ()) == 2)
+    return (4.0 if op.type in GRADIENTS else 2.0) * rows * sum(_size(t) for t in op.inputs if len(t.shape or ()) == 2)
 
 
 COUNTED = {"product": _product, "recurrent": _recurrent}
