@@ -249,7 +249,7 @@ def plot(path: Path, found: Rows) -> None:
     handles = [mpl.lines.Line2D([], [], **look(way)) for way in used]
     figure.legend(handles, used, loc="outside upper left", ncols=9 if columns == COLUMNS else 3, frameon=False)
     figure.supxlabel("seconds since the process started", fontsize=10)
-    figure.savefig(path, dpi=150)
+    figure.savefig(path, dpi=90)
 
 
 def _median_curve(runs: list[Run]) -> list[tuple[int, float]]:
