@@ -65,6 +65,7 @@ class Beside:
         self._is_inside = False  # whether the operations of a graph are written or read
         self._tables = (self.arrays, self.variables, self.tensors, self.objects)
         self._keys = {id(value): key for table in self._tables for key, value in table.items()}
+        self._numbered: dict[str, Iterator[str]] = {}  # name → the keys that begin with it and are not tried yet
 
     def __reduce__(self) -> Any:
         return Beside, (self.arrays, self.variables, self.tensors, self.objects, self.keeps_objects)
@@ -79,7 +80,8 @@ class Beside:
         """
         found = self._keys.get(id(value))
         if found is None:
-            found = next(key for key in _numbered(name) if not any(key in table for table in self._tables))
+            numbered = self._numbered.setdefault(name, _numbered(name))
+            found = next(key for key in numbered if not any(key in table for table in self._tables))
             table[found] = value
             self._keys[id(value)] = found
         return found
@@ -123,7 +125,7 @@ class Beside:
         return self._read[number]
 
 
-def _numbered(name: str) -> Iterable[str]:
+def _numbered(name: str) -> Iterator[str]:
     yield name
     number = 1
     while True:
