@@ -321,7 +321,7 @@ def _configure(engine: Engine, allocator: Allocator | None, accounts: dict[str, 
             engine.allocates_results = True
         if allocator is not None or accounts:
             for method in ("allocate", "asarray", "copy"):
-                setattr(engine, method, _making(engine, _TITLES[method], getattr(engine, method)))
+                setattr(engine, method, _making(engine, method))
             engine.eager_rules = _Wrapped(partial(_accounted, engine))
     config.note_memory()
 
@@ -351,7 +351,10 @@ def _lent(engine: Engine, allocator: Allocator, shape: tuple[int, ...], dtype: D
 
 
 class _Wrapped(dict[str, Any]):
-    """The rules of single calls, each in a form that counts and places results."""
+    """The rules of single calls, each in a form that counts and places results.
+
+    None is kept, since programs register ops.
+    """
 
     def __init__(self, wrap: Callable[[str], Any]) -> None:
         self._wrap = wrap
@@ -363,10 +366,9 @@ class _Wrapped(dict[str, Any]):
 _TITLES = {"allocate": "a new array", "asarray": "convert", "copy": "copy"}
 
 
-def _making(engine: Engine, title: str, make: Callable[..., Any]) -> Callable[..., Any]:
+def _making(engine: Engine, method: str) -> Callable[..., Any]:
     """A method that makes one array, which counts it, and places it unless it is `allocate`."""
-
-    allocates = title == _TITLES["allocate"]
+    title, make, allocates = _TITLES[method], getattr(engine, method), method == "allocate"
 
     def made(value: Any, *args: Any, **options: Any) -> Any:
         if allocates and engine.accounts:

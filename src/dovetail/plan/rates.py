@@ -32,8 +32,10 @@ AVX2, AVX512, GPU = "AVX2", "AVX-512", "GPU"
 # Medians of three runs of `dovetail tune`: on two cores with AVX2, on two with AVX-512, and on a Hopper GPU.
 # Rates of convolutions include both gradients, as in a training step, and so do rates of recurrent layers.  The latter
 # are means of the probe, a GRU and an LSTM with AVX-512; elsewhere, rates of LSTM alone times the ratio found there.
-# The steps of fifteen Keras models corrected the rates with AVX-512: probes are larger than most arrays of models, and
-# bodies of loops are fused.  The correction is a least-squares fit of the logarithms of times, drawn to none at all.
+# The steps of twelve Keras models, and predictions of three, corrected the rates with AVX-512: probes are larger than
+# most arrays of models, and bodies of loops are fused.  The correction is a least-squares fit of the logarithms of
+# times, drawn to none at all; torch's products stay at the probe's rate.  Imports there are means of two processes,
+# one of which has Keras imported.
 # The seconds to make a program come from the first training step of four Keras models with AVX2, since programs of
 # probes are made more quickly.  They are halved for AVX-512, and for the rest of the work on a GPU.
 # Measurements on another machine correct the tables.

@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
-from dovetail.core.infer import size_of
 from dovetail.core.memory import size_text
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.transplant import transplant
@@ -48,8 +47,7 @@ class Transfer(NamedTuple):
     @property
     def size(self) -> int | None:
         """The bytes that are moved; None if the shape is not known."""
-        count = size_of(self.tensor.shape)
-        return None if count is None else count * self.tensor.dtype.itemsize
+        return self.tensor.spec.nbytes
 
     def run(self, values: list[Any]) -> None:
         engine, device, _ = self.receiver
@@ -89,7 +87,7 @@ class SegmentCall(NamedTuple):
     def _buffers(self) -> str:
         """The buffers of the segment, as text."""
         specs = self.segment.buffers.specs
-        sizes = [(size_of(spec.shape) or 0) * spec.dtype.itemsize for spec in specs]
+        sizes = [spec.nbytes or 0 for spec in specs]
         count = f"{len(specs)} buffer{'' if len(specs) == 1 else 's'}"
         return f"; {count}, {size_text(sum(sizes))}" if specs else ""
 
