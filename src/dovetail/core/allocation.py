@@ -101,7 +101,7 @@ class _Block:
 
 
 def lent_bytes(holder: Any, address: int, size: int, released: Callable[[], None]) -> np.ndarray:
-    """An array of the bytes of another object, which is told when neither the array nor a view of it is left.
+    """An array of the bytes of another object.  The object is told when the array and all views of it are gone.
 
     Args:
         holder: the object.
