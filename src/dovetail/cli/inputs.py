@@ -1,0 +1,149 @@
+"""A function that a command line names, `file.py:function`, and its example inputs, `x=float32[8,3]`."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+from dovetail.cli.program import KERAS_BACKEND
+from dovetail.core.errors import did_you_mean
+from dovetail.core.spec import TensorSpec, spec
+from dovetail.edit.graph import Graph
+from dovetail.plan.function import Function, function
+
+SPEC = re.compile(r"\s*([A-Za-z]\w*)\s*\[\s*(.*?)\s*\]\s*")
+EXAMPLE = "x=float32[8,32,32,3]"
+
+
+class WrongInput(ValueError):
+    """An error: a command line names a function or an example input that cannot be used."""
+
+
+def inputs_of(texts: Iterable[str]) -> dict[str, Any]:
+    """The example inputs that a command line gives, by name.
+
+    Args:
+        texts: a name and a tensor, as `x=float32[8,32,32,3]`, with `?` for unknown dimensions; or a name and a value
+            of Python's, as `axis=1`.
+
+    Raises:
+        WrongInput: a text is neither, or a name comes twice.
+
+    Example:
+        >>> inputs_of(["x=float32[?,3]", "scale=float32[]", "axis=-1", "mode='same'"])
+        {'x': float32[?,3], 'scale': float32[], 'axis': -1, 'mode': 'same'}
+    """
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = name.strip()
+        if not equals or not name.isidentifier():
+            raise WrongInput(f"{text!r} is no example input: write a name and a tensor, as {EXAMPLE}.")
+        if name in found:
+            raise WrongInput(f"the example input {name!r} is given twice.")
+        found[name] = _value(text, value)
+    return found
+
+
+def _value(text: str, value: str) -> TensorSpec | Any:
+    if match := SPEC.fullmatch(value):
+        sizes = [size.strip() for size in match[2].split(",")] if match[2] else []
+        if not all(size == "?" or size.isdecimal() for size in sizes):
+            raise WrongInput(f"{text!r}: dimensions are whole numbers, or ? where unknown, as in {EXAMPLE}.")
+        try:
+            return spec([None if size == "?" else int(size) for size in sizes], match[1])
+        except TypeError as error:
+            raise WrongInput(f"{text!r}: {error}") from None
+    try:
+        return ast.literal_eval(value.strip())
+    except (ValueError, SyntaxError):
+        problem = "is neither a tensor, as float32[8,3], nor a number or a quoted string"
+        raise WrongInput(f"{text!r}: {value!r} {problem}.") from None
+
+
+def is_function(text: str) -> bool:
+    """Whether a text names a function in a file.
+
+    Example:
+        >>> is_function("train.py:step"), is_function("train.py"), is_function("model.pb")
+        (True, False, False)
+    """
+    file, colon, name = text.rpartition(":")
+    return bool(colon) and file.endswith(".py") and bool(name)
+
+
+def imported(text: str) -> Any:
+    """The object that `file.py:name` names.  The file is imported, with Keras on Dovetail if it imports Keras.
+
+    Args:
+        text: the name may have dots, as `train.py:Model.call`.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        WrongInput: the file has nothing of this name.
+    """
+    file, _, names = text.rpartition(":")
+    path = Path(file).resolve()
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {file!r} to import.")
+    import_module(KERAS_BACKEND)
+    sys.path.insert(0, str(path.parent))
+    name = path.stem if path.stem not in sys.modules else str(path)  # no other module is replaced
+    described = spec_from_file_location(name, path)
+    assert described is not None and described.loader is not None  # its name ends in .py
+    found: Any = module_from_spec(described)
+    sys.modules[name] = found
+    described.loader.exec_module(found)
+    for part in names.split("."):
+        if not hasattr(found, part):
+            raise WrongInput(f"{file} has no {names!r}. {did_you_mean(part, vars(found))}".rstrip())
+        found = getattr(found, part)
+    return found
+
+
+def graph_of(found: Any, inputs: Mapping[str, Any], name: str) -> Graph:
+    """The graph of a function for example inputs.
+
+    Args:
+        found: a function, compiled or not; or a graph.
+        inputs: the arguments by name, with specs for tensors.  If there are none, a compiled function gives the graph
+            of its input signature, or of its latest call.
+        name: its name on the command line, for errors.
+
+    Raises:
+        WrongInput: it is no function, or the inputs are not its parameters.
+
+    Example:
+        >>> graph_of(lambda x: x + x, inputs_of(["x=float32[2]"]), "double").outputs
+        [<graph tensor AddV2:0 float32[2]>]
+    """
+    if isinstance(found, Graph):
+        return found
+    if not callable(found):
+        raise WrongInput(f"{name} is no function, but {type(found).__name__}.")
+    compiled = found if isinstance(found, Function) else function(found)
+    if not inputs:
+        if compiled._signature is not None:
+            return compiled.graph(*compiled._signature[0])
+        if compiled.traces:
+            return compiled.traces[-1].concrete.graph
+    args, kwargs = _bound(found, inputs, name)
+    return compiled.graph(*args, **kwargs)
+
+
+def _bound(found: Any, inputs: Mapping[str, Any], name: str) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """The arguments of a call by position and by name."""
+    try:
+        bound = inspect.signature(found).bind(**inputs)
+    except TypeError as error:
+        given = f"{', '.join(inputs)} given" if inputs else "none given"
+        problem = f"{name} needs example inputs for its parameters {inspect.signature(found)}, {given}: {error}"
+        raise WrongInput(f"{problem}. Write each as {EXAMPLE}.") from None
+    return bound.args, bound.kwargs
