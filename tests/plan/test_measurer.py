@@ -249,6 +249,15 @@ def test_calls_that_are_not_timed_count(monkeypatch, calls):
     )
 
 
+def test_one_call_in_about_64_is_timed_once_nothing_is_tried(monkeypatch):
+    """Check that its time counts, so that the first calls, which are slow, do not stay the only ones."""
+    monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: 0.0)
+    monkeypatch.setattr(measurer, "WATCHED", 64)
+    Clock(monkeypatch, **dict.fromkeys(ENGINES, 1e-4))
+    plan, _ = called(dt.function(lambda x: line(x, 2.0, 1.0), engine="auto"), X, count=1000)
+    assert 15 <= len(policy.champion(plan.measurer.state).times) <= 25
+
+
 @needs_two
 def test_sessions_choose_too(monkeypatch):
     """Check sessions without a named engine: variables change as on one engine."""
@@ -351,6 +360,18 @@ def test_another_engine_runs_until_the_first_one_is_ready(monkeypatch, rng, engi
     assert plan.measurer.state.arms[Strategy(engine)].calls >= 5 and measurer.ledger.lost == 0
     np.testing.assert_allclose(found, train(alone, batches), rtol=1e-4)
     np.testing.assert_allclose(other_w.numpy(), w.numpy(), rtol=1e-4)
+
+
+@needs_two
+def test_the_first_engine_runs_as_soon_as_it_is_ready(monkeypatch):
+    """Check a loop that asks for the size of the next group, which decides, before the engine is ready."""
+    waiting = long_start(monkeypatch, ENGINES[-1])
+    function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
+    function(X), function(X)
+    state, group = function.plan(X).measurer.state, function.plan(X).measurer.next_group
+    waiting.pop()()
+    function(X)
+    assert group == 1 and state.arms[Strategy(ENGINES[-1])].calls == 1
 
 
 @needs_two

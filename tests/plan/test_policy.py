@@ -251,6 +251,27 @@ def test_a_bridge_ends_when_the_first_strategy_saves_half_of_its_start(ahead, do
     assert policy.is_over(state, chosen) is is_over
 
 
+@pytest.mark.parametrize(("earlier", "done", "is_over"), [(10_000, 20, False), (10_000, 30, True), (40, 30, False)])
+def test_an_earlier_process_ends_a_bridge_sooner_but_not_at_once(earlier, done, is_over):
+    """This program may be shorter, so as many steps must have run as save a quarter of the start."""
+    state, chosen = beginning(torch=(2.0, 0.01), numpy=(0.1, 0.03))
+    state.earlier, state.done, state.arms[Strategy("numpy")].is_ready = earlier, done, True
+    assert policy.is_over(state, chosen) is is_over
+
+
+@pytest.mark.parametrize(
+    ("done", "others", "is_over"), [(40, (), False), (40, (40,), True), (40, (3, 14), False), (2, (90,), False)]
+)
+def test_graphs_that_wait_for_one_library_pay_for_its_import_together(done, others, is_over):
+    """Each must save half of its own program's cost first."""
+    states = []
+    for steps in (done, *others):
+        state, chosen = beginning(torch=(2.0, 0.01), numpy=(0.1, 0.03))
+        state.done, state.arms[Strategy("numpy")].is_ready = steps, True
+        states.append(state)
+    assert policy.is_over(states[0], chosen, load=1.8, others=states[1:]) is is_over
+
+
 def test_a_bridge_ends_when_the_first_strategy_is_ready():
     """Its steps and their cost are no trial, and the first strategy goes on without one."""
     rows = {"jax": {"start": 4.0, "step": 0.01}, "numpy": {"start": 1.0, "step": 0.03}}

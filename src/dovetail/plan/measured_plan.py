@@ -218,7 +218,10 @@ class MeasuredPlan:
 
     def _begin_bridged(self) -> Strategy | None:
         first, state = self._bridged, self.measurer.state
-        if first is None or job.is_running or not policy.is_over(state, first):
+        if first is None or job.is_running:
+            return None
+        others = [plan.measurer.state for plan in list(_plans) if plan is not self and plan._bridged == first]
+        if not policy.is_over(state, first, costs.known.load_seconds(first.engine), others):
             return None
         self._bridged, self._lock_is_free = None, threading.Event()
         if state.current is not None:  # it was prepared as any other one
@@ -233,9 +236,8 @@ class MeasuredPlan:
         import_engine(strategy.engine)
         found = Candidate(strategy, self.graph, self.engine, self.shapes)
         self.candidates[strategy] = found
-        arm = self.measurer.state.arms.setdefault(strategy, Arm(strategy, UNPREDICTED))
-        arm.is_ready, arm.problem = True, ""
-        self.measurer.state.current = self.measurer.state.current or strategy
+        self.measurer.add([Arm(strategy, UNPREDICTED)])
+        self.measurer.prepared(strategy)
         self._chosen = found
         return found
 
@@ -338,9 +340,7 @@ class MeasuredPlan:
         found = self.candidates.get(strategy)
         if self.measurer.state.duel is not None:
             self._refilling = 0  # a trial leaves out calls by itself
-        elif self._refilling > 0:
-            self._refilling, counts = self._refilling - 1, False
-        return (chosen, False) if found is None else (found, counts)
+        return (chosen, False) if found is None else (found, counts and self._refilling == 0)
 
     def _observe(self, candidate: Candidate, seconds: float, counts: bool) -> None:
         holding(self._lock, self._observed, candidate.strategy, seconds, counts)
@@ -357,7 +357,9 @@ class MeasuredPlan:
                 self.measurer.log()
             if best.strategy not in self._asked and len(best.times) >= FIRST_CALLS:
                 self._ask(self._chosen)
-        if self._refilling == 0:
+        if self._refilling > 0:
+            self._refilling -= 1
+        else:
             self._untimed = self._skipped = self.measurer.pause()
 
     def _attempt(
@@ -430,9 +432,7 @@ class MeasuredPlan:
 
     def _prepared(self, found: Candidate) -> None:
         self.candidates[found.strategy] = found
-        state = self.measurer.state
-        state.arms[found.strategy].is_ready = True
-        state.current = state.current or found.strategy
+        self.measurer.prepared(found.strategy)
         self._ask(found)
 
     def _ask(self, found: Candidate) -> None:

@@ -33,7 +33,7 @@ from dovetail.plan.strategy import Strategy
 logger = logging.getLogger("dovetail.plan")
 
 WATCHED = 64  # one call in this number is timed, if a graph is settled
-PAUSE = 0.5  # seconds: the longest time without a timed call
+PAUSE = 0.1  # seconds: the longest time without a timed call
 SEVERAL = 8  # the least number of untimed calls in a row, since some calls after them do not count
 FIRST_CALLS = 5  # first calls, which are all timed
 LATEST = 50  # latest times, which the watch compares with earlier ones
@@ -232,6 +232,13 @@ class Measurer:
         """Take in that calls ran without being timed."""
         self.state.done += calls * strategy.group
         self.state.ahead = max(0, self.state.ahead - calls * strategy.group)
+
+    def prepared(self, strategy: Strategy) -> None:
+        """Take in that a strategy can run; the first one runs from the next call on."""
+        arm = self.state.arms[strategy]
+        arm.is_ready, arm.problem = True, ""
+        if self.state.current is None:
+            self.state.current, self._decided = strategy, None
 
     def fail(self, strategy: Strategy, error: Exception) -> None:
         """Take in that a strategy cannot run; warn, unless its engine did not claim the graph."""

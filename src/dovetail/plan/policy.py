@@ -8,8 +8,8 @@ A strategy has a predicted time and a spread.  The strategy with the least expec
 and tried, if its expected gain over the remaining steps is more than its cost, and the ledger has room for the cost.
 A trial is a duel: challenger and champion take turns, since the load of the machine changes with time.
 
-Source: the expected improvement of Jones, Schonlau and Welch 1998, "Efficient global optimization of expensive
-black-box functions".
+Sources: the expected improvement of Jones, Schonlau and Welch 1998, "Efficient global optimization of expensive
+black-box functions"; for bridges, Purohit, Svitkina and Kumar 2018, "Improving online algorithms via ML predictions".
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ TINY = 1e-3  # seconds: a job that costs less counts as if it cost that
 GUESS, GUESS_SECONDS = 30, 4.0  # the least work that is expected of a graph: steps, seconds of its fastest strategy
 LONG, BRIDGED = 0.5, 3  # seconds of a start that another strategy bridges, and the steps that it must make meanwhile
 EARLY = 0.5  # of a start: a bridge ends when the first strategy saves this much, since the program may go on for longer
+FAITH = 2  # times the steps so far: as many of an earlier process' steps end a bridge, since this one may be shorter
 CHANGED = 0.15  # of the logarithm of the champion's time: after a larger change, the machine is not as before the trial
 DRIFT = 1.5  # times its earlier time: if a settled strategy takes longer, its estimate is no longer sure
 WIDE = 0.3  # the spread of estimates after such a drift, and of guesses
@@ -286,17 +287,29 @@ def bridge(state: State, strategy: Strategy, arms: Iterable[Arm]) -> Strategy | 
     return found if LONG < wait > seconds else None
 
 
-def is_over(state: State, strategy: Strategy) -> bool:
+def is_over(state: State, strategy: Strategy, load: float = 0.0, others: Iterable[State] = ()) -> bool:
     """Whether the first strategy saves enough over the steps to come, so that a bridge to it should end.
+
+    Other graphs that wait for it need the same library.  If they save more than their own programs cost, the rest
+    helps to pay for the import.
 
     Args:
         state: the state of the graph.
         strategy: the first one.
+        load: the seconds of its start that import its library.
+        others: the states of other graphs with a bridge to it.
     """
+    own = _surplus(state, strategy, load)
+    shared = sum(max(0.0, _surplus(other, strategy, load)) for other in others)
+    return own >= 0 and own + shared >= EARLY * load
+
+
+def _surplus(state: State, strategy: Strategy, load: float) -> float:
+    """The seconds that a strategy saves over the steps to come, less what must be saved to make its program."""
     first, best = state.arms[strategy], champion(state)
-    assert best is not None
-    saved = math.exp(expected(state, best).mean) - math.exp(expected(state, first).mean)
-    return remaining(state) * saved >= EARLY * first.start
+    saved = 0.0 if best is None else math.exp(expected(state, best).mean) - math.exp(expected(state, first).mean)
+    steps = min(remaining(state), max(state.ahead, FAITH * state.done))
+    return steps * saved - EARLY * (first.start - load)
 
 
 def next_call(state: State, room: float) -> tuple[Strategy, bool]:
