@@ -356,6 +356,40 @@ def check_mixed_precision():
             keras.mixed_precision.set_global_policy("float32")
 
 
+class Counted(layers.Dense):
+    """A layer that counts its traces."""
+
+    traces = 0
+
+    def call(self, x):
+        self.traces += 1
+        return super().call(x)
+
+
+class OfFirst(keras.Sequential):
+    """A model whose metrics see one column of its output."""
+
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        return super().compute_metrics(x, y, y_pred[:, :1], sample_weight)
+
+
+def check_a_known_output_tells_the_metrics_without_a_trace():
+    column, one_hot = Y[:, None].astype("float32"), np.eye(3, dtype="float32")[Y]
+    for kind, outputs, y, found, traces in (
+        (keras.Sequential, 1, column, "BinaryAccuracy", 1),
+        (keras.Sequential, 3, column, "SparseCategoricalAccuracy", 1),
+        (keras.Sequential, 3, one_hot, "CategoricalAccuracy", 1),
+        (OfFirst, 3, column, "BinaryAccuracy", 2),  # Keras' pass, then the step
+    ):
+        last = Counted(outputs)
+        model = kind([keras.Input((8,)), last])
+        model.compile("sgd", "mse", metrics=["accuracy"])
+        before = last.traces
+        model.fit(X[:32], y[:32], batch_size=32, verbose=0)
+        assert last.traces - before == traces, (found, last.traces - before)
+        assert [type(metric).__name__ for metric in model._compile_metrics.metrics] == [found]
+
+
 def check_the_first_step_takes_few_frames():
     """Check that a step is traced once, and its plan made once."""
 

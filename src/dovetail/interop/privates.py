@@ -47,6 +47,7 @@ PRIVATES = {
     "Operation": "keras.src.ops.operation:Operation",
     "Functional": "keras.src.models.functional:Functional",
     "Model": "keras.src.models.model:Model",
+    "Sequential": "keras.src.models.sequential:Sequential",
     "BaseOptimizer": "keras.src.optimizers.base_optimizer:BaseOptimizer",
     "Adam": "keras.src.optimizers.adam:Adam",
     "SGD": "keras.src.optimizers.sgd:SGD",

@@ -24,6 +24,7 @@ from dovetail.interop.privates import (
 )
 from keras_dovetail.src.batch_hooks import BatchHooks
 from keras_dovetail.src.batches import Batches
+from keras_dovetail.src.building import build_by_output
 from keras_dovetail.src.scopes import at_once
 from keras_dovetail.src.steps import Program, Step, run_all
 from keras_dovetail.src.tensors import convert_to_numpy, each_leaf
@@ -86,6 +87,7 @@ class Trainer(BaseTrainer):
         """Make all variables before the first step; a model without `call` makes them in its own steps."""
         if _has_call(self):
             with NoGarbageCollection():
+                build_by_output(self, lambda: next(iter(iterator))[-1][0] if data_batch is None else data_batch)
                 super()._symbolic_build(iterator, data_batch)
 
     # the programs of steps, each for a list of batches
