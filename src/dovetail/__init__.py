@@ -31,6 +31,7 @@ from dovetail.interop.models import graph_of, predict_by
 from dovetail.ops.random.generator import Generator
 from dovetail.plan.function import function
 from dovetail.plan.locality import locality
+from dovetail.plan.profile import profile
 from dovetail.plan.traced import TracedFunction as _TracedFunction
 from dovetail.sessions.session import Session
 from dovetail.sessions.session_graph import SessionGraph

@@ -15,6 +15,8 @@ R = TypeVar("R")
 DEFAULTS: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7, "image_data_format": "channels_last"}
 _settings = dict(DEFAULTS)
 version: tuple[object, ...] = tuple(_settings.values())  # all settings; a change makes a new tuple
+of_calls: tuple[object, ...] = version  # the same for eager calls, which a profile also changes; it changes no trace
+_is_profiled = False
 _contexts: list[Callable[[], object]] = []
 
 FLOATX_CHOICES = ("float16", "bfloat16", "float32", "float64")
@@ -97,6 +99,13 @@ def note_memory() -> None:
     _change("memory", object())
 
 
+def note_profile(is_open: bool) -> None:
+    """Let eager calls resolve to rules that a profile times, or to the same rules as before."""
+    global of_calls, _is_profiled
+    _is_profiled = is_open
+    of_calls = (*version, "profiled") if is_open else version
+
+
 def _set(setting: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
         problem = f"it must be one of {', '.join(choices)}, not {value!r}. {did_you_mean(value, choices)}"
@@ -108,3 +117,4 @@ def _change(setting: str, value: object) -> None:
     global version
     _settings[setting] = value
     version = tuple(_settings.values())
+    note_profile(_is_profiled)

@@ -26,6 +26,7 @@ import numpy as np
 from dovetail.core import config
 from dovetail.core.errors import EngineNotInstalled, UnknownEngine, describe, did_you_mean, op_error
 from dovetail.core.garbage import NoGarbageCollection
+from dovetail.core.hooks import hooks
 from dovetail.core.locks import holding, let_forks_wait, make_lock
 from dovetail.core.scopes import change, scopes, within
 
@@ -152,6 +153,8 @@ def _get_loaded(name: str) -> Engine:
         for op, rule in _added.get(name, {}).items():
             if op not in found.rules:
                 found.add_rule(op, rule)
+        if hooks.engine_loaded is not None:
+            hooks.engine_loaded(found)
         _loaded[name] = found
     return _loaded[name]
 

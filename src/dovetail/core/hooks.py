@@ -38,6 +38,7 @@ class _Hooks:
         run_body: (op, engine, *arguments) → the results of a composite's body, run as one program; of `plan`.
         reads: engine → (variable → a tensor that reads it in each run of the program under trace); of `interop`.
         array_result: (a result of a call that was given NumPy arrays) → the value for the caller; of `interop`.
+        engine_loaded: (engine) → None, for an engine that is used for the first time; of an open profile, of `plan`.
         seen: (value) → a Tensor for an engine's own array, else the value; of `core.value_kinds`.
     """
 
@@ -62,6 +63,7 @@ class _Hooks:
     seen: Callable[[Any], Any]
     reads: dict[str, Callable[[Any], Any]]
     array_result: Callable[[Any], Any] | None = None
+    engine_loaded: Callable[[Any], None] | None = None
 
     def __init__(self) -> None:
         self.reads = {}

@@ -66,7 +66,7 @@ def signature(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[An
     """
     if len(args) > len(op.params):
         return None
-    key: list[Any] = [config.version]
+    key: list[Any] = [config.of_calls]
     values, is_static = args, op.is_static
     if kwargs:
         names = tuple(kwargs)

@@ -22,6 +22,7 @@ from dovetail.core.state import call_as_one
 from dovetail.core.tensor import Tensor
 from dovetail.edit.graph import SINGLE, Graph, GraphTensor, Operation
 from dovetail.plan.buffers import BufferPlan, plan_buffers, written_places
+from dovetail.plan.events import Subject, subject_of
 from dovetail.plan.placement import Place
 
 PROGRAMS = 500  # programs whose code is kept
@@ -29,6 +30,8 @@ LARGEST = 1 << 14  # characters: the code of a longer text is not kept
 
 # the graph of a branch or of a loop's body → its function
 BodyFunctions: TypeAlias = Callable[[Graph], Callable[..., tuple[Any, ...]]]
+# (subject and bytes of each line) → the function that a program calls first, to get the one it calls after each line
+Laps: TypeAlias = Callable[[list[tuple[Subject, int | None]]], Any]
 
 
 def failed_operation(error: Exception) -> Operation | None:
@@ -56,7 +59,11 @@ class Lowered(NamedTuple):
 
 
 def lower(
-    graph: Graph, place: Place, buffers: BufferPlan | None = None, bodies: BodyFunctions | None = None
+    graph: Graph,
+    place: Place,
+    buffers: BufferPlan | None = None,
+    bodies: BodyFunctions | None = None,
+    laps: Laps | None = None,
 ) -> Lowered:
     """Compile a graph to one function of native arrays.
 
@@ -66,11 +73,12 @@ def lower(
         buffers: the buffers that operations write into; planned here if not given.
         bodies: makes functions of branches and bodies, which Python then runs; if not given, they are lowered, too,
             and the engine runs them.
+        laps: the clock of a profile, which the program then calls after each operation; see `Recorder.laps`.
     """
     buffers = buffers or plan_buffers(graph.operations, place.engine, graph.inputs, graph.outputs)
     given = {t.op for t in graph.inputs}
     operations = [op for op in graph.operations if op not in given]
-    return _Writer(operations, place, buffers, bodies).lowered(graph.inputs, graph.outputs)
+    return _Writer(operations, place, buffers, bodies, laps).lowered(graph.inputs, graph.outputs)
 
 
 def _body_rule(op: Op, engine: Engine) -> Rule | None:
@@ -115,17 +123,24 @@ class _Writer:
     """A writer of a program's text, which gathers the values of its names."""
 
     def __init__(
-        self, operations: list[Operation], place: Place, buffers: BufferPlan, bodies: BodyFunctions | None
+        self,
+        operations: list[Operation],
+        place: Place,
+        buffers: BufferPlan,
+        bodies: BodyFunctions | None,
+        laps: Laps | None,
     ) -> None:
         self.operations = buffers.in_order(operations)
         self.place = place
         self.engine = place.engine
         self.buffers = buffers
-        self.bodies = bodies or (lambda graph: lower(graph, place).function)
+        self.bodies = bodies or (lambda graph: lower(graph, place, laps=laps).function)
         self.rules = None if bodies is None else place.engine.host_control.rules()
         self.names: dict[GraphTensor, str] = {}
         self.scope: dict[str, Any] = {}
         self.bound: dict[int, str] = {}
+        self.laps = laps
+        self.timed: list[tuple[Subject, int | None]] = []
 
     def lowered(self, inputs: Sequence[GraphTensor], outputs: Sequence[GraphTensor]) -> Lowered:
         self.names = {t: f"a{i}" for i, t in enumerate(inputs)}
@@ -136,20 +151,33 @@ class _Writer:
         if self.buffers.specs:
             self.scope["arena"] = self.buffers.arena(self.engine, self.place.device)
             lines.append(f" {''.join(f'b{i}, ' for i in range(len(self.buffers.specs)))} = arena()")
+        lines += [" lap = laps()"] if self.laps is not None else []
         last_uses = self._last_uses(outputs)
         self.scope[OPERATIONS] = written = {}
         for op in self.operations:
             if op.type != "Const":
                 lines.append(self._line(op))
                 written[len(lines)] = op
+                lines += self._lap([op], op.outputs)
             if dead := last_uses.get(op):
                 lines.append(f" del {', '.join(dead)}")
-        lines.append(f" return {self._end(outputs)}")
+        lines.append(f" {'return' if self.laps is None else 'results ='} {self._end(outputs)}")
         for op in self.buffers.overwrites:
             written[len(lines)] = op
+        if self.laps is not None:
+            lines += [*self._lap(list(self.buffers.overwrites), []), " return results"]
+            self.scope["laps"] = self.laps(self.timed)
         source = "\n".join(lines)
         exec(_code_of(source) if len(source) <= LARGEST else _compiled(source), self.scope)
         return Lowered(self.scope["program"], source)
+
+    def _lap(self, operations: list[Operation], results: Sequence[GraphTensor]) -> list[str]:
+        """The line that tells a profile that operations are done."""
+        if self.laps is None or not operations:
+            return []
+        sizes = [t.spec.nbytes for t in results]
+        self.timed.append((subject_of(operations, self.place), None if None in sizes else sum(filter(None, sizes))))
+        return [f" lap({', '.join(self.names[t] for t in results)})"]
 
     def _name_values(self) -> None:
         for op in self.operations:

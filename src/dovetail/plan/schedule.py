@@ -322,7 +322,9 @@ class Bodies:
 
     def __call__(self, graph: Graph) -> Callable[..., tuple[Any, ...]]:
         """Return a branch or a body as a function of native arrays."""
-        self._schedules[graph] = schedule = Schedule(graph, self._place, home=self._home)
+        schedule = self._schedules.get(graph)  # a profile lowers the operation once more
+        if schedule is None:
+            schedule = self._schedules[graph] = Schedule(graph, self._place, home=self._home)
         run = schedule.run
         return lambda *arguments: run(arguments)
 

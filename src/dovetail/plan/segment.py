@@ -7,6 +7,7 @@ variables to it, and takes the new ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -16,8 +17,9 @@ from dovetail.edit.graph import Graph, GraphTensor
 from dovetail.passes.composites import rank_error
 from dovetail.passes.specialize import check_static
 from dovetail.plan.buffers import plan_buffers
+from dovetail.plan.events import watched
 from dovetail.plan.footprint import counted
-from dovetail.plan.lower import BodyFunctions, Lowered, failed_operation, lower
+from dovetail.plan.lower import BodyFunctions, Laps, Lowered, failed_operation, lower
 from dovetail.plan.placement import Place
 from dovetail.trace.deferred import has_unknown_rank
 
@@ -102,8 +104,18 @@ class Segment:
     @cached_property
     def executable(self) -> Callable[..., tuple[Any, ...]]:
         """The executable that the engine makes of the function."""
+        return watched(self, self._compiled())
+
+    def _compiled(self) -> Callable[..., tuple[Any, ...]]:
         run = self.engine.compile(self) if self.bodies is None else self.function
         return counted(self, run) if self.engine.accounts else run
+
+    def with_laps(self, laps: Laps) -> Callable[..., tuple[Any, ...]]:
+        """The executable of the same program with a profile's clock after each line; see `lower`."""
+        twin = copy(self)
+        twin.__dict__.pop("function", None)
+        twin.__dict__["lowered"] = lower(self.graph, self.place, self.buffers, self.bodies, laps)
+        return twin._compiled()
 
     @property
     def source(self) -> str:

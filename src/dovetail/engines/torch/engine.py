@@ -131,6 +131,10 @@ class TorchEngine(Engine):
         place = native_device(device)
         return {name: getattr(torch.cuda, name)(place) for name in _REPORTED}
 
+    def wait(self, value: Any) -> None:
+        if value.is_cuda:
+            torch.cuda.synchronize(value.device)
+
     truth = bool  # type: ignore[assignment]  # saves a Python frame in each turn of a loop
 
     def unstack(self, value: Any) -> Any:
