@@ -1,6 +1,7 @@
 """Dovetail: one graph, every engine."""
 
 from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from dovetail import batching, ops
@@ -40,7 +41,14 @@ _memory.follow_environment()
 import_hooks.install()
 
 
+if _TYPE_CHECKING:
+    from dovetail.plan.explain import explain as explain
+
+_LATER = {"backend": "dovetail.backend", "explain": "dovetail.plan.explain"}  # names → modules imported on first use
+
+
 def __getattr__(name: str) -> _Any:
-    if name != "backend":
+    if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _import_module("dovetail.backend")  # imported on first use
+    module = _import_module(_LATER[name])
+    return module if name == "backend" else getattr(module, name)

@@ -29,6 +29,7 @@ from dovetail.core.rules import EAGER, NATIVE, OUT, OVER, PROGRAM, Rule, Rules
 from dovetail.core.table import OPS
 
 if TYPE_CHECKING:
+    from dovetail.core.routines import Routines
     from dovetail.core.spec import TensorSpec
 
 # The file name of the text of compiled programs, and the name of their global that maps line numbers to operations.
@@ -220,6 +221,24 @@ class Engine:
         operations = [op for part in (graph, *graph.subgraphs()) for op in part.operations]
         found = ((op, self.rules.fitting(op, preferred=variants)) for op in operations)
         return frozenset((op, variant.name) for op, variant in found if variant is not None and variant.is_further)
+
+    def routines(self, segment: Segment, arguments: Callable[[], Sequence[Any]]) -> Routines:
+        """The library's functions that the operations of a segment call, and the routines that it reports of them.
+
+        `dovetail.explain` asks for them.
+
+        Args:
+            segment: the segment.
+            arguments: gives arrays for its function, which may then run once.
+
+        Returns:
+            Each operation of which the library reports something, with its calls in order.
+        """
+        return {}
+
+    def settings(self) -> Mapping[str, Callable[[], AbstractContextManager[Any]]]:
+        """Settings of the library with which it computes convolutions in another way: name → a scope of the setting."""
+        return {}
 
     # differences between libraries
 

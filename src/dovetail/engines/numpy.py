@@ -7,7 +7,7 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from dovetail.engines.numpy_like import (
     transforms,
     wide,
 )
+
+if TYPE_CHECKING:
+    from dovetail.core.routines import Routines
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
 
@@ -496,6 +499,11 @@ class NumPyEngine(Engine):
 
     def allocate(self, shape: tuple[int, ...], dtype: DType, device: str | None = None) -> Any:
         return aligned_empty(shape, dtype.numpy)
+
+    def routines(self, segment: Segment, arguments: Callable[[], Sequence[Any]]) -> Routines:
+        from dovetail.engines.numpy_routines import routines  # only `dovetail.explain` needs it
+
+        return routines(segment, arguments)
 
     lends = True
 

@@ -58,7 +58,7 @@ class Local:
     """
 
     def __init__(self, visitor: Callable[[Graph], Visit]) -> None:
-        self._visitor = visitor
+        self.visitor = visitor
         self.__name__, self.__doc__ = visitor.__name__, visitor.__doc__
 
     def __call__(self, graph: Graph, among: Iterable[Operation] | None = None) -> int:
@@ -67,7 +67,7 @@ class Local:
         Returns:
             The number of changes.
         """
-        return sweep(graph, self._visitor(graph), None if among is None else _following(graph, among))
+        return sweep(graph, self.visitor(graph), None if among is None else _following(graph, among))
 
 
 def run(graph: Graph, passes: Sequence[Pass], rounds: int = 1) -> int:

@@ -235,7 +235,13 @@ class Function(Generic[P, R]):
         return found
 
     def _recorded(
-        self, leaves: list[Any], specs: list[TensorSpec | None], has_kwargs: bool, structure: Any, refusal: str
+        self,
+        leaves: list[Any],
+        specs: list[TensorSpec | None],
+        has_kwargs: bool,
+        structure: Any,
+        refusal: str,
+        kind: type[Graph] | None = None,
     ) -> tuple[Graph, Callable[[list[Tensor]], Any], bool]:
         """The graph of one trace, the function that puts results in their places, and whether it has made variables.
 
@@ -243,8 +249,9 @@ class Function(Generic[P, R]):
             leaves, has_kwargs, structure: the arguments.
             specs: the specs by which they are traced; None for static ones.
             refusal: the reason why it can make no variables; "" if it can.
+            kind: the class of the graph; the one of the options if not given.
         """
-        graph, closures = self._options.graph(self._name), ClosureRecorder()
+        graph, closures = (kind or self._options.graph)(self._name), ClosureRecorder()
         try:
             with record_on([closures]), graph.as_default(), NoGarbageCollection():
                 args = [
@@ -293,6 +300,24 @@ class Function(Generic[P, R]):
         )
 
     # looking inside
+
+    def on_engine(self, name: str) -> Function[P, R]:
+        """The same function without traces, for another engine, or for "auto"."""
+        made = _unpickled(self._python, self._signature, self._name, self._options._replace(engine=name, fixed=None))
+        made._is_first = self._is_first
+        return made
+
+    def traced_again(self, kind: Callable[[type[Graph]], type[Graph]], *args: Any) -> Graph:
+        """Trace the function once more for a call with these arguments; the trace is not kept.
+
+        Args:
+            kind: (class of its traces) → class of this trace.
+            args: the arguments, as for `concrete`.
+        """
+        self.concrete(*args)  # the first trace may make variables
+        leaves, structure = self._flat(args, {})
+        specs = self._signature[0] if self._signature is not None else [spec_of(leaf) for leaf in leaves]
+        return self._recorded(leaves, specs, False, structure, AGAIN, kind(self._options.graph))[0]
 
     def concrete(self, *args: Any, **kwargs: Any) -> Concrete:
         """The traced graph that a call with these arguments runs; they may be tensors, arrays or `TensorSpec`s."""
@@ -436,6 +461,10 @@ class GraphFunction(Function[..., Any]):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         self._notice_edits()
         return super().__call__(*args, **kwargs)
+
+    def on_engine(self, name: str) -> Function[..., Any]:
+        options = self._options._replace(engine=name, fixed=None)
+        return GraphFunction(self._replayed, self._given_signature, self._name, options)
 
     def _classify(self, leaves: list[Any], structure: Any) -> tuple[list[Any], Engine, Any]:
         self._notice_edits()  # methods that only look inside call this, too

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from dovetail.core.engine import Engine
@@ -28,7 +28,11 @@ ROUNDS = 4  # at most: a pass makes work for others, but seldom for more rounds
 
 
 def optimized_copy(
-    graph: Graph, engine: Engine, shapes: Sequence[tuple[int, ...]] | None = None, device: str | None = None
+    graph: Graph,
+    engine: Engine,
+    shapes: Sequence[tuple[int, ...]] | None = None,
+    device: str | None = None,
+    runner: Callable[[Graph], base.Passes] = base.Passes,
 ) -> Graph:
     """A copy of the graph as the engine will run it.
 
@@ -37,20 +41,23 @@ def optimized_copy(
         engine: the plan's engine.  A composite stays if the engine of its operation claims it; else it is inlined.
         shapes: the shapes of the inputs, if they are to become static.
         device: the plan's device, as in `Place`.
+        runner: makes what runs the passes on the copy.
     """
     with NoGarbageCollection():
-        return _optimized_copy(graph, Place(engine, device), shapes)
+        return _optimized_copy(graph, Place(engine, device), shapes, runner)
 
 
-def _optimized_copy(graph: Graph, home: Place, shapes: Sequence[tuple[int, ...]] | None) -> Graph:
+def _optimized_copy(
+    graph: Graph, home: Place, shapes: Sequence[tuple[int, ...]] | None, runner: Callable[[Graph], base.Passes]
+) -> Graph:
     copy = copy_graph(graph)
     prune(copy)
     pin_host_calls(copy, home)
-    passes = base.Passes(copy)
+    passes = runner(copy)
     passes.run([control_inputs_to_data, *([] if home.engine.fuses_elementwise else [normalize_kernels, prune])])
     if shapes is not None or not all(t.is_static for op in copy for t in op.outputs):
         specialize(copy, shapes)
-        passes = base.Passes(copy)
+        passes = runner(copy)
 
     def claimed(operation: Operation) -> Collection[str]:
         engine = place_of(operation, home).engine

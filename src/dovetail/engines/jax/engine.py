@@ -7,7 +7,7 @@ import operator
 import os
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +24,9 @@ from dovetail.engines.jax.devices import devices, is_of_host, name_of, named, pl
 from dovetail.engines.jax.dimensions import Dimension, Dimensions, as_dimensions, known, with_dimensions
 from dovetail.engines.jax.executable import Executable, aligned_copy, copied, with_64_bits
 from dovetail.engines.jax.lax_control import LaxControl
+
+if TYPE_CHECKING:
+    from dovetail.core.routines import Routines
 
 
 def _zero_tangent(x: Any) -> Any:
@@ -174,6 +177,11 @@ class JaxEngine(Engine):
 
     def compile(self, segment: Segment) -> Callable[..., Any]:
         return Executable(segment)
+
+    def routines(self, segment: Segment, arguments: Callable[[], Sequence[Any]]) -> Routines:
+        from dovetail.engines.jax.routines import routines  # only `dovetail.explain` needs it
+
+        return routines(segment, arguments)
 
     def print_value(self, value: Any, message: str, summarize: int) -> Any:
         jax.debug.callback(lambda array: print_array(np.asarray(array), message, summarize), value)

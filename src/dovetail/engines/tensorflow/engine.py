@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
@@ -19,6 +19,9 @@ from dovetail.core.errors import LIBRARIES
 from dovetail.core.rules import PROGRAM, Rule
 from dovetail.engines.tensorflow.executable import KERNELS, XLA, Executable, as_program, fits_xla
 from dovetail.engines.tensorflow.tf_control import TensorFlowControl
+
+if TYPE_CHECKING:
+    from dovetail.core.routines import Routines
 
 _CPU = 1  # DLPack's number for the CPU
 
@@ -153,6 +156,11 @@ class TensorFlowEngine(Engine):
 
     def compile(self, segment: Segment) -> Callable[..., Any]:
         return Executable(segment)
+
+    def routines(self, segment: Segment, arguments: Callable[[], Sequence[Any]]) -> Routines:
+        from dovetail.engines.tensorflow.routines import routines  # only `dovetail.explain` needs it
+
+        return routines(segment, arguments)
 
     def is_traced(self, value: Any) -> bool:
         return hasattr(value, "op")  # eager tensors have no `op`

@@ -64,7 +64,7 @@ class Executable:
     def prepare(self) -> None:
         """Trace the function for the specs of the graph's inputs, and compile it now if the plan asks for XLA."""
         if self._run is None:
-            self._run = self._traced(xla=False)
+            self._run = self.traced(xla=False)
             if self._compiles and self._at_once:
                 self._compile([tf.zeros(t.shape, t.dtype.numpy) for t in self._inputs])
 
@@ -87,7 +87,7 @@ class Executable:
     def _compile(self, args: Any) -> None:
         """Let XLA compile the function; keep the traced one if XLA lacks an operation that a user's rule calls."""
         self._compiles = False
-        before, self._run = self._run, self._traced(xla=True)
+        before, self._run = self._run, self.traced(xla=True)
         if self._at_once or self._may_not_compile:  # XLA compiles at the first call
             try:
                 self._called(args)
@@ -109,9 +109,14 @@ class Executable:
         self.prepare()
         if not self._run.function_def.attr["_XlaMustCompile"].b:
             return str(self._run.graph.as_graph_def())
-        return self._program(xla=True).experimental_get_compiler_ir(*self._specs())(stage="hlo")
+        return self.hlo("hlo")
 
-    def _traced(self, xla: bool) -> Any:
+    def hlo(self, stage: str) -> str:
+        """The HLO of XLA, before ("hlo") or after its passes ("optimized_hlo")."""
+        return self._program(xla=True).experimental_get_compiler_ir(*self._specs())(stage=stage)
+
+    def traced(self, xla: bool) -> Any:
+        """A new trace of the program, which XLA compiles or does not."""
         return self._program(xla).get_concrete_function(*self._specs())
 
     def _program(self, xla: bool) -> Any:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -15,6 +17,9 @@ from dovetail.core.allocation import lent_bytes
 from dovetail.core.dtypes import FLOAT8S, DType
 from dovetail.core.engine import Engine, Segment
 from dovetail.engines.torch.tables import native_device, new_device
+
+if TYPE_CHECKING:
+    from dovetail.core.routines import Routines
 
 _NOT_NUMPYS = frozenset(["bfloat16", *FLOAT8S])  # torch does not read the types of ml_dtypes
 
@@ -167,6 +172,22 @@ class TorchEngine(Engine):
             return (unrecorded if True in map(_REQUIRES_GRAD, args) else function)(*args, **options)
 
         return program
+
+    def settings(self) -> Mapping[str, Callable[[], AbstractContextManager[Any]]]:
+        if not torch.cuda.is_available():
+            has_onednn = torch.backends.mkldnn.is_available()
+            return {"without oneDNN": partial(torch.backends.mkldnn.flags, enabled=False)} if has_onednn else {}
+        flags = torch.backends.cudnn.flags
+        return {
+            "cudnn.benchmark": partial(flags, enabled=True, benchmark=True),
+            "cudnn.deterministic": partial(flags, enabled=True, deterministic=True),
+            "without cuDNN": partial(flags, enabled=False),
+        }
+
+    def routines(self, segment: Segment, arguments: Callable[[], Sequence[Any]]) -> Routines:
+        from dovetail.engines.torch.routines import routines  # only `dovetail.explain` needs it
+
+        return routines(segment, arguments)
 
     def gradients(self, ys: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
         if not torch.is_grad_enabled():

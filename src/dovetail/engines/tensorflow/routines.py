@@ -1,0 +1,90 @@
+"""The kernels that TensorFlow runs after its own passes, or the instructions of XLA, for each operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import tensorflow as tf
+import tensorflow.python as tf_python
+
+from dovetail.core.engine import FILE, Segment
+from dovetail.core.optional_api import optional_api
+from dovetail.core.routines import NOT_REPORTED, Routine, Routines, native_output, operations_of
+from dovetail.engines import verbose
+from dovetail.engines.hlo import instructions
+from dovetail.engines.tensorflow.executable import XLA, Executable, fits_xla
+
+_context = optional_api(tf_python, "eager.context.context")
+_registered = optional_api(tf_python, "framework.kernels.get_registered_kernels_for_op")
+_IDLE = ("_Arg", "_Retval", "Placeholder", "Const", "Identity", "NoOp")
+
+
+def routines(segment: Segment, arguments: Callable[[], Sequence[Any]]) -> Routines:
+    executable, lines = Executable(segment), operations_of(segment.function)
+    is_xla = XLA in segment.variants and fits_xla(segment.graph)
+    run = executable.traced(is_xla)
+    traced = {op.name: _operation(op, lines) for op in run.graph.get_operations()}
+    found: dict[Any, dict[Routine, None]] = {}
+    for name, routine in _instructions(executable) if is_xla else _kernels(run, arguments()):
+        parts = name.split("/")  # names of loops are around the names of their operations
+        around = ("/".join(parts[:count]) for count in range(len(parts), 0, -1))
+        operation = next((traced[outer] for outer in around if outer in traced), None)
+        if operation is not None:
+            found.setdefault(operation, {})[routine] = None
+    return {operation: list(each) for operation, each in found.items()}
+
+
+def _operation(op: Any, lines: Any) -> Any:
+    """The operation in whose line of the program TensorFlow's operation was made."""
+    return next((lines.get(f.lineno) for f in op.traceback if f.filename == FILE), None)
+
+
+def _instructions(executable: Executable) -> Iterator[tuple[str, Routine]]:
+    for made in instructions(executable.hlo("optimized_hlo")):
+        yield made.op_name, Routine(made.text, made.routine)
+
+
+def _kernels(run: Any, arguments: Sequence[Any]) -> Iterator[tuple[str, Routine]]:
+    """The nodes of the graph that TensorFlow runs, with their kernels, and the lines of oneDNN if it writes them."""
+    if _context is None:
+        return
+    context = _context()
+    context.enable_graph_collection()
+    try:
+        with native_output(*verbose.BEGINNINGS) as written:
+            run(*arguments)
+            told = verbose.routine(written())
+    finally:
+        collected = context.export_run_metadata()
+    nodes = [node for graphs in collected.function_graphs for part in graphs.partition_graphs for node in part.node]
+    nodes = [node for node in nodes if node.op not in _IDLE]
+    known, traced = {node.name for node in nodes}, {op.name: op for op in run.graph.get_operations()}
+    for node in nodes:
+        routine = Routine(node.op, _kernel(node))
+        yield node.name, routine
+        if node.attr["fused_ops"].list.s:
+            yield from ((name, routine) for name in _fused(traced.get(node.name), known))
+    mkl = [node for node in nodes if "Mkl" in node.op]
+    if len(mkl) == 1 and told != NOT_REPORTED:  # else nothing says which line is whose
+        yield mkl[0].name, Routine(mkl[0].op, told)
+
+
+def _fused(op: Any, known: set[str]) -> Iterator[str]:
+    """The operations before a fused one that have no node of their own."""
+    for other in (t.op for t in op.inputs if t.op.name not in known and t.op.type not in _IDLE) if op else ():
+        yield other.name
+        yield from _fused(other, known)
+
+
+def _kernel(node: Any) -> str:
+    """The registered kernel of a node: its device, and the types and the label that it is for."""
+    device = node.device.rpartition("device:")[2].partition(":")[0]
+    for kernel in _registered(node.op).kernel if _registered else ():
+        types = {c.name: [*c.allowed_values.list.type] for c in kernel.constraint}
+        fits = all(node.attr[name].type in allowed for name, allowed in types.items() if allowed)
+        if kernel.device_type == device and fits and kernel.label.encode() in (b"", node.attr["_kernel"].s):
+            library = f", {kernel.label}" if kernel.label else ""
+            given = "".join(f", {name}={tf.as_dtype(node.attr[name].type).name}" for name in sorted(types))
+            return f"kernel {kernel.op} ({device}{given}{library})"
+    return NOT_REPORTED

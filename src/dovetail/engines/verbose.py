@@ -1,0 +1,32 @@
+"""The lines that oneDNN and MKL write about the routines that they run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from dovetail.core.routines import NOT_REPORTED
+
+BEGINNINGS = ("onednn_verbose", "dnnl_verbose", "MKL_VERBOSE")
+_MKL = re.compile(r"MKL_VERBOSE (\w+)\(")
+
+
+def routine(lines: Iterable[str]) -> str:
+    """The routines that lines name.
+
+    Example:
+        >>> line = "onednn_verbose,v1,primitive,exec,cpu,convolution,brg_conv_fwd:avx512_core,forward_training,0.3"
+        >>> routine([line, "MKL_VERBOSE SGEMM(N,N,64) 51us"])
+        'oneDNN convolution brg_conv_fwd:avx512_core; MKL SGEMM'
+        >>> routine([])
+        'not reported'
+    """
+    found: dict[str, None] = {}
+    for line in lines:
+        fields = line.split(",")
+        if (called := _MKL.match(line)) is not None:
+            found[f"MKL {called[1]}"] = None
+        elif "exec" in fields[:4]:
+            kind, implementation = fields[fields.index("exec") + 2 :][:2]
+            found[f"oneDNN {kind} {implementation}"] = None
+    return "; ".join(found) or NOT_REPORTED
