@@ -40,18 +40,36 @@ MADE = {
     "broadcast": lambda x: x[:1] + x,
     "product": lambda x: ops.matmul(x, x, transpose_b=True),
     "join": lambda x: ops.concatenate([x, x], axis=1),
+    "reduction": lambda x: ops.sum(ops.reshape(x, (2, -1)), axis=0),
+    "arg-reduction": lambda x: ops.argmax(ops.reshape(x, (2, -1)), axis=0),
+    "running sum": lambda x: ops.cumsum(x, axis=1),
+    "gather": lambda x: ops.take(x, [[5, 3, 1] * 3, [0, 2, 63] * 3], axis=1),
+    "gradient of a slice": lambda x: ops.strided_slice_grad(x[:, 1:], LARGE, (0, 1), LARGE, (1, 1)),
+    "scatter": lambda x: ops.tensor_scatter_update(x, [[1], [3]], x[5:7]),
+    "sort": lambda x: ops.sort(x),
+    "several results": lambda x: ops.top_k(x, 40)[0],
+    "convolution": lambda x: ops.conv(ops.reshape(x, (1, 64, 65, 1)), np.ones((3, 3, 1, 2), "float32")),
+    "contraction": lambda x: ops.einsum("ij,kj->ik", x, x),
+    "loop": lambda x: ops.scan(lambda carry, row: (carry, row * 2.0), 0.0, x)[1],
+    "small arguments": lambda x: x[:40, :1] + x[:1],
     "variable": lambda x: dt.Variable(x).read(),
 }
 
 
-@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+WAYS = {
+    "eager": lambda made: made,
+    "compiled": dt.function,
+    "of unknown size": dt.function(input_signature=[dt.spec((None, 65))]),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", MADE)
-def test_large_results_are_aligned(name, compiled):
-    if compiled and name == "variable":
+def test_large_results_are_aligned(name, way):
+    if way != "eager" and name == "variable":
         pytest.skip("a function makes no variables at each call")
     with dt.engine("numpy"):
-        x = ops.convert(FORTRAN)
-        made = dt.function(MADE[name]) if compiled else MADE[name]
+        x, made = ops.convert(FORTRAN), WAYS[way](MADE[name])
         kept = [made(x) for _ in range(8)]  # malloc returns an aligned block now and then
     assert [offset(tensor) for tensor in kept] == [0] * 8
     np.testing.assert_array_equal(x.numpy(), FORTRAN)
@@ -86,7 +104,10 @@ def test_single_calls_and_programs_give_the_same_numbers():
 def test_huge_results_are_aligned(size):
     with dt.engine("numpy"):
         x = ops.convert(np.zeros(size, "float32"))
-        for made in (x, ops.exp(x), x < 1.0, ops.relu(x - 1.0)):
+        rows = ops.reshape(x, (-1, size if size % 1024 else 1024))
+        taken, image = ops.take(rows, np.arange(len(rows))[::-1], axis=0), rows[None, ..., None]
+        filtered = ops.conv(image, np.ones((1, 1, 1, 1), "float32"))
+        for made in (x, ops.exp(x), x < 1.0, ops.relu(x - 1.0), ops.sigmoid(x), taken, ops.cumsum(rows), filtered):
             assert offset(made) == 0
 
 

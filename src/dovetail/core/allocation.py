@@ -2,8 +2,8 @@
 
 NumPy takes memory by a handler that each thread and task can replace.  Ours is NumPy's own handler with the C library's
 `aligned_alloc` for `malloc`: NumPy frees the memory as it frees any other.  It is current only while a function here
-runs, so a program's own arrays are made as before.  It makes no arrays of `HUGE` bytes: for these NumPy's handler asks
-the system for large pages, without which it takes twice as long to write to new memory.
+runs, so a program's own arrays are made as before.  `aligned_empty` makes no arrays of `HUGE` bytes by it: NumPy's
+handler asks the system for large pages, without which it takes twice as long to write to new memory.
 
 Source: NEP 49, data allocation strategies.
 """
@@ -53,8 +53,8 @@ def _usual_handler(pointer: Callable[..., int], functions: Any) -> tuple[Any, _H
     return variable, _Handler.from_buffer_copy(ctypes.string_at(pointer(capsule, _NAME), ctypes.sizeof(_Handler)))
 
 
-def _aligning() -> tuple[Callable[[], Any], Callable[[Any], None]] | None:
-    """Functions that make our handler current, and undo this; None if NumPy or the C library is not as it needs them.
+def _aligning() -> Callable[[], Any] | None:
+    """A function that makes our handler current; None if NumPy or the C library is not as it needs them.
 
     The handler and its capsule live as long as the process, since arrays refer to them.
     """
@@ -74,7 +74,7 @@ def _aligning() -> tuple[Callable[[], Any], Callable[[Any], None]] | None:
     _kept.append(handler)
     new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
     capsule = new(("PyCapsule_New", python))(ctypes.addressof(handler), _NAME, None)
-    return functools.partial(variable.set, capsule), variable.reset
+    return functools.partial(variable.set, capsule)
 
 
 _made = _aligning()
@@ -118,12 +118,12 @@ def aligned(function: Callable[..., Any], *args: Any) -> Any:
     """The result of a function of NumPy's; it begins at a multiple of `ALIGNED` bytes, if NumPy can be told so here."""
     if _made is None:
         return function(*args)
-    start, end = _made
-    token = start()
-    try:
-        return function(*args)
-    finally:
-        end(token)
+    return contextvars.copy_context().run(_run_aligned, function, args)  # which ends whenever a signal comes
+
+
+def _run_aligned(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    _made()  # type: ignore[misc]  # it is there
+    return function(*args)
 
 
 def aligned_empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
@@ -136,5 +136,5 @@ def aligned_empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     size = math.prod(shape) * dtype.itemsize
     if _made is not None and size < HUGE:
         return aligned(np.empty, shape, dtype)
-    memory = np.empty(size + ALIGNED, np.uint8)
+    memory = contextvars.Context().run(np.empty, size + ALIGNED, np.uint8)  # by NumPy's handler, also within `aligned`
     return np.ndarray(shape, dtype, memory, -memory.ctypes.data % ALIGNED)

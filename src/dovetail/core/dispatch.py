@@ -33,7 +33,6 @@ from dovetail.core.hooks import hooks
 from dovetail.core.infer_call import infer
 from dovetail.core.scopes import NOWHERE, Device, Scopes, replace, scopes
 from dovetail.core.signature import signature
-from dovetail.core.spec import TensorSpec
 from dovetail.core.structure import refuse_nesting
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import NATIVE, highest, kind_of
@@ -172,8 +171,9 @@ def resolve(op: Op, values: list[Any], engine: Engine) -> tuple[Resolved, list[A
         return resolved, tensors
     if op.infer is not None:
         result = infer(op, known_ints(op, tensors) if op.ints_positions else tensors)
-        if rule is not None and engine.allocates_results and isinstance(result, TensorSpec):
-            resolved = resolved._replace(rule=engine.into_allocated(op.name, rule, result))
+        if rule is not None and engine.allocates_results:
+            results = result if op.returns_tuple else (result,)
+            resolved = resolved._replace(rule=engine.into_allocated(op.name, rule, results))
     if rule is None and op.body is None:
         raise op_error(NotImplementedError, op.title, op.no_rule(engine.name))
     return resolved, tensors

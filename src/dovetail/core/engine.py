@@ -91,7 +91,8 @@ class Engine:
         accumulates: ops of `ACCUMULATING` whose rules accumulate halves in float32 by themselves.
         strategies: a name → variants of its rules or of its compilation that go well together.  The measurer tries
             them in this order; the first, "", needs the least time.
-        allocates_results: whether large results, too, are written into arrays of `allocate`, where a rule can.
+        allocates_results: whether large results, too, are written into arrays of `allocate`, where a rule can; other
+            rules with large results get the form of `allocating`.
         lends: whether `lend` makes arrays in memory of others.
         forks: whether a process that is forked after the library was used can use it, too.
         eager: the name of another engine, if the library only compiles whole graphs: that engine computes single
@@ -102,6 +103,7 @@ class Engine:
             engine.  "auto" never chooses such an engine.
         errors: the library's errors for arguments that do not fit; other errors (out of memory, from a signal's
             handler) stay as they are.
+        own_rules: the ops whose rules come from no table: they run branches, loops and Python's functions.
     """
 
     name: ClassVar[str]
@@ -136,6 +138,7 @@ class Engine:
                 **self.control.rules(),
             }
             rules = rules.completed(own, self._finished)
+            self.own_rules = frozenset(own)
         self.rules = rules
         self.eager_rules = rules.layer(EAGER)
         self.out_rules = rules.names(OUT)
@@ -304,23 +307,33 @@ class Engine:
         """A native array with any contents, on a device if one is given, for a buffer or a large result."""
         raise NotImplementedError
 
-    def into_allocated(self, name: str, rule: Rule, spec: TensorSpec) -> Rule:
-        """The rule for single calls with one known result, which writes a large one into an array of `allocate`.
+    def into_allocated(self, name: str, rule: Rule, specs: Sequence[TensorSpec]) -> Rule:
+        """The rule for single calls, which writes a large result into an array of `allocate`, if it can.
 
         Args:
             name: the op.
             rule: its rule for single calls.
-            spec: the spec of the result.
+            specs: the specs of the results.
         """
-        out = self.rules.layer(OUT)[name]
-        if out is None or not self.allocates(spec):
+        if not self.allocates(specs):
             return rule
-        shape, dtype, allocate = spec.shape, spec.dtype, self.allocate
+        if not self.fills(name, specs):
+            return self.allocating(name, rule)
+        out, shape, dtype, allocate = self.rules.layer(OUT)[name], specs[0].shape, specs[0].dtype, self.allocate
         return self.eager_rule(lambda *arrays: out(*arrays, out=allocate(shape, dtype)))  # type: ignore[arg-type]
 
-    def allocates(self, spec: TensorSpec) -> bool:
-        """Whether a result is written into an array of `allocate`, if a rule can."""
-        return self.allocates_results and (spec.nbytes or 0) >= SMALLEST
+    def allocates(self, specs: Sequence[TensorSpec]) -> bool:
+        """Whether some of the results may be large, and are to be in memory of `allocate`."""
+        return self.allocates_results and any(s.nbytes is None or s.nbytes >= SMALLEST for s in specs)
+
+    def fills(self, name: str, specs: Sequence[TensorSpec]) -> bool:
+        """Whether the op has one result, of known size, and a rule that writes it into a given array."""
+        is_one = name in self.out_rules and not OPS[name].returns_tuple
+        return is_one and specs[0].nbytes is not None
+
+    def allocating(self, name: str, rule: Rule) -> Rule:
+        """The form of a rule that makes large results itself, so that they are in memory like that of `allocate`."""
+        return rule
 
     def memory_of(self, value: Any) -> tuple[Any, Any, int]:
         """The memory of an array: a key that all arrays in it share, the object that lives as long as it, its bytes."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dovetail.core.allocation import HUGE, SMALLEST, aligned, aligned_empty, lent_bytes
+from dovetail.core.control_flow import Values
 from dovetail.core.dtypes import DType
 from dovetail.core.engine import Engine, Segment, native_to_dtype
 from dovetail.core.op import BinaryOp, UnaryOp
@@ -56,7 +57,7 @@ def _(x: Any, y: Any) -> Any:
 
 @rules("Imag")
 def _(x: Any) -> Any:
-    return x.imag if x.dtype.kind == "c" else np.zeros_like(x)
+    return x.imag if x.dtype.kind == "c" else np.full_like(x, 0)
 
 
 @rules("Complex")
@@ -128,22 +129,32 @@ def _(g: Any, y: Any) -> Any:
 
 
 def _total(ufunc: Any) -> Rule:
-    return lambda x, axis, keepdims: ufunc.reduce(x, axis, x.dtype, keepdims=keepdims)
+    return lambda x, axis, keepdims, out=None: ufunc.reduce(x, axis, x.dtype, out, keepdims)
 
 
 def _extreme(ufunc: Any, bound: int) -> Rule:
-    def rule(x: Any, axis: Any, keepdims: bool) -> Any:
+    def rule(x: Any, axis: Any, keepdims: bool, out: Any = None) -> Any:
         if x.size:
-            return ufunc.reduce(x, axis, keepdims=keepdims)
-        return ufunc.reduce(x, axis, keepdims=keepdims, initial=infinite_bounds(native_to_dtype(x.dtype))[bound])
+            return ufunc.reduce(x, axis, None, out, keepdims)
+        return ufunc.reduce(x, axis, None, out, keepdims, infinite_bounds(native_to_dtype(x.dtype))[bound])
 
     return rule
 
 
-@rules("Mean")
-def _(x: Any, axis: Any, keepdims: bool) -> Any:
-    total = rules["Sum"](x, axis, keepdims)
-    return (total / (x.size // total.size if total.size else 1)).astype(x.dtype, copy=False)
+_sum = _total(np.add)
+for _name, _function in {
+    "Sum": _sum,
+    "Prod": _total(np.multiply),
+    "Max": _extreme(np.maximum, 0),
+    "Min": _extreme(np.minimum, 1),
+}.items():
+    rules(_name, layers=WITH_OUT)(_function)
+
+
+@rules("Mean", layers=WITH_OUT)
+def _(x: Any, axis: Any, keepdims: bool, out: Any = None) -> Any:
+    total = _sum(x, axis, keepdims, out)
+    return np.divide(total, x.size // total.size if total.size else 1, out).astype(x.dtype, copy=False)
 
 
 def _accumulate(ufunc: np.ufunc) -> Rule:
@@ -151,10 +162,6 @@ def _accumulate(ufunc: np.ufunc) -> Rule:
 
 
 rules |= {
-    "Sum": _total(np.add),
-    "Prod": _total(np.multiply),
-    "Max": _extreme(np.maximum, 0),
-    "Min": _extreme(np.minimum, 1),
     "ArgMax": reduction(np.argmax),
     "ArgMin": reduction(np.argmin),
     "Any": reduction(np.any),
@@ -236,7 +243,7 @@ def _(x: Any, *where: Any) -> Any:
 
 @rules("StridedSliceGrad")
 def _(g: Any, shape: Any, *where: Any) -> Any:
-    whole = np.zeros(shape, g.dtype)
+    whole = np.full(shape, 0, g.dtype)  # `np.zeros` takes memory that `aligned` cannot choose
     whole[(*slices.entries(*where), ...)] = g
     return whole
 
@@ -320,7 +327,7 @@ def _slide(x: Any, windows: Windows, fill: float = 0) -> Any:
 
 def _unslide(patches: Any, sizes: Sequence[int], windows: Windows) -> Any:
     """The transpose of `_slide`, cut to the sizes without padding."""
-    total = np.zeros((patches.shape[0], *windows.padded(sizes), patches.shape[-1]), patches.dtype)
+    total = np.full((patches.shape[0], *windows.padded(sizes), patches.shape[-1]), 0, patches.dtype)
     overlap_add(total, patches, windows)
     return total[:, *windows.inside(sizes)]
 
@@ -505,6 +512,12 @@ class NumPyEngine(Engine):
 
         return routines(segment, arguments)
 
+    def allocating(self, name: str, rule: Rule) -> Rule:
+        return rule if name in self.own_rules or self.allocator is not None else functools.partial(aligned, rule)
+
+    def stack(self, values: Values) -> Any:
+        return aligned(super().stack, values)
+
     lends = True
 
     def lend(self, array: Any, released: Callable[[], None]) -> Any:
@@ -562,7 +575,7 @@ class NumPyEngine(Engine):
         def huge(*arrays: Any) -> Any:
             out = self.rules.layer(OUT)[name]
             if out is None or op.infer is None:
-                return rule(*arrays)
+                return aligned(rule, *arrays)
             result = op.infer(*[TensorSpec(x.shape, native_to_dtype(x.dtype)) for x in arrays])
             return out(*arrays, out=self.allocate(result.shape, result.dtype))
 
@@ -577,8 +590,13 @@ class NumPyEngine(Engine):
         def binary(x: Any, y: Any) -> Any:
             token = set_to(_NO_WARNINGS)
             try:
-                size = x.nbytes + y.nbytes
-                return rule(x, y) if size < SMALLEST else aligned(rule, x, y) if size < HUGE else huge(x, y)
+                m, n = x.nbytes, y.nbytes
+                if m * n < SMALLEST:  # as no result has more bytes than that
+                    return rule(x, y)
+                if m + n < SMALLEST:
+                    z = rule(x, y)
+                    return z if z.nbytes < SMALLEST else aligned(np.array, z)  # each argument is repeated
+                return aligned(rule, x, y) if m + n < HUGE else huge(x, y)
             finally:
                 reset(token)
 

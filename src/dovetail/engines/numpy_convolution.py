@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from dovetail.core.allocation import aligned_empty
 from dovetail.core.windows import Windows, split_shape
 from dovetail.engines.numpy_like import wide
 
@@ -32,7 +33,7 @@ Block: TypeAlias = tuple[slice, ...]  # slices of (batch, windows...)
 def convolve(x: Any, kernel: Any, *window: Any) -> Any:
     """The output of a convolution."""
     of, x = _convolution(x.shape, kernel.shape, x.dtype, *window), _last(x, window[-1])
-    y = np.empty((*of.counts, of.filters), x.dtype)
+    y = aligned_empty((*of.counts, of.filters), x.dtype)
     _convolve_into(y, x, kernel, of)
     return _restored(y, window[-1])
 
@@ -56,7 +57,8 @@ def input_gradient(input_sizes: Any, kernel: Any, g: Any, *window: Any) -> Any:
     it, in reverse order.
     """
     of, g = _convolution(tuple(input_sizes), kernel.shape, g.dtype, *window), _last(g, window[-1])
-    x = np.zeros(of.shape, g.dtype)
+    x = aligned_empty(of.shape, g.dtype)
+    x.fill(0)
     for channels, phases in product(of.channels, product(*of.phases)) if g.size else ():
         elements, cuts, places, dilations, pads = zip(*phases, strict=True)
         reaching, part = of.transposed(kernel[*elements, channels]), g[:, *cuts]
@@ -70,7 +72,8 @@ def kernel_gradient(x: Any, filter_sizes: Any, g: Any, *window: Any) -> Any:
     """The gradient by the kernel: the sum over all windows."""
     of = _convolution(x.shape, tuple(filter_sizes), x.dtype, *window)
     x, g = _last(x, window[-1]), _last(g, window[-1])
-    kernel = np.zeros(filter_sizes, of.dtype)
+    kernel = aligned_empty(tuple(filter_sizes), of.dtype)
+    kernel.fill(0)
     for block, part in of.blocks:
         of.gather(of.read(x, part), g[block].astype(of.dtype, copy=False), kernel)
     return kernel.astype(x.dtype, copy=False)

@@ -32,6 +32,7 @@ class BufferPlan:
         specs: the buffers of the arena.
         of: operation → number of its buffer.
         results: the operations that write a result of the program into a new array of the engine's `allocate`.
+        allocating: the operations that make results of the program, which may be large, by other rules.
         spares: tensor → number of the variable whose spare buffer its operation writes it into.
         owned: per assigned variable, whether nobody else knows its new buffer.
         leaves: per input, whether a returned value may be a view of it.
@@ -44,6 +45,7 @@ class BufferPlan:
         self.specs: list[TensorSpec] = []
         self.of: dict[Operation, int] = {}
         self.results: set[Operation] = set()
+        self.allocating: set[Operation] = set()
         self.spares: dict[GraphTensor, int] = {}
         self.owned: list[bool] = []
         self.leaves: list[bool] = []
@@ -182,8 +184,8 @@ def _fill_arena(
                 plan.of[op] = len(plan.specs)
                 plan.specs.append(out.spec)
             held[out] = plan.of[op]
-        elif out is not None and engine.allocates(out.spec) and op.type in engine.out_rules:
-            plan.results.add(op)
+        elif not kept.keys().isdisjoint(aliases.roots(op.outputs)) and engine.allocates(specs := _specs(op)):
+            (plan.results if engine.fills(op.type, specs) else plan.allocating).add(op)
         release([*dying, *(t for t in op.outputs if last.get(t) == at)])
 
 
@@ -191,6 +193,10 @@ def _may_overwrite(op: Operation, tensor: GraphTensor, aliases: Aliases) -> bool
     """Whether an op may overwrite an argument: the op is elementwise, keeps the spec, and takes no views of it."""
     takes = [t for t in op.inputs if aliases.root(t) is tensor]
     return op.op.is_elementwise and tensor.spec == op.outputs[0].spec and all(t is tensor for t in takes)
+
+
+def _specs(op: Operation) -> list[TensorSpec]:
+    return [t.spec for t in op.outputs]
 
 
 def _plannable(op: Operation, engine: Engine) -> bool:

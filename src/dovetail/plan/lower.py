@@ -207,6 +207,8 @@ class _Writer:
         rule = self.rules[op.type] if self.rules is not None else bound or self._rule(op, layer)
         if op.op.is_users and rule is not None:
             rule = op.op.checked(rule, self.engine, [t.spec for t in op.outputs])
+        if rule is not None and layer == PROGRAM and op in self.buffers.allocating:
+            rule = self.engine.allocating(op.type, rule)
         names = self._names_over(op) if layer == OVER else [self.names[t] for t in op.inputs]
         arguments = self._arguments(op, names) if bound is None else names
         if target is not None:
