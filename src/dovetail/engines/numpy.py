@@ -513,7 +513,9 @@ class NumPyEngine(Engine):
         return routines(segment, arguments)
 
     def allocating(self, name: str, rule: Rule) -> Rule:
-        return rule if name in self.own_rules or self.allocator is not None else functools.partial(aligned, rule)
+        if name in self.own_rules or self.allocator is not None:
+            return rule
+        return functools.wraps(rule)(lambda *args: aligned(rule, *args))
 
     def stack(self, values: Values) -> Any:
         return aligned(super().stack, values)
