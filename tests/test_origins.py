@@ -225,7 +225,7 @@ def test_a_program_of_k():
     y = K.softmax(x)
     try:
         run = K.function([x], [y])
-        check_origins(run._program._concrete.graph, y.graph)
+        check_origins(run._program.graph, y.graph)
     finally:
         K.clear_session()
 

@@ -30,8 +30,10 @@ from dovetail.graph import walk
 from dovetail.interop import import_hooks
 from dovetail.interop.models import graph_of, predict_by
 from dovetail.ops.random.generator import Generator
+from dovetail.plan.faults import NumericsError
 from dovetail.plan.function import function
 from dovetail.plan.locality import locality
+from dovetail.plan.numerics import check_numerics
 from dovetail.plan.profile import profile
 from dovetail.plan.traced import TracedFunction as _TracedFunction
 from dovetail.sessions.session import Session

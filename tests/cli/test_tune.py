@@ -8,7 +8,7 @@ import pytest
 
 from dovetail.cli.main import main
 from dovetail.core import cache_folder
-from dovetail.plan import calibration, costs, probes, rates
+from dovetail.plan import calibration, costs, rates, samples
 from dovetail.plan.costs import Corrections
 
 
@@ -17,7 +17,7 @@ def _quick(monkeypatch, tmp_path):
     monkeypatch.setenv(cache_folder.VARIABLE, str(tmp_path))
     monkeypatch.setattr(calibration, "_recalled", [])
     monkeypatch.setattr(costs, "known", Corrections())
-    monkeypatch.setattr(probes, "MOST", probes.LEAST)
+    monkeypatch.setattr(samples, "MOST", samples.LEAST)
 
 
 def test_the_table(capsys, tmp_path):
@@ -41,7 +41,7 @@ def test_an_engine_that_fails_is_left_out(capsys, monkeypatch):
     def fails(*arguments):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(probes, "calibrate", fails)
+    monkeypatch.setattr(samples, "calibrate", fails)
     assert main(["tune", "--engine", "numpy"]) == 1
     assert "numpy does not run calls: no room" in capsys.readouterr().err
 

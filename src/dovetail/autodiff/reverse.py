@@ -19,6 +19,7 @@ from dovetail.core.engine_registry import on_engine
 from dovetail.core.errors import op_error
 from dovetail.core.gradients import exactly, registered_gradient
 from dovetail.core.recording import tensors_in
+from dovetail.core.scopes import scopes, within
 from dovetail.core.tensor import Tensor
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.pins import made_for_gradient
@@ -135,9 +136,14 @@ def _step(
     if node.op.fills_gradients:
         arriving = or_zeros(arriving, node.outputs)
     first = node.outputs[0]
-    with on_engine(first._engine) if type(first) is Tensor else nullcontext():
+    is_eager = type(first) is Tensor
+    probes = scopes().probes if is_eager else ()
+    inside = within(probes=()) if probes else nullcontext()  # probes see the gradients, but not the ops inside
+    with inside, on_engine(first._engine) if is_eager else nullcontext():
         result = gradient_of(function, node, arriving)
     result = result if isinstance(result, (tuple, list)) else (result,)
+    for probe in probes or ():
+        probe.see_gradients(node, arriving, result)
     if len(result) != len(sources):
         problem = f"its gradient function returned {len(result)} gradients for {len(sources)} inputs."
         raise op_error(ValueError, node.op.name, problem, where=node.where)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dovetail.cli.table import table
 from dovetail.core import cache_folder
 from dovetail.core.engine_registry import list_engines
-from dovetail.plan import calibration, costs, probes, records
+from dovetail.plan import calibration, costs, records, samples
 from dovetail.plan.candidate import FAILURES
 from dovetail.plan.rates import Rates, rates
 
@@ -32,11 +32,11 @@ def run(engines: Sequence[str] | None, as_json: bool) -> int:
 
 def _measured(name: str) -> Rates | None:
     """The measured rates of an engine; None if it cannot be used."""
-    for number, family in enumerate(probes.PROBES, 1):
+    for number, family in enumerate(samples.SAMPLES, 1):
         if sys.stderr.isatty():
-            print(f"\r{name}: {family} ({number} of {len(probes.PROBES)})".ljust(60), end="", file=sys.stderr)
+            print(f"\r{name}: {family} ({number} of {len(samples.SAMPLES)})".ljust(60), end="", file=sys.stderr)
         try:
-            probes.calibrate(name, family, costs.known)
+            samples.calibrate(name, family, costs.known)
         except FAILURES as error:
             print(f"\ndovetail: {name} does not run {family}: {error}", file=sys.stderr)
             return None

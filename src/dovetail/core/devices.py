@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("dovetail.place")
 
-config.register_context(lambda: scopes().device)
+config.register_context(lambda: ((around := scopes()).device, around.probes))  # one frame for both
 
 _is_soft = True
 _of_run: Scoped[bool | None] = Scoped(None)  # a session's own rule, in its runs

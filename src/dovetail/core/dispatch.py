@@ -223,6 +223,8 @@ def run(op: Op, values: list[Any], engine: Engine) -> Any:
 
 def _execute(op: Op, resolved: Resolved, values: list[Any], around: Scopes) -> Any:
     """Compute a resolved call from its arguments as Tensors, and record it on the tapes."""
+    if around.probes:
+        return _probed(op, resolved, values, around)
     engine, rule, tapes = resolved.engine, resolved.rule, around.tapes
     if op.body is not None and (tapes or rule is None):
         if has_tensor_settings(op, values):
@@ -246,6 +248,19 @@ def _execute(op: Op, resolved: Resolved, values: list[Any], around: Scopes) -> A
     outputs = tuple([Tensor(value, engine) for value in result]) if op.returns_tuple else Tensor(result, engine)
     for tape in tapes:
         tape.record(op, values, outputs if op.returns_tuple else (outputs,))
+    return outputs
+
+
+def _probed(op: Op, resolved: Resolved, values: list[Any], around: Scopes) -> Any:
+    """Compute a call, and show its results to the probes around it; they do not see the ops inside of a composite."""
+    here = around._replace(probes=())
+    try:
+        replace(here)
+        outputs = _execute(op, resolved, values, here)
+    finally:
+        replace(around)
+    for probe in around.probes or ():
+        probe.see(op, values, outputs if op.returns_tuple else (outputs,))
     return outputs
 
 

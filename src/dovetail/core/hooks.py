@@ -39,6 +39,7 @@ class _Hooks:
         reads: engine → (variable → a tensor that reads it in each run of the program under trace); of `interop`.
         array_result: (a result of a call that was given NumPy arrays) → the value for the caller; of `interop`.
         engine_loaded: (engine) → None, for an engine that is used for the first time; of an open profile, of `plan`.
+        numerics: looks for NaN and infinity, as `core.probe.Probe`; of `plan`.
         seen: (value) → a Tensor for an engine's own array, else the value; of `core.value_kinds`.
     """
 
@@ -60,6 +61,7 @@ class _Hooks:
     with_unknown_rank: Callable[..., Any]
     graph_kind: ValueKind
     run_body: Callable[..., Any]
+    numerics: Any
     seen: Callable[[Any], Any]
     reads: dict[str, Callable[[Any], Any]]
     array_result: Callable[[Any], Any] | None = None

@@ -241,7 +241,8 @@ class UnaryOp(Op[P, R]):
     """An elementwise op of one tensor, with a fast path for the plainest call: an eager Tensor, no tape."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and type(args[0]) is Tensor and kwargs in _UNNAMED and not scopes().tapes:
+        around = scopes()
+        if len(args) == 1 and type(args[0]) is Tensor and kwargs in _UNNAMED and not (around.tapes or around.probes):
             engine, value = args[0]._engine, args[0]._value
             if engine.native_dtype_of(value) in engine.direct[self.accepts]:
                 rule = engine.eager_rules[self.name]
@@ -260,7 +261,8 @@ class BinaryOp(Op[P, R]):
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if len(args) == 2 and not kwargs and not scopes().tapes:
+        around = scopes()
+        if len(args) == 2 and not (kwargs or around.tapes or around.probes):
             x, y = args
             if type(x) is Tensor:
                 engine, a = x._engine, x._value

@@ -44,8 +44,9 @@ class Record:
         self.outputs = outputs
         self.gradient_function = gradient_function
         self._needed = needed
-        self.overrides = scopes().overrides
-        self.where = user_line() if self.overrides else None
+        around = scopes()
+        self.overrides = around.overrides
+        self.where = user_line() if self.overrides or around.probes is not None else None
 
     @property
     def type(self) -> str:

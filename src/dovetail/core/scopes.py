@@ -17,6 +17,8 @@ from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_ITERABLE_COROUTINE, CO_
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
+from dovetail.core.probe import Probe, from_environment
+
 if TYPE_CHECKING:
     from dovetail.core.engine import Engine
 
@@ -46,6 +48,7 @@ class Scopes(NamedTuple):
         chooses: whether programs run on the engine that is measured to be the fastest; None for the setting of
             the process.
         device: the device of new values.
+        probes: the probes that look at values, see `core.probe`; () inside of a call that they look at, else None.
         undo: the functions that undo the steps of the edit that is going on; None outside of edits.
         others: the values of `Scoped`.
         changes: the changes of the innermost scope; empty outside of all scopes.
@@ -60,6 +63,7 @@ class Scopes(NamedTuple):
     engine: Engine | None = None
     chooses: bool | None = None
     device: Device = NOWHERE
+    probes: tuple[Probe, ...] | None = None
     undo: list[Callable[[], Any]] | None = None
     others: Changes = {}  # noqa: RUF012  # never changed
     changes: Changes = MappingProxyType({})
@@ -72,7 +76,7 @@ class Scopes(NamedTuple):
         return self.graphs[-1] if self.graphs else None
 
 
-_NONE = Scopes()
+_NONE = Scopes(probes=from_environment())
 _FIELDS = {name: index for index, name in enumerate(Scopes._fields)}
 _OTHERS, _LINKS = _FIELDS["others"], _FIELDS["changes"]
 _new = tuple.__new__  # quicker than `_replace`

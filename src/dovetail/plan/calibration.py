@@ -1,6 +1,6 @@
 """Calibration: corrections of the shipped rates, kept on disk for a machine.
 
-Measurements of a program's own graphs correct the rates.  `dovetail tune` measures them all; see `probes`.
+Measurements of a program's own graphs correct the rates.  `dovetail tune` measures them all; see `samples`.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from dovetail.core.devices import device_for
 from dovetail.core.engine import Engine
 from dovetail.core.garbage import NoGarbageCollection
 from dovetail.core.locks import holding, join, make_lock
+from dovetail.core.probe import Probe
 from dovetail.core.recording import Record
 from dovetail.core.scopes import scopes
 from dovetail.core.state import held_alone, held_by, put
@@ -32,6 +33,7 @@ from dovetail.plan.fallback import plan_on
 from dovetail.plan.measured_plan import AnyPlan, Measuring
 from dovetail.plan.placement import has_pinned_devices, is_pinned, pinned_engines
 from dovetail.plan.plan import shows
+from dovetail.plan.probe import ProbedPlan
 from dovetail.trace.deferred import has_unknown_rank
 
 _TENSORS = frozenset([Tensor])
@@ -47,13 +49,25 @@ class Concrete:
         graph: the traced graph.
         measuring: the settings of the function, if its graphs run where they are measured to be fastest.
         stays: whether the results of calls stay on the engine that is chosen.
+        probes: the probes that look at its runs; if not given, those of the scopes around.
+        ends: the number of the graph's outputs that probes take for results; all if not given.
 
     Attributes:
         graph: as given.
     """
 
-    def __init__(self, graph: Graph, measuring: Measuring | None = None, stays: bool = False) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        measuring: Measuring | None = None,
+        stays: bool = False,
+        probes: tuple[Probe, ...] | None = None,
+        ends: int | None = None,
+    ) -> None:
         self.graph = graph
+        self._probes = (scopes().probes or ()) if probes is None else probes
+        self._ends = ends
+        self._given_measuring = measuring
         self._stays = stays
         self._is_pinned = is_pinned(graph)
         self._measuring = None if measuring is None or self._is_pinned or shows(graph) else measuring
@@ -105,10 +119,16 @@ class Concrete:
             return self._plans.put(key, self._made(*key))
 
     def _made(self, engine: Engine, shapes: tuple[Any, ...] | None, device: str | None) -> AnyPlan:
+        if self._probes:
+            return ProbedPlan(self.graph, engine, self._probes, self._ends, self._without_probes)
         if self._measuring is None or (shapes is None and self._is_open):
             return plan_on(self.graph, engine, shapes, device)
         known = tuple(t.shape for t in self.graph.inputs) if shapes is None else shapes
         return self._measuring.plan(self.graph, engine, known)
+
+    def _without_probes(self, graph: Graph) -> Concrete:
+        """What runs the graph to which probes have added outputs."""
+        return Concrete(graph, self._given_measuring, probes=())
 
     def run(self, arguments: list[Any], engine: Engine) -> tuple[Any, ...]:
         """Run the plan on native arrays."""
@@ -165,7 +185,7 @@ class Concrete:
 
     def _functional(self, closures: tuple[Tensor, ...]) -> Functional:
         return self._functionals.get(closures) or self._functionals.put(
-            closures, Functional(self.graph, closures, self._measuring)
+            closures, Functional(self.graph, closures, self._measuring, self._probes)
         )
 
 
@@ -176,6 +196,7 @@ class Functional:
         graph: the traced graph.
         closures: captured Tensors that become inputs, too, after the graph's own.
         measuring: the settings of the function, if its programs run where they are measured to be fastest.
+        probes: the probes that look at its runs.
 
     Attributes:
         variables: the variables that are read, the last inputs.
@@ -185,8 +206,14 @@ class Functional:
         forward: the program of these outputs, and then of the tensors that the backward program needs.
     """
 
-    def __init__(self, graph: Graph, closures: tuple[Tensor, ...], measuring: Measuring | None) -> None:
-        self._measuring = measuring
+    def __init__(
+        self,
+        graph: Graph,
+        closures: tuple[Tensor, ...],
+        measuring: Measuring | None,
+        probes: tuple[Probe, ...],
+    ) -> None:
+        self._measuring, self._probes = measuring, probes
         self._pure = pure = Graph(graph.name)
         given = [*graph.inputs, *(graph.closures[t] for t in closures)]
         copies = transplant(graph.operations, pure, inputs=given, variables=Variables.INPUTS)
@@ -197,12 +224,13 @@ class Functional:
         pure.outputs = [*copies.of(graph.outputs), *copies.assigned.values()]
         self._split = split(pure)
         leader = measuring and Measuring(measuring.fixed, backward=self._split.backward)
-        self.forward = Concrete(self._split.forward, leader)
-        self._backward = Concrete(self._split.backward, leader and Following(leader))
+        self.forward = Concrete(self._split.forward, leader, probes=probes, ends=len(pure.outputs))
+        self._backward = Concrete(self._split.backward, leader and Following(leader), probes=probes)
 
     @functools.cached_property
     def _gradient(self) -> Concrete:
-        return Concrete(gradient_graph(self._pure)[0], self._measuring and Measuring(self._measuring.fixed))
+        measuring = self._measuring and Measuring(self._measuring.fixed)
+        return Concrete(gradient_graph(self._pure)[0], measuring, probes=self._probes)
 
     def gradient(self, kept: list[Tensor], engine: Engine) -> Callable[..., list[Any]]:
         """The gradient function of one call: the backward program on the tensors that the call kept.

@@ -43,6 +43,7 @@ from dovetail.plan.choice import Choice
 from dovetail.plan.concrete import Concrete
 from dovetail.plan.measured_plan import AnyPlan, Measuring, steady
 from dovetail.plan.nested import inline_call
+from dovetail.plan.numerics import with_check
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.stored import replayed
 from dovetail.trace.results import collect, done_as_one
@@ -66,6 +67,7 @@ class Options(NamedTuple):
             the engine of the arguments.
         in_groups: whether another function may run its calls in groups, so that both are measured on each engine.
         graph: the class of its traces.
+        check_numerics: whether a NaN or an infinity among its results is an error.
     """
 
     passes: tuple[Callable[[Graph], Any], ...] = ()
@@ -74,6 +76,7 @@ class Options(NamedTuple):
     stays: bool = False
     in_groups: bool = False
     graph: type[Graph] = Graph
+    check_numerics: bool = False
 
 
 class Trace(NamedTuple):
@@ -227,7 +230,8 @@ class Function(Generic[P, R]):
         if has_made:  # the trace that is kept finds the variables, and makes none
             graph, rebuild, _ = self._recorded(*arguments, AGAIN)
         self._is_first = False
-        concrete = Concrete(graph, self._measuring if self._chooses else self._at_home, self._options.stays)
+        probes = with_check(scopes().probes) if self._options.check_numerics else None
+        concrete = Concrete(graph, self._measuring if self._chooses else self._at_home, self._options.stays, probes)
         given = [leaf if spec is None else spec for leaf, spec in zip(leaves, specs, strict=True)]
         found = Trace(concrete, rebuild, given, structure)
         self._traces.put(key, found)
@@ -516,6 +520,7 @@ def function(
     engine: str | None = None,
     deterministic: bool = False,
     replay: str | Path | AnyPlan | Choice | None = None,
+    check_numerics: bool = False,
 ) -> Function[P, R]: ...
 @overload
 def function(
@@ -527,6 +532,7 @@ def function(
     engine: str | None = None,
     deterministic: bool = False,
     replay: str | Path | AnyPlan | Choice | None = None,
+    check_numerics: bool = False,
 ) -> Function[..., Any]: ...
 @overload
 def function(
@@ -538,6 +544,7 @@ def function(
     engine: str | None = None,
     deterministic: bool = False,
     replay: str | Path | AnyPlan | Choice | None = None,
+    check_numerics: bool = False,
 ) -> Callable[[Callable[P, R]], Function[P, R]]: ...
 def function(
     python_function: Any = None,
@@ -548,6 +555,7 @@ def function(
     engine: str | None = None,
     deterministic: bool = False,
     replay: str | Path | AnyPlan | Choice | None = None,
+    check_numerics: bool = False,
 ) -> Any:
     """Compile a function: it is traced once per signature, then it runs as one program.  Also a decorator.
 
@@ -568,6 +576,7 @@ def function(
             nothing, and always takes the same one.
         replay: a plan, as `.plan(...)` returns it, or its `choice`, or a file to which `dt.save` wrote one of them; its
             strategy runs, and nothing is measured.
+        check_numerics: whether a NaN or an infinity among its results is an error, as in `dovetail.check_numerics`.
 
     Returns:
         A function of the same arguments.  `.graph(...)` shows the graph that a call runs, and `.optimized_graph(...)`
@@ -607,11 +616,12 @@ def function(
             engine=engine,
             deterministic=deterministic,
             replay=replay,
+            check_numerics=check_numerics,
         )
     if engine is not None and engine != AUTO:
         get_engine(engine)
     fixed = replayed(replay) if replay is not None else steady() if deterministic else None
-    options = Options(tuple(passes), engine if replay is None else AUTO, fixed)
+    options = Options(tuple(passes), engine if replay is None else AUTO, fixed, check_numerics=check_numerics)
     if isinstance(python_function, Graph):
         return GraphFunction(python_function, input_signature, name, options)
     check_callable("function", python_function)

@@ -31,6 +31,7 @@ from dovetail.plan.jobs import job
 from dovetail.plan.measurer import FIRST_CALLS, Measurer, import_engine
 from dovetail.plan.plan import Plan
 from dovetail.plan.policy import UNPREDICTED, Arm, Estimate, State
+from dovetail.plan.probe import ProbedPlan
 from dovetail.plan.report import Report, rows
 from dovetail.plan.segment import Segment
 from dovetail.plan.strategy import Strategy
@@ -584,7 +585,7 @@ def _nothing(seconds: float) -> None:
     """Take no account of the cost of a first candidate: any engine would have it."""
 
 
-AnyPlan: TypeAlias = Plan | MeasuredPlan  # both run, print and save in the same way
+AnyPlan: TypeAlias = Plan | MeasuredPlan | ProbedPlan  # all run and print in the same way
 _plans: weakref.WeakSet[MeasuredPlan] = weakref.WeakSet()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from dovetail.core.devices import device_for, soft_placement_of_run
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import chooses_engine, compiling_engine, current_engine
 from dovetail.core.infer import fits
+from dovetail.core.scopes import scopes
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import static_shape
 from dovetail.core.variable import Variable
@@ -53,12 +54,14 @@ class CutProgram:
         read = (op.attrs["variable"] for op in self.graph.find("ReadVariableOp"))
         self._first_values = [] if values is None else [partial(values.require, v) for v in read if v in values]
         self._result_count = len(outputs)
-        self._concrete = Concrete(self.graph)
+        self._concretes: dict[tuple[bool, Any], Concrete] = {}
 
-    @cached_property
-    def _choosing(self) -> Concrete:
-        """The same graph, whose engine is chosen by measuring."""
-        return Concrete(self.graph, Measuring())
+    def _concrete(self, chooses: bool) -> Concrete:
+        """The graph as what can be called under the probes around; its engine may be chosen by measuring."""
+        key = chooses, scopes().probes
+        if key not in self._concretes:
+            self._concretes[key] = Concrete(self.graph, Measuring() if chooses else None)
+        return self._concretes[key]
 
     @property
     def inputs(self) -> list[GraphTensor]:
@@ -95,7 +98,7 @@ class CutProgram:
             ValueError: a value does not fit its input, or an operation must be computed on a device that is missing.
         """
         chooses = engine is None and chooses_engine()
-        concrete = self._choosing if chooses else self._concrete
+        concrete = self._concrete(chooses)
         if engine is None:
             holder = next((v._engine for v in values if type(v) is Tensor), None)
             engine = holder or current_engine() if chooses else compiling_engine(holder)

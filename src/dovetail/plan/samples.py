@@ -1,4 +1,4 @@
-"""Probes: a program for each family of ops, by which `dovetail tune` measures the rates of an engine."""
+"""Samples: a program for each family of ops, by which `dovetail tune` measures the rates of an engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dovetail.plan.candidate import Candidate
 from dovetail.plan.function import function
 from dovetail.plan.strategy import Strategy
 
-LEAST, MOST, SECONDS = 3, 20, 0.3  # timed calls of a probe, and about how long they take together
+LEAST, MOST, SECONDS = 3, 20, 0.3  # timed calls of a sample, and about how long they take together
 
 Shape = tuple[int, ...]
 
@@ -61,7 +61,7 @@ def _adam(*arrays: Any) -> Any:
 
 
 # A family → a program that does little else, and the shapes of its arguments.  "calls" is first: the others include it.
-PROBES: Mapping[str, tuple[Callable[..., Any], Sequence[Shape]]] = {
+SAMPLES: Mapping[str, tuple[Callable[..., Any], Sequence[Shape]]] = {
     "calls": (_chain, [(2, 2)]),
     "map": (lambda x: ops.tanh(x) * 2.0 + x, [(1024, 1024)]),
     "product": (lambda x, y: x @ y, [(512, 512), (512, 512)]),
@@ -83,7 +83,7 @@ def calibrate(engine: str, family: str, known: costs.Corrections) -> float:
 
     Args:
         engine: the name of an installed engine.
-        family: a key of `PROBES`.
+        family: a key of `SAMPLES`.
         known: the corrections to update.
 
     Returns:
@@ -91,7 +91,7 @@ def calibrate(engine: str, family: str, known: costs.Corrections) -> float:
     """
     share_devices()
     home = calibration.load(engine, known)
-    program, shapes = PROBES[family]
+    program, shapes = SAMPLES[family]
     generator = np.random.default_rng(0)
     given = [generator.uniform(0.1, 1.0, shape).astype("float32") for shape in shapes]
     graph = function(program).graph(*given)

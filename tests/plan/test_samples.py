@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from dovetail.plan import costs, probes
+from dovetail.plan import costs, samples
 from dovetail.plan.costs import Corrections
 
 
-@pytest.mark.parametrize("family", probes.PROBES)
+@pytest.mark.parametrize("family", samples.SAMPLES)
 def test_a_program_is_mostly_of_its_family(engine, family, monkeypatch):
     for name in ("LEAST", "MOST"):
-        monkeypatch.setattr(probes, name, 1)
+        monkeypatch.setattr(samples, name, 1)
     known = Corrections()
-    assert probes.calibrate(engine, family, known) > 0
+    assert samples.calibrate(engine, family, known) > 0
     assert (engine, family) in known.factors
     others = {name for _, name in known.factors} - {family, costs.LOAD, "calls", "map"}
     assert not others

@@ -1,0 +1,68 @@
+"""Probes: they look at values while a program computes them; scopes hold them.
+
+Eager calls show their results to the probes around them.  A compiled function has its own traces and plans under
+probes: `plan.probe` adds outputs to its graph, which say what the probes want to know.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from dovetail.core.hooks import hooks
+
+VARIABLE = "DOVETAIL_CHECK_NUMERICS"
+
+
+class Probe:
+    """One that looks at values; programs that are traced under equal probes are the same."""
+
+    def see(self, op: Any, values: Sequence[Any], results: Sequence[Any]) -> None:
+        """Look at an eager call.
+
+        Args:
+            op: its op.
+            values: its arguments in parameter order, with Tensors.
+            results: its results, as Tensors.
+        """
+
+    def see_gradients(self, node: Any, arriving: Sequence[Any], found: Sequence[Any]) -> None:
+        """Look at the gradients that arrive at an eager call, and those that its gradient function returns."""
+
+    def add(self, graph: Any, ends: int) -> int:
+        """Add outputs to a graph, of which the first `ends` outputs are its results; return their number."""
+        raise NotImplementedError
+
+    def saw(self, run: Any, found: Sequence[Any]) -> None:
+        """Look at the outputs that it added, after a run; an error that it raises undoes the run.
+
+        Args:
+            run: the run, a `plan.probe.Run`.
+            found: the native arrays of the outputs.
+        """
+        raise NotImplementedError
+
+
+class _Numerics(Probe):
+    """The check for NaN and infinity, which `plan.numerics` does."""
+
+    def see(self, op: Any, values: Sequence[Any], results: Sequence[Any]) -> None:
+        hooks.numerics.see(op, values, results)
+
+    def see_gradients(self, node: Any, arriving: Sequence[Any], found: Sequence[Any]) -> None:
+        hooks.numerics.see_gradients(node, arriving, found)
+
+    def add(self, graph: Any, ends: int) -> int:
+        return hooks.numerics.add(graph, ends)
+
+    def saw(self, run: Any, found: Sequence[Any]) -> None:
+        hooks.numerics.saw(run, found)
+
+
+NUMERICS = _Numerics()
+
+
+def from_environment() -> tuple[Probe, ...] | None:
+    """The probes outside of all scopes: the check of numbers, if the environment variable is 1."""
+    return (NUMERICS,) if os.environ.get(VARIABLE) == "1" else None
