@@ -45,7 +45,10 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
     "io.": "test_checkpoints.py",
     "load_": "test_checkpoints.py",
     "train.write_graph": "test_checkpoints.py",
-    "add_check_numerics_ops": "test_python_calls.py",
+    **dict.fromkeys(
+        ["add_check_numerics_ops", "debugging.enable_check_numerics", "debugging.disable_check_numerics"],
+        "test_python_calls.py",
+    ),
     "compat.": "test_names.py",
     **dict.fromkeys(
         ["ConfigProto", "GPUOptions", "GraphOptions", "OptimizerOptions", "Run", "config.threading"], "test_settings.py"

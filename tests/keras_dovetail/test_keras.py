@@ -20,6 +20,7 @@ MODULES = tuple(
         "batches",
         "training",
         "group",
+        "numerics",
         "optimizer",
         "seeds",
         "sklearn",

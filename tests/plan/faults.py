@@ -120,10 +120,10 @@ def bad_argument(x):
 # -- branches and loops -----------------------------------------------------------------------------------------------
 
 
-@program([1000.0, 10.0], types="Log", step=7)
+@program([6.5, 100.0], types="Sqrt", step=7)
 def loop(x):
     def body(i, x):
-        return i + 1, ops.log(x)  # here
+        return i + 1, x - 1.0 + 0.0 * ops.sqrt(x)  # here
 
     return ops.while_loop(lambda i, x: i < 9, body, (0, x))[1]
 

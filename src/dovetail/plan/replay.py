@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -122,15 +122,16 @@ class Replay:
     def _controlled(self, operation: Operation, inputs: list[Value]) -> Iterable[Value]:
         control = HostControl(self._slices, self._stacked, partial(self._nothing, operation), _truth)
         given = operation.arguments(inputs)
-        numbers = _step_numbers(operation, given)
-        arguments: list[Any] = [self._part(operation, v, numbers) if isinstance(v, Graph) else v for v in given]
+        arguments: list[Any] = [
+            self._part(operation, v, _step_numbers(operation, given)) if isinstance(v, Graph) else v for v in given
+        ]
         if operation.type == "Call":
             return arguments[1](*arguments[0])
         return control.rules()[operation.type](*arguments)
 
-    def _part(self, operation: Operation, graph: Graph, numbers: Iterable[int]) -> Callable[..., list[Value]]:
+    def _part(self, operation: Operation, graph: Graph, steps: Iterator[int]) -> Callable[..., list[Value]]:
         """A branch, or the condition or the body of a loop, as a function of values."""
-        loop, steps = operation.origin.name, iter(numbers)
+        loop = operation.origin.name
 
         def run(*given: Value) -> list[Value]:
             if operation.type in ("If", "Call"):
@@ -155,7 +156,7 @@ class Replay:
         return [Value(ops.zeros((0, *(dim or 0 for dim in spec.shape or ())), spec.dtype)) for spec in specs]
 
 
-def _step_numbers(operation: Operation, arguments: Sequence[Any]) -> Iterable[int]:
+def _step_numbers(operation: Operation, arguments: Sequence[Any]) -> Iterator[int]:
     """The numbers of a loop's steps, in the order in which they run."""
     if not operation.attrs.get("reverse"):
         return itertools.count()

@@ -148,6 +148,20 @@ def test_numbers_are_checked_when_a_graph_is_run(engine):
         np.testing.assert_allclose(session.run(gradient, {x: X}), 1 / X, rtol=1e-6)
 
 
+def test_numbers_are_checked_everywhere(engine):
+    f, bad = tf.function(lambda x: tf.math.log(x) + 1.0), tf.constant([1.0, 0.0])
+    tf.debugging.enable_check_numerics(stack_height_limit=5)
+    try:
+        for call in (f, tf.math.log):
+            with pytest.raises(ValueError, match=r"Log.* at test_python_calls\.py"):
+                call(bad)
+        with v1.Graph().as_default(), v1.Session() as session, pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(tf.math.log(tf.constant([0.0])))
+    finally:
+        tf.debugging.disable_check_numerics()
+    assert np.isinf(f(bad).numpy()[1])
+
+
 def test_lines_are_printed_when_a_graph_is_run(engine, capsys):
     @tf.function
     def f(x):

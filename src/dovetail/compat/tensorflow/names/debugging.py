@@ -11,11 +11,12 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.table import absent, alike_values, function, row, value
+from dovetail.compat.tensorflow.table import alike_values, function, row, value
 from dovetail.core.engine import array_text
 from dovetail.core.errors import describe, op_error
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import is_recorded, is_tensor
+from dovetail.plan.numerics import set_check_numerics
 from dovetail.trace import trace
 
 # -- errors: Python's own ---------------------------------------------------------------------------------------------
@@ -188,8 +189,25 @@ def add_check_numerics_ops() -> Any:
         return graph.group(*checks, name="check_numerics")
 
 
-_LATER = "Checking each op for NaN is not offered: check single tensors with tf.debugging.check_numerics(x, message)."
-absent("debugging.enable_check_numerics debugging.disable_check_numerics", _LATER)
+@function("debugging.enable_check_numerics")
+def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int = 50) -> None:
+    """Stop at the first NaN or infinity, with its operation, from now on in this thread; see `dovetail.check_numerics`.
+
+    An error names one line, so the limits have no effect.
+
+    Source: `tf.debugging.enable_check_numerics`.
+    """
+    set_check_numerics(True)
+
+
+@function("debugging.disable_check_numerics")
+def disable_check_numerics() -> None:
+    """End the checks of `enable_check_numerics`.
+
+    Source: `tf.debugging.disable_check_numerics`.
+    """
+    set_check_numerics(False)
+
 
 # -- logging ----------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,76 @@
+"""Checks that a NaN or an infinity in Keras' training stops with layer, operation, line and step of a group."""
+
+from __future__ import annotations
+
+import keras_dovetail  # noqa: F401  must be first: it makes Keras run on Dovetail
+
+# isort: split
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+import dovetail as dt
+from tests.keras_backends import ENGINES, main
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(64, 4)).astype("float32")
+Y = np.abs(X[:, :1])
+
+
+class Logarithm(layers.Layer):
+    """A layer whose logarithm is bad for small inputs."""
+
+    def call(self, x):
+        return keras.ops.log(x + 2.0)
+
+
+def model(rate=0.01, **options):
+    keras.utils.set_random_seed(0)
+    stack = [layers.Dense(8, name="first"), Logarithm(name="bad"), layers.Dense(1, name="last")]
+    made = keras.Sequential([keras.Input((4,)), *stack], name="model")
+    made.compile(keras.optimizers.SGD(rate), "mse", **options)
+    return made
+
+
+def fault_of(call):
+    with pytest.raises(dt.NumericsError) as caught:
+        call()
+    return caught.value.faults[0]
+
+
+def check_fit_names_layer_and_line():
+    for engine in ENGINES:
+        with dt.engine(engine), dt.check_numerics():
+            made = model()
+            made.fit(X * 0.1, Y, batch_size=16, epochs=2, verbose=0)
+            before = made.get_weights()
+            fault = fault_of(lambda made=made: made.fit(X * 100.0, Y, batch_size=16, verbose=0))
+            assert (fault.type, fault.name) == ("Log", "model/bad/Log"), (engine, fault)
+            assert fault.where[0] == __file__
+            assert all((a == b).all() for a, b in zip(before, made.get_weights(), strict=True))
+            made.fit(X * 0.1, Y, batch_size=16, verbose=0)
+
+
+def check_groups_of_steps_name_the_step():
+    bad = np.concatenate([X[:32] * 0.1, X[:16] * 100.0, X[:16] * 0.1])
+    for engine in ENGINES:
+        with dt.engine(engine), dt.check_numerics():
+            made = model(steps_per_execution=4)
+            fault = fault_of(lambda made=made: made.fit(bad, Y, batch_size=16, shuffle=False, verbose=0))
+            assert (fault.type, [step for _, step in fault.steps]) == ("Log", [2]), (engine, fault)
+
+
+def check_steps_run_singly_and_predictions_are_checked():
+    with dt.engine(ENGINES[0]):
+        made = model()
+        with dt.check_numerics():
+            made.fit(X * 0.1, Y, batch_size=2, epochs=3, verbose=0)
+            assert all(len(plan.graph.inputs[0].shape) == 2 for plan in made.train_function.plans)
+            assert fault_of(lambda: made.predict(X * 100.0, verbose=0)).type == "Log"
+            assert fault_of(lambda: made.predict(X * np.nan, verbose=0)).type == "argument"
+        assert np.isnan(made.predict(X * 100.0, verbose=0)).any()
+
+
+if __name__ == "__main__":
+    main(globals())
