@@ -77,6 +77,7 @@ class ProbedPlan:
 
     measurer: None = None
     shapes: None = None
+    device: None = None
     is_at_home = True
     status = ""
 
