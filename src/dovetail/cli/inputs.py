@@ -80,7 +80,7 @@ def is_function(text: str) -> bool:
 
 
 def imported(text: str) -> Any:
-    """The object that `file.py:name` names.  The file is imported, with Keras on Dovetail if it imports Keras.
+    """The object that `file.py:name` names.  The file is imported, with Keras on Dovetail if it names Keras.
 
     Args:
         text: the name may have dots, as `train.py:Model.call`.
@@ -93,7 +93,8 @@ def imported(text: str) -> Any:
     path = Path(file).resolve()
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {file!r} to import.")
-    import_module(KERAS_BACKEND)
+    if b"keras" in path.read_bytes():
+        import_module(KERAS_BACKEND)
     sys.path.insert(0, str(path.parent))
     name = path.stem if path.stem not in sys.modules else str(path)  # no other module is replaced
     described = spec_from_file_location(name, path)
@@ -134,11 +135,11 @@ def graph_of(found: Any, inputs: Mapping[str, Any], name: str) -> Graph:
             return compiled.graph(*compiled._signature[0])
         if compiled.traces:
             return compiled.traces[-1].concrete.graph
-    args, kwargs = _bound(found, inputs, name)
+    args, kwargs = bound(found, inputs, name)
     return compiled.graph(*args, **kwargs)
 
 
-def _bound(found: Any, inputs: Mapping[str, Any], name: str) -> tuple[Sequence[Any], Mapping[str, Any]]:
+def bound(found: Any, inputs: Mapping[str, Any], name: str) -> tuple[Sequence[Any], Mapping[str, Any]]:
     """The arguments of a call by position and by name."""
     try:
         bound = inspect.signature(found).bind(**inputs)

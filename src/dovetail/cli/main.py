@@ -96,6 +96,9 @@ SHOW = """\
 Prints the contents of a file: inputs and outputs, operations by type, variables with shapes, dtypes and sizes.
 The kind of the file is recognised by its contents.  Weights are not read, and nothing in the file is executed.
 
+With --explain, it prints where a function is executed: from each call of K over its op, the passes and the engine's
+rule to the routine of the library.
+
 kinds of files:
   dt.save(...), safetensors                   values, functions and graphs, tensors
   npz                                         arrays
@@ -116,6 +119,9 @@ examples:
   dovetail show runs/events.out.tfevents.1700    the tags of an event file
   dovetail show model.safetensors --all          all rows of long tables
   dovetail show model.safetensors --json         for programs
+  dovetail show --explain "K.conv2d(x, w)" x=float32[8,32,32,3] w=float32[3,3,3,16] --engine torch
+                                                 where a convolution is executed
+  dovetail show --explain train.py:step x=float32[32,784]   the same for a function; the file is imported
 
 Files of TensorFlow need the extra `formats`: pip install 'keras-dovetail[formats]'.  They do not need TensorFlow.
 The exit status is 0 if the file was read, 1 if it is damaged or of another kind.
@@ -228,7 +234,19 @@ def parser() -> argparse.ArgumentParser:
         epilog=SHOW_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    show.add_argument("path", type=Path, metavar="FILE", help="a file, a folder, or the prefix of a checkpoint")
+    show.add_argument(
+        "path", metavar="FILE", help="a file, a folder, or the prefix of a checkpoint; with --explain, a function"
+    )
+    show.add_argument("inputs", nargs="*", metavar="NAME=INPUT", help="example inputs of the function, for --explain")
+    show.add_argument(
+        "--explain", action="store_true", help="show where file.py:function, or an expression of K, is executed"
+    )
+    show.add_argument(
+        "--engine",
+        choices=[*known_engines(), AUTO],
+        help="the engine to explain (default: $DOVETAIL_ENGINE, else auto)",
+    )
+    show.add_argument("--algorithms", action="store_true", help="measure by which algorithms convolutions could run")
     show.add_argument("--all", action="store_true", help="print all rows of long tables")
     show.add_argument("--json", action="store_true", help="print JSON")
     tune = commands.add_parser(
@@ -326,11 +344,29 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _show(options: argparse.Namespace) -> int:
+    if options.explain:
+        return _explain(options)
     from dovetail.cli import show
 
+    if options.inputs:
+        print(f"dovetail: {options.inputs[0]!r} is an input of a function: add --explain.", file=sys.stderr)
+        return 2
     try:
-        return show.run(options.path, options.all, options.json)
+        return show.run(Path(options.path), options.all, options.json)
     except ImportError as error:
+        print(f"dovetail: {error}", file=sys.stderr)
+        return 1
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from dovetail.cli import explain
+    from dovetail.cli.inputs import WrongInput
+
+    try:
+        return explain.run(options.path, options.inputs, options.engine, options.algorithms, options.json)
+    except Exception as error:
+        if not hasattr(error, "dovetail") and not isinstance(error, WrongInput):  # the program's own
+            raise
         print(f"dovetail: {error}", file=sys.stderr)
         return 1
 
