@@ -14,7 +14,11 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.routines import NOT_REPORTED
+from dovetail.plan.candidate import Candidate
+from dovetail.plan.reported import reported, segments_of
+from dovetail.plan.strategy import Strategy
 from tests.conftest import ENGINES
+from tests.packages import OUTSIDE
 
 BLAS = r"(openblas|mkl|blis|accelerate) \S+ \(.+\)"
 ROUTINES = {  # the last two lines of an operation: the library's function, and the routine
@@ -188,17 +192,31 @@ def test_the_algorithms_of_a_convolution():
 
     engines = [name for name in ("numpy", "torch") if name in dt.list_engines()]
     found = dt.explain(program, X, W, engine="numpy", algorithms=True).algorithms
-    ways = {(way.engine, way.name) for way in found}
-    assert {(engine, layout) for engine in engines for layout in ("channels_last", "channels_first")} <= ways
+    ways = {(way.engine, way.name): way for way in found}
+    assert {(engine, layout) for engine in engines for layout in ("channels_last", "channels_first")} <= {*ways}
     assert ("torch", "channels_last, without oneDNN") in ways and ("jax", "channels_last, patches") in ways
     times = [way.seconds for way in found if way.seconds is not None]
     assert times == sorted(times) and min(times) > 0 and len(times) >= len(ways) - 2
+    on_torch = [ways["torch", name].routines for name in ("channels_last", "channels_last, without oneDNN")]
+    assert "oneDNN convolution" in str(on_torch[0]) and "oneDNN" not in str(on_torch[1])
 
 
-def test_engines_that_report_nothing(tmp_path):
-    sys.path.append(str(tmp_path))
-    engine = get_engine("numpy")
-    assert type(engine).__mro__[1].routines(engine, None, list) == {}
+def test_programs_of_tensorflow_that_xla_compiles():
+    graph = dt.function(lambda x: ops.tanh(x @ x)).graph(dt.spec((8, 8)))
+    plan = Candidate(Strategy("tensorflow", "xla"), graph, get_engine("tensorflow"), [(8, 8)]).plan
+    ((segment,), calls) = segments_of(plan.schedule), {}
+    for operation, routines in reported(segment)[0].items():
+        calls[operation.type] = routines
+    assert any(call.call.startswith(("dot %", "custom-call %")) for call in calls["MatMul"])
+    assert any("tanh" in call.call for call in calls["Tanh"])
+
+
+def test_an_engine_of_another_package_reports_nothing(monkeypatch):
+    monkeypatch.syspath_prepend(OUTSIDE)
+    if "boxed" not in dt.list_engines():
+        pytest.skip("the tests' engine is not installed")
+    tanh = only(dt.explain(ops.tanh, X, engine="boxed"), "Tanh")
+    assert tanh.of("runs as") == ["Tanh on boxed (cpu:0)"] and tanh.of("routine") == [NOT_REPORTED]
 
 
 def test_it_reads_as_a_text(explained):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 _COMPUTATION = re.compile(r"^(?:ENTRY )?%?([\w.\-]+) .*\{$")
 _INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%?([\w.\-]+) = \S.*?[\])}] ([a-z][\w\-]*)\((.*)$")
 _CALLS = re.compile(r"\bcalls=%?([\w.\-]+)")
+_OPERAND = re.compile(r"%([\w.\-]+)")
 _APPLIED = re.compile(r"\bto_apply=%?([\w.\-]+)")  # functions of two elements, of reductions
 _TARGET = re.compile(r'\bcustom_call_target="([^"]*)"')
 _KINDS = re.compile(r'\bkind=(\w+)|"fusion_config":\{"kind":"(\w+)"')
@@ -54,13 +55,28 @@ def instructions(text: str) -> list[Instruction]:
             computation = begun[1]
         elif (made := _INSTRUCTION.match(line)) is not None:
             found.append((computation, made[1], made[2], made[3]))
-    fusions = {called[1]: _fusion(name, rest) for _, name, kind, rest in found for called in _CALLS.finditer(rest)}
+    fusions = {called: (name, _fusion(name, rest)) for _, name, _, rest in found for called in _CALLS.findall(rest)}
     applied = {name for *_, rest in found for name in _APPLIED.findall(rest)}
+    origins = _origins(found, {computation: name for computation, (name, _) in fusions.items()})
     return [
-        Instruction(f"{kind} %{name}", _routine(kind, rest, fusions.get(computation)), *_metadata(rest))
+        Instruction(f"{kind} %{name}", _routine(kind, rest, fusions.get(computation, ("", ""))[1]), *origins[name])
         for computation, name, kind, rest in found
         if kind not in _IDLE and computation not in applied
     ]
+
+
+def _origins(found: list[tuple[str, str, str, str]], fusions: dict[str, str]) -> dict[str, tuple[str, int]]:
+    """The name and the frame of each instruction; an instruction without them has those of its consumer."""
+    origins: dict[str, tuple[str, int]] = {}
+    takers: dict[str, str] = {}  # instruction → the last one that takes it
+    for computation, name, _, rest in reversed(found):  # takers and fusions come after the others
+        origin = _metadata(rest)
+        if not any(origin):
+            taker = takers.get(name) or fusions.get(computation, "")
+            origin = origins.get(taker, origin)
+        origins[name] = origin
+        takers |= dict.fromkeys(_OPERAND.findall(rest.partition(")")[0]), name)
+    return origins
 
 
 def _fusion(name: str, rest: str) -> str:
@@ -68,7 +84,7 @@ def _fusion(name: str, rest: str) -> str:
     return f"fusion %{name} ({kinds})" if kinds else f"fusion %{name}"
 
 
-def _routine(kind: str, rest: str, fusion: str | None) -> str:
+def _routine(kind: str, rest: str, fusion: str) -> str:
     target = _TARGET.search(rest)
     return f"custom call {target[1]}" if target else fusion or f"XLA {kind}, in no fusion"
 

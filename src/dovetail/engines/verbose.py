@@ -23,10 +23,15 @@ def routine(lines: Iterable[str]) -> str:
     """
     found: dict[str, None] = {}
     for line in lines:
-        fields = line.split(",")
         if (called := _MKL.match(line)) is not None:
             found[f"MKL {called[1]}"] = None
-        elif "exec" in fields[:4]:
-            kind, implementation = fields[fields.index("exec") + 2 :][:2]
+        elif kind := primitive(line):
+            implementation = line.split(",")[line.split(",").index("exec") + 3]
             found[f"oneDNN {kind} {implementation}"] = None
     return "; ".join(found) or NOT_REPORTED
+
+
+def primitive(line: str) -> str:
+    """The primitive of oneDNN that a line says to have run, as "convolution"; "" if it says none."""
+    fields = line.split(",")
+    return fields[fields.index("exec") + 2] if "exec" in fields[:4] else ""

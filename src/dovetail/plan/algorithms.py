@@ -12,14 +12,17 @@ import numpy as np
 
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import get_engine, list_engines
+from dovetail.core.routines import NOT_REPORTED
 from dovetail.core.spec import TensorSpec
 from dovetail.core.windows import CONVOLUTIONS
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.plan.candidate import Candidate
+from dovetail.plan.reported import reported, segments_of
 from dovetail.plan.strategy import Strategy
 
 TYPES = frozenset(name for names in CONVOLUTIONS.values() for name in names)
 CALLS = 7  # calls of which the median is taken, after two that are not timed
+MOST_NAMED = 3  # routines that are printed
 LAYOUTS = ("channels_last", "channels_first")
 
 
@@ -31,19 +34,23 @@ class Algorithm(NamedTuple):
         engine: the engine.
         name: the layout of the images, and the variant of the engine's rules or the setting of its library.
         seconds: the median time of a call; None if it cannot be computed so.
+        routines: the routines that the library reports; its calls, where it reports none.
 
     Example:
-        >>> print(Algorithm("Conv2D", "torch", "channels_last", 0.00042))
-        Conv2D on torch, channels_last: 420 µs
+        >>> print(Algorithm("Conv2D", "numpy", "channels_last", 0.00042, ("openblas 0.3.31 (Haswell)",)))
+        Conv2D on numpy, channels_last: 420 µs, openblas 0.3.31 (Haswell)
     """
 
     operation: str
     engine: str
     name: str
     seconds: float | None
+    routines: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        told = "cannot compute it" if self.seconds is None else f"{self.seconds * 1e6:.3g} µs"
+        left = len(self.routines) - MOST_NAMED
+        named = [*self.routines[:MOST_NAMED], *([f"{left} more"] if left > 0 else [])] or [NOT_REPORTED]
+        told = "cannot compute it" if self.seconds is None else f"{self.seconds * 1e6:,.0f} µs, {'; '.join(named)}"
         return f"{self.operation} on {self.engine}, {self.name}: {told}"
 
 
@@ -61,14 +68,15 @@ def algorithms_of(operation: Operation) -> list[Algorithm]:
 def _on(engine: Engine, operation: Operation) -> Iterator[Algorithm]:
     for layout in LAYOUTS if operation.type in CONVOLUTIONS[""] else (operation.attrs["data_format"],):
         graph = _alone(operation, layout)
-        usual = _seconds(engine, graph)
-        yield Algorithm(operation.name, engine.name, layout, usual)
-        if usual is not None:
+        way = Algorithm(operation.name, engine.name, layout, None)
+        usual = _measured(way, engine, graph)
+        yield usual
+        if usual.seconds is not None:
             for variant in _candidate(engine, graph).further_variants():
-                yield Algorithm(operation.name, engine.name, f"{layout}, {variant}", _seconds(engine, graph, variant))
+                yield _measured(way._replace(name=f"{layout}, {variant}"), engine, graph, variant)
             for name, setting in engine.settings().items():
                 with warnings.catch_warnings(action="ignore"), setting():  # torch warns of settings of other devices
-                    yield Algorithm(operation.name, engine.name, f"{layout}, {name}", _seconds(engine, graph))
+                    yield _measured(way._replace(name=f"{layout}, {name}"), engine, graph)
 
 
 def _alone(operation: Operation, layout: str) -> Graph:
@@ -94,8 +102,8 @@ def _candidate(engine: Engine, graph: Graph, variant: str = "") -> Candidate:
     return Candidate(Strategy(engine.name, variant), graph, engine, [t.shape for t in graph.inputs])
 
 
-def _seconds(engine: Engine, graph: Graph, variant: str = "") -> float | None:
-    """The median time of a call on random numbers; None if the engine cannot compute the graph."""
+def _measured(way: Algorithm, engine: Engine, graph: Graph, variant: str = "") -> Algorithm:
+    """The way with the median time of its calls on random numbers, and its routines, if the engine can compute it."""
     random = np.random.default_rng(0)
     holder = engine.holder
     shapes = [tuple(size or 0 for size in t.shape or ()) for t in graph.inputs]  # they are known
@@ -106,8 +114,10 @@ def _seconds(engine: Engine, graph: Graph, variant: str = "") -> float | None:
     except Exception as error:
         if not isinstance(error, (*engine.errors, NotImplementedError)):
             raise
-        return None
-    return statistics.median(times)
+        return way
+    told = [r for s in segments_of(candidate.plan.schedule) for each in reported(s)[0].values() for r in each]
+    named = dict.fromkeys(r.call if r.routine == NOT_REPORTED else r.routine for r in told)
+    return way._replace(seconds=statistics.median(times), routines=tuple(named))
 
 
 def _timed(candidate: Candidate, arrays: list[Any]) -> float:

@@ -15,17 +15,14 @@ from collections.abc import Iterator, Mapping
 from types import CodeType, FrameType
 from typing import Any
 
-import numpy as np
-
 from dovetail import core
 from dovetail.core.engine import OPERATIONS
 from dovetail.core.engine_registry import AUTO, get_engine
 from dovetail.core.errors import check_callable, place
-from dovetail.core.routines import NOT_REPORTED, NotRun, Routines
 from dovetail.core.rules import DEFAULT
 from dovetail.core.value_kinds import static_shape
 from dovetail.edit.graph import Graph, Operation
-from dovetail.ops.control.plumbing import PRINTS, STRUCTURAL
+from dovetail.ops.control.plumbing import STRUCTURAL
 from dovetail.plan.algorithms import Algorithm, algorithms_of
 from dovetail.plan.candidate import Candidate
 from dovetail.plan.explanation import Explained, Explanation, Line
@@ -34,7 +31,7 @@ from dovetail.plan.function import Function, function
 from dovetail.plan.measured_plan import AnyPlan, MeasuredPlan
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.plan import Plan
-from dovetail.plan.schedule import Schedule
+from dovetail.plan.reported import reported, segments_of
 from dovetail.plan.segment import Segment
 from dovetail.plan.touched import Touches
 
@@ -207,7 +204,7 @@ class _Chains:
         self._calls = calls
         self._touches = touches
         self._left: dict[Operation, list[Line]] = {}
-        segments = list(_segments(plan.schedule))
+        segments = list(segments_of(plan.schedule))
         for number, segment in enumerate(segments, 1):
             self._add(segment, f", segment {number}" if len(segments) > 1 else "")
 
@@ -215,7 +212,7 @@ class _Chains:
         place, engine = segment.place, segment.engine
         at = f"{engine.name} ({place.device or engine.devices()[0]}){number}"
         rules = dict(_rules(segment.lowered.function)) if engine.eager is None or segment.bodies is not None else {}
-        reported, reason = _reported(segment)
+        routines, reason = reported(segment)
         inner = () if segment.bodies is not None else segment.graph.subgraphs()
         for op in (op for part in (segment.graph, *inner) for op in part.operations):
             lines = self._left.setdefault(op.origin, [])
@@ -228,9 +225,9 @@ class _Chains:
                 variant = engine.rules.fitting(op, preferred=place.variants)
                 name = "" if variant is None or variant.name == DEFAULT else f" {variant.name!r}"
                 lines.append(Line("rule", f"{op.type}{name} of {engine.name}", _code(rules[op])))
-            for routine in reported.get(op, ()):
+            for routine in routines.get(op, ()):
                 lines += [Line("library", routine.call), Line("routine", routine.routine)]
-            if op not in reported:
+            if op not in routines:
                 lines.append(Line("routine", reason))
 
     def explained(self, op: Operation, within: str) -> Explained:
@@ -245,43 +242,3 @@ class _Chains:
         lines += self._left.get(self._touches.into(origin), [Line("runs as", "nothing, since nothing needs it")])
         result = ", ".join(str(t.spec) for t in op.outputs)
         return Explained(op.type, op.name, result, place(op.where), within, tuple(lines))
-
-
-def _segments(schedule: Schedule) -> Iterator[Segment]:
-    """The segments of a schedule, and of the branches and bodies that Python runs."""
-    for segment in schedule.segments:
-        yield segment
-        if segment.bodies is not None:
-            for inner in segment.bodies.schedules:  # type: ignore[attr-defined]  # it is `schedule.Bodies`
-                yield from _segments(inner)
-
-
-def _reported(segment: Segment) -> tuple[Routines, str]:
-    """The routines of a segment, and the text for operations without one."""
-    if segment.bodies is not None:
-        return {}, "Python, which runs the body"
-    try:
-        return segment.engine.routines(segment, lambda: _zeros(segment)), NOT_REPORTED
-    except NotRun as reason:
-        return {}, f"{NOT_REPORTED}: {reason}"
-    except segment.engine.errors as error:
-        return {}, f"{NOT_REPORTED}: a run on zeros failed, {type(error).__name__}: {error}".splitlines()[0]
-
-
-def _zeros(segment: Segment) -> list[Any]:
-    """Zeros for a segment's inputs, and arrays that it writes into.
-
-    Raises:
-        NotRun: the segment must not run on them.
-    """
-    types = {op.type for part in (segment.graph, *segment.graph.subgraphs()) for op in part.operations}
-    if "While" in types:
-        raise NotRun("a loop may run without end on zeros")
-    if not types.isdisjoint(PRINTS):
-        raise NotRun("it would call Python")
-    spares = {number: tensor for tensor, number in segment.buffers.spares.items()}
-    tensors = [*segment.inputs, *(spares[number] for number in segment.buffers.spare_numbers)]
-    if not all(t.is_static for t in tensors):
-        raise NotRun("shapes are unknown, so give arrays or specs with known shapes")
-    make = segment.engine.holder.asarray
-    return [make(np.zeros(t.shape, t.dtype.numpy), t.dtype, segment.device) for t in tensors]

@@ -54,7 +54,7 @@ def _kernels(run: Any, arguments: Sequence[Any]) -> Iterator[tuple[str, Routine]
     try:
         with native_output(*verbose.BEGINNINGS) as written:
             run(*arguments)
-            told = verbose.routine(written())
+            lines = written()
     finally:
         collected = context.export_run_metadata()
     nodes = [node for graphs in collected.function_graphs for part in graphs.partition_graphs for node in part.node]
@@ -66,8 +66,11 @@ def _kernels(run: Any, arguments: Sequence[Any]) -> Iterator[tuple[str, Routine]
         if node.attr["fused_ops"].list.s:
             yield from ((name, routine) for name in _fused(traced.get(node.name), known))
     mkl = [node for node in nodes if "Mkl" in node.op]
-    if len(mkl) == 1 and told != NOT_REPORTED:  # else nothing says which line is whose
-        yield mkl[0].name, Routine(mkl[0].op, told)
+    for line in lines:
+        kind = verbose.primitive(line)
+        own = [node for node in mkl if kind and kind[:4] in node.op.lower()]
+        if len(own) == 1:  # else nothing says which node's line it is
+            yield own[0].name, Routine(own[0].op, verbose.routine([line]))
 
 
 def _fused(op: Any, known: set[str]) -> Iterator[str]:

@@ -1,0 +1,53 @@
+"""Reported: the routines of a plan's segments, as their engines report them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from dovetail.core.routines import NOT_REPORTED, NotRun, Routines
+from dovetail.ops.control.plumbing import PRINTS
+from dovetail.plan.schedule import Schedule
+from dovetail.plan.segment import Segment
+
+
+def segments_of(schedule: Schedule) -> Iterator[Segment]:
+    """The segments of a schedule, and of the branches and bodies that Python runs."""
+    for segment in schedule.segments:
+        yield segment
+        if segment.bodies is not None:
+            for inner in segment.bodies.schedules:  # type: ignore[attr-defined]  # it is `schedule.Bodies`
+                yield from segments_of(inner)
+
+
+def reported(segment: Segment) -> tuple[Routines, str]:
+    """The routines of a segment, and the text for operations without one."""
+    if segment.bodies is not None:
+        return {}, "Python, which runs the body"
+    try:
+        return segment.engine.routines(segment, lambda: _zeros(segment)), NOT_REPORTED
+    except NotRun as reason:
+        return {}, f"{NOT_REPORTED}: {reason}"
+    except segment.engine.errors as error:
+        return {}, f"{NOT_REPORTED}: a run on zeros failed, {type(error).__name__}: {error}".splitlines()[0]
+
+
+def _zeros(segment: Segment) -> list[Any]:
+    """Zeros for a segment's inputs, and arrays that it writes into.
+
+    Raises:
+        NotRun: the segment must not run on them.
+    """
+    types = {op.type for part in (segment.graph, *segment.graph.subgraphs()) for op in part.operations}
+    if "While" in types:
+        raise NotRun("a loop may run without end on zeros")
+    if not types.isdisjoint(PRINTS):
+        raise NotRun("it would call Python")
+    spares = {number: tensor for tensor, number in segment.buffers.spares.items()}
+    tensors = [*segment.inputs, *(spares[number] for number in segment.buffers.spare_numbers)]
+    if not all(t.is_static for t in tensors):
+        raise NotRun("shapes are unknown, so give arrays or specs with known shapes")
+    make = segment.engine.holder.asarray
+    return [make(np.zeros(t.shape, t.dtype.numpy), t.dtype, segment.device) for t in tensors]
