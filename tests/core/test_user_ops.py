@@ -243,13 +243,13 @@ def test_a_compiled_program_that_xla_compiles(monkeypatch):
     executable = pytest.importorskip("dovetail.engines.tensorflow.executable", exc_type=ImportError)
     monkeypatch.setattr(executable, "OFTEN", 2)
     hypot, compiled = hypot_of("tensorflow"), []
-    traced = executable.Executable._traced
+    traced = executable.Executable.traced
 
     def note(self, xla):
         compiled.append(xla)
         return traced(self, xla)
 
-    monkeypatch.setattr(executable.Executable, "_traced", note)
+    monkeypatch.setattr(executable.Executable, "traced", note)
 
     @dt.register_op("Python", infer=lambda x: x, rules={"tensorflow": _by_python})
     def python(x: kinds.Float): ...

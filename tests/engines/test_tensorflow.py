@@ -55,7 +55,7 @@ def test_a_plan_says_whether_xla_compiles(monkeypatch, strategy):
     monkeypatch.setattr("dovetail.engines.tensorflow.executable.OFTEN", 2)
     found = get_engine("tensorflow")
     traced = []
-    monkeypatch.setattr(executable.Executable, "_traced", traced_by(executable.Executable._traced, traced))
+    monkeypatch.setattr(executable.Executable, "traced", traced_by(executable.Executable.traced, traced))
     graph = dt.function(lambda x: ops.tanh(x) * 2.0).graph(dt.spec((3,)))
     plan = Plan(graph, found, variants=found.strategies[strategy])
     plan.prepare()
