@@ -40,31 +40,47 @@ WORK = {
 @pytest.mark.parametrize("name", WORK)
 def test_work(name):
     function, shapes, family, amount = WORK[name]
-    assert work_of(graph_of(function, *shapes)) == {family: pytest.approx(amount), "ops": 1.0}
+    launches = {"launches": 1.0} if family in costs.CONVOLUTIONS else {}
+    assert work_of(graph_of(function, *shapes)) == {family: pytest.approx(amount), "ops": 1.0, **launches}
 
 
-def test_gradients_of_convolutions_are_as_much_work():
-    def gradients(x, k):
-        with dt.GradientTape() as tape:
-            tape.watch([x, k])
-            y = ops.sum(ops.conv(x, k, padding="same"))
-        return tape.gradient(y, [x, k])
-
-    forward = work_of(graph_of(conv(), (2, 6, 6, 16), (3, 3, 16, 5)))["convolution"]
-    assert work_of(graph_of(gradients, (2, 6, 6, 16), (3, 3, 16, 5)))["convolution"] >= 2 * forward
-
-
-def test_gradients_of_recurrent_layers_are_twice_the_work():
-    shapes = [(3, 5, 4), (3, 2), (4, 6), (2, 6), (2, 6)]
+def gradients_of(function, watched):
+    """A function that returns the gradients of another one by some of its arguments."""
 
     def gradients(*given):
         with dt.GradientTape() as tape:
             tape.watch(list(given))
-            y = ops.sum(ops.gru(*given)[0])
-        return tape.gradient(y, list(given))
+            y = ops.sum(function(*given))
+        return tape.gradient(y, [given[i] for i in watched])
 
-    forward = work_of(graph_of(ops.gru, *shapes))["recurrent"]
-    assert 3 * forward <= work_of(graph_of(gradients, *shapes))["recurrent"] < 4 * forward
+    return gradients
+
+
+def test_gradients_of_convolutions_are_as_much_work():
+    shapes = (2, 6, 6, 16), (3, 3, 16, 5)
+    forward, of_both = (work_of(graph_of(f, *shapes)) for f in (conv(), gradients_of(conv(), [0, 1])))
+    amounts = of_both["thin"], of_both["filter"], of_both["launches"]
+    assert amounts == (2 * forward["thin"], forward["thin"], 3)  # the convolution itself is among them
+
+
+def test_work_that_nothing_needs_does_not_count():
+    """The gradient by an image is no part of a training step; a pass removes it before the graph runs."""
+    shapes = (2, 6, 6, 16), (3, 3, 16, 5)
+    found = work_of(graph_of(gradients_of(conv(), [1]), *shapes))
+    assert found["thin"] == found["filter"] == work_of(graph_of(conv(), *shapes))["thin"]
+
+
+def test_gradients_of_recurrent_layers_are_twice_the_work():
+    shapes = [(3, 5, 4), (3, 2), (4, 6), (2, 6), (2, 6)]
+    forward = work_of(graph_of(ops.gru, *shapes))
+    both = work_of(graph_of(gradients_of(lambda *given: ops.gru(*given)[0], range(5)), *shapes))
+    assert 3 * forward["recurrent"] <= both["recurrent"] < 4 * forward["recurrent"]
+    assert (forward["steps"], both["steps"]) == (5, 15)
+
+
+def test_gradients_of_pools_are_a_family():
+    found = work_of(graph_of(gradients_of(lambda x: ops.max_pool(x, 2), [0]), (2, 6, 6, 4)))
+    assert found["unpool"] == 4 * (2 * 2 * 6 * 6 * 4 + 2 * 3 * 3 * 4)
 
 
 def test_loops_count_their_turns():

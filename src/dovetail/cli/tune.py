@@ -62,12 +62,19 @@ def _corrected(name: str) -> Rates:
     )
 
 
+def _unit(family: str) -> tuple[str, float]:
+    """The unit of a family's rate, and its size."""
+    if family in costs.TIMES:
+        return "thousands/s", 1e3
+    return "G operations/s" if family in costs.OPERATIONS else "GB/s", 1e9
+
+
 def _shown(found: dict[str, Rates]) -> str:
     units = {"a_call": 1e6, "an_op": 1e6}
     lines = [["", *found]]
     for family in next(iter(found.values())).work:
-        unit = "G operations/s" if family in costs.OPERATIONS else "GB/s"
-        lines.append([f"{family}, {unit}", *(f"{each.work[family] / 1e9:.3g}" for each in found.values())])
+        unit, size = _unit(family)
+        lines.append([f"{family}, {unit}", *(f"{each.work[family] / size:.3g}" for each in found.values())])
     for field, text in STARTS.items():
         lines.append([text, *(f"{getattr(each, field) * units.get(field, 1):.3g}" for each in found.values())])
     return table(lines)

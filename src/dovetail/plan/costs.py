@@ -20,6 +20,7 @@ from typing import Any
 from dovetail.core.engine_registry import BUILT_IN
 from dovetail.core.table import GRADIENTS, OPS
 from dovetail.edit.graph import Graph, GraphTensor, Operation
+from dovetail.graph.reach import reach
 from dovetail.plan.policy import Estimate
 from dovetail.plan.rates import rates
 
@@ -75,29 +76,32 @@ def work_of(*graphs: Graph) -> dict[str, float]:
 
 
 def _add(found: dict[str, float], graph: Graph, times: float, kind: str) -> None:
-    for op in graph.operations:
+    for op in reach([*graph.outputs, *(op for op in graph.operations if op.is_kept)]):  # others are pruned
         if op.type in FREE:
             continue
         parts = op.subgraphs()
         if not parts:
-            family, amount = _work_of(op)
-            found[family] += times * amount
+            for family, amount in _work_of(op):
+                found[family] += times * amount
             found[kind] += times
         turns = times * _turns(op) if parts and _is_loop(op) else times
         for part in parts:
             _add(found, part, turns, "turns" if turns > times else kind)
 
 
-def _work_of(op: Operation) -> tuple[str, float]:
+def _work_of(op: Operation) -> Iterator[tuple[str, float]]:
     family = _family(op.type)
     if family == "convolution":
-        return _convolution(op)
-    return family, COUNTED.get(family, _traffic)(op)
-
-
-def _traffic(op: Operation) -> float:
-    """The bytes that an operation reads and writes."""
-    return float(sum(map(_bytes, [*op.inputs, *op.outputs])))
+        yield "launches", 1.0
+        yield _convolution(op)
+    elif family == "recurrent":
+        yield from _recurrent(op)
+    elif family == "product":
+        yield family, _product(op)
+    else:
+        if family == "window" and op.type.endswith("Grad"):
+            family = "unpool"
+        yield family, float(sum(map(_bytes, [*op.inputs, *op.outputs])))  # bytes that it reads and writes
 
 
 def _family(op_type: str) -> str:
@@ -122,19 +126,21 @@ def _product(op: Operation) -> float:
     return 2.0 * _size(result) * terms
 
 
-def _recurrent(op: Operation) -> float:
-    """Floating-point operations of a recurrent layer: two for each row of its input and each element of its kernels.
+def _recurrent(op: Operation) -> Iterator[tuple[str, float]]:
+    """The time steps of a recurrent layer; and two operations for each row of its input and element of its kernels.
 
     A gradient has two products for each of the layer's.
     """
-    sequence = max(op.inputs, key=lambda t: len(t.shape or ()))
-    rows = _size(sequence) / max(1, (_shape(sequence) or (1,))[-1])
-    return (4.0 if op.type in GRADIENTS else 2.0) * rows * sum(_size(t) for t in op.inputs if len(t.shape or ()) == 2)
+    products = 2.0 if op.type in GRADIENTS else 1.0
+    *batch, steps, _ = (1, 1, *_shape(max(op.inputs, key=lambda t: len(t.shape or ()))))
+    yield "steps", products * steps
+    kernels = sum(_size(t) for t in op.inputs if len(t.shape or ()) == 2)
+    yield "recurrent", 2.0 * products * math.prod(batch) * steps * kernels
 
 
-COUNTED = {"product": _product, "recurrent": _recurrent}
 CONVOLUTIONS = "convolution", "strided", "thin", "unit", "depthwise"
-OPERATIONS = frozenset([*COUNTED, *CONVOLUTIONS])  # families that do not count bytes
+OPERATIONS = frozenset(["product", "recurrent", "filter", *CONVOLUTIONS])  # families of floating-point operations
+TIMES = frozenset(["steps", "launches"])  # families of times that something is done, whatever its size
 
 
 def _convolution(op: Operation) -> tuple[str, float]:
@@ -151,6 +157,8 @@ def _convolution(op: Operation) -> tuple[str, float]:
         return "unit", amount
     if inner == 1 < channels:
         return "depthwise", amount
+    if op.type.endswith("BackpropFilter"):
+        return "filter", amount
     if max(strides) > 1:
         return "strided", amount
     return "thin" if min(inner, filters) < THIN else "convolution", amount

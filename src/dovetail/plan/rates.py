@@ -29,63 +29,68 @@ class Rates(NamedTuple):
 
 AVX2, AVX512, GPU = "AVX2", "AVX-512", "GPU"
 
-# Medians of three runs of `dovetail tune`: on two cores with AVX2, on two with AVX-512, and on a Hopper GPU.
-# Rates of convolutions include both gradients, as in a training step, and so do rates of recurrent layers.  The latter
-# are means of the probe, a GRU and an LSTM with AVX-512; elsewhere, rates of LSTM alone times the ratio found there.
-# The steps of twelve Keras models, and predictions of three, corrected the rates with AVX-512: probes are larger than
-# most arrays of models, and bodies of loops are fused.  The correction is a least-squares fit of the logarithms of
-# times, drawn to none at all; torch's products stay at the probe's rate.  Imports there are means of two processes,
-# one of which has Keras imported.
-# The seconds to make a program come from the first training step of four Keras models with AVX2, since programs of
-# probes are made more quickly.  They are halved for AVX-512, and for the rest of the work on a GPU.
+# The rates with AVX-512 are a fit to the steps of 15 Keras models and to predictions of 12, on two cores: least squares
+# of the logarithms of times, drawn to medians of three runs of `dovetail tune`, whose arrays are larger than most of
+# models.  Rates of convolutions are means of the operation and its gradient by the input.  The tables of two cores
+# with AVX2 and of a Hopper GPU come from `dovetail tune`.  With AVX2 they have the ratio of the fit to `dovetail tune`
+# that AVX-512 has, and half as many launches and steps.  The GPU's rates include the time of launches and steps.
+# Seconds to start are rough means of the first calls of these models; AVX2 has twice those of AVX-512.
 # Measurements on another machine correct the tables.
 TABLES: Mapping[str, Mapping[str, Rates]] = {
     AVX2: {
-        "numpy": Rates(6.5e-7, 9.7e-7, 9.7e-7, 0.0, 0.05, 8e-4, {
-            "product": 130e9, "convolution": 43e9, "strided": 20e9, "thin": 6e9, "unit": 67e9, "depthwise": 2.2e9,
-            "recurrent": 16e9, "window": 1.6e9, "reduction": 24e9, "map": 5.7e9, "optimizer": 5.9e9, "random": 0.19e9,
+        "numpy": Rates(6.5e-7, 1.3e-6, 9.7e-7, 0.0, 0.05, 8e-4, {
+            "product": 88e9, "convolution": 92e9, "strided": 19e9, "thin": 6.5e9, "unit": 76e9, "depthwise": 4.2e9,
+            "filter": 30e9, "launches": 7e3, "recurrent": 35e9, "steps": 14e3, "window": 2.9e9, "unpool": 0.39e9,
+            "reduction": 24e9, "map": 2.9e9, "optimizer": 3.8e9, "random": 0.18e9,
         }),
-        "torch": Rates(5.8e-6, 2.9e-6, 3.5e-6, 2.3, 0.05, 8e-4, {
-            "product": 120e9, "convolution": 66e9, "strided": 16e9, "thin": 24e9, "unit": 75e9, "depthwise": 18e9,
-            "recurrent": 22e9, "window": 14e9, "reduction": 27e9, "map": 9.1e9, "optimizer": 15e9, "random": 0.23e9,
+        "torch": Rates(6.2e-6, 1.4e-5, 3.6e-6, 2.3, 0.05, 8e-4, {
+            "product": 110e9, "convolution": 170e9, "strided": 19e9, "thin": 14e9, "unit": 92e9, "depthwise": 20e9,
+            "filter": 32e9, "launches": 5e3, "recurrent": 92e9, "steps": 27e3, "window": 20e9, "unpool": 17e9,
+            "reduction": 35e9, "map": 7.3e9, "optimizer": 15e9, "random": 0.22e9,
         }),
-        "jax": Rates(1.8e-5, 2.2e-7, 4.4e-7, 1.1, 0.8, 15e-3, {
-            "product": 93e9, "convolution": 27e9, "strided": 17e9, "thin": 13e9, "unit": 3.9e9, "depthwise": 0.15e9,
-            "recurrent": 27e9, "window": 17e9, "reduction": 11e9, "map": 33e9, "optimizer": 12e9, "random": 0.36e9,
+        "jax": Rates(1.2e-4, 2.4e-7, 4.4e-7, 1.1, 0.4, 13e-3, {
+            "product": 45e9, "convolution": 130e9, "strided": 22e9, "thin": 20e9, "unit": 3.9e9, "depthwise": 0.17e9,
+            "filter": 13e9, "launches": 3.3e3, "recurrent": 48e9, "steps": 150e3, "window": 36e9, "unpool": 1.3e9,
+            "reduction": 9.8e9, "map": 15e9, "optimizer": 6e9, "random": 0.4e9,
         }),
-        "tensorflow": Rates(7.5e-5, 2.5e-6, 5e-6, 6.9, 0.3, 11e-3, {
-            "product": 76e9, "convolution": 51e9, "strided": 33e9, "thin": 9e9, "unit": 46e9, "depthwise": 10e9,
-            "recurrent": 11e9, "window": 4e9, "reduction": 5.6e9, "map": 15e9, "optimizer": 5e9, "random": 0.18e9,
+        "tensorflow": Rates(1.6e-4, 7.2e-6, 5e-6, 6.9, 0.3, 11e-3, {
+            "product": 61e9, "convolution": 87e9, "strided": 29e9, "thin": 8.7e9, "unit": 59e9, "depthwise": 12e9,
+            "filter": 48e9, "launches": 5e3, "recurrent": 51e9, "steps": 16e3, "window": 7.2e9, "unpool": 6.3e9,
+            "reduction": 18e9, "map": 12e9, "optimizer": 5.8e9, "random": 0.18e9,
         }),
     },
     AVX512: {
-        "numpy": Rates(2.2e-7, 3.2e-7, 2.6e-7, 0.0, 0.03, 4e-4, {
-            "product": 310e9, "convolution": 75e9, "strided": 39e9, "thin": 11e9, "unit": 150e9, "depthwise": 2.1e9,
-            "recurrent": 33e9, "window": 5.4e9, "reduction": 25e9, "map": 9e9, "optimizer": 11e9, "random": 0.36e9,
+        "numpy": Rates(2.2e-7, 4.4e-7, 2.6e-7, 0.0, 0.03, 4e-4, {
+            "product": 210e9, "convolution": 160e9, "strided": 38e9, "thin": 12e9, "unit": 170e9, "depthwise": 4e9,
+            "filter": 53e9, "launches": 14e3, "recurrent": 73e9, "steps": 28e3, "window": 9.7e9, "unpool": 1.3e9,
+            "reduction": 25e9, "map": 4.6e9, "optimizer": 7e9, "random": 0.35e9,
         }),
-        "torch": Rates(2.6e-6, 1.3e-6, 5.3e-7, 1.05, 0.03, 4e-4, {
-            "product": 310e9, "convolution": 290e9, "strided": 94e9, "thin": 62e9, "unit": 180e9, "depthwise": 57e9,
-            "recurrent": 50e9, "window": 27e9, "reduction": 43e9, "map": 25e9, "optimizer": 35e9, "random": 0.43e9,
+        "torch": Rates(2.8e-6, 6.3e-6, 5.4e-7, 1.0, 0.03, 4e-4, {
+            "product": 290e9, "convolution": 750e9, "strided": 110e9, "thin": 35e9, "unit": 220e9, "depthwise": 64e9,
+            "filter": 140e9, "launches": 9.9e3, "recurrent": 210e9, "steps": 54e3, "window": 39e9, "unpool": 32e9,
+            "reduction": 55e9, "map": 20e9, "optimizer": 36e9, "random": 0.41e9,
         }),
-        "jax": Rates(5.8e-6, 7.3e-8, 1.3e-7, 0.45, 0.4, 8e-3, {
-            "product": 290e9, "convolution": 120e9, "strided": 44e9, "thin": 25e9, "unit": 21e9, "depthwise": 0.52e9,
-            "recurrent": 67e9, "window": 17e9, "reduction": 10e9, "map": 41e9, "optimizer": 24e9, "random": 0.43e9,
+        "jax": Rates(3.9e-5, 7.8e-8, 1.3e-7, 0.36, 0.2, 7e-3, {
+            "product": 140e9, "convolution": 570e9, "strided": 56e9, "thin": 39e9, "unit": 21e9, "depthwise": 0.58e9,
+            "filter": 56e9, "launches": 6.6e3, "recurrent": 120e9, "steps": 300e3, "window": 36e9, "unpool": 1.3e9,
+            "reduction": 8.9e9, "map": 19e9, "optimizer": 12e9, "random": 0.48e9,
         }),
-        "tensorflow": Rates(2e-4, 6.6e-6, 1.2e-6, 2.5, 0.15, 6e-3, {
-            "product": 250e9, "convolution": 330e9, "strided": 110e9, "thin": 60e9, "unit": 180e9, "depthwise": 48e9,
-            "recurrent": 30e9, "window": 8.9e9, "reduction": 4.1e9, "map": 21e9, "optimizer": 13e9, "random": 0.21e9,
+        "tensorflow": Rates(4.2e-4, 1.9e-5, 1.2e-6, 2.5, 0.15, 6e-3, {
+            "product": 200e9, "convolution": 560e9, "strided": 96e9, "thin": 58e9, "unit": 230e9, "depthwise": 56e9,
+            "filter": 310e9, "launches": 10e3, "recurrent": 140e9, "steps": 33e3, "window": 16e9, "unpool": 14e9,
+            "reduction": 13e9, "map": 17e9, "optimizer": 15e9, "random": 0.21e9,
         }),
     },
     GPU: {
         "torch": Rates(1.3e-5, 6.3e-6, 7.6e-6, 1.5, 0.03, 4e-4, {
             "product": 15000e9, "convolution": 6600e9, "strided": 6600e9, "thin": 740e9, "unit": 3400e9,
-            "depthwise": 500e9, "recurrent": 590e9, "window": 220e9, "reduction": 310e9, "map": 1900e9,
-            "optimizer": 660e9, "random": 1.7e9,
+            "depthwise": 500e9, "filter": 6600e9, "launches": 1e6, "recurrent": 590e9, "steps": 1e7,
+            "window": 220e9, "unpool": 220e9, "reduction": 310e9, "map": 1900e9, "optimizer": 660e9, "random": 1.7e9,
         }),
         "jax": Rates(3.3e-5, 4.1e-7, 8.3e-7, 0.55, 0.5, 10e-3, {
             "product": 3500e9, "convolution": 3100e9, "strided": 3100e9, "thin": 320e9, "unit": 1300e9,
-            "depthwise": 220e9, "recurrent": 230e9, "window": 91e9, "reduction": 71e9, "map": 520e9,
-            "optimizer": 370e9, "random": 33e9,
+            "depthwise": 220e9, "filter": 3100e9, "launches": 1e6, "recurrent": 230e9, "steps": 1e7,
+            "window": 91e9, "unpool": 91e9, "reduction": 71e9, "map": 520e9, "optimizer": 370e9, "random": 33e9,
         }),
     },
 }  # fmt: skip

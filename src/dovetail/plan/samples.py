@@ -29,17 +29,37 @@ def _chain(x: Any) -> Any:
 
 
 def _conv(strides: int) -> Callable[..., Any]:
-    """Convolutions and their gradients, which engines compute at other rates than the convolutions themselves."""
+    """Convolutions, and their gradients by the input."""
 
     def program(x: Any, *kernels: Any) -> Any:
         with GradientTape() as tape:
-            tape.watch([x, *kernels])
+            tape.watch(x)
             y = x
             for kernel in kernels:
                 y = ops.conv(y, kernel, strides, padding="same")
-        return y, *tape.gradient(y, [x, *kernels], output_gradients=y)
+        return y, tape.gradient(y, x, output_gradients=y)
 
     return program
+
+
+def _filter(x: Any, kernel: Any) -> Any:
+    with GradientTape() as tape:
+        tape.watch(kernel)
+        y = ops.conv(x, kernel, padding="same")
+    return tape.gradient(y, kernel, output_gradients=x)
+
+
+def _unpool(x: Any, gradient: Any) -> Any:
+    with GradientTape() as tape:
+        tape.watch(x)
+        y = ops.max_pool(x, 2)
+    return tape.gradient(y, x, output_gradients=gradient)
+
+
+def _launches(x: Any, kernel: Any) -> Any:
+    for _ in range(20):
+        x = ops.conv(x, kernel, padding="same")
+    return x
 
 
 def _lstm(*given: Any) -> Any:
@@ -60,18 +80,22 @@ def _adam(*arrays: Any) -> Any:
     return ops.adam_step(variable, gradient, mean, square_mean, 0.1)
 
 
-# A family → a program that does little else, and the shapes of its arguments.  "calls" is first: the others include it.
+# A family → a program that does little else, and the shapes of its arguments.  A later one may include earlier ones.
 SAMPLES: Mapping[str, tuple[Callable[..., Any], Sequence[Shape]]] = {
     "calls": (_chain, [(2, 2)]),
     "map": (lambda x: ops.tanh(x) * 2.0 + x, [(1024, 1024)]),
     "product": (lambda x, y: x @ y, [(512, 512), (512, 512)]),
-    "convolution": (_conv(1), [(16, 32, 32, 32), (3, 3, 32, 32)]),
-    "strided": (_conv(2), [(16, 32, 32, 32), (3, 3, 32, 32)]),
-    "thin": (_conv(1), [(16, 32, 32, 3), (3, 3, 3, 32), (3, 3, 32, 3)]),
-    "unit": (_conv(1), [(16, 32, 32, 64), (1, 1, 64, 64)]),
-    "depthwise": (_conv(1), [(16, 32, 32, 64), (3, 3, 1, 64)]),
-    "recurrent": (_lstm, [(32, 32, 64), (32, 64), (32, 64), (64, 256), (64, 256)]),
+    "launches": (_launches, [(1, 4, 4, 8), (3, 3, 8, 8)]),
+    "convolution": (_conv(1), [(64, 32, 32, 32), (3, 3, 32, 32)]),
+    "strided": (_conv(2), [(64, 32, 32, 32), (3, 3, 32, 32)]),
+    "thin": (_conv(1), [(64, 32, 32, 3), (3, 3, 3, 32), (3, 3, 32, 3)]),
+    "unit": (_conv(1), [(64, 32, 32, 64), (1, 1, 64, 64)]),
+    "depthwise": (_conv(1), [(64, 32, 32, 64), (3, 3, 1, 64)]),
+    "filter": (_filter, [(64, 32, 32, 32), (3, 3, 32, 32)]),
+    "steps": (_lstm, [(1, 256, 8), (1, 8), (1, 8), (8, 32), (8, 32)]),
+    "recurrent": (_lstm, [(128, 32, 128), (128, 128), (128, 128), (128, 512), (128, 512)]),
     "window": (lambda x: ops.max_pool(x, 2), [(16, 32, 32, 64)]),
+    "unpool": (_unpool, [(16, 32, 32, 64), (16, 16, 16, 64)]),
     "reduction": (lambda x: ops.sum(x, axis=0), [(1024, 1024)]),
     "optimizer": (_adam, [(1024, 1024)] * 4),
     "random": (_noise, [(512, 1024)]),
