@@ -164,22 +164,22 @@ def append(graph: Graph, op: Op, values: list[Any], specs: Any, name: str | None
 
 
 def _graph_of(op: Op, values: list[Any]) -> Graph:
-    current = current_graph()
-    found: Graph | None = None
+    """The graph that records a call: the innermost one that is being built, else that of the tensors given."""
+    found = current_graph()
+    if found is not None:
+        return found
     for value in arguments.operands(op, values):
         if type(value) is GraphTensor:
-            graph = value.op.graph if current is not None else open_graph(value, op.name)
+            graph = open_graph(value, op.name)
             if found is None:
                 found = graph
-            elif graph is not found and current is None:
+            elif graph is not found:
                 raise op_error(
                     ValueError,
                     op.title,
                     f"its tensors belong to two graphs. {foreign_tensor(found, value)} Import one into the other, "
                     "or build both parts in one.",
                 )
-    if current is not None:
-        return current
     return DEFAULT_GRAPH.get() if found is None else found
 
 

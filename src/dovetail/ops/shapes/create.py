@@ -129,13 +129,13 @@ def ones_like(x: Each, dtype: DTypeLike | None = None) -> Tensor:
 # -- counting ---------------------------------------------------------------------------------------------------------
 
 
-def _iota_spec(size: Any, dtype: Any) -> TensorSpec:
+def iota_spec(size: Any, dtype: Any) -> TensorSpec:
     if len(size) != 1 or (size[0] is not None and size[0] < 0):
         raise ValueError(f"the size must be one number, 0 or more, not {size}.")
     return TensorSpec(size, dtype)
 
 
-@primitive("Iota", infer=_iota_spec, differentiable=False, samples=[sample((4,), "int32"), sample((0,), "float32")])
+@primitive("Iota", infer=iota_spec, differentiable=False, samples=[sample((4,), "int32"), sample((0,), "float32")])
 def iota(size: Ints, dtype: DTypeLike = int) -> Tensor:
     """The numbers 0 … size - 1.
 

@@ -20,7 +20,7 @@ from dovetail.core.value_kinds import dtype_of, static_shape
 from dovetail.ops.math import compare, reduce
 from dovetail.ops.math.bitwise import logical_and
 from dovetail.ops.samples import array, bools, ints, sample
-from dovetail.ops.shapes.create import full, iota, ones_like, zeros_like
+from dovetail.ops.shapes.create import full, iota, iota_spec, ones_like, zeros_like
 from dovetail.ops.shapes.index import coordinates, gather, tensor_scatter_add, tensor_scatter_update
 from dovetail.ops.shapes.join import concatenate, stack, unstack
 from dovetail.ops.shapes.shape import cast, convert, dims_of, expand_dims, reshape, shaped
@@ -92,8 +92,15 @@ def boolean_mask(x: Any, mask: Any, axis: int = 0) -> Any:
     return x[(slice(None),) * normalize_axis(axis, len(x.shape)) + (convert(mask, "bool"),)]
 
 
+def _one_hot_spec(x: Any, num_classes: Any, axis: int, dtype: Any) -> TensorSpec:
+    classes: Any = iota_spec(num_classes, dtype)
+    at = normalize_axis(axis, len(x.shape) + 1)
+    return TensorSpec((*x.shape[:at], *classes.shape, *x.shape[at:]), dtype)
+
+
 @composite(
     "OneHot",
+    infer=_one_hot_spec,
     differentiable=False,
     samples=[
         sample(ints(2, 3), 4),
