@@ -11,9 +11,9 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
-from dovetail.plan import events
+from dovetail.plan import events, watch
 from dovetail.plan.plan import Plan
-from tests.conftest import RULE_BY_RULE
+from tests.conftest import ENGINES, RULE_BY_RULE
 from tests.frames import frames
 
 SLEEP = 0.03  # seconds; a sleep never takes less
@@ -118,7 +118,7 @@ def test_a_profile_leaves_nothing_behind(engine):
         assert segment.source == before[1]
     after = state()
     assert after[0] == before[0] and after[1:] == before[1:]
-    assert events.current() is None
+    assert watch.current() is None
 
 
 @pytest.mark.parametrize("engine", RULE_BY_RULE)
@@ -135,16 +135,59 @@ def test_names_and_lines_are_those_of_the_users_graph(engine):
     assert len([line for line in lines if line.startswith("test_profile.py:")]) == 3  # two of `dense`, and this one
 
 
+COMPILED = [name for name in ENGINES if name in ("jax", "tensorflow")]
+
+
+@pytest.mark.parametrize("engine", COMPILED)
+def test_traces_of_libraries_name_operations(engine):
+    """Check that each kernel of a compiled program is a row of operations of the user's graph, also in loops."""
+
+    def work(x, w):
+        y = ops.relu(x @ w + w[0])
+        z = ops.while_loop(lambda i, v: i < 3, lambda i, v: (i + 1, ops.sort(v, axis=0)), (0, y))[1]
+        return ops.cumsum(z, axis=1)
+
+    f = dt.function(work, engine=engine)
+    x = np.random.default_rng(0).normal(size=(128, 128)).astype("float32")
+    graph = f.graph(x, x)
+    f(x, x)
+    with dt.profile() as p:
+        f(x, x), f(x, x)
+    names = {op.name for g in (graph, *graph.subgraphs()) for op in g.operations}
+    found = [row for row in p.rows if row.kind in ("operation", "fusion") and row.program]
+    assert {name for row in found for name in row.operations} <= names
+    (product,) = [row for row in found if "MatMul" in row.operations]
+    assert product.calls == 2 and product.lines[0][0] == __file__ and product.place == engine
+    in_body = [row for row in found if not {"ArgSort", "Sort"}.isdisjoint(row.types)]
+    assert in_body and {row.calls % 6 for row in in_body} == {0}, p.table()  # jax takes two kernels to sort
+    (call,) = [row for row in p.rows if row.kind == "program"]
+    assert call.name == f"call of {graph.name}" and call.calls == 2 and call.seconds >= 0
+    assert sum(row.seconds for row in p.rows) == pytest.approx(p.seconds)
+
+
+@pytest.mark.parametrize("engine", COMPILED)
+def test_a_fusion_is_one_row_with_all_its_names(engine):
+    f = dt.function(lambda x, w: ops.relu(ops.bias_add(x @ w, w[0])), engine=engine)
+    f(X, X)
+    with dt.profile() as p:
+        f(X, X)
+    fused = next(row for row in p.rows if "Relu" in row.operations)
+    assert fused.kind == "fusion" and {"BiasAdd", "Relu"} <= set(fused.operations), p.table()
+    found = p.by_operation()
+    assert found["BiasAdd"]["time"] == found["Relu"]["time"] == pytest.approx(fused.seconds * 1e6)
+    assert set(found["Relu"]["fusion"]) == set(fused.operations)
+
+
 def test_a_schedule_counts_steps(engine):
     f = dt.function(dense)
     p = dt.profile(schedule=(2, 1, 3))
     with p:
         for step in range(10):
-            assert (events.current() is None) == (step not in (2, 3, 4, 5))
+            assert (watch.current() is None) == (step not in (2, 3, 4, 5))
             f(X, X)
             p.step()
     assert p.steps == 3
-    assert {row.calls for row in p.rows if row.kind in ("operation", "program") and row.program} == {3}
+    assert {row.calls for row in p.rows if row.program and (engine in RULE_BY_RULE or row.kind == "program")} == {3}
     with dt.profile(schedule=(2, 0, 1)) as early:
         early.step()
     assert early.seconds == 0 and "nothing, after 1 step of 2" in early.table()
@@ -157,7 +200,7 @@ def test_a_failed_call_passes_through(engine):
         with pytest.raises(ValueError, match="MatMul at test_profile"):
             ops.matmul(X, X[:3])
         f(X)
-    assert p.seconds > 0 and events.current() is None
+    assert p.seconds > 0 and watch.current() is None
 
 
 @pytest.mark.parametrize("engine", RULE_BY_RULE)
@@ -274,4 +317,4 @@ def test_errors(wrong, error, message):
 def test_one_profile_at_a_time():
     with dt.profile(), pytest.raises(RuntimeError, match="another profile is open"), dt.profile():
         pass
-    assert events.current() is None
+    assert watch.current() is None

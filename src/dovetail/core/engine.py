@@ -201,9 +201,26 @@ class Engine:
             `segment.outputs`.  If the engine consumes arguments, the function takes a list `into`.  The list has the
             tuple as soon as the results exist, whatever exception comes before the call is over.  If the first call
             would take long, the function has a method `prepare()`, which does the long part beforehand, in any thread.
-            If the library makes a program of its own, the function has a method `source()`, which gives its text.
+            If the library makes a program of its own, the function has a method `source()`, which gives its text.  If
+            the library's traces have names of instructions, it has a method `instructions()`, which gives for each
+            name the scopes that the instruction computes, see `scoped`, and the bytes of its result.
         """
         return segment.function
+
+    def scoped(self, name: str, rule: Rule) -> Rule:
+        """A rule whose part of a compiled program has a name in the library's traces, if these tell names."""
+        return rule
+
+    def start_trace(self, folder: str) -> bool:
+        """Let the library record a trace of its programs, to write it into a folder; False if it has none now."""
+        return False
+
+    def stop_trace(self) -> None:
+        """End the trace, which is then in a file `.xplane.pb` below the folder."""
+
+    def traced_as(self, name: str) -> AbstractContextManager[Any]:
+        """A span of this name in the trace, as long as the context."""
+        return nullcontext()
 
     def rule_for(self, operation: Any, layer: str = PROGRAM, preferred: Collection[str] = ()) -> Rule | None:
         """The rule for an operation of a program: the first that fits it; None if there is none.

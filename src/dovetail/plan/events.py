@@ -1,10 +1,8 @@
 """Events: operations that ran, with their times, as an open profile records them.
 
-An event is a single call, a line of a generated program, a call of a compiled program, or a transfer.  While no profile
-is open, nothing of this module runs in a call.  Opening a profile replaces the rules of single calls, the
-executables of segments, and the methods of engines that move arrays.  Closing it puts the former ones back.
-
-Each thread adds up its own rows.  An event's own time leaves out the events inside of it, so no time counts twice.
+An event is a single call, a line of a generated program, a call of a compiled program, or a transfer.  `watch` lets
+these tell a recorder.  Each thread adds up its own rows.  An event's own time leaves out the events inside of it, so no
+time counts twice.
 """
 
 from __future__ import annotations
@@ -12,23 +10,17 @@ from __future__ import annotations
 import math
 import sys
 import threading
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from time import perf_counter_ns as clock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dovetail.core import config, engine_registry
 from dovetail.core.accounting import Account
 from dovetail.core.engine import Engine
-from dovetail.core.errors import user_line
-from dovetail.core.hooks import hooks
 
 if TYPE_CHECKING:
     from dovetail.edit.graph import Operation
     from dovetail.plan.placement import Place
-    from dovetail.plan.segment import Segment
 
 EVENTS = 100_000  # the events of the timeline; older ones count in the rows alone
 ROWS = 10_000  # the rows of a thread; further ones are summed in one
@@ -69,6 +61,14 @@ class Event(NamedTuple):
     duration: int
     bytes: int
     thread: int
+
+
+class Times(NamedTuple):
+    """The start and end of an event, and its own time, without the events inside of it; all in nanoseconds."""
+
+    start: int
+    end: int
+    own: int
 
 
 class Sum:
@@ -148,22 +148,26 @@ class Recorder:
         """The sums of this thread."""
         return self._of_thread.tally
 
-    def add(self, subject: Subject, start: int, end: int, own: int, size: int, live: int = 0) -> None:
+    def add(self, subject: Subject, times: Times, size: int, live: int = 0) -> None:
         """Add an event of this thread."""
         tally = self._of_thread.tally
-        tally.sum_of(subject).add(own, size, live)
-        self.events.append(Event(subject, start, end - start, size, tally.thread))
+        tally.sum_of(subject).add(times.own, size, live)
+        self.events.append(Event(subject, times.start, times.end - times.start, size, tally.thread))
+        self.note_peak(live, subject)
+
+    def note_peak(self, live: int, subject: Subject) -> None:
+        """Keep the most bytes that were alive at once."""
         if live > self.peak[0]:
             self.peak = live, subject
 
     def call(
-        self, engine: Engine, subject: Callable[[], Subject], run: Callable[..., Any], *args: Any, **options: Any
+        self, engine: Engine, take_in: Callable[[Times, Any], None], run: Callable[..., Any], *args: Any, **options: Any
     ) -> Any:
         """Call a function of arrays as an event; an error passes through, and leaves no event.
 
         Args:
             engine: makes the results, and waits for them.
-            subject: gives the event's subject, once the results exist.
+            take_in: takes in the times and the results.
             run: the function, and its arguments.
         """
         tally = self._of_thread.tally
@@ -177,12 +181,31 @@ class Recorder:
             for result in given:
                 engine.wait(result)
             end = clock()
-            own = end - start - tally.inner
-            self.add(subject(), start, end, own, sum(_bytes(engine, r) for r in given), self.live(engine, given))
+            take_in(Times(start, end, end - start - tally.inner), given)
             tally.overhead += clock() - end
             return results
         finally:
             tally.inner = outer + clock() - start
+
+    def as_event(self, engine: Engine, subject: Callable[[], Subject]) -> Callable[[Times, Any], None]:
+        """The function that takes in a call as one event, whose subject is known once the results exist."""
+
+        def take_in(times: Times, results: Any) -> None:
+            self.add(subject(), times, sum(bytes_of(engine, r) for r in results), self.live(engine, results))
+
+        return take_in
+
+    def unseen(self, work: Callable[[], Any]) -> Any:
+        """The result of a function whose time is the recorder's own."""
+        tally, start = self.tally, clock()
+        moves, tally.moves = tally.moves, True
+        try:
+            return work()
+        finally:
+            tally.moves = moves
+            passed = clock() - start
+            tally.inner += passed
+            tally.overhead += passed
 
     def live(self, engine: Engine, arrays: Iterable[Any], more: int = 0) -> int:
         """Count arrays until they are gone, and return the bytes alive on the engine's first device, and `more`."""
@@ -220,8 +243,8 @@ class Recorder:
                     engine.wait(result)
                 end = clock()
                 subject, size = lines[number]
-                size = sum(_bytes(engine, r) for r in results) if size is None else size
-                self.add(subject, start, end, end - start - tally.inner, size, self.live(engine, results))
+                size = sum(bytes_of(engine, r) for r in results) if size is None else size
+                self.add(subject, Times(start, end, end - start - tally.inner), size, self.live(engine, results))
                 number += 1
                 start = clock()
                 tally.overhead += start - end
@@ -232,7 +255,8 @@ class Recorder:
         return begin
 
 
-def _bytes(engine: Engine, value: Any) -> int:
+def bytes_of(engine: Engine, value: Any) -> int:
+    """The bytes of an array; 0 if its shape is not known."""
     shape = engine.shape(value)
     return 0 if shape is None or None in shape else math.prod(shape) * engine.dtype(value).itemsize
 
@@ -245,175 +269,3 @@ def subject_of(operations: Sequence[Operation], place: Place) -> Subject:
     types = tuple(op.type for op in (operations if len(operations) == 1 else origins))
     program = operations[0].graph.name if operations else ""
     return Subject(kind, types, tuple(op.name for op in origins), lines, str(place), program)
-
-
-# -- opening and closing ----------------------------------------------------------------------------------------------
-
-_recorder: Recorder | None = None
-_segments: weakref.WeakSet[Segment] = weakref.WeakSet()  # those with an executable
-_lock = threading.RLock()
-_METHODS = "receive", "asarray", "argument", "to_numpy"  # of engines: they move arrays
-
-
-def current() -> Recorder | None:
-    """The recorder of the open profile; None if none records now."""
-    return _recorder
-
-
-def watched(segment: Segment, run: Callable[..., Any]) -> Callable[..., Any]:
-    """The executable of a segment that was made now; in a profile, the form of it that records events."""
-    with _lock:
-        _segments.add(segment)
-        return run if _recorder is None else _timed(_recorder, segment, run)
-
-
-def open_with(recorder: Recorder) -> None:
-    """Let a recorder take in events, of all threads, until `close`."""
-    global _recorder
-    with _lock:
-        _recorder = recorder
-        for engine in engine_registry.loaded():
-            _watch(recorder, engine)
-        hooks.engine_loaded = partial(_watch, recorder)
-        for segment in list(_segments):
-            segment.__dict__["executable"] = _timed(recorder, segment, segment.executable)
-        config.note_profile(True)
-
-
-def close() -> None:
-    """Let no recorder take in events, and put back the rules, methods and executables that were replaced."""
-    global _recorder
-    with _lock:
-        config.note_profile(False)
-        hooks.engine_loaded = None
-        for engine in engine_registry.loaded():
-            _unwatch(engine)
-        for segment in list(_segments):
-            former = getattr(segment.executable, "former", None)
-            if former is not None:
-                segment.__dict__["executable"] = former
-        _recorder = None
-
-
-def _timed(recorder: Recorder, segment: Segment, run: Callable[..., Any]) -> Callable[..., Any]:
-    """The executable of a segment that records events: of each line, or of the whole if the library compiles it."""
-    timed = partial(_first_call, recorder, segment, run)
-    for method in ("prepare", "source"):
-        if hasattr(run, method):
-            setattr(timed, method, getattr(run, method))
-    timed.former = run  # type: ignore[attr-defined]
-    return timed
-
-
-def _first_call(
-    recorder: Recorder, segment: Segment, run: Callable[..., Any], *args: Any, **options: Any
-) -> tuple[Any, ...]:
-    """Make the executable that records events, and call it; only the call counts."""
-    tally, start = recorder.tally, clock()
-    moves, tally.moves = tally.moves, True  # the program's constants are made once more
-    try:
-        timed = _recording(recorder, segment, run)
-    finally:
-        tally.moves = moves
-    with _lock:
-        known = segment.executable
-        if getattr(known, "former", None) is run:  # the profile is still open
-            segment.__dict__["executable"] = _with_attributes(partial(timed), known)
-    passed = clock() - start
-    tally.inner += passed
-    tally.overhead += passed
-    return timed(*args, **options)
-
-
-def _with_attributes(run: Any, other: Any) -> Any:
-    run.__dict__.update(other.__dict__)
-    return run
-
-
-def _recording(recorder: Recorder, segment: Segment, run: Callable[..., Any]) -> Callable[..., Any]:
-    engine = segment.engine
-    if not engine.compiles_programs or segment.bodies is not None:
-        return segment.with_laps(partial(recorder.laps, engine.holder))
-    subject = subject_of([op for op in segment.graph.operations if op.type != "Const"], segment.place)
-    subject = subject._replace(kind=PROGRAM, program=segment.graph.name)
-    return partial(recorder.call, engine.holder, lambda: subject, run)
-
-
-class _TimedRules(dict[str, Any]):
-    """The rules of single calls of an engine, each in a form that records events."""
-
-    def __init__(self, engine: Engine, former: Any) -> None:
-        self.former, self._engine = former, engine
-
-    def __missing__(self, name: str) -> Any:
-        rule = self.former[name]
-        return rule if rule is None else _timed_rule(self._engine, name, rule)
-
-
-def _timed_rule(engine: Engine, name: str, rule: Callable[..., Any]) -> Callable[..., Any]:
-    def subject() -> Subject:
-        where = user_line()
-        return Subject(OPERATION, (name,), (name,), () if where is None else (where,), engine.name)
-
-    return partial(_call_rule, engine, subject, rule)
-
-
-def _call_rule(engine: Engine, subject: Callable[[], Subject], rule: Callable[..., Any], *values: Any) -> Any:
-    """Call a rule as an event of the profile that is open, which may be a later one."""
-    recorder = _recorder
-    return rule(*values) if recorder is None else recorder.call(engine, subject, rule, *values)
-
-
-def _watch(recorder: Recorder, engine: Engine) -> None:
-    """Replace the rules of single calls of an engine, and its methods that move arrays."""
-    if engine.refused is not None or engine.holder is not engine:
-        return
-    engine.eager_rules = _TimedRules(engine, engine.eager_rules)
-    into = engine.into_allocated
-
-    def into_allocated(name: str, rule: Any, spec: Any) -> Any:
-        made = into(name, rule, spec)
-        return made if made is rule else _timed_rule(engine, name, made)
-
-    _replace(engine, "into_allocated", into_allocated)
-    for method in _METHODS:
-        if (engine.name, method) != (engine_registry.HOME, "to_numpy"):  # which moves nothing
-            _replace(engine, method, partial(_move, recorder, engine, method, getattr(engine, method)))
-
-
-def _replace(engine: Engine, method: str, made: Any) -> None:
-    """Set a method that knows the former one, and whether the engine itself had that."""
-    made = partial(made)
-    made.former, made.was_own = getattr(engine, method), method in engine.__dict__
-    setattr(engine, method, made)
-
-
-def _unwatch(engine: Engine) -> None:
-    if isinstance(engine.eager_rules, _TimedRules):
-        engine.eager_rules = engine.eager_rules.former
-    for method in ("into_allocated", *_METHODS):
-        made: Any = engine.__dict__.get(method)
-        if hasattr(made, "was_own"):  # else a limit of memory has replaced it since
-            del engine.__dict__[method]
-            if made.was_own:
-                setattr(engine, method, made.former)
-
-
-def _move(recorder: Recorder, engine: Engine, method: str, run: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Call a method of an engine that moves an array; one inside of another is a part of it."""
-    tally = recorder.tally
-    if tally.moves:
-        return run(*args, **options)
-
-    def subject() -> Subject:
-        sender = args[1].name if method == "receive" else "Python"
-        ends = (engine.name, "NumPy") if method == "to_numpy" else (sender, engine.name)
-        where = user_line()
-        return Subject(TRANSFER, (" → ".join(ends),), (), () if where is None else (where,), engine.name)
-
-    maker = engine_registry.get_engine(engine_registry.HOME) if method == "to_numpy" else engine
-    tally.moves = True
-    try:
-        return recorder.call(maker, subject, run, *args, **options)
-    finally:
-        tally.moves = False

@@ -24,6 +24,7 @@ from dovetail.edit.graph import SINGLE, Graph, GraphTensor, Operation
 from dovetail.plan.buffers import BufferPlan, plan_buffers, written_places
 from dovetail.plan.events import Subject, subject_of
 from dovetail.plan.placement import Place
+from dovetail.plan.traces import scope_of
 
 PROGRAMS = 500  # programs whose code is kept
 LARGEST = 1 << 14  # characters: the code of a longer text is not kept
@@ -52,10 +53,12 @@ class Lowered(NamedTuple):
         function: (input arrays, and an array to write into for each spare number of the buffers) → tuple of outputs.
             If operations write over inputs, it also takes a list `into` for that tuple.
         source: its text.
+        scopes: the operations by the number in the name of their scope, if the engine compiles the program.
     """
 
     function: Callable[..., tuple[Any, ...]]
     source: str
+    scopes: dict[int, Operation]
 
 
 def lower(
@@ -64,6 +67,7 @@ def lower(
     buffers: BufferPlan | None = None,
     bodies: BodyFunctions | None = None,
     laps: Laps | None = None,
+    scopes: dict[int, Operation] | None = None,
 ) -> Lowered:
     """Compile a graph to one function of native arrays.
 
@@ -74,11 +78,14 @@ def lower(
         bodies: makes functions of branches and bodies, which Python then runs; if not given, they are lowered, too,
             and the engine runs them.
         laps: the clock of a profile, which the program then calls after each operation; see `Recorder.laps`.
+        scopes: the scopes so far of the program around this one.
     """
     buffers = buffers or plan_buffers(graph.operations, place.engine, graph.inputs, graph.outputs)
     given = {t.op for t in graph.inputs}
     operations = [op for op in graph.operations if op not in given]
-    return _Writer(operations, place, buffers, bodies, laps).lowered(graph.inputs, graph.outputs)
+    return _Writer(operations, place, buffers, bodies, laps, {} if scopes is None else scopes).lowered(
+        graph.inputs, graph.outputs
+    )
 
 
 def _body_rule(op: Op, engine: Engine) -> Rule | None:
@@ -129,12 +136,14 @@ class _Writer:
         buffers: BufferPlan,
         bodies: BodyFunctions | None,
         laps: Laps | None,
+        scopes: dict[int, Operation],
     ) -> None:
         self.operations = buffers.in_order(operations)
         self.place = place
         self.engine = place.engine
         self.buffers = buffers
-        self.bodies = bodies or (lambda graph: lower(graph, place, laps=laps).function)
+        self.scopes = scopes
+        self.bodies = bodies or (lambda graph: lower(graph, place, laps=laps, scopes=self.scopes).function)
         self.rules = None if bodies is None else place.engine.host_control.rules()
         self.names: dict[GraphTensor, str] = {}
         self.scope: dict[str, Any] = {}
@@ -169,7 +178,7 @@ class _Writer:
             self.scope["laps"] = self.laps(self.timed)
         source = "\n".join(lines)
         exec(_code_of(source) if len(source) <= LARGEST else _compiled(source), self.scope)
-        return Lowered(self.scope["program"], source)
+        return Lowered(self.scope["program"], source, self.scopes)
 
     def _lap(self, operations: list[Operation], results: Sequence[GraphTensor]) -> list[str]:
         """The line that tells a profile that operations are done."""
@@ -209,6 +218,9 @@ class _Writer:
             rule = op.op.checked(rule, self.engine, [t.spec for t in op.outputs])
         if rule is not None and layer == PROGRAM and op in self.buffers.allocating:
             rule = self.engine.allocating(op.type, rule)
+        if self.engine.compiles_programs and self.rules is None and rule is not None:
+            self.scopes[len(self.scopes)] = op
+            rule = self.engine.scoped(scope_of(len(self.scopes) - 1, op), rule)
         names = self._names_over(op) if layer == OVER else [self.names[t] for t in op.inputs]
         arguments = self._arguments(op, names) if bound is None else names
         if target is not None:

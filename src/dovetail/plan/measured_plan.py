@@ -21,7 +21,7 @@ from dovetail.core.locks import holding, make_lock
 from dovetail.core.memory import give_back
 from dovetail.core.tensor import Tensor
 from dovetail.edit.graph import Graph
-from dovetail.plan import costs, events, policy
+from dovetail.plan import costs, policy, watch
 from dovetail.plan.background import later, stop_if_ending
 from dovetail.plan.candidate import FAILURES, Candidate, split_strategies
 from dovetail.plan.choice import Choice
@@ -337,7 +337,7 @@ class MeasuredPlan:
         if self._skipped:
             self.count_untimed()
             self._refilling = REFILLING
-        if events.current() is not None:  # a profile makes calls slower
+        if watch.current() is not None:  # a profile makes calls slower
             return chosen, False
         strategy, counts = self.measurer.decide(self.group)
         found = self.candidates.get(strategy)

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 from dovetail.core.errors import describe, did_you_mean, op_error, place
 from dovetail.core.memory import size_text
 from dovetail.formats import chrome
-from dovetail.plan import events
+from dovetail.plan import watch
+from dovetail.plan.compiled_calls import CompiledCalls
 from dovetail.plan.events import Event, Recorder, Subject, Sum
 
 TITLE = "profile"
@@ -33,7 +34,8 @@ class Row:
     Attributes:
         name: the types of the operations; "Python" for the time outside of all events.
         kind: "operation", "fusion", "program", "transfer", or "" for the rows that are no operations.
-        operations: the operations' names in the user's graph; of single calls, their types.
+        types: the types of the operations.
+        operations: their names in the user's graph; of single calls, their types.
         lines: the user's lines that made them, (file, number).
         place: the engine, and the device if it has several.
         program: the name of the graph; "" for single calls.
@@ -46,6 +48,7 @@ class Row:
 
     name: str
     kind: str = ""
+    types: tuple[str, ...] = ()
     operations: tuple[str, ...] = ()
     lines: tuple[tuple[str, int], ...] = ()
     place: str = ""
@@ -97,6 +100,7 @@ class Profile:
         self.seconds = 0.0
         self._passed = 0  # steps since the block began
         self._recorder: Recorder | None = None
+        self._compiled: CompiledCalls | None = None
         self._start = 0
         self._thread = 0
         self._marks: list[int] = []
@@ -142,17 +146,18 @@ class Profile:
             self._stop()
         elif self._passed >= wait and self._recorder is None:
             self._recorder = Recorder()
-            events.open_with(self._recorder)
-        if self._passed >= wait + warm_up and events.current() is self._recorder and not self._is_recording:
-            assert self._recorder is not None
+            self._compiled = watch.open_with(self._recorder)
+        if self._passed >= wait + warm_up and watch.current() is self._recorder and not self._is_recording:
+            assert self._recorder is not None and self._compiled is not None
+            self._compiled.restart()
             self._recorder.restart()
             self._is_recording, self._start = True, clock()
 
     def _stop(self) -> None:
         if self._is_recording:
             self.seconds, self._is_recording = (clock() - self._start) / 1e9, False
-        if self._recorder is not None and events.current() is self._recorder:
-            events.close()
+        if self._recorder is not None and watch.current() is self._recorder:
+            watch.close()
 
     # the results
 
@@ -250,11 +255,12 @@ class Profile:
         """The sums by the user's lines; a fusion of several lines counts under their joined text.
 
         Returns:
-            `train.py:12` → {"time": microseconds, "calls": number, "bytes": number}; "Python" → its time.
+            `train.py:12` → {"time": microseconds, "calls": number, "bytes": number}; the name of a row without a line,
+            as "Python", → the same.
         """
         found: dict[str, dict[str, Any]] = {}
         for row in self.rows:
-            entry = found.setdefault(row.line if row.kind else row.name, {"time": 0.0, "calls": 0, "bytes": 0})
+            entry = found.setdefault(row.line or row.name, {"time": 0.0, "calls": 0, "bytes": 0})
             entry["time"] += row.seconds * 1e6
             entry["calls"] += row.calls
             entry["bytes"] += row.bytes
@@ -311,7 +317,8 @@ def profile(schedule: Sequence[int] | None = None) -> Profile:
 
     The profile records single calls, functions, sessions, and Keras' `fit`, `evaluate` and `predict`, in all threads.
     Each event waits for its results, so engines do not compute in the background.  On numpy and torch, each operation
-    of a program has its own row.  jax and TensorFlow compile a program as a whole.
+    of a program has its own row.  jax and TensorFlow compile a program as a whole, and their traces tell the time of
+    each kernel.  A kernel of several operations is one row.
 
     Args:
         schedule: (wait, warm-up, active), the numbers of steps: the first ones run as always, the next ones warm up the
@@ -351,9 +358,9 @@ def step(count: int) -> None:
 
 
 def _row(subject: Subject, total: Sum, thread: str) -> Row:
-    kind, _, operations, lines, at, program = subject
+    kind, types, operations, lines, at, program = subject
     numbers = total.calls, total.time / 1e9, total.bytes, total.peak
-    return Row(_name(subject), kind, operations, lines, at, program, thread, *numbers)
+    return Row(_name(subject), kind, types, operations, lines, at, program, thread, *numbers)
 
 
 def _name(subject: Subject) -> str:

@@ -17,10 +17,10 @@ from dovetail.edit.graph import Graph, GraphTensor
 from dovetail.passes.composites import rank_error
 from dovetail.passes.specialize import check_static
 from dovetail.plan.buffers import plan_buffers
-from dovetail.plan.events import watched
 from dovetail.plan.footprint import counted
 from dovetail.plan.lower import BodyFunctions, Laps, Lowered, failed_operation, lower
 from dovetail.plan.placement import Place
+from dovetail.plan.watch import watched
 from dovetail.trace.deferred import has_unknown_rank
 
 

@@ -183,6 +183,29 @@ class JaxEngine(Engine):
 
         return routines(segment, arguments)
 
+    def scoped(self, name: str, rule: Rule) -> Rule:
+        @functools.wraps(rule)
+        def named(*args: Any) -> Any:
+            with jax.named_scope(name):
+                return rule(*args)
+
+        return named
+
+    def start_trace(self, folder: str) -> bool:
+        options = jax.profiler.ProfileOptions()
+        options.python_tracer_level, options.host_tracer_level = 0, 1
+        try:
+            jax.profiler.start_trace(folder, profiler_options=options)
+        except RuntimeError:  # the program itself traces
+            return False
+        return True
+
+    def stop_trace(self) -> None:
+        jax.profiler.stop_trace()
+
+    def traced_as(self, name: str) -> AbstractContextManager[Any]:
+        return jax.profiler.TraceAnnotation(name)
+
     def print_value(self, value: Any, message: str, summarize: int) -> Any:
         jax.debug.callback(lambda array: print_array(np.asarray(array), message, summarize), value)
         return value

@@ -15,6 +15,7 @@ from dovetail.core.allocation import aligned_empty
 from dovetail.core.engine import Segment
 from dovetail.core.memory import BLOCK
 from dovetail.engines.jax.devices import named, told
+from dovetail.engines.jax.hlo import instructions
 
 # XLA keeps the intermediate results of a program in one block.  An XLA thread takes and frees the block in each call.
 # glibc would not keep a large block, so this option divides it.
@@ -85,6 +86,10 @@ class Executable:
         """The HLO of the executable, after the passes of XLA."""
         self.prepare()
         return self._compiled.as_text()
+
+    def instructions(self) -> dict[str, tuple[list[str], int]]:
+        """The instructions of the HLO: name → the scopes of the operations that it computes, and its result's bytes."""
+        return instructions(self.source())
 
     def __call__(self, *args: Any, into: list[Any] | None = None) -> Any:
         found: list[Any] = [] if into is None else into

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -153,6 +154,28 @@ class TensorFlowEngine(Engine):
     def rule_for(self, operation: Any, layer: str = PROGRAM, preferred: Collection[str] = ()) -> Rule | None:
         rule = super().rule_for(operation, layer, preferred)
         return as_program(rule) if rule is not None and operation.type in ("While", "Scan") else rule
+
+    def scoped(self, name: str, rule: Rule) -> Rule:
+        @functools.wraps(rule)
+        def named(*args: Any) -> Any:
+            with tf.name_scope(name):
+                return rule(*args)
+
+        return named
+
+    def start_trace(self, folder: str) -> bool:
+        options = tf.profiler.experimental.ProfilerOptions(host_tracer_level=2, python_tracer_level=0)
+        try:
+            tf.profiler.experimental.start(folder, options)
+        except tf.errors.AlreadyExistsError:  # the program itself traces
+            return False
+        return True
+
+    def stop_trace(self) -> None:
+        tf.profiler.experimental.stop()
+
+    def traced_as(self, name: str) -> AbstractContextManager[Any]:
+        return tf.profiler.experimental.Trace(name)
 
     def compile(self, segment: Segment) -> Callable[..., Any]:
         return Executable(segment)
