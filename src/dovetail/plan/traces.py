@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dovetail.edit.graph import Operation
-from dovetail.formats.wire.messages import TENSORFLOW, parsed
+from dovetail.formats.wire.messages import PROFILER, parsed
 
 MARK = "dovetail#"  # begins the name of the span of a call
 FUSED = "Fused"  # in the type of a kernel of TensorFlow that computes several operations
@@ -45,7 +45,7 @@ def spans_of(folder: Path) -> Iterator[Span]:
         FormatError: a file is damaged.
     """
     for file in folder.rglob("*.xplane.pb"):
-        for number, plane in enumerate(parsed(TENSORFLOW.XSpace, file.read_bytes(), file).planes):
+        for number, plane in enumerate(parsed(PROFILER.XSpace, file.read_bytes(), file).planes):
             yield from _spans_of_plane(number, plane)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from dovetail.core.errors import FormatError
 from dovetail.formats.wire import libraries, rows
-from dovetail.formats.wire.messages import ONNX, PACKAGES, TENSORFLOW, from_text, parsed, to_text
+from dovetail.formats.wire.messages import ONNX, PACKAGES, PROFILER, TENSORFLOW, from_text, parsed, to_text
 from tests.libraries import Library, require
 
 require("google", "the messages stand on protobuf")
@@ -95,6 +95,15 @@ def check(package, pool_of_theirs, messages):
 def test_rows_are_those_of_tensorflow():
     require("tensorflow", "it declares the messages")
     check("tensorflow", theirs(), TENSORFLOW)
+
+
+def test_rows_are_those_of_the_profiler():
+    require("tensorflow", "it declares the messages")
+    declared = import_module("tensorflow.tsl.profiler.protobuf.xplane_pb2").DESCRIPTOR.message_types_by_name
+    for name in names(PACKAGES["tensorflow.profiler"][0])[0]:
+        real = {one.number: field(one) for one in declared[name].fields}
+        ours = getattr(PROFILER, name).DESCRIPTOR.fields
+        assert {one.number: field(one) for one in ours} == real, name
 
 
 def test_rows_are_those_of_onnx():

@@ -20,6 +20,7 @@ from dovetail.formats.wire.libraries import library
 PACKAGES = {
     "google.protobuf": (rows.GOOGLE, "proto3"),
     "tensorflow": (rows.TENSORFLOW, "proto3"),
+    "tensorflow.profiler": (rows.PROFILER, "proto3"),
     "onnx": (rows.ONNX, "proto2"),
 }
 LONGEST = 2**31 - 1  # bytes of a message, a limit of protobuf
@@ -37,7 +38,7 @@ class _Messages:
         return _class(f"{self._package}.{name}")
 
 
-TENSORFLOW, ONNX = _Messages("tensorflow"), _Messages("onnx")
+TENSORFLOW, PROFILER, ONNX = _Messages("tensorflow"), _Messages("tensorflow.profiler"), _Messages("onnx")
 
 
 def parsed(kind: Any, data: bytes, file: str | os.PathLike[str], place: str = "the file") -> Any:

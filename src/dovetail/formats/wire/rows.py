@@ -85,16 +85,6 @@ StructuredValue: 1 none_value NoneValue|kind; 11 float64_value double|kind; 12 i
     51 list_value ListValue|kind; 52 tuple_value TupleValue|kind; 53 dict_value DictValue|kind;
     54 named_tuple_value NamedTupleValue|kind; 55 tensor_value TensorProto|kind; 56 numpy_value TensorProto|kind
 NoneValue:
-XSpace: 1 planes XPlane*; 2 errors string*; 3 warnings string*; 4 hostnames string*
-XPlane: 1 id int64; 2 name string; 3 lines XLine*; 4 event_metadata int64:XEventMetadata;
-    5 stat_metadata int64:XStatMetadata; 6 stats XStat*
-XLine: 1 id int64; 2 name string; 3 timestamp_ns int64; 4 events XEvent*; 9 duration_ps int64; 10 display_id int64;
-    11 display_name string
-XEvent: 1 metadata_id int64; 2 offset_ps int64|data; 5 num_occurrences int64|data; 3 duration_ps int64; 4 stats XStat*
-XStat: 1 metadata_id int64; 2 double_value double|value; 3 uint64_value uint64|value; 4 int64_value int64|value;
-    5 str_value string|value; 6 bytes_value bytes|value; 7 ref_value uint64|value
-XEventMetadata: 1 id int64; 2 name string; 3 metadata bytes; 4 display_name string; 5 stats XStat*; 6 child_id int64*
-XStatMetadata: 1 id int64; 2 name string; 3 description string
 TensorSpecProto: 1 name string; 2 shape TensorShapeProto; 3 dtype DataType
 BoundedTensorSpecProto: 1 name string; 2 shape TensorShapeProto; 3 dtype DataType; 4 minimum TensorProto;
     5 maximum TensorProto
@@ -182,6 +172,19 @@ Int64List: 1 value int64*
 SequenceExample: 1 context Features; 2 feature_lists FeatureLists
 FeatureLists: 1 feature_list string:FeatureList
 FeatureList: 1 feature Feature*
+"""
+
+PROFILER = """
+XSpace: 1 planes XPlane*; 2 errors string*; 3 warnings string*; 4 hostnames string*
+XPlane: 1 id int64; 2 name string; 3 lines XLine*; 4 event_metadata int64:XEventMetadata;
+    5 stat_metadata int64:XStatMetadata; 6 stats XStat*
+XLine: 1 id int64; 2 name string; 3 timestamp_ns int64; 4 events XEvent*; 9 duration_ps int64; 10 display_id int64;
+    11 display_name string
+XEvent: 1 metadata_id int64; 2 offset_ps int64|data; 5 num_occurrences int64|data; 3 duration_ps int64; 4 stats XStat*
+XStat: 1 metadata_id int64; 2 double_value double|value; 3 uint64_value uint64|value; 4 int64_value int64|value;
+    5 str_value string|value; 6 bytes_value bytes|value; 7 ref_value uint64|value
+XEventMetadata: 1 id int64; 2 name string; 3 metadata bytes; 4 display_name string; 5 stats XStat*; 6 child_id int64*
+XStatMetadata: 1 id int64; 2 name string; 3 description string
 """
 
 ONNX = """
