@@ -114,6 +114,17 @@ def test_equal_and_unused_operations():
     assert tanh.of("runs as") == ["nothing, since nothing needs it"]
 
 
+def test_an_operation_that_is_its_input():
+    (identity,) = dt.explain(ops.stop_gradient, X, engine="numpy").operations
+    assert identity.of("runs as") == ["nothing, since it is the value of Placeholder 'arg0'"]
+
+
+def test_operations_that_need_an_inverse():
+    found = dt.explain(ops.cholesky, dt.spec((3, 3)), engine="numpy")
+    assert only(found, "Cholesky").of("library") == ["numpy.linalg.cholesky"]
+    assert re.fullmatch(BLAS, only(found, "Cholesky").of("routine")[0])
+
+
 def test_operations_in_loops(engine):
     def program(x):
         return ops.scan(lambda state, row: (ops.tanh(state + row), state), x[0], x)

@@ -15,7 +15,7 @@ from dovetail.core.routines import NOT_REPORTED, Routine, Routines, running_oper
 
 _loops = optional_api(np, "lib.introspect.opt_func_info")  # from NumPy 2.1 on
 _BLAS = {"matmul": "fdFD", "vecdot": "fdFD", "matvec": "fdFD", "vecmat": "fdFD"}  # ufuncs → characters of dtypes
-_PRODUCTS = ("numpy.dot", "numpy.vdot", "numpy.inner", "numpy.einsum", "numpy.linalg.")  # of BLAS and LAPACK
+_PRODUCTS = ("numpy.dot", "numpy.vdot", "numpy.inner", "numpy.linalg.")  # of BLAS and LAPACK
 _here = threading.local()  # its `log`: operation → calls
 
 
@@ -34,9 +34,9 @@ class _Logged(np.ndarray):
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         before = sum(map(len, _here.log.values()))
         result = super().__array_function__(function, types, args, kwargs)
-        name = f"{function.__module__}.{function.__name__}"
-        if name.startswith(_PRODUCTS) and before == sum(map(len, _here.log.values())):  # no ufunc computed it
-            _note(name, NOT_REPORTED if function is np.einsum else _blas())
+        if before == sum(map(len, _here.log.values())):  # no ufunc computed it
+            name = f"{function.__module__}.{function.__name__}"
+            _note(name, _blas() if name.startswith(_PRODUCTS) else NOT_REPORTED)
         return _logged(result)
 
 

@@ -239,6 +239,8 @@ class _Chains:
         if op.op.body is not None and any(touch.name == "inline_composites" for touch in touches):
             lines.append(Line("body", f"of {op.type}, in other ops", _code(op.op.body)))
         lines += [Line("pass", str(touch), f"{touch.module.replace('.', '/')}.py") for touch in touches]
-        lines += self._left.get(self._touches.into(origin), [Line("runs as", "nothing, since nothing needs it")])
+        into = self._touches.into(origin)
+        reason = "nothing needs it" if into is origin else f"it is the value of {into.type} {into.name!r}"
+        lines += self._left.get(into) or [Line("runs as", f"nothing, since {reason}")]
         result = ", ".join(str(t.spec) for t in op.outputs)
         return Explained(op.type, op.name, result, place(op.where), within, tuple(lines))

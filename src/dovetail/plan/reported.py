@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.core.routines import NOT_REPORTED, NotRun, Routines
+from dovetail.edit.graph import GraphTensor
 from dovetail.ops.control.plumbing import PRINTS
 from dovetail.plan.schedule import Schedule
 from dovetail.plan.segment import Segment
@@ -27,15 +28,15 @@ def reported(segment: Segment) -> tuple[Routines, str]:
     if segment.bodies is not None:
         return {}, "Python, which runs the body"
     try:
-        return segment.engine.routines(segment, lambda: _zeros(segment)), NOT_REPORTED
+        return segment.engine.routines(segment, lambda: _arguments(segment)), NOT_REPORTED
     except NotRun as reason:
         return {}, f"{NOT_REPORTED}: {reason}"
     except segment.engine.errors as error:
-        return {}, f"{NOT_REPORTED}: a run on zeros failed, {type(error).__name__}: {error}".splitlines()[0]
+        return {}, f"{NOT_REPORTED}: a trial run on zeros failed, {type(error).__name__}: {error}".splitlines()[0]
 
 
-def _zeros(segment: Segment) -> list[Any]:
-    """Zeros for a segment's inputs, and arrays that it writes into.
+def _arguments(segment: Segment) -> list[Any]:
+    """Arrays for a trial run: for a segment's inputs, and to write into.
 
     Raises:
         NotRun: the segment must not run on them.
@@ -50,4 +51,12 @@ def _zeros(segment: Segment) -> list[Any]:
     if not all(t.is_static for t in tensors):
         raise NotRun("shapes are unknown, so give arrays or specs with known shapes")
     make = segment.engine.holder.asarray
-    return [make(np.zeros(t.shape, t.dtype.numpy), t.dtype, segment.device) for t in tensors]
+    return [make(_trial(t), t.dtype, segment.device) for t in tensors]
+
+
+def _trial(tensor: GraphTensor) -> np.ndarray:
+    """Zeros; identity matrices, which have inverses, if the shape ends in a square."""
+    array: np.ndarray = np.zeros(tuple(tensor.shape or ()), tensor.dtype.numpy)  # type: ignore[arg-type]  # it is known
+    if tensor.dtype.is_floating and array.ndim >= 2 and array.shape[-1] == array.shape[-2]:
+        array[...] = np.eye(array.shape[-1])
+    return array

@@ -33,11 +33,12 @@ class Touch(NamedTuple):
 
 
 class _State(NamedTuple):
-    """An operation before a pass: its type and static arguments, and the operations that take its results."""
+    """An operation before a pass: its type, static arguments, uses, and the outputs of the graph that it makes."""
 
     type: str
     attrs: tuple[Any, ...]
     uses: tuple[tuple[Operation, int], ...]
+    returned: tuple[int, ...]
 
 
 class Touches:
@@ -76,7 +77,7 @@ class Touches:
             own = tuple(after[op].type for op in new if op.origin is origin and after[op].type != "Const")
             into = None
             if not own and origin not in left:
-                others = [_successor(op, before, new) for op in gone if op.origin is origin]
+                others = [_successor(part, op, before, new) for op in gone if op.origin is origin]
                 successor = next((op for op in others if op is not None and op.origin is not origin), None)
                 if successor is not None:
                     own, into = (successor.type,), successor.origin
@@ -105,11 +106,14 @@ def _states(graph: Graph) -> dict[Operation, _State]:
     for op in reversed(graph.operations):
         if op in needed or op.is_kept:
             needed.update((op, *(t.op for t in op.inputs), *op.control_inputs))
-    return {
-        op: _State(op.type, tuple(op.attrs.values()), tuple(use for t in op.outputs for use in t.uses()))
-        for op in graph
-        if op in needed
-    }
+    returned: dict[Operation, list[int]] = {}
+    for number, tensor in enumerate(graph.outputs):
+        returned.setdefault(tensor.op, []).append(number)
+    return {op: _state(op, tuple(returned.get(op, ()))) for op in graph if op in needed}
+
+
+def _state(op: Operation, returned: tuple[int, ...]) -> _State:
+    return _State(op.type, tuple(op.attrs.values()), tuple(use for t in op.outputs for use in t.uses()), returned)
 
 
 def _changed(before: _State, after: _State) -> bool:
@@ -117,14 +121,16 @@ def _changed(before: _State, after: _State) -> bool:
     return before.type != after.type or not same
 
 
-def _successor(op: Operation, before: dict[Operation, _State], new: list[Operation]) -> Operation | None:
-    """The operation that computes a removed one: the new one of a consumer, or a consumer's new input."""
+def _successor(graph: Graph, op: Operation, before: dict[Operation, _State], new: list[Operation]) -> Operation | None:
+    """The operation that computes a removed one: a consumer's new one, or the new input of it or of the output."""
+    if before[op].returned:
+        return graph.outputs[before[op].returned[0]].op
     for consumer, number in before[op].uses:
         replaced = next((other for other in new if other.origin is consumer.origin), None)
         if replaced is not None:
             return replaced
         if not consumer.is_removed and number < len(consumer.inputs) and consumer.inputs[number].op is not op:
             return consumer.inputs[number].op
-        if consumer in before and (found := _successor(consumer, before, new)) is not None:
+        if consumer in before and (found := _successor(graph, consumer, before, new)) is not None:
             return found
     return None

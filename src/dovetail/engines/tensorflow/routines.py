@@ -84,10 +84,13 @@ def _kernel(node: Any) -> str:
     """The registered kernel of a node: its device, and the types and the label that it is for."""
     device = node.device.rpartition("device:")[2].partition(":")[0]
     for kernel in _registered(node.op).kernel if _registered else ():
-        types = {c.name: [*c.allowed_values.list.type] for c in kernel.constraint}
-        fits = all(node.attr[name].type in allowed for name, allowed in types.items() if allowed)
+        given = {c.name: _types(node.attr[c.name]) for c in kernel.constraint}
+        fits = all({*c.allowed_values.list.type}.issuperset(given[c.name]) for c in kernel.constraint)
         if kernel.device_type == device and fits and kernel.label.encode() in (b"", node.attr["_kernel"].s):
-            library = f", {kernel.label}" if kernel.label else ""
-            given = "".join(f", {name}={tf.as_dtype(node.attr[name].type).name}" for name in sorted(types))
-            return f"kernel {kernel.op} ({device}{given}{library})"
+            types = [f"{n}={tf.as_dtype(each[0]).name}" for n, each in sorted(given.items()) if each]
+            return f"kernel {kernel.op} ({', '.join([device, *types, *filter(None, [kernel.label])])})"
     return NOT_REPORTED
+
+
+def _types(attr: Any) -> list[int]:
+    return [attr.type] if attr.type else [*attr.list.type]
