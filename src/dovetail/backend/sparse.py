@@ -19,8 +19,8 @@ from dovetail.core.tensor import Operators, Tensor
 from dovetail.core.tensor_shape import TensorShape
 from dovetail.core.value_kinds import ValueKind, dtype_of, register, seen
 from dovetail.edit.graph import GraphTensor
+from dovetail.graph.shape_values import ShapeValues
 from dovetail.ops.shapes.shape import dims_of, shaped
-from dovetail.trace.shape_values import ShapeValues
 
 __all__ = ["SparseTensor", "is_sparse", "to_dense"]
 

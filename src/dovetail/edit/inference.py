@@ -1,7 +1,7 @@
 """Inference after an edit: update shapes through a graph, into the graphs inside it and out again.
 
 It also follows the known elements of tensors if these decide on shapes: through `Shape` and the arithmetic with shapes
-(`trace.shape_values`).
+(`graph.shape_values`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from dovetail.edit.transplant import copy_graph
 from dovetail.graph.journal import note
 from dovetail.graph.nesting import holders_of
 from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.graph.shape_values import LARGEST, ShapeValues
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS, join_specs
-from dovetail.trace.shape_values import LARGEST, ShapeValues
 from dovetail.trace.trace import infer_specs
 
 if TYPE_CHECKING:

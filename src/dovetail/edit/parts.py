@@ -12,9 +12,9 @@ from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.order import position
 from dovetail.graph.reach import reach
+from dovetail.graph.shape_values import known_ints
 from dovetail.graph.unchecked import discard, supersede
 from dovetail.ops.control.plumbing import EFFECTS
-from dovetail.trace.shape_values import known_ints
 
 if TYPE_CHECKING:
     from dovetail.core.variable import Variable

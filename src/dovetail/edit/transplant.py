@@ -24,8 +24,8 @@ from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.pins import put_in_scope
 from dovetail.graph.reach import waited_for
 from dovetail.graph.recompute_groups import RecomputeGroup
+from dovetail.graph.shape_values import known_ints
 from dovetail.trace import trace, variables
-from dovetail.trace.shape_values import known_ints
 
 if TYPE_CHECKING:
     from dovetail.edit.graph import Graph

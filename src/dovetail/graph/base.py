@@ -250,7 +250,7 @@ class GraphBase(Pins):
     def placeholder(
         self, spec: TensorSpec, name: str | None = None, where: Where = None, known: Ints = None
     ) -> GraphTensor:
-        """Add an input, of which `known` are the elements that are known already; see `trace.shape_values`.
+        """Add an input, of which `known` are the elements that are known already; see `graph.shape_values`.
 
         Raises:
             ValueError: the graph is inside an operation, which gives it its inputs.

@@ -24,11 +24,11 @@ from dovetail.edit.inference import infer_again, merged, set_shape
 from dovetail.edit.transplant import copy_graph
 from dovetail.graph.index import note_change
 from dovetail.graph.pins import made_for_operation
+from dovetail.graph.shape_values import ShapeValues
 from dovetail.graph.unchecked import rewire
 from dovetail.ops.control.plumbing import PRINTS, STRUCTURAL
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 from dovetail.passes.base import Local, Visit, needs, sweep
-from dovetail.trace.shape_values import ShapeValues
 
 KNOWN = frozenset(["Const", "Shape", *SUBGRAPH_CALLS])
 LARGEST = 4096  # elements; a result larger than this, and larger than its arguments, is not worth its memory

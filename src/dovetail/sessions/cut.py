@@ -13,9 +13,9 @@ from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.transplant import transplant
 from dovetail.graph.effects import needed_for, thread
 from dovetail.graph.reach import waited_for
+from dovetail.graph.shape_values import known_ints
 from dovetail.ops.control.plumbing import NEVER_PRUNED
 from dovetail.trace import variables
-from dovetail.trace.shape_values import known_ints
 
 Value: TypeAlias = "GraphTensor | Variable"
 

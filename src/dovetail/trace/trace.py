@@ -43,8 +43,8 @@ from dovetail.core.variable import STATE
 from dovetail.graph.base import foreign_tensor
 from dovetail.graph.nesting import outermost_of
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
+from dovetail.graph.shape_values import ShapeValues
 from dovetail.trace.captures import capture_into, check_open, holder_of
-from dovetail.trace.shape_values import ShapeValues
 from dovetail.trace.variables import assign_in_order, assign_variable, read_for_update, read_variable
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from dovetail.core.spec import Ints, TensorSpec
 from dovetail.core.tensor import Operators
 from dovetail.core.value_kinds import dtype_of
 from dovetail.edit.graph import Graph, GraphTensor
+from dovetail.graph.shape_values import known_ints
 from dovetail.ops import convert
-from dovetail.trace.shape_values import known_ints
 
 
 class KerasTensor(Operators, keras.KerasTensor):
