@@ -43,6 +43,7 @@ def undisturbed(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "_chooses", False)
     monkeypatch.setattr(gradients, "_registered", {})  # pages share names of gradients
     monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "models").symlink_to(ROOT / "tests/formats/tensorflow/models")  # the page of models loads them
     before = set(OPS)
     yield tmp_path
     for name in set(OPS) - before:

@@ -46,11 +46,15 @@ import_hooks.install()
 if _TYPE_CHECKING:
     from dovetail.plan.explain import explain as explain
 
-_LATER = {"backend": "dovetail.backend", "explain": "dovetail.plan.explain"}  # names → modules imported on first use
+_LATER = {  # names → modules imported on first use
+    "backend": "dovetail.backend",
+    "explain": "dovetail.plan.explain",
+    "saved_model": "dovetail.saved_model",
+}
 
 
 def __getattr__(name: str) -> _Any:
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = _import_module(_LATER[name])
-    return module if name == "backend" else getattr(module, name)
+    return module if _LATER[name] == f"dovetail.{name}" else getattr(module, name)

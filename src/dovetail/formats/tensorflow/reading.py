@@ -1,0 +1,373 @@
+"""Reading: nodes of TensorFlow become operations of the graph that is being built, one after the other.
+
+A reader goes from the wanted results back to the nodes that they need, and calls Dovetail's ops in this order.  So a
+function that a node calls becomes part of the graph, and bodies of branches and loops are traced like Python functions.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from dovetail import ops
+from dovetail.core.errors import FormatError
+from dovetail.core.scopes import scopes
+from dovetail.core.spec import TensorSpec
+from dovetail.core.table import OPS
+from dovetail.core.tensor import Tensor
+from dovetail.formats.tensorflow.attributes import CONVERTERS, Attributes, Unreadable, dtype_named
+from dovetail.formats.tensorflow.opaque import OpaqueOp
+from dovetail.formats.tensorflow.rows import NAMES, READ, Row
+from dovetail.formats.tensorflow.values import Foreign, Handle, constant_of, is_tensor
+from dovetail.formats.wire.tensors import shape_of
+from dovetail.graph.base import name_new, unique_name
+
+DEEPEST = 50  # functions that call each other
+DTYPE_NAMES = ("Tout", "dtype", "out_type", "output_type", "DstT", "element_dtype", "T", "Tparams")
+FOREIGN = re.compile(  # types whose results are no tensors
+    r"TensorList(Reserve|FromTensor|SetItem|PushBack|Scatter|Resize|Split|Concat)|EmptyTensorList|\w*(Dataset|Iterator|Queue)"
+    r"|\w*(Table|Reader)(V2|V3)?$|String(Join|Lower|Upper|Strip|Format)|\w*Summary\w*|AsString|(Encode|Serialize)\w+"
+)
+REFUSALS = (Unreadable, TypeError, ValueError, LookupError, NotImplementedError, OverflowError)
+Special = Callable[["Node"], Any]
+SPECIAL: dict[str, Special] = {}  # TensorFlow's type → a function that reads a node
+
+
+def special(types: str) -> Callable[[Special], Special]:
+    """Decorator of a function that reads the nodes of some types that no row can say."""
+
+    def add(function: Special) -> Special:
+        SPECIAL.update(dict.fromkeys(types.split(), function))
+        return function
+
+    return add
+
+
+class Node:
+    """A node that is being read.
+
+    Attributes:
+        reader: the reader.
+        proto: its message.
+        name, type: its name and TensorFlow's type.
+        inputs: the values of its data inputs.
+        attrs: its attributes.
+    """
+
+    def __init__(self, reader: Reader, proto: Any, inputs: list[Any]) -> None:
+        self.reader, self.proto, self.inputs = reader, proto, inputs
+        self.name, self.type, self.attrs = proto.name, proto.op, Attributes(proto)
+
+    def tensor(self, index: int) -> Any:
+        """An input that must be a tensor.
+
+        Raises:
+            Unreadable: it is something else.
+        """
+        value = self.inputs[index]
+        if not is_tensor(value):
+            raise self.refused(index, "no tensor")
+        return value
+
+    def refused(self, index: int, what: str) -> Unreadable:
+        """The error for an input of another kind."""
+        value = self.inputs[index]
+        origin = f", the result of {value.name!r}: {value.reason}" if isinstance(value, Foreign) else ""
+        return Unreadable(f"its input {index} is {what}{origin}")
+
+    def tensors(self) -> list[Any]:
+        """All inputs, which must be tensors."""
+        return [self.tensor(index) for index in range(len(self.inputs))]
+
+    def constant(self, index: int) -> Any:
+        """An input that must be known before the graph runs, as a Python number or a list.
+
+        Raises:
+            Unreadable: it is not known.
+        """
+        found = constant_of(self.tensor(index))
+        if found is None:
+            raise Unreadable(f"its input {index}, {self.inputs[index].name!r}, must be constant and depends on values")
+        return found.tolist()
+
+    def shape(self, index: int) -> Any:
+        """An input that is a shape: ints if they are known, else the tensor."""
+        tensor = self.tensor(index)
+        found = constant_of(tensor)
+        return tensor if found is None else found.reshape(-1).tolist()
+
+    def variable(self, index: int) -> Any:
+        """The variable of an input.
+
+        Raises:
+            Unreadable: the input is no handle of a variable.
+        """
+        value = self.inputs[index]
+        if not isinstance(value, Handle):
+            raise self.refused(index, "no variable")
+        return value.variable
+
+
+class Body:
+    """The nodes of a graph or of a function, with the values that are known so far.
+
+    Args:
+        place: its name, for errors.
+        nodes: the messages.
+        given: name of a node or an argument → its values.
+    """
+
+    def __init__(self, place: str, nodes: Iterable[Any], given: Mapping[str, list[Any]]) -> None:
+        self.place = place
+        self.nodes = {node.name: node for node in nodes}
+        self.values: dict[str, Any] = dict(given)
+        self.wanted: list[str] = []
+
+
+def split(reference: str) -> tuple[str, str, int]:
+    """The node, the output's name and the output's number in the name of an input.
+
+    Example:
+        >>> split("a:1"), split("a:indices:0"), split("^a")
+        (('a', '', 1), ('a', 'indices', 0), ('a', '', 0))
+    """
+    name, *parts = reference.removeprefix("^").split(":")
+    number = parts[-1] if parts else "0"
+    return name, parts[0] if len(parts) > 1 else "", int(number) if number.isdecimal() else -1
+
+
+class Reader:
+    """A reader of nodes into the graph that is being built.
+
+    Args:
+        file: the file, for errors.
+        functions: name → message `FunctionDef`.
+        variable: (node of a variable) → the variable.
+        scope: the name scope of all operations, with its slash; empty for none.
+
+    Attributes:
+        opaque: names of operations that Dovetail does not compute → the reason.
+    """
+
+    def __init__(
+        self,
+        file: str | os.PathLike[str],
+        functions: Mapping[str, Any],
+        variable: Callable[[Any], Any],
+        scope: str = "",
+    ) -> None:
+        self.file, self.functions, self.variable, self.scope = file, functions, variable, scope
+        self.opaque: dict[str, str] = {}
+        self._calling: list[str] = []
+
+    # bodies
+
+    def read(self, body: Body, wanted: Iterable[str]) -> list[Any]:
+        """The values that some references name; all nodes that they need are read.
+
+        Raises:
+            FormatError: a node is missing, or needs itself.
+        """
+        wanted = body.wanted = list(wanted)
+        for name in self._order(body, wanted):
+            node = body.nodes[name]
+            inputs = [self._value(body, text) for text in node.input if not text.startswith("^")]
+            body.values[name] = self._results(Node(self, node, inputs), body)
+        return [self._value(body, text) for text in wanted if not text.startswith("^")]
+
+    def _order(self, body: Body, wanted: Sequence[str]) -> Iterator[str]:
+        """The nodes that are needed and not read yet, each behind its inputs."""
+        open_nodes: set[str] = set()
+        stack = [(split(text)[0], False) for text in reversed(wanted)]
+        while stack:
+            name, is_ready = stack.pop()
+            if is_ready:
+                open_nodes.discard(name)
+                yield name
+            elif name not in body.values:
+                if name not in body.nodes:
+                    raise FormatError(self.file, body.place, f"an input {name!r}", "the name of a node")
+                if name in open_nodes:
+                    raise FormatError(self.file, body.place, f"{name!r} among its own inputs", "nodes without circles")
+                open_nodes.add(name)
+                stack.append((name, True))
+                stack += [(split(text)[0], False) for text in reversed(body.nodes[name].input)]
+
+    def _value(self, body: Body, reference: str) -> Any:
+        name, output, number = split(reference)
+        values = body.values[name]
+        names = NAMES.get(body.nodes[name].op, []) if name in body.nodes else []
+        if output in names:
+            number += names.index(output)
+        if not 0 <= number < len(values):
+            found = f"the input {reference!r} of a node with {len(values)} results"
+            raise FormatError(self.file, body.place, found, "one of these results")
+        return values[number]
+
+    def call(self, name: str, values: Sequence[Any]) -> list[Any]:
+        """The results of a function of the library, whose nodes become part of the graph.
+
+        Raises:
+            FormatError: there is no such function, or it calls itself.
+        """
+        function = self.functions.get(name)
+        if function is None:
+            raise FormatError(self.file, "the library", f"a call of {name!r}", "one of its functions")
+        if name in self._calling or len(self._calling) == DEEPEST:
+            raise FormatError(self.file, f"the function {name!r}", "a function that calls itself", "none")
+        arguments = [argument.name for argument in function.signature.input_arg]
+        if len(arguments) != len(values):
+            found = f"a call with {len(values)} values"
+            raise FormatError(self.file, f"the function {name!r}", found, f"{len(arguments)} values")
+        given = {argument: [value] for argument, value in zip(arguments, values, strict=True)}
+        body = Body(f"the function {name!r}", function.node_def, given)
+        controls = [f"^{node}" for node in function.control_ret.values()]
+        results = [function.ret[output.name] for output in function.signature.output_arg]
+        self._calling.append(name)
+        try:
+            with self.graph.at_scope(self.scope):
+                return self.read(body, [*controls, *results])
+        finally:
+            self._calling.pop()
+
+    # nodes
+
+    def _results(self, node: Node, body: Body) -> list[Any]:
+        """The values of a node, which is an opaque operation if Dovetail does not compute it."""
+        try:
+            return self._computed(node)
+        except FormatError:
+            raise
+        except REFUSALS as error:
+            return self._opaque(node, body, str(error).rstrip("."))
+
+    def _computed(self, node: Node) -> list[Any]:
+        if node.type in SPECIAL:
+            with self.named(node) as results:
+                results += map(self._recorded, _listed(SPECIAL[node.type](node)))
+            return results
+        if node.type in self.functions:
+            return self.call(node.type, node.inputs)
+        if node.type not in READ:
+            raise Unreadable(f"Dovetail has no rule for TensorFlow's op {node.type}")
+        row = READ[node.type]
+        if all(attribute.result is None for attribute in row.attributes):
+            return _listed(by_row(row, node, f"{unique_name(self.graph, node.name)}/"))
+        with self.named(node) as results:
+            results += _listed(by_row(row, node))
+        return results
+
+    def _recorded(self, value: Any) -> Any:
+        """A value that was computed while the graph is read, such as zeros, as a constant of the graph."""
+        return self.graph.constant(value.numpy(), "Const") if type(value) is Tensor else value
+
+    @contextmanager
+    def named(self, node: Node) -> Iterator[list[Any]]:
+        """Name the operations of the block after a node, the one of the first result exactly like it."""
+        graph, results = self.graph, list[Any]()
+        with graph.at_scope(f"{graph.scope}{node.name}/"):
+            yield results
+        first: Any = results[0] if results else None
+        if is_tensor(first) and first.op.graph is graph and first.op.name.startswith(f"{graph.scope}{node.name}/"):
+            name_new(graph, first.op, unique_name(graph, node.name))
+
+    @property
+    def graph(self) -> Any:
+        """The graph that is being built."""
+        return scopes().graphs[-1]
+
+    def _opaque(self, node: Node, body: Body, reason: str) -> list[Any]:
+        """The values of a node that Dovetail does not compute."""
+        dtypes, shapes = self._types(node, body)
+        if None in dtypes or FOREIGN.match(node.type):
+            return [Foreign(node.name, reason)] * len(dtypes)
+        name = unique_name(self.graph, node.name)
+        self.opaque[name] = f"{node.type} {node.name!r} is an opaque operation: {reason}"
+        tensors = [value for value in node.inputs if is_tensor(value)]
+        op = OpaqueOp(node.type, self.opaque[name])
+        return list(op(tensors, reason, dtypes, shapes, name=f"{name}/"))
+
+    def _types(self, node: Node, body: Body) -> tuple[list[Any], list[Any]]:
+        """The dtypes and shapes of a node's results, as far as it says them."""
+        first = next((value.dtype for value in node.inputs if is_tensor(value)), None)
+        given = next((node.attrs(name) for name in DTYPE_NAMES if name in node.attrs), first)
+        known = node.proto.attr["_output_shapes"].list.shape if "_output_shapes" in node.attrs else []
+        if isinstance(given, list):
+            dtypes = given
+        else:
+            names = NAMES.get(node.type, [])
+            taken = [_number(names, text) for text in _references(body, node.name)]
+            dtypes = [given] * max([1, len(known), len(names), *(number + 1 for number in taken)])
+        shapes = [shape_of(shape) for shape in known] if len(known) == len(dtypes) else [None] * len(dtypes)
+        return dtypes, shapes
+
+
+def _references(body: Body, name: str) -> Iterator[str]:
+    """The inputs of nodes that are results of a node."""
+    for texts in (body.wanted, *(node.input for node in body.nodes.values())):
+        for text in texts:
+            if not text.startswith("^") and text.partition(":")[0] == name:
+                yield text
+
+
+def _number(names: list[str], reference: str) -> int:
+    _, output, number = split(reference)
+    return number + names.index(output) if output in names else number
+
+
+def _listed(found: Any) -> list[Any]:
+    return list(found) if isinstance(found, (list, tuple)) and not isinstance(found, Foreign) else [found]
+
+
+def by_row(row: Row, node: Node, name: str | None = None) -> Any:
+    """Call the op of a row with a node's inputs and attributes.
+
+    Raises:
+        Unreadable: the node has an attribute or an input that the row does not take.
+    """
+    given: dict[str, Any] = {}
+    at, spare = 0, len(node.inputs) - len(row.inputs)
+    if spare < 0 or (spare > 0 and not any(one.way == "*" for one in row.inputs)):
+        raise Unreadable(f"it has {len(node.inputs)} inputs, and the op takes {len(row.inputs)}")
+    for one in row.inputs:
+        if one.way == "*":
+            given[one.param] = [node.tensor(index) for index in range(at, at + spare + 1)]
+            at += spare
+        else:
+            given[one.param] = _TAKEN[one.way](node, at)
+        at += 1
+    for attribute in row.attributes:
+        if attribute.only is not None and (found := node.attrs(attribute.theirs, attribute.only)) != attribute.only:
+            raise Unreadable(f"its attribute {attribute.theirs} is {found}, and Dovetail computes {attribute.only}")
+        if attribute.ours and (attribute.converter or attribute.theirs in node.attrs):
+            given[attribute.ours] = CONVERTERS[attribute.converter][0](node.attrs, attribute.theirs)
+        elif attribute.ours and attribute.default is not None:
+            given[attribute.ours] = attribute.default
+    results = _listed(OPS[row.ours](**given, name=name))
+    for attribute in row.attributes:
+        if attribute.result is not None:
+            dtype, number = node.attrs(attribute.theirs, attribute.default), attribute.result
+            results[number] = results[number] if results[number].dtype == dtype else ops.cast(results[number], dtype)
+    return results
+
+
+_TAKEN: dict[str, Callable[[Node, int], Any]] = {"": Node.tensor, "!": Node.constant, "?": Node.shape}
+
+
+def spec_of(node: Any) -> TensorSpec:
+    """The spec of a placeholder.
+
+    Raises:
+        Unreadable: its values are no numbers.
+    """
+    attrs = Attributes(node)
+    dtype = attrs("dtype")
+    if dtype is None:
+        raise Unreadable("it takes values that are no numbers")
+    return TensorSpec(attrs("shape", None), dtype)
+
+
+__all__ = ["SPECIAL", "Body", "Node", "Reader", "by_row", "dtype_named", "spec_of", "special", "split"]

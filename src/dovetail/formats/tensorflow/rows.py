@@ -1,0 +1,244 @@
+"""The table of TensorFlow's ops: each row says which op of Dovetail computes it, with which inputs and attributes.
+
+    Sum Prod: x/T axis!/Tidx; keep_dims:keepdims
+    ArgMax: x/T axis!/Tidx; output_type>0|int64
+    Conv2D: x/T kernel/T; strides@spatial padding@padding dilations@dilations data_format@layout
+
+The types come first; with `= Ours` they are another op here.  Then come the inputs, in TensorFlow's order: the
+parameter of Dovetail's op, and the attribute with its dtype (`/-` if that is fixed).  `!` marks an input that is static
+here, so a constant, `?` a shape, which may be known in part, and `*` a list.  Behind the semicolon are the attributes:
+`theirs:ours` or one name for both, `@` with a converter of `attributes`, `=` with the only value that the row takes,
+and `|` with TensorFlow's default if ours is another.  `>` is the number of a result whose dtype the attribute says.
+
+A row is read in both directions; one with `>` in place of `=` is only read, since Dovetail's op is written as another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+ROWS = """
+Abs Acos Acosh Asin Asinh Atan Atanh BesselI0 BesselI1 Ceil Cos Cosh Digamma Elu Erf Erfc Erfinv Exp Expm1 Floor: x/T
+IsFinite IsInf IsNan Lgamma Log Log1p LogSoftmax Neg Reciprocal Relu Relu6 Rint Round Rsqrt Selu Sigmoid Sign Sin: x/T
+Sinh Softmax Softplus Softsign Sqrt Square Tan Tanh StopGradient Identity Invert Cholesky MatrixDeterminant: x/T
+LogMatrixDeterminant ZerosLike OnesLike MatrixDiag MatrixDiagPart Conj: x/T
+LogicalNot: x/-
+Inv > Reciprocal: x/T
+Snapshot > Identity: x/T
+DeepCopy > Identity: x/T
+PreventGradient > StopGradient: x/T; message
+CheckNumerics > Identity: x/T; message
+CheckNumericsV2 > Identity: x/T; message
+EnsureShape > Identity: x/T; shape
+PlaceholderWithDefault > Identity: x/dtype; shape
+LeakyRelu: x/T; alpha:negative_slope|0.2
+
+AddV2 Sub Mul RealDiv FloorDiv FloorMod DivNoNan Maximum Minimum SquaredDifference Pow: x/T y/T
+BitwiseAnd BitwiseOr BitwiseXor LeftShift RightShift: x/T y/T
+Equal NotEqual: x/T y/T; incompatible_shape_error=True
+Less LessEqual Greater GreaterEqual: x/T y/T
+LogicalAnd LogicalOr: x/- y/-
+Add > AddV2: x/T y/T
+Atan2: y/T x/T
+NextAfter: x/T toward/T
+Igamma IgammaGradA: a/T x/T
+Complex: x/T y/T; Tout>0|complex64
+Real Imag: x/T; Tout>0|float32
+Angle: z/T; Tout>0|float32
+ComplexAbs > Abs: x/T; Tout>0|float32
+
+Sum Prod Max Min Mean EuclideanNorm: x/T axis!/Tidx; keep_dims:keepdims
+All Any: x/- axis!/Tidx; keep_dims:keepdims
+ArgMax ArgMin: x/T axis!/Tidx; output_type>0|int64
+Cumsum Cumprod: x/T axis!/Tidx; exclusive reverse
+CumulativeLogsumexp: x/T axis!/Tidx; exclusive reverse
+
+Cast: x/SrcT; DstT:dtype Truncate=False
+Bitcast: x/T; type:dtype
+Shape: x/T; out_type>0|int32
+Reshape: x/T shape?/Tshape
+BroadcastTo: x/T shape?/Tidx
+Transpose: x/T axes!/Tperm
+ExpandDims: x/T axis!/Tdim
+Squeeze: x/T; squeeze_dims:axis@axes
+Fill: shape?/index_type fill_value/T
+Tile: x/T repeats?/Tmultiples
+MirrorPad: x/T paddings!/Tpaddings; mode@lower
+ConcatV2: xs*/T axis!/Tidx
+Concat > ConcatV2: axis!/- xs*/T
+Pack: xs*/T; axis|0
+Unpack: x/T; num axis|0
+SplitV: x/T sizes?/Tlen axis!/-; num_split
+Slice: x/T start?/Index size?/Index
+GatherNd: x/Tparams indices/Tindices; bad_indices_policy=
+TensorScatterUpdate TensorScatterAdd: x/T indices/Tindices updates/T; bad_indices_policy=
+TensorScatterMax TensorScatterMin: x/T indices/Tindices updates/T; bad_indices_policy=
+ReverseV2: x/T axis!/Tidx
+Roll: x/T shift!/Tshift axis!/Taxis
+Where > Where: x/T; >0|int64
+Unique: x/T; out_idx>1|int32
+TopKV2: x/T k!/Tk; sorted=True index_type>1|int32
+InTopKV2: predictions/- targets/T k!/T
+LinSpace: start/T stop/T num!/Tidx
+SelectV2: condition/- x/T y/T
+ClipByValue: x/T x_min/T x_max/T
+InvertPermutation > ArgSort: x/T
+
+MatMul: x/T y/T; transpose_a transpose_b grad_a=False grad_b=False
+Einsum: inputs*/T; equation
+MatrixInverse: x/T; adjoint=False
+MatrixSolve: matrix/T rhs/T; adjoint
+MatrixTriangularSolve: matrix/T rhs/T; lower|True adjoint
+SelfAdjointEigV2: x/T; compute_v=True
+FFT FFT2D IFFT IFFT2D: x/Tcomplex
+
+BiasAdd: x/T bias/T; data_format@layout
+Conv2D Conv3D: x/T kernel/T; strides@spatial padding@padding dilations@dilations data_format@layout
+Conv2DBackpropInput: input_sizes?/- kernel/T g/T;
+    strides@spatial padding@padding dilations@dilations data_format@layout
+Conv3DBackpropInputV2 = Conv3DBackpropInput: input_sizes?/Tshape kernel/T g/T;
+    strides@spatial padding@padding dilations@dilations data_format@layout
+Conv2DBackpropFilter: x/T filter_sizes?/- g/T;
+    strides@spatial padding@padding dilations@dilations data_format@layout
+MaxPool AvgPool MaxPool3D AvgPool3D: x/T; ksize:size@spatial strides@spatial padding@padding data_format@layout
+ReluGrad Relu6Grad: g/T y/T
+"""
+
+# Types with several outputs, which functions name: `TopKV2:indices:0` is the second one.
+OUTPUTS = """
+BatchSelfAdjointEigV2: e v
+FusedBatchNorm: y batch_mean batch_variance reserve_space_1 reserve_space_2
+FusedBatchNormV2: y batch_mean batch_variance reserve_space_1 reserve_space_2
+FusedBatchNormV3: y batch_mean batch_variance reserve_space_1 reserve_space_2 reserve_space_3
+LogMatrixDeterminant: sign log_abs_determinant
+Lu: lu p
+MaxPoolWithArgmax: output argmax
+Merge: output value_index
+NonMaxSuppressionV4: selected_indices valid_outputs
+NonMaxSuppressionV5: selected_indices selected_scores valid_outputs
+Qr: q r
+SelfAdjointEigV2: e v
+SoftmaxCrossEntropyWithLogits: loss backprop
+SparseSoftmaxCrossEntropyWithLogits: loss backprop
+Svd: s u v
+Switch: output_false output_true
+TensorArrayV3: handle flow
+TopKV2: values indices
+TopK: values indices
+Unique: y idx
+UniqueV2: y idx
+UniqueWithCounts: y idx count
+CudnnRNN: output output_h output_c reserve_space
+CudnnRNNV3: output output_h output_c reserve_space host_reserved
+LSTMBlockCell: i cs f o ci co h
+BlockLSTM: i cs f o ci co h
+GRUBlockCell: r u c h
+TensorListPopBack: output_handle tensor
+LookupTableExportV2: keys values
+SparseReshape: output_indices output_shape
+StringSplit: indices values shape
+StringSplitV2: indices values shape
+StringNGrams: ngrams ngrams_splits
+UnicodeDecode: row_splits char_values
+UnicodeDecodeWithOffsets: row_splits char_values char_to_byte_starts
+BroadcastGradientArgs: r0 r1
+RaggedTensorToSparse: sparse_indices sparse_values sparse_dense_shape
+RaggedTensorFromVariant: output_nested_splits output_dense_values
+SparseFillEmptyRows: output_indices output_values empty_row_indicator reverse_index_map
+RaggedRange: rt_nested_splits rt_dense_values
+RaggedGather: output_nested_splits output_dense_values
+"""
+
+
+@dataclass(frozen=True)
+class Input:
+    """An input of a row: the parameter of Dovetail's op, how it is taken (`""`, `!`, `?`, `*`), and its dtype."""
+
+    param: str
+    way: str
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """An attribute of a row.
+
+    Attributes:
+        theirs: TensorFlow's name.
+        ours: the parameter of Dovetail's op; empty if none has the value.
+        converter: its name in `attributes.CONVERTERS`.
+        only: the one value that the row takes, or None.
+        default: TensorFlow's, if it is not the parameter's.
+        result: the number of the result whose dtype it says, or None.
+    """
+
+    theirs: str
+    ours: str
+    converter: str
+    only: Any
+    default: Any
+    result: int | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """An op of TensorFlow, and the op that computes it here."""
+
+    type: str
+    ours: str
+    inputs: tuple[Input, ...]
+    attributes: tuple[Attribute, ...]
+    is_written: bool
+
+
+# Attributes that a row names since TensorFlow's op has them, and that change nothing in Dovetail's.
+UNUSED = {"message", "shape", "num_split"}
+WORDS = {"True": True, "False": False, "": ""}
+
+
+def _input(text: str) -> Input:
+    name, _, dtype = text.partition("/")
+    way = name[-1] if name[-1] in "!?*" else ""
+    return Input(name.rstrip("!?*"), way, "" if dtype == "-" else dtype)
+
+
+def _attribute(text: str) -> Attribute:
+    text, has_default, default = text.partition("|")
+    text, is_result, result = text.partition(">")
+    text, is_only, only = text.partition("=")
+    text, _, converter = text.partition("@")
+    theirs, _, ours = text.partition(":")
+    return Attribute(
+        theirs,
+        "" if is_result or is_only or theirs in UNUSED else ours or theirs,
+        converter,
+        _word(only) if is_only else None,
+        _word(default) if has_default else None,
+        int(result) if is_result else None,
+    )
+
+
+def _word(text: str) -> Any:
+    """A number, truth value or word of a row."""
+    if text in WORDS or text[0].isalpha():
+        return WORDS.get(text, text)
+    return float(text) if "." in text else int(text)
+
+
+def _rows() -> Iterator[Row]:
+    for line in ROWS.replace("\n    ", " ").splitlines():
+        head, _, rest = line.partition(": ")
+        inputs, _, attributes = rest.partition(";")
+        types, _, ours = head.replace(">", "=").partition(" = ")
+        parts = tuple(map(_input, inputs.split())), tuple(map(_attribute, attributes.split()))
+        for name in types.split():
+            yield Row(name, ours or name, *parts, is_written=">" not in head)
+
+
+READ: Mapping[str, Row] = {row.type: row for row in _rows()}  # by TensorFlow's types
+WRITTEN: Mapping[str, Row] = {row.ours: row for row in READ.values() if row.is_written}  # by Dovetail's types
+NAMES: Mapping[str, list[str]] = {
+    name: names.split() for name, _, names in (line.partition(": ") for line in OUTPUTS.strip().splitlines())
+}

@@ -1,0 +1,251 @@
+"""Files with graphs of TensorFlow as plain data: SavedModels, and frozen graphs in a `GraphDef`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dovetail.core.errors import FormatError
+from dovetail.core.hooks import hooks
+from dovetail.core.variable import Variable
+from dovetail.formats.tensorflow.attributes import Attributes, Unreadable
+from dovetail.formats.tensorflow.reading import Body, Reader, spec_of, split
+from dovetail.formats.tensorflow.values import is_tensor
+from dovetail.formats.wire.bundle import Bundle, exists
+from dovetail.formats.wire.messages import TENSORFLOW, from_text, parsed
+from dovetail.formats.wire.tensors import array_of
+
+PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
+HANDLES = ("VarHandleOp", "VariableV2", "Variable")
+ASSIGNMENTS = ("AssignVariableOp", "Assign")
+GRAPH = "graph"  # the signature of a file that has none
+
+
+@dataclass
+class Signature:
+    """A way to run a graph.
+
+    Attributes:
+        inputs, outputs: key → name of a tensor of the graph.
+    """
+
+    inputs: dict[str, str]
+    outputs: dict[str, str]
+
+
+@dataclass
+class Read:
+    """A signature as a graph of Dovetail.
+
+    Attributes:
+        graph: its inputs and outputs are in the order of the keys.
+        inputs, outputs: the keys.
+        opaque: names of operations that Dovetail does not compute → the reason.
+    """
+
+    graph: Any
+    inputs: list[str]
+    outputs: list[str]
+    opaque: dict[str, str]
+
+
+@dataclass
+class SavedGraph:
+    """A graph of TensorFlow in a file: its nodes, functions, signatures and variables.
+
+    Attributes:
+        file: the path.
+        graph_def: the message `GraphDef`, as it was read.
+        signatures: by name.
+        bundle: the values of the variables by their keys; empty if there are none.
+        object_graph: the message `SavedObjectGraph`, or None.
+        variables: name of a node → the variable that was made for it.
+    """
+
+    file: Path
+    graph_def: Any
+    signatures: dict[str, Signature]
+    bundle: Mapping[str, np.ndarray] = field(default_factory=dict)
+    object_graph: Any = None
+    variables: dict[str, Variable] = field(default_factory=dict)
+
+    @cached_property
+    def nodes(self) -> dict[str, Any]:
+        """The nodes of the graph itself, by name."""
+        return {node.name: node for node in self.graph_def.node}
+
+    @cached_property
+    def functions(self) -> dict[str, Any]:
+        """The functions of its library, by name."""
+        return {function.signature.name: function for function in self.graph_def.library.function}
+
+    @cached_property
+    def keys(self) -> dict[str, str]:
+        """Name of a variable's node → its key in the checkpoint, from the nodes that restore it."""
+        found = dict(_restored(self.nodes.values(), {}, self.file))
+        for call in self.nodes.values():
+            name = call.attr["f"].func.name if call.op.endswith("PartitionedCall") else ""
+            function = self.functions.get(name)
+            if function is not None:
+                arguments = [argument.name for argument in function.signature.input_arg]
+                named = dict(zip(arguments, call.input, strict=False))
+                found |= _restored(function.node_def, named, self.file)
+        return found
+
+    def variable(self, node: Any) -> Variable:
+        """The variable of a node, with its value from the checkpoint.
+
+        Raises:
+            FormatError: the checkpoint does not have it, or in another shape.
+        """
+        if node.name not in self.variables:
+            key = self.keys.get(node.name, node.name)
+            if key not in self.bundle:
+                raise FormatError(self.file, f"the variable {node.name!r}", "no value of it", f"the key {key!r}")
+            value = np.array(self.bundle[key])
+            shape = Attributes(node)("shape", None)
+            if shape is not None and (
+                len(shape) != value.ndim or any(n not in (None, m) for n, m in zip(shape, value.shape, strict=True))
+            ):
+                raise FormatError(self.file, f"the variable {node.name!r}", f"the shape {value.shape}", f"{shape}")
+            self.variables[node.name] = Variable(value, name=node.name, trainable=self._is_trainable(node))
+        return self.variables[node.name]
+
+    def _is_trainable(self, node: Any) -> bool:
+        return self._trainable.get(Attributes(node)("shared_name", "") or node.name, True)
+
+    @cached_property
+    def _trainable(self) -> dict[str, bool]:
+        """Names of variables → whether they are trainable."""
+        objects = self.object_graph.nodes if self.object_graph is not None else []
+        variables = [one.variable for one in objects if one.WhichOneof("kind") == "variable"]
+        return {variable.name: variable.trainable for variable in variables}
+
+    def read(self, name: str) -> Read:
+        """A signature as a graph of Dovetail; for a file without signatures, the whole graph.
+
+        Raises:
+            FormatError: the file is damaged.
+        """
+        signature = self.signatures[name]
+        graph = hooks.new_graph(name)
+        reader = Reader(self.file, self.functions, self.variable)
+        with graph.as_default():
+            given = {}
+            for text in signature.inputs.values():
+                node = self._node(split(text)[0])
+                try:
+                    given[node.name] = [graph.placeholder(spec_of(node), f"{node.name}/")]
+                except Unreadable as error:
+                    raise FormatError(self.file, f"the input {node.name!r}", f"{error}", "numbers") from None
+            body = Body("the graph", self.graph_def.node, given)
+            if name == GRAPH:
+                reader.read(body, [f"^{name}" for name in body.nodes])
+            outputs = reader.read(body, signature.outputs.values())
+        kept = {key: value for key, value in zip(signature.outputs, outputs, strict=True) if is_tensor(value)}
+        graph.outputs = list(kept.values())
+        return Read(graph, list(signature.inputs), list(kept), reader.opaque)
+
+    def _node(self, name: str) -> Any:
+        if name not in self.nodes:
+            raise FormatError(self.file, "the signatures", f"the tensor {name!r}", "the name of a node")
+        return self.nodes[name]
+
+
+def _restored(nodes: Iterable[Any], named: Mapping[str, str], file: Path) -> Iterator[tuple[str, str]]:
+    """Pairs of a variable's node and a key: an assignment takes the output of a node `RestoreV2` of this number.
+
+    Args:
+        nodes: of a graph or a function.
+        named: arguments of the function → nodes of the graph.
+        file: for errors.
+    """
+    known = {node.name: node for node in nodes}
+    for node in known.values():
+        if node.op not in ASSIGNMENTS or len(node.input) < 2:
+            continue
+        source, _, number = split(node.input[1])
+        for _ in range(len(known)):
+            if source not in known or known[source].op != "Identity":
+                break
+            source, _, number = split(known[source].input[0])
+        restore = known.get(source)
+        names = known.get(split(restore.input[1])[0]) if restore is not None and restore.op == "RestoreV2" else None
+        if names is not None and "value" in names.attr:
+            keys = array_of(names.attr["value"].tensor, file, f"the node {names.name!r}").reshape(-1)
+            target = split(node.input[0])[0]
+            if 0 <= number < len(keys):
+                yield split(named.get(target, target))[0], keys[number].decode(errors="replace")
+
+
+# -- files ------------------------------------------------------------------------------------------------------------
+
+
+def read_saved_model(path: str | os.PathLike[str], tags: Iterable[str] | None = None) -> SavedGraph:
+    """The graph of a SavedModel.
+
+    Args:
+        path: its folder.
+        tags: of the graph, if the file has several.
+
+    Raises:
+        FileNotFoundError: there is no such folder, or no file `saved_model.pb` or `saved_model.pbtxt` in it.
+        FormatError: a file is damaged, or no graph has the tags.
+    """
+    folder = Path(path)
+    file = folder / "saved_model.pb"
+    if not file.is_file() and (folder / "saved_model.pbtxt").is_file():
+        file = folder / "saved_model.pbtxt"
+    model = _message(TENSORFLOW.SavedModel, file)
+    wanted = None if tags is None else {*tags}
+    fitting = [meta for meta in model.meta_graphs if wanted in (None, {*meta.meta_info_def.tags})]
+    if not fitting:
+        known = ", ".join(str(sorted(meta.meta_info_def.tags)) for meta in model.meta_graphs) or "none"
+        raise FormatError(file, "the tags", known, f"a graph with {sorted(wanted or ())}")
+    prefix = str(folder / "variables" / "variables")
+    meta = fitting[0]
+    signatures = {name: _signature(given) for name, given in sorted(meta.signature_def.items())}
+    signatures.pop("__saved_model_init_op", None)
+    bundle = Bundle(prefix) if exists(prefix) else {}
+    objects = meta.object_graph_def if meta.HasField("object_graph_def") else None
+    return SavedGraph(file, meta.graph_def, signatures, bundle, objects)
+
+
+def _signature(given: Any) -> Signature:
+    return Signature(
+        {key: info.name for key, info in sorted(given.inputs.items())},
+        {key: info.name for key, info in sorted(given.outputs.items())},
+    )
+
+
+def read_graph_def(path: str | os.PathLike[str]) -> SavedGraph:
+    """The graph of a file with a `GraphDef`, as bytes or, with the ending `.pbtxt`, as text.
+
+    Its one signature, `graph`, takes the placeholders, and gives the results that no node takes.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        FormatError: it is damaged.
+    """
+    file = Path(path)
+    return saved_graph(_message(TENSORFLOW.GraphDef, file), file)
+
+
+def saved_graph(graph_def: Any, file: Path) -> SavedGraph:
+    """A message `GraphDef` with the signature `graph`, as `read_graph_def` gives it."""
+    taken = {split(text)[0] for node in graph_def.node for text in node.input}
+    inputs = {node.name: f"{node.name}:0" for node in graph_def.node if node.op in PLACEHOLDERS[:2]}
+    ends = [node for node in graph_def.node if node.name not in taken and node.op not in (*PLACEHOLDERS, "NoOp")]
+    return SavedGraph(file, graph_def, {GRAPH: Signature(inputs, {node.name: f"{node.name}:0" for node in ends})})
+
+
+def _message(kind: Any, file: Path) -> Any:
+    if file.suffix == ".pbtxt":
+        return from_text(kind, file.read_text(errors="replace"), file)
+    return parsed(kind, file.read_bytes(), file)

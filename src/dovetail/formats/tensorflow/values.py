@@ -1,0 +1,100 @@
+"""Values of nodes while a graph is read: tensors, handles, lists, and values that are no tensors here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dovetail import ops
+from dovetail.formats.tensorflow.attributes import Unreadable
+from dovetail.graph.operation import GraphTensor
+from dovetail.graph.shape_values import ShapeValues
+
+
+@dataclass(frozen=True)
+class Handle:
+    """A handle of a variable, as a `VarHandleOp` gives it."""
+
+    variable: Any
+
+
+class Foreign(NamedTuple):
+    """A value that is no tensor here, such as a string or a table.
+
+    Attributes:
+        name: of its node.
+        reason: why it is none.
+        strings: its strings, if they are constant.
+    """
+
+    name: str
+    reason: str
+    strings: Any = None
+
+
+@dataclass(frozen=True)
+class TensorList:
+    """A list of tensors of one shape, as one tensor with an element in each row.
+
+    Attributes:
+        data: the tensor; None while no element is set.
+        size: the number of elements, an int or a tensor.
+        shape: of an element: ints with -1 for unknown ones, a tensor, or None.
+        dtype: of an element.
+    """
+
+    data: Any
+    size: Any
+    shape: Any
+    dtype: Any
+
+    @classmethod
+    def of(cls, data: Any) -> TensorList:
+        """The list of the rows of a tensor."""
+        return cls(data, ops.shape(data)[0], None, data.dtype)
+
+    def rows(self) -> Any:
+        """The elements as one tensor; zeros if none is set.
+
+        Raises:
+            Unreadable: nothing is set, and the shape of an element is not known.
+        """
+        if self.data is not None:
+            return self.data
+        if not isinstance(self.shape, list) or min(self.shape, default=0) < 0:
+            raise Unreadable(f"the shape of the elements of an empty list is {self.shape}, and it must be known")
+        return ops.zeros([self.size, *self.shape], self.dtype)
+
+    def set(self, index: Any, item: Any) -> TensorList:
+        """The list with another element."""
+        if self.data is None:
+            dims = ops.shape(item)
+            zeros = ops.zeros([self.size, *(dims[i] for i in range(len(item.shape)))], item.dtype)
+        else:
+            zeros = self.data
+        start = [index, *[0] * len(item.shape)]
+        return replace(self, data=ops.slice_update(zeros, start, ops.expand_dims(item, 0)))
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a value is a tensor of a graph."""
+    return type(value) is GraphTensor
+
+
+def constant_of(value: Any) -> np.ndarray | None:
+    """The array of a tensor that is known before the graph runs; None if it is not.
+
+    Constants are known, and integers that arithmetic makes of constants and of known dimensions.
+    """
+    if not is_tensor(value):
+        return None
+    while value.op.type in ("Identity", "StopGradient"):
+        value = value.op.inputs[0]
+    if value.op.type == "Const":
+        return np.asarray(value.op.attrs["value"])
+    found = ShapeValues().of(value) if value.dtype.is_integer else None
+    if found is None or np.isnan(found).any():
+        return None
+    return found.astype(value.dtype.numpy)

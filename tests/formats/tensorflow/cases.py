@@ -1,0 +1,208 @@
+"""Calls of TensorFlow's ops, by which rows and special nodes are compared with TensorFlow."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Case(NamedTuple):
+    """A call: a type, its inputs in order, and its attributes; `static` inputs are constants of the graph."""
+
+    type: str
+    inputs: tuple[Any, ...]
+    attrs: dict[str, Any]
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.attrs}" if self.attrs else self.type
+
+
+class Static(NamedTuple):
+    """An input that is a constant of the graph."""
+
+    array: np.ndarray
+
+
+def static(*values: Any, dtype: str = "int32") -> Static:
+    return Static(np.array(values[0] if len(values) == 1 and not np.isscalar(values[0]) else values, dtype))
+
+
+def scalar(value: Any, dtype: str = "int32") -> Static:
+    return Static(np.array(value, dtype))
+
+
+def array(*shape: int, low: float = -2, high: float = 2, dtype: str = "float32") -> np.ndarray:
+    count = int(np.prod(shape))
+    return (np.random.RandomState(count).uniform(low, high, shape)).astype(dtype)
+
+
+def ints(*shape: int, low: int = -9, high: int = 9, dtype: str = "int32") -> np.ndarray:
+    return np.random.RandomState(int(np.prod(shape))).randint(low, high, shape).astype(dtype)
+
+
+def bools(*shape: int) -> np.ndarray:
+    return ints(*shape) > 0
+
+
+def case(type: str, /, *inputs: Any, **attrs: Any) -> Case:
+    return Case(type, inputs, attrs)
+
+
+def each(types: str, /, *inputs: Any, **attrs: Any) -> list[Case]:
+    return [Case(type, inputs, attrs) for type in types.split()]
+
+
+X, Y = array(2, 3), array(3, 2, 3)
+IMAGE, KERNEL = array(2, 6, 6, 3), array(3, 3, 3, 4)
+POOL = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "SAME"}
+CONV = {"strides": [1, 2, 2, 1], "padding": "SAME"}
+DEEP = {"strides": [1, 1, 1, 1, 1], "padding": "VALID"}
+COMPLEX = (array(2, 4) + 1j * array(2, 4, low=-1)).astype("complex64")
+SQUARE = array(2, 3, 3) + 3 * np.eye(3, dtype="float32")
+
+CASES = [
+    *each("Abs Asinh Atan Ceil Cos Cosh Digamma Elu Erf Erfc Exp Expm1 Floor Neg Relu Relu6 Rint Round Selu", X),
+    *each("Sigmoid Sign Sin Sinh Softplus Softsign Square Tan Tanh StopGradient Identity LogSoftmax Softmax", X),
+    *each("ZerosLike OnesLike MatrixDiag Snapshot PreventGradient IsFinite IsInf IsNan", X),
+    *each("Acos Asin Atanh Erfinv", array(2, 3, low=-0.9, high=0.9)),
+    *each("Acosh Log Sqrt Rsqrt Lgamma Reciprocal Inv Log1p", array(2, 3, low=1.1, high=4)),
+    *each("BesselI0 BesselI1", X),
+    *each("CheckNumerics CheckNumericsV2", X, message="x"),
+    case("DeepCopy", X),
+    case("EnsureShape", X, shape=[2, None]),
+    case("PlaceholderWithDefault", X, shape=[2, 3]),
+    case("LeakyRelu", X, alpha=0.3),
+    case("LeakyRelu", X),
+    case("Invert", ints(4)),
+    case("LogicalNot", bools(4)),
+    *each("Cholesky", np.matmul(SQUARE, SQUARE.transpose(0, 2, 1))),
+    *each("MatrixDeterminant LogMatrixDeterminant MatrixInverse MatrixDiagPart", SQUARE),
+    *each("Conj Real Imag Angle ComplexAbs", COMPLEX),
+    *each("FFT IFFT FFT2D IFFT2D", COMPLEX),
+    case("Complex", X, X * 2),
+    case("RFFT", array(2, 6), static(6, dtype="int32")),
+    case("IRFFT", COMPLEX, static(6, dtype="int32")),
+    *each("AddV2 Add Sub Mul RealDiv Div Maximum Minimum SquaredDifference DivNoNan MulNoNan FloorDiv FloorMod", X, Y),
+    *each("Mod Div FloorDiv FloorMod TruncateDiv TruncateMod", ints(6), ints(6, low=1, high=5)),
+    case("DivNoNan", X, np.zeros_like(X)),
+    case("MulNoNan", X * np.inf, np.zeros_like(X)),
+    case("Pow", array(2, 3, low=0.5), X),
+    *each("Xlogy Xlog1py Xdivy", np.array([0.0, 1.0, 2.0], "float32"), np.array([0.0, 1.5, 3.0], "float32")),
+    *each("BitwiseAnd BitwiseOr BitwiseXor", ints(4), ints(4, low=-5)),
+    *each("LeftShift RightShift", ints(4), ints(4, low=0, high=4)),
+    *each("Equal NotEqual Less LessEqual Greater GreaterEqual", ints(3, 4), ints(4)),
+    *each("LogicalAnd LogicalOr", bools(4), bools(3, 4)),
+    *each("Atan2 NextAfter", X, X + 1),
+    *each("Igamma Igammac", array(2, 3, low=0.5), array(2, 3, low=0.5)),
+    *each("IgammaGradA", array(2, 3, low=0.5), array(2, 3, low=0.5)),
+    *each("Sum Prod Max Min Mean EuclideanNorm", Y, static(0, 2), keep_dims=True),
+    *each("Sum Max", Y, scalar(1)),
+    *each("All Any", bools(2, 3), scalar(1)),
+    *each("ArgMax ArgMin", Y, scalar(1)),
+    case("ArgMax", Y, scalar(1), output_type="int32"),
+    *each("Cumsum Cumprod CumulativeLogsumexp", Y, scalar(1), exclusive=False, reverse=True),
+    case("Cast", X, DstT="int32"),
+    case("Cast", bools(4), DstT="float32"),
+    case("Bitcast", X, type="int32"),
+    case("Shape", X),
+    case("Shape", X, out_type="int64"),
+    *each("Size Rank", X),
+    case("ShapeN", [X, Y]),
+    case("Reshape", X, static(3, -1)),
+    case("Reshape", X, ints(2, low=-1, high=0) * 0 + np.array([-1, 2], "int32")),
+    case("BroadcastTo", X, static(4, 2, 3)),
+    case("Transpose", Y, static(2, 0, 1)),
+    case("ExpandDims", X, scalar(1)),
+    case("Squeeze", array(1, 2, 1), squeeze_dims=[2]),
+    case("Squeeze", array(1, 2, 1)),
+    case("Fill", static(2, 3), np.float32(2)),
+    case("Tile", X, static(2, 1)),
+    *(case("MirrorPad", X, static([[1, 0], [1, 1]]), mode=mode) for mode in ("REFLECT", "SYMMETRIC")),
+    case("Pad", X, static([[1, 0], [2, 1]])),
+    case("PadV2", X, static([[1, 0], [2, 1]]), scalar(5, "float32")),
+    case("ConcatV2", [X, X * 2], scalar(1)),
+    case("Concat", scalar(1), [X, X * 2]),
+    case("Pack", [X, X * 2], axis=1),
+    case("Unpack", X, num=3, axis=1),
+    case("Split", scalar(1), array(2, 6), num_split=3),
+    case("SplitV", array(2, 6), static(1, 2, 3), scalar(1), num_split=3),
+    case("SplitV", array(2, 6), static(1, -1, 3), scalar(1), num_split=3),
+    case("Slice", Y, static(1, 0, 0), static(-1, 1, 2)),
+    case("Slice", Y, ints(3) * 0 + 1, static(1, 1, 2)),
+    case("StridedSlice", Y, static(0, 1), static(2, 0), static(1, 1), begin_mask=1, end_mask=2, shrink_axis_mask=0),
+    case("StridedSlice", Y, static(0, 1), static(2, 0), static(1, 1), shrink_axis_mask=1, end_mask=2),
+    case("StridedSlice", Y, static(0, 0, 1), static(0, 0, 2), static(1, 1, 1), ellipsis_mask=1, new_axis_mask=2),
+    case("StridedSlice", Y, static(-1, 0), static(0, 2), static(-1, 1)),
+    case("GatherNd", Y, ints(2, 2, low=0, high=2)),
+    case("GatherV2", Y, ints(2, low=0, high=2), scalar(1)),
+    case("GatherV2", Y, ints(3, 2, low=0, high=2), scalar(1), batch_dims=1),
+    case("Gather", Y, ints(2, low=0, high=2)),
+    *each("TensorScatterUpdate TensorScatterAdd TensorScatterMax TensorScatterMin TensorScatterSub", X,
+          np.array([[1]], "int32"), array(1, 3)),
+    case("ScatterNd", np.array([[1], [3]], "int32"), array(2, 3), static(5, 3)),
+    case("ReverseV2", Y, static(0, 2)),
+    case("ReverseSequence", array(2, 4, 3), np.array([3, 2], "int32"), seq_dim=1, batch_dim=0),
+    case("ReverseSequence", array(4, 2, 3), np.array([3, 2], "int64"), seq_dim=0, batch_dim=1),
+    case("Roll", Y, static(1, -1), static(0, 2)),
+    case("Where", bools(2, 3)),
+    case("Unique", np.array([3, 1, 3, 2], "int32")),
+    case("Unique", np.array([3, 1, 3, 2], "int32"), out_idx="int64"),
+    case("TopKV2", array(2, 5), scalar(2)),
+    case("InTopKV2", array(2, 5), np.array([1, 3], "int32"), scalar(2)),
+    case("OneHot", np.array([0, 2, -1], "int32"), scalar(3), np.float32(2), np.float32(-1), axis=0),
+    case("LinSpace", np.float32(1), np.float32(3), scalar(5)),
+    case("Range", scalar(1), scalar(9), scalar(3)),
+    case("Range", np.int32(1), np.int32(9), np.int32(3)),
+    case("SelectV2", bools(3), X, X * 2),
+    case("Select", bools(2), X, X * 2),
+    case("ClipByValue", X, np.float32(-1), np.float32(1)),
+    case("InvertPermutation", np.array([2, 0, 1], "int32")),
+    case("MatrixBandPart", SQUARE, scalar(1, "int64"), scalar(-1, "int64")),
+    case("DepthToSpace", array(2, 2, 3, 8), block_size=2),
+    case("SpaceToDepth", array(2, 4, 6, 2), block_size=2),
+    case("SpaceToBatchND", array(2, 4, 5, 2), static(2, 3), static([[1, 1], [0, 1]])),
+    case("BatchToSpaceND", array(12, 3, 2, 2), static(2, 3), static([[1, 1], [0, 1]])),
+    case("AddN", [X, X * 2, X]),
+    case("L2Loss", X),
+    case("Cross", X, X[::-1].copy()),
+    case("BroadcastArgs", static(2, 1), static(1, 3)),
+    *(case("MatMul", array(3, 4), array(3, 5), transpose_a=True, transpose_b=b) for b in (False,)),
+    case("BatchMatMulV2", array(2, 3, 4), array(5, 4), adj_y=True),
+    case("BatchMatMul", COMPLEX.reshape(2, 2, 2), COMPLEX.reshape(2, 2, 2), adj_x=True),
+    case("BatchMatMulV3", array(2, 3, 4), array(4, 5), Tout="float32"),
+    case("Einsum", [array(2, 3, 4), array(4, 5)], equation="abc,cd->abd"),
+    case("MatrixSolve", SQUARE, array(2, 3, 2), adjoint=True),
+    case("MatrixTriangularSolve", SQUARE, array(2, 3, 2), lower=False, adjoint=True),
+    case("Qr", array(2, 4, 3)),
+    case("SelfAdjointEigV2", SQUARE + SQUARE.transpose(0, 2, 1)),
+    *each("UnsortedSegmentSum UnsortedSegmentProd UnsortedSegmentMax UnsortedSegmentMin", array(4, 2),
+          np.array([1, 0, 1, -1], "int32"), scalar(3)),
+    *each("SegmentSum SegmentProd", array(4, 2), np.array([0, 0, 1, 1], "int32")),
+    case("BiasAdd", IMAGE, array(3)),
+    case("BiasAddV1", IMAGE, array(3)),
+    case("Conv2D", IMAGE, KERNEL, **CONV),
+    case("Conv2D", IMAGE, KERNEL, strides=[1, 1, 1, 1], padding="VALID", dilations=[1, 2, 2, 1]),
+    case("Conv2D", IMAGE, KERNEL, strides=[1, 1, 1, 1], padding="EXPLICIT",
+         explicit_paddings=[0, 0, 1, 2, 0, 1, 0, 0]),
+    case("Conv3D", array(1, 4, 4, 4, 2), array(2, 2, 2, 2, 3), **DEEP),
+    case("DepthwiseConv2dNative", IMAGE, array(3, 3, 3, 2), strides=[1, 1, 1, 1], padding="SAME"),
+    case("Conv2DBackpropInput", static(2, 6, 6, 3), KERNEL, array(2, 3, 3, 4), **CONV),
+    case("Conv2DBackpropFilter", IMAGE, static(3, 3, 3, 4), array(2, 3, 3, 4), **CONV),
+    case("Conv3DBackpropInputV2", static(1, 4, 4, 4, 2), array(2, 2, 2, 2, 3), array(1, 3, 3, 3, 3), **DEEP),
+    *each("MaxPool AvgPool", IMAGE, **POOL),
+    *each("MaxPool3D AvgPool3D", array(1, 4, 4, 4, 2), ksize=[1, 2, 2, 2, 1], strides=[1, 2, 2, 2, 1],
+          padding="VALID"),
+    case("MaxPoolV2", IMAGE, static(1, 2, 2, 1), static(1, 2, 2, 1), padding="VALID"),
+    *each("ReluGrad Relu6Grad", X, X * 3),
+    *each("FusedBatchNorm", IMAGE, array(3), array(3), array(3), array(3, low=0.5), is_training=False),
+    *each("FusedBatchNormV2 FusedBatchNormV3", IMAGE, array(3), array(3), array(3), array(3, low=0.5),
+          is_training=False, epsilon=0.01),
+    case("FusedBatchNormV3", IMAGE, array(3), array(3), array(0), array(0), is_training=True),
+    case("SoftmaxCrossEntropyWithLogits", X, np.array([[0, 1, 0], [0.5, 0.5, 0]], "float32")),
+    case("SparseSoftmaxCrossEntropyWithLogits", X, np.array([1, 2], "int32")),
+    case("LRN", array(1, 2, 2, 7), depth_radius=2, bias=1.0, alpha=0.5, beta=0.75),
+    *each("ResizeBilinear ResizeNearestNeighbor ResizeBicubic", IMAGE, static(9, 4), half_pixel_centers=True),
+    *each("ResizeBilinear ResizeNearestNeighbor", IMAGE, static(9, 4)),
+    *each("ResizeBilinear ResizeNearestNeighbor", IMAGE, static(9, 4), align_corners=True),
+]  # fmt: skip

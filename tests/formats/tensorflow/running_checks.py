@@ -1,0 +1,54 @@
+"""Run the models of `models/` where importing TensorFlow, Keras or ONNX raises; it prints the largest differences.
+
+python -m tests.formats.tensorflow.running_checks numpy torch jax
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+BARRED = ("tensorflow", "keras", "tf_keras", "onnx")
+
+
+class Barred:
+    """A finder that refuses some libraries."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        if name.partition(".")[0] in BARRED:
+            raise ImportError(f"{name} is barred")
+
+
+sys.meta_path.insert(0, Barred())  # type: ignore[arg-type]
+
+import numpy as np
+
+import dovetail as dt
+from dovetail import saved_model
+
+FOLDER = Path(__file__).parent / "models"
+MODELS = ("mlp", "cnn", "recurrent", "loop", "simple", "frozen.pb")
+
+
+def difference(name: str) -> float:
+    """The largest difference between TensorFlow's result and the model's."""
+    model = saved_model.load(FOLDER / name)
+    known = np.load(FOLDER / f"{name.removesuffix('.pb')}.npz")
+    signature = model.signatures["graph" if name.endswith(".pb") else "serving_default"]
+    given = [known[f"x{number}"] for number in range(len(known.files) - 1)]
+    if name == "loop":
+        given = given[::-1]  # the keys of the signature are in order: n, x
+    if name.endswith(".pb"):  # without the opaque operation
+        signature.keep("scores")
+    result = next(iter(signature(*given).values()))
+    return float(np.abs(result.numpy() - known["y"]).max())
+
+
+if __name__ == "__main__":
+    found = {}
+    for engine in sys.argv[1:]:
+        dt.set_engine(engine)
+        found |= {f"{name} on {engine}": difference(name) for name in MODELS}
+    print(json.dumps(found))
