@@ -14,7 +14,9 @@ effect (assigning variables) are kept, and ordered by control inputs.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from dovetail.edit import changes, lookup, parts, placing
@@ -97,6 +99,43 @@ class Graph(GraphBase):
         found = list(problems(self))
         if found:
             raise ValueError(f"the graph {self.name!r} is not valid: " + " ".join(found))
+
+    def show(self, path: str | Path, data: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+        """Write a picture of the graph to a file.
+
+        - `.html`: a page for a browser, which needs no network.  Scopes open and close.  Colours show types, engines,
+          devices, memory and `data`.
+        - `.svg`: a drawing of a small graph.
+        - `.dot`: text for Graphviz.
+        - `.json`: a graph for Google's Model Explorer.
+
+        Args:
+            path: the file; the end of its name says the format.
+            data: the name of an operation → numbers and texts about it by names, which become choices of colours, as
+                {"MatMul": {"time": 12.5}}.  A "time" is in microseconds, and "bytes" stands for memory.
+
+        Raises:
+            ValueError: the name says no format, or the graph is too large for a drawing.
+            OSError: the file cannot be written.
+
+        Example:
+            >>> import dovetail as dt
+            >>> import pathlib, tempfile
+            >>> graph = dt.function(lambda x: dt.ops.tanh(x) * 2.0).graph(dt.spec((3,)))
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     graph.show(f"{folder}/g.html", data={"Tanh": {"time": 3.0}})
+            ...     pathlib.Path(f"{folder}/g.html").read_text()[:15]
+            '<!doctype html>'
+        """
+        from dovetail.formats import picture, show  # not needed to run programs
+
+        show.check_format(path)
+        show.write(picture.picture_of(self, data), path)
+
+    def _repr_html_(self) -> str:
+        from dovetail.formats import picture, show
+
+        return show.notebook_html(picture.picture_of(self))
 
     def __copy__(self) -> Graph:
         return copy_graph(self, own=True)

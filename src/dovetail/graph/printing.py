@@ -52,7 +52,7 @@ def graph_text(graph: GraphBase, indent: str = "", title: str = "graph") -> str:
         for key, value in op.attrs.items():
             if isinstance(value, GraphBase):
                 lines.append(graph_text(value, "    ", f"{key}:"))
-    lines.append(f"  return {', '.join(map(_show, graph.outputs))}")
+    lines.append(f"  return {', '.join(map(shown, graph.outputs))}")
     return "\n".join(indent + line for text in lines for line in text.split("\n"))
 
 
@@ -63,10 +63,11 @@ def _head(graph: GraphBase) -> Iterator[str]:
         yield "  variables " + ", ".join(f"{_ref(value)}: {value.spec!r}" for value in reads.values())
     large = [op for op in operations if op.type == "Const" and op.attrs["value"].size > INLINE]
     if large:
-        yield "  constants " + ", ".join(f"{op.name}: {_summary(op)}" for op in large)
+        yield "  constants " + ", ".join(f"{op.name}: {constant_text(op)}" for op in large)
 
 
-def _summary(op: Operation) -> str:
+def constant_text(op: Operation) -> str:
+    """The dtype and shape of a constant, and the range of its numbers."""
     value, spec = op.attrs["value"], op.outputs[0].spec
     if value.dtype.kind not in "iuf" or not np.isfinite(value).all():
         return repr(spec)
@@ -111,12 +112,12 @@ def _call(op: Operation) -> str:
     ]
     values = [value for _, _, value in given]
     if op.type == "AssignVariableOp":
-        return _show(op.inputs[0])
+        return shown(op.inputs[0])
     if op.type in INFIX and len(values) == 2:
-        return f"{_show(values[0])} {INFIX[op.type]} {_show(values[1])}"
+        return f"{shown(values[0])} {INFIX[op.type]} {shown(values[1])}"
     if op.type == "Neg":
-        return f"-{_show(op.inputs[0])}"
-    parts = [f"{name}={_show(value)}" if static else _show(value) for name, static, value in given]
+        return f"-{shown(op.inputs[0])}"
+    parts = [f"{name}={shown(value)}" if static else shown(value) for name, static, value in given]
     return f"{op.type}({', '.join(parts)})"
 
 
@@ -124,14 +125,15 @@ def _is_default(value: Any, default: Any) -> bool:
     return type(value) is type(default) and value == default
 
 
-def _show(value: Any) -> str:
+def shown(value: Any) -> str:
+    """An argument of an operation as text: tensors and variables by name, small constants by value."""
     if isinstance(value, GraphTensor):
         is_small = value.op.type == "Const" and value.op.attrs["value"].size <= INLINE
-        return _show(value.op.attrs["value"]) if is_small else _ref(value)
+        return shown(value.op.attrs["value"]) if is_small else _ref(value)
     if isinstance(value, np.ndarray):
         return np.array2string(value, separator=", ", precision=6).replace("\n", "") if value.ndim else str(value)
     if isinstance(value, tuple) and any(isinstance(v, GraphTensor) for v in value):
-        return f"[{', '.join(map(_show, value))}]"
+        return f"[{', '.join(map(shown, value))}]"
     if callable(value) or isinstance(value, GraphBase):
         return str(getattr(value, "name", None) or getattr(value, "__name__", value))
     return repr(value)

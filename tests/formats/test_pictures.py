@@ -1,0 +1,169 @@
+"""Pictures of graphs: their nodes, and the files that `show` writes."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail.formats.page import page_data
+from dovetail.formats.picture import OUTPUT, picture_of
+from dovetail.formats.show import FORMATS, notebook_html
+from dovetail.formats.tree import Tree
+from tests.formats.hostile import NAMES, hostile_data, hostile_graph
+
+
+@pytest.fixture(scope="module")
+def graph():
+    """A graph with scopes, a variable, a constant, a loop, and an order that no tensor makes."""
+    graph = dt.Graph("small")
+    w = dt.Variable(np.ones((3, 2), "float32"), name="w")
+    with graph.as_default():
+        x = graph.placeholder(dt.spec((4, 3)), "x")
+        with graph.name_scope("dense"):
+            y = dt.ops.tanh(dt.ops.matmul(x, w) * 0.5)
+        _, y = dt.ops.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, -y), (0, y))
+        with graph.control_dependencies([graph.get_operation("dense/Tanh")]):
+            z = dt.ops.exp(x)
+        graph.outputs = [y, z]
+    graph.get_operation("dense/Tanh").engine = "torch"
+    return graph
+
+
+def test_nodes(graph):
+    data = {"dense/MatMul": {"time": 2.5}}
+    picture = picture_of(graph, data, lambda op: {"length": len(op.name)})
+    by_name = {node.name: node for node in picture.nodes}
+    x, product, half = by_name["x"], by_name["dense/MatMul"], by_name["dense/Const"]
+    assert (x.title, x.subtitle, x.outputs) == ("x", "float32[4,3]", ["float32[4,3]"])
+    assert (half.title, half.type) == ("0.5", "Const")
+    assert product.facts == {"bytes": 32, "length": 12, "time": 2.5}
+    assert by_name["dense/Tanh"].facts["engine"] == "torch"
+    assert product.attributes == [("transpose_a", "False"), ("transpose_b", "False")]
+    assert [picture.nodes[number].title for number, _ in product.inputs] == ["x", "w"]
+    assert re.fullmatch(r"(.*/)?test_pictures\.py:\d+", product.line.place) and "matmul(x, w)" in product.line.text
+    assert [picture.nodes[number].name for number in by_name["Exp"].waits] == ["dense/Tanh"]
+    assert [(key, inner.nodes[-1].type) for key, inner in by_name["While"].inner] == [
+        ("condition", OUTPUT),
+        ("body", OUTPUT),
+    ]
+    assert [node.name for node in picture.nodes if node.type == OUTPUT] == ["output_0", "output_1"]
+
+
+def test_scopes_around_one_thing_are_no_items():
+    graph = dt.Graph("g")
+    x = graph.placeholder(dt.spec(()), "x")
+    with graph.as_default(), graph.name_scope("a"), graph.name_scope("b"):
+        y = dt.ops.tanh(x)
+        with graph.name_scope("c"):
+            graph.outputs = [dt.ops.exp(y)]
+    tree = Tree(picture_of(graph))
+    assert [item.label for item in tree.items] == ["g", "x", "a/b", "Tanh", "c/Exp", "output"]
+
+
+def test_every_edge_is_one_piece_in_each_scope(graph):
+    tree = Tree(picture_of(graph))
+    for edge in tree.edges:
+        pieces = list(tree.steps(edge))
+        ends = {end for _, *both in pieces for end in both}
+        assert {edge.source, edge.target} <= ends
+        for scope, first, last in pieces:
+            assert all(end == scope or tree.items[end].parent == scope for end in (first, last))
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_files(graph, tmp_path, suffix):
+    path = tmp_path / f"g{suffix}"
+    graph.show(path, {"dense/MatMul": {"time": 2.5}})
+    text = path.read_text()
+    assert "MatMul" in text and "While" in text
+    if suffix == ".svg":
+        texts = [element.text for element in ElementTree.fromstring(text).iter("{http://www.w3.org/2000/svg}text")]
+        assert {"dense", "body", "condition", "MatMul", "Neg", "w", "0.5"} <= {*texts}
+    if suffix == ".dot":
+        assert text.count("subgraph cluster") == 4 and text.count("{") == text.count("}")
+    if suffix == ".json":
+        graphs = {each["id"]: each["nodes"] for each in json.loads(text)["graphs"]}
+        assert [*graphs] == ["small", "small/While/condition", "small/While/body"]
+        for nodes in graphs.values():
+            known = {node["id"] for node in nodes}
+            assert all(edge["sourceNodeId"] in known for node in nodes for edge in node["incomingEdges"])
+            assert all(inner in graphs for node in nodes for inner in node.get("subgraphIds", []))
+        product = next(node for node in graphs["small"] if node["label"] == "MatMul")
+        assert product["namespace"] == "dense" and {"key": "time", "value": "2.5"} in product["attrs"]
+        assert product["outputsMetadata"] == [{"id": "0", "attrs": [{"key": "tensor_shape", "value": "float32[4,2]"}]}]
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_hostile_names_stay_names(tmp_path, suffix):
+    path = tmp_path / f"g{suffix}"
+    hostile_graph().show(path, hostile_data())
+    text = path.read_bytes().decode()
+    if suffix == ".html":
+        assert text.count("<script") == text.count("</script>") == 2
+        held = re.search(r'id="graph">(.*?)</script>', text, re.DOTALL)[1]
+        assert {*NAMES} <= {*json.loads(held)["strings"]} | {"a//b/ /"}
+    if suffix == ".svg":
+        titles = [each.text for each in ElementTree.fromstring(text).iter("{http://www.w3.org/2000/svg}title")]
+        assert any("</script><script>" in title for title in titles)
+    if suffix == ".dot":
+        plain = re.sub(r'"(?:[^"\\]|\\.)*"', '""', text)  # all texts are closed
+        assert "script" not in plain and plain.count("{") == plain.count("}") == 1
+    if suffix == ".json":
+        nodes = json.loads(text)["graphs"][0]["nodes"]
+        assert {*NAMES} <= {pair["value"] for node in nodes for pair in node["attrs"] if pair["key"] == "name"}
+
+
+def test_the_name_says_the_format(graph, tmp_path):
+    for name in ("g.png", "g", ".html.gz"):
+        with pytest.raises(ValueError, match=r"does not say a format: end its name in one of \.html \(a page\)"):
+            graph.show(tmp_path / name)
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_large_graphs_are_no_drawings(tmp_path):
+    graph = deep_graph(2100)
+    with pytest.raises(ValueError, match=r"too many for a drawing \(at most 2000\); write a page, \.html"):
+        graph.show(tmp_path / "g.svg")
+    assert [*tmp_path.iterdir()] == []
+    assert notebook_html(picture_of(graph)).startswith("<iframe srcdoc=")
+
+
+def test_notebooks(graph):
+    assert "<svg " in graph._repr_html_() and "<script" not in graph._repr_html_()
+
+
+def deep_graph(count, scopes=True):
+    """A graph of about so many operations: blocks of layers, with additions around them."""
+    graph = dt.Graph("deep")
+    with graph.as_default():
+        h = graph.placeholder(dt.spec((32, 64)), "x")
+        for block in range(count // 100):
+            with graph.name_scope(f"block_{block}" if scopes else ""):
+                before = h
+                for layer in range(10):
+                    with graph.name_scope(f"layer_{layer}" if scopes else ""):
+                        for _ in range(3):
+                            h = dt.ops.tanh(h) * 0.5 + h
+                h = h + before if h is not before else h
+        while len(graph) < count:
+            h = dt.ops.tanh(h)
+        graph.outputs = [h]
+    return graph
+
+
+@pytest.mark.parametrize("scopes", [True, False])
+def test_ten_thousand_operations(tmp_path, scopes):
+    graph = deep_graph(10_000, scopes)
+    data = {op.name: {"time": float(number), "calls": 3} for number, op in enumerate(graph.operations)}
+    start = time.process_time()
+    graph.show(tmp_path / "g.html", data)
+    seconds, size = time.process_time() - start, (tmp_path / "g.html").stat().st_size
+    assert len(graph) >= 10_000 and size < 2e6
+    assert seconds < 1.0
+    assert page_data(Tree(picture_of(graph)))["operations"] == len(graph)
