@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -16,6 +17,8 @@ FLAGS = [
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", "--hide-scrollbars"),
     *("--no-first-run", "--disable-extensions", "--disable-background-networking", "--force-color-profile=srgb"),
 ]
+
+PATIENCE = 30.0  # seconds without a message
 
 
 class Browser:
@@ -76,6 +79,8 @@ class Browser:
 
     def _message(self) -> Any:
         while b"\0" not in self._left:
+            if not select.select([self._read], [], [], PATIENCE)[0]:
+                raise TimeoutError(f"the browser has said nothing for {PATIENCE} seconds")
             data = os.read(self._read, 1 << 20)
             if not data:
                 raise RuntimeError("the browser has ended")

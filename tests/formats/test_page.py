@@ -33,8 +33,9 @@ PAN = """window.waiting = (async () => {
   }
   return [times.sort((a, b) => a - b)[30], most];
 })()"""
-PAINTED = """window.waiting = new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(
-  () => done(performance.getEntriesByName("first-contentful-paint")[0].startTime)))))"""
+PAINTED = """window.waiting = new Promise((done) => new PerformanceObserver((list) => {
+  for (const entry of list.getEntriesByName("first-contentful-paint")) done(entry.startTime);
+}).observe({ type: "paint", buffered: true }))"""
 
 
 @pytest.fixture(scope="module")

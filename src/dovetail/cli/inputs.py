@@ -133,8 +133,8 @@ def graph_of(found: Any, inputs: Mapping[str, Any], name: str) -> Graph:
     if not inputs:
         if compiled._signature is not None:
             return compiled.graph(*compiled._signature[0])
-        if compiled.traces:
-            return compiled.traces[-1].concrete.graph
+        if compiled.graphs:
+            return compiled.graphs[-1]
     args, kwargs = bound(found, inputs, name)
     return compiled.graph(*args, **kwargs)
 

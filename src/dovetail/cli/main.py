@@ -30,6 +30,7 @@ examples:
                                       that is measured to be the fastest for it
   dovetail plan list                  measurements by which engines are chosen
   dovetail show model.pb              the contents of a file: inputs, outputs, operations, variables
+  dovetail show --html train.py:step  the graph of a function as a page for a browser
   dovetail tune                       how quick each engine is here, measured once, for a better first choice
   dovetail run my.py --engine jax     the same on JAX
   DOVETAIL_ENGINE=jax python my.py    the same, where it imports dovetail itself
@@ -95,6 +96,7 @@ It is kept in $DOVETAIL_CACHE, or in dovetail/plans in your folder of caches, in
 SHOW = """\
 Prints the contents of a file: inputs and outputs, operations by type, variables with shapes, dtypes and sizes.
 The kind of the file is recognised by its contents.  Weights are not read, and nothing in the file is executed.
+Of a function, file.py:function, it prints the graph; for that, the file is imported.
 
 With --explain, it prints where a function is executed: from each call of K over its op, the passes and the engine's
 rule to the routine of the library.
@@ -119,6 +121,9 @@ examples:
   dovetail show runs/events.out.tfevents.1700    the tags of an event file
   dovetail show model.safetensors --all          all rows of long tables
   dovetail show model.safetensors --json         for programs
+  dovetail show --html model.safetensors         its graph as a page, model.html
+  dovetail show --html train.py:step x=float32[8,3]         the graph of a function, for an example input
+  dovetail show --out step.svg train.py:step x=float32[8,3] the same as a drawing
   dovetail show --explain "K.conv2d(x, w)" x=float32[8,32,32,3] w=float32[3,3,3,16] --engine torch
                                                  where a convolution is executed
   dovetail show --explain train.py:step x=float32[32,784]   the same for a function; the file is imported
@@ -235,9 +240,13 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     show.add_argument(
-        "path", metavar="FILE", help="a file, a folder, or the prefix of a checkpoint; with --explain, a function"
+        "path",
+        metavar="FILE",
+        help="a file, a folder, the prefix of a checkpoint; or a function, file.py:function",
     )
-    show.add_argument("inputs", nargs="*", metavar="NAME=INPUT", help="example inputs of the function, for --explain")
+    show.add_argument("inputs", nargs="*", metavar="NAME=INPUT", help="example inputs of a function, as x=float32[8,3]")
+    show.add_argument("--html", action="store_true", help="write its graph as a page, FILE.html in this folder")
+    show.add_argument("--out", type=Path, metavar="PICTURE", help="write its graph as .html, .svg, .dot or .json")
     show.add_argument(
         "--explain", action="store_true", help="show where file.py:function, or an expression of K, is executed"
     )
@@ -347,13 +356,11 @@ def _show(options: argparse.Namespace) -> int:
     if options.explain:
         return _explain(options)
     from dovetail.cli import show
+    from dovetail.cli.inputs import WrongInput
 
-    if options.inputs:
-        print(f"dovetail: {options.inputs[0]!r} is an input of a function: add --explain.", file=sys.stderr)
-        return 2
     try:
-        return show.run(Path(options.path), options.all, options.json)
-    except ImportError as error:
+        return show.run(options)
+    except (ImportError, WrongInput) as error:
         print(f"dovetail: {error}", file=sys.stderr)
         return 1
 

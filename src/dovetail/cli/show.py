@@ -1,28 +1,67 @@
-"""`dovetail show`: the contents of a file, as tables."""
+"""`dovetail show`: the contents of a file, as tables; the graph of a file or a function, as text or as a picture."""
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
 from typing import Any
 
+from dovetail.cli import pictures
+from dovetail.cli.inputs import WrongInput, graph_of, imported, inputs_of, is_function
 from dovetail.cli.table import printable, table
 from dovetail.core.memory import size_text
+from dovetail.formats import show
 from dovetail.formats.summary.base import Summary, Table
 from dovetail.formats.summary.kinds import summarize
 
 SHORT = 25  # rows of a table, unless all are wanted
 
 
-def run(path: Path, everything: bool, as_json: bool) -> int:
-    """Print the contents of a file, and return the exit status."""
-    found = summarize(path)
-    if as_json:
+def run(options: argparse.Namespace) -> int:
+    """Print the contents of a file or the graph of a function, or write a picture; return the exit status."""
+    picture = options.out or (Path(f"{_stem(options.path)}.html") if options.html else None)
+    if picture is not None:
+        _write_picture(options, picture)
+    elif is_function(options.path):
+        print(graph_of(imported(options.path), inputs_of(options.inputs), options.path))
+    else:
+        _print_tables(options)
+    return 0
+
+
+def _write_picture(options: argparse.Namespace, path: Path) -> None:
+    try:
+        show.check_format(path)
+    except ValueError as error:
+        raise WrongInput(str(error)) from None
+    picture = pictures.picture_named(options.path, options.inputs)
+    try:
+        show.write(picture, path)
+    except ValueError as error:  # too large for a drawing
+        raise WrongInput(str(error)) from None
+    print(f"wrote {path}")
+
+
+def _stem(name: str) -> str:
+    """The name of a picture, without its end.
+
+    Example:
+        >>> _stem("models/net.safetensors"), _stem("train.py:Net.call"), _stem("exported/")
+        ('net', 'Net.call', 'exported')
+    """
+    return name.rpartition(":")[2] if is_function(name) else Path(name).stem
+
+
+def _print_tables(options: argparse.Namespace) -> None:
+    if options.inputs:
+        raise WrongInput(f"{options.path!r} is a file, which takes no example inputs; a function is file.py:function.")
+    found = summarize(Path(options.path))
+    if options.json:
         tables = [part._asdict() for part in found.tables]
         print(json.dumps(found._asdict() | {"tables": tables}, indent=1))
     else:
-        print(printed(found, None if everything else SHORT))
-    return 0
+        print(printed(found, None if options.all else SHORT))
 
 
 def printed(found: Summary, most: int | None) -> str:

@@ -271,6 +271,14 @@ class Tensor(Operators):
         body = np.array2string(self._engine.to_numpy(self._value), separator=", ", threshold=100, prefix="Tensor(")
         return f"Tensor({body}, {spec}, {self.engine})"
 
+    def _repr_html_(self) -> str:
+        from dovetail.core.notebook import tensor_html  # only notebooks need it
+
+        dims = ",".join("?" if n is None else str(n) for n in self.shape or ())
+        traced = self._engine.is_traced(self._value)
+        array = None if traced else self._engine.to_numpy(self._value)
+        return tensor_html(f"{self.dtype}[{dims}] on {self.engine}", array)
+
 
 native_of = attrgetter("_value")  # of a Tensor: its array
 engine_of = attrgetter("_engine")

@@ -121,6 +121,8 @@ def _facts(nodes: list[Node]) -> Iterable[tuple[str, Any]]:
 def _plain(value: Any) -> Any:
     """A fact as JSON holds it; numbers without a value, and NumPy's, as Python's numbers or texts."""
     value = value.item() if hasattr(value, "item") and not getattr(value, "ndim", 0) else value
+    if isinstance(value, (tuple, list)):
+        return ", ".join(map(str, value))
     if value is None or isinstance(value, (bool, str)):
         return str(value) if isinstance(value, bool) else value
     is_number = isinstance(value, (int, float)) and value - value == 0
@@ -131,7 +133,7 @@ def _plain(value: Any) -> Any:
 def _summary(name: str) -> str:
     """The first line of an op's documentation."""
     op = OPS.get(name)
-    return "" if op is None else (op.__doc__ or "").strip().partition("\n")[0]
+    return "" if op is None else (op.__doc__ or "").strip().partition("\n")[0].replace("`", "")
 
 
 # -- positions --------------------------------------------------------------------------------------------------------

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import linecache
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from dovetail.core.errors import Where
+from dovetail.core.spec import TensorSpec
 from dovetail.graph.base import GraphBase
-from dovetail.graph.operation import Operation
+from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.printing import constant_text, shown
 
 OUTPUT = "Output"  # the type of nodes that stand for results
@@ -89,48 +90,75 @@ def picture_of(graph: GraphBase, data: Data | None = None, facts: Facts = no_fac
         >>> [(node.title, node.inputs) for node in picture_of(graph, {"Tanh": {"time": 3.0}}).nodes]
         [('arg0', []), ('Tanh', [(0, 0)]), ('2.0', []), ('Mul', [(1, 0), (2, 0)]), ('Output', [(3, 0)])]
     """
-    data = data or {}
-    numbers = {op: number for number, op in enumerate(graph.operations)}
-    nodes = []
-    for op in numbers:
-        node = _node(op, numbers)
-        node.facts |= facts(op)
-        node.facts |= data.get(op.name, {})
-        node.inner = [
-            (key, picture_of(value, data, facts)) for key, value in op.attrs.items() if isinstance(value, GraphBase)
-        ]
-        nodes.append(node)
-    for number, tensor in enumerate(graph.outputs):
-        name = "output" if len(graph.outputs) == 1 else f"output_{number}"
-        taken = [(numbers[tensor.op], tensor.index)]
-        nodes.append(Node(name, OUTPUT, OUTPUT, repr(tensor.spec), taken))
-    return Picture(graph.name, nodes)
+    painter = Painter(graph.name, data)
+    for op in graph.operations:
+        painter.add(op, facts)
+    painter.add_results(graph.outputs)
+    return painter.picture
 
 
-def _node(op: Operation, numbers: Mapping[Operation, int]) -> Node:
-    specs = [tensor.spec for tensor in op.outputs]
-    outputs = [repr(spec) for spec in specs]
-    title, subtitle = _texts(op, outputs)
+class Painter:
+    """A picture while it is made, node by node.
+
+    Args:
+        name: of the picture.
+        data: as for `picture_of`.
+
+    Attributes:
+        picture: what is made so far.
+        values: tensors → the number of the node that makes them, and of its output.
+    """
+
+    def __init__(self, name: str, data: Data | None = None) -> None:
+        self.picture = Picture(name)
+        self.values: dict[GraphTensor, tuple[int, int]] = {}
+        self._numbers: dict[Operation, int] = {}
+        self._data = data or {}
+
+    def add_node(self, node: Node) -> int:
+        """Add a node that is no operation of a graph, and return its number."""
+        self.picture.nodes.append(node)
+        return len(self.picture.nodes) - 1
+
+    def add(self, op: Operation, facts: Facts = no_facts) -> int:
+        """Add an operation, whose inputs are there already, and return its number."""
+        specs = [tensor.spec for tensor in op.outputs]
+        outputs = [repr(spec) for spec in specs]
+        title, subtitle = _texts(op, outputs)
+        number = self._numbers[op] = self.add_node(
+            Node(
+                op.name,
+                op.type,
+                title,
+                subtitle,
+                [self.values[tensor] for tensor in op.inputs],
+                [self._numbers[other] for other in op.control_inputs if other in self._numbers],
+                outputs,
+                [(key, _text(op, value)) for key, value in op.attrs.items() if not isinstance(value, GraphBase)],
+                {**_facts(op, specs), **facts(op), **self._data.get(op.name, {})},
+                None if op.where is None else _line(op.where),
+                [(key, picture_of(value, self._data, facts)) for key, value in op.attrs.items()
+                 if isinstance(value, GraphBase)],
+            )
+        )  # fmt: skip
+        for tensor in op.outputs:
+            self.values[tensor] = number, tensor.index
+        return number
+
+    def add_results(self, tensors: Sequence[GraphTensor]) -> None:
+        """Add a node for each result."""
+        for number, tensor in enumerate(tensors):
+            name = "output" if len(tensors) == 1 else f"output_{number}"
+            self.add_node(Node(name, OUTPUT, OUTPUT, repr(tensor.spec), [self.values[tensor]]))
+
+
+def _facts(op: Operation, specs: Sequence[TensorSpec]) -> dict[str, Any]:
+    """The pin of an operation, and the bytes of its results, as far as they are known."""
     sizes = [size for spec in specs if (size := spec.nbytes) is not None]
-    pin = op.pin
-    found = {
-        "engine": pin.engine,
-        "device": pin.device,
-        "part": pin.part,
-        "bytes": None if None in sizes else sum(sizes),
-    }
-    return Node(
-        op.name,
-        op.type,
-        title,
-        subtitle,
-        [(numbers[tensor.op], tensor.index) for tensor in op.inputs],
-        [numbers[other] for other in op.control_inputs],
-        outputs,
-        [(key, _text(op, value)) for key, value in op.attrs.items() if not isinstance(value, GraphBase)],
-        {key: value for key, value in found.items() if value is not None},
-        None if op.where is None else _line(op.where),
-    )
+    engine, device, part = op.pin
+    found = {"engine": engine, "device": device, "part": part}
+    found["bytes"] = sum(sizes) if len(sizes) == len(specs) else None
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def _texts(op: Operation, outputs: list[str]) -> tuple[str, str]:
@@ -160,3 +188,17 @@ def _line(where: Where) -> Line:
     here = os.path.relpath(file) if os.path.isabs(file) else file
     place = os.path.basename(file) if here.startswith(os.pardir) else here
     return Line(f"{place}:{number}", linecache.getline(file, number).strip())
+
+
+def joined(name: str, pictures: Mapping[str, Picture]) -> Picture:
+    """Several pictures as one, each in a scope of its name; a single one stays as it is."""
+    if len(pictures) == 1:
+        return next(iter(pictures.values()))
+    whole = Picture(name)
+    for scope, picture in pictures.items():
+        first = len(whole.nodes)
+        for node in picture.nodes:
+            inputs = [(first + number, output) for number, output in node.inputs]
+            waits = [first + number for number in node.waits]
+            whole.nodes.append(replace(node, name=f"{scope}/{node.name}", inputs=inputs, waits=waits))
+    return whole

@@ -419,6 +419,19 @@ class Function(Generic[P, R]):
         context = config.context()
         return [trace for key, trace in self._traces.items() if key[1] == context]
 
+    @property
+    def graphs(self) -> list[Graph]:
+        """The graphs that it has so far: of its traces, of the file that it was read from, or the graph itself.
+
+        Example:
+            >>> import dovetail as dt
+            >>> double = dt.function(lambda x: x + x)
+            >>> _ = double(dt.ops.ones(2))
+            >>> [graph.inputs[0].shape for graph in double.graphs]
+            [(2,)]
+        """
+        return [trace.concrete.graph for trace in self.traces]
+
     # copies
 
     def __copy__(self) -> Function[P, R]:
@@ -465,6 +478,10 @@ class GraphFunction(Function[..., Any]):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         self._notice_edits()
         return super().__call__(*args, **kwargs)
+
+    @property
+    def graphs(self) -> list[Graph]:
+        return [self._replayed]
 
     def on_engine(self, name: str) -> Function[..., Any]:
         options = self._options._replace(engine=name, fixed=None)

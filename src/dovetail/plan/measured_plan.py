@@ -34,6 +34,7 @@ from dovetail.plan.policy import UNPREDICTED, Arm, Estimate, State
 from dovetail.plan.probe import ProbedPlan
 from dovetail.plan.report import Report, rows
 from dovetail.plan.segment import Segment
+from dovetail.plan.show import Shown
 from dovetail.plan.strategy import Strategy
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def steady() -> Choice:
     return Choice(Strategy(next(name for name in STEADY if name in list_engines())))
 
 
-class MeasuredPlan:
+class MeasuredPlan(Shown):
     """A graph that runs where it is expected to be fastest; called like a plan.
 
     Args:
@@ -154,6 +155,9 @@ class MeasuredPlan:
             found.state = State({only: Arm(only, UNPREDICTED)}, ahead=ahead)
         found.plans[1] = self._me
         return found
+
+    def _running(self) -> Plan:
+        return self.chosen.plan
 
     @property
     def chosen(self) -> Candidate:

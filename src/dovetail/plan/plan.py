@@ -34,10 +34,11 @@ from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.placement import Place, check_pins, first_device, has_pinned_devices
 from dovetail.plan.schedule import Schedule, Transfer
 from dovetail.plan.segment import Segment
+from dovetail.plan.show import Shown
 from dovetail.plan.strategy import Strategy
 
 
-class Plan:
+class Plan(Shown):
     """A graph made ready to run.
 
     Args:
@@ -133,6 +134,14 @@ class Plan:
             self._leaving or self._open or any(self._shared) or any(device for _, device in self._made)
         )
         self._guard = join(v.guard for v in self.assigned) if self.assigned else None
+
+    def _running(self) -> Plan:
+        return self
+
+    @property
+    def argument_count(self) -> int:
+        """The number of its arguments; the arrays of `variables` follow them."""
+        return self._input_count
 
     @property
     def segments(self) -> list[Segment]:

@@ -195,6 +195,11 @@ class Schedule:
         return self._place
 
     @property
+    def returned(self) -> list[int]:
+        """The numbers of the values that it returns: results, then states."""
+        return self._returns
+
+    @property
     def transfers(self) -> list[Transfer]:
         return [step for step in self.steps if isinstance(step, Transfer)]
 

@@ -72,6 +72,10 @@ class TracedFunction(Function[..., Any]):
         super().__init__(self._replay, signature, name, options)
         self._recordings = sorted(recordings, key=lambda recording: recording.unknowns)
 
+    @property
+    def graphs(self) -> list[Graph]:
+        return [recording.graph for recording in self._recordings]
+
     def _replay(self, *args: Any, **kwargs: Any) -> Any:
         leaves, structure = self._flat(args, kwargs)
         for found in self._recordings:

@@ -102,6 +102,23 @@ def _message(source: Source, name: str) -> Any:
         raise FormatError(source.path, "the text", "bytes that are no UTF-8", f"the text of a {name}") from None
 
 
+def graphs_of(source: Source) -> dict[str, Any]:
+    """The messages `GraphDef` in a file of any of these kinds, without weights.
+
+    Raises:
+        FormatError: it is damaged.
+    """
+    name = source.path.stem
+    if is_graph(source):
+        return {name: _message(source, "GraphDef")}
+    if is_saved_model(source):
+        metas = _message(source, "SavedModel").meta_graphs
+    else:
+        metas = [_message(source, "MetaGraphDef")]
+    names = [name] if len(metas) == 1 else [f"{number}_{name}" for number in range(len(metas))]
+    return {place: meta.graph_def for place, meta in zip(names, metas, strict=True)}
+
+
 # -- the parts of a graph ---------------------------------------------------------------------------------------------
 
 

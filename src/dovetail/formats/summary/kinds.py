@@ -7,13 +7,14 @@ import re
 from collections.abc import Callable
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dovetail.core.errors import FormatError
 from dovetail.formats.summary.arrays import is_npz, of_npz
 from dovetail.formats.summary.base import Summary
 from dovetail.formats.summary.checkpoints import INDEX, is_bundle, is_state, of_bundle, of_state
 from dovetail.formats.summary.graphs import (
+    graphs_of,
     is_graph,
     is_meta_graph,
     is_saved_model,
@@ -85,6 +86,16 @@ def summarize(path: str | os.PathLike[str]) -> Summary:
             return kind.summarize(source)
         except RecursionError:
             raise FormatError(source.path, "the contents", "parts that are nested too deeply", "some levels") from None
+
+
+def foreign_graphs(path: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """The messages `GraphDef` in a file of TensorFlow's, by names; None for files of other kinds.
+
+    Raises:
+        FormatError, ImportError, OSError: as for `summarize`.
+    """
+    with opened(_file(Path(path))) as source:
+        return graphs_of(source) if _kind(source).summarize in (of_graph, of_meta_graph, of_saved_model) else None
 
 
 def _file(path: Path) -> Path:

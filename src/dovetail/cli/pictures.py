@@ -1,0 +1,59 @@
+"""The picture of what a command line names: a function, or the graphs of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from dovetail.cli.inputs import WrongInput, graph_of, imported, inputs_of, is_function
+from dovetail.core.structure import flatten
+from dovetail.edit.graph import Graph
+from dovetail.formats.picture import Picture, joined, picture_of
+from dovetail.formats.saved import load
+from dovetail.formats.summary.kinds import foreign_graphs
+from dovetail.formats.tensorflow_picture import picture_of_proto
+from dovetail.plan.function import Function
+from dovetail.plan.measured_plan import MeasuredPlan
+from dovetail.plan.plan import Plan
+
+
+def picture_named(name: str, inputs: Sequence[str]) -> Picture:
+    """The picture of a function, `file.py:function`, or of a file.
+
+    Args:
+        inputs: a function's example inputs.
+
+    Raises:
+        WrongInput: the inputs do not fit, or the file has no graph.
+        FormatError: the file is damaged, or of a kind that has no graphs.
+        OSError: the file cannot be read.
+    """
+    if is_function(name):
+        return picture_of(graph_of(imported(name), inputs_of(inputs), name))
+    if inputs:
+        raise WrongInput(f"{name!r} is a file, which takes no example inputs; a function is file.py:function.")
+    protos = foreign_graphs(Path(name))
+    if protos is None:
+        found = {place: picture_of(graph) for place, graph in _graphs(load(name))}
+    else:
+        found = {place: picture_of_proto(place, proto) for place, proto in protos.items()}
+    if not found:
+        raise WrongInput(f"{name!r} has no graph; `dovetail show {name}` prints its contents.")
+    return joined(Path(name).name, found)
+
+
+def _graphs(value: Any) -> Iterator[tuple[str, Graph]]:
+    """The graphs of a loaded value, each with a name."""
+    leaves, _ = flatten(value, "show")
+    for number, leaf in enumerate(leaves):
+        for graph in _graphs_of(leaf):
+            yield f"{graph.name}" if len(leaves) == 1 else f"{number}_{graph.name}", graph
+
+
+def _graphs_of(leaf: Any) -> list[Graph]:
+    if isinstance(leaf, Graph):
+        return [leaf]
+    if isinstance(leaf, Function):
+        return leaf.graphs
+    return [leaf.graph] if isinstance(leaf, (Plan, MeasuredPlan)) else []
