@@ -58,8 +58,3 @@ def test_a_function_of_a_file(show, tmp_path):
 def test_errors(show, arguments, problem):
     status, text = show(*arguments)
     assert status == 1 and text.startswith(problem) and "Traceback" not in text
-
-
-def test_inputs_without_a_function(capsys):
-    assert main(["show", "model.safetensors", "x=float32[3]"]) == 2
-    assert "is an input of a function: add --explain" in capsys.readouterr().err
