@@ -35,6 +35,7 @@ from dovetail.plan.function import function
 from dovetail.plan.locality import locality
 from dovetail.plan.numerics import check_numerics
 from dovetail.plan.profile import profile
+from dovetail.plan.taps import tap, taps
 from dovetail.plan.traced import TracedFunction as _TracedFunction
 from dovetail.sessions.session import Session
 from dovetail.sessions.session_graph import SessionGraph

@@ -30,15 +30,20 @@ class Probe:
     def see_gradients(self, node: Any, arriving: Sequence[Any], found: Sequence[Any]) -> None:
         """Look at the gradients that arrive at an eager call, and those that its gradient function returns."""
 
-    def add(self, graph: Any, ends: int) -> int:
-        """Add outputs to a graph, of which the first `ends` outputs are its results; return their number."""
+    def recorded(self, operation: Any, results: Sequence[Any]) -> Sequence[Any]:
+        """The graph tensors for the caller instead of the results of an operation that was just recorded."""
+        return results
+
+    def add(self, graph: Any, ends: int) -> Sequence[Any]:
+        """Add outputs to a graph, of which the first `ends` outputs are its results; return a note about each."""
         raise NotImplementedError
 
-    def saw(self, run: Any, found: Sequence[Any]) -> None:
-        """Look at the outputs that it added, after a run; an error that it raises undoes the run.
+    def saw(self, run: Any, notes: Sequence[Any], found: Sequence[Any]) -> None:
+        """Look at the outputs that it, or an equal probe, added, after a run; an error that it raises undoes the run.
 
         Args:
             run: the run, a `plan.probe.Run`.
+            notes: as `add` returned them.
             found: the native arrays of the outputs.
         """
         raise NotImplementedError
@@ -53,11 +58,11 @@ class _Numerics(Probe):
     def see_gradients(self, node: Any, arriving: Sequence[Any], found: Sequence[Any]) -> None:
         hooks.numerics.see_gradients(node, arriving, found)
 
-    def add(self, graph: Any, ends: int) -> int:
+    def add(self, graph: Any, ends: int) -> Sequence[Any]:
         return hooks.numerics.add(graph, ends)
 
-    def saw(self, run: Any, found: Sequence[Any]) -> None:
-        hooks.numerics.saw(run, found)
+    def saw(self, run: Any, notes: Sequence[Any], found: Sequence[Any]) -> None:
+        hooks.numerics.saw(run, notes, found)
 
 
 NUMERICS = _Numerics()

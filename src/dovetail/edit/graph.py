@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dovetail.edit import changes, lookup, parts, placing
+from dovetail.edit import changes, lookup, parts, placing, taps
 from dovetail.edit import edit as edits
 from dovetail.edit.transplant import copy_graph
 from dovetail.edit.validate import problems
@@ -84,6 +84,7 @@ class Graph(GraphBase):
     recompute = changes.recompute
     rename_scope = changes.rename_scope
     place = placing.place
+    tap = taps.tap
 
     subgraph = parts.subgraph
     import_graph = parts.import_graph

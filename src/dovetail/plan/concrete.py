@@ -30,7 +30,7 @@ from dovetail.edit.graph import Graph
 from dovetail.edit.transplant import Variables, transplant
 from dovetail.plan.backward_plan import Following
 from dovetail.plan.fallback import plan_on
-from dovetail.plan.measured_plan import AnyPlan, Measuring
+from dovetail.plan.measured_plan import AnyPlan, MeasuredPlan, Measuring
 from dovetail.plan.placement import has_pinned_devices, is_pinned, pinned_engines
 from dovetail.plan.plan import shows
 from dovetail.plan.probe import ProbedPlan
@@ -51,6 +51,7 @@ class Concrete:
         stays: whether the results of calls stay on the engine that is chosen.
         probes: the probes that look at its runs; if not given, those of the scopes around.
         ends: the number of the graph's outputs that probes take for results; all if not given.
+        plain: the same program without probes, whose choice of an engine holds under probes, too.
 
     Attributes:
         graph: as given.
@@ -63,8 +64,10 @@ class Concrete:
         stays: bool = False,
         probes: tuple[Probe, ...] | None = None,
         ends: int | None = None,
+        plain: Concrete | None = None,
     ) -> None:
         self.graph = graph
+        self._plain = plain
         self._probes = (scopes().probes or ()) if probes is None else probes
         self._ends = ends
         self._given_measuring = measuring
@@ -120,15 +123,18 @@ class Concrete:
 
     def _made(self, engine: Engine, shapes: tuple[Any, ...] | None, device: str | None) -> AnyPlan:
         if self._probes:
-            return ProbedPlan(self.graph, engine, self._probes, self._ends, self._without_probes)
+            measuring = self._measuring_of(engine, shapes, device)
+            make = functools.partial(Concrete, measuring=measuring, probes=())
+            return ProbedPlan(self.graph, engine, self._probes, self._ends, make)
         if self._measuring is None or (shapes is None and self._is_open):
             return plan_on(self.graph, engine, shapes, device)
         known = tuple(t.shape for t in self.graph.inputs) if shapes is None else shapes
         return self._measuring.plan(self.graph, engine, known)
 
-    def _without_probes(self, graph: Graph) -> Concrete:
-        """What runs the graph to which probes have added outputs."""
-        return Concrete(graph, self._given_measuring, probes=())
+    def _measuring_of(self, *key: Any) -> Measuring | None:
+        """The settings of the plan under probes: the choice of the program without probes is replayed."""
+        plan = None if self._plain is None else self._plain.plan(*key)
+        return Measuring(plan.choice) if isinstance(plan, MeasuredPlan) else self._given_measuring
 
     def run(self, arguments: list[Any], engine: Engine) -> tuple[Any, ...]:
         """Run the plan on native arrays."""

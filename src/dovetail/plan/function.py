@@ -29,7 +29,7 @@ from dovetail.core.garbage import NoGarbageCollection
 from dovetail.core.infer import fits
 from dovetail.core.locks import holding, make_lock
 from dovetail.core.recording import record_on
-from dovetail.core.scopes import scopes
+from dovetail.core.scopes import scopes, within
 from dovetail.core.spec import TensorSpec
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.tensor import Tensor, native_of
@@ -46,6 +46,7 @@ from dovetail.plan.nested import inline_call
 from dovetail.plan.numerics import with_check
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.stored import replayed
+from dovetail.plan.taps import Points, Taps
 from dovetail.trace.results import collect, done_as_one
 
 P = ParamSpec("P")
@@ -224,6 +225,7 @@ class Function(Generic[P, R]):
             return known
         if len(self._traces) >= RETRACES_BEFORE_WARNING:
             self._warn_of_retracing(key)
+        plain = self._plain(key, leaves, has_kwargs, structure) if self._chooses and scopes().probes else None
         specs = self._signature[0] if self._signature is not None else [spec_of(leaf) for leaf in leaves]
         arguments = leaves, specs, has_kwargs, structure
         graph, rebuild, has_made = self._recorded(*arguments, "" if self._is_first else LATER)
@@ -231,12 +233,18 @@ class Function(Generic[P, R]):
             graph, rebuild, _ = self._recorded(*arguments, AGAIN)
         self._is_first = False
         probes = with_check(scopes().probes) if self._options.check_numerics else None
-        concrete = Concrete(graph, self._measuring if self._chooses else self._at_home, self._options.stays, probes)
+        measuring = self._measuring if self._chooses else self._at_home
+        concrete = Concrete(graph, measuring, self._options.stays, probes, plain=plain)
         given = [leaf if spec is None else spec for leaf, spec in zip(leaves, specs, strict=True)]
         found = Trace(concrete, rebuild, given, structure)
         self._traces.put(key, found)
         self._last_key = key
         return found
+
+    def _plain(self, key: Any, leaves: list[Any], has_kwargs: bool, structure: Any) -> Concrete:
+        """The same trace without the probes around, whose choice of an engine holds under them, too."""
+        with within(probes=None):
+            return self._traced((key[0], config.context(), *key[2:]), leaves, has_kwargs, structure).concrete
 
     def _recorded(
         self,
@@ -304,6 +312,21 @@ class Function(Generic[P, R]):
         )
 
     # looking inside
+
+    def taps(self, points: Points | None = None) -> Taps:
+        """The function, with a look at points of its program: call the result like the function, then ask it.
+
+        Args:
+            points: as for `dovetail.taps`.
+
+        Example:
+            >>> import dovetail as dt
+            >>> f = dt.function(lambda x: dt.ops.sum(dt.ops.exp(x)))
+            >>> seen = f.taps({"Exp": "value"})
+            >>> float(seen(dt.ops.zeros(3))), seen["Exp"].value.tolist()
+            (3.0, [1.0, 1.0, 1.0])
+        """
+        return Taps(points, self)
 
     def on_engine(self, name: str) -> Function[P, R]:
         """The same function without traces, for another engine, or for "auto"."""

@@ -88,11 +88,11 @@ class _Check(Probe):
         if bad is not None:
             raise NumericsError([Fault("Gradient", "", node.where or user_line(), *bad, part_of=node.op.name)])
 
-    def add(self, graph: Any, ends: int) -> int:
+    def add(self, graph: Any, ends: int) -> Sequence[Any]:
         """Add the output that says whether the results of a graph are finite."""
-        return add_finite(graph, ends)
+        return ["finite"] * add_finite(graph, ends)
 
-    def saw(self, run: Run, found: Sequence[Any]) -> None:
+    def saw(self, run: Run, notes: Sequence[Any], found: Sequence[Any]) -> None:
         """Find the operations that made the bad numbers of a run.
 
         Raises:

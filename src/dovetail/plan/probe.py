@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dovetail.core.engine import Engine
 from dovetail.core.locks import join
 from dovetail.core.probe import Probe
-from dovetail.core.scopes import within
+from dovetail.core.scopes import scopes, within
 from dovetail.core.state import held_alone, put
 from dovetail.core.tensor import Tensor
 from dovetail.core.variable import Variable
@@ -103,7 +103,8 @@ class ProbedPlan:
         # results, new values of variables, values that are only kept for a gradient, outputs of probes
         pure.outputs = [*results[:ends], *states, *results[ends:]]
         self._ends, self._states = ends, ends + len(states)
-        self._added = [probe.add(pure, self._states) for probe in probes]
+        with within(probes=()):
+            self._notes = [probe.add(pure, self._states) for probe in probes]
         self._guard = join(v.guard for v in self._assigned) if self._assigned else None
         self._concrete = make(pure)
 
@@ -118,14 +119,15 @@ class ProbedPlan:
         return list(map(Tensor, self(arguments), repeat(self.holder)))
 
     def _run(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        probes = [_living(probe) for probe in self._probes]
         with within(probes=()):
             given = [*arguments, *(v.read(self.holder)._value for v in self._read)]
             values = self._concrete.run(given, self.engine)
-            at = len(self._pure.outputs) - sum(self._added)
+            at = len(self._pure.outputs) - sum(map(len, self._notes))
             run = Run(self._pure, self._states, self._read, self.holder, given)
-            for probe, count in zip(self._probes, self._added, strict=True):
-                probe.saw(run, values[at : at + count])
-                at += count
+            for probe, notes in zip(probes, self._notes, strict=True):
+                probe.saw(run, notes, values[at : at + len(notes)])
+                at += len(notes)
             put(self._assigned, [held_alone(v, self.holder) for v in values[self._ends : self._states]])
         kept = values[self._states : self._states + self._results - self._ends]
         return (*values[: self._ends], *kept)
@@ -150,3 +152,8 @@ class ProbedPlan:
 
     def __str__(self) -> str:
         return "\n".join(["with probes:", *(f"  {line}" for plan in self.plans for line in str(plan).splitlines())])
+
+
+def _living(probe: Probe) -> Probe:
+    """The equal probe of the scopes around, which may be another one than in the call that made the plan."""
+    return next((other for other in scopes().probes or () if other == probe), probe)

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dovetail.core.errors import describe
+from dovetail.passes.probe import FIELDS
 
 
 class Statistics(NamedTuple):
-    """The statistics of a tensor's numbers.
+    """The statistics of a tensor's numbers; in a loop, of the numbers of all its steps.
 
     Attributes:
         kind: dtype and shape, as text: "float32[2,3]".
         size: how many numbers there are.
         nans, infinities: how many of them are NaN, and how many are infinite.
         least, most: the least and the largest finite number; None if none is finite.
+        mean, norm: the mean, and the root of the sum of squares, of the finite numbers.
+        zeros: how many of the numbers are 0.
+        steps: how often the tensor was computed: 0 in a branch that was not taken, more than 1 in a loop.
+        first_bad_step: the first step that had a NaN or an infinity, from 0; None if there is none.
 
     Example:
-        >>> str(Statistics.of(np.array([0.5, np.nan, 2.0])))
-        'float64[3], 1 NaN of 3 numbers (33.3 %), the others from 0.5 to 2'
+        >>> found = Statistics.of(np.array([0.5, np.nan, 2.0]))
+        >>> str(found), found.mean
+        ('float64[3], 1 NaN of 3 numbers (33.3 %), the others from 0.5 to 2', 1.25)
     """
 
     kind: str
@@ -29,15 +37,42 @@ class Statistics(NamedTuple):
     infinities: int
     least: float | None
     most: float | None
+    mean: float
+    norm: float
+    zeros: int
+    steps: int = 1
+    first_bad_step: int | None = None
 
     @classmethod
     def of(cls, array: np.ndarray) -> Statistics:
         """The statistics of an array."""
         numbers = np.abs(array) if array.dtype.kind == "c" else array
         nans, infinities = int(np.isnan(numbers).sum()), int(np.isinf(numbers).sum())
-        finite = numbers[np.isfinite(numbers)] if nans or infinities else numbers
+        finite = (numbers[np.isfinite(numbers)] if nans or infinities else numbers).astype("float64")
         least, most = (float(finite.min()), float(finite.max())) if finite.size else (None, None)
-        return cls(describe(array), array.size, nans, infinities, least, most)
+        mean = float(finite.mean()) if finite.size else 0.0
+        norm, zeros = float(np.sqrt(np.square(finite).sum())), int((finite == 0).sum())
+        first = 0 if nans or infinities else None
+        return cls(describe(array), array.size, nans, infinities, least, most, mean, norm, zeros, 1, first)
+
+    @classmethod
+    def of_fields(cls, kind: str, fields: Sequence[float]) -> Statistics:
+        """The statistics that a graph computed, as `passes.probe.FIELDS`."""
+        found = dict(zip(FIELDS, map(float, fields), strict=True))
+        count = found["size"] - found["nans"] - found["infinities"]
+        return cls(
+            kind,
+            int(found["size"]),
+            int(found["nans"]),
+            int(found["infinities"]),
+            found["least"] if count else None,
+            found["most"] if count else None,
+            found["sum"] / count if count else 0.0,
+            math.sqrt(found["squares"]),
+            int(found["zeros"]),
+            int(found["steps"]),
+            int(found["first_bad_step"]) if math.isfinite(found["first_bad_step"]) else None,
+        )
 
     @property
     def bad(self) -> int:
@@ -45,6 +80,8 @@ class Statistics(NamedTuple):
         return self.nans + self.infinities
 
     def __str__(self) -> str:
+        if not self.steps:
+            return f"{self.kind}, not computed"
         span = "" if self.least is None else f"from {self.least:.4g} to {self.most:.4g}"
         if not self.bad:
             return f"{self.kind}, {span or 'empty'}"

@@ -107,7 +107,10 @@ def record_on_tapes(operation: Operation) -> None:
 def _finish(operation: Operation) -> Any:
     """Show the operation to the tapes, and return its results in the form for the caller."""
     record_on_tapes(operation)
-    return tuple(operation.outputs) if operation.op.returns_tuple else operation.outputs[0]
+    results: Sequence[GraphTensor] = operation.outputs
+    for probe in scopes().probes or ():
+        results = probe.recorded(operation, results)
+    return tuple(results) if operation.op.returns_tuple else results[0]
 
 
 def record(op: Op, values: list[Any], name: str | None = None) -> Any:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from dovetail import ops
 from dovetail.core.engine_registry import chooses_engine, compiling_engine
 from dovetail.core.infer import size_of
+from dovetail.core.scopes import scopes
 from dovetail.core.spec import TensorSpec
 from dovetail.interop.privates import tree
 from dovetail.plan.function import Function, Options
@@ -21,6 +23,7 @@ LARGEST = 2**26  # bytes of a tensor of batches that are computed as one
 SIZE = 32  # steps of a group
 
 Step = Callable[[Any], Any]
+logger = logging.getLogger("dovetail.plan")
 
 
 class _Steps(Function[..., Any]):
@@ -41,7 +44,7 @@ class Program:
     """
 
     def __init__(self, step: Step, name: str, eagerly: bool, keeps_all: bool = False) -> None:
-        self._eagerly = eagerly
+        self._name, self._eagerly = name, eagerly
         self._keeps_all = keeps_all
         # Results stay, so an engine that computes in the background goes on while the next batch is made.
         measured, alone = Options(stays=True, in_groups=True), Options(stays=True)
@@ -98,7 +101,10 @@ class Program:
             steps: the number of steps to come; None if it is unknown.
             in_groups: whether equal batches may run in groups.
         """
-        self._measurer, self._in_groups = None, in_groups and self.may_group
+        probes = scopes().probes
+        self._measurer, self._in_groups = None, in_groups and self.may_group and not probes
+        if probes and in_groups:
+            logger.info("%s: steps run one by one, since probes look at them", self._name)
         self._steps = steps or 0
         if isinstance(self._one, Function):
             self._one.expect(self._steps)

@@ -104,6 +104,28 @@ def _(op: Any, g: Any) -> Any:
     return g
 
 
+@composite("Tap", infer=infer.same, samples=[sample(array(2, 3), label="hidden")])
+def tap(x: Anything, label: str) -> Tensor:
+    """The value itself, at a point that `dovetail.taps` looks at; its gradient is the point `label/gradient`.
+
+    Args:
+        x: any tensor.
+        label: the name of the point.
+
+    Source: `tfdbg`'s debug identities.
+
+    Example:
+        >>> tap(3., "hidden").numpy()
+        array(3., dtype=float32)
+    """
+    return identity(x)
+
+
+@tap.gradient
+def _(op: Any, g: Any) -> Any:
+    return tap(g, f"{op.attr('label')}/gradient")
+
+
 @primitive("Print", infer=infer.same, samples=[sample(array(2), message="a tensor"), sample(array(9), summarize=1)])
 def print_tensor(x: Anything, message: str = "", summarize: int = 3) -> Tensor:
     """The value itself, which is printed, after a message, each time that it is computed.
