@@ -72,5 +72,21 @@ def check_steps_run_singly_and_predictions_are_checked():
         assert np.isnan(made.predict(X * 100.0, verbose=0)).any()
 
 
+def check_taps_see_layers_and_gradients_of_weights():
+    for engine in ENGINES:
+        with dt.engine(engine):
+            made = model()
+            with dt.taps({"model/first": ["value", "gradient"]}) as seen:
+                made.fit(X * 0.1, Y, batch_size=16, verbose=0)
+            assert len(seen.history("model/bad")) == 4
+            weights = [v.path for v in made.trainable_variables]
+            assert set(seen) == {"model", *(f"model/{name}" for name in ("first", "bad", "last")), *weights}
+            kernel, bias = (seen[path].gradient for path in weights[:2])
+            assert kernel.statistics.kind == "float32[4,8]" and kernel.statistics.norm > 0
+            first = seen["model/first"]
+            assert first.value.shape == (16, 8)
+            np.testing.assert_allclose(first.gradient.value.sum(0).mean(), bias.statistics.mean, rtol=1e-3)
+
+
 if __name__ == "__main__":
     main(globals())

@@ -217,7 +217,7 @@ class Functional:
         graph: Graph,
         closures: tuple[Tensor, ...],
         measuring: Measuring | None,
-        probes: tuple[Probe, ...],
+        probes: tuple[Probe, ...] = (),
     ) -> None:
         self._measuring, self._probes = measuring, probes
         self._pure = pure = Graph(graph.name)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any
 
+from dovetail import ops
 from dovetail.core.scopes import scopes
-from dovetail.core.value_kinds import default_graph
+from dovetail.core.value_kinds import default_graph, dtype_of
+from keras_dovetail.src.tensors import is_tensor
 
 
 class BackendLayer:
@@ -14,6 +16,13 @@ class BackendLayer:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the layer; Keras' Layer calls this method once it has prepared the arguments."""
-        graph = None if scopes().graphs else default_graph()
+        around = scopes()
+        graph = None if around.graphs else default_graph()
         with nullcontext() if graph is None else graph.as_default():
-            return super().__call__(*args, **kwargs)  # type: ignore[misc]  # defined by Keras' Operation
+            found = super().__call__(*args, **kwargs)  # type: ignore[misc]  # defined by Keras' Operation
+        return tapped(found, self.path) if around.probes else found  # type: ignore[attr-defined]
+
+
+def tapped(value: Any, name: str) -> Any:
+    """A tensor at a point of this name; other values as they are."""
+    return ops.tap(value, name, name=f"{name}/tap") if is_tensor(value) and dtype_of(value).is_floating else value

@@ -14,6 +14,7 @@ from dovetail.core.recording import DEFAULT_GRAPH
 from dovetail.core.scopes import scopes
 from dovetail.core.value_kinds import is_recorded
 from dovetail.interop.privates import BaseOptimizer, no_automatic_dependency_tracking
+from keras_dovetail.src.layer import tapped
 from keras_dovetail.src.scopes import computing
 from keras_dovetail.src.variable import Variable, held
 
@@ -40,6 +41,8 @@ class BackendOptimizer(BaseOptimizer):
             return super().apply(grads, trainable_variables)
 
     def _backend_update_step(self, grads: Any, trainable_variables: Any, learning_rate: Any) -> None:
+        if scopes().probes:
+            grads = [tapped(g, f"{v.path}/gradient") for g, v in zip(grads, trainable_variables, strict=True)]
         update = _steps_as_one_op().get(type(self).update_step)
         if update is None or not update(self, grads, trainable_variables, learning_rate):
             super()._backend_update_step(grads, trainable_variables, learning_rate)
