@@ -329,7 +329,7 @@ def failing(monkeypatch, name, engine, error):
 
 
 def long_start(monkeypatch, engine):
-    """Make an engine the first choice, with a start of five seconds that no call waits for; return the waiting jobs."""
+    """Make an engine the first choice, which is compiled in the background for long; return the waiting jobs."""
     begin = measurer.Measurer.begin
 
     def begun(self, engines, ahead, between=0.0):
@@ -339,12 +339,12 @@ def long_start(monkeypatch, engine):
             arm.start, arm.predicted = (
                 (5.0, policy.Estimate(-9.0, 0.1)) if is_first else (0.0, policy.Estimate(-3.0, 0.1))
             )
-        self.state.ahead = 10**6
+        self.state.earlier = 10**6
 
     monkeypatch.setattr(measurer.Measurer, "begin", begun)
     monkeypatch.setattr(measurer, "_prepare_next", lambda now: None)
     monkeypatch.setattr(policy, "EARLY", 0.0)
-    monkeypatch.setattr(measured_plan, "LONGEST_WAIT", 0.0)
+    monkeypatch.setattr(costs.Corrections, "build_seconds", lambda self, engine, work: 5.0)
     waiting = []
     monkeypatch.setattr(jobs, "later", waiting.append)
     return waiting
@@ -382,24 +382,16 @@ def test_the_first_engine_runs_as_soon_as_it_is_ready(monkeypatch):
 
 @needs_two
 @pytest.mark.parametrize("compiles", [0.1, 9.0])
-def test_a_call_waits_while_the_library_of_the_first_engine_is_imported(monkeypatch, compiles):
-    """Check that it waits for the program, too, unless a compiler takes long for it."""
-    engine, is_loaded = ENGINES[-1], threading.Event()
+def test_a_call_imports_the_library_of_the_first_engine(monkeypatch, compiles):
+    """Check that it makes the program, too, unless a compiler takes long for it."""
+    engine, imported = ENGINES[-1], []
     waiting = long_start(monkeypatch, engine)
-    monkeypatch.setattr(measured_plan, "LONGEST_WAIT", 60.0)
     monkeypatch.setattr(costs.Corrections, "build_seconds", lambda self, engine, work: compiles)
-    prepare = Plan.prepare
-
-    def prepared(plan):
-        assert compiles < 1.0 or is_loaded.wait(60.0)
-        prepare(plan)
-
-    monkeypatch.setattr(Plan, "prepare", prepared)
-    monkeypatch.setattr(jobs, "later", lambda work: threading.Thread(target=work).start())
+    monkeypatch.setattr(measured_plan, "import_engine", imported.append)
     function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
     plan, _ = called(function, X, count=2)
-    assert (Strategy(engine) in plan.candidates) == (compiles < 1.0) and not waiting
-    is_loaded.set()
+    assert imported == ["numpy", engine] and len(waiting) == (compiles > 1.0)
+    assert (Strategy(engine) in plan.candidates) == (compiles < 1.0)
 
 
 @needs_two

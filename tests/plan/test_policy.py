@@ -241,6 +241,13 @@ def test_a_bridge(arms, runs):
     assert policy.bridge(state, chosen, state.arms.values()) == (runs and Strategy(runs))
 
 
+@pytest.mark.parametrize(("ahead", "runs"), [(40, Strategy("numpy")), (60, None)])
+def test_no_bridge_that_would_end_at_once(ahead, runs):
+    state, chosen = beginning(torch=(2.0, 0.01), numpy=(0.1, 0.03))
+    state.ahead = ahead
+    assert policy.bridge(state, chosen, state.arms.values()) == runs
+
+
 @pytest.mark.parametrize(
     ("ahead", "done", "is_over"), [(0, 1, False), (40, 1, False), (60, 1, True), (0, 40, False), (0, 60, True)]
 )
@@ -276,7 +283,7 @@ def test_a_bridge_ends_when_the_first_strategy_is_ready():
     """Its steps and their cost are no trial, and the first strategy goes on without one."""
     rows = {"jax": {"start": 4.0, "step": 0.01}, "numpy": {"start": 1.0, "step": 0.03}}
     rows = {n: {**row, "predicted step": row["step"], "predicted start": row["start"] - 1} for n, row in rows.items()}
-    process = recorded(rows, ahead=10_000)
+    process = recorded(rows, ahead=0)
     assert process.now == 1.0 and process.state.current is None
     process.run(steps=1)
     assert process.state.arms[Strategy("numpy")].calls and not process.state.arms[Strategy("jax")].calls

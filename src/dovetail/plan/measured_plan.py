@@ -91,7 +91,6 @@ class Measuring:
 
 
 BETWEEN = 5e-4  # seconds between two steps of Keras' loop, as a guess before they are measured
-LONGEST_WAIT = 4.0  # times its predicted start: how long a call waits at most for the first strategy
 REFILLING = 2  # calls after untimed ones, which do not count: they empty and fill the queue of an engine
 STEADY = ("torch", "numpy")  # the first installed one runs programs that must give the same bits in each run
 
@@ -130,7 +129,6 @@ class MeasuredPlan(Shown):
         self._skipped = 0
         self._refilling = 0  # timed calls that do not count
         self._bridged: Strategy | None = None  # the first strategy, until its preparation begins
-        self._lock_is_free = threading.Event()  # set when the preparation of that one needs Python's lock no more
         self.candidates: dict[Strategy, Candidate] = {}
         self._asked: set[Strategy] = set()  # candidates that have suggested further strategies
         self._backward: BackwardPlan | None = None
@@ -178,7 +176,9 @@ class MeasuredPlan(Shown):
         while able := [arm for arm in state.arms.values() if self._can_start(arm)]:
             first = policy.first(state, able)
             bridge = None if self.group > 1 or job.is_running else policy.bridge(state, first, able)
-            begun = first if bridge is None else self._on_one_thread(bridge)
+            begun = bridge or first
+            if bridge is not None and self._compiles_long(first):
+                begun = self._on_one_thread(bridge)
             make = self._make_named if self.is_at_home else self._make
             try:
                 make(begun)
@@ -213,26 +213,33 @@ class MeasuredPlan(Shown):
         return found
 
     def _cross(self) -> None:
-        """Prepare the first strategy, if that pays by now, and wait for the part that is Python's.
+        """Prepare the first strategy if that pays by now, at once, or in the background if a compiler takes long.
 
-        In that part, imports above all, the preparation and further calls would only slow each other down.
+        An import is never in the background: it needs Python's lock, so it and the calls would slow each other down.
         """
-        first = holding(self._lock, self._begin_bridged)
-        if first is not None:
-            self._lock_is_free.wait(LONGEST_WAIT * self.measurer.state.arms[first].start)
+        first = holding(self._lock, self._due)
+        if first is None:
+            return
+        if self._compiles_long(first):
+            import_engine(first.engine)
+            job.begin(self, first, lose=_nothing)
+        else:
+            self.try_to_prepare(first)
+        self._bridged = None
 
-    def _begin_bridged(self) -> Strategy | None:
+    def _due(self) -> Strategy | None:
+        """The first strategy, if the bridge to it ends now."""
         first, state = self._bridged, self.measurer.state
         if first is None or job.is_running:
             return None
-        others = [plan.measurer.state for plan in list(_plans) if plan is not self and plan._bridged == first]
-        if not policy.is_over(state, first, costs.known.load_seconds(first.engine), others):
-            return None
-        self._bridged, self._lock_is_free = None, threading.Event()
         if state.current is not None:  # it was prepared as any other one
+            self._bridged = None
             return None
-        job.begin(self, first, lose=_nothing)
-        return first
+        others = [plan.measurer.state for plan in list(_plans) if plan is not self and plan._bridged == first]
+        return first if policy.is_over(state, first, costs.known.load_seconds(first.engine), others) else None
+
+    def _compiles_long(self, strategy: Strategy) -> bool:
+        return costs.known.build_seconds(strategy.engine, self.measurer.work) > policy.LONG
 
     def _can_start(self, arm: Arm) -> bool:
         return not arm.problem and arm.strategy.group == self.group
@@ -417,8 +424,6 @@ class MeasuredPlan(Shown):
         share_devices()
         import_engine(strategy.engine)
         stop_if_ending()
-        if costs.known.build_seconds(strategy.engine, self.measurer.work) > policy.LONG:
-            self._lock_is_free.set()
         start = time.perf_counter()
         found = Candidate(strategy, self.graph, self.engine, self.shapes)
         found.plan.prepare()
@@ -434,8 +439,6 @@ class MeasuredPlan(Shown):
             self.prepare_strategy(strategy)
         except Exception as error:
             holding(self._lock, self.measurer.fail, strategy, error)
-        finally:
-            self._lock_is_free.set()
 
     def _prepared(self, found: Candidate) -> None:
         self.candidates[found.strategy] = found

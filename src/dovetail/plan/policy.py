@@ -276,6 +276,8 @@ def _seconds_until(state: State, arm: Arm, steps: int) -> float:
 def bridge(state: State, strategy: Strategy, arms: Iterable[Arm]) -> Strategy | None:
     """Return the strategy that runs until the first one is ready; None if waiting for the first one is quicker.
 
+    It is None, too, if the program said so many steps that the bridge would end after its first one.
+
     Args:
         state: the state of the graph.
         strategy: the one to begin with.
@@ -284,7 +286,8 @@ def bridge(state: State, strategy: Strategy, arms: Iterable[Arm]) -> Strategy | 
     wait = state.arms[strategy].start
     others = [(_seconds_until(state, arm, BRIDGED), arm.strategy) for arm in arms if arm.strategy != strategy]
     seconds, found = min(others, default=(math.inf, strategy))
-    return found if LONG < wait > seconds else None
+    is_long = state.ahead * _saved(state, strategy, state.arms[found]) > EARLY * wait
+    return found if LONG < wait > seconds and not is_long else None
 
 
 def is_over(state: State, strategy: Strategy, load: float = 0.0, others: Iterable[State] = ()) -> bool:
@@ -306,10 +309,15 @@ def is_over(state: State, strategy: Strategy, load: float = 0.0, others: Iterabl
 
 def _surplus(state: State, strategy: Strategy, load: float) -> float:
     """The seconds that a strategy saves over the steps to come, less what must be saved to make its program."""
-    first, best = state.arms[strategy], champion(state)
-    saved = 0.0 if best is None else math.exp(expected(state, best).mean) - math.exp(expected(state, first).mean)
+    best = champion(state)
     steps = min(remaining(state), max(state.ahead, FAITH * state.done))
-    return steps * saved - EARLY * (first.start - load)
+    saved = 0.0 if best is None else steps * _saved(state, strategy, best)
+    return saved - EARLY * (state.arms[strategy].start - load)
+
+
+def _saved(state: State, strategy: Strategy, other: Arm) -> float:
+    """The seconds a step that a strategy saves, compared with another one."""
+    return math.exp(expected(state, other).mean) - math.exp(expected(state, state.arms[strategy]).mean)
 
 
 def next_call(state: State, room: float) -> tuple[Strategy, bool]:
