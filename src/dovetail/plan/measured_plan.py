@@ -175,7 +175,8 @@ class MeasuredPlan(Shown):
             return
         while able := [arm for arm in state.arms.values() if self._can_start(arm)]:
             first = policy.first(state, able)
-            bridge = None if self.group > 1 or job.is_running else policy.bridge(state, first, able)
+            load = costs.known.load_seconds(first.engine)
+            bridge = None if self.group > 1 or job.is_running else policy.bridge(state, first, able, load)
             begun = bridge or first
             if bridge is not None and self._compiles_long(first):
                 begun = self._on_one_thread(bridge)

@@ -273,21 +273,23 @@ def _seconds_until(state: State, arm: Arm, steps: int) -> float:
     return arm.start + move + steps * min(expected(state, each).seconds for each in (arm, *in_groups))
 
 
-def bridge(state: State, strategy: Strategy, arms: Iterable[Arm]) -> Strategy | None:
+def bridge(state: State, strategy: Strategy, arms: Iterable[Arm], load: float = 0.0) -> Strategy | None:
     """Return the strategy that runs until the first one is ready; None if waiting for the first one is quicker.
 
-    It is None, too, if the program said so many steps that the bridge would end after its first one.
+    It is None, too, if the program said so many steps that the bridge would end after one, unless it can go on while
+    the first one's program is made.
 
     Args:
         state: the state of the graph.
         strategy: the one to begin with.
         arms: the strategies that can be prepared.
+        load: the seconds of the first one's start that import its library.
     """
     wait = state.arms[strategy].start
     others = [(_seconds_until(state, arm, BRIDGED), arm.strategy) for arm in arms if arm.strategy != strategy]
     seconds, found = min(others, default=(math.inf, strategy))
-    is_long = state.ahead * _saved(state, strategy, state.arms[found]) > EARLY * wait
-    return found if LONG < wait > seconds and not is_long else None
+    ends_at_once = wait - load <= LONG and state.ahead * _saved(state, strategy, state.arms[found]) > EARLY * wait
+    return found if LONG < wait > seconds and not ends_at_once else None
 
 
 def is_over(state: State, strategy: Strategy, load: float = 0.0, others: Iterable[State] = ()) -> bool:
