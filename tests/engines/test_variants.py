@@ -22,6 +22,7 @@ POOLED = [f"{name}{of}" for name in POOLS["MaxPool"] for of in ("", "Grad")]
 # engine → variant → its ops, for variants that programs use only if they are preferred
 FURTHER = {
     "jax": {"columns": ["Sum", "Mean"], "patches": CONVOLVED, "shifted": CONVOLVED, "comparison": POOLED},
+    "torch": {"benchmark": [*CONVOLVED, "FusedConv"]},
 }
 CASES = [
     (engine, name, variant)
@@ -69,6 +70,17 @@ def test_as_the_plain_rule(engine, name, variant, rng):
             bound = TOLERANCE.get(str(a.dtype), 0)
             np.testing.assert_allclose(b.astype("float64"), a.astype("float64"), rtol=bound, atol=bound)
     assert fitting
+
+
+def test_cudnn_measures_its_algorithms_within_a_rule():
+    torch = pytest.importorskip("torch")
+    from dovetail.engines.torch import convolution
+
+    seen = []
+    rule = convolution._benchmarked(lambda x: seen.append((torch.backends.cudnn.benchmark, x)))
+    before = torch.backends.cudnn.benchmark
+    rule(3)
+    assert seen == [(True, 3)] and torch.backends.cudnn.benchmark is before is False
 
 
 @pytest.mark.parametrize("name", CONVOLVED)

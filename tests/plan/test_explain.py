@@ -18,7 +18,11 @@ from dovetail.plan.candidate import Candidate
 from dovetail.plan.reported import reported, segments_of
 from dovetail.plan.strategy import Strategy
 from tests.conftest import ENGINES
+from tests.libraries import require
 from tests.packages import OUTSIDE
+
+for library in ("torch", "jax", "tensorflow"):
+    require(library, "explanations of four engines are compared")
 
 BLAS = r"(openblas|mkl|blis|accelerate) \S+ \(.+\)"
 ROUTINES = {  # the last two lines of an operation: the library's function, and the routine

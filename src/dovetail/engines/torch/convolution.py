@@ -144,6 +144,24 @@ def _(x: Any, filter_sizes: Any, g: Any, strides: Any, padding: Any, dilations: 
     return dk.permute(*range(2, dk.ndim), 1, 0).reshape(filter_sizes)
 
 
+def _benchmarked(rule: Rule) -> Rule:
+    """The rule with a measurement of cuDNN's algorithms at its first call for some shapes."""
+
+    def measured(*args: Any) -> Any:
+        before = torch.backends.cudnn.benchmark
+        torch.backends.cudnn.benchmark = True
+        try:
+            return rule(*args)
+        finally:
+            torch.backends.cudnn.benchmark = before
+
+    return measured
+
+
+for _name in (*(name for names in CONVOLUTIONS.values() for name in names), "FusedConv"):
+    rules.alternative("benchmark", _name)(_benchmarked(rules[_name]))
+
+
 # -- windows and pooling ----------------------------------------------------------------------------------------------
 
 _MAX_POOL = {rank: optional_api(torch, f"_C._nn.max_pool{rank}d_with_indices") for rank in (2, 3)}

@@ -33,6 +33,7 @@ class TorchEngine(Engine):
     name = "torch"
     array_key = staticmethod(attrgetter("shape", "dtype"))
     consumes = True
+    strategies = {"": (), **({"benchmark": ("benchmark",)} if torch.cuda.is_available() else {})}  # noqa: RUF012
     accumulates = frozenset(
         (
             *PRODUCTS,
@@ -179,7 +180,6 @@ class TorchEngine(Engine):
             return {"without oneDNN": partial(torch.backends.mkldnn.flags, enabled=False)} if has_onednn else {}
         flags = torch.backends.cudnn.flags
         return {
-            "cudnn.benchmark": partial(flags, enabled=True, benchmark=True),
             "cudnn.deterministic": partial(flags, enabled=True, deterministic=True),
             "without cuDNN": partial(flags, enabled=False),
         }
