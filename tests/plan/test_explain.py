@@ -198,6 +198,8 @@ def test_a_choice_of_engines():
     assert found.choice.startswith("now: ") and {row.strategy.engine for row in found.candidates} >= {"numpy"}
     assert any(row.measured for row in found.candidates)
     assert str(found).splitlines()[1] == found.choice
+    (predicted,) = only(found, "MatMul").of("predicted")
+    assert {text.split()[0] for text in predicted.split(", ")} == {row.strategy.engine for row in found.candidates}
     assert only(found, "MatMul").of("runs as")[0].partition(" on ")[2].startswith(found.plan.split(" on ")[1][:4])
 
 
@@ -239,7 +241,7 @@ def test_it_reads_as_a_text(explained):
     assert text.startswith(
         "plan of 'model' on numpy: 1 segment\n\nConv2D 'Conv2D': float32[2,6,6,4], at test_explain.py:"
     )
-    assert "\n  call     K.conv2d (dovetail/backend/convolution.py:" in text
+    assert "\n  call      K.conv2d (dovetail/backend/convolution.py:" in text
     assert explained("numpy")._repr_html_().startswith("<pre>plan of &#x27;model&#x27;")
 
 

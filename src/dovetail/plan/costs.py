@@ -214,6 +214,13 @@ class Corrections:
         share = known / max(sum(t for _, t in parts), 1e-12)
         return Estimate(math.log(max(seconds, 1e-7)), SPREAD + share * (LEARNED - SPREAD))
 
+    def seconds_of(self, engine: str, op: Operation) -> float:
+        """The predicted seconds of an operation's work on an engine, without the cost of the call."""
+        if op.type in FREE or op.subgraphs():
+            return 0.0
+        _, *parts = _parts(engine, dict(_work_of(op)))
+        return sum(t * math.exp(self.factors.get((engine, family), 0.0)) for family, t in parts)
+
     def learn(self, engine: str, work: Work, seconds: float) -> None:
         """Take in the seconds that a call of a graph took."""
         parts = list(_parts(engine, work))

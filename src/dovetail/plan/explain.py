@@ -11,7 +11,7 @@ import functools
 import inspect
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import CodeType, FrameType
 from typing import Any
 
@@ -23,6 +23,7 @@ from dovetail.core.rules import DEFAULT
 from dovetail.core.value_kinds import static_shape
 from dovetail.edit.graph import Graph, Operation
 from dovetail.ops.control.plumbing import STRUCTURAL
+from dovetail.plan import costs
 from dovetail.plan.algorithms import Algorithm, algorithms_of
 from dovetail.plan.candidate import Candidate
 from dovetail.plan.explanation import Explained, Explanation, Line
@@ -47,6 +48,7 @@ def explain(f: Any, *args: Any, engine: str | None = None, algorithms: bool = Fa
     - call: the function of K that made it.
     - op: the entry of the op table, with its body if it is a composite.
     - pass: what each pass of the plan made of it.
+    - predicted: the time of its work on each engine, by the rates of this machine, if the engine is chosen.
     - runs as: an operation that is left of it, with its place.  It has a rule, the code of the engine that computes it.
     - library: a function, a kernel or an instruction of the library.
     - routine: what that runs, as the library reports it; else "not reported".
@@ -84,9 +86,9 @@ def explain(f: Any, *args: Any, engine: str | None = None, algorithms: bool = Fa
     made = _planned(plan, graph, shapes)
     touches = Touches()
     optimized_copy(graph, made.engine, made.shapes, made.device, touches.runner)
-    chains = _Chains(made, calls, touches)
-    operations = tuple(chains.explained(op, within) for op, within in _operations(graph))
     rows, summary = (plan.choice.rows, plan.summary) if isinstance(plan, MeasuredPlan) else ((), "")
+    chains = _Chains(made, calls, touches, list(dict.fromkeys(row.strategy.engine for row in rows)))
+    operations = tuple(chains.explained(op, within) for op, within in _operations(graph))
     measured: tuple[Algorithm, ...] = ()
     if algorithms:
         measured = tuple(found for op, _ in _operations(graph) for found in algorithms_of(op))
@@ -198,9 +200,11 @@ class _Chains:
         plan: the plan.
         calls: the user's operation → the call that made it.
         touches: the changes of its passes.
+        engines: the engines among which one is chosen.
     """
 
-    def __init__(self, plan: Plan, calls: Mapping[Operation, Line], touches: Touches) -> None:
+    def __init__(self, plan: Plan, calls: Mapping[Operation, Line], touches: Touches, engines: Sequence[str]) -> None:
+        self._engines = engines
         self._calls = calls
         self._touches = touches
         self._left: dict[Operation, list[Line]] = {}
@@ -239,6 +243,10 @@ class _Chains:
         if op.op.body is not None and any(touch.name == "inline_composites" for touch in touches):
             lines.append(Line("body", f"of {op.type}, in other ops", _code(op.op.body)))
         lines += [Line("pass", str(touch), f"{touch.module.replace('.', '/')}.py") for touch in touches]
+        times = {engine: costs.known.seconds_of(engine, op) for engine in self._engines}
+        if any(times.values()):
+            told = ", ".join(f"{engine} {seconds * 1e6:,.1f} µs" for engine, seconds in times.items())
+            lines.append(Line("predicted", told))
         into = self._touches.into(origin)
         reason = "nothing needs it" if into is origin else f"it is the value of {into.type} {into.name!r}"
         lines += self._left.get(into) or [Line("runs as", f"nothing, since {reason}")]

@@ -13,7 +13,7 @@ class Line(NamedTuple):
     """A line of an explanation.
 
     Attributes:
-        kind: "call", "op", "body", "pass", "runs as", "rule", "library" or "routine".
+        kind: "call", "op", "body", "pass", "predicted", "runs as", "rule", "library" or "routine".
         text: what it is.
         where: the file and line of its code, as `dovetail/backend/convolution.py:60`; "" if there is none.
     """
@@ -23,7 +23,7 @@ class Line(NamedTuple):
     where: str = ""
 
     def __str__(self) -> str:
-        return f"{self.kind:<8} {self.text}{f' ({self.where})' if self.where else ''}"
+        return f"{self.kind:<9} {self.text}{f' ({self.where})' if self.where else ''}"
 
 
 class Explained(NamedTuple):
