@@ -72,8 +72,12 @@ def native_output(*beginnings: str) -> Iterator[Callable[[], list[str]]]:
         beginnings: how the lines begin.
 
     Returns:
-        A function that returns the lines since its last call; always none if the process has no standard output.
+        A function that returns the lines since its last call; always none on Windows, and if the process has no
+        standard output.
     """
+    if os.name != "posix":
+        yield list
+        return
     try:
         sys.stdout.flush()
         saved = os.dup(1)
@@ -108,5 +112,4 @@ def _flush_c() -> None:
     """Flush the C library's standard output."""
     import ctypes  # takes 10 ms, which few programs need to spend
 
-    if os.name == "posix":
-        ctypes.CDLL(None).fflush(None)
+    ctypes.CDLL(None).fflush(None)

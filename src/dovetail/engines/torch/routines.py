@@ -13,7 +13,7 @@ from dovetail.core.engine import Segment
 from dovetail.core.routines import NOT_REPORTED, Routine, Routines, native_output, running_operation
 from dovetail.engines import verbose
 
-_NO_WORK = ("aten.empty", "aten.new_empty", "aten.detach", "aten.as_strided")  # beside views
+_NO_WORK = ("aten.empty", "aten.new_empty", "aten.detach", "aten.promote_types", "aten.result_type")  # beside views
 
 
 class _Calls(TorchDispatchMode):
@@ -29,7 +29,7 @@ class _Calls(TorchDispatchMode):
         with torch.profiler.record_function(f"dovetail {len(self.found)}"):
             result = function(*args, **(kwargs or {}))
         operation, name = running_operation(), str(function)
-        if operation is not None and not function.is_view and not name.startswith(_NO_WORK):
+        if operation is not None and not getattr(function, "is_view", False) and not name.startswith(_NO_WORK):
             self.found.append((operation, name, self._written()))
         return result
 
