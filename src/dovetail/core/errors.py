@@ -69,6 +69,15 @@ class FormatError(ValueError):
         return f"{self.file!r} cannot be read: {self.place}: found {self.found}; needed: {self.needed}."
 
 
+class CutError(FormatError):
+    """A file that ends too early: it was cut off, or a program still writes it."""
+
+    def __init__(
+        self, file: str | os.PathLike[str], place: str, found: str, needed: str = "a file that is not cut off"
+    ):
+        super().__init__(file, place, found, needed)
+
+
 def user_line() -> Where:
     """The innermost file and line outside of Dovetail and other libraries that calls now; None if there is none."""
     frame: FrameType | None = sys._getframe(1)

@@ -196,6 +196,15 @@ def test_events_of_tensorflow_2(written):
     assert found.facts["from"][:3] == "202" and found.facts["from"] <= found.facts["to"]
 
 
+def test_events_up_to_a_cut(written, tmp_path):
+    (path,) = (written / "events2").iterdir()
+    whole = summarize(path).facts["events"]
+    (tmp_path / "cut").write_bytes(path.read_bytes()[:-5])
+    found = summarize(tmp_path / "cut").facts
+    assert found["events"] == whole - 1 and found["cut off"].startswith(f"within record {whole - 1}, after ")
+    assert not summarize(path).facts.get("cut off")
+
+
 def test_events_of_tensorflow_1(written):
     (path,) = (written / "events1").iterdir()
     found = summarize(path)

@@ -1,7 +1,8 @@
-"""Event files: TensorBoard's own reader opens them; damaged ones are refused."""
+"""Event files: TensorBoard's own reader opens them; damaged ones are refused, and cut ones are read up to the cut."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 
@@ -10,6 +11,7 @@ import pytest
 from dovetail.core.errors import FormatError
 from dovetail.formats.wire.events import EventWriter, read_events
 from dovetail.formats.wire.messages import TENSORFLOW
+from dovetail.formats.wire.records import read_records
 from tests.libraries import Library, require
 
 require("google_crc32c", "records have its checksums")
@@ -62,6 +64,27 @@ def test_several_threads_write(tmp_path):
         thread.join()
     writer.close()
     assert sum(1 for _ in read_events(writer.path)) == 801
+
+
+def test_a_file_that_ends_within_an_event(tmp_path, caplog):
+    writer = EventWriter(tmp_path)
+    for step in range(3):
+        writer.add(event(step))
+    writer.close()
+    data = writer.path.read_bytes()
+    ends = list(itertools.accumulate((16 + len(record) for record in read_records(writer.path)), initial=0))
+    for end in range(len(data) + 1):
+        writer.path.write_bytes(data[:end])
+        caplog.clear()
+        found = [one.SerializeToString() for one in read_events(writer.path)]
+        seen = [one.SerializeToString() for one in loaders.LegacyEventFileLoader(str(writer.path)).Load()]
+        assert found == seen and len(found) == sum(e <= end for e in ends) - 1
+        texts = [record.getMessage() for record in caplog.records if record.name == "dovetail.formats"]
+        cut = f"{os.fspath(writer.path)!r} ends within record {len(found)} ("
+        assert not texts if end in ends else len(texts) == 1 and texts[0].startswith(cut)
+    writer.path.write_bytes(data[:-1] + b"x")
+    with pytest.raises(FormatError, match="record 3: found bytes of another checksum"):
+        list(read_events(writer.path))
 
 
 def test_a_record_that_is_no_event(tmp_path):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 import zlib
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
+from dovetail.core.errors import CutError
 from dovetail.formats.summary.base import Summary, Table, summary
 from dovetail.formats.summary.source import Source
 from dovetail.formats.wire.crc import masked_bytes
@@ -152,20 +154,30 @@ def _events(source: Source, compression: str) -> Summary:
     tags: dict[str, _Tag] = {}
     others: Counter[str] = Counter()
     times: list[float] = []
-    number = -1
-    for number, (_, record) in enumerate(scan_records(source.path, compression, lambda _, size: size <= LONGEST)):
+    count, cut = 0, list[str]()
+    for record in _whole_records(source, compression, cut):
+        count += 1
         if record is None:
             others["events that are too long to be read"] += 1
             continue
-        event = slim(TENSORFLOW.Event, record, source.path, f"record {number}")
+        event = slim(TENSORFLOW.Event, record, source.path, f"record {count - 1}")
         others.update(CONTENTS[span.number] for span in _spans(record) if span.number in CONTENTS)
         times = [min([*times[:1], event.wall_time]), max([*times[1:], event.wall_time])]
         for value in event.summary.value:
             tags.setdefault(value.tag, _Tag(value, event.step)).add(event.step)
     rows = [(tag, found.kind, found.count, found.first, found.last) for tag, found in sorted(tags.items())]
-    facts = {"events": number + 1, **others, **dict(zip(("from", "to"), map(_date, times), strict=False))}
+    facts = {"events": count, **others, **dict(zip(("from", "to"), map(_date, times), strict=False))}
+    facts |= {"cut off": ", ".join(cut)}
     columns = ("name", "kind", "count", "first step", "last step")
     return summary(source.path, "event file of TensorBoard", facts, [Table("tags", columns, rows)])
+
+
+def _whole_records(source: Source, compression: str, cut: list[str]) -> Iterator[bytes | None]:
+    """The records of an event file.  If it ends within one, as that of a killed run may, the list gets the place."""
+    try:
+        yield from (record for _, record in scan_records(source.path, compression, lambda _, size: size <= LONGEST))
+    except CutError as error:
+        cut.append(f"within {error.place}, after {error.found}")
 
 
 def _date(seconds: float) -> str:

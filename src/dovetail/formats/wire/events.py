@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 import socket
 import threading
@@ -11,8 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from dovetail.core.errors import CutError
 from dovetail.formats.wire.messages import TENSORFLOW, parsed
 from dovetail.formats.wire.records import RecordWriter, read_records
+
+logger = logging.getLogger("dovetail.formats")
 
 VERSION, WRITER = "brain.Event:2", "dovetail"
 _numbers = itertools.count()  # of the files of this process, so that no two have one name
@@ -82,9 +86,16 @@ class EventWriter:
 def read_events(path: str | os.PathLike[str]) -> Iterator[Any]:
     """The events of a file, one after another.
 
+    The file of a run that was killed, or that goes on, may end within an event.  The events before it are read, and
+    `logging.getLogger("dovetail.formats")` logs a warning.
+
     Raises:
-        FormatError: the file is cut or damaged.
+        FormatError: the file is damaged.
         OSError: it cannot be read.
     """
-    for number, record in enumerate(read_records(path)):
-        yield parsed(TENSORFLOW.Event, record, path, f"record {number}")
+    try:
+        for number, record in enumerate(read_records(path)):
+            yield parsed(TENSORFLOW.Event, record, path, f"record {number}")
+    except CutError as error:
+        problem = "%r ends within %s (%s): it was cut off, or a program still writes it. The events before it are read."
+        logger.warning(problem, error.file, error.place, error.found)

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Generator, Iterator
 from typing import Any, BinaryIO
 
-from dovetail.core.errors import FormatError
+from dovetail.core.errors import CutError, FormatError
 from dovetail.formats.wire.crc import masked_bytes
 
 CHUNK = 2**20  # bytes that are read at once, so a length that is wrong costs no memory
@@ -77,7 +77,8 @@ def read_records(path: str | os.PathLike[str], compression: str = "") -> Iterato
     """The records of a file, read one after another.
 
     Raises:
-        FormatError: the file is cut or damaged.
+        CutError: the file ends within a record.
+        FormatError: it is damaged.
         OSError: it cannot be read.
     """
     yield from (record for _, record in scan_records(path, compression) if record is not None)
@@ -94,7 +95,8 @@ def scan_records(
         wanted: (number of a record, its size) → whether to read it.
 
     Raises:
-        FormatError: the file is cut or damaged.
+        CutError: the file ends within a record.
+        FormatError: it is damaged.
         OSError: it cannot be read.
     """
     check_compression(compression)
@@ -128,7 +130,7 @@ def _pass_over(file: Any, count: int, path: str | os.PathLike[str], place: str, 
         return
     left = total - file.tell()
     if count > left:
-        raise FormatError(path, place, f"{left} of {count} bytes", "a file that is not cut off")
+        raise CutError(path, place, f"{left} of {count} bytes")
     file.seek(count, os.SEEK_CUR)
 
 
@@ -142,7 +144,7 @@ def _bytes(file: Any, count: int, path: str | os.PathLike[str], place: str, ends
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FormatError(path, place, f"bytes that cannot be decompressed ({error})", "a whole file") from None
     if left and not (ends and left == count):
-        raise FormatError(path, place, f"{count - left} of {count} bytes", "a file that is not cut off")
+        raise CutError(path, place, f"{count - left} of {count} bytes")
     return b"".join(parts)
 
 

@@ -27,10 +27,10 @@ for _name in ("SummaryMetadata", "HistogramProto", "summary.TaggedRunMetadata"):
 
 @function("train.summary_iterator", "v1")
 def summary_iterator(path: str) -> Iterator[Any]:
-    """The events of a file, one after another.
+    """The events of a file, one after another.  If it ends within an event, those before it are read, with a warning.
 
     Raises:
-        FormatError: the file is cut or damaged.
+        FormatError: the file is damaged.
 
     Source: `tf.compat.v1.train.summary_iterator`.
     """
