@@ -35,13 +35,64 @@ def parse(tf, data, text):
         "name": tf.io.FixedLenFeature([2], text),
     }
     found = tf.io.parse_single_example(data, spec)
-    many = found.pop("many")
-    arrays = {key: np.asarray(one) for key, one in found.items()} | {"many": np.asarray(many.values)}
-    return {key: (array.dtype, array.tolist()) for key, array in arrays.items()}, np.asarray(many.indices).tolist()
+    several = {
+        "name": tf.io.VarLenFeature(text),
+        "x": tf.io.FixedLenSequenceFeature([1], tf.float32, allow_missing=True),
+        "no": tf.io.FixedLenSequenceFeature([3], tf.int64, allow_missing=True),
+    }
+    found |= {f"{key} of several": one for key, one in tf.io.parse_single_example(data, several).items()}
+    return plain(found)
+
+
+def plain(found):
+    """Parsed features as plain data."""
+    if isinstance(found, (dict, list, tuple)) and not hasattr(found, "dense_shape"):
+        return {k: plain(v) for k, v in found.items()} if isinstance(found, dict) else list(map(plain, found))
+    if hasattr(found, "dense_shape"):
+        shape = [int(dim) for dim in np.asarray(found.dense_shape)]
+        return np.asarray(found.indices).tolist(), plain(found.values), shape
+    array = np.asarray(found)
+    return array.dtype, array.shape, array.tolist()
 
 
 def test_examples_are_exchanged(engine):
     assert parse(ours, example(theirs), bytes) == parse(theirs, example(ours), theirs.string)
+
+
+def sequence(tf, steps):
+    def numbers(kind, values):
+        lists = {"float": tf.train.FloatList, "int64": tf.train.Int64List, "bytes": tf.train.BytesList}
+        return tf.train.Feature(**{f"{kind}_list": lists[kind](value=values)})
+
+    rows = {
+        "pairs": [numbers("float", [i, i + 0.5]) for i in range(steps)],
+        "words": [numbers("bytes", [b"w"] * i) for i in range(steps)],
+        "ids": [numbers("int64", range(i)) for i in range(steps)],
+    }
+    lists = tf.train.FeatureLists(feature_list={key: tf.train.FeatureList(feature=row) for key, row in rows.items()})
+    context = tf.train.Features(feature={"length": numbers("int64", [steps])})
+    return tf.train.SequenceExample(context=context, feature_lists=lists).SerializeToString()
+
+
+@pytest.mark.parametrize("steps", [0, 3])
+def test_sequences_of_steps_are_exchanged(engine, steps):
+    def both(tf, data, text):
+        features = {
+            "pairs": tf.io.FixedLenSequenceFeature([2], tf.float32),
+            "words": tf.io.VarLenFeature(text),
+            "ids": tf.io.VarLenFeature(tf.int64),
+            "none": tf.io.VarLenFeature(tf.float32),
+            "gone": tf.io.FixedLenSequenceFeature([], tf.int64, allow_missing=True),
+        }
+        context = {"length": tf.io.FixedLenFeature([], tf.int64)}
+        return plain(tf.io.parse_single_sequence_example(data, context, features))
+
+    assert both(ours, sequence(theirs, steps), bytes) == both(theirs, sequence(ours, steps), theirs.string)
+    with pytest.raises(ValueError, match="no feature 'x': give allow_missing=True"):
+        features = {"x": ours.io.FixedLenSequenceFeature([], "int64")}
+        ours.io.parse_single_sequence_example(sequence(ours, steps), None, features)
+    with pytest.raises(TypeError, match="the steps 'ids' are a FixedLenSequenceFeature or VarLenFeature"):
+        ours.io.parse_single_sequence_example(sequence(ours, 1), None, {"ids": ours.io.FixedLenFeature([], "int64")})
 
 
 def test_a_batch_of_examples(engine):
@@ -53,15 +104,8 @@ def test_a_batch_of_examples(engine):
             feature["n"] = tf.train.Feature(float_list=tf.train.FloatList(value=[0.5]))
             data.append(tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString())
         spec = {"many": tf.io.VarLenFeature(tf.int64), "n": tf.io.FixedLenFeature([1], tf.float32)}
-        found = tf.io.parse_example(data, spec)
-        many = found["many"]
-        shape = [int(dim) for dim in np.asarray(many.dense_shape)]
-        return (
-            np.asarray(found["n"]).tolist(),
-            np.asarray(many.indices).tolist(),
-            np.asarray(many.values).tolist(),
-            shape,
-        )
+        filled = {"many": tf.io.FixedLenSequenceFeature([1], tf.int64, allow_missing=True, default_value=7)}
+        return plain([tf.io.parse_example(data, spec), tf.io.parse_example(data, filled)])
 
     assert batch(ours) == batch(theirs)
 
@@ -92,12 +136,13 @@ def test_a_damaged_file_names_itself(tmp_path):
         ({"gone": ("fixed", [1], "float32")}, "no feature 'gone'"),
         ({"x": ("fixed", [3], "float32")}, r"has 2 elements, and the shape \(3,\) needs 3"),
         ({"x": ("fixed", [2], "int64")}, "holds float32, not int64"),
-        ({"name": ("var", bytes)}, "holds numbers"),
-        ({"x": ("none",)}, "a FixedLenFeature or a VarLenFeature"),
+        ({"gone": ("steps", [], "int64")}, "'gone' of an example may be missing in TensorFlow: say allow_missing=True"),
+        ({"x": ("steps", [3], "float32", True)}, "has 2 elements, and its steps need 3 each"),
+        ({"x": ("none",)}, "a FixedLenFeature, a VarLenFeature or a FixedLenSequenceFeature"),
     ],
 )
 def test_features_that_do_not_fit(spec, message):
-    kinds = {"fixed": ours.io.FixedLenFeature, "var": ours.io.VarLenFeature, "none": lambda: ours.io.FixedLenFeature}
+    kinds = {"fixed": ours.io.FixedLenFeature, "steps": ours.io.FixedLenSequenceFeature, "none": lambda: "none"}
     features = {key: kinds[kind](*given) for key, (kind, *given) in spec.items()}
     with pytest.raises((ValueError, TypeError, AttributeError), match=message):
         ours.io.parse_single_example(example(ours), features)

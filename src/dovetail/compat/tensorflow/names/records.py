@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -11,9 +12,10 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.backend.sparse import SparseTensor
+from dovetail.compat.tensorflow.names.sparse import SparseTensorValue
 from dovetail.compat.tensorflow.table import function, lazy, value
 from dovetail.core.dtypes import DType, as_dtype
-from dovetail.core.errors import describe, op_error
+from dovetail.core.errors import describe
 from dovetail.formats.wire.libraries import need
 from dovetail.formats.wire.messages import TENSORFLOW, parsed
 from dovetail.formats.wire.records import RecordWriter, check_compression, read_records
@@ -136,7 +138,7 @@ class VarLenFeature(NamedTuple):
     """A feature of any number of elements.
 
     Attributes:
-        dtype: float32 or int64.
+        dtype: float32, int64, or `bytes`.
 
     Source: `tf.io.VarLenFeature`.
     """
@@ -144,8 +146,28 @@ class VarLenFeature(NamedTuple):
     dtype: Any
 
 
+class FixedLenSequenceFeature(NamedTuple):
+    """A feature of any number of steps, each of a known shape.
+
+    Attributes:
+        shape: the shape of a step.
+        dtype: float32, int64, or `bytes`.
+        allow_missing: whether an example without it has no steps.  It must be True, but for the steps of a
+            `SequenceExample`, which are else required.
+        default_value: fills the steps that shorter examples of a batch lack; 0, if not given.
+
+    Source: `tf.io.FixedLenSequenceFeature`.
+    """
+
+    shape: Any
+    dtype: Any
+    allow_missing: bool = False
+    default_value: Any = None
+
+
 value("io.FixedLenFeature FixedLenFeature", FixedLenFeature)
 value("io.VarLenFeature VarLenFeature", VarLenFeature)
+value("io.FixedLenSequenceFeature FixedLenSequenceFeature", FixedLenSequenceFeature)
 
 _KINDS = {"float_list": "float32", "int64_list": "int64", "bytes_list": "bytes"}
 
@@ -158,10 +180,11 @@ def parse_single_example(
 
     Args:
         serialized: the bytes of a `tf.train.Example`.
-        features: names → `FixedLenFeature` or `VarLenFeature`.
+        features: names → `FixedLenFeature`, `VarLenFeature` or `FixedLenSequenceFeature`.
 
     Returns:
-        Names → tensors, and sparse tensors of `VarLenFeature`.  A feature of `bytes` is a NumPy array of them.
+        Names → tensors, and sparse tensors of `VarLenFeature`.  A feature of `bytes` is a NumPy array of them, and a
+        `SparseTensorValue` of such arrays.
 
     Raises:
         FormatError: the bytes are no example.
@@ -170,8 +193,7 @@ def parse_single_example(
 
     Source: `tf.io.parse_single_example`.
     """
-    found = _features(serialized)
-    return {key: _result(key, kind, [found.get(key)], single=True) for key, kind in features.items()}
+    return _single(_parsed(serialized).features, features)
 
 
 @function("io.parse_example parse_example")
@@ -182,7 +204,7 @@ def parse_example(
 
     Args:
         serialized: the bytes of each example.
-        features: names → `FixedLenFeature` or `VarLenFeature`.
+        features: names → `FixedLenFeature`, `VarLenFeature` or `FixedLenSequenceFeature`.
 
     Returns:
         As of `parse_single_example`.
@@ -192,28 +214,94 @@ def parse_example(
 
     Source: `tf.io.parse_example`.
     """
-    rows = [_features(one) for one in serialized]
+    rows = [_parsed(one).features.feature for one in serialized]
     return {key: _result(key, kind, [row.get(key) for row in rows], single=False) for key, kind in features.items()}
 
 
-def _features(serialized: Any) -> Mapping[str, Any]:
+@function("io.parse_single_sequence_example parse_single_sequence_example")
+def parse_single_sequence_example(
+    serialized: bytes,
+    context_features: Mapping[str, Any] | None = None,
+    sequence_features: Mapping[str, Any] | None = None,
+    example_name: Any = None,
+    name: str | None = None,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The features of a sequence of steps.
+
+    Args:
+        serialized: the bytes of a `tf.train.SequenceExample`.
+        context_features: of the whole sequence, as for `parse_single_example`.
+        sequence_features: names → `FixedLenSequenceFeature` or `VarLenFeature`, of each step.
+
+    Returns:
+        The features of the whole, and those of the steps, which are the first dimension; as `parse_single_example`.
+
+    Raises:
+        FormatError, ValueError, TypeError: as in `parse_single_example`.
+
+    Source: `tf.io.parse_single_sequence_example`.
+    """
+    found, steps = _parsed(serialized, "SequenceExample"), dict[str, Any]()
+    for key, kind in (sequence_features or {}).items():
+        if not isinstance(kind, (FixedLenSequenceFeature, VarLenFeature)):
+            raise TypeError(f"the steps {key!r} are a FixedLenSequenceFeature or VarLenFeature, not {describe(kind)}.")
+        if isinstance(kind, FixedLenSequenceFeature):
+            if not kind.allow_missing and key not in found.feature_lists.feature_list:
+                raise _missing(key, "allow_missing=True")
+            kind = FixedLenFeature(kind.shape, kind.dtype)
+        steps[key] = _result(key, kind, list(found.feature_lists.feature_list[key].feature), single=False)
+    return _single(found.context, context_features or {}), steps
+
+
+def _parsed(serialized: Any, message: str = "Example") -> Any:
     if not isinstance(serialized, bytes):
         problem = f"it parses bytes of an example on the host, before a graph is fed, not {describe(serialized)}."
         raise TypeError(problem)
-    return parsed(TENSORFLOW.Example, serialized, "an example", "the bytes").features.feature
+    return parsed(getattr(TENSORFLOW, message), serialized, "an example", "the bytes")
+
+
+def _single(found: Any, features: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _result(key, kind, [found.feature.get(key)], single=True) for key, kind in features.items()}
 
 
 def _result(key: str, kind: Any, found: list[Any], single: bool) -> Any:
     """The values of a feature in some examples."""
-    if not isinstance(kind, (FixedLenFeature, VarLenFeature)):
-        raise TypeError(f"the feature {key!r} is a FixedLenFeature or a VarLenFeature, not {describe(kind)}.")
+    if not isinstance(kind, (FixedLenFeature, VarLenFeature, FixedLenSequenceFeature)):
+        kinds = "a FixedLenFeature, a VarLenFeature or a FixedLenSequenceFeature"
+        raise TypeError(f"the feature {key!r} is {kinds}, not {describe(kind)}.")
     dtype = "bytes" if kind.dtype in (bytes, str, object) else as_dtype(kind.dtype)
+    rows = [_list(key, one, dtype) for one in found]
     if isinstance(kind, VarLenFeature):
-        return _sparse([_list(key, one, dtype) for one in found], dtype, single)
+        return _sparse(rows, dtype, single)
     shape = tuple(kind.shape)
-    arrays = [_fixed(key, kind, _list(key, one, dtype), dtype, shape) for one in found]
+    if isinstance(kind, FixedLenSequenceFeature):
+        arrays = _padded([_steps(key, kind, row, dtype) for row in rows], kind, dtype)
+    else:
+        arrays = [_fixed(key, kind, row, dtype, shape) for row in rows]
     array = arrays[0] if single else np.stack(arrays) if arrays else np.zeros((0, *shape), _numpy(dtype))
     return array if dtype == "bytes" else ops.convert(array)
+
+
+def _steps(key: str, kind: FixedLenSequenceFeature, values: list[Any] | None, dtype: Any) -> Any:
+    if not kind.allow_missing:
+        raise ValueError(f"the feature {key!r} of an example may be missing in TensorFlow: say allow_missing=True.")
+    values, each = values or [], math.prod(kind.shape)
+    if not each or len(values) % each:
+        raise ValueError(f"the feature {key!r} has {len(values)} elements, and its steps need {each} each.")
+    made = np.empty(len(values), _numpy(dtype))
+    made[:] = values
+    return made.reshape(-1, *kind.shape)
+
+
+def _padded(rows: list[Any], kind: FixedLenSequenceFeature, dtype: Any) -> list[Any]:
+    """The steps of each example, filled up to those of the longest."""
+    longest = max(map(len, rows), default=0)
+    filler = kind.default_value if kind.default_value is not None else b"" if dtype == "bytes" else 0
+    return [np.concatenate([row, np.full((longest - len(row), *kind.shape), filler, row.dtype)]) for row in rows]
+
+
+def _missing(key: str, option: str) -> ValueError:
+    return ValueError(f"the example has no feature {key!r}: give {option}, or leave it out.")
 
 
 def _numpy(dtype: Any) -> Any:
@@ -232,7 +320,7 @@ def _list(key: str, feature: Any, dtype: Any) -> list[Any] | None:
 
 def _fixed(key: str, kind: FixedLenFeature, values: list[Any] | None, dtype: Any, shape: tuple[int, ...]) -> Any:
     if values is None and kind.default_value is None:
-        raise ValueError(f"the example has no feature {key!r}: give a default_value, or leave it out.")
+        raise _missing(key, "a default_value")
     count = int(np.prod(shape, dtype=np.int64))
     made = np.empty(count, _numpy(dtype))
     if values is None:
@@ -244,16 +332,16 @@ def _fixed(key: str, kind: FixedLenFeature, values: list[Any] | None, dtype: Any
     return made.reshape(shape)
 
 
-def _sparse(rows: list[list[Any] | None], dtype: Any, single: bool) -> SparseTensor:
-    if dtype == "bytes":
-        problem = "a VarLenFeature holds numbers: say FixedLenFeature for bytes, or take them from tf.train.Example."
-        raise op_error(TypeError, "tf.io.parse_single_example", problem)
+def _sparse(rows: list[list[Any] | None], dtype: Any, single: bool) -> SparseTensor | SparseTensorValue:
     filled = [row or [] for row in rows]
     places = [[column] if single else [i, column] for i, row in enumerate(filled) for column in range(len(row))]
     width = max(map(len, filled), default=0)
-    values = np.array([number for row in filled for number in row], dtype.numpy)
+    values = np.array([element for row in filled for element in row], _numpy(dtype))
     shape = [width] if single else [len(filled), width]
-    return SparseTensor(np.array(places, "int64").reshape(-1, len(shape)), ops.convert(values), shape)
+    indices = np.array(places, "int64").reshape(-1, len(shape))
+    if dtype == "bytes":
+        return SparseTensorValue(indices, values, np.array(shape, "int64"))
+    return SparseTensor(indices, ops.convert(values), shape)
 
 
 @function("io.decode_raw decode_raw", "v2")
