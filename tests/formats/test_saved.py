@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 import subprocess
@@ -20,6 +21,7 @@ from dovetail.core import dtypes
 from dovetail.core.errors import FormatError, StaleValueError
 from dovetail.formats import saved, strict_json
 from dovetail.formats.safetensors import read
+from dovetail.formats.summary.kinds import summarize
 from tests.formats import versions
 from tests.formats.files import by_hand, numbers, parts, tensor
 from tests.libraries import require
@@ -217,12 +219,21 @@ def test_a_long_document_is_a_tensor(tmp_path, monkeypatch):
     assert set(found.tensors) == {"__document__"} and set(found.metadata) == {"digest"}
 
 
-def test_a_structure_that_takes_too_much_memory_is_not_written(tmp_path, monkeypatch):
+def test_a_file_has_the_size_that_its_document_needs(tmp_path, monkeypatch):
     monkeypatch.setattr(strict_json, "ROOM", 50_000)
-    dt.save([[]] * 50, tmp_path / "x")
+    graph = dt.function(lambda x: functools.reduce(lambda y, _: y * y, range(300), x)).graph(dt.spec((2,)))
+    values = [[[]] * 50, [[]] * 500, graph]
+    for number, value in enumerate(values):
+        dt.save(value, tmp_path / str(number))
+    sizes = [(tmp_path / str(number)).stat().st_size for number in range(3)]
+    texts = [len(read(tmp_path / str(number)).metadata["dovetail"]) for number in range(3)]
+    assert sizes[0] < 1000 < texts[1] < sizes[1] / 5 and 2 * texts[2] < sizes[2] < 6 * texts[2]
+    assert dt.load(tmp_path / "1") == values[1] and len(dt.load(tmp_path / "2").operations) == 301
+    assert "__room__" not in str(summarize(tmp_path / "2"))
+    monkeypatch.setattr(saved, "LARGEST", 60_000)
     with pytest.raises(ValueError, match=r"save at .*to read the graphs and lists would take .*save several files"):
-        dt.save([[]] * 500, tmp_path / "y")
-    assert dt.load(tmp_path / "x") == [[]] * 50 and not (tmp_path / "y").exists()
+        dt.save([[]] * 1000, tmp_path / "y")
+    assert not (tmp_path / "y").exists()
 
 
 def test_another_process_reads_it_on_another_engine(tmp_path):

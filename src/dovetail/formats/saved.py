@@ -4,6 +4,9 @@ The file is a safetensors file.  Its metadata `dovetail` is the document: JSON o
 file's tensors at their places.  See `graph.attributes` for values, and `graph.document` for graphs.  The metadata
 `digest` shows whether the document is whole.  If a document is too long for a header, it is a tensor of bytes, and the
 metadata `dovetail` is missing.  Nothing in a file is executed.
+
+The objects of a document take more memory than its text, and a file may take only so much for its size.  A large graph
+without weights is less than that, so its file is filled up with a tensor of zeros, which nobody reads.
 """
 
 from __future__ import annotations
@@ -25,13 +28,15 @@ from dovetail.core.tensor import Tensor
 from dovetail.core.variable import Variable
 from dovetail.core.version import VERSION as RELEASE
 from dovetail.formats import safetensors
-from dovetail.formats.strict_json import memory, parse, room_of
+from dovetail.formats.strict_json import memory, parse, room_of, size_with
 from dovetail.graph.attributes import Beside, Refused, decode, encode
 
 VERSION = 1
 DOCUMENT, DIGEST = "dovetail", "digest"  # in the metadata
 APART = "__document__"  # the tensor of a long document
 LONGEST = 1 << 24  # bytes of a document in the header
+FILLING = "__room__"  # the tensor of zeros
+LARGEST = 1 << 30  # bytes of the objects of a document
 MARKS = ("trainable", "is_counter", "symbolic")  # attributes of variables that are kept
 
 
@@ -81,10 +86,12 @@ def save(value: Any, path: str | Path) -> None:
     tensors = {**beside.arrays, **_numbers(beside)}
     text = json.dumps(document, separators=(",", ":"), allow_nan=False)
     size = len(text) + sum(array.nbytes for array in tensors.values())
-    room = room_of(size)
-    if (needed := memory(text, room)) > room:
-        problem = f"to read the graphs and lists would take {needed >> 20} MB, and a file of {size >> 20} MB may take"
-        raise op_error(ValueError, "save", f"{problem} {room >> 20} MB for them: save several files.")
+    needed = memory(text, room_of(size))
+    if needed > LARGEST:
+        problem = f"to read the graphs and lists would take {needed >> 20} MB, and a file may take {LARGEST >> 20} MB"
+        raise op_error(ValueError, "save", f"{problem} for them: save several files.")
+    if needed > room_of(size):
+        tensors[FILLING] = np.zeros(size_with(needed) - size, np.uint8)
     metadata = {DIGEST: _digest(text)}
     if len(text) <= LONGEST:
         metadata[DOCUMENT] = text
@@ -240,6 +247,8 @@ def document_in(tensors: dict[str, np.ndarray], metadata: Mapping[str, str], fil
 def _text(tensors: dict[str, np.ndarray], metadata: Mapping[str, str], file: Path) -> str | None:
     """The text of the document; None if there is none."""
     text: str | None = metadata.get(DOCUMENT)
+    if DIGEST in metadata:
+        tensors.pop(FILLING, None)
     if text is None and DIGEST in metadata and APART in tensors:
         held = tensors.pop(APART)
         try:

@@ -58,6 +58,11 @@ def room_of(size: int) -> int:
     return TIMES * size + ROOM
 
 
+def size_with(room: int) -> int:
+    """The smallest size of a file with this room."""
+    return -((ROOM - room) // TIMES)
+
+
 def memory(text: str | bytes, enough: int = ROOM) -> int:
     """An estimate of the bytes of memory that the objects of a text take.
 
