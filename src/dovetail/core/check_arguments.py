@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar, get_type_hints
+from typing import Any, ParamSpec, TypeVar
 
 from dovetail.core.errors import CONVENTIONAL, annotate, describe_arguments
 from dovetail.core.hooks import hooks
@@ -41,10 +41,9 @@ class Arguments:
 
     @functools.cached_property
     def checks(self) -> list[tuple[int, str, Static, frozenset[type]]]:  # read at the first call, not on import
-        hints = get_type_hints(self._function, include_extras=True)
         checks = []
-        for index, p in enumerate(inspect.signature(self._function).parameters.values()):
-            static = static_of(hints.get(p.name))
+        for index, p in enumerate(inspect.signature(self._function, eval_str=True).parameters.values()):
+            static = static_of(p.annotation)
             if static != Static() and (self._words or str not in static.plain):
                 position = index if p.kind is p.POSITIONAL_OR_KEYWORD else _BY_NAME
                 checks.append((position, p.name, static, static.plain))
