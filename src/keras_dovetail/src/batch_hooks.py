@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any
 
 from dovetail.interop.privates import Callback, ProgbarLogger, is_default
@@ -27,9 +28,20 @@ class BatchHooks:
         self._end = getattr(callbacks, f"on_{what}_batch_end")
         names = [f"on_{which}batch_{when}" for which in ("", f"{what}_") for when in ("begin", "end")]
         self.are_idle = not any(_listens(callback, names) for callback in callbacks.callbacks)
+        found = [getattr(callback, "around_steps", None) for callback in callbacks.callbacks] if what == "train" else []
+        self._around = [scope for scope in found if scope is not None]
         self._shown = -float("inf")
         self._untold: tuple[int, Any] | None = None
         self._told = (lambda found: {"outputs": found}) if what == "predict" else lambda logs: logs
+
+    def around(self, data: Any) -> AbstractContextManager[Any]:
+        """The scope in which a step, or a group of steps, runs: that of callbacks with a function `around_steps`."""
+        if not self._around:
+            return nullcontext()
+        stack = ExitStack()
+        for scope in self._around:
+            stack.enter_context(scope(len(data)))
+        return stack
 
     def begin(self, number: int) -> None:
         """Call the callbacks before a step."""

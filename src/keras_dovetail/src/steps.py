@@ -206,7 +206,8 @@ def run_all(
     program.begin(steps, hooks.are_idle)
     for begin, end, data in groups(batches, program.group_size, program.is_steady):
         hooks.begin(begin)
-        found = function(data)
+        with hooks.around(data):
+            found = function(data)
         yield found
         hooks.show(program.status)
         hooks.end(end, found)
