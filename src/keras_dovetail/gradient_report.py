@@ -36,7 +36,7 @@ class LayerReport(NamedTuple):
         steps: the steps that were looked at.
         sizes: in each of these, the root of the mean square of the weights' gradients; infinite if one is no number.
         bad: how many numbers of the gradients were NaN or infinite.
-        units, dead: the number of its units, and of those that were 0 for all examples; 0 without a rectifier.
+        units, dead: the number of its units, and how many were 0 for all examples; 0 without a rectifier.
         verdicts: the problems, as words; () if there are none.
     """
 

@@ -1,7 +1,7 @@
 """Probes: they look at values while a program computes them; scopes hold them.
 
 Eager calls show their results to the probes around them.  A compiled function has its own traces and plans under
-probes: `plan.probe` adds outputs to its graph, which say what the probes want to know.
+probes: `plan.probe` adds outputs to its graph for them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Probe:
         """
 
     def see_gradients(self, node: Any, arriving: Sequence[Any], found: Sequence[Any]) -> None:
-        """Look at the gradients that arrive at an eager call, and those that its gradient function returns."""
+        """Look at the gradients that arrive at an eager call, and at the results of its gradient function."""
 
     def recorded(self, operation: Any, results: Sequence[Any]) -> Sequence[Any]:
         """The graph tensors for the caller instead of the results of an operation that was just recorded."""

@@ -23,7 +23,7 @@ def tap(graph: Graph, *patterns: str) -> list[str]:
         patterns: regular expressions, which fit whole names.
 
     Returns:
-        The names of the points: those of the operations.
+        The names of the points, which are the names of the operations.
 
     Raises:
         ValueError: a pattern is no regular expression, or fits no operation; then the graph stays as it was.

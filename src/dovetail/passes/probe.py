@@ -48,7 +48,7 @@ def add_finite(graph: Graph, ends: int) -> int:
 
 
 class Point(NamedTuple):
-    """A point of a graph, with what an output says about it.
+    """A point of a graph, with an output about it.
 
     Attributes:
         label: its name.
@@ -71,7 +71,7 @@ def add_points(graph: Graph, wanted: Wanted) -> list[Point]:
     """Add an output for each kind that is wanted of a point, and return the points in the order of the outputs.
 
     The conditions of loops have no points.  Values inside of loops and branches have known shapes, else they are left
-    out: a `While` gives the value of its last step, a `Scan` those of all steps.
+    out: a `While` gives the value of its last step, a `Scan` the values of all steps.
     """
     with record_on(()):
         found = list(_points(graph, wanted, ""))

@@ -68,7 +68,7 @@ class ProbedPlan:
         engine: the engine of the arguments and results.
         probes: the probes that look.
         ends: the number of the graph's outputs that are results; None for all.
-        make: (a graph) → what makes plans of it.
+        make: (a graph) → a `Concrete`, which makes its plans.
 
     Attributes:
         graph, engine: as given.

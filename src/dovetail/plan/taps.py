@@ -36,7 +36,7 @@ Points = Mapping[str, "str | Sequence[str]"]
 
 @dataclass
 class Seen:
-    """What was seen at a point in one call.
+    """The record of a point in one call.
 
     Attributes:
         name: the name of the point.
@@ -62,7 +62,7 @@ class Seen:
 
 
 class Taps(Probe):
-    """The points at which a block looks, and what was seen there; made by `taps`.
+    """The points at which a block looks, and their records; made by `taps`.
 
     Args:
         points: pattern → the kinds that are wanted; see `taps`.
@@ -97,10 +97,10 @@ class Taps(Probe):
         with self:
             return self._function(*args, **kwargs)
 
-    # what was seen
+    # records
 
     def __getitem__(self, name: str) -> Seen:
-        """What was seen last at a point.
+        """The latest record of a point.
 
         Raises:
             KeyError: nothing was seen at a point of this name.
@@ -118,7 +118,7 @@ class Taps(Probe):
         return len(self._seen)
 
     def history(self, name: str) -> list[Seen]:
-        """What was seen at a point, call by call; the last 1000 are kept."""
+        """The records of a point, call by call; the last 1000 are kept."""
         self[name]
         return list(self._seen[name])
 
@@ -126,7 +126,7 @@ class Taps(Probe):
         return "\n".join(str(records[-1]) for records in self._seen.values()) or "nothing was seen"
 
     def _keep(self, seen: Seen) -> None:
-        """Add what was seen in a call; a gradient belongs to the latest record of its point."""
+        """Add the record of a call; a gradient belongs to the latest record of its point."""
         base = seen.name.removesuffix(SUFFIX)
         records = self._seen.setdefault(base, deque(maxlen=KEPT))
         if base == seen.name:
@@ -189,7 +189,7 @@ class Taps(Probe):
         return [(point.label, point.kind, point.tensor.spec) for point in add_points(graph, wanted)]
 
     def saw(self, run: Run, notes: Sequence[Any], found: Sequence[Any]) -> None:
-        """Take in what a run says about the points."""
+        """Add the records of a run."""
         seen: dict[str, Seen] = {}
         for (label, kind, spec), array in zip(notes, found, strict=True):
             numbers = np.array(run.engine.to_numpy(array))
@@ -212,7 +212,7 @@ class Taps(Probe):
 
 
 def taps(points: Points | None = None) -> Taps:
-    """A block that looks at points of the programs that run in it, without changing what they compute.
+    """A block that looks at points of its programs; their results stay the same.
 
     Functions have plans of their own in the block, on the engine that they chose outside of it.  Eager calls are looked
     at, too; a pattern then fits the types of ops.
@@ -220,10 +220,10 @@ def taps(points: Points | None = None) -> Taps:
     Args:
         points: regular expression, which fits whole names of operations or points → the kinds that are wanted: "shape",
             "statistics", "value", "gradient", or a list of them.  A point that a program names by `tap` needs no
-            pattern: its statistics and those of its gradient are taken.
+            pattern: it gives its statistics, and the statistics of its gradient.
 
     Returns:
-        A context manager, and a mapping: `seen["name"]` is what was seen last there.
+        A context manager, and a mapping: `seen["name"]` is the latest record of a point.
 
     Raises:
         ValueError: a pattern is no regular expression, or a kind is none of these.
