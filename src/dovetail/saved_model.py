@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dovetail.core.errors import op_error
+from dovetail.core.infer import fits
+from dovetail.core.spec import TensorSpec
+from dovetail.core.value_kinds import is_tensor, static_shape
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.formats.tensorflow import control as control
 from dovetail.formats.tensorflow import lists as lists
 from dovetail.formats.tensorflow import special as special
-from dovetail.formats.tensorflow.saved_model import Read, SavedGraph, read_graph_def, read_saved_model
+from dovetail.formats.tensorflow.objects import Concrete, Objects, filled, leaves
+from dovetail.formats.tensorflow.saved_model import (
+    Read,
+    SavedGraph,
+    read_graph_def,
+    read_meta_graph,
+    read_saved_model,
+)
 from dovetail.formats.wire.libraries import need
 from dovetail.plan.function import function
 
@@ -97,8 +109,110 @@ class _Signatures(Mapping[str, Signature]):
         return f"<signatures {', '.join(self)}>"
 
 
-class LoadedModel:
-    """A model from a file of TensorFlow; made by `load`.
+class RestoredFunction:
+    """A function of a model, for the kinds of arguments with which it was saved.
+
+    Attributes:
+        signatures: one for each kind, with its graph.
+    """
+
+    def __init__(self, name: str, objects: Objects, number: int) -> None:
+        self._name, self._objects = name, objects
+        self._known = objects.concrete(number)
+
+    @cached_property
+    def signatures(self) -> list[Signature]:
+        """The functions as graphs."""
+        return [Signature(one.name, self._objects.read(one)) for one in self._known]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The result for some arguments, in the structure with which the function was saved.
+
+        Raises:
+            TypeError: the function was not saved for such arguments.
+        """
+        for number, known in enumerate(self._known):
+            values = _matched(known, args, kwargs)
+            if values is not None:
+                found = iter(self.signatures[number](*values).values())
+                return filled(known.result, found)
+        kinds = "; ".join(f"{known.args} {known.kwargs or ''}".strip() for known in self._known) or "no arguments"
+        problem = f"it was saved for {kinds}, not for {len(args)} arguments and {', '.join(kwargs) or 'no keywords'}."
+        raise op_error(TypeError, self._name, problem)
+
+    def __repr__(self) -> str:
+        return f"<function {self._name}: {len(self._known)} kinds of arguments>"
+
+
+def _matched(known: Concrete, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any] | None:
+    """The tensors of a call that fits a function, in order; None if it does not fit."""
+    values: list[Any] = []
+    left = dict(kwargs)
+    names = [*known.kwargs]
+    given = list(args)
+    for spec in known.args:
+        if not given and any(True for _ in leaves(spec)):
+            return None
+        if given and not _fits(spec, given.pop(0), values):
+            return None
+    for name in names:
+        if name not in left and any(True for _ in leaves(known.kwargs[name])):
+            return None
+        if name in left and not _fits(known.kwargs[name], left.pop(name), values):
+            return None
+    return None if given or left else values
+
+
+def _fits(structure: Any, value: Any, values: list[Any]) -> bool:
+    """Whether an argument has a structure; its tensors are added to the values."""
+    if isinstance(structure, TensorSpec):
+        values.append(value)
+        shape = static_shape(value) if is_tensor(value) else np.shape(value)
+        return fits(shape, structure.shape)
+    if isinstance(structure, dict):
+        keys = isinstance(value, Mapping) and value.keys() == structure.keys()
+        return keys and all(_fits(structure[key], value[key], values) for key in sorted(structure))
+    if isinstance(structure, (list, tuple)):
+        same = isinstance(value, (list, tuple)) and len(value) == len(structure)
+        return same and all(_fits(one, other, values) for one, other in zip(structure, value, strict=True))
+    return type(value) is type(structure) and value == structure
+
+
+class LoadedObject:
+    """An object of a model: its attributes are variables, functions and objects."""
+
+    def __init__(self, objects: Objects | None, number: int = 0) -> None:
+        self._objects, self._number = objects, number
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or self._objects is None or name not in self._objects.children(self._number):
+            known = [] if self._objects is None else list(self._objects.children(self._number))
+            raise AttributeError(f"the model has no attribute {name!r}; it has {', '.join(known) or 'none'}")
+        number = self._objects.children(self._number)[name]
+        kind = self._objects.kind(number)
+        found: Any
+        if kind == "variable":
+            found = self._objects.variable(number)
+        elif kind in ("function", "bare_concrete_function"):
+            found = RestoredFunction(name, self._objects, number)
+        else:
+            found = LoadedObject(self._objects, number)
+        self.__dict__[name] = found
+        return found
+
+    def __getitem__(self, index: int) -> Any:
+        return getattr(self, str(index))
+
+    def __len__(self) -> int:
+        return 0 if self._objects is None else sum(name.isdecimal() for name in self._objects.children(self._number))
+
+    def __dir__(self) -> list[str]:
+        own = [] if self._objects is None else list(self._objects.children(self._number))
+        return [*super().__dir__(), *own]
+
+
+class LoadedModel(LoadedObject):
+    """A model from a file of TensorFlow; made by `load`.  The attributes of its objects are attributes.
 
     Attributes:
         signatures: name → `Signature`.
@@ -106,21 +220,43 @@ class LoadedModel:
     """
 
     def __init__(self, saved: SavedGraph) -> None:
+        super().__init__(None if saved.object_graph is None else Objects(saved))
         self._saved = saved
         self.signatures: Mapping[str, Signature] = _Signatures(saved)
         self.graph_def = saved.graph_def
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The result of the signature `serving_default`, or of the only one: a tensor, or a dict of several by keys.
+        """The result of the model's own `__call__`, if it has one.
+
+        Else it is that of the signature `serving_default`, or of the only one: a tensor, or a dict of several by keys.
 
         Args:
-            args, kwargs: as for `Signature`.
+            args, kwargs: as for the function, or for `Signature`.
 
         Raises:
+            TypeError: the function was not saved for such arguments.
             ValueError: there are several signatures, and none of this name.
         """
+        if self._own is not None:
+            return self._own(*args, **kwargs)
         found = self._main(*args, **kwargs)
         return next(iter(found.values())) if len(found) == 1 else found
+
+    @cached_property
+    def _own(self) -> RestoredFunction | None:
+        number = None if self._objects is None else self._objects.children(0).get("__call__")
+        return None if number is None or self._objects is None else RestoredFunction("__call__", self._objects, number)
+
+    def results(self, *names: str) -> Signature:
+        """A new signature, from the placeholders of the file's graph to tensors of it.
+
+        Args:
+            names: of tensors, such as `dense_1/BiasAdd:0`; they are the keys of the results.
+
+        Raises:
+            KeyError: there is no such tensor; the message lists names that end alike.
+        """
+        return Signature("results", self._saved.read_signature("results", self._saved.results(names)))
 
     @cached_property
     def _main(self) -> Signature:
@@ -152,13 +288,14 @@ class LoadedModel:
 
 
 def load(path: str | os.PathLike[str], tags: Iterable[str] | None = None) -> LoadedModel:
-    """Load a SavedModel, or a frozen graph, of TensorFlow.
+    """Load a SavedModel, a frozen graph, or a graph with its checkpoint, of TensorFlow.
 
     Nothing in the file is executed, and TensorFlow is not needed.  A node that Dovetail cannot compute becomes an
     opaque operation of the graph: it can be looked at and cut away, and a run that needs it names it.
 
     Args:
-        path: the folder of a SavedModel, or a file with a `GraphDef`: `.pb`, or `.pbtxt` for text.
+        path: the folder of a SavedModel; a file with a `GraphDef`, `.pb`, or `.pbtxt` for text; or a `.meta` beside
+            its checkpoint.
         tags: which graph of a SavedModel to take, if it has several.
 
     Returns:
@@ -174,7 +311,9 @@ def load(path: str | os.PathLike[str], tags: Iterable[str] | None = None) -> Loa
     """
     need("saved_model.load")
     file = Path(path)
-    return LoadedModel(read_saved_model(file, tags) if file.is_dir() else read_graph_def(file))
+    if file.is_dir():
+        return LoadedModel(read_saved_model(file, tags))
+    return LoadedModel(read_meta_graph(file) if file.suffix == ".meta" else read_graph_def(file))
 
 
 __all__ = ["LoadedModel", "Signature", "load"]

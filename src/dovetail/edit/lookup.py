@@ -20,10 +20,12 @@ def get_operation(graph: Graph, name: str) -> Any:
     """An operation by name.
 
     Raises:
-        KeyError: there is none; the message names close ones.
+        KeyError: there is none; the message lists names that end alike, or close ones.
     """
     if name not in graph._operations:
-        close = get_close_matches(name, graph._operations, 3)
+        last = name.rpartition("/")[2]
+        alike = [other for other in graph._operations if other.rpartition("/")[2] == last]
+        close = alike[:5] or get_close_matches(name, graph._operations, 3)
         hint = f"; did you mean {' or '.join(close)}?" if close else ""
         raise KeyError(f"no operation {name!r} in {graph.name!r}{hint}")
     return graph._operations[name]

@@ -124,6 +124,45 @@ def simple_save() -> None:
         values("simple", given, session.run(y, {x: given}))
 
 
+def loops() -> None:
+    """A loop with a branch inside, and a recurrence over arrays, as TensorFlow 1 writes them."""
+    v1.disable_control_flow_v2()
+    x = np.random.RandomState(4).randn(2, 5, 3).astype("float32")
+    kernel = np.random.RandomState(5).randn(3, 3).astype("float32")
+    with tf.Graph().as_default() as graph, v1.Session() as session:
+        given, n = v1.placeholder(tf.float32, (None, 5, 3), name="x"), v1.placeholder(tf.int32, (), name="n")
+        w = v1.get_variable("w", initializer=kernel)
+
+        def step(i: Any, h: Any, y: Any) -> Any:
+            y = tf.cond(tf.equal(i % 2, 0), lambda: y * 2, lambda: y - 1)
+            return i + 1, tf.tanh(h @ w) + y[:, :1], y
+
+        _, h, y = v1.while_loop(lambda i, h, y: i < n, step, [0, given[:, 0], given[:, 1]], name="loop")
+        z = tf.identity(tf.cond(tf.reduce_sum(h) > 0, lambda: h + y, lambda: h * y), name="z")
+        session.run(v1.global_variables_initializer())
+        values("loop1", x, np.int32(3), session.run(z, {given: x, n: 3}))
+        v1.train.Saver().save(session, str(FOLDER / "loop1"), write_state=False)
+        write_frozen("loop1.pb", session, graph, "z")
+    with tf.Graph().as_default() as graph, v1.Session() as session:
+        given = v1.placeholder(tf.float32, (None, 5, 3), name="x")
+        taken = tf.TensorArray(tf.float32, 5).unstack(tf.transpose(given, [1, 0, 2]))
+
+        def recur(i: Any, h: Any, out: Any) -> Any:
+            h = tf.tanh(h @ kernel + taken.read(i))
+            return i + 1, h, out.write(i, h)
+
+        first = [0, tf.zeros_like(given[:, 0]), tf.TensorArray(tf.float32, 5)]
+        _, _, out = v1.while_loop(lambda i, h, out: i < 5, recur, first)
+        y = tf.identity(tf.transpose(out.stack(), [1, 0, 2]), name="y")
+        values("arrays1", x, session.run(y, {given: x}))
+        write_frozen("arrays1.pb", session, graph, "y")
+
+
+def write_frozen(name: str, session: Any, graph: Any, output: str) -> None:
+    definition = v1.graph_util.convert_variables_to_constants(session, graph.as_graph_def(), [output])
+    (FOLDER / name).write_bytes(definition.SerializeToString())
+
+
 if __name__ == "__main__":
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir()
@@ -131,5 +170,6 @@ if __name__ == "__main__":
     modules()
     frozen()
     simple_save()
+    loops()
     for extra in FOLDER.glob("*/fingerprint.pb"):
         extra.unlink()

@@ -29,20 +29,18 @@ import dovetail as dt
 from dovetail import saved_model
 
 FOLDER = Path(__file__).parent / "models"
-MODELS = ("mlp", "cnn", "recurrent", "loop", "simple", "frozen.pb")
+MODELS = ("mlp", "cnn", "recurrent", "loop", "simple", "frozen.pb", "loop1.pb", "arrays1.pb", "loop1.meta")
+RESULTS = {"frozen.pb": "scores", "loop1.meta": "z"}  # the others have one signature or `__call__`
 
 
 def difference(name: str) -> float:
     """The largest difference between TensorFlow's result and the model's."""
     model = saved_model.load(FOLDER / name)
-    known = np.load(FOLDER / f"{name.removesuffix('.pb')}.npz")
-    signature = model.signatures["graph" if name.endswith(".pb") else "serving_default"]
+    known = np.load(FOLDER / f"{name.partition('.')[0]}.npz")
     given = [known[f"x{number}"] for number in range(len(known.files) - 1)]
-    if name == "loop":
-        given = given[::-1]  # the keys of the signature are in order: n, x
-    if name.endswith(".pb"):  # without the opaque operation
-        signature.keep("scores")
-    result = next(iter(signature(*given).values()))
+    run = model.results(RESULTS[name]) if name in RESULTS else model
+    found = run(*given)
+    result = found[RESULTS[name]] if name in RESULTS else found
     return float(np.abs(result.numpy() - known["y"]).max())
 
 

@@ -10,7 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import dovetail as dt
 from dovetail import saved_model
+from dovetail.core.errors import FormatError
+from dovetail.formats.wire.messages import TENSORFLOW
 from tests.conftest import ENGINES
 
 FOLDER = Path(__file__).parent / "models"
@@ -25,7 +28,7 @@ def test_models_run_where_tensorflow_cannot_be_imported():
     engines = [name for name in ENGINES if name in ("numpy", "torch", "jax")]
     command = [sys.executable, "-m", "tests.formats.tensorflow.running_checks", *engines]
     found = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout.splitlines()[-1])
-    assert len(found) == 6 * len(engines)
+    assert len(found) == 9 * len(engines)
     assert {name: value for name, value in found.items() if not value < 1e-5} == {}
 
 
@@ -49,3 +52,101 @@ def test_an_unknown_op_is_opaque_and_a_run_that_needs_it_names_it():
         signature(x)
     signature.keep("scores")
     np.testing.assert_allclose(signature(image=x)["scores"].numpy(), expected, atol=1e-6)
+
+
+def test_objects_of_a_model_are_attributes():
+    model = saved_model.load(FOLDER / "loop")
+    x, n, expected = known("loop")
+    np.testing.assert_allclose(model(x, n).numpy(), expected, atol=1e-6)
+    assert (int(model.calls), model.w.shape) == (1, (4, 4))
+    assert {variable.name for variable in model.variables} == {"w", "calls"}
+    assert [variable.name for variable in model.trainable_variables] == ["w"]
+    assert model.trainable_variables[0] is model.w
+    assert {"w", "calls", "look_up", "table"} <= {*dir(model)}
+    with pytest.raises(TypeError, match="it was saved for"):
+        model(x[:, :3], n)
+    with pytest.raises(AttributeError, match=r"it has .*look_up"):
+        _ = model.lookup
+
+
+def test_a_function_of_strings_is_read_and_a_run_names_what_it_needs():
+    signature = saved_model.load(FOLDER / "loop").signatures["look_up"]
+    assert signature.inputs == []
+    assert "LookupTableFindV2" in next(iter(signature.opaque.values()))
+    with pytest.raises(NotImplementedError, match=r"LookupTableFindV2 .* is an opaque operation"):
+        signature()
+
+
+def test_lists_of_a_model_have_items():
+    model = saved_model.load(FOLDER / "mlp")
+    x, expected = known("mlp")
+    shapes = [model._all_variables[number].shape for number in range(len(model._all_variables))]
+    assert sorted(shapes) == [(3,), (6, 8), (8,), (8, 3)]
+    np.testing.assert_allclose(model.serve(x).numpy(), expected, atol=1e-4)
+
+
+def test_a_model_is_trained():
+    model = saved_model.load(FOLDER / "mlp")
+    x, _ = known("mlp")
+    losses = []
+    for _ in range(3):
+        with dt.GradientTape() as tape:
+            losses.append(dt.ops.mean(dt.ops.square(model(x) - 1.0)))
+        gradients = tape.gradient(losses[-1], model.trainable_variables)
+        for variable, gradient in zip(model.trainable_variables, gradients, strict=True):
+            variable.assign_sub(0.001 * gradient)
+    assert float(losses[0]) > float(losses[1]) > float(losses[2])
+
+
+def test_a_missing_name_lists_those_that_end_alike():
+    model = saved_model.load(FOLDER / "loop1.meta")
+    with pytest.raises(KeyError, match="did you mean loop/Merge or"):
+        model.results("while/Merge:0")
+    with pytest.raises(KeyError, match="did you mean conv/Relu"):
+        saved_model.load(FOLDER / "frozen.pb").graph.get_tensor("block/Relu:0")
+
+
+def damaged(tmp_path: Path, edit: str) -> Path:
+    """The frozen graph with a change in its nodes."""
+    definition = TENSORFLOW.GraphDef.FromString((FOLDER / "frozen.pb").read_bytes())
+    node = next(node for node in definition.node if node.name == "conv/Relu")
+    if edit == "another input":
+        node.input[0] = "nobody"
+    elif edit == "a circle":
+        node.input[0] = "scores"
+    else:
+        node.input[0] = "conv/Conv2D:7"
+    path = tmp_path / "damaged.pb"
+    path.write_bytes(definition.SerializeToString())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        ("another input", "an input 'nobody'; needed: the name of a node"),
+        ("a circle", "among its own inputs"),
+        ("a result", "'conv/Conv2D:7' of a node with 1 results"),
+    ],
+)
+def test_damaged_graphs_are_refused_with_the_place(tmp_path, edit, message):
+    with pytest.raises(FormatError, match=message):
+        saved_model.load(damaged(tmp_path, edit)).signatures["graph"]
+
+
+def test_files_that_are_no_models_are_refused(tmp_path):
+    (tmp_path / "x.pb").write_bytes(b"\xff no graph")
+    with pytest.raises(FormatError, match="no GraphDef"):
+        saved_model.load(tmp_path / "x.pb")
+    with pytest.raises(FormatError, match="a graph with"):
+        saved_model.load(FOLDER / "mlp", tags=["train"])
+    with pytest.raises(FileNotFoundError):
+        saved_model.load(tmp_path / "missing")
+    with pytest.raises(FileNotFoundError):
+        saved_model.load(tmp_path)
+
+
+def test_a_checkpoint_without_a_variable_is_refused(tmp_path):
+    (tmp_path / "loop1.meta").write_bytes((FOLDER / "loop1.meta").read_bytes())
+    with pytest.raises(FormatError, match="the variable 'w': found no value of it"):
+        saved_model.load(tmp_path / "loop1.meta").results("z")

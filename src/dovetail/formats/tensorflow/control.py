@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from dovetail import ops
 from dovetail.core.hooks import hooks
 from dovetail.core.table import OPS
 from dovetail.formats.tensorflow.attributes import Unreadable
-from dovetail.formats.tensorflow.reading import Node, special, split
+from dovetail.formats.tensorflow.frames import Frame
+from dovetail.formats.tensorflow.names import split
+from dovetail.formats.tensorflow.reading import Node, special
 from dovetail.formats.tensorflow.values import Foreign, Handle, TensorList, constant_of, is_tensor
 
 # -- variables --------------------------------------------------------------------------------------------------------
@@ -17,8 +20,7 @@ from dovetail.formats.tensorflow.values import Foreign, Handle, TensorList, cons
 
 @special("VarHandleOp VariableV2 Variable")
 def _handle(node: Node) -> Any:
-    handle = Handle(node.reader.variable(node.proto))
-    return handle if node.type == "VarHandleOp" else hooks.read(node.reader.graph, handle.variable)
+    return Handle(node.reader.variable(node.proto), is_reference=node.type != "VarHandleOp")
 
 
 @special("ReadVariableOp")
@@ -32,7 +34,7 @@ def _gather(node: Node) -> Any:
     return ops.gather(from_variable, node.tensor(1), axis=0, batch_dims=node.attrs("batch_dims", 0))
 
 
-@special("VarIsInitializedOp")
+@special("VarIsInitializedOp IsVariableInitialized")
 def _is_initialized(node: Node) -> Any:
     node.variable(0)
     return ops.convert(True)
@@ -48,15 +50,15 @@ def _no_copy(node: Node) -> Any:
     return []
 
 
-@special("AssignVariableOp AssignAddVariableOp AssignSubVariableOp")
+@special("AssignVariableOp AssignAddVariableOp AssignSubVariableOp Assign AssignAdd AssignSub")
 def _assign(node: Node) -> Any:
     variable, value, graph = node.variable(0), node.tensor(1), node.reader.graph
-    if node.type == "AssignAddVariableOp":
+    if node.type.startswith("AssignAdd"):
         value = hooks.read(graph, variable) + value
-    if node.type == "AssignSubVariableOp":
+    if node.type.startswith("AssignSub"):
         value = hooks.read(graph, variable) - value
     hooks.assign(graph, variable, value)
-    return []
+    return [] if node.type.endswith("VariableOp") else node.inputs[0]
 
 
 @special("Assert")
@@ -83,7 +85,7 @@ def _if(node: Node) -> Any:
     names = [node.attrs(name) for name in ("then_branch", "else_branch")]
     if known is not None:
         return node.reader.call(names[0 if known else 1], inputs)
-    return branched(node, node.tensor(0), names, inputs)
+    return branches(node.tensor(0), [partial(node.reader.call, name, inputs) for name in names])
 
 
 @special("Case StatelessCase")
@@ -98,16 +100,11 @@ def _chosen(node: Node, number: Any, names: Sequence[str], first: int) -> Any:
     inputs = node.inputs[1:]
     if first == len(names) - 1:
         return node.reader.call(names[first], inputs)
-    calls = [lambda: node.reader.call(names[first], inputs), lambda: _chosen(node, number, names, first + 1)]
-    return _branches(number == first, calls)
+    calls = [partial(node.reader.call, names[first], inputs), partial(_chosen, node, number, names, first + 1)]
+    return branches(ops.equal(number, first), calls)
 
 
-def branched(node: Node, condition: Any, names: Sequence[str], inputs: Sequence[Any]) -> list[Any]:
-    """The results of one of two functions."""
-    return _branches(condition, [lambda name=name: node.reader.call(name, inputs) for name in names])
-
-
-def _branches(condition: Any, calls: Sequence[Any]) -> list[Any]:
+def branches(condition: Any, calls: Sequence[Callable[[], list[Any]]]) -> list[Any]:
     """The results of one of two calls, which may have results that are no tensors, if both have the same."""
     whole: list[list[Any]] = []
 
@@ -142,26 +139,54 @@ def rebuilt(values: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
 
 @special("While StatelessWhile")
 def _while(node: Node) -> Any:
-    condition, body = node.attrs("cond"), node.attrs("body")
-    reader, moving = node.reader, _moving(node, body)
-    first = _with_elements(node, body, moving)
+    condition, body, reader = node.attrs("cond"), node.attrs("body"), node.reader
+    moving = _moving(node, body)
 
-    def whole(state: Sequence[Any]) -> list[Any]:
-        values = rebuilt([first[i] for i in moving], state)
+    def whole(values: Sequence[Any]) -> list[Any]:
         found = dict(zip(moving, values, strict=True))
-        return [found.get(i, value) for i, value in enumerate(first)]
+        return [found.get(i, value) for i, value in enumerate(node.inputs)]
 
-    def step(*state: Any) -> list[Any]:
-        results = reader.call(body, whole(state))
-        return tensors_of([results[i] for i in moving])
+    def step(values: list[Any]) -> list[Any]:
+        results = reader.call(body, whole(values))
+        return [results[i] for i in moving]
 
-    def test(*state: Any) -> Any:
-        return ops.cast(reader.call(condition, whole(state))[0], "bool")
+    return whole(
+        looped([node.inputs[i] for i in moving], step, lambda values: reader.call(condition, whole(values))[0])
+    )
 
-    carried = [first[i] for i in moving]
-    found = ops.while_loop(test, step, tensors_of(carried))
-    results = dict(zip(moving, rebuilt(carried, found), strict=True))
-    return [results.get(i, value) for i, value in enumerate(first)]
+
+def looped(first: list[Any], step: Callable[[list[Any]], list[Any]], test: Callable[[list[Any]], Any]) -> list[Any]:
+    """The values of a loop when it ends: tensors, and lists of tensors.
+
+    Args:
+        first: the values before it.
+        step: (values) → the next values.
+        test: (values) → whether to go on.
+
+    Raises:
+        Unreadable: the elements of an empty list have no known shape.
+    """
+    first = _with_elements(first, step)
+    found = ops.while_loop(
+        lambda *state: ops.cast(test(rebuilt(first, state)), "bool"),
+        lambda *state: tensors_of(step(rebuilt(first, state))),
+        tensors_of(first),
+    )
+    return rebuilt(first, found)
+
+
+def _with_elements(first: list[Any], step: Callable[[list[Any]], list[Any]]) -> list[Any]:
+    """The first values of a loop; empty lists get zeros, with the shapes of the body's elements."""
+    empty = [i for i, value in enumerate(first) if isinstance(value, TensorList) and value.data is None]
+    if not any(not isinstance(first[i].shape, list) or min(first[i].shape, default=0) < 0 for i in empty):
+        return first
+    values, once = list(first), step(first)  # for the shapes of its results
+    for i in empty:
+        if isinstance(once[i], Foreign):
+            raise Unreadable(once[i].reason)
+        if once[i].data is not None:
+            values[i] = TensorList.of(ops.zeros_like(once[i].data))
+    return values
 
 
 def _moving(node: Node, body: str) -> list[int]:
@@ -184,15 +209,48 @@ def _moving(node: Node, body: str) -> list[int]:
     return moving
 
 
-def _with_elements(node: Node, body: str, moving: Sequence[int]) -> list[Any]:
-    """The first values of a loop; empty lists get zeros, with the shapes of the body's elements."""
-    values = list(node.inputs)
-    empty = [i for i in moving if isinstance(values[i], TensorList) and values[i].data is None]
-    if any(not isinstance(values[i].shape, list) or min(values[i].shape, default=0) < 0 for i in empty):
-        once = node.reader.call(body, values)  # for the shapes of its results
-        for i in empty:
-            if isinstance(once[i], TensorList) and once[i].data is not None:
-                values[i] = TensorList.of(ops.zeros_like(once[i].data))
-            elif isinstance(once[i], Foreign):
-                raise Unreadable(once[i].reason)
-    return values
+# -- TensorFlow 1 -----------------------------------------------------------------------------------------------------
+
+
+@special("Merge RefMerge")
+def _merge(node: Node) -> Any:
+    """The result of one of two branches, which takes its values from switches."""
+    reader, body = node.reader, node.body
+    condition, yes, no, switches = body.frames.branch(node.proto)
+    given = {switch.name: [reader.value(body, switch.input[0])] * 2 for switch in switches}
+    predicate = reader.value(body, condition)
+    known, number = constant_of(predicate), ops.cast(predicate, "int32")
+
+    def result(text: str) -> list[Any]:
+        return reader.read(body.inside(given), [text])
+
+    if known is not None:
+        return [*result(yes if known else no), number]
+    return [*branches(predicate, [lambda: result(yes), lambda: result(no)]), number]
+
+
+@special("Exit RefExit")
+def _exit(node: Node) -> Any:
+    """A result of a loop, which is read once for all its exits."""
+    frame, merge = node.body.frames.frame_of(node.proto)
+    if id(frame) not in node.body.loops:
+        node.body.loops[id(frame)] = dict(zip(frame.merges, _run(node, frame), strict=True))
+    return node.body.loops[id(frame)][merge]
+
+
+def _run(node: Node, frame: Frame) -> list[Any]:
+    """The values of a loop when it ends."""
+    reader, body = node.reader, node.body
+    constants = {enter: [reader.value(body, text)] for enter, text in frame.constants.items()}
+
+    def test(values: list[Any]) -> Any:
+        merged = {merge: [value] * 2 for merge, value in zip(frame.merges, values, strict=True)}
+        return reader.read(body.inside(constants | merged), [frame.condition])[0]
+
+    def step(values: list[Any]) -> list[Any]:
+        pairs = list(zip(frame.merges, values, strict=True))
+        given = {merge: [value] * 2 for merge, value in pairs}
+        given |= {frame.switches[merge]: [value] * 2 for merge, value in pairs if merge in frame.switches}
+        return reader.read(body.inside(constants | given), [text for _, text in frame.merges.values()])
+
+    return looped([reader.value(body, text) for text, _ in frame.merges.values()], step, test)

@@ -8,7 +8,8 @@ from dovetail import ops
 from dovetail.core.table import OPS
 from dovetail.formats.tensorflow.attributes import Unreadable
 from dovetail.formats.tensorflow.reading import Node, special
-from dovetail.formats.tensorflow.values import TensorList, constant_of
+from dovetail.formats.tensorflow.values import Foreign, TensorList, constant_of
+from dovetail.ops.shapes.shape import dims_of
 
 
 def _list(node: Node, index: int = 0) -> TensorList:
@@ -66,3 +67,56 @@ def _gather(node: Node) -> Any:
 @special("TensorListElementShape")
 def _shape_of_element(node: Node) -> Any:
     return ops.cast(ops.shape(_list(node).rows())[1:], node.attrs("shape_type"))
+
+
+# -- arrays of TensorFlow 1, whose handle says the dtype and whose flow is the list -----------------------------------
+
+
+@special("TensorArrayV3")
+def _array(node: Node) -> Any:
+    size, shape = node.shape(0), node.attrs("element_shape", None)
+    known = None if shape is None else [-1 if dim is None else dim for dim in shape]
+    count = size[0] if isinstance(size, list) else size
+    return [Foreign(node.name, "it is the handle of an array"), TensorList(None, count, known, node.attrs("dtype"))]
+
+
+@special("TensorArrayWriteV3")
+def _write(node: Node) -> Any:
+    return _list(node, 3).set(node.tensor(1), node.tensor(2))
+
+
+@special("TensorArrayReadV3")
+def _read(node: Node) -> Any:
+    return OPS["GatherV2"](_list(node, 2).rows(), node.tensor(1), 0)
+
+
+@special("TensorArrayScatterV3")
+def _scatter(node: Node) -> Any:
+    flow, indices, value = _list(node, 3), node.tensor(1), node.tensor(2)
+    if flow.data is None:
+        dims = ops.shape(value)
+        shape = [flow.size, *(dims[i] for i in range(1, len(value.shape)))]
+        flow = TensorList.of(ops.zeros(shape, value.dtype))
+    return TensorList.of(ops.tensor_scatter_update(flow.rows(), ops.expand_dims(indices, -1), value))
+
+
+@special("TensorArrayGatherV3")
+def _gather_array(node: Node) -> Any:
+    return OPS["GatherV2"](_list(node, 2).rows(), node.tensor(1), 0)
+
+
+@special("TensorArraySizeV3")
+def _array_size(node: Node) -> Any:
+    return ops.convert(_list(node, 1).size)
+
+
+@special("TensorArrayConcatV3")
+def _concat_array(node: Node) -> Any:
+    rows = _list(node, 1).rows()
+    dims = dims_of(rows)
+    return [ops.reshape(rows, [-1, *dims[2:]]), ops.cast(ops.full([dims[0]], dims[1]), "int64")]
+
+
+@special("TensorArrayCloseV3")
+def _close(node: Node) -> Any:
+    return []

@@ -14,17 +14,21 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.core.errors import FormatError
+from dovetail.core.hooks import hooks
 from dovetail.core.scopes import scopes
 from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
 from dovetail.formats.tensorflow.attributes import CONVERTERS, Attributes, Unreadable, dtype_named
+from dovetail.formats.tensorflow.frames import EXITS, MERGES, Frames
+from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.opaque import OpaqueOp
 from dovetail.formats.tensorflow.rows import NAMES, READ, Row
 from dovetail.formats.tensorflow.values import Foreign, Handle, constant_of, is_tensor
 from dovetail.formats.wire.tensors import shape_of
 from dovetail.graph.base import name_new, unique_name
 
+JOINS = {*MERGES, *EXITS}  # their values are those of branches and loops
 DEEPEST = 50  # functions that call each other
 DTYPE_NAMES = ("Tout", "dtype", "out_type", "output_type", "DstT", "element_dtype", "T", "Tparams")
 FOREIGN = re.compile(  # types whose results are no tensors
@@ -51,14 +55,15 @@ class Node:
 
     Attributes:
         reader: the reader.
+        body: the nodes around it, with their values.
         proto: its message.
         name, type: its name and TensorFlow's type.
         inputs: the values of its data inputs.
         attrs: its attributes.
     """
 
-    def __init__(self, reader: Reader, proto: Any, inputs: list[Any]) -> None:
-        self.reader, self.proto, self.inputs = reader, proto, inputs
+    def __init__(self, reader: Reader, body: Body, proto: Any, inputs: list[Any]) -> None:
+        self.reader, self.body, self.proto, self.inputs = reader, body, proto, inputs
         self.name, self.type, self.attrs = proto.name, proto.op, Attributes(proto)
 
     def tensor(self, index: int) -> Any:
@@ -68,6 +73,8 @@ class Node:
             Unreadable: it is something else.
         """
         value = self.inputs[index]
+        if isinstance(value, Handle) and value.is_reference:
+            return hooks.read(self.reader.graph, value.variable)
         if not is_tensor(value):
             raise self.refused(index, "no tensor")
         return value
@@ -125,18 +132,20 @@ class Body:
         self.nodes = {node.name: node for node in nodes}
         self.values: dict[str, Any] = dict(given)
         self.wanted: list[str] = []
+        self.frames = Frames(self.nodes)
+        self.loops: dict[int, dict[str, Any]] = {}  # the results of loops, by their frames
 
+    def inside(self, given: Mapping[str, list[Any]]) -> Body:
+        """The same nodes in a branch or a loop, where some have other values, and no other is read yet."""
+        inner = Body.__new__(Body)
+        inner.place, inner.nodes, inner.frames = self.place, self.nodes, self.frames
+        inner.values, inner.wanted, inner.loops = dict(given), [], {}
+        return inner
 
-def split(reference: str) -> tuple[str, str, int]:
-    """The node, the output's name and the output's number in the name of an input.
-
-    Example:
-        >>> split("a:1"), split("a:indices:0"), split("^a")
-        (('a', '', 1), ('a', 'indices', 0), ('a', '', 0))
-    """
-    name, *parts = reference.removeprefix("^").split(":")
-    number = parts[-1] if parts else "0"
-    return name, parts[0] if len(parts) > 1 else "", int(number) if number.isdecimal() else -1
+    def needs(self, name: str) -> list[str]:
+        """The references that a node needs before it is read."""
+        node = self.nodes[name]
+        return self.frames.needs(node) if node.op in JOINS else list(node.input)
 
 
 class Reader:
@@ -174,9 +183,10 @@ class Reader:
         wanted = body.wanted = list(wanted)
         for name in self._order(body, wanted):
             node = body.nodes[name]
-            inputs = [self._value(body, text) for text in node.input if not text.startswith("^")]
-            body.values[name] = self._results(Node(self, node, inputs), body)
-        return [self._value(body, text) for text in wanted if not text.startswith("^")]
+            texts = () if node.op in JOINS else node.input
+            inputs = [self.value(body, text) for text in texts if not text.startswith("^")]
+            body.values[name] = self._results(Node(self, body, node, inputs), body)
+        return [self.value(body, text) for text in wanted if not text.startswith("^")]
 
     def _order(self, body: Body, wanted: Sequence[str]) -> Iterator[str]:
         """The nodes that are needed and not read yet, each behind its inputs."""
@@ -194,9 +204,14 @@ class Reader:
                     raise FormatError(self.file, body.place, f"{name!r} among its own inputs", "nodes without circles")
                 open_nodes.add(name)
                 stack.append((name, True))
-                stack += [(split(text)[0], False) for text in reversed(body.nodes[name].input)]
+                stack += [(split(text)[0], False) for text in reversed(body.needs(name))]
 
-    def _value(self, body: Body, reference: str) -> Any:
+    def value(self, body: Body, reference: str) -> Any:
+        """The value that a reference names, of a node that is read.
+
+        Raises:
+            FormatError: the node has no such result.
+        """
         name, output, number = split(reference)
         values = body.values[name]
         names = NAMES.get(body.nodes[name].op, []) if name in body.nodes else []
@@ -370,4 +385,4 @@ def spec_of(node: Any) -> TensorSpec:
     return TensorSpec(attrs("shape", None), dtype)
 
 
-__all__ = ["SPECIAL", "Body", "Node", "Reader", "by_row", "dtype_named", "spec_of", "special", "split"]
+__all__ = ["SPECIAL", "Body", "Node", "Reader", "by_row", "dtype_named", "spec_of", "special"]

@@ -125,6 +125,7 @@ SparseSoftmaxCrossEntropyWithLogits: loss backprop
 Svd: s u v
 Switch: output_false output_true
 TensorArrayV3: handle flow
+TensorArrayConcatV3: value lengths
 TopKV2: values indices
 TopK: values indices
 Unique: y idx

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ from dovetail.core.errors import FormatError
 from dovetail.core.hooks import hooks
 from dovetail.core.variable import Variable
 from dovetail.formats.tensorflow.attributes import Attributes, Unreadable
-from dovetail.formats.tensorflow.reading import Body, Reader, spec_of, split
-from dovetail.formats.tensorflow.values import is_tensor
+from dovetail.formats.tensorflow.names import split
+from dovetail.formats.tensorflow.reading import Body, Reader, spec_of
+from dovetail.formats.tensorflow.values import Foreign, is_tensor
 from dovetail.formats.wire.bundle import Bundle, exists
 from dovetail.formats.wire.messages import TENSORFLOW, from_text, parsed
 from dovetail.formats.wire.tensors import array_of
@@ -127,35 +129,69 @@ class SavedGraph:
         variables = [one.variable for one in objects if one.WhichOneof("kind") == "variable"]
         return {variable.name: variable.trainable for variable in variables}
 
+    def results(self, names: Iterable[str]) -> Signature:
+        """The way to run tensors of the graph, from the placeholders that they need.
+
+        Raises:
+            KeyError: there is no such tensor; the message lists names that end alike.
+        """
+        outputs = {name: name if ":" in name else f"{name}:0" for name in names}
+        for name in outputs:
+            if split(name)[0] not in self.nodes:
+                raise KeyError(f"no node {split(name)[0]!r} in {str(self.file)!r}{alike(split(name)[0], self.nodes)}")
+        stack, seen = [split(name)[0] for name in outputs], set[str]()
+        while stack:
+            name = stack.pop()
+            if name not in seen and name in self.nodes:
+                seen.add(name)
+                stack += [split(text)[0] for text in self.nodes[name].input]
+        placeholders = [node.name for node in self.graph_def.node if node.op in PLACEHOLDERS[:2] and node.name in seen]
+        return Signature({name: f"{name}:0" for name in placeholders}, outputs)
+
     def read(self, name: str) -> Read:
-        """A signature as a graph of Dovetail; for a file without signatures, the whole graph.
+        """A signature as a graph of Dovetail; for a frozen graph, the whole graph.
 
         Raises:
             FormatError: the file is damaged.
         """
-        signature = self.signatures[name]
+        return self.read_signature(name, self.signatures[name])
+
+    def read_signature(self, name: str, signature: Signature) -> Read:
+        """A way to run the graph as a graph of Dovetail.
+
+        Raises:
+            FormatError: the file is damaged.
+        """
         graph = hooks.new_graph(name)
         reader = Reader(self.file, self.functions, self.variable)
         with graph.as_default():
-            given = {}
+            given: dict[str, list[Any]] = {}
             for text in signature.inputs.values():
                 node = self._node(split(text)[0])
                 try:
                     given[node.name] = [graph.placeholder(spec_of(node), f"{node.name}/")]
                 except Unreadable as error:
-                    raise FormatError(self.file, f"the input {node.name!r}", f"{error}", "numbers") from None
+                    given[node.name] = [Foreign(node.name, str(error))]
             body = Body("the graph", self.graph_def.node, given)
             if name == GRAPH:
-                reader.read(body, [f"^{name}" for name in body.nodes])
+                reader.read(body, [f"^{name}" for name in body.frames.outside])
             outputs = reader.read(body, signature.outputs.values())
         kept = {key: value for key, value in zip(signature.outputs, outputs, strict=True) if is_tensor(value)}
         graph.outputs = list(kept.values())
-        return Read(graph, list(signature.inputs), list(kept), reader.opaque)
+        inputs = [key for key, text in signature.inputs.items() if is_tensor(given[split(text)[0]][0])]
+        return Read(graph, inputs, list(kept), reader.opaque)
 
     def _node(self, name: str) -> Any:
         if name not in self.nodes:
             raise FormatError(self.file, "the signatures", f"the tensor {name!r}", "the name of a node")
         return self.nodes[name]
+
+
+def alike(name: str, names: Iterable[str]) -> str:
+    """Advice for a name that is missing: the names that end alike, or else those that are spelled alike."""
+    known, last = list(names), name.rpartition("/")[2]
+    found = [other for other in known if other.rpartition("/")[2] == last] or get_close_matches(name, known)
+    return f"; did you mean {' or '.join(found[:5])}?" if found else ""
 
 
 def _restored(nodes: Iterable[Any], named: Mapping[str, str], file: Path) -> Iterator[tuple[str, str]]:
@@ -227,7 +263,7 @@ def _signature(given: Any) -> Signature:
 def read_graph_def(path: str | os.PathLike[str]) -> SavedGraph:
     """The graph of a file with a `GraphDef`, as bytes or, with the ending `.pbtxt`, as text.
 
-    Its one signature, `graph`, takes the placeholders, and gives the results that no node takes.
+    If it has no variables, it has the signature `graph`, from placeholders to the results that no node takes.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -242,7 +278,28 @@ def saved_graph(graph_def: Any, file: Path) -> SavedGraph:
     taken = {split(text)[0] for node in graph_def.node for text in node.input}
     inputs = {node.name: f"{node.name}:0" for node in graph_def.node if node.op in PLACEHOLDERS[:2]}
     ends = [node for node in graph_def.node if node.name not in taken and node.op not in (*PLACEHOLDERS, "NoOp")]
+    if any(node.op in HANDLES for node in graph_def.node):  # it is not frozen, so its ends assign variables, too
+        return SavedGraph(file, graph_def, {})
     return SavedGraph(file, graph_def, {GRAPH: Signature(inputs, {node.name: f"{node.name}:0" for node in ends})})
+
+
+def read_meta_graph(path: str | os.PathLike[str], checkpoint: str | None = None) -> SavedGraph:
+    """The graph of a file `.meta`, and the checkpoint of its variables.
+
+    Args:
+        path: of the file.
+        checkpoint: the path of the checkpoint, without the ends of its files' names; that of the file if not given.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        FormatError: it is damaged.
+    """
+    file = Path(path)
+    meta = _message(TENSORFLOW.MetaGraphDef, file)
+    prefix = checkpoint or str(file.with_suffix(""))
+    bundle = Bundle(prefix) if checkpoint or exists(prefix) else {}
+    signatures = {name: _signature(given) for name, given in sorted(meta.signature_def.items())}
+    return SavedGraph(file, meta.graph_def, signatures, bundle)
 
 
 def _message(kind: Any, file: Path) -> Any:

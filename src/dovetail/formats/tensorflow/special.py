@@ -36,7 +36,10 @@ def _nothing(node: Node) -> Any:
 
 @special("Identity IdentityN RefIdentity")
 def _identities(node: Node) -> Any:
-    return [ops.identity(value) if is_tensor(value) else value for value in node.inputs]
+    return [
+        ops.identity(node.tensor(i)) if is_tensor(value) or getattr(value, "is_reference", False) else value
+        for i, value in enumerate(node.inputs)
+    ]
 
 
 @special("Rank")

@@ -15,9 +15,10 @@ from dovetail.graph.shape_values import ShapeValues
 
 @dataclass(frozen=True)
 class Handle:
-    """A handle of a variable, as a `VarHandleOp` gives it."""
+    """A handle of a variable; a reference of TensorFlow 1 is read wherever a tensor is needed."""
 
     variable: Any
+    is_reference: bool = False
 
 
 class Foreign(NamedTuple):

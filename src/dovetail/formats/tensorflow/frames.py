@@ -1,0 +1,193 @@
+"""Branches and loops of TensorFlow 1, whose nodes lie in one graph, as `cond` and `while_loop`.
+
+A loop is a frame: a node `Enter` for each value, a `Merge` of the first value and the next one, a `Switch` by the
+condition, a `NextIteration`, and an `Exit` for the result.  A branch is a `Switch` of each value that it takes, and a
+`Merge` of the results of both branches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from dovetail.formats.tensorflow.attributes import Unreadable
+from dovetail.formats.tensorflow.names import split
+
+ENTERS, MERGES, SWITCHES = ("Enter", "RefEnter"), ("Merge", "RefMerge"), ("Switch", "RefSwitch")
+EXITS, NEXTS = ("Exit", "RefExit"), ("NextIteration", "RefNextIteration")
+STRUCTURAL = {*ENTERS, *MERGES, *SWITCHES, *EXITS, *NEXTS, "LoopCond"}
+
+Context = frozenset[tuple[str, int]]  # pairs of a condition and the side of it on which a node runs
+
+
+@dataclass
+class Frame:
+    """A loop.
+
+    Attributes:
+        merges: name of a `Merge` → the names of its first value and of its next one.
+        switches: name of a `Merge` → the name of its `Switch`.
+        constants: name of an `Enter` of a value that the loop does not change → the name of the value.
+        condition: the name of the condition.
+    """
+
+    merges: dict[str, tuple[str, str]] = field(default_factory=dict)
+    switches: dict[str, str] = field(default_factory=dict)
+    constants: dict[str, str] = field(default_factory=dict)
+    condition: str = ""
+
+
+class Frames:
+    """The loops and branches among the nodes of a graph.
+
+    Args:
+        nodes: by name.
+    """
+
+    def __init__(self, nodes: Mapping[str, Any]) -> None:
+        self._nodes = nodes
+        self._contexts: dict[str, Context] = {}
+
+    @cached_property
+    def loops(self) -> dict[str, Frame]:
+        """The loops, by the names of their frames."""
+        found: dict[str, Frame] = {}
+        for node in self._nodes.values():
+            if node.op in ENTERS:
+                frame = found.setdefault(self._frame_name(node), Frame())
+                if node.attr["is_constant"].b:
+                    frame.constants[node.name] = node.input[0]
+        for node in self._nodes.values():
+            entered = self.enter_of(node)
+            if entered is not None:
+                enter, following = entered
+                frame = found[self._frame_name(enter)]
+                frame.merges[node.name] = enter.input[0], following.input[0]
+        for node in self._nodes.values():
+            merge = self._nodes.get(split(node.input[0])[0]) if node.op in SWITCHES else None
+            entered = self.enter_of(merge) if merge is not None else None
+            if merge is not None and entered is not None:
+                frame = found[self._frame_name(entered[0])]
+                frame.switches[merge.name] = node.name
+                test = self._nodes[split(node.input[1])[0]]
+                frame.condition = test.input[0] if test.op == "LoopCond" else node.input[1]
+        return found
+
+    def _frame_name(self, enter: Any) -> str:
+        return enter.attr["frame_name"].s.decode(errors="replace")
+
+    def enter_of(self, node: Any) -> tuple[Any, Any] | None:
+        """The `Enter` and the `NextIteration` of a `Merge` of a loop; None for other nodes."""
+        if node.op not in MERGES:
+            return None
+        sources = [self._nodes.get(split(text)[0]) for text in node.input if not text.startswith("^")]
+        enter = next((one for one in sources if one is not None and one.op in ENTERS), None)
+        following = next((one for one in sources if one is not None and one.op in NEXTS), None)
+        return None if enter is None or following is None else (enter, following)
+
+    def frame_of(self, exit_node: Any) -> tuple[Frame, str]:
+        """The loop of an `Exit`, and the name of its `Merge`."""
+        switch = self._nodes[split(exit_node.input[0])[0]]
+        merge = self._nodes[split(switch.input[0])[0]]
+        entered = self.enter_of(merge)
+        if entered is None:
+            raise Unreadable("it leaves a loop that is not complete")
+        return self.loops[self._frame_name(entered[0])], merge.name
+
+    # branches
+
+    def context(self, name: str) -> Context:
+        """The conditions under which a node runs."""
+        stack = [(name, False)]
+        open_nodes: set[str] = set()
+        while stack:
+            one, is_ready = stack.pop()
+            if is_ready:
+                self._contexts[one] = self._context(self._nodes[one])
+            elif one not in self._contexts and one not in open_nodes and one in self._nodes:
+                open_nodes.add(one)
+                stack.append((one, True))
+                stack += [(split(text)[0], False) for text in self._nodes[one].input]
+        return self._contexts.get(name, frozenset())
+
+    def _context(self, node: Any) -> Context:
+        if self.enter_of(node) is not None or node.op in ENTERS:
+            return frozenset()
+        parts = [self._of_reference(text) for text in node.input]
+        if node.op in MERGES:
+            return frozenset.intersection(*parts) if parts else frozenset()
+        return frozenset().union(*parts)
+
+    def _of_reference(self, text: str) -> Context:
+        name, _, number = split(text)
+        node = self._nodes.get(name)
+        context = self._contexts.get(name, frozenset())
+        if node is not None and node.op in SWITCHES and not text.startswith("^"):
+            return context | {(self._condition(node), number)}
+        return context
+
+    def _condition(self, switch: Any) -> str:
+        """The name of the condition of a switch, behind identities."""
+        text = switch.input[1]
+        node = self._nodes.get(split(text)[0])
+        while node is not None and node.op == "Identity":
+            text = node.input[0]
+            node = self._nodes.get(split(text)[0])
+        return text
+
+    def branch(self, merge: Any) -> tuple[str, str, str, list[Any]]:
+        """The condition of a merge, its results if that holds and if not, and the switches of its branches."""
+        first, second = (text for text in merge.input if not text.startswith("^"))
+        for text in (first, second):
+            self.context(split(text)[0])
+        sides = [self._of_reference(text) for text in (first, second)]
+        for condition, side in sorted(sides[0]):
+            if (condition, 1 - side) in sides[1]:
+                yes, no = (second, first) if side == 0 else (first, second)
+                return condition, yes, no, list(self._switches(merge, condition))
+        raise Unreadable("no condition says which of its inputs runs")
+
+    def _switches(self, merge: Any, condition: str) -> Iterator[Any]:
+        """The switches with a condition, from a merge back."""
+        stack, seen = [split(text)[0] for text in merge.input], set[str]()
+        while stack:
+            name = stack.pop()
+            node = self._nodes.get(name)
+            if name in seen or node is None:
+                continue
+            seen.add(name)
+            if node.op in SWITCHES and self._condition(node) == condition:
+                yield node
+            else:
+                stack += [split(text)[0] for text in node.input]
+
+    @cached_property
+    def outside(self) -> list[str]:
+        """The nodes that are in no branch and no loop."""
+        users: dict[str, list[str]] = {}
+        for node in self._nodes.values():
+            for text in node.input:
+                users.setdefault(split(text)[0], []).append(node.name)
+        inside = {node.name for node in self._nodes.values() if node.op in ENTERS}
+        stack = list(inside)
+        while stack:
+            for name in users.get(stack.pop(), ()):
+                if name not in inside and self._nodes[name].op not in EXITS:
+                    inside.add(name)
+                    stack.append(name)
+        switches = {name for name, node in self._nodes.items() if node.op in SWITCHES}
+        return [name for name in self._nodes if name not in inside | switches and not self.context(name)]
+
+    # reading
+
+    def needs(self, node: Any) -> list[str]:
+        """The values that a node needs before it is read."""
+        if node.op in EXITS:
+            frame, _ = self.frame_of(node)
+            return [*(first for first, _ in frame.merges.values()), *frame.constants.values()]
+        if node.op in MERGES and self.enter_of(node) is None:
+            condition, _, _, switches = self.branch(node)
+            return [condition, *(switch.input[0] for switch in switches)]
+        return list(node.input)

@@ -1,0 +1,192 @@
+"""Objects of a SavedModel as plain data: attributes, and functions with the values that they captured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from dovetail.core.errors import FormatError
+from dovetail.core.hooks import hooks
+from dovetail.core.spec import TensorSpec
+from dovetail.formats.tensorflow.attributes import dtype_named
+from dovetail.formats.tensorflow.names import split
+from dovetail.formats.tensorflow.reading import Body, Reader
+from dovetail.formats.tensorflow.saved_model import Read, SavedGraph
+from dovetail.formats.tensorflow.values import Foreign, Handle, is_tensor
+from dovetail.formats.wire.objects import GRAPH, StoredObjects
+from dovetail.formats.wire.tensors import shape_of
+
+DEEPEST = 50  # lists in each other
+
+
+@dataclass
+class Concrete:
+    """A function for one kind of arguments.
+
+    Attributes:
+        name: of the function in the library.
+        args, kwargs: the structure of its arguments: specs, and values that are no tensors.
+        result: the structure of its result.
+    """
+
+    name: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    result: Any
+
+
+class Objects:
+    """The objects of a SavedModel, by their numbers; 0 is the model.
+
+    Args:
+        saved: the graph of the file.
+
+    Raises:
+        FormatError: the file has no objects, as those of TensorFlow 1.
+    """
+
+    def __init__(self, saved: SavedGraph) -> None:
+        self._saved = saved
+        if saved.object_graph is None or not saved.object_graph.nodes:
+            raise FormatError(saved.file, "the objects", "none", "a SavedModel of TensorFlow 2")
+        self._nodes = saved.object_graph.nodes
+
+    def kind(self, number: int) -> str:
+        """The kind of an object, such as "variable" or "function"."""
+        return self._node(number).WhichOneof("kind") or "user_object"
+
+    def _node(self, number: int) -> Any:
+        if not 0 <= number < len(self._nodes):
+            raise FormatError(self._saved.file, "the objects", f"the object {number}", f"one of {len(self._nodes)}")
+        return self._nodes[number]
+
+    def children(self, number: int) -> dict[str, int]:
+        """The attributes of an object, by name."""
+        return {child.local_name: child.node_id for child in self._node(number).children}
+
+    @cached_property
+    def _paths(self) -> dict[int, tuple[str, ...]]:
+        """Number of an object → the attributes that lead to it."""
+        found: dict[int, tuple[str, ...]] = {0: ()}
+        order = [0]
+        for number in order:
+            for name, child in self.children(number).items():
+                if child not in found:
+                    found[child] = (*found[number], name)
+                    order.append(child)
+        return found
+
+    @cached_property
+    def _handles(self) -> dict[int, str]:
+        """Number of a variable → the name of its node."""
+        bundle, nodes = self._saved.bundle, {key: name for name, key in self._saved.keys.items()}
+        if GRAPH not in bundle:
+            return {}
+        stored = StoredObjects(bundle[GRAPH], self._saved.file)
+        variables = [number for number in self._paths if self.kind(number) == "variable"]
+        keys = {number: stored.key(self._paths[number]) for number in variables}
+        return {number: nodes[key] for number, key in keys.items() if key in nodes}
+
+    def variable(self, number: int) -> Any:
+        """The variable of an object.
+
+        Raises:
+            FormatError: the checkpoint does not have it.
+        """
+        if number not in self._handles:
+            name = self._node(number).variable.name
+            raise FormatError(self._saved.file, "the objects", f"the variable {name!r}", "its value in the checkpoint")
+        return self._saved.variable(self._saved.nodes[self._handles[number]])
+
+    # functions
+
+    def concrete(self, number: int) -> list[Concrete]:
+        """The functions of an object, one for each kind of arguments."""
+        node = self._node(number)
+        single = node.bare_concrete_function.concrete_function_name
+        names = [single] if single else list(node.function.concrete_functions)
+        return [self._concrete(name) for name in names]
+
+    def _concrete(self, name: str) -> Concrete:
+        given = self._saved.object_graph.concrete_functions.get(name)
+        if given is None:
+            raise FormatError(self._saved.file, "the functions", f"{name!r}", "one of the file's functions")
+        structure = self._structure(given.canonicalized_input_signature)
+        args, kwargs = structure if isinstance(structure, tuple) and len(structure) == 2 else ((), {})
+        return Concrete(name, args, kwargs, self._structure(given.output_signature))
+
+    def _structure(self, value: Any, depth: int = 0) -> Any:
+        """A structure of specs and plain values."""
+        kind = value.WhichOneof("kind")
+        if depth > DEEPEST:
+            raise FormatError(self._saved.file, "a signature", "lists that are nested too deeply", f"{DEEPEST} levels")
+        if kind in ("list_value", "tuple_value"):
+            items = [self._structure(item, depth + 1) for item in getattr(value, kind).values]
+            return items if kind == "list_value" else tuple(items)
+        if kind == "dict_value":
+            return {key: self._structure(item, depth + 1) for key, item in sorted(value.dict_value.fields.items())}
+        if kind == "named_tuple_value":
+            return tuple(self._structure(pair.value, depth + 1) for pair in value.named_tuple_value.values)
+        if kind in ("tensor_spec_value", "bounded_tensor_spec_value"):
+            spec = getattr(value, kind)
+            dtype = dtype_named(spec.dtype)
+            return Foreign(spec.name, "it has no numbers") if dtype is None else TensorSpec(shape_of(spec.shape), dtype)
+        return getattr(value, kind) if kind not in (None, "none_value") else None
+
+    def read(self, concrete: Concrete) -> Read:
+        """A function as a graph of Dovetail, whose inputs are the tensors among its arguments.
+
+        Raises:
+            FormatError: the file is damaged.
+        """
+        saved, name = self._saved, concrete.name
+        graph = hooks.new_graph(name)
+        reader = Reader(saved.file, saved.functions, saved.variable)
+        bound = saved.object_graph.concrete_functions[name].bound_inputs
+        arguments = [argument.name for argument in saved.functions[name].signature.input_arg]
+        specs = list(leaves((concrete.args, concrete.kwargs)))
+        with graph.as_default():
+            given = [
+                graph.placeholder(spec, f"{argument}/") if isinstance(spec, TensorSpec) else spec
+                for argument, spec in zip(arguments, specs, strict=False)
+            ]
+            main = Body("the graph", saved.graph_def.node, {})
+            results = reader.call(name, [*given, *(self._captured(reader, main, number) for number in bound)])
+        graph.outputs = [value for value in results if is_tensor(value)]
+        keys = [output.name for output in saved.functions[name].signature.output_arg]
+        kept = [key for key, value in zip(keys, results, strict=True) if is_tensor(value)]
+        return Read(graph, arguments[: len(specs)], kept, reader.opaque)
+
+    def _captured(self, reader: Reader, main: Body, number: int) -> Any:
+        """A value that a function captured."""
+        node = self._node(number)
+        if self.kind(number) == "variable":
+            return Handle(self.variable(number))
+        if self.kind(number) == "constant":
+            return reader.read(main, [split(node.constant.operation)[0]])[0]
+        return Foreign(self.kind(number), f"it is a {self.kind(number).replace('_', ' ')}")
+
+
+def leaves(structure: Any) -> Iterator[Any]:
+    """The specs in a structure; plain values are no arguments of a function in the library."""
+    if isinstance(structure, (TensorSpec, Foreign)):
+        yield structure
+    elif isinstance(structure, dict):
+        for key in sorted(structure):
+            yield from leaves(structure[key])
+    elif isinstance(structure, (list, tuple)):
+        for item in structure:
+            yield from leaves(item)
+
+
+def filled(structure: Any, values: Iterator[Any]) -> Any:
+    """A structure with values in the places of its specs."""
+    if isinstance(structure, (TensorSpec, Foreign)):
+        return next(values)
+    if isinstance(structure, dict):
+        return {key: filled(structure[key], values) for key in sorted(structure)}
+    if isinstance(structure, (list, tuple)):
+        return type(structure)([filled(item, values) for item in structure])
+    return structure
