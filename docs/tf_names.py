@@ -33,6 +33,8 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
     "raw_ops": "test_graph_editor.py",
     "import_graph_def": "test_graph_editor.py",
     "GraphDef": "test_graph_editor.py",
+    "summary.trace_": "test_profiler.py",
+    "profiler.experimental": "test_profiler.py",
     "summary": "test_summary.py",
     "Summary": "test_summary.py",
     "train.Saver": "test_checkpoints.py",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -30,6 +31,16 @@ def script(tmp_path):
 def run(*arguments):
     done = subprocess.run([sys.executable, "-m", "dovetail", "run", *arguments], capture_output=True, text=True)
     return done.returncode, done.stdout.splitlines(), done.stderr
+
+
+def test_a_profile_is_printed_at_the_end(tmp_path):
+    (tmp_path / "my.py").write_text(
+        "import dovetail as dt\ndt.ops.tanh(dt.ops.ones((3, 3)))\nprint(1)\nraise SystemExit(3)"
+    )
+    code, said, errors = run("--trace", str(tmp_path / "trace.json"), str(tmp_path / "my.py"))
+    assert (code, said) == (3, ["1"])
+    assert errors.startswith("profile: ") and "Tanh" in errors and "my.py:2" in errors
+    assert "Tanh" in {event["name"] for event in json.loads((tmp_path / "trace.json").read_text())["traceEvents"]}
 
 
 def test_a_script_runs_with_its_arguments(script):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
@@ -22,7 +23,8 @@ sys.modules["tensorflow"] = None  # importing it fails from here on
 import keras, numpy as np
 model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2, name="last")])
 model.compile("sgd", "mse")
-callback = keras.callbacks.TensorBoard(sys.argv[1], histogram_freq=1, write_images=True, update_freq=1)
+options = dict(histogram_freq=1, write_images=True, update_freq=1, profile_batch=(2, 3))
+callback = keras.callbacks.TensorBoard(sys.argv[1], **options)
 x, y = np.ones((8, 3), "float32"), np.ones((8, 2), "float32")
 history = model.fit(x, y, 4, epochs=2, validation_data=(x, y), callbacks=[callback], verbose=0)
 import json, dovetail
@@ -51,6 +53,10 @@ def test_fit_writes_what_tensorboard_reads(tmp_path):
         tensors = found[part].Tensors("epoch_loss")
         numbers = [number for one in tensors for number in decoded(one.tensor_proto)]
         assert [round(one, 5) for one in numbers] == [round(one, 5) for one in history[key]]
+    (trace,) = tmp_path.glob("train/plugins/profile/*/dovetail.trace.json.gz")
+    spans = [event for event in json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"] if event["ph"] == "X"]
+    assert [span["name"] for span in spans if span["cat"] == "span"] == ["batch 1", "batch 0"]
+    assert sum(span["name"] == "MatMul" for span in spans) >= 2
     (model,) = found["train"].Tensors("keras")
     assert json.loads(decoded(model.tensor_proto)[0])["class_name"] == "Sequential"
 

@@ -77,6 +77,25 @@ def check_an_engine_that_only_compiles_trains_models_and_holds_nothing():
             near(numbers, wanted)
 
 
+def check_a_profile_of_fit_and_predict():
+    """Profile some steps: the operations of the step have their times and lines, and the numbers stay the same."""
+    single = {"callbacks": [keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: None)]}
+    for engine in ENGINES:
+        with dt.engine(engine):
+            models = mlp(), mlp()
+            with dt.profile(schedule=(4, 1, 3)) as p:
+                found = losses(models[0], **single)
+            near(found, losses(models[1], **single))
+            assert p.steps == 3 and abs(sum(row.seconds for row in p.rows if not row.thread) - p.seconds) < 1e-6
+            inside = [row for row in p.rows if row.program and "MatMul" in "".join(row.types)]
+            assert inside and {row.place.partition(" ")[0] for row in inside} == {engine}, p.table()
+            assert sum(row.seconds for row in inside) > 0
+            models[0].predict(X, verbose=0)
+            with dt.profile() as p:
+                models[0].predict(X, verbose=0)
+            assert any("MatMul" in "".join(row.types) for row in p.rows if row.program), p.table()
+
+
 def check_models_train_alike_on_each_engine():
     for make, x in ((mlp, X), (cnn, IMAGES)):
         wanted = losses(make(), x)

@@ -47,6 +47,8 @@ examples:
   dovetail run train.py --engine torch           on PyTorch
   dovetail run train.py --engine jax --epochs 3  what follows the engine is for train.py
   dovetail run --engine jax train.py --engine 3  so is all that follows the script here
+  dovetail run --profile train.py                what takes the time: each operation, with its line
+  dovetail run --trace trace.json train.py       the same, and a timeline for https://ui.perfetto.dev
 """
 
 DEMO = """\
@@ -182,7 +184,7 @@ def parser() -> argparse.ArgumentParser:
     program = commands.add_parser(
         "run",
         help="run a program with Keras on Dovetail",
-        usage="dovetail run script.py [--engine ENGINE] [argument ...]",
+        usage="dovetail run [--profile] [--trace FILE] script.py [--engine ENGINE] [argument ...]",
         description=RUN,
         epilog=RUN_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -190,6 +192,8 @@ def parser() -> argparse.ArgumentParser:
     program.add_argument(
         "--engine", choices=[*known_engines(), AUTO], help="the engine (default: $DOVETAIL_ENGINE, else auto)"
     )
+    program.add_argument("--profile", action="store_true", help="print what takes the time, when the script ends")
+    program.add_argument("--trace", type=Path, metavar="FILE", help="profile, and write a trace for ui.perfetto.dev")
     program.add_argument("script", type=Path, help="a Python file")
     program.add_argument("arguments", nargs=argparse.REMAINDER, metavar="argument", help="the script's own arguments")
     demo = commands.add_parser(
@@ -327,7 +331,9 @@ def _program(options: argparse.Namespace) -> Callable[[], None]:
     if not options.script.is_file():
         raise FileNotFoundError(f"there is no file {str(options.script)!r} to run.")
     program.choose(engine)
-    return partial(program.run, options.script, arguments)
+    if not options.profile and options.trace is None:
+        return partial(program.run, options.script, arguments)
+    return partial(program.run_profiled, options.script, arguments, options.trace)
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from dovetail.core.engine_registry import AUTO, list_engines, set_engine
+from dovetail.plan.profile import profile
 
 KERAS_BACKEND = "keras_dovetail"  # it depends on Dovetail, so Dovetail imports it by name only
 DEMO = {  # the libraries that the demo imports → their names for pip
@@ -41,6 +42,23 @@ def run(script: Path, arguments: Sequence[str]) -> None:
     sys.argv[:] = [str(script), *arguments]
     sys.path.insert(0, str(script.resolve().parent))
     runpy.run_path(str(script), run_name="__main__")
+
+
+def run_profiled(script: Path, arguments: Sequence[str], trace: Path | None) -> None:
+    """Run a script in a profile, and print its table to stderr at the end, also if the script fails.
+
+    Args:
+        script, arguments: as in `run`.
+        trace: the file for a trace; None for none.
+    """
+    taken = profile()
+    try:
+        with taken:
+            run(script, arguments)
+    finally:
+        print(taken, file=sys.stderr)
+        if trace is not None:
+            taken.save(trace)
 
 
 def demo() -> Callable[..., int]:

@@ -40,6 +40,8 @@ class CompiledProgram:
         operations = [op for op in segment.graph.operations if op.type not in STRUCTURAL]
         self.whole = subject_of(operations, segment.place)._replace(kind=PROGRAM, program=segment.graph.name)
         self.rest = self.whole._replace(types=(f"call of {segment.graph.name}",), operations=(), lines=())
+        if not operations:
+            self.whole = self.rest
         self.footprint = footprint(segment.graph, segment.engine, segment.buffers)[0]
 
     @cached_property

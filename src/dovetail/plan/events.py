@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 EVENTS = 100_000  # the events of the timeline; older ones count in the rows alone
 ROWS = 10_000  # the rows of a thread; further ones are summed in one
 
-OPERATION, FUSION, PROGRAM, TRANSFER = "operation", "fusion", "program", "transfer"
+OPERATION, FUSION, PROGRAM, TRANSFER, SPAN = "operation", "fusion", "program", "transfer", "span"
 
 Line = tuple[str, int]
 

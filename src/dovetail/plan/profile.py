@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter_ns as clock
 from typing import Any, NamedTuple
 
 from dovetail.core.errors import describe, did_you_mean, op_error, place
+from dovetail.core.files import replacing
 from dovetail.core.memory import size_text
 from dovetail.formats import chrome
 from dovetail.plan import watch
 from dovetail.plan.compiled_calls import CompiledCalls
-from dovetail.plan.events import Event, Recorder, Subject, Sum
+from dovetail.plan.events import OPERATION, SPAN, Event, Recorder, Subject, Sum
 
 TITLE = "profile"
 PYTHON, PROFILER = "Python", "the profile itself"  # rows that are no operations
@@ -135,7 +137,7 @@ class Profile:
         """
         if self._is_recording:
             self.steps += count
-            self._marks.append(clock())
+            self._marks.append(time.perf_counter_ns())
         self._passed += count
         self._follow()
 
@@ -151,11 +153,11 @@ class Profile:
             assert self._recorder is not None and self._compiled is not None
             self._compiled.restart()
             self._recorder.restart()
-            self._is_recording, self._start = True, clock()
+            self._is_recording, self._start = True, time.perf_counter_ns()
 
     def _stop(self) -> None:
         if self._is_recording:
-            self.seconds, self._is_recording = (clock() - self._start) / 1e9, False
+            self.seconds, self._is_recording = (time.perf_counter_ns() - self._start) / 1e9, False
         if self._recorder is not None and watch.current() is self._recorder:
             watch.close()
 
@@ -210,7 +212,8 @@ class Profile:
         if rest := rows[len(shown) :]:
             total = sum(row.seconds for row in rest)
             cells.append([_time(total), self._share(total), "", "", "", f"{len(rest)} more rows", "", ""])
-        return "\n".join([self._title(), *_aligned(cells), *self._memory()])
+        problem = "" if self._compiled is None else self._compiled.problem
+        return "\n".join([self._title(), *_aligned(cells), *self._memory(), *filter(None, [problem])])
 
     def _title(self) -> str:
         steps = f" in {_count(self.steps, 'step')}" if self.steps else ""
@@ -224,7 +227,7 @@ class Profile:
             return [_time(row.seconds), self._share(row.seconds), "", "", "", row.name, "", ""]
         where = f"{row.place}, thread {row.thread}" if row.thread else row.place
         sizes = [size_text(row.bytes) if row.bytes else "", size_text(row.peak) if row.peak else ""]
-        return [_time(row.seconds), self._share(row.seconds), str(row.calls), *sizes, row.name, where, row.line]
+        return [_time(row.seconds), self._share(row.seconds), str(row.calls), *sizes, _shown(row), where, row.line]
 
     def _share(self, seconds: float) -> str:
         return f"{100 * seconds / self.seconds:.1f} %" if self.seconds else ""
@@ -299,6 +302,29 @@ class Profile:
             ValueError: the name ends otherwise.
             OSError: the folder does not exist or cannot be written to.
         """
+        chrome.write(Path(path), self._trace())
+
+    def save_for_tensorboard(self, folder: str | os.PathLike[str]) -> Path:
+        """Write the libraries' own traces, and the trace of `save`, for TensorBoard's profile plugin.
+
+        Args:
+            folder: TensorBoard's folder of logs.
+
+        Returns:
+            The folder of the traces: `plugins/profile/`, and the time.
+
+        Raises:
+            OSError: the folder cannot be written to.
+        """
+        run = Path(folder) / "plugins" / "profile" / time.strftime("%Y_%m_%d_%H_%M_%S")
+        run.mkdir(parents=True, exist_ok=True)
+        for library, data in ({} if self._compiled is None else self._compiled.traces).items():
+            with replacing(run / f"{library}.xplane.pb") as file:
+                file.write(data)
+        chrome.write(run / "dovetail.trace.json.gz", self._trace())
+        return run
+
+    def _trace(self) -> dict[str, Any]:
         tallies = [] if self._recorder is None else self._recorder.tallies
         spans = [
             chrome.Span(_name(e.subject), e.subject.kind, e.start - self._start, e.duration, e.thread, _details(e))
@@ -306,7 +332,7 @@ class Profile:
         ]
         threads = {tally.thread: tally.name for tally in tallies}
         marks = [(f"step {number}", at - self._start) for number, at in enumerate(self._marks, 1)]
-        chrome.write(Path(path), chrome.document(spans, threads, marks))
+        return chrome.document(spans, threads, marks)
 
     def __str__(self) -> str:
         return self.table()
@@ -317,8 +343,8 @@ def profile(schedule: Sequence[int] | None = None) -> Profile:
 
     The profile records single calls, functions, sessions, and Keras' `fit`, `evaluate` and `predict`, in all threads.
     Each event waits for its results, so engines do not compute in the background.  On numpy and torch, each operation
-    of a program has its own row.  jax and TensorFlow compile a program as a whole, and their traces tell the time of
-    each kernel.  A kernel of several operations is one row.
+    of a program has its own row.  jax and TensorFlow compile a whole program, and their traces tell the time of each
+    kernel.  A kernel of several operations is one row.
 
     Args:
         schedule: (wait, warm-up, active), the numbers of steps: the first ones run as always, the next ones warm up the
@@ -357,10 +383,36 @@ def step(count: int) -> None:
         _open.step(count)
 
 
+def is_open() -> bool:
+    """Whether a profile is open in this process."""
+    return _open is not None
+
+
+@contextmanager
+def named(name: str) -> Iterator[None]:
+    """A span of the open profile's trace, which counts in no row."""
+    start = time.perf_counter_ns()
+    try:
+        yield
+    finally:
+        recorder = watch.current()
+        if recorder is not None:
+            took = time.perf_counter_ns() - start
+            recorder.events.append(Event(Subject(SPAN, (name,), (), (), ""), start, took, 0, threading.get_ident()))
+
+
 def _row(subject: Subject, total: Sum, thread: str) -> Row:
     kind, types, operations, lines, at, program = subject
     numbers = total.calls, total.time / 1e9, total.bytes, total.peak
     return Row(_name(subject), kind, types, operations, lines, at, program, thread, *numbers)
+
+
+def _shown(row: Row) -> str:
+    """An operation's own name, with its type if the name does not say it; else the types of the operations."""
+    if row.kind != OPERATION or not row.operations:
+        return row.name
+    name = row.operations[0]
+    return name if row.name in name else f"{name} ({row.name})"
 
 
 def _name(subject: Subject) -> str:

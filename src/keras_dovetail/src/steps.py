@@ -12,6 +12,7 @@ from dovetail.core.infer import size_of
 from dovetail.core.scopes import scopes
 from dovetail.core.spec import TensorSpec
 from dovetail.interop.privates import tree
+from dovetail.plan import profile
 from dovetail.plan.function import Function, Options
 from dovetail.plan.measured_plan import AnyPlan, MeasuredPlan
 from dovetail.plan.measurer import Measurer
@@ -211,6 +212,7 @@ def run_all(
         yield found
         hooks.show(program.status)
         hooks.end(end, found)
+        profile.step(len(data))
         if len(data) == 1:
             program.prepare_group(data[0])
         if is_stopped():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import dovetail as dt
 from dovetail.compat import tensorflow as tf
 from dovetail.compat.tensorflow import unused
-from dovetail.compat.tensorflow.names import settings
+from dovetail.compat.tensorflow.names import settings, timeline
 from dovetail.compat.tensorflow.unused import UnusedSettingWarning
 from dovetail.core import devices
 from dovetail.core.engine_registry import current_engine
@@ -250,6 +251,11 @@ def test_a_run_tells_what_it_computed(engine):
         nodes = {node.node_name: node for node in stats.node_stats}
         assert "y" in nodes and other.op.name not in nodes
         assert nodes["y"].all_start_micros > 0 and nodes["y"].timeline_label.startswith("y = MatMul(x, v/")
+        assert 0 < nodes["y"].all_end_rel_micros < 60e6  # of any engine, since one operation is no fusion
+        text = timeline.Timeline(metadata.step_stats).generate_chrome_trace_format()
+        spans = {e["args"]["name"]: e for e in json.loads(text)["traceEvents"] if e["ph"] == "X"}
+        assert spans["y"]["name"] == "MatMul" and spans["y"]["dur"] == nodes["y"].all_end_rel_micros
+        assert spans["y"]["args"]["input0"] == "x" and spans["y"]["ts"] == nodes["y"].all_start_micros
         session.run(other, {x: [[1.0, 2.0]]}, options, metadata)
         assert {node.node_name for node in metadata.step_stats.dev_stats[0].node_stats} >= {"other"}
         assert "y" not in {node.node_name for node in metadata.step_stats.dev_stats[0].node_stats}

@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
+from dovetail.compat.tensorflow.names import timeline
 from dovetail.compat.tensorflow.nearest import advice
 from dovetail.compat.tensorflow.table import VIEWS, Lazy
 
 ROOT = "dovetail.compat.tensorflow"
 
 
-# TensorFlow's private modules that programs import from → the beginnings of their names in the table.
-PRIVATE = {
+# TensorFlow's private modules that programs import from → the beginnings of their names in the table, or our module.
+PRIVATE: dict[str, tuple[str, ...] | ModuleType] = {
     "python": ("",),
     "python.framework": (),
     "python.framework.ops": ("", "math."),
@@ -60,6 +61,7 @@ PRIVATE = {
     "python.platform.tf_logging": ("logging.",),
     "python.client": (),
     "python.client.device_lib": ("config.",),
+    "python.client.timeline": timeline,
 }
 
 
@@ -139,8 +141,9 @@ def install() -> None:
     for root in roots:  # tf.compat.v1.compat.v1 is tf.compat.v1
         sys.modules.update({f"{root}.compat.{version}": sys.modules[f"{ROOT}.compat.{version}"] for version in VIEWS})
     for root in (ROOT, f"{ROOT}.compat.v1"):
-        for path, prefixes in PRIVATE.items():
-            sys.modules.setdefault(f"{root}.{path}", View(f"{root}.{path}", "v1", prefixes))
+        for path, found in PRIVATE.items():
+            made = found if isinstance(found, ModuleType) else View(f"{root}.{path}", "v1", found)
+            sys.modules.setdefault(f"{root}.{path}", made)
 
 
 @functools.cache

@@ -30,6 +30,7 @@ from dovetail.compat.tensorflow.names import numpy_names as numpy_names
 from dovetail.compat.tensorflow.names import object_checkpoints as object_checkpoints
 from dovetail.compat.tensorflow.names import optimizers as optimizers
 from dovetail.compat.tensorflow.names import printing as printing
+from dovetail.compat.tensorflow.names import profiler as profiler
 from dovetail.compat.tensorflow.names import python_calls as python_calls
 from dovetail.compat.tensorflow.names import random as random
 from dovetail.compat.tensorflow.names import records as records

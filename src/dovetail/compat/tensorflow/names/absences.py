@@ -28,9 +28,10 @@ absent("resource dtypes.resource variant dtypes.variant", "Variables are objects
 absent("ragged ragged. RaggedTensor", "Ragged tensors are not offered: pad with zeros, and keep a mask or lengths.")
 absent("lookup lookup.", "Tensors hold numbers: look words up in a dict before they are fed.")
 absent("flags flags. app app.", "Use argparse, or the package absl-py: absl.flags, absl.app.")
-_PROFILER = "Nothing is profiled under these names yet; time with time.perf_counter around session.run."
-absent("profiler profiler.", _PROFILER)
-absent("summary.trace_on summary.trace_export", _PROFILER)
+absent(
+    "profiler.",
+    "dovetail.profile tells the time, bytes and line of each operation; tf.profiler.experimental.start and stop work.",
+)
 absent("contrib contrib.", "tf.contrib is gone; only contrib.graph_editor is offered.")
 absent("lite lite. quantization quantization.", "Models are not converted for small devices.")
 absent("autograph autograph.", "Python is not translated: branches and loops on tensors are tf.cond and tf.while_loop.")

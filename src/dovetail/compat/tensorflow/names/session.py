@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from dovetail.backend.feeding import map_sparse
@@ -25,6 +27,8 @@ from dovetail.core.errors import op_error
 from dovetail.core.scopes import Scoped
 from dovetail.core.structure import flatten, refuse_nesting, unflatten
 from dovetail.edit.graph import Operation
+from dovetail.plan.events import FUSION, OPERATION, PROGRAM
+from dovetail.plan.profile import is_open, profile
 from dovetail.sessions import session as sessions
 from dovetail.sessions.cut_program import CutProgram
 
@@ -76,8 +80,9 @@ class Session(sessions.Session):
         Args:
             fetches, feed_dict: as in `dovetail.Session.run`.
             options: a `tf.RunOptions`; with `trace_level` the run fills `run_metadata`.
-            run_metadata: a `tf.RunMetadata`, whose `step_stats` gets the devices and the names of the operations that
-                the run computes on each.  Operations are not timed one by one: all have the time of the run's start.
+            run_metadata: a `tf.RunMetadata`, whose `step_stats` gets the devices, and the operations that the run
+                computes on each, with their times.  An operation that a library fuses with others has the time 0; the
+                fusion has a row of its own.
 
         Raises:
             TypeError: options or run_metadata are of another type; also the errors of `dovetail.Session.run`.
@@ -94,7 +99,8 @@ class Session(sessions.Session):
         given = [x.tensors if hasattr(x, "written") else x for x in leaves]
         if run_metadata is not None:
             run_metadata.Clear()
-        with _metadata.scope(run_metadata if options is not None and options.trace_level else None):
+        traced = run_metadata if options is not None and options.trace_level else None
+        with _metadata.scope(traced), _timed(traced):
             found = super().run(given, fed_parts(feed_dict))
         pairs = zip(leaves, found, strict=True)
         return unflatten(structure, [x.written(f) if hasattr(x, "written") else f for x, f in pairs])
@@ -132,6 +138,33 @@ def _fill(metadata: RunMetadata, placed: list[tuple[Operation, str]]) -> None:
         label = f"{operation.name} = {operation.type}({inputs})"
         stats.node_stats.append(NodeExecStats(node_name=operation.name, all_start_micros=now, timeline_label=label))
     metadata.step_stats.dev_stats.extend(devices.values())
+
+
+@contextmanager
+def _timed(metadata: RunMetadata | None) -> Iterator[None]:
+    """Time the operations of a run by a profile; one that is open already keeps its times."""
+    if metadata is None or is_open():
+        yield
+        return
+    with profile() as taken:
+        yield
+    beginning = time.time_ns() - time.perf_counter_ns()
+    nodes = {node.node_name: node for device in metadata.step_stats.dev_stats for node in device.node_stats}
+    for event in taken.events:
+        names, start = event.subject.operations, (beginning + event.start) // 1000
+        if event.subject.kind == OPERATION and names[0] in nodes:
+            node = nodes[names[0]]
+        elif event.subject.kind in (FUSION, PROGRAM) and metadata.step_stats.dev_stats:
+            name = " + ".join(names) or event.subject.types[0]
+            label = f"{name} = {'Fusion' if names else 'Call'}({', '.join(names)})"
+            node = NodeExecStats(node_name=name, timeline_label=label)
+            metadata.step_stats.dev_stats[0].node_stats.append(node)
+        else:
+            continue
+        node.all_start_micros = node.scheduled_micros = start
+        took = max(1, event.duration // 1000)
+        node.op_end_rel_micros = node.all_end_rel_micros = took
+        node.thread_id = event.thread & 0xFFFF
 
 
 class InteractiveSession(Session):

@@ -217,7 +217,7 @@ class RunOptions(Message):
 
 
 class NodeExecStats(Message):
-    """An operation that a run computed: `node_name`, `timeline_label`, and when the run began."""
+    """An operation that a run computed: `node_name`, `timeline_label`, its start, and its duration in microseconds."""
 
     fields: ClassVar = {
         "node_name": "",
