@@ -11,7 +11,7 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
-from dovetail.plan import events, watch
+from dovetail.plan import compiled_calls, events, watch
 from dovetail.plan.plan import Plan
 from tests.conftest import ENGINES, RULE_BY_RULE
 from tests.frames import frames
@@ -127,12 +127,13 @@ def test_names_and_lines_are_those_of_the_users_graph(engine):
     names = {op.name for op in f.graph(X, X).operations if op.type not in ("Const", "Placeholder")}
     with dt.profile() as p:
         f(X, X), f(X, X)
-    found = p.by_operation()
-    assert set(found) == names
+        ops.sin(X)
+    found = p.by_operation("dense")
+    assert set(found) == names and set(p.by_operation()) == names | {"Sin"}
     assert {found[name]["calls"] for name in names} == {2}
     lines = p.by_line()
     assert sum(entry["time"] for entry in lines.values()) == pytest.approx(p.seconds * 1e6)
-    assert len([line for line in lines if line.startswith("test_profile.py:")]) == 3  # two of `dense`, and this one
+    assert len([line for line in lines if line.startswith("test_profile.py:")]) == 4  # two of `dense`, and two here
 
 
 COMPILED = [name for name in ENGINES if name in ("jax", "tensorflow")]
@@ -312,6 +313,18 @@ def test_differences_begin_with_the_largest(slow):
 def test_errors(wrong, error, message):
     with pytest.raises(error, match=message):
         wrong()
+
+
+@pytest.mark.parametrize("engine", COMPILED)
+def test_long_traces_are_read_in_parts(engine, monkeypatch):
+    monkeypatch.setattr(compiled_calls, "SPANS", 10)
+    f = dt.function(dense, engine=engine)
+    f(X, X)
+    with dt.profile() as p:
+        for _ in range(9):
+            f(X, X)
+    assert {row.calls for row in p.rows if row.kind == "program"} == {9}
+    assert {row.calls for row in p.rows if "MatMul" in row.operations} == {9}
 
 
 def test_one_profile_at_a_time():

@@ -19,7 +19,9 @@ from dovetail.plan.traces import Program, Span, calls, marked, shares, spans_of
 if TYPE_CHECKING:
     from dovetail.plan.segment import Segment
 
-CALLS = 1_000  # after so many, traces are read, and begin anew
+SPANS = 100_000  # a guess of the spans after which traces are read, and begin anew
+TURNS = 32  # of a loop, in that guess
+LARGEST = 2**26  # bytes of a trace that is kept as the library wrote it
 
 
 class _Call(NamedTuple):
@@ -43,6 +45,7 @@ class CompiledProgram:
         if not operations:
             self.whole = self.rest
         self.footprint = footprint(segment.graph, segment.engine, segment.buffers)[0]
+        self.spans = 1 + len(operations) + TURNS * sum(len(part.operations) for part in segment.graph.subgraphs())
 
     @cached_property
     def instructions(self) -> Program:
@@ -57,6 +60,7 @@ class CompiledCalls:
         self._recorder = recorder
         self._calls: dict[int, _Call] = {}
         self._count = count(1)
+        self._spans = 0
         self._traced: dict[Engine, TemporaryDirectory[str] | None] = {}
         self.traces: dict[str, bytes] = {}  # the latest trace of each library, as it wrote it
         self.problem = ""  # the reason why traces cannot be read
@@ -77,7 +81,8 @@ class CompiledCalls:
 
         with engine.traced_as(marked(number)):
             results = recorder.call(engine.holder, take_in, program.run, *args, **options)
-        if len(self._calls) >= CALLS:
+        self._spans += program.spans
+        if self._spans >= SPANS:
             recorder.unseen(self._read_and_go_on)
         return results
 
@@ -104,7 +109,7 @@ class CompiledCalls:
             if folder is not None:
                 engine.stop_trace()
                 spans += self._read(engine, folder)
-        self._traced = {}
+        self._traced, self._spans = {}, 0
         made, self._calls = self._calls, {}
         found = calls(spans)
         for number, call in made.items():
@@ -115,7 +120,8 @@ class CompiledCalls:
         with folder as name:
             try:
                 for file in Path(name).rglob("*.xplane.pb"):
-                    self.traces[engine.name] = file.read_bytes()
+                    if file.stat().st_size <= LARGEST:
+                        self.traces[engine.name] = file.read_bytes()
                 return list(spans_of(Path(name)))
             except ImportError as error:
                 self.problem = str(error)

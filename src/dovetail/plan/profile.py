@@ -98,13 +98,16 @@ class Profile:
 
     def __init__(self, schedule: tuple[int, int, int] | None = None) -> None:
         self.schedule = schedule
+        self._begin()
+
+    def _begin(self) -> None:
         self.steps = 0
         self.seconds = 0.0
         self._passed = 0  # steps since the block began
         self._recorder: Recorder | None = None
         self._compiled: CompiledCalls | None = None
         self._start = 0
-        self._thread = 0
+        self._thread = threading.get_ident()
         self._marks: list[int] = []
         self._is_recording = False
 
@@ -117,9 +120,12 @@ class Profile:
                 problem = "another profile is open in this process; close it first, since times of the two would mix."
                 raise op_error(RuntimeError, TITLE, problem)
             _open = self
-        self.__init__(self.schedule)  # type: ignore[misc]  # a block that begins again records anew
-        self._thread = threading.get_ident()
-        self._follow()
+        try:
+            self._begin()  # a block that begins again records anew
+            self._follow()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -236,8 +242,11 @@ class Profile:
         size, operation, line = self.peak
         return [f"most memory: {size_text(size)}, at {operation}{line and f' ({line})'}"] if size else []
 
-    def by_operation(self) -> dict[str, dict[str, Any]]:
+    def by_operation(self, program: str | None = None) -> dict[str, dict[str, Any]]:
         """The sums by the names of operations in the user's graph, as `graph.show(path, data=...)` takes them.
+
+        Args:
+            program: the name of a graph, whose operations alone count; None for all.
 
         Returns:
             name → {"time": microseconds, "calls": number, "bytes": number}.  If a library fused operations, each has
@@ -245,7 +254,7 @@ class Profile:
         """
         found: dict[str, dict[str, Any]] = {}
         for row in self.rows:
-            for name in row.operations:
+            for name in row.operations if program in (None, row.program) else ():
                 entry = found.setdefault(name, {"time": 0.0, "calls": 0, "bytes": 0})
                 entry["time"] += row.seconds * 1e6
                 entry["calls"] += row.calls
