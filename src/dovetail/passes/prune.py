@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dovetail.edit.graph import Graph, Operation
+from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.graph.base import set_outputs
+from dovetail.graph.journal import note
 from dovetail.graph.unchecked import discard
 
 # op type → (the parameter of the values that its subgraphs only read, which are their last inputs; the parameter of the
@@ -39,15 +40,20 @@ def _subgraphs(op: Operation) -> list[Graph]:
 def _drop_results(op: Operation, numbers: list[int]) -> int:
     if not numbers or len(numbers) == len(op.outputs):  # an operation without a used result goes as a whole
         return 0
-    width = len(op.outputs)
-    op.outputs = [t for i, t in enumerate(op.outputs) if i not in numbers]
-    for i, tensor in enumerate(op.outputs):
-        tensor.index = i
+    before, width = op.outputs, len(op.outputs)
+    _set_results(op, [t for i, t in enumerate(before) if i not in numbers])
+    note(lambda: _set_results(op, before))
     for part in _subgraphs(op):
         if len(part.outputs) == width:  # the condition of a loop has another result
             set_outputs(part, [t for i, t in enumerate(part.outputs) if i not in numbers])
             part.prune()
     return len(numbers)
+
+
+def _set_results(op: Operation, tensors: list[GraphTensor]) -> None:
+    op.outputs = tensors
+    for i, tensor in enumerate(tensors):
+        tensor.index = i
 
 
 def _drop_inputs(op: Operation, param: int) -> int:

@@ -348,9 +348,20 @@ class Function(Generic[P, R]):
 
     def concrete(self, *args: Any, **kwargs: Any) -> Concrete:
         """The traced graph that a call with these arguments runs; they may be tensors, arrays or `TensorSpec`s."""
+        return self.trace(*args, **kwargs).concrete
+
+    def trace(self, *args: Any, **kwargs: Any) -> Trace:
+        """The trace that a call with these arguments runs; it is made if there is none yet.
+
+        Example:
+            >>> import dovetail as dt
+            >>> double = dt.function(lambda x: x + x)
+            >>> double.trace(dt.spec((None, 3))).leaves
+            [float32[?,3]]
+        """
         leaves, structure = self._flat(args, kwargs)
         _, _, key = self._classify(leaves, structure)
-        return (self._traces.get(key) or self._trace(key, leaves, bool(kwargs), structure)).concrete
+        return self._traces.get(key) or self._trace(key, leaves, bool(kwargs), structure)
 
     def graph(self, *args: Any, **kwargs: Any) -> Graph:
         """A copy of the traced graph that a call with these arguments runs; `function` can run it after edits.

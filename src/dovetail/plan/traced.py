@@ -20,11 +20,11 @@ from dovetail.edit.graph import Graph
 from dovetail.edit.transplant import replay
 from dovetail.graph.attributes import Beside, Form, Refused, decode, encode, register
 from dovetail.plan.choice import Choice
-from dovetail.plan.function import Function, GraphFunction, Options
+from dovetail.plan.function import Function, GraphFunction, Options, Trace
 
 
 class Recording(NamedTuple):
-    """A trace that was read.
+    """A trace as data, which may be read from a file.
 
     Attributes:
         leaves, structure: of its arguments, or of the pair (args, kwargs) if it has keywords, with specs for tensors.
@@ -36,6 +36,11 @@ class Recording(NamedTuple):
     structure: Any
     graph: Graph
     result: Any
+
+    @classmethod
+    def of(cls, trace: Trace) -> Recording:
+        graph = trace.concrete.graph
+        return cls(trace.leaves, trace.structure, graph, trace.rebuild([t.spec for t in graph.outputs]))
 
     def takes(self, leaves: Sequence[Any], structure: Any) -> bool:
         """Whether the arguments of a call fit it."""
@@ -66,7 +71,16 @@ def _fits(given: Any, known: Any) -> bool:
 
 
 class TracedFunction(Function[..., Any]):
-    """A compiled function that was read from a file: it runs the traces that it had, and calls no Python function."""
+    """A compiled function, mostly read from a file: it runs the traces that it has, and calls no Python function.
+
+    Attributes:
+        missing: the text of the error for other arguments.
+    """
+
+    missing = (
+        "the file has no trace for the arguments ({given}). It has traces for {known}. Before you save the "
+        "function, call it with such arguments, or trace unknown dimensions: f.concrete(dt.spec((None, 3)))."
+    )
 
     def __init__(self, name: str, recordings: list[Recording], signature: Any, options: Options) -> None:
         super().__init__(self._replay, signature, name, options)
@@ -83,11 +97,7 @@ class TracedFunction(Function[..., Any]):
                 return found.replay(leaves)
         given = ", ".join([*map(describe, args), *(f"{name}={describe(value)}" for name, value in kwargs.items())])
         known = ", ".join(map(str, self._recordings))
-        problem = (
-            f"the file has no trace for the arguments ({given}). It has traces for {known}. Before you save the "
-            "function, call it with such arguments, or trace unknown dimensions: f.concrete(dt.spec((None, 3)))."
-        )
-        raise op_error(TypeError, self._name, problem)
+        raise op_error(TypeError, self._name, self.missing.format(given=given, known=known))
 
 
 # -- as data ----------------------------------------------------------------------------------------------------------
@@ -109,12 +119,9 @@ def _function_data(function: Function[..., Any], beside: Beside) -> Any:
 
 def _traces_data(function: Function[..., Any], beside: Beside) -> list[Any]:
     if isinstance(function, TracedFunction):
-        recordings = [(r.leaves, r.structure, r.graph, r.result) for r in function._recordings]
+        recordings = function._recordings
     else:
-        recordings = [
-            (t.leaves, t.structure, t.concrete.graph, t.rebuild([o.spec for o in t.concrete.graph.outputs]))
-            for t in function.traces
-        ]
+        recordings = list(map(Recording.of, function.traces))
     if not recordings:
         name = function._name
         raise Refused(

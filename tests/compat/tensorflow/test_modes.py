@@ -92,6 +92,29 @@ def test_a_seed_makes_programs_repeat(engine):
     assert (first[0] != first[1]).any()
 
 
+def test_a_concrete_function_has_the_graph_of_its_arguments(engine):
+    import tensorflow as theirs
+
+    found = []
+    for lib in (tf, theirs):
+        v = lib.Variable(2.0)
+
+        @lib.function
+        def f(x):
+            v.assign_add(1.0)  # noqa: B023  # it is called in this turn
+            return {"y": lib.matmul(x, x, transpose_b=True) * v, "x": (x,)}  # noqa: B023
+
+        concrete = f.get_concrete_function(lib.TensorSpec([None, 3], lib.float32))
+        types = {op.type for op in concrete.graph.get_operations()} & {"MatMul", "Mul", "Placeholder"}
+        shapes = {str(t.shape) for t in concrete.outputs}
+        for rows in (1, 2):
+            y = concrete(lib.ones([rows, 3]))["y"]
+        found.append((types, shapes, np.asarray(y).tolist(), float(v.numpy())))
+    assert found[0] == found[1]
+    with pytest.raises(TypeError, match=r"made for .*\[\?,3\].* get_concrete_function makes one for other arguments"):
+        tf.function(lambda x: x).get_concrete_function(tf.TensorSpec([None, 3], tf.float32))(tf.ones([3]))
+
+
 def test_functions_run_eagerly_for_a_debugger():
     calls = []
 

@@ -1,4 +1,4 @@
-"""TensorFlow 2's core names: constants, functions, tapes, gradients, modules, structures, and classes of values."""
+"""TensorFlow 2's core names: constants, tapes, gradients, modules, structures, and classes of values."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from dovetail.autodiff.recompute import recompute_grad
 from dovetail.autodiff.tape import GradientTape
 from dovetail.compat.tensorflow.names.variable_views import View
 from dovetail.compat.tensorflow.table import function, row, value
-from dovetail.compat.tf_graph.graph import TensorFlowGraph
 from dovetail.core.dtypes import ALL, DType, as_dtype
-from dovetail.core.errors import check_callable, op_error
+from dovetail.core.errors import op_error
 from dovetail.core.gradients import RegisterGradient
 from dovetail.core.spec import TensorSpec, spec
 from dovetail.core.structure import flatten, flatten_like
@@ -27,7 +26,6 @@ from dovetail.core.tensor_shape import TensorShape, shape_of
 from dovetail.core.value_kinds import dtype_of, is_tensor
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.interop import dlpack
-from dovetail.plan.function import Function, Options
 
 # -- classes of values ------------------------------------------------------------------------------------------------
 
@@ -136,75 +134,7 @@ row(
 )
 value("is_tensor", is_tensor)
 
-# -- functions and gradients ------------------------------------------------------------------------------------------
-
-_settings = {"eager": False}
-
-
-@function("function")
-def tf_function(
-    func: Any = None,
-    input_signature: Any = None,
-    autograph: bool = True,
-    jit_compile: bool | None = None,
-    reduce_retracing: bool = False,
-    experimental_implements: Any = None,
-    experimental_autograph_options: Any = None,
-    experimental_attributes: Any = None,
-    experimental_relax_shapes: Any = None,
-    experimental_compile: Any = None,
-    experimental_follow_type_hints: Any = None,
-) -> Any:
-    """A compiled function; its Python is not translated, so branches on tensors are `tf.cond`.
-
-    Source: `tf.function`.
-    """
-    if func is None:
-        return lambda func: tf_function(func, input_signature)
-    if input_signature is not None:
-        input_signature = flatten(input_signature)[0] if isinstance(input_signature, (list, tuple)) else input_signature
-    check_callable("tf.function", func)
-    compiled = Function(func, input_signature, options=Options(graph=TensorFlowGraph))
-    return _Switched(func, compiled)
-
-
-class _Switched:
-    """A compiled function that calls its Python function instead, if `tf.config.run_functions_eagerly` said so."""
-
-    def __init__(self, python_function: Callable[..., Any], compiled: Any) -> None:
-        self.python_function, self._compiled = python_function, compiled
-        self.__wrapped__ = python_function
-        self.__name__ = getattr(python_function, "__name__", "function")
-        self.__doc__ = python_function.__doc__
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return (self.python_function if _settings["eager"] else self._compiled)(*args, **kwargs)
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        if instance is None:
-            return self
-        return _Switched(self.python_function.__get__(instance, owner), self._compiled.__get__(instance, owner))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._compiled, name)
-
-
-@function("config.run_functions_eagerly")
-def run_functions_eagerly(run_eagerly: bool) -> None:
-    """Set whether functions run without being compiled, for a debugger.
-
-    Source: `tf.config.run_functions_eagerly`.
-    """
-    _settings["eager"] = bool(run_eagerly)
-
-
-@function("config.functions_run_eagerly")
-def functions_run_eagerly() -> bool:
-    """Whether functions run without being compiled.
-
-    Source: `tf.config.functions_run_eagerly`.
-    """
-    return _settings["eager"]
+# -- gradients --------------------------------------------------------------------------------------------------------
 
 
 class UnconnectedGradients(StrEnum):

@@ -1,0 +1,118 @@
+"""TensorFlow's names for compiled functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dovetail.compat.tensorflow.table import function
+from dovetail.compat.tf_graph.graph import TensorFlowGraph
+from dovetail.core.errors import check_callable
+from dovetail.core.structure import flatten
+from dovetail.plan.function import Function, Options
+from dovetail.plan.traced import Recording, TracedFunction
+
+_settings = {"eager": False}
+
+
+@function("function")
+def tf_function(
+    func: Any = None,
+    input_signature: Any = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    experimental_implements: Any = None,
+    experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None,
+    experimental_relax_shapes: Any = None,
+    experimental_compile: Any = None,
+    experimental_follow_type_hints: Any = None,
+) -> Any:
+    """A compiled function; its Python is not translated, so branches on tensors are `tf.cond`.
+
+    Source: `tf.function`.
+    """
+    if func is None:
+        return lambda func: tf_function(func, input_signature)
+    if input_signature is not None:
+        input_signature = flatten(input_signature)[0] if isinstance(input_signature, (list, tuple)) else input_signature
+    check_callable("tf.function", func)
+    compiled = Function(func, input_signature, options=Options(graph=TensorFlowGraph))
+    return _Switched(func, compiled)
+
+
+class _Switched:
+    """A compiled function that calls its Python function instead, if `tf.config.run_functions_eagerly` said so."""
+
+    def __init__(self, python_function: Callable[..., Any], compiled: Any) -> None:
+        self.python_function, self._compiled = python_function, compiled
+        self.__wrapped__ = python_function
+        self.__name__ = getattr(python_function, "__name__", "function")
+        self.__doc__ = python_function.__doc__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return (self.python_function if _settings["eager"] else self._compiled)(*args, **kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        return _Switched(self.python_function.__get__(instance, owner), self._compiled.__get__(instance, owner))
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The function for arguments of certain shapes and dtypes, which may be `tf.TensorSpec`s."""
+        return ConcreteFunction(self._compiled, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._compiled, name)
+
+
+class ConcreteFunction:
+    """A compiled function for arguments of certain shapes and dtypes; `get_concrete_function` makes it.
+
+    Args:
+        compiled: the function.
+        args, kwargs: arguments as of a call, or specs of them.
+
+    Attributes:
+        graph: the graph, a copy.
+        inputs, outputs: its tensors.
+
+    Source: `tf.types.experimental.ConcreteFunction`.
+    """
+
+    def __init__(self, compiled: Function[..., Any], args: Any, kwargs: Any) -> None:
+        self.graph = compiled.graph(*args, **kwargs)
+        self.inputs, self.outputs = self.graph.inputs, self.graph.outputs
+        trace = compiled.trace(*args, **kwargs)
+        self._run = _OneTrace(compiled._name, [Recording.of(trace)], None, compiled._options)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute it.
+
+        Raises:
+            TypeError: the arguments are others than those that it is made for.
+        """
+        return self._run(*args, **kwargs)
+
+
+class _OneTrace(TracedFunction):
+    missing = "it is made for {known}, not for ({given}): get_concrete_function makes one for other arguments."
+
+
+@function("config.run_functions_eagerly")
+def run_functions_eagerly(run_eagerly: bool) -> None:
+    """Set whether functions run without being compiled, for a debugger.
+
+    Source: `tf.config.run_functions_eagerly`.
+    """
+    _settings["eager"] = bool(run_eagerly)
+
+
+@function("config.functions_run_eagerly")
+def functions_run_eagerly() -> bool:
+    """Whether functions run without being compiled.
+
+    Source: `tf.config.functions_run_eagerly`.
+    """
+    return _settings["eager"]
