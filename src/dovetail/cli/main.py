@@ -21,6 +21,7 @@ from dovetail.core.version import VERSION
 EXAMPLES = """\
 examples:
   dovetail engines                    installed engines, and how to install the others
+  dovetail engines --check            which versions of packages fit, and what to install
   dovetail demo                       train a model of Keras on real digits, wherever that is fastest
   dovetail demo --engine torch        the same on PyTorch
   dovetail demo --compare             on every engine installed: speed, and whether the losses agree
@@ -176,10 +177,16 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"dovetail {VERSION}")
     commands = top.add_subparsers(dest="command", metavar="command", required=True)
-    commands.add_parser(
+    engines = commands.add_parser(
         "engines",
         help="list the engines: versions, devices, and how to install those that are missing",
         description="Lists the engines: versions, devices, and how to install those that are missing.",
+    )
+    engines.add_argument(
+        "--check",
+        action="store_true",
+        help="list the packages that Dovetail can use, the versions that fit, and what to install; the exit status is "
+        "1 if one that is installed does not fit",
     )
     program = commands.add_parser(
         "run",
@@ -338,10 +345,11 @@ def _program(options: argparse.Namespace) -> Callable[[], None]:
 
 def _run(options: argparse.Namespace) -> int:
     if options.command == "engines":
-        from dovetail.cli.engines import report
+        from dovetail.cli import engines, engines_check
 
-        print(report())
-        return 0
+        text, is_good = engines_check.check() if options.check else (engines.report(), True)
+        print(text)
+        return 0 if is_good else 1
     if options.command == "plan":
         from dovetail.cli import plan
 
