@@ -236,6 +236,12 @@ def test_a_file_has_the_size_that_its_document_needs(tmp_path, monkeypatch):
     assert not (tmp_path / "y").exists()
 
 
+def test_arrays_may_have_the_names_of_the_own_tensors_of_a_file(tmp_path):
+    value = {"__room__": np.ones(2), "__document__": np.zeros(3)}
+    found = again(value, tmp_path / "x")
+    assert {name: array.tolist() for name, array in found.items()} == {"__room__": [1, 1], "__document__": [0] * 3}
+
+
 def test_another_process_reads_it_on_another_engine(tmp_path):
     dt.save({"x": ops.constant([1.5, 2.5]), "v": dt.Variable([3, 4], name="v")}, tmp_path / "x")
     code = (

@@ -76,7 +76,8 @@ def save(value: Any, path: str | Path) -> None:
     beside = Beside()
     for place, leaf in _leaves(value, ()):
         if (table := _table(beside, leaf)) is not None:
-            beside.key(table, leaf, ".".join(place) or _plain_name(leaf))
+            name = ".".join(place) or _plain_name(leaf)
+            beside.key(table, leaf, f"{name}_" if name in (APART, FILLING) else name)
     try:
         data = encode(value, beside)
         variables = {key: _described(variable, beside) for key, variable in beside.variables.items()}
