@@ -252,7 +252,7 @@ class Engine:
             arguments: gives arrays for its function, which may then run once.
 
         Returns:
-            Each operation of which the library reports something, with its calls in order.
+            Each operation of which the library reports something, or the path of its scopes, with its calls in order.
         """
         return {}
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import sys
 import tempfile
@@ -44,12 +43,8 @@ class NotRun(Exception):
     """The answer to an engine that asks for arguments of a segment that must not run; its text says why."""
 
 
-Routines: TypeAlias = Mapping[Any, Sequence[Routine]]  # operation → its calls, in order
-
-
-def operations_of(function: Callable[..., Any]) -> Mapping[int, Any]:
-    """The operations of a program's lines, by the line's number."""
-    return inspect.unwrap(function).__globals__[OPERATIONS]
+# operation, or the path of its scopes (`Engine.scoped`) → its calls, in order
+Routines: TypeAlias = Mapping[Any, Sequence[Routine]]
 
 
 def running_operation() -> Any:

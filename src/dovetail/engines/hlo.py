@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 _COMPUTATION = re.compile(r"^(?:ENTRY )?%?([\w.\-]+) .*\{$")
@@ -14,7 +13,6 @@ _APPLIED = re.compile(r"\bto_apply=%?([\w.\-]+)")  # functions of two elements, 
 _TARGET = re.compile(r'\bcustom_call_target="([^"]*)"')
 _KINDS = re.compile(r'\bkind=(\w+)|"fusion_config":\{"kind":"(\w+)"')
 _NAME = re.compile(r'\bop_name="([^"]*)"')
-_FRAME = re.compile(r"\bstack_frame_id=(\d+)")
 _IDLE = {"parameter", "constant", "broadcast", "bitcast", "tuple", "get-tuple-element", "reshape", "copy", "fusion"}
 
 
@@ -24,14 +22,12 @@ class Instruction(NamedTuple):
     Attributes:
         text: its kind and its name, as `dot %dot_general.0`.
         routine: the fusion or the custom call of which it is a part.
-        op_name: the name of the operation of the library that it was made for; "" if it has none.
-        frame: the number of its stack frame; 0 if it has none.
+        path: the path of scopes in which it was made; "" if it has none.
     """
 
     text: str
     routine: str
-    op_name: str
-    frame: int
+    path: str
 
 
 def instructions(text: str) -> list[Instruction]:
@@ -40,13 +36,13 @@ def instructions(text: str) -> list[Instruction]:
     Example:
         >>> text = '''
         ... %fused (p: f32[4]) -> f32[4] {
-        ...   ROOT %tanh.0 = f32[4]{0} tanh(%p), metadata={op_name="jit(f)/tanh" stack_frame_id=3}
+        ...   ROOT %tanh.0 = f32[4]{0} tanh(%p), metadata={op_name="jit(f)/dt0.Tanh/tanh"}
         ... }
         ... ENTRY %main (x: f32[4]) -> f32[4] {
         ...   ROOT %one = f32[4]{0} fusion(%x), kind=kLoop, calls=%fused
         ... }'''
         >>> instructions(text)
-        [Instruction(text='tanh %tanh.0', routine='fusion %one (kLoop)', op_name='jit(f)/tanh', frame=3)]
+        [Instruction(text='tanh %tanh.0', routine='fusion %one (kLoop)', path='jit(f)/dt0.Tanh/tanh')]
     """
     found: list[tuple[str, str, str, str]] = []  # computation, instruction, kind, the rest of the line
     computation = ""
@@ -57,26 +53,23 @@ def instructions(text: str) -> list[Instruction]:
             found.append((computation, made[1], made[2], made[3]))
     fusions = {called: (name, _fusion(name, rest)) for _, name, _, rest in found for called in _CALLS.findall(rest)}
     applied = {name for *_, rest in found for name in _APPLIED.findall(rest)}
-    origins = _origins(found, {computation: name for computation, (name, _) in fusions.items()})
+    paths = _paths(found, {computation: name for computation, (name, _) in fusions.items()})
     return [
-        Instruction(f"{kind} %{name}", _routine(kind, rest, fusions.get(computation, ("", ""))[1]), *origins[name])
+        Instruction(f"{kind} %{name}", _routine(kind, rest, fusions.get(computation, ("", ""))[1]), paths[name])
         for computation, name, kind, rest in found
         if kind not in _IDLE and computation not in applied
     ]
 
 
-def _origins(found: list[tuple[str, str, str, str]], fusions: dict[str, str]) -> dict[str, tuple[str, int]]:
-    """The name and the frame of each instruction; an instruction without them has those of its consumer."""
-    origins: dict[str, tuple[str, int]] = {}
+def _paths(found: list[tuple[str, str, str, str]], fusions: dict[str, str]) -> dict[str, str]:
+    """The path of each instruction; if a pass of XLA made it without, the path of its consumer."""
+    paths: dict[str, str] = {}
     takers: dict[str, str] = {}  # instruction → the last one that takes it
     for computation, name, _, rest in reversed(found):  # takers and fusions come after the others
-        origin = _metadata(rest)
-        if not any(origin):
-            taker = takers.get(name) or fusions.get(computation, "")
-            origin = origins.get(taker, origin)
-        origins[name] = origin
+        named = _NAME.search(rest)
+        paths[name] = named[1] if named else paths.get(takers.get(name) or fusions.get(computation, ""), "")
         takers |= dict.fromkeys(_OPERAND.findall(rest.partition(")")[0]), name)
-    return origins
+    return paths
 
 
 def _fusion(name: str, rest: str) -> str:
@@ -87,29 +80,3 @@ def _fusion(name: str, rest: str) -> str:
 def _routine(kind: str, rest: str, fusion: str) -> str:
     target = _TARGET.search(rest)
     return f"custom call {target[1]}" if target else fusion or f"XLA {kind}, in no fusion"
-
-
-def _metadata(rest: str) -> tuple[str, int]:
-    name, frame = _NAME.search(rest), _FRAME.search(rest)
-    return name[1] if name else "", int(frame[1]) if frame else 0
-
-
-class Frames:
-    """The stack frames in the text of a module: the lines of files from which an instruction comes."""
-
-    def __init__(self, text: str) -> None:
-        listed = text.partition("\nFileNames\n")[2].partition("\n\n")[0]
-        files = dict(re.findall(r'^(\d+) "(.*)"$', listed, re.MULTILINE))
-        located = re.findall(r"^(\d+) \{file_name_id=(\d+) .*?\bline=(\d+)", text, re.MULTILINE)
-        lines = {number: (files.get(file, ""), int(line)) for number, file, line in located}
-        framed = re.findall(r"^(\d+) \{file_location_id=(\d+)(?: parent_frame_id=(\d+))?", text, re.MULTILINE)
-        first = int(framed[0][2] or 0) if framed else 0  # versions of XLA number the parents from 1 or from 0 on
-        self._frames = {int(n): (lines.get(at, ("", 0)), int(parent or 0) - first) for n, at, parent in framed}
-
-    def lines(self, frame: int) -> Iterator[tuple[str, int]]:
-        """The file and line of a frame, and of the frames that called it."""
-        seen: set[int] = set()
-        while frame in self._frames and frame not in seen:
-            seen.add(frame)
-            place, frame = self._frames[frame]
-            yield place

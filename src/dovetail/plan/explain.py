@@ -138,6 +138,7 @@ def _noting(calls: dict[Operation, Line], kind: type[Graph]) -> type[Graph]:
                 calls[operation] = line
             return operation
 
+    Noting._part_type = Noting  # branches and bodies note calls, too
     return Noting
 
 

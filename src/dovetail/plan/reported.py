@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.routines import NOT_REPORTED, NotRun, Routines
+from dovetail.core.routines import NOT_REPORTED, NotRun, Routine, Routines
 from dovetail.edit.graph import GraphTensor
 from dovetail.ops.control.plumbing import PRINTS
 from dovetail.plan.schedule import Schedule
 from dovetail.plan.segment import Segment
+from dovetail.plan.traces import operation_of
 
 
 def segments_of(schedule: Schedule) -> Iterator[Segment]:
@@ -28,11 +29,16 @@ def reported(segment: Segment) -> tuple[Routines, str]:
     if segment.bodies is not None:
         return {}, "Python, which runs the body"
     try:
-        return segment.engine.routines(segment, lambda: _arguments(segment)), NOT_REPORTED
+        told = segment.engine.routines(segment, lambda: _arguments(segment))
     except NotRun as reason:
         return {}, f"{NOT_REPORTED}: {reason}"
     except segment.engine.errors as error:
         return {}, f"{NOT_REPORTED}: a trial run on zeros failed, {type(error).__name__}: {error}".splitlines()[0]
+    found: dict[Any, dict[Routine, None]] = {}
+    for key, calls in told.items():
+        operation = operation_of(key, segment.lowered.scopes) if isinstance(key, str) else key
+        found.setdefault(operation, {}).update(dict.fromkeys(calls))
+    return {operation: list(calls) for operation, calls in found.items()}, NOT_REPORTED
 
 
 def _arguments(segment: Segment) -> list[Any]:

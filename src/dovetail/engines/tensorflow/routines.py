@@ -8,9 +8,9 @@ from typing import Any
 import tensorflow as tf
 import tensorflow.python as tf_python
 
-from dovetail.core.engine import FILE, Segment
+from dovetail.core.engine import Segment
 from dovetail.core.optional_api import optional_api
-from dovetail.core.routines import NOT_REPORTED, Routine, Routines, native_output, operations_of
+from dovetail.core.routines import NOT_REPORTED, Routine, Routines, native_output
 from dovetail.engines import verbose
 from dovetail.engines.hlo import instructions
 from dovetail.engines.tensorflow.executable import XLA, Executable, fits_xla
@@ -21,28 +21,17 @@ _IDLE = ("_Arg", "_Retval", "Placeholder", "Const", "Identity", "NoOp")
 
 
 def routines(segment: Segment, arguments: Callable[[], Sequence[Any]]) -> Routines:
-    executable, lines = Executable(segment), operations_of(segment.function)
+    executable = Executable(segment)
     is_xla = XLA in segment.variants and fits_xla(segment.graph)
-    run = executable.traced(is_xla)
-    traced = {op.name: _operation(op, lines) for op in run.graph.get_operations()}
-    found: dict[Any, dict[Routine, None]] = {}
-    for name, routine in _instructions(executable) if is_xla else _kernels(run, arguments()):
-        parts = name.split("/")  # names of loops are around the names of their operations
-        around = ("/".join(parts[:count]) for count in range(len(parts), 0, -1))
-        operation = next((traced[outer] for outer in around if outer in traced), None)
-        if operation is not None:
-            found.setdefault(operation, {})[routine] = None
-    return {operation: list(each) for operation, each in found.items()}
-
-
-def _operation(op: Any, lines: Any) -> Any:
-    """The operation in whose line of the program TensorFlow's operation was made."""
-    return next((lines.get(f.lineno) for f in op.traceback if f.filename == FILE), None)
+    found: dict[str, list[Routine]] = {}
+    for path, routine in _instructions(executable) if is_xla else _kernels(executable.traced(xla=False), arguments()):
+        found.setdefault(path, []).append(routine)
+    return found
 
 
 def _instructions(executable: Executable) -> Iterator[tuple[str, Routine]]:
     for made in instructions(executable.hlo("optimized_hlo")):
-        yield made.op_name, Routine(made.text, made.routine)
+        yield made.path, Routine(made.text, made.routine)
 
 
 def _kernels(run: Any, arguments: Sequence[Any]) -> Iterator[tuple[str, Routine]]:
