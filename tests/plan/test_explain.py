@@ -105,6 +105,20 @@ def test_operations_that_a_library_fuses():
     assert "FusedConv2D" in only(found, "Conv2D").of("library")[-1]
 
 
+def test_operations_of_gradients():
+    def loss_and_gradient(x, w):
+        with dt.GradientTape() as tape:
+            tape.watch(w)
+            loss = ops.sum(ops.conv(x, w, data_format="channels_last") ** 2)
+        return loss, tape.gradient(loss, w)
+
+    found = dt.explain(loss_and_gradient, X, W, engine="torch")
+    assert only(found, "Conv2D").of("library") == ["aten.convolution.default"]
+    gradient = only(found, "Conv2DBackpropFilter")
+    assert gradient.of("runs as") == ["Conv2DBackpropFilter on torch (cpu:0)"]
+    assert "aten.convolution_backward.default" in gradient.of("library")
+
+
 def test_equal_and_unused_operations():
     def program(x):
         a, b = ops.exp(x), ops.exp(x)

@@ -82,6 +82,8 @@ def explain(f: Any, *args: Any, engine: str | None = None, algorithms: bool = Fa
     plan = told.plan(*args)
     calls: dict[Operation, Line] = {}
     graph = told.traced_again(functools.partial(_noting, calls), *args)
+    for op in (op for part in (graph, *graph.subgraphs()) for op in part.operations):
+        op._origin = None  # also an operation of a gradient is explained by itself
     shapes = [static_shape(arg) for arg in args] if len(args) == len(graph.inputs) else None
     made = _planned(plan, graph, shapes)
     touches = Touches()
@@ -237,10 +239,9 @@ class _Chains:
 
     def explained(self, op: Operation, within: str) -> Explained:
         """The chain of a user's operation."""
-        origin = op.origin  # another one if the program runs a graph
         lines = [self._calls[op]] if op in self._calls else []
         lines.append(Line("op", op.type, _code(op.op)))
-        touches = self._touches.found.get(origin, [])
+        touches = self._touches.found.get(op, [])
         if op.op.body is not None and any(touch.name == "inline_composites" for touch in touches):
             lines.append(Line("body", f"of {op.type}, in other ops", _code(op.op.body)))
         lines += [Line("pass", str(touch), f"{touch.module.replace('.', '/')}.py") for touch in touches]
@@ -248,8 +249,8 @@ class _Chains:
         if any(times.values()):
             told = ", ".join(f"{engine} {seconds * 1e6:,.1f} µs" for engine, seconds in times.items())
             lines.append(Line("predicted", told))
-        into = self._touches.into(origin)
-        reason = "nothing needs it" if into is origin else f"it is the value of {into.type} {into.name!r}"
+        into = self._touches.into(op)
+        reason = "nothing needs it" if into is op else f"it is the value of {into.type} {into.name!r}"
         lines += self._left.get(into) or [Line("runs as", f"nothing, since {reason}")]
         result = ", ".join(str(t.spec) for t in op.outputs)
         return Explained(op.type, op.name, result, place(op.where), within, tuple(lines))
