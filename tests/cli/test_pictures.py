@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ import dovetail as dt
 from dovetail.cli.main import main
 from tests.libraries import require
 
+MODELS = Path(__file__).parents[1] / "formats" / "tensorflow" / "models"
 PROGRAM = """
 import dovetail as dt
 
@@ -86,6 +88,16 @@ def test_graphs_of_tensorflow(show, tmp_path):
     assert [node["label"] for node in inner["nodes"]] == ["Placeholder", "While", "Output"]
     assert {"key": "device", "value": "/device:GPU:0"} in outer["nodes"][0]["attrs"]
     assert show("--html", "net.pb")[0] == 0 and show("--out", "net.dot", "net.pb")[0] == 0
+
+
+@pytest.mark.parametrize("name", ["recurrent", "loop"])
+def test_a_saved_model(show, tmp_path, name):
+    require("google.protobuf", "files of TensorFlow are messages")
+    assert show("--out", "net.json", MODELS / name) == (0, "wrote net.json\n")
+    graphs = {each["id"]: each["nodes"] for each in json.loads((tmp_path / "net.json").read_text())["graphs"]}
+    assert all(inner in graphs for nodes in graphs.values() for node in nodes for inner in node.get("subgraphIds", []))
+    inside = {node["label"] for nodes in [*graphs.values()][1:] for node in nodes}
+    assert len(graphs) > 2 and {"StatelessWhile", "While"} & inside and {"Placeholder", "Output"} <= inside
 
 
 def test_errors_are_one_line(show):

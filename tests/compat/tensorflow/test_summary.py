@@ -115,11 +115,13 @@ def test_a_meta_graph_is_written_and_a_message_of_a_graph(tmp_path):
 
 def test_a_graph_is_written_without_a_session(tmp_path):
     doubled = dt.function(lambda x: x * 2.0).graph(dt.spec((2,)))
+    doubled.get_operation("Mul").engine = "numpy"
     assert tf.summary.graph(doubled) is False
     with tf.summary.create_file_writer(str(tmp_path), flush_millis=10, filename_suffix=".x").as_default():
         assert tf.summary.graph(doubled)
     (proto,) = graphs(tmp_path)
     assert [node.op for node in proto.node] == [op.type for op in doubled]
+    assert [node.attr["_engine"].s for node in proto.node if "_engine" in node.attr] == [b"numpy"]
 
 
 def test_what_is_computed_is_written_at_once(tmp_path, engine):

@@ -1,4 +1,4 @@
-"""Graphs for TensorBoard: TensorFlow's `GraphDef`, with each operation's shapes, device and attributes.
+"""Graphs for TensorBoard: TensorFlow's `GraphDef`, with each operation's shapes, engine, device and attributes.
 
 It is only to look at: operations and attributes have Dovetail's names, so TensorFlow could not run them.
 """
@@ -84,6 +84,8 @@ class _Writer:
         states = [names[value] for value in op.attrs.values() if _is_state(value)]
         node.name, node.op, node.device = definition.name, definition.op, definition.device
         node.input.extend([*states, *definition.input[len(states) :]])
+        if op.engine is not None:
+            node.attr["_engine"].s = op.engine.encode()
         for output in op.outputs:
             self.set_shape(node.attr["_output_shapes"].list.shape.add(), output.shape)
         for name, value in definition.attr.items():

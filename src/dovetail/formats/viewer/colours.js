@@ -1,7 +1,7 @@
 // Colours: of the page's theme, of kinds of values, and of numbers.
 
 const PALETTE = ["#3b82f6", "#e8590c", "#8b5cf6", "#e64980", "#0ea5a4", "#d4a106", "#74b816", "#b0529e", "#5c7cfa", "#a0622d", "#12b5cb", "#c2410c", "#6d5bd0", "#4d7c0f"];
-const FIXED = new Map([["Placeholder", "#2f9e44"], ["Output", "#2f9e44"], ["Const", "#8d96a3"], ["ReadVariableOp", "#c98a00"], ["AssignVariableOp", "#c98a00"]]);
+const FIXED = new Map([["Placeholder", "#2f9e44"], ["Output", "#2f9e44"], ["Const", "#8d96a3"], ["ReadVariableOp", "#c98a00"], ["AssignVariableOp", "#c98a00"], ["VarHandleOp", "#c98a00"]]);
 const OTHER = "#8d96a3";
 
 function themeColours() {

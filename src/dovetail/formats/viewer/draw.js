@@ -53,28 +53,37 @@ function draw(context, picture, view, look) {
   context.setTransform(factor, 0, 0, factor, -view.x * factor, -view.y * factor);
   for (const scope of parts.scopes) drawScope(context, scope, view, look);
   drawLines(context, parts.lines, view, look);
+  for (const scope of parts.scopes) drawLabel(context, scope, view, look);
   for (const box of parts.boxes) drawBox(context, box, view, look);
   if (look.selected) drawAbout(context, picture, view, look);
   return parts.count;
 }
 
-function drawScope(context, scope, view, { theme, selected, scale }) {
-  const x = scope.X - scope.w / 2;
-  rounded(context, x, scope.Y, scope.w, scope.h, 10);
+function drawScope(context, scope, view, { theme, selected }) {
+  rounded(context, scope.X - scope.w / 2, scope.Y, scope.w, scope.h, 10);
   context.fillStyle = mixed(theme.back, theme.scope, scope.depth % 2 ? 0.75 : 0.25);
   context.fill();
   context.strokeStyle = scope === selected ? theme.accent : theme.line;
   context.lineWidth = scope === selected ? 2.5 : 1.2;
   context.stroke();
-  if (10 * view.scale < 5) return;
+}
+
+// The label of an open scope, above the lines; it keeps a size that can be read while the scope has room for it.
+function drawLabel(context, scope, view, { theme, scale }) {
+  const label = scope.node ? scope.node.title : scope.label;
+  const size = Math.min(Math.max(12, 9.5 / view.scale), 26, (12 * scope.w) / (label.length * SIZE.character + 40));
+  if (size * view.scale < 6) return;
+  const x = scope.X - scope.w / 2 + 10, y = scope.Y + 15;
+  context.font = `600 ${size}px ${FONT}`;
   context.textAlign = "left";
   context.textBaseline = "middle";
-  context.font = `600 12px ${FONT}`;
-  context.fillStyle = theme.faint;
-  context.fillText("−", x + 10, scope.Y + 15);
+  context.lineJoin = "round";
+  context.lineWidth = 4;
+  context.strokeStyle = mixed(theme.back, theme.scope, scope.depth % 2 ? 0.75 : 0.25);
+  const text = `− ${cut(label, scope.w - 40)}`;
+  context.strokeText(text, x, y);
   context.fillStyle = (scope.node && scale.strong(scope)) || theme.text;
-  const label = scope.node ? scope.node.title : scope.label;
-  context.fillText(cut(label, scope.w - 40), x + 24, scope.Y + 15);
+  context.fillText(text, x, y);
 }
 
 function trace(context, points) {
