@@ -70,7 +70,7 @@ def test_graphs_of_tensorflow(show, tmp_path):
     from dovetail.formats.wire.messages import TENSORFLOW
 
     proto = TENSORFLOW.GraphDef()
-    proto.node.add(name="net/y", op="Relu", input=["net/x:1", "^loop"])  # before what it takes
+    proto.node.add(name="net/y", op="Relu", input=["net/x:1", "^loop"])  # before its input
     proto.node.add(name="net/x", op="Unpack", device="/device:GPU:0")
     loop = proto.node.add(name="loop", op="While", input=["net/x"])
     loop.attr["body"].func.name = "body_1"

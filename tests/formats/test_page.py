@@ -150,6 +150,14 @@ def test_hostile_names(browser, tmp_path):
     assert browser.problems == []
 
 
+def test_an_empty_graph(browser, tmp_path):
+    (tmp_path / "g.html").write_text(page_of(Picture("empty")))
+    browser.problems.clear()
+    browser.open(tmp_path / "g.html")
+    assert browser.run("frame(), [page.drawn, byId('counts').innerText]") == [0, "0 operations"]
+    assert browser.problems == []
+
+
 def large(scopes):
     """A picture of 10,000 operations; without scopes, all of them are shown at once."""
     chance = random.Random(1)

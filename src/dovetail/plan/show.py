@@ -1,4 +1,4 @@
-"""Show: the picture of a plan: its segments, as their engines get them, with the transfers between them."""
+"""Show: the picture of a plan: the segments of its engines, and the transfers between them."""
 
 from __future__ import annotations
 

@@ -52,6 +52,7 @@ function measure(item) {
     item.bottoms.push(y + height);
     y += height + SIZE.row;
   }
+  if (!item.rows.length) [left, right, y] = [0, 0, y + SIZE.row]; // an empty graph
   item.middle = (left + right) / 2;
   item.w = Math.max(right - left + 2 * SIZE.inset, item.label.length * SIZE.character + 60);
   item.h = y - SIZE.row + SIZE.inset;

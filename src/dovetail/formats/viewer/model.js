@@ -40,7 +40,7 @@ function readGraph(data) {
     });
   }
   for (const [a, b, ...xs] of data.bends) addBends(items, a, b, xs);
-  for (const item of items) if (item.children.length) item.rows = rowsOf(item);
+  for (const item of items) item.rows = item.children.length ? rowsOf(item) : [];
   addUp(items, Object.keys(data.facts));
   return { name: data.name, items, root: items[0], edges, operations: data.operations, documents: data.documents };
 }
