@@ -16,7 +16,13 @@ VARIABLE = "DOVETAIL_CHECK_NUMERICS"
 
 
 class Probe:
-    """One that looks at values; programs that are traced under equal probes are the same."""
+    """One that looks at values; programs that are traced under equal probes are the same.
+
+    Attributes:
+        has_points: whether it looks at points that programs name.
+    """
+
+    has_points = False
 
     def see(self, op: Any, values: Sequence[Any], results: Sequence[Any]) -> None:
         """Look at an eager call.

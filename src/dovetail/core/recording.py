@@ -24,6 +24,11 @@ def not_building() -> AbstractContextManager[None]:
     return opened({"graphs": (), DEFAULT_GRAPH: None})
 
 
+def unseen() -> AbstractContextManager[None]:
+    """A scope in which ops are computed, and no tape, graph or probe sees them."""
+    return opened({"graphs": (), "tapes": (), "probes": (), DEFAULT_GRAPH: None})
+
+
 class Record:
     """One op call on a tape."""
 

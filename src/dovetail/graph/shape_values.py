@@ -14,7 +14,7 @@ import numpy as np
 from dovetail.core import dispatch
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.infer import CARRIES_NAN, size_of
-from dovetail.core.recording import not_building, record_on
+from dovetail.core.recording import unseen
 from dovetail.core.spec import Ints
 from dovetail.core.tensor import Tensor
 from dovetail.graph.operation import GraphTensor, Operation
@@ -76,7 +76,7 @@ def _run(op: Operation, values: list[Any]) -> np.ndarray | None:
         return values[0]
     engine = get_engine("numpy")
     try:
-        with record_on(()), not_building():
+        with unseen():
             result = dispatch.run(op.op, op.arguments([Tensor(v, engine) for v in values]), engine)
     except (TypeError, ValueError, IndexError):  # NaN where a number is needed, as in the shape of a Reshape
         return None

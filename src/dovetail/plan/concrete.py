@@ -20,7 +20,7 @@ from dovetail.core.garbage import NoGarbageCollection
 from dovetail.core.locks import holding, join, make_lock
 from dovetail.core.probe import Probe
 from dovetail.core.recording import Record
-from dovetail.core.scopes import scopes
+from dovetail.core.scopes import scopes, within
 from dovetail.core.state import held_alone, held_by, put
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor, native_of
@@ -123,7 +123,8 @@ class Concrete:
 
     def _made(self, engine: Engine, shapes: tuple[Any, ...] | None, device: str | None) -> AnyPlan:
         if self._probes:
-            measuring = self._measuring_of(engine, shapes, device)
+            with within(probes=()):
+                measuring = self._measuring_of(engine, shapes, device)
             make = functools.partial(Concrete, measuring=measuring, probes=())
             return ProbedPlan(self.graph, engine, self._probes, self._ends, make)
         if self._measuring is None or (shapes is None and self._is_open):

@@ -16,7 +16,7 @@ from dovetail.core import dispatch
 from dovetail.core.engine import FILE, OPERATIONS, Engine
 from dovetail.core.kinds import IntsKind
 from dovetail.core.op import Op
-from dovetail.core.recording import not_building, record_on
+from dovetail.core.recording import unseen
 from dovetail.core.rules import OUT, OVER, PROGRAM, Rule
 from dovetail.core.state import call_as_one
 from dovetail.core.tensor import Tensor
@@ -99,7 +99,7 @@ def _body_rule(op: Op, engine: Engine) -> Rule | None:
             value = values[index]
             if value is not None:
                 values[index] = tuple(Tensor(v, engine) for v in value) if is_list else Tensor(value, engine)
-        with record_on(()), not_building():
+        with unseen():
             result = dispatch.run(op, values, engine)
         return tuple(t._value for t in result) if op.returns_tuple else result._value
 

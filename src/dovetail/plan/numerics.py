@@ -83,8 +83,9 @@ class _Check(Probe):
 
     def see_gradients(self, node: Any, arriving: Sequence[Any], found: Sequence[Any]) -> None:
         """Refuse bad gradients, as `see` refuses bad results."""
+        given = ((f"input {i}", t) for i, t in enumerate(node.inputs))
         arrived = ((f"gradient {i}", g) for i, g in enumerate(arriving))
-        bad = _worst(found, (*named_inputs(node.op, node.args), *arrived))
+        bad = _worst(found, (*given, *arrived))
         if bad is not None:
             raise NumericsError([Fault("Gradient", "", node.where or user_line(), *bad, part_of=node.op.name)])
 

@@ -100,6 +100,7 @@ class ProbedPlan:
         states = list(copies.assigned.values())
         for variable, value in zip(self._assigned, states, strict=True):
             variable.check_shape(value)
+        self._open = [i for i, value in enumerate(states) if not value.spec.is_static]  # each run checks them
         # results, new values of variables, values that are only kept for a gradient, outputs of probes
         pure.outputs = [*results[:ends], *states, *results[ends:]]
         self._ends, self._states = ends, ends + len(states)
@@ -128,6 +129,8 @@ class ProbedPlan:
             for probe, notes in zip(probes, self._notes, strict=True):
                 probe.saw(run, notes, values[at : at + len(notes)])
                 at += len(notes)
+            for number in self._open:
+                self._assigned[number].check_shape(Tensor(values[self._ends + number], self.holder))
             put(self._assigned, [held_alone(v, self.holder) for v in values[self._ends : self._states]])
         kept = values[self._states : self._states + self._results - self._ends]
         return (*values[: self._ends], *kept)

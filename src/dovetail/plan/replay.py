@@ -13,8 +13,7 @@ from dovetail.core import dispatch
 from dovetail.core.control_flow import HostControl
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import on_engine
-from dovetail.core.recording import DEFAULT_GRAPH
-from dovetail.core.scopes import opened
+from dovetail.core.recording import unseen
 from dovetail.core.tensor import Tensor
 from dovetail.edit.graph import Graph, Operation
 from dovetail.plan.faults import Fault, named_inputs, statistics_of
@@ -61,8 +60,7 @@ class Replay:
 
     def run(self, graph: Graph, given: Sequence[Value]) -> list[Value]:
         """The outputs of a graph; nothing is recorded, and no probe looks."""
-        alone = opened({"graphs": (), "tapes": (), "probes": (), DEFAULT_GRAPH: None})
-        with alone, on_engine(self._engine):
+        with unseen(), on_engine(self._engine):
             return self._outputs(graph, given)
 
     def _outputs(self, graph: Graph, given: Sequence[Value]) -> list[Value]:

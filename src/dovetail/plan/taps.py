@@ -69,6 +69,8 @@ class Taps(Probe):
         function: the function that a call of the taps calls.
     """
 
+    has_points = True
+
     def __init__(self, points: Points | None = None, function: Callable[..., Any] | None = None) -> None:
         self._points = tuple((pattern, _kinds(pattern, kinds)) for pattern, kinds in (points or {}).items())
         self._patterns = [(compiled(pattern), kinds) for pattern, kinds in self._points]
@@ -147,7 +149,7 @@ class Taps(Probe):
 
     def see_gradients(self, node: Any, arriving: Sequence[Any], found: Sequence[Any]) -> None:
         """Look at the gradient that arrives at an eager `Tap`, or at an op whose type fits a pattern."""
-        label = node.args[1] if node.op.name == "Tap" else node.op.name
+        label = node.attr("label") if node.op.name == "Tap" else node.op.name
         wanted = self._wanted(label, is_tap=node.op.name == "Tap")
         if GRADIENT in wanted and arriving[0] is not None:
             self._see(f"{label}{SUFFIX}", arriving[0], wanted)

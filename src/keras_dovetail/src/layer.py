@@ -20,9 +20,11 @@ class BackendLayer:
         graph = None if around.graphs else default_graph()
         with nullcontext() if graph is None else graph.as_default():
             found = super().__call__(*args, **kwargs)  # type: ignore[misc]  # defined by Keras' Operation
-        return tapped(found, self.path) if around.probes else found  # type: ignore[attr-defined]
+        return tapped(found, self.path or self.name) if around.probes else found  # type: ignore[attr-defined]
 
 
 def tapped(value: Any, name: str) -> Any:
-    """A tensor at a point of this name; other values as they are."""
+    """A tensor at a point of this name, if probes look at points; other values as they are."""
+    if not any(probe.has_points for probe in scopes().probes or ()):
+        return value
     return ops.tap(value, name, name=f"{name}/tap") if is_tensor(value) and dtype_of(value).is_floating else value
