@@ -88,7 +88,7 @@ class Statistics(NamedTuple):
         kinds = " and ".join(
             f"{count} {kind}" for count, kind in ((self.nans, "NaN"), (self.infinities, "infinite")) if count
         )
-        share = f"{kinds} of {self.size} numbers ({100 * self.bad / self.size:.3g} %)"
+        share = f"{kinds} of {self.size} number{'s' if self.size > 1 else ''} ({100 * self.bad / self.size:.3g} %)"
         return f"{self.kind}, {share}, {'none finite' if not span else f'the others {span}'}"
 
 
