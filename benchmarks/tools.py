@@ -1,4 +1,4 @@
-"""The cost of Dovetail's tools, as ratios: a profile.
+"""The cost of Dovetail's tools, as ratios: a profile, checks of numbers, and taps.
 
 python benchmarks/tools.py
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import statistics
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ def small(x: Any) -> Any:
 
 
 def step(x: Any, w: Any) -> Any:
-    y = ops.relu(x @ w)
+    y = dt.tap(ops.relu(x @ w), "hidden")
     return ops.sum(ops.exp(ops.tanh(y)), axis=0)
 
 
@@ -57,13 +58,56 @@ def profile_rows(name: str) -> list[list[str]]:
     return [[name, what, *profiled(call)] for what, call in cases.items()]
 
 
+def probed(call: Callable[[], Any]) -> list[str]:
+    """Calls without probes, checked, with taps, and after that, in turn: their ratios, and the frames of a call."""
+    for _ in range(3):
+        call()
+    count, before_frames = calls_for(call, SECONDS), sum(frames(call).values())
+    found: list[list[float]] = [[], [], []]
+    for _ in range(ROUNDS):
+        before = seconds_per_call(call, count)
+        for ratios, scope in zip(found, (dt.check_numerics, dt.taps, nullcontext), strict=True):
+            with scope():
+                call()  # made ready
+                ratios.append(seconds_per_call(call, count) / before)
+    return [
+        *(f"{statistics.median(ratios):.2f}" for ratios in found),
+        f"{before_frames} → {sum(frames(call).values())}",
+    ]
+
+
+def probe_rows(name: str) -> list[list[str]]:
+    tiny, large = ops.ones((4, 4)), ops.convert(np.full((512, 512), 1e-3, "float32"))
+    matrix, weights = dt.function(step), dt.Variable(large)
+
+    @dt.function
+    def train(x: Any) -> Any:
+        with dt.GradientTape() as tape:
+            loss = ops.mean(ops.square(x @ weights))
+        weights.assign_sub(1e-6 * tape.gradient(loss, weights))
+        return loss
+
+    cases: dict[str, Callable[[], Any]] = {
+        "an eager add of 16 numbers": lambda: tiny + tiny,
+        "a program with a product, 512 by 512": lambda: matrix(large, large).numpy(),
+        "a step that assigns a variable, 512 by 512": lambda: train(large).numpy(),
+    }
+    return [[name, what, *probed(call)] for what, call in cases.items()]
+
+
+TABLES: list[tuple[str, list[str], Callable[[str], list[list[str]]]]] = [
+    ("A profile", ["in a profile", "after it", "frames before → after"], profile_rows),
+    ("Probes", ["checked", "with taps", "after them", "frames before → after"], probe_rows),
+]
+
+
 def main() -> None:
-    rows = []
-    for name in dt.list_engines():
-        with dt.engine(name):
-            rows += profile_rows(name)
-    header = ["engine", "call", "in a profile", "after it", "frames before → after"]
-    print(table("A profile (`tools.py`): time of a call, by the time before", header, rows))
+    for title, columns, rows_of in TABLES:
+        rows = []
+        for name in dt.list_engines():
+            with dt.engine(name):
+                rows += rows_of(name)
+        print(table(f"{title} (`tools.py`): time of a call, by the time before", ["engine", "call", *columns], rows))
 
 
 if __name__ == "__main__":
