@@ -16,9 +16,6 @@ from dovetail.core.spec import TensorSpec
 from dovetail.core.value_kinds import is_tensor, static_shape
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
-from dovetail.formats.tensorflow import control as control
-from dovetail.formats.tensorflow import lists as lists
-from dovetail.formats.tensorflow import special as special
 from dovetail.formats.tensorflow.objects import Concrete, Objects, filled, leaves
 from dovetail.formats.tensorflow.saved_model import (
     Read,
@@ -308,6 +305,13 @@ def load(path: str | os.PathLike[str], tags: Iterable[str] | None = None) -> Loa
         ImportError: the extra `formats` is not installed.
 
     Source: `tf.saved_model.load`.
+
+    Example:
+        >>> model = load("tests/formats/tensorflow/models/mlp")
+        >>> model(np.zeros((1, 6), "float32")).shape
+        (1, 3)
+        >>> model.graph.find("Relu")
+        [<operation sequential_1/dense_1/Relu Relu>]
     """
     need("saved_model.load")
     file = Path(path)

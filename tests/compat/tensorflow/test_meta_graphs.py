@@ -118,6 +118,22 @@ def test_a_meta_graph_in_a_scope(tmp_path):
         assert v1.train.import_meta_graph(v1.train.export_meta_graph()) is None
 
 
+def test_a_frozen_graph_of_tensorflow_is_imported_and_run(engine):
+    with real.Graph().as_default() as graph:
+        x = real.compat.v1.placeholder(real.float32, (None, 3), name="x")
+        w = real.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], name="w")
+        y = real.nn.relu(real.matmul(x, w, name="dense/MatMul"), name="dense/Relu")
+        real.reduce_sum(real.transpose(y, [1, 0]), 0, name="sums")
+    definition = v1.GraphDef.FromString(graph.as_graph_def().SerializeToString())
+    assert {"x", "dense/MatMul", "dense/Relu", "sums"} <= {node.name for node in definition.node}
+    with v1.Graph().as_default() as graph, v1.Session() as session:
+        given = v1.placeholder(v1.float32, (2, 3))
+        (sums,) = v1.import_graph_def(definition, {"x": given}, ["sums:0"], name="net")
+        relu = graph.get_tensor_by_name("net/dense/Relu:0")
+        found = session.run([sums, relu], {given: [[1.0, 0.0, 0.0], [0.0, -1.0, 0.0]]})
+    assert [value.tolist() for value in found] == [[3.0, 0.0], [[1.0, 2.0], [0.0, 0.0]]]
+
+
 def test_a_graph_that_calls_python_is_saved_without_its_meta_graph(tmp_path):
     with v1.Graph().as_default(), v1.Session() as session:
         v = v1.get_variable("v", initializer=1.0)
@@ -140,7 +156,7 @@ def test_damage_is_refused(tmp_path):
         pytest.fail(f"{end} bytes of {len(data)} are read")
     assert list(definition.node) == []
     with pytest.raises(FormatError, match="a definition that Dovetail wrote"):
-        definition.ParseFromString(real.Graph().as_graph_def().SerializeToString())
+        definition.ParseFromString(real.compat.v1.GraphDef().SerializeToString())
     (tmp_path / "x.meta").write_bytes(meta[: len(meta) // 2])
     with v1.Graph().as_default() as graph:
         with pytest.raises(FormatError, match=r"x\.meta' cannot be read"):

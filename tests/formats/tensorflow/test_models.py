@@ -150,3 +150,21 @@ def test_a_checkpoint_without_a_variable_is_refused(tmp_path):
     (tmp_path / "loop1.meta").write_bytes((FOLDER / "loop1.meta").read_bytes())
     with pytest.raises(FormatError, match="the variable 'w': found no value of it"):
         saved_model.load(tmp_path / "loop1.meta").results("z")
+
+
+@pytest.mark.parametrize("name", ["frozen.pb", "loop1.pb", "arrays1.pb"])
+def test_damaged_bytes_are_refused_or_read(tmp_path, name):
+    """Read mutated files: each is read, or refused with one class of errors."""
+    data, random = (FOLDER / name).read_bytes(), np.random.RandomState(0)
+    refused = 0
+    for number in range(60):
+        changed = bytearray(data)
+        for place in random.randint(0, len(data), 1 + number % 4):
+            changed[place] = random.randint(256)
+        path = tmp_path / f"{number}.pb"
+        path.write_bytes(bytes(changed))
+        try:
+            dict(saved_model.load(path).signatures)
+        except FormatError:
+            refused += 1
+    assert 0 < refused < 60

@@ -77,7 +77,7 @@ def graph_of_proto(
         FormatError: it is no graph that Dovetail wrote, or is damaged.
         LookupError: an op is not in the table of this version, nor defined by the program.
     """
-    function = next((f for f in proto.library.function if f.signature.name == DOCUMENT), None)
+    function = _document(proto)
     if function is None:
         raise FormatError(file, "the library", "no graph of Dovetail's", "a definition that Dovetail wrote")
     beside = Beside()
@@ -93,6 +93,15 @@ def graph_of_proto(
         return graph_of(document, beside), list(beside.variables.values())
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise FormatError(file, DOCUMENT, f"no graph ({error})", "the document of a graph") from error
+
+
+def _document(proto: Any) -> Any:
+    return next((function for function in proto.library.function if function.signature.name == DOCUMENT), None)
+
+
+def is_tensorflows(proto: Any) -> bool:
+    """Whether TensorFlow wrote a definition: it says its version, and has no document of Dovetail's."""
+    return proto.versions.producer > 0 and _document(proto) is None
 
 
 def _variable(said: Any, file: str, place: str, make: Callable[[str, np.ndarray, bool], Any]) -> Any:

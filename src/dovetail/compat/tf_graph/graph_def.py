@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dovetail.compat.tf_graph.elements import element_of
-from dovetail.compat.tf_graph.graph_bytes import graph_of_proto, proto_of
+from dovetail.compat.tf_graph.graph_bytes import graph_of_proto, is_tensorflows, proto_of
 from dovetail.compat.tf_graph.node_def import NodeDef, node_def_of
 from dovetail.compat.tf_graph.variable_operation import variable_node
 from dovetail.core.hooks import hooks
 from dovetail.core.variable import Variable
+from dovetail.formats.tensorflow.saved_model import saved_graph
 from dovetail.formats.wire.messages import TENSORFLOW, parsed
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.walk import backward
@@ -75,15 +77,16 @@ class GraphDef:
         return proto_of(self.graph).SerializeToString(deterministic=True)
 
     def ParseFromString(self, serialized: bytes) -> int:
-        """Become the definition of some bytes that Dovetail wrote, and return how many they are.
+        """Become the definition of some bytes that Dovetail or TensorFlow wrote, and return how many they are.
 
-        Variables are new ones, of zeros.
+        Variables of Dovetail's definitions are new ones, of zeros.  TensorFlow's definitions are frozen graphs; nodes
+        that Dovetail cannot compute are opaque operations.
 
         Raises:
-            FormatError: the bytes are no definition that Dovetail wrote; the definition stays as it was.
+            FormatError: the bytes are no such definition; the definition stays as it was.
         """
         proto = parsed(TENSORFLOW.GraphDef, serialized, "a definition", "the bytes")
-        self.graph, _ = graph_of_proto(proto, "a definition")
+        self.graph = _frozen(proto) if is_tensorflows(proto) else graph_of_proto(proto, "a definition")[0]
         return len(serialized)
 
     @classmethod
@@ -99,6 +102,12 @@ class GraphDef:
 
     def __str__(self) -> str:
         return "\n".join(f"node {{\n{node}\n}}" for node in self.node)
+
+
+def _frozen(proto: Any) -> Graph:
+    """The graph of a definition that TensorFlow wrote."""
+    saved = saved_graph(proto, Path("a definition"))
+    return saved.read_signature("graph", saved.whole).graph
 
 
 def _ends(graph: Graph) -> list[GraphTensor]:

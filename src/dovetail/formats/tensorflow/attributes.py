@@ -38,9 +38,12 @@ def _plain(kind: str, value: Any) -> Any:
 
 
 def dtype_named(number: int) -> DType | None:
-    """The dtype with TensorFlow's number; None for strings, resources and other values that are no numbers."""
+    """The dtype with TensorFlow's number; None for strings, resources, and dtypes that Dovetail does not have."""
     found = DTYPES.get(number % REFERENCE)
-    return None if found is None or found.hasobject else as_dtype(found.name)
+    try:
+        return None if found is None or found.hasobject else as_dtype(found.name)
+    except TypeError:
+        return None
 
 
 class Attributes:

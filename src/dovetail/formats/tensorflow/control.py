@@ -184,6 +184,8 @@ def _with_elements(first: list[Any], step: Callable[[list[Any]], list[Any]]) -> 
     for i in empty:
         if isinstance(once[i], Foreign):
             raise Unreadable(once[i].reason)
+        if not isinstance(once[i], TensorList):
+            raise Unreadable("it carries a list whose next value is none")
         if once[i].data is not None:
             values[i] = TensorList.of(ops.zeros_like(once[i].data))
     return values

@@ -17,7 +17,7 @@ from dovetail.formats.tensorflow.names import split
 
 ENTERS, MERGES, SWITCHES = ("Enter", "RefEnter"), ("Merge", "RefMerge"), ("Switch", "RefSwitch")
 EXITS, NEXTS = ("Exit", "RefExit"), ("NextIteration", "RefNextIteration")
-STRUCTURAL = {*ENTERS, *MERGES, *SWITCHES, *EXITS, *NEXTS, "LoopCond"}
+INPUTS = {**dict.fromkeys([*ENTERS, *EXITS, *NEXTS, "LoopCond"], 1), **dict.fromkeys([*MERGES, *SWITCHES], 2)}
 
 Context = frozenset[tuple[str, int]]  # pairs of a condition and the side of it on which a node runs
 
@@ -47,7 +47,7 @@ class Frames:
     """
 
     def __init__(self, nodes: Mapping[str, Any]) -> None:
-        self._nodes = nodes
+        self._nodes = {name: node for name, node in nodes.items() if len(node.input) >= INPUTS.get(node.op, 0)}
         self._contexts: dict[str, Context] = {}
 
     @cached_property
@@ -71,8 +71,8 @@ class Frames:
             if merge is not None and entered is not None:
                 frame = found[self._frame_name(entered[0])]
                 frame.switches[merge.name] = node.name
-                test = self._nodes[split(node.input[1])[0]]
-                frame.condition = test.input[0] if test.op == "LoopCond" else node.input[1]
+                test = self._nodes.get(split(node.input[1])[0])
+                frame.condition = node.input[1] if test is None or test.op != "LoopCond" else test.input[0]
         return found
 
     def _frame_name(self, enter: Any) -> str:
@@ -88,11 +88,15 @@ class Frames:
         return None if enter is None or following is None else (enter, following)
 
     def frame_of(self, exit_node: Any) -> tuple[Frame, str]:
-        """The loop of an `Exit`, and the name of its `Merge`."""
-        switch = self._nodes[split(exit_node.input[0])[0]]
-        merge = self._nodes[split(switch.input[0])[0]]
-        entered = self.enter_of(merge)
-        if entered is None:
+        """The loop of an `Exit`, and the name of its `Merge`.
+
+        Raises:
+            Unreadable: it is no exit of a loop.
+        """
+        switch = self._nodes.get(split(exit_node.input[0])[0])
+        merge = self._nodes.get(split(switch.input[0])[0]) if switch is not None and switch.op in SWITCHES else None
+        entered = None if merge is None else self.enter_of(merge)
+        if merge is None or entered is None:
             raise Unreadable("it leaves a loop that is not complete")
         return self.loops[self._frame_name(entered[0])], merge.name
 
@@ -138,8 +142,15 @@ class Frames:
         return text
 
     def branch(self, merge: Any) -> tuple[str, str, str, list[Any]]:
-        """The condition of a merge, its results if that holds and if not, and the switches of its branches."""
-        first, second = (text for text in merge.input if not text.startswith("^"))
+        """The condition of a merge, its results if that holds and if not, and the switches of its branches.
+
+        Raises:
+            Unreadable: it merges no two branches.
+        """
+        texts = [text for text in merge.input if not text.startswith("^")]
+        if len(texts) != 2:
+            raise Unreadable(f"it merges {len(texts)} values")
+        first, second = texts
         for text in (first, second):
             self.context(split(text)[0])
         sides = [self._of_reference(text) for text in (first, second)]
@@ -184,10 +195,11 @@ class Frames:
 
     def needs(self, node: Any) -> list[str]:
         """The values that a node needs before it is read."""
-        if node.op in EXITS:
-            frame, _ = self.frame_of(node)
-            return [*(first for first, _ in frame.merges.values()), *frame.constants.values()]
-        if node.op in MERGES and self.enter_of(node) is None:
+        try:
+            if node.op in EXITS:
+                frame, _ = self.frame_of(node)
+                return [*(first for first, _ in frame.merges.values()), *frame.constants.values()]
             condition, _, _, switches = self.branch(node)
             return [condition, *(switch.input[0] for switch in switches)]
-        return list(node.input)
+        except (Unreadable, IndexError):  # reading it gives the reason
+            return list(node.input)

@@ -303,7 +303,12 @@ class Reader:
         self.opaque[name] = f"{node.type} {node.name!r} is an opaque operation: {reason}"
         tensors = [value for value in node.inputs if is_tensor(value)]
         op = OpaqueOp(node.type, self.opaque[name])
-        return list(op(tensors, reason, dtypes, shapes, name=f"{name}/"))
+        if tensors:
+            return list(op(tensors, reason, dtypes, shapes, name=f"{name}/"))
+        attrs = {key: op.normalize(key, value) for key, value in (("dtypes", dtypes), ("shapes", shapes))}
+        specs = [TensorSpec(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
+        layout = (0, None, None, None)  # without tensors a call would compute it
+        return self.graph.add(op, [], {"reason": reason, **attrs}, specs, layout, f"{name}/").outputs
 
     def _types(self, node: Node, body: Body) -> tuple[list[Any], list[Any]]:
         """The dtypes and shapes of a node's results, as far as it says them."""

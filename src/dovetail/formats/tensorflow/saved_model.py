@@ -15,6 +15,9 @@ import numpy as np
 from dovetail.core.errors import FormatError
 from dovetail.core.hooks import hooks
 from dovetail.core.variable import Variable
+from dovetail.formats.tensorflow import control as control  # these three declare the special nodes
+from dovetail.formats.tensorflow import lists as lists
+from dovetail.formats.tensorflow import special as special
 from dovetail.formats.tensorflow.attributes import Attributes, Unreadable
 from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.reading import Body, Reader, spec_of
@@ -25,6 +28,7 @@ from dovetail.formats.wire.tensors import array_of
 
 PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
 HANDLES = ("VarHandleOp", "VariableV2", "Variable")
+NO_ENDS = (*PLACEHOLDERS, "NoOp", "Assert")  # types without results, and inputs
 ASSIGNMENTS = ("AssignVariableOp", "Assign")
 GRAPH = "graph"  # the signature of a file that has none
 
@@ -128,6 +132,14 @@ class SavedGraph:
         objects = self.object_graph.nodes if self.object_graph is not None else []
         variables = [one.variable for one in objects if one.WhichOneof("kind") == "variable"]
         return {variable.name: variable.trainable for variable in variables}
+
+    @property
+    def whole(self) -> Signature:
+        """The way to run the whole graph, from placeholders to the results that no node takes."""
+        taken = {split(text)[0] for node in self.graph_def.node for text in node.input}
+        inputs = {node.name: f"{node.name}:0" for node in self.graph_def.node if node.op in PLACEHOLDERS[:2]}
+        ends = [node.name for node in self.graph_def.node if node.name not in taken and node.op not in NO_ENDS]
+        return Signature(inputs, {name: f"{name}:0" for name in ends})
 
     def results(self, names: Iterable[str]) -> Signature:
         """The way to run tensors of the graph, from the placeholders that they need.
@@ -275,12 +287,10 @@ def read_graph_def(path: str | os.PathLike[str]) -> SavedGraph:
 
 def saved_graph(graph_def: Any, file: Path) -> SavedGraph:
     """A message `GraphDef` with the signature `graph`, as `read_graph_def` gives it."""
-    taken = {split(text)[0] for node in graph_def.node for text in node.input}
-    inputs = {node.name: f"{node.name}:0" for node in graph_def.node if node.op in PLACEHOLDERS[:2]}
-    ends = [node for node in graph_def.node if node.name not in taken and node.op not in (*PLACEHOLDERS, "NoOp")]
-    if any(node.op in HANDLES for node in graph_def.node):  # it is not frozen, so its ends assign variables, too
-        return SavedGraph(file, graph_def, {})
-    return SavedGraph(file, graph_def, {GRAPH: Signature(inputs, {node.name: f"{node.name}:0" for node in ends})})
+    saved = SavedGraph(file, graph_def, {})
+    if not any(node.op in HANDLES for node in graph_def.node):  # else its ends assign variables, too
+        saved.signatures[GRAPH] = saved.whole
+    return saved
 
 
 def read_meta_graph(path: str | os.PathLike[str], checkpoint: str | None = None) -> SavedGraph:

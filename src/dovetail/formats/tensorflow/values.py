@@ -96,6 +96,6 @@ def constant_of(value: Any) -> np.ndarray | None:
     if value.op.type == "Const":
         return np.asarray(value.op.attrs["value"])
     found = ShapeValues().of(value) if value.dtype.is_integer else None
-    if found is None or np.isnan(found).any():
+    if found is None or not np.isfinite(found).all() or np.abs(found).max(initial=0) >= 2**63:
         return None
     return found.astype(value.dtype.numpy)
