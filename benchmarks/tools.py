@@ -33,7 +33,9 @@ def step(x: Any, w: Any) -> Any:
 
 def profiled(call: Callable[[], Any]) -> list[str]:
     """Calls before, in and after a profile, in turn: their ratios, and the frames of a call before and after."""
-    count = min(1000, calls_for(call, SECONDS))
+    for _ in range(3):
+        call()  # traced, and compiled
+    count = calls_for(call, SECONDS)
     before_frames = sum(frames(call).values())
     inside, after = [], []
     for _ in range(ROUNDS):
