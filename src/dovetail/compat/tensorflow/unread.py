@@ -14,6 +14,10 @@ _ONLY_PATHS = "The state of a folder has the paths of its checkpoints alone."
 _DIMENSIONS = "Shapes are inferred anyway, and are right."
 _COMPOSITE = "Sparse tensors are leaves either way."
 _ALIGN = "One diagonal at a time is set or taken, so there is nothing to align or to fill up."
+_ONLY_IN_ERRORS = "TensorFlow has it in errors alone; these say which feature is wrong."
+_LIMIT = "An error names one line of the program."
+_NO_GRAPH = "A trace writes no graph; `tf.summary.graph` does."
+_ALL_SHOWN = "The timeline shows each operation with its inputs, at the time when it ran."
 INTERFACE = "Whoever calls it gives this argument, and other classes need it."
 
 # The parameters of `tf`.
@@ -93,6 +97,17 @@ TENSORFLOW = {
     "array.copy": "A tensor cannot be changed, so the value of a copy is its own value.",
     "enable_numpy_behavior.prefer_float32": "The call warns that it changes nothing.",
     "enable_numpy_behavior.dtype_conversion_mode": "The call warns that it changes nothing.",
+    # profiles
+    "Timeline.graph": "The names of a run are those of its graph.",
+    "Timeline.show_dataflow": _ALL_SHOWN,
+    "Timeline.show_memory": _ALL_SHOWN,
+    "Timeline.op_time": _ALL_SHOWN,
+    "Trace.kwargs": "The name of a span is written when it begins.",
+    "trace_on.graph": _NO_GRAPH,
+    "trace_export.name": _NO_GRAPH,
+    "trace_export.step": _NO_GRAPH,
+    "enable_check_numerics.stack_height_limit": _LIMIT,
+    "enable_check_numerics.path_length_limit": _LIMIT,
     # files
     "Saver.sharded": _ONE_FILE,
     "Saver.name": _NO_OPERATION,
@@ -109,7 +124,9 @@ TENSORFLOW = {
     "decode_raw.name": _NO_OPERATION,
     "parse_example.name": _NO_OPERATION,
     "parse_single_example.name": _NO_OPERATION,
-    "example_names": "TensorFlow has them in errors alone; these say which feature is wrong.",
+    "parse_single_sequence_example.name": _NO_OPERATION,
+    "parse_single_sequence_example.example_name": _ONLY_IN_ERRORS,
+    "example_names": _ONLY_IN_ERRORS,
     "_summary_scope.values": "The scope is in the graph that is being built.",
     "TFRecordOptions.ignored": "Sizes of buffers and the like, which change no record.",
     "all_model_checkpoint_timestamps": _ONLY_PATHS,
