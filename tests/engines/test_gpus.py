@@ -1,6 +1,13 @@
-"""Kernels of GPUs, on each engine that has a GPU: values and gradients equal numpy's."""
+"""GPUs, on each engine that has one: values and gradients equal numpy's, and tools say what the GPU does.
+
+`make test-gpu` runs these tests.
+"""
 
 from __future__ import annotations
+
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -99,3 +106,64 @@ def test_values_of_processors_go_along_in_jax(other):
         v.assign(ops.convert([5.0, 6.0]))  # this moves it to the other engine
     with dt.engine("jax"):
         np.testing.assert_allclose(dt.function(lambda x: x + v)(x).numpy(), [6.0, 8.0])
+
+
+def test_parts_of_a_program_are_on_the_gpu(gpu):
+    """Check a program of which only the middle is there: its plan shows the moves."""
+
+    def program(x):
+        y = ops.exp(x)
+        with dt.place(engine=gpu, device="gpu:0"):
+            y = ops.tanh(y)
+        return y * 2.0
+
+    x = np.linspace(-1.0, 1.0, 2000, dtype="float32")
+    with dt.place(device=None), dt.engine("numpy"):
+        function = dt.function(program)
+        np.testing.assert_allclose(function(x).numpy(), 2 * np.tanh(np.exp(x)), 1e-5)
+        plan = function.plan(x)
+    assert [segment.engine.name for segment in plan.segments] == ["numpy", gpu, "numpy"]
+    assert [transfer.size for transfer in plan.transfers] == [8000, 8000] and f"{gpu} (gpu:0): Tanh" in str(plan)
+
+
+def test_a_convolution_is_explained_down_to_its_kernel(gpu):
+    x, k = ops.ones((8, 32, 32, 8)), ops.ones((3, 3, 8, 16))
+    explained = dt.explain(lambda x, k: ops.conv(x, k, padding="same"), x, k, engine=gpu)
+    (convolution,) = [found for found in explained.operations if found.type == "Conv2D"]
+    told = " ".join(convolution.of("routine")).lower()
+    assert "gpu:0" in convolution.of("runs as")[0] and any(word in told for word in ("cudnn", "cuda", "gpu")), told
+
+
+def test_a_profile_waits_for_the_gpu(gpu):
+    """Check that a large product takes longer than a small one, though the calls return at once."""
+    times = []
+    for size in (64, 4096):
+        x, function = ops.ones((size, size)), dt.function(lambda x: x @ x)
+        function(x)
+        with dt.profile() as profile:
+            function(x)
+        times.append(profile.by_operation()["MatMul"]["time"])
+    assert times[1] > 2 * times[0], times
+
+
+def test_a_limit_of_memory(gpu):
+    if gpu != "torch":
+        pytest.skip("only torch has limits of memory for a GPU that act in a running process")
+    x = ops.ones((1 << 20,))
+    (held,) = [found for found in dt.memory_info("gpu:0") if found.engine == gpu]
+    dt.set_memory_limit(held.bytes + (1 << 20), engine=gpu, device="gpu:0")
+    try:
+        with pytest.raises(MemoryError, match="Exp"):
+            ops.exp(x)
+    finally:
+        dt.set_memory_limit(None, engine=gpu, device="gpu:0")
+    assert ops.exp(x).device == "gpu:0"
+
+
+@pytest.mark.parametrize("program", ["placed", "trained"])
+def test_programs(gpu, program):
+    """Check a program of TensorFlow 1 with devices, and Keras' `fit`, each in its own process."""
+    environment = {**os.environ, "DOVETAIL_ENGINE": gpu, "KERAS_BACKEND": "dovetail"}
+    command = [sys.executable, "-m", "tests.engines.gpu_programs", program]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=240)
+    assert done.returncode == 0, done.stdout + done.stderr
