@@ -1,4 +1,4 @@
-"""The cost of Dovetail's tools, as ratios: a profile, checks of numbers, and taps.
+"""The cost of Dovetail's tools, as ratios: a profile, checks of numbers, taps, and pictures of graphs.
 
 python benchmarks/tools.py
 """
@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import gc
 import statistics
+import tempfile
+import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from timing import calls_for, frames, seconds_per_call, table
 
 import dovetail as dt
+from dovetail import backend as K
 from dovetail import ops
 
 ROUNDS, SECONDS = 11, 0.05
@@ -97,6 +101,44 @@ def probe_rows(name: str) -> list[list[str]]:
     return [[name, what, *probed(call)] for what, call in cases.items()]
 
 
+def large_graph() -> Any:
+    """A graph of about 10,000 operations in 100 scopes."""
+
+    def program(x: Any) -> Any:
+        for number in range(100):
+            with K.name_scope(f"layer_{number}"):
+                y = x
+                for _ in range(25):
+                    y = ops.tanh(y) * 0.5 + y
+                x = x + y
+        return x
+
+    return dt.function(program).graph(dt.spec((8, 8)))
+
+
+def show_rows() -> list[list[str]]:
+    """The processor time of writing pictures of a large graph, by that of saving it, and the sizes of the files."""
+    graph = large_graph()
+    with tempfile.TemporaryDirectory() as folder:
+        paths = {kind: Path(folder, f"graph{kind}") for kind in (".safetensors", ".html", ".json", ".dot")}
+        times: dict[str, list[float]] = {kind: [] for kind in paths}
+        for _ in range(3):
+            for kind, path in paths.items():
+                start = time.process_time()
+                dt.save(graph, path) if kind == ".safetensors" else graph.show(path)
+                times[kind].append(time.process_time() - start)
+        saved = statistics.median(times.pop(".safetensors"))
+        return [
+            [
+                kind,
+                f"{statistics.median(found):.2f}",
+                f"{statistics.median(found) / saved:.2f}",
+                f"{paths[kind].stat().st_size / 1e6:.2f}",
+            ]
+            for kind, found in times.items()
+        ]
+
+
 TABLES: list[tuple[str, list[str], Callable[[str], list[list[str]]]]] = [
     ("A profile", ["in a profile", "after it", "frames before → after"], profile_rows),
     ("Probes", ["checked", "with taps", "after them", "frames before → after"], probe_rows),
@@ -110,6 +152,8 @@ def main() -> None:
             with dt.engine(name):
                 rows += rows_of(name)
         print(table(f"{title} (`tools.py`): time of a call, by the time before", ["engine", "call", *columns], rows))
+    columns = ["picture", "seconds", "by dt.save", "MB"]
+    print(table("Pictures of 10,000 operations (`tools.py`): processor time, three times", columns, show_rows()))
 
 
 if __name__ == "__main__":
