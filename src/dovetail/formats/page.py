@@ -34,21 +34,14 @@ def page_of(picture: Picture) -> str:
         (True, False)
     """
     data = json.dumps(page_data(Tree(picture)), separators=(",", ":")).replace("<", "\\u003c")
-    parts = {"title": html.escape(picture.name), "graph": data, "style": _style(), "script": _script()}
+    parts = {"title": html.escape(picture.name), "graph": data, "style": _file("page.css")}
+    parts["script"] = "\n".join(_file(f"{name}.js") for name in SCRIPTS)
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _file("page.html"))
 
 
 @cache
 def _file(name: str) -> str:
     return (files("dovetail.formats") / "viewer" / name).read_text(encoding="utf-8")
-
-
-def _style() -> str:
-    return _file("page.css")
-
-
-def _script() -> str:
-    return "\n".join(_file(f"{name}.js") for name in SCRIPTS)
 
 
 class _Numbers:
