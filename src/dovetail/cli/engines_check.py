@@ -1,6 +1,6 @@
 """`dovetail engines --check`: the packages for Dovetail, the versions that fit, and what to install.
 
-The versions are those of Dovetail's own metadata.  No library is imported.
+Dovetail's own metadata names the versions.  No library is imported.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Need(NamedTuple):
 
     Attributes:
         name: the package.
-        versions: those that fit, as ">=2.6".
+        versions: as ">=2.6"; "" if all fit.
         extra: the extra that installs it; "" if Dovetail always needs it.
     """
 

@@ -152,8 +152,8 @@ class FixedLenSequenceFeature(NamedTuple):
     Attributes:
         shape: the shape of a step.
         dtype: float32, int64, or `bytes`.
-        allow_missing: whether an example without it has no steps.  It must be True, but for the steps of a
-            `SequenceExample`, which are else required.
+        allow_missing: whether an example without it has no steps.  It must be True.  Only a `SequenceExample` may
+            require steps, by False.
         default_value: fills the steps that shorter examples of a batch lack; 0, if not given.
 
     Source: `tf.io.FixedLenSequenceFeature`.
@@ -234,7 +234,8 @@ def parse_single_sequence_example(
         sequence_features: names → `FixedLenSequenceFeature` or `VarLenFeature`, of each step.
 
     Returns:
-        The features of the whole, and those of the steps, which are the first dimension; as `parse_single_example`.
+        The features of the whole, and the features of its steps; each as from `parse_single_example`.  Steps are the first
+        dimension.
 
     Raises:
         FormatError, ValueError, TypeError: as in `parse_single_example`.
@@ -294,7 +295,7 @@ def _steps(key: str, kind: FixedLenSequenceFeature, values: list[Any] | None, dt
 
 
 def _padded(rows: list[Any], kind: FixedLenSequenceFeature, dtype: Any) -> list[Any]:
-    """The steps of each example, filled up to those of the longest."""
+    """The steps of each example, filled up to as many as the longest one has."""
     longest = max(map(len, rows), default=0)
     filler = kind.default_value if kind.default_value is not None else b"" if dtype == "bytes" else 0
     return [np.concatenate([row, np.full((longest - len(row), *kind.shape), filler, row.dtype)]) for row in rows]
