@@ -234,8 +234,8 @@ def parse_single_sequence_example(
         sequence_features: names → `FixedLenSequenceFeature` or `VarLenFeature`, of each step.
 
     Returns:
-        The features of the whole, and the features of its steps; each as from `parse_single_example`.  Steps are the first
-        dimension.
+        The features of the whole, and the features of its steps; each as from `parse_single_example`.  Steps are the
+        first dimension.
 
     Raises:
         FormatError, ValueError, TypeError: as in `parse_single_example`.
