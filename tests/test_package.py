@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import dovetail as dt
-from dovetail.cli import program
+from dovetail.cli import demo
 from dovetail.core.engine_registry import BUILT_IN
 from dovetail.core.version import VERSION
 
@@ -82,8 +82,8 @@ def test_engines_are_installed_by_the_names_of_their_libraries(name):
 
 def test_the_demo_names_the_libraries_of_its_extra():
     wanted = {re.split("[=>]", requirement)[0] for requirement in PROJECT["optional-dependencies"]["demo"]}
-    assert {re.split("[=>]", requirement)[0] for requirement in program.DEMO.values()} == wanted
-    assert program.DEMO["keras"] in PROJECT["optional-dependencies"]["demo"]
+    assert {re.split("[=>]", requirement)[0] for requirement in demo.NEEDED.values()} == wanted
+    assert demo.NEEDED["keras"] in PROJECT["optional-dependencies"]["demo"]
 
 
 def test_the_version_is_that_of_the_sources():

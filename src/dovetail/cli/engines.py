@@ -2,14 +2,41 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 
+from dovetail.cli import engines_check
 from dovetail.cli.table import table
 from dovetail.core.engine_registry import AUTO, BUILT_IN, get_engine, is_installed, known_engines
+
+DESCRIPTION = "Lists the engines: versions, devices, and how to install those that are missing."
+
+EXAMPLES = """\
+examples:
+  dovetail engines                               the engines, and which one is the default
+  dovetail engines --check                       the packages, the versions that fit, and what to install
+"""
 
 HOW_TO_CHOOSE = """\
 Default: {default} ({why}).  Choose with dovetail.set_engine(name), `with dovetail.engine(name):` or DOVETAIL_ENGINE.
 With "auto" each function and model runs on the engine that is measured to be the fastest for it, all else on numpy."""
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="list the packages that Dovetail can use, the versions that fit, and what to install; the exit status is "
+        "1 if one that is installed does not fit",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the table of engines or of packages, and return the exit status."""
+    text, is_good = engines_check.check() if options.check else (report(), True)
+    print(text)
+    return 0 if is_good else 1
 
 
 def report() -> str:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 import dovetail as dt
-from dovetail.cli.inputs import EXAMPLE, WrongInput, bound, imported, inputs_of, is_function
+from dovetail.cli import WrongInput
+from dovetail.cli.inputs import EXAMPLE, bound, imported, inputs_of, is_function
 from dovetail.plan.explain import explain
 
 LINE = "<command line>"

@@ -12,6 +12,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
+from dovetail.cli import WrongInput
 from dovetail.cli.program import KERAS_BACKEND
 from dovetail.core.errors import did_you_mean
 from dovetail.core.spec import TensorSpec, spec
@@ -20,10 +21,6 @@ from dovetail.plan.function import Function, function
 
 SPEC = re.compile(r"\s*([A-Za-z]\w*)\s*\[\s*(.*?)\s*\]\s*")
 EXAMPLE = "x=float32[8,32,32,3]"
-
-
-class WrongInput(ValueError):
-    """An error: a command line names a function or an example input that cannot be used."""
 
 
 def inputs_of(texts: Iterable[str]) -> dict[str, Any]:
@@ -54,18 +51,30 @@ def inputs_of(texts: Iterable[str]) -> dict[str, Any]:
 
 def _value(text: str, value: str) -> TensorSpec | Any:
     if match := SPEC.fullmatch(value):
-        sizes = [size.strip() for size in match[2].split(",")] if match[2] else []
-        if not all(size == "?" or size.isdecimal() for size in sizes):
-            raise WrongInput(f"{text!r}: dimensions are whole numbers, or ? where unknown, as in {EXAMPLE}.")
-        try:
-            return spec([None if size == "?" else int(size) for size in sizes], match[1])
-        except TypeError as error:
-            raise WrongInput(f"{text!r}: {error}") from None
+        return spec_of(text, match)
     try:
         return ast.literal_eval(value.strip())
     except (ValueError, SyntaxError):
         problem = "is neither a tensor, as float32[8,3], nor a number or a quoted string"
         raise WrongInput(f"{text!r}: {value!r} {problem}.") from None
+
+
+def spec_of(text: str, match: re.Match[str]) -> TensorSpec:
+    """The shape and dtype of a match of `SPEC`.
+
+    Args:
+        text: the argument, for errors.
+
+    Raises:
+        WrongInput: there is no such dtype, or a dimension is no number.
+    """
+    sizes = [size.strip() for size in match[2].split(",")] if match[2] else []
+    if not all(size == "?" or size.isdecimal() for size in sizes):
+        raise WrongInput(f"{text!r}: dimensions are whole numbers, or ? where unknown, as in {EXAMPLE}.")
+    try:
+        return spec([None if size == "?" else int(size) for size in sizes], match[1])
+    except TypeError as error:
+        raise WrongInput(f"{text!r}: {error}") from None
 
 
 def is_function(text: str) -> bool:

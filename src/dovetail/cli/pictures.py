@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from dovetail.cli.inputs import WrongInput, graph_of, imported, inputs_of, is_function
+from dovetail.cli import WrongInput
+from dovetail.cli.inputs import graph_of, imported, inputs_of, is_function
 from dovetail.core.structure import flatten
 from dovetail.edit.graph import Graph
 from dovetail.formats.picture import Picture, joined, picture_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
 
@@ -11,11 +12,32 @@ from dovetail.plan import records
 from dovetail.plan.records import Kept
 from dovetail.plan.report import Row
 
+DESCRIPTION = """\
+Where no engine is named, or "auto" is, each function runs on the engine that is measured to be the fastest for it on
+this machine.  What was measured is kept, so that the next start chooses at once.
+"""
+
+EXAMPLES = """\
+examples:
+  dovetail plan list                             what is kept: graphs, and what was chosen for them
+  dovetail plan show 3f2a                        all that was measured for the graph whose key begins so
+  dovetail plan clear                            forget it all; graphs are measured again
+
+It is kept in $DOVETAIL_CACHE, or in dovetail/plans in your folder of caches; DOVETAIL_CACHE="" keeps nothing.
+"""
+
 SHORTEST = 8  # the digits shown of a key, enough to name an entry
 
 
-def run(action: str, key: str | None) -> int:
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("action", choices=["list", "show", "clear"], help="what to do")
+    parser.add_argument("key", nargs="?", help="the first digits of an entry's key (default: all)")
+
+
+def run(options: argparse.Namespace) -> int:
     """List, show or forget the measurements, and return the exit status."""
+    action, key = options.action, options.key
     if action == "clear" and (count := records.clear(key or "")):
         print(f"forgot {count} of {records.folder()}")
         return 0

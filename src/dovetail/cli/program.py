@@ -1,25 +1,18 @@
-"""`dovetail run` and `dovetail demo`: programs with Keras on Dovetail, on an engine."""
+"""Programs with Keras on Dovetail, on an engine."""
 
 from __future__ import annotations
 
 import os
 import runpy
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 from dovetail.core.engine_registry import AUTO, list_engines, set_engine
 from dovetail.plan.profile import profile
 
 KERAS_BACKEND = "keras_dovetail"  # it depends on Dovetail, so Dovetail imports it by name only
-DEMO = {  # the libraries that the demo imports → their names for pip
-    "keras": "keras==3.15.1",
-    "matplotlib": "matplotlib",
-    "sklearn": "scikit-learn",
-    "tqdm": "tqdm",
-}
 
 
 def choose(engine: str | None) -> None:
@@ -59,16 +52,3 @@ def run_profiled(script: Path, arguments: Sequence[str], trace: Path | None) -> 
         print(taken, file=sys.stderr)
         if trace is not None:
             taken.save(trace)
-
-
-def demo() -> Callable[..., int]:
-    """The function that `dovetail demo` runs.
-
-    Raises:
-        ImportError: a library that it needs is not installed, or the installed Keras does not run on Dovetail.
-    """
-    missing = [library for library in DEMO if find_spec(library) is None]
-    if missing:
-        advice = f"pip install {' '.join(DEMO[library] for library in missing)}"
-        raise ImportError(f"the demo needs libraries that are not installed, {', '.join(missing)}: {advice}")
-    return import_module(f"{KERAS_BACKEND}.demo").run

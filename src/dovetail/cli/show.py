@@ -7,19 +7,82 @@ import json
 from pathlib import Path
 from typing import Any
 
-from dovetail.cli import pictures
-from dovetail.cli.inputs import WrongInput, graph_of, imported, inputs_of, is_function
+from dovetail.cli import WrongInput, explain, pictures
+from dovetail.cli.inputs import graph_of, imported, inputs_of, is_function
+from dovetail.cli.options import add_engine
 from dovetail.cli.table import printable, table
 from dovetail.core.memory import size_text
 from dovetail.formats import show
 from dovetail.formats.summary.base import Summary, Table
 from dovetail.formats.summary.kinds import summarize
 
+DESCRIPTION = """\
+Prints the contents of a file: inputs and outputs, operations by type, variables with shapes, dtypes and sizes.
+The kind of the file is recognised by its contents.  Weights are not read, and nothing in the file is executed.
+Of a function, file.py:function, it prints the graph; for that, the file is imported.
+
+With --explain, it prints where a function is executed: from each call of K over its op, the passes and the engine's
+rule to the routine of the library.
+
+kinds of files:
+  dt.save(...), safetensors                   values, functions and graphs, tensors
+  npz                                         arrays
+  .keras, .h5 of Keras                        layers, weights (these need h5py)
+  SavedModel: its folder or saved_model.pb    signatures, operations, variables, objects
+  GraphDef, MetaGraphDef: .pb, .pbtxt, .meta  inputs and outputs, operations, variables, constants
+  checkpoint: its prefix or .index            variables
+  checkpoint: the state file of a folder      the checkpoints of the folder
+  TFRecord: also GZIP and ZLIB                number of records, features of the first 1000 examples
+  event file of TensorBoard                   tags, their kinds and steps
+"""
+
+EXAMPLES = """\
+examples:
+  dovetail show model.safetensors                a file that dt.save wrote, or another safetensors file
+  dovetail show exported/                        a SavedModel
+  dovetail show training/model-1000              a checkpoint of TensorFlow, by its prefix
+  dovetail show runs/events.out.tfevents.1700    the tags of an event file
+  dovetail show model.safetensors --all          all rows of long tables
+  dovetail show model.safetensors --json         for programs
+  dovetail show --html model.safetensors         its graph as a page, model.html
+  dovetail show --html train.py:step x=float32[8,3]         the graph of a function, for an example input
+  dovetail show --out step.svg train.py:step x=float32[8,3] the same as a drawing
+  dovetail show --explain "K.conv2d(x, w)" x=float32[8,32,32,3] w=float32[3,3,3,16] --engine torch
+                                                 where a convolution is executed
+  dovetail show --explain train.py:step x=float32[32,784]   the same for a function; the file is imported
+
+Files of TensorFlow need the extra `formats`: pip install 'keras-dovetail[formats]'.  They do not need TensorFlow.
+The exit status is 0 if the file was read, 1 if it is damaged or of another kind.
+"""
+
 SHORT = 25  # rows of a table, unless all are wanted
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument(
+        "path",
+        metavar="FILE",
+        help="a file, a folder, the prefix of a checkpoint; or a function, file.py:function",
+    )
+    parser.add_argument(
+        "inputs", nargs="*", metavar="NAME=INPUT", help="example inputs of a function, as x=float32[8,3]"
+    )
+    parser.add_argument("--html", action="store_true", help="write its graph as a page, FILE.html in this folder")
+    parser.add_argument("--out", type=Path, metavar="PICTURE", help="write its graph as .html, .svg, .dot or .json")
+    parser.add_argument(
+        "--explain", action="store_true", help="show where file.py:function, or an expression of K, is executed"
+    )
+    add_engine(parser, "the engine to explain")
+    parser.add_argument("--algorithms", action="store_true", help="measure by which algorithms convolutions could run")
+    parser.add_argument("--all", action="store_true", help="print all rows of long tables")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the contents of a file or the graph of a function, or write a picture; return the exit status."""
+    if options.explain:
+        return explain.run(options.path, options.inputs, options.engine, options.algorithms, options.json)
     picture = options.out or (Path(f"{_stem(options.path)}.html") if options.html else None)
     if picture is not None:
         _write_picture(options, picture)

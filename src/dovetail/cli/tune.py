@@ -2,27 +2,53 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import sys
-from collections.abc import Sequence
 
 from dovetail.cli.table import table
 from dovetail.core import cache_folder
-from dovetail.core.engine_registry import list_engines
+from dovetail.core.engine_registry import known_engines, list_engines
 from dovetail.plan import calibration, costs, records, samples
 from dovetail.plan.candidate import FAILURES
 from dovetail.plan.rates import Rates, rates
 
+DESCRIPTION = """\
+Measures how quick each engine is on this machine: at products, convolutions, recurrent layers, optimizers and so on.
+It measures the time to import a library, too.  A program that runs for the first time begins on the engine that is
+expected to be the fastest; these numbers make the expectation better.  It takes about a minute.
+"""
+
+EXAMPLES = """\
+examples:
+  dovetail tune                                  all engines that are installed
+  dovetail tune --engine torch --engine jax      these two
+  dovetail tune --json                           for programs
+
+It is kept in $DOVETAIL_CACHE, or in dovetail/plans in your folder of caches, in a file for this machine.
+"""
+
 STARTS = {"a_call": "a call, µs", "an_op": "an op, µs", "load": "import, s", "build": "a program, s"}
 
 
-def run(engines: Sequence[str] | None, as_json: bool) -> int:
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument(
+        "--engine",
+        action="append",
+        choices=known_engines(),
+        help="an engine to measure; may be given several times (default: all that are installed)",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(options: argparse.Namespace) -> int:
     """Measure engines, keep the result and return the exit status."""
     calibration.recall()
-    found = {name: measured for name in engines or list_engines() if (measured := _measured(name)) is not None}
+    found = {name: measured for name in options.engine or list_engines() if (measured := _measured(name)) is not None}
     calibration.keep()
-    if as_json:
+    if options.json:
         print(json.dumps({name: each._asdict() for name, each in found.items()}, indent=1))
     elif found:
         print(_shown(found))

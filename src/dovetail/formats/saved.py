@@ -74,7 +74,7 @@ def save(value: Any, path: str | Path) -> None:
     if problem := no_tree(value):
         raise op_error(ValueError, "save", problem)
     beside = Beside()
-    for place, leaf in _leaves(value, ()):
+    for place, leaf in leaves(value):
         if (table := _table(beside, leaf)) is not None:
             name = ".".join(place) or _plain_name(leaf)
             beside.key(table, leaf, f"{name}_" if name in (APART, FILLING) else name)
@@ -107,7 +107,7 @@ ADVICE = (
 )
 
 
-def _leaves(value: Any, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+def leaves(value: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """The leaves of nested dicts, lists, tuples and dataclasses, with the steps to them."""
     if isinstance(value, dict):
         parts: Any = value.items()
@@ -119,7 +119,7 @@ def _leaves(value: Any, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...
         yield place, value
         return
     for step, part in parts:
-        yield from _leaves(part, (*place, str(step)))
+        yield from leaves(part, (*place, str(step)))
 
 
 def _table(beside: Beside, leaf: Any) -> dict[str, Any] | None:
@@ -135,7 +135,7 @@ def _plain_name(leaf: Any) -> str:
 
 def _refused_place(value: Any) -> str:
     """The place of the first leaf that no file can hold, for an error."""
-    for place, leaf in _leaves(value, ()):
+    for place, leaf in leaves(value):
         try:
             encode(leaf, Beside())
         except Refused:

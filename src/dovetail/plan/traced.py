@@ -74,6 +74,7 @@ class TracedFunction(Function[..., Any]):
     """A compiled function, mostly read from a file: it runs the traces that it has, and calls no Python function.
 
     Attributes:
+        recordings: its traces; one with more unknown dimensions comes later.
         missing: the text of the error for other arguments.
     """
 
@@ -84,19 +85,19 @@ class TracedFunction(Function[..., Any]):
 
     def __init__(self, name: str, recordings: list[Recording], signature: Any, options: Options) -> None:
         super().__init__(self._replay, signature, name, options)
-        self._recordings = sorted(recordings, key=lambda recording: recording.unknowns)
+        self.recordings = sorted(recordings, key=lambda recording: recording.unknowns)
 
     @property
     def graphs(self) -> list[Graph]:
-        return [recording.graph for recording in self._recordings]
+        return [recording.graph for recording in self.recordings]
 
     def _replay(self, *args: Any, **kwargs: Any) -> Any:
         leaves, structure = self._flat(args, kwargs)
-        for found in self._recordings:
+        for found in self.recordings:
             if found.takes(leaves, structure):
                 return found.replay(leaves)
         given = ", ".join([*map(describe, args), *(f"{name}={describe(value)}" for name, value in kwargs.items())])
-        known = ", ".join(map(str, self._recordings))
+        known = ", ".join(map(str, self.recordings))
         raise op_error(TypeError, self._name, self.missing.format(given=given, known=known))
 
 
@@ -119,7 +120,7 @@ def _function_data(function: Function[..., Any], beside: Beside) -> Any:
 
 def _traces_data(function: Function[..., Any], beside: Beside) -> list[Any]:
     if isinstance(function, TracedFunction):
-        recordings = function._recordings
+        recordings = function.recordings
     else:
         recordings = list(map(Recording.of, function.traces))
     if not recordings:

@@ -5,36 +5,46 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Sequence
-from pathlib import Path
 
 from dovetail.cli.k_audit.report import Report
 from dovetail.cli.k_audit.sources import read
 from dovetail.cli.k_audit.verdict import FAILS
+from dovetail.cli.options import add_audit
 from dovetail.cli.tf_audit.uses import find
 from dovetail.cli.tf_audit.verdict import judge, tested_engines
+
+DESCRIPTION = """\
+Lists the names of TensorFlow that a program uses, under any name, where, and whether each works on each engine, or why
+not and what to write.  Reads .py files and the code of .ipynb notebooks; nothing is executed.
+"""
+
+EXAMPLES = """\
+examples:
+  dovetail tf-audit train.py                     a file
+  dovetail tf-audit src/ --verbose               all files of a folder; every place
+  dovetail tf-audit src/ --engine jax --json     on one engine, for programs
+
+The exit status is 0 if all works, 1 if something does not, 2 if a path is wrong.
+"""
 
 NEXT = """\
 To bring the program over, change its imports: `import tensorflow as tf` to `import dovetail.compat.tensorflow as tf`,
 `tensorflow.compat.v1` and TensorFlow 1 to `dovetail.compat.tensorflow.compat.v1`, what is in tf.keras to `keras`."""
 
 
-def run(paths: Sequence[Path], engines: Sequence[str] | None, as_json: bool, verbose: bool) -> int:
-    """Print the report and return the exit status: 1 if anything does not work, 2 if a path has nothing to read.
+declare = add_audit
 
-    Args:
-        paths: files and folders.
-        engines: where to run the program; None for every engine that the names were tested on.
-        as_json: JSON instead of text.
-        verbose: every place instead of the first few.
-    """
+
+def run(options: argparse.Namespace) -> int:
+    """Print the report and return the exit status: 1 if anything does not work, 2 if a path has nothing to read."""
     try:
-        sources, unread = read(paths)
+        sources, unread = read(options.paths)
     except FileNotFoundError as error:
         print(f"dovetail: {error}", file=sys.stderr)
         return 2
     found = find(sources)
-    report = Report(sources, unread, found, judge(found.uses, engines or tested_engines()), "tf", NEXT)
-    print(report.as_json() if as_json else report.as_text(verbose))
+    report = Report(sources, unread, found, judge(found.uses, options.engine or tested_engines()), "tf", NEXT)
+    print(report.as_json() if options.json else report.as_text(options.verbose))
     return int(bool(report.in_state(FAILS)))

@@ -56,6 +56,13 @@ KINDS = (
     Kind("MetaGraphDef", is_meta_graph, of_meta_graph, ("*.meta",)),
     Kind("TFRecord, event file", is_records, of_records, ("*.tfrecord*", "*tfevents*")),
 )
+OUTSIDE = {  # patterns of the names of files that Dovetail does not read → what to use
+    "*.tflite": "a model of LiteRT (TensorFlow Lite), which `ai-edge-litert` runs: take the SavedModel it was made of",
+    "model.json": "a model of TensorFlow.js: `tensorflowjs_converter` makes a SavedModel of it",
+    "*.mlmodel": "a model of Core ML, which `coremltools` reads: take the model it was made of",
+    "*.mlpackage": "a model of Core ML, which `coremltools` reads: take the model it was made of",
+    "*.onnx": "a model of ONNX, which Dovetail does not read yet: `onnxruntime` runs it",
+}
 IN_FOLDERS = "saved_model.pb", "saved_model.pbtxt", "checkpoint"  # the files of which a folder is shown
 SHARD = re.compile(r"\.data-\d{5}-of-\d{5}$")
 
@@ -88,6 +95,22 @@ def summarize(path: str | os.PathLike[str]) -> Summary:
             raise FormatError(source.path, "the contents", "parts that are nested too deeply", "some levels") from None
 
 
+def kind_of(path: str | os.PathLike[str]) -> tuple[str, Path]:
+    """The kind of a file, by its name in `KINDS`, and the file: of a folder, the one that tells its kind.
+
+    Raises:
+        FormatError: the file is of no kind that is known.
+        OSError: it cannot be read.
+
+    Example:
+        >>> kind_of("tests/formats/tensorflow/models/frozen.pb")[0]
+        'GraphDef'
+    """
+    file = _file(Path(path))
+    with opened(file) as source:
+        return _kind(source).name, file
+
+
 def foreign_graphs(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     """The messages `GraphDef` in a file of TensorFlow's, by names; None for files of other kinds.
 
@@ -113,12 +136,19 @@ def _file(path: Path) -> Path:
     return path
 
 
+def outside(path: Path) -> str:
+    """What to use for a file that Dovetail does not read, by its name; empty if its name tells nothing."""
+    return next((advice for name, advice in OUTSIDE.items() if fnmatch(path.name.lower(), name)), "")
+
+
 def _kind(source: Source) -> Kind:
     fitting = next((kind for kind in KINDS if kind.fits(source)), None)
     named = fitting or next(
         (kind for kind in KINDS if any(fnmatch(source.path.name.lower(), name) for name in kind.names)), None
     )
     if named is None:
+        if advice := outside(source.path):
+            raise FormatError(source.path, "the file", advice, "a file that Dovetail reads")
         found = f"the bytes {bytes(source.data[:8])!r}" if source.size else "nothing, the file is empty"
         needed = f"a file of one of these kinds: {'; '.join(kind.name for kind in KINDS)}"
         raise FormatError(source.path, "the beginning", found, needed)

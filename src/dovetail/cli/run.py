@@ -1,0 +1,175 @@
+"""`dovetail run`: a model from a file on arrays, or a program with Keras on Dovetail."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dovetail.cli import WrongInput, program
+from dovetail.cli.options import add_engine, number
+from dovetail.cli.table import printable, table
+from dovetail.core.errors import FormatError
+from dovetail.core.places import engine as on_engine
+
+DESCRIPTION = """\
+Runs a model from a file: the folder of a SavedModel, .pb, .pbtxt, .meta with its checkpoint, a file of dt.save, or
+.keras and .h5 of Keras.  TensorFlow is not needed, and nothing in the file is executed.  Without inputs, it prints what
+the model takes and gives.
+
+A Python program runs with Keras on Dovetail: its `import keras` finds the backend "dovetail".  Without this command,
+KERAS_BACKEND=dovetail in the environment does the same, and DOVETAIL_ENGINE says which engine.
+"""
+
+EXAMPLES = """\
+examples:
+  dovetail run exported/                         what the model takes and gives
+  dovetail run exported/ --input x.npy           its results for an array
+  dovetail run exported/ --input image=x.npy --input n=3 --output out.npz
+                                                 inputs by their keys; the results go to a file, too
+  dovetail run exported/ --random --steps 100 --engine torch
+                                                 the time of a call on PyTorch, for random numbers
+  dovetail run frozen.pb --outputs dense_1/BiasAdd:0 --input image=float32[8,28,28,1]
+                                                 a tensor inside, for random numbers of this shape
+  dovetail run train.py                          a program, on the engines that are measured to be the fastest
+  dovetail run train.py --engine torch           on PyTorch
+  dovetail run train.py --engine jax --epochs 3  what follows the engine is for train.py
+  dovetail run --engine jax train.py --engine 3  so is all that follows the script here
+  dovetail run --profile train.py                what takes the time: each operation, with its line
+  dovetail run --trace trace.json train.py       the same, and a timeline for https://ui.perfetto.dev
+"""
+
+USAGE = """\
+dovetail run MODEL [--input KEY=FILE ...] [--random] [--signature NAME] [--outputs NAME ...]
+                          [--engine ENGINE] [--output FILE.npz] [--steps N]
+       dovetail run [--profile] [--trace FILE] script.py [--engine ENGINE] [argument ...]"""
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.usage = USAGE
+    add_engine(parser)
+    models = parser.add_argument_group("models")
+    _add_options_of_models(models)
+    programs = parser.add_argument_group("programs")
+    programs.add_argument("--profile", action="store_true", help="print what takes the time, when the script ends")
+    programs.add_argument("--trace", type=Path, metavar="FILE", help="profile, and write a trace for ui.perfetto.dev")
+    parser.add_argument("target", type=Path, metavar="MODEL, script.py", help="a file, or the folder of a SavedModel")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="argument", help="the script's own arguments")
+
+
+def _add_options_of_models(group: Any) -> None:
+    group.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="KEY=FILE",
+        help="an input: .npy, .npz, a number or list, or a shape to draw numbers for, as float32[8,3]; the key may be "
+        "left out if the inputs come in order",
+    )
+    group.add_argument("--random", action="store_true", help="draw numbers for the inputs that are not given")
+    group.add_argument("--signature", metavar="NAME", help="a signature (default: serving_default, or the only one)")
+    group.add_argument(
+        "--outputs",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="results, or tensors of the graph (default: all results)",
+    )
+    group.add_argument("--output", type=Path, metavar="FILE.npz", help="write the results, too")
+    group.add_argument("--steps", type=number(1), metavar="N", help="call it N times more, and print the time")
+
+
+def run(options: argparse.Namespace) -> int | Callable[[], None]:
+    """Run a model and return the exit status, or make an engine current and return the function that runs a script."""
+    if _is_model(options.target):
+        parser = argparse.ArgumentParser(f"dovetail run {options.target}")
+        add_engine(parser)
+        _add_options_of_models(parser)
+        return _run_model(parser.parse_args(options.arguments, options))
+    if options.input or options.random or options.steps or options.output or options.outputs or options.signature:
+        raise WrongInput(f"{str(options.target)!r} is a program, and options of models stand before its name.")
+    engine, arguments = options.engine, options.arguments
+    if engine is None and arguments[:1] == ["--engine"] and len(arguments) > 1:
+        _, engine, *arguments = arguments
+    program.choose(engine)
+    if not options.profile and options.trace is None:
+        return partial(program.run, options.target, arguments)
+    return partial(program.run_profiled, options.target, arguments, options.trace)
+
+
+def _is_model(path: Path) -> bool:
+    """Whether a path is no program.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        FormatError: it is neither text nor of a kind that is known.
+    """
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {str(path)!r} to run.")
+    if path.suffix == ".py":
+        return False
+    from dovetail.formats.summary.kinds import kind_of  # a program does without it
+
+    try:
+        return bool(kind_of(path))
+    except FormatError:
+        if path.is_dir() or b"\0" in path.read_bytes():
+            raise
+        return False
+
+
+def _run_model(options: argparse.Namespace) -> int:
+    from dovetail.cli import models, values  # a program does without them
+
+    if options.profile or options.trace:
+        raise WrongInput(f"--profile and --trace are for programs, and {str(options.target)!r} is a model.")
+    with on_engine(options.engine) if options.engine else nullcontext():
+        way = models.way_of(options.target, options.signature, options.outputs)
+        if way.inputs and not options.input and not options.random:
+            print(_described(way, options.target))
+            return 0
+        given = list(values.values_of(options.input, way.inputs, options.random).values())
+        first, found = _timed(way, given)
+        times = [_timed(way, given)[0] for _ in range(options.steps or 0)]
+    results = dict(zip(way.outputs, found, strict=True))
+    print(values.printed(results))
+    if times:
+        median, least = statistics.median(times), min(times)
+        print(f"\n{len(times)} calls: median {_ms(median)}, fastest {_ms(least)}; the first call took {_ms(first)}")
+    if options.output is not None:
+        values.write(options.output, results)
+        print(f"wrote {options.output}")
+    return 0
+
+
+def _timed(way: Any, given: list[np.ndarray]) -> tuple[float, list[np.ndarray]]:
+    """The seconds of a call, and its results."""
+    start = time.perf_counter()
+    found = [np.asarray(value) for value in way.run(*given)]
+    return time.perf_counter() - start, found
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:.3g} ms"
+
+
+def _described(way: Any, path: Path) -> str:
+    """What a model takes and gives, and the line to type."""
+    rows = [("", "name", "dtype and shape")]
+    for title, specs in (("input", way.inputs), ("output", way.outputs)):
+        rows += [(title, printable(key), str(spec)) for key, spec in specs.items()]
+    others = [name for name in way.names if name != way.name]
+    lines = [f"{printable(str(path))}: {printable(way.name)}", table(rows), ""]
+    if others:
+        lines.append(f"other signatures, for --signature: {printable(', '.join(others))}")
+    inputs = " ".join(f"--input {key}={key.rpartition('/')[2]}.npy" for key in way.inputs)
+    lines.append(f"to run it: dovetail run {path} {inputs}   (or --random)")
+    return "\n".join(lines)
