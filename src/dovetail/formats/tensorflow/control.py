@@ -1,4 +1,4 @@
-"""Nodes that call functions, branch, loop, and read or assign variables."""
+"""Nodes that call functions, branch and loop."""
 
 from __future__ import annotations
 
@@ -7,68 +7,11 @@ from functools import partial
 from typing import Any
 
 from dovetail import ops
-from dovetail.core.hooks import hooks
-from dovetail.core.table import OPS
 from dovetail.formats.tensorflow.attributes import Unreadable
 from dovetail.formats.tensorflow.frames import Frame
 from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.reading import Node, special
-from dovetail.formats.tensorflow.values import Foreign, Handle, TensorList, constant_of, is_tensor
-
-# -- variables --------------------------------------------------------------------------------------------------------
-
-
-@special("VarHandleOp VariableV2 Variable")
-def _handle(node: Node) -> Any:
-    return Handle(node.reader.variable(node.proto), is_reference=node.type != "VarHandleOp")
-
-
-@special("ReadVariableOp")
-def _read(node: Node) -> Any:
-    return ops.identity(hooks.read(node.reader.graph, node.variable(0)))
-
-
-@special("ResourceGather")
-def _gather(node: Node) -> Any:
-    from_variable = hooks.read(node.reader.graph, node.variable(0))
-    return ops.gather(from_variable, node.tensor(1), axis=0, batch_dims=node.attrs("batch_dims", 0))
-
-
-@special("VarIsInitializedOp IsVariableInitialized")
-def _is_initialized(node: Node) -> Any:
-    node.variable(0)
-    return ops.convert(True)
-
-
-@special("VariableShape")
-def _variable_shape(node: Node) -> Any:
-    return ops.cast(ops.shape(hooks.read(node.reader.graph, node.variable(0))), node.attrs("out_type", "int32"))
-
-
-@special("DisableCopyOnRead")
-def _no_copy(node: Node) -> Any:
-    return []
-
-
-@special("AssignVariableOp AssignAddVariableOp AssignSubVariableOp Assign AssignAdd AssignSub")
-def _assign(node: Node) -> Any:
-    variable, value, graph = node.variable(0), node.tensor(1), node.reader.graph
-    if node.type.startswith("AssignAdd"):
-        value = hooks.read(graph, variable) + value
-    if node.type.startswith("AssignSub"):
-        value = hooks.read(graph, variable) - value
-    hooks.assign(graph, variable, value)
-    return [] if node.type.endswith("VariableOp") else node.inputs[0]
-
-
-@special("Assert")
-def _assert(node: Node) -> Any:
-    data = node.inputs[1:]
-    texts = [part.strings for part in data if isinstance(part, Foreign) and part.strings is not None]
-    words = [text.decode(errors="replace") for array in texts for text in array.reshape(-1).tolist()]
-    OPS["Assert"](node.tensor(0), [value for value in data if is_tensor(value)], " ".join(words))
-    return []
-
+from dovetail.formats.tensorflow.values import Foreign, TensorList, constant_of, is_tensor
 
 # -- functions --------------------------------------------------------------------------------------------------------
 

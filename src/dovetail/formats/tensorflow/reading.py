@@ -12,18 +12,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dovetail import ops
 from dovetail.core.errors import FormatError
 from dovetail.core.hooks import hooks
 from dovetail.core.scopes import scopes
 from dovetail.core.spec import TensorSpec
-from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
-from dovetail.formats.tensorflow.attributes import CONVERTERS, Attributes, Unreadable, dtype_named
+from dovetail.formats.tensorflow.attributes import Attributes, Unreadable, dtype_named
+from dovetail.formats.tensorflow.calls import by_row, listed
 from dovetail.formats.tensorflow.frames import EXITS, MERGES, Frames
 from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.opaque import OpaqueOp
-from dovetail.formats.tensorflow.rows import NAMES, READ, Row
+from dovetail.formats.tensorflow.rows import NAMES, READ
 from dovetail.formats.tensorflow.values import Foreign, Handle, constant_of, is_tensor
 from dovetail.formats.wire.tensors import shape_of
 from dovetail.graph.base import name_new, unique_name
@@ -262,17 +261,17 @@ class Reader:
     def _computed(self, node: Node) -> list[Any]:
         if node.type in SPECIAL:
             with self.named(node) as results:
-                results += map(self._recorded, _listed(SPECIAL[node.type](node)))
+                results += map(self._recorded, listed(SPECIAL[node.type](node)))
             return results
         if node.type in self.functions:
             return self.call(node.type, node.inputs)
         if node.type not in READ:
             raise Unreadable(f"Dovetail has no rule for TensorFlow's op {node.type}")
         row = READ[node.type]
-        if all(attribute.result is None for attribute in row.attributes):
-            return _listed(by_row(row, node, f"{unique_name(self.graph, node.name)}/"))
+        if row.body is None and all(attribute.result is None for attribute in row.attributes):
+            return listed(by_row(row, node, f"{unique_name(self.graph, node.name)}/"))
         with self.named(node) as results:
-            results += _listed(by_row(row, node))
+            results += map(self._recorded, by_row(row, node))
         return results
 
     def _recorded(self, value: Any) -> Any:
@@ -338,45 +337,6 @@ def _number(names: list[str], reference: str) -> int:
     return number + names.index(output) if output in names else number
 
 
-def _listed(found: Any) -> list[Any]:
-    return list(found) if isinstance(found, (list, tuple)) and not isinstance(found, Foreign) else [found]
-
-
-def by_row(row: Row, node: Node, name: str | None = None) -> Any:
-    """Call the op of a row with a node's inputs and attributes.
-
-    Raises:
-        Unreadable: the node has an attribute or an input that the row does not take.
-    """
-    given: dict[str, Any] = {}
-    at, spare = 0, len(node.inputs) - len(row.inputs)
-    if spare < 0 or (spare > 0 and not any(one.way == "*" for one in row.inputs)):
-        raise Unreadable(f"it has {len(node.inputs)} inputs, and the op takes {len(row.inputs)}")
-    for one in row.inputs:
-        if one.way == "*":
-            given[one.param] = [node.tensor(index) for index in range(at, at + spare + 1)]
-            at += spare
-        else:
-            given[one.param] = _TAKEN[one.way](node, at)
-        at += 1
-    for attribute in row.attributes:
-        if attribute.only is not None and (found := node.attrs(attribute.theirs, attribute.only)) != attribute.only:
-            raise Unreadable(f"its attribute {attribute.theirs} is {found}, and Dovetail computes {attribute.only}")
-        if attribute.ours and (attribute.converter or attribute.theirs in node.attrs):
-            given[attribute.ours] = CONVERTERS[attribute.converter][0](node.attrs, attribute.theirs)
-        elif attribute.ours and attribute.default is not None:
-            given[attribute.ours] = attribute.default
-    results = _listed(OPS[row.ours](**given, name=name))
-    for attribute in row.attributes:
-        if attribute.result is not None:
-            dtype, number = node.attrs(attribute.theirs, attribute.default), attribute.result
-            results[number] = results[number] if results[number].dtype == dtype else ops.cast(results[number], dtype)
-    return results
-
-
-_TAKEN: dict[str, Callable[[Node, int], Any]] = {"": Node.tensor, "!": Node.constant, "?": Node.shape}
-
-
 def spec_of(node: Any) -> TensorSpec:
     """The spec of a placeholder.
 
@@ -390,4 +350,4 @@ def spec_of(node: Any) -> TensorSpec:
     return TensorSpec(attrs("shape", None), dtype)
 
 
-__all__ = ["SPECIAL", "Body", "Node", "Reader", "by_row", "dtype_named", "spec_of", "special"]
+__all__ = ["SPECIAL", "Body", "Node", "Reader", "dtype_named", "spec_of", "special"]

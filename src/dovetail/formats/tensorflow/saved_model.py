@@ -15,8 +15,8 @@ import numpy as np
 from dovetail.core.errors import FormatError
 from dovetail.core.hooks import hooks
 from dovetail.core.variable import Variable
-from dovetail.formats.tensorflow import control as control  # these four declare the special nodes
-from dovetail.formats.tensorflow import layers as layers
+from dovetail.formats.tensorflow import bodies as bodies  # these four declare rows and special nodes
+from dovetail.formats.tensorflow import control as control
 from dovetail.formats.tensorflow import lists as lists
 from dovetail.formats.tensorflow import special as special
 from dovetail.formats.tensorflow.attributes import Attributes, Unreadable

@@ -1,0 +1,54 @@
+"""Arithmetic that several ops compute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dovetail import ops
+from dovetail.core.table import OPS
+from dovetail.formats.tensorflow.rows import row
+
+FORMULAS: dict[str, Callable[..., Any]] = {
+    "L2Loss: x/T": lambda x: ops.sum(ops.square(x)) / 2,
+    "Igammac: a/T x/T": lambda a, x: 1 - OPS["Igamma"](a, x),
+    "Xlogy: x/T y/T": lambda x, y: _zero_wins(x, y, ops.log),
+    "Xlog1py: x/T y/T": lambda x, y: _zero_wins(x, y, ops.log1p),
+    "Xdivy: x/T y/T": lambda x, y: _zero_wins(x, y, lambda y: 1 / y),
+    "MulNoNan: x/T y/T": lambda x, y: _zero_wins(y, x, lambda x: x),
+}
+for _text, _formula in FORMULAS.items():
+    row(_text)(_formula)
+
+
+def _zero_wins(x: Any, y: Any, function: Callable[[Any], Any]) -> Any:
+    """x · function(y), and 0 where x is 0."""
+    zero = ops.equal(x, 0)
+    found = function(ops.where(zero, ops.ones_like(x), y)) * x
+    return ops.where(zero, ops.zeros_like(found), found)
+
+
+@row("AddN: xs*/T", "AccumulateNV2: xs*/T; shape")
+def _(xs: Sequence[Any]) -> Any:
+    found = ops.identity(xs[0]) if len(xs) == 1 else xs[0]
+    for other in xs[1:]:
+        found = found + other
+    return found
+
+
+@row("Div: x/T y/T")
+def _(x: Any, y: Any) -> Any:
+    return truncated(x, y) if x.dtype.is_integer else OPS["RealDiv"](x, y)
+
+
+@row("TruncateDiv: x/T y/T")
+def truncated(x: Any, y: Any) -> Any:
+    """The quotient of integers, rounded towards zero."""
+    floor = OPS["FloorDiv"](x, y)
+    is_below = ops.logical_and(ops.less(floor, 0), ops.not_equal(floor * y, x))
+    return floor + ops.cast(is_below, floor.dtype)
+
+
+@row("Mod TruncateMod: x/T y/T")
+def _(x: Any, y: Any) -> Any:
+    return x - (truncated(x, y) if x.dtype.is_integer else OPS["Trunc"](x / y)) * y

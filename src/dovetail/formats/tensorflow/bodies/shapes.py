@@ -1,0 +1,122 @@
+"""Shapes, ranges and slices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dovetail import ops
+from dovetail.core.table import OPS
+from dovetail.formats.tensorflow.attributes import Unreadable
+from dovetail.formats.tensorflow.rows import row
+from dovetail.ops.shapes.shape import dims_of
+
+LARGEST = 1 << 20  # elements of an array that is computed while a file is read
+
+
+def scalar(value: Any) -> Any:
+    """A number that is an input marked `?`."""
+    return value[0] if isinstance(value, list) else value
+
+
+@row("Rank: x/T")
+def _(x: Any) -> Any:
+    return ops.shape(ops.shape(x))[0] if x.shape is None else ops.convert(np.array(len(x.shape), "int32"))
+
+
+@row("Size: x/T; out_type>0|int32")
+def _(x: Any) -> Any:
+    return ops.prod(ops.shape(x))
+
+
+@row("ShapeN: xs*/T; out_type:dtype|int32")
+def _(xs: Sequence[Any], dtype: Any) -> Any:
+    return [ops.cast(ops.shape(x), dtype) for x in xs]
+
+
+@row("BroadcastArgs: a!/T b!/T; T:dtype|int32")
+def _(a: Sequence[int], b: Sequence[int], dtype: Any) -> Any:
+    return ops.convert(np.array(np.broadcast_shapes(a, b)), dtype)
+
+
+@row("Range: start?/Tidx stop?/Tidx step?/Tidx; Tidx:dtype|int32")
+def _(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
+    if all(isinstance(bound, list) for bound in (start, stop, step)):
+        (start,), (stop,), (step,) = start, stop, step
+        if step and abs((stop - start) / step) <= LARGEST:
+            return ops.convert(np.arange(start, stop, step), dtype)
+    return ops.arange(scalar(start), scalar(stop), scalar(step), dtype=dtype)
+
+
+@row(
+    "StridedSlice: x/T begin?/Index end?/Index strides?/Index;"
+    " begin_mask end_mask ellipsis_mask new_axis_mask shrink_axis_mask"
+)
+def strided_slice(
+    x: Any,
+    begin: Any,
+    end: Any,
+    strides: Any,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+) -> Any:
+    """A slice, whose masks are bits for the numbers of indices."""
+    if not ellipsis_mask and not new_axis_mask:
+        return OPS["StridedSlice"](x, begin, end, strides, begin_mask, end_mask, shrink_axis_mask)
+    if not all(isinstance(bound, list) for bound in (begin, end, strides)):
+        raise Unreadable("its bounds depend on values, and it has an ellipsis or a new axis")
+
+    def item(i: int) -> Any:
+        if ellipsis_mask >> i & 1:
+            return Ellipsis
+        if new_axis_mask >> i & 1:
+            return None
+        if shrink_axis_mask >> i & 1:
+            return begin[i]
+        return slice(None if begin_mask >> i & 1 else begin[i], None if end_mask >> i & 1 else end[i], strides[i])
+
+    return x[tuple(map(item, range(len(begin))))]
+
+
+@row("Split: axis!/- x/T; num_split:count")
+def _(axis: int, x: Any, count: int) -> Any:
+    return ops.split(x, count, axis)
+
+
+@row("SplitV: x/T sizes?/Tlen axis!/-; num_split")
+def _(x: Any, sizes: Any, axis: int) -> Any:
+    if isinstance(sizes, list) and -1 in sizes:
+        sizes[sizes.index(-1)] = dims_of(x)[axis] - (sum(sizes) + 1)
+    return OPS["SplitV"](x, sizes, axis)
+
+
+@row("Slice: x/T start?/Index size?/Index")
+def _(x: Any, start: Any, size: Any) -> Any:
+    if isinstance(size, list) and -1 in size:
+        dims = dims_of(x)
+        size = [dims[i] - start[i] if length == -1 else length for i, length in enumerate(size)]
+    return OPS["Slice"](x, start, size)
+
+
+@row("Pad: x/T paddings?/Tpaddings", "PadV2: x/T paddings?/Tpaddings value!/T")
+def _(x: Any, paddings: Any, value: Any = 0) -> Any:
+    if isinstance(paddings, list):
+        return OPS["PadV2"](x, paddings[::2], paddings[1::2], value)
+    return OPS["PadV2"](x, paddings[:, 0], paddings[:, 1], value)
+
+
+@row("ReverseSequence: x/T lengths/Tlen; seq_dim:axis batch_dim:batch|0")
+def _(x: Any, lengths: Any, axis: int, batch: int) -> Any:
+    rank, size = len(x.shape), dims_of(x)[axis]
+    places = ops.arange(size)
+    lengths = ops.expand_dims(ops.cast(lengths, "int32"), -1)
+    places = ops.where(ops.less(places, lengths), lengths - 1 - places, places)  # (batch, steps)
+    shape = [1] * rank
+    shape[batch], shape[axis] = dims_of(x)[batch], size
+    places = places if batch < axis else ops.transpose(places)
+    return ops.take_along_axis(x, ops.broadcast_to(ops.reshape(places, shape), dims_of(x)), axis)

@@ -1,0 +1,81 @@
+"""Calls: the inputs and attributes of a node as a row says, and the results of its op or function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dovetail import ops
+from dovetail.core.hooks import hooks
+from dovetail.core.table import OPS
+from dovetail.formats.tensorflow.attributes import CONVERTERS, Unreadable
+from dovetail.formats.tensorflow.rows import Row
+from dovetail.formats.tensorflow.values import Foreign
+
+
+def by_row(row: Row, node: Any, name: str | None = None) -> list[Any]:
+    """Call the op or the function of a row with a node's inputs and attributes, and assign results to variables.
+
+    Raises:
+        Unreadable: the node has an attribute or an input that the row does not take.
+    """
+    given = _inputs(row, node) | _attributes(row, node)
+    results = listed(OPS[row.ours](**given, name=name) if row.body is None else row.body(**given))
+    for attribute in row.attributes:
+        if attribute.result is not None:
+            dtype, number = node.attrs(attribute.theirs, attribute.default), attribute.result
+            results[number] = results[number] if results[number].dtype == dtype else ops.cast(results[number], dtype)
+    assigned = [index for index, one in enumerate(row.inputs) if one.way == "^"]
+    for index in assigned:
+        hooks.assign(node.reader.graph, node.variable(index), results.pop(0))
+    return [node.inputs[0]] if assigned and node.inputs[0].is_reference else results
+
+
+def _inputs(row: Row, node: Any) -> dict[str, Any]:
+    """The arguments that are inputs; lists have the same length."""
+    lists = sum(one.way == "*" for one in row.inputs)
+    spare = len(node.inputs) - len(row.inputs) + lists
+    if (spare < 0 or spare % lists) if lists else spare:
+        raise Unreadable(f"it has {len(node.inputs)} inputs, and the op takes {len(row.inputs)}")
+    given: dict[str, Any] = {}
+    at = 0
+    for one in row.inputs:
+        if one.way == "*":
+            given[one.param] = [node.tensor(index) for index in range(at, at + spare // lists)]
+        else:
+            given[one.param] = _TAKEN[one.way](node, at)
+        at += spare // lists if one.way == "*" else 1
+    return given
+
+
+def _attributes(row: Row, node: Any) -> dict[str, Any]:
+    """The arguments that are attributes, or that the type says."""
+    given: dict[str, Any] = {}
+    for attribute in row.attributes:
+        if attribute.ours and not attribute.theirs:
+            given[attribute.ours] = attribute.only
+        elif attribute.only is not None and (found := node.attrs(attribute.theirs, attribute.only)) != attribute.only:
+            raise Unreadable(f"its attribute {attribute.theirs} is {found}, and Dovetail computes {attribute.only}")
+        elif attribute.ours and (attribute.converter or attribute.theirs in node.attrs):
+            given[attribute.ours] = CONVERTERS[attribute.converter][0](node.attrs, attribute.theirs)
+        elif attribute.ours and attribute.default is not None:
+            given[attribute.ours] = attribute.default
+    return given
+
+
+def _value(node: Any, index: int) -> Any:
+    return hooks.read(node.reader.graph, node.variable(index))
+
+
+_TAKEN: dict[str, Callable[[Any, int], Any]] = {
+    "": lambda node, index: node.tensor(index),
+    "!": lambda node, index: node.constant(index),
+    "?": lambda node, index: node.shape(index),
+    "&": _value,
+    "^": _value,
+}
+
+
+def listed(found: Any) -> list[Any]:
+    """The results of a node as a list."""
+    return list(found) if isinstance(found, (list, tuple)) and not isinstance(found, Foreign) else [found]
