@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -42,6 +43,39 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+@contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """An empty folder to fill, which replaces `path` when the `with` block ends without an error.
+
+    Raises:
+        OSError: the folder around it does not exist or cannot be written to.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with replacing_folder(Path(folder) / "model") as made:
+        ...         _ = (made / "numbers").write_bytes(b"123")
+        ...     (Path(folder) / "model" / "numbers").read_bytes()
+        b'123'
+    """
+    temporary, old = (path.with_name(f".{path.name}.{secrets.token_hex(8)}") for _ in range(2))
+    temporary.mkdir()
+    try:
+        yield temporary
+        if path.exists():
+            os.replace(path, old)
+        try:
+            os.replace(temporary, path)
+        except BaseException:
+            if old.exists():
+                os.replace(old, path)
+            raise
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
 
 
 _SAFE = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK"))  # no link, and no wait for a pipe's reader

@@ -1,0 +1,95 @@
+"""Structures of arguments and results as messages `StructuredValue`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from dovetail.core.dtypes import DType
+from dovetail.core.errors import describe
+from dovetail.formats.tensorflow.attributes import Unreadable
+from dovetail.formats.tensorflow.values import is_tensor
+from dovetail.formats.wire.messages import TENSORFLOW
+from dovetail.formats.wire.tensors import number_of, shape_proto
+
+PLAIN = {bool: "bool_value", int: "int64_value", float: "float64_value", str: "string_value"}
+
+
+def parts_of(structure: Any) -> list[tuple[str, Any]] | None:
+    """The parts of a list, tuple, dict or named tuple with their keys, in TensorFlow's order; None for a leaf."""
+    if isinstance(structure, Mapping):
+        return [(str(key), structure[key]) for key in sorted(structure)]
+    if isinstance(structure, (list, tuple)):
+        names = getattr(structure, "_fields", None) or map(str, range(len(structure)))
+        return list(zip(names, structure, strict=True))
+    return None
+
+
+def tensors_in(structure: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """The graph tensors in a structure, each with the name of the argument that has it."""
+    parts = parts_of(structure)
+    for key, part in parts or ():
+        yield from tensors_in(part, f"{name}_{key}" if name else key)
+    if parts is None and is_tensor(structure):
+        yield name, structure
+
+
+def structured(value: Any, name: str = "") -> Any:
+    """A structure as a message; graph tensors in it become their specs.
+
+    Args:
+        value: the structure.
+        name: of the tensor, if it is one.
+
+    Raises:
+        Unreadable: it has a value that no message can hold.
+    """
+    found = TENSORFLOW.StructuredValue()
+    parts = parts_of(value)
+    if is_tensor(value):
+        spec = found.tensor_spec_value
+        spec.name, spec.dtype = name, number_of(value.dtype)
+        spec.shape.CopyFrom(shape_proto(value.shape))
+    elif value is None:
+        found.none_value.SetInParent()
+    elif isinstance(value, Mapping):
+        found.dict_value.SetInParent()
+        for key, part in parts or ():
+            found.dict_value.fields[key].CopyFrom(structured(part, key))
+    elif hasattr(value, "_fields"):
+        found.named_tuple_value.name = type(value).__name__
+        for key, part in parts or ():
+            found.named_tuple_value.values.add(key=key).value.CopyFrom(structured(part, key))
+    elif parts is not None:
+        items = found.list_value if isinstance(value, list) else found.tuple_value
+        items.SetInParent()
+        items.values.extend(structured(part, f"{name}_{key}" if name else key) for key, part in parts)
+    elif isinstance(value, DType):
+        found.tensor_dtype_value = number_of(value)
+    elif isinstance(value, (bool, int, float, str, np.generic)):
+        plain = value.item() if isinstance(value, np.generic) else value
+        setattr(found, PLAIN[type(plain)], plain)
+    else:
+        raise Unreadable(f"a file of TensorFlow cannot hold {describe(value)}")
+    return found
+
+
+def argument_spec(names: list[str], keywords: list[str], defaults: tuple[Any, ...] = ()) -> Any:
+    """The parameters of a function, as `inspect.getfullargspec` gives them."""
+    found = TENSORFLOW.StructuredValue()
+    spec = found.named_tuple_value
+    spec.name = "FullArgSpec"
+    values: dict[str, Any] = {
+        "args": names,
+        "varargs": None,
+        "varkw": None,
+        "defaults": defaults or None,
+        "kwonlyargs": keywords,
+        "kwonlydefaults": None,
+        "annotations": {},
+    }
+    for key, value in values.items():
+        spec.values.add(key=key).value.CopyFrom(structured(value))
+    return found

@@ -1,0 +1,236 @@
+"""Saving models in TensorFlow's files: Python's objects become trees of variables and functions."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import FunctionType, MethodType, ModuleType
+from typing import Any
+
+from dovetail.core.errors import op_error
+from dovetail.core.files import replacing, replacing_folder
+from dovetail.core.scopes import scopes
+from dovetail.core.spec import TensorSpec
+from dovetail.core.structure import unflatten
+from dovetail.core.variable import Variable
+from dovetail.edit.graph import Graph
+from dovetail.formats.tensorflow.attributes import Unreadable
+from dovetail.formats.tensorflow.functions import argument_name
+from dovetail.formats.tensorflow.saving import LIST, Endpoint, Traced, Tree, saved_model
+from dovetail.formats.wire.bundle import write_bundle
+from dovetail.formats.wire.libraries import need
+from dovetail.plan.function import Function, GraphFunction, Trace
+from dovetail.saved_model.loading import SERVING, LoadedModel
+
+SKIPPED = (ModuleType, type, FunctionType, MethodType, str, bytes, LoadedModel)  # attributes that hold no variables
+
+
+def save(obj: Any, path: str | os.PathLike[str], signatures: Any = None) -> None:
+    """Save a model as a SavedModel of TensorFlow, which TensorFlow loads and trains; TensorFlow is not needed.
+
+    A folder of this path is replaced as a whole: if saving fails, it stays as it was.
+
+    Args:
+        obj: a compiled function, a graph, or an object whose attributes are variables, compiled functions, lists and
+            objects.  A function is saved for each kind of arguments for which it was traced: call it before, or use
+            `input_signature` or `function.trace(dt.spec((None, 3)))`.
+        path: the folder.
+        signatures: a function or a graph, which becomes the signature `serving_default`, or a dict of several by name.
+            If not given, it is `obj` itself, its method `__call__`, or its only function.
+
+    Raises:
+        TypeError: it is no model, or an argument of a function is of a type that no file can hold.
+        ValueError: a function was not traced, or an operation has no equivalent in TensorFlow.
+        StaleValueError: a variable has no value.
+        RuntimeError: a graph is being built.
+        ImportError: the extra `formats` is not installed.
+        OSError: the files cannot be written.
+
+    Source: `tf.saved_model.save`.
+
+    Example:
+        >>> import dovetail as dt, tempfile
+        >>> w = dt.Variable([[1.0], [2.0]], name="w")
+        >>> double = dt.function(lambda x: dt.ops.matmul(x, w), input_signature=[dt.spec((None, 2))], name="product")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     save(double, f"{folder}/model")
+        ...     dt.saved_model.load(f"{folder}/model")(dt.ops.constant([[3.0, 4.0]])).numpy()
+        array([[11.]], dtype=float32)
+    """
+    need("saved_model.save")
+    if scopes().graphs:
+        raise op_error(RuntimeError, "saved_model.save", "a graph is being built; save when its function has returned.")
+    try:
+        root, endpoints = _Walk().model(obj, signatures)
+        written = saved_model(root, endpoints)
+    except Unreadable as error:
+        raise op_error(TypeError, "saved_model.save", f"{error}.") from None
+    folder = Path(path)
+    _check_free(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with replacing_folder(folder) as made:
+        write_bundle(str(made / "variables" / "variables"), written.values)
+        with replacing(made / "saved_model.pb") as file:
+            file.write(written.message.SerializeToString())
+
+
+def _check_free(folder: Path) -> None:
+    """Raise an error if a folder has other files than those of a model, which saving would remove."""
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / "saved_model.pb").is_file():
+        problem = f"{str(folder)!r} has files that are no SavedModel, and saving would replace them; name a new folder."
+        raise op_error(FileExistsError, "saved_model.save", problem)
+
+
+class _Walk:
+    """A walk through the attributes of an object."""
+
+    def __init__(self) -> None:
+        self._parts: dict[int, Any] = {}  # id of a value → its part of the tree
+        self._kept: list[Any] = []  # the values, whose ids stay theirs
+
+    def model(self, obj: Any, signatures: Any) -> tuple[Tree, dict[str, Endpoint]]:
+        """The tree of an object, and its signatures."""
+        part = self.part(obj)
+        if part is None or isinstance(part, Variable):
+            problem = f"{obj!r} is no model: save a compiled function, a graph, or an object with such attributes."
+            raise op_error(TypeError, "saved_model.save", problem)
+        if isinstance(part, list) and not part:
+            raise _not_traced(obj)
+        root = Tree({"__call__": part}) if isinstance(part, list) else part
+        return root, {name: _endpoint(kinds) for name, kinds in self._signatures(root, signatures).items()}
+
+    def _signatures(self, root: Tree, given: Any) -> dict[str, list[Traced]]:
+        if given is None:
+            functions = {name: child for name, child in root.children.items() if isinstance(child, list) and child}
+            if "__call__" not in functions and len(functions) != 1:
+                return {}
+            return {SERVING: functions.get("__call__") or next(iter(functions.values()))}
+        named = given if isinstance(given, Mapping) else {SERVING: given}
+        found = {name: self.part(function) for name, function in named.items()}
+        for name, kinds in found.items():
+            if not isinstance(kinds, list):
+                problem = f"the signature {name!r} is no compiled function and no graph, but {named[name]!r}."
+                raise op_error(TypeError, "saved_model.save", problem)
+            if not kinds:
+                raise _not_traced(named[name])
+        return found
+
+    def part(self, value: Any) -> Any:
+        """The part of the tree for a value: a variable, a list of `Traced`, or a tree; None for others."""
+        if isinstance(value, Variable):
+            return value
+        known = self._parts.get(id(value))
+        if known is None:
+            self._kept.append(value)
+            known = self._part(value)
+        return known
+
+    def _part(self, value: Any) -> Any:
+        if isinstance(value, (Function, Graph, Trace)):
+            found = self._parts[id(value)] = _kinds(value)
+            return found
+        pairs: Any
+        if isinstance(value, Mapping):
+            pairs = value.items()
+        elif isinstance(value, (list, tuple)):
+            pairs = enumerate(value)
+        elif hasattr(value, "__dict__") and not isinstance(value, SKIPPED):
+            pairs = {**_methods(value), **vars(value)}.items()
+        else:
+            return None
+        tree = self._parts[id(value)] = Tree({}, LIST) if isinstance(value, (list, tuple)) else Tree()
+        for name, inner in list(pairs):
+            part = self.part(inner)
+            held = part.children if isinstance(part, Tree) else part
+            if isinstance(part, Variable) or held:  # no function without traces, and no object without variables
+                tree.children[str(name)] = part
+        return tree
+
+
+def _methods(value: Any) -> dict[str, Function[..., Any]]:
+    """The methods of an object that are compiled functions, by name."""
+    names = [name for name in dir(type(value)) if isinstance(inspect.getattr_static(type(value), name), Function)]
+    return {name: getattr(value, name) for name in names}
+
+
+def _kinds(value: Any) -> list[Traced]:
+    """A function for each kind of its arguments."""
+    if isinstance(value, GraphFunction):
+        return [_of_graph(graph) for graph in value.graphs]
+    if isinstance(value, Graph):
+        return [_of_graph(value)]
+    if isinstance(value, Trace):
+        return [_traced(value, None)]
+    if not value.traces and value._signature is not None:
+        specs, structure = value._signature
+        value.trace(*unflatten(structure, specs))
+    return [_traced(trace, value) for trace in value.traces]
+
+
+def _of_graph(graph: Graph) -> Traced:
+    names: list[str] = []
+    for tensor in graph.inputs:
+        names.append(argument_name(tensor.op.name, names))
+    outputs = tuple(graph.outputs)
+    return Traced(graph.name, names, tuple(graph.inputs), {}, outputs[0] if len(outputs) == 1 else outputs)
+
+
+def _traced(trace: Trace, function: Function[..., Any] | None) -> Traced:
+    graph = trace.concrete.graph
+    tensors = iter(graph.inputs)
+    leaves = [next(tensors) if type(leaf) is TensorSpec else leaf for leaf in trace.leaves]
+    given, result = unflatten(trace.structure, leaves), trace.rebuild(list(graph.outputs))
+    signature = ANY if function is None else inspect.signature(function)
+    if function is not None and function._owner is not None:  # a method
+        signature = signature.replace(parameters=list(signature.parameters.values())[1:])
+    bound = _bound(signature, given)
+    named = [one for one in signature.parameters.values() if one.kind in POSITIONAL]
+    names = [one.name for one in named]
+    names += [f"arg{i}" for i in range(len(names), len(bound.args))]
+    defaults = tuple(one.default for one in named if one.default is not inspect.Parameter.empty)
+    has_more = len(names) > len(named)  # then the last parameters are others
+    return Traced(graph.name, names, bound.args, bound.kwargs, result, () if has_more else defaults)
+
+
+def _bound(signature: inspect.Signature, given: Any) -> inspect.BoundArguments:
+    """The arguments of a trace, by the parameters of its function.
+
+    Args:
+        signature: of the function.
+        given: the arguments, or the pair (args, kwargs) if there are keywords.
+    """
+    if len(given) == 2 and isinstance(given[0], tuple) and isinstance(given[1], dict):
+        with suppress(TypeError):  # else a tuple and a dict are the arguments
+            return _with_defaults(signature.bind(*given[0], **given[1]))
+    return _with_defaults(signature.bind(*given))
+
+
+def _with_defaults(bound: inspect.BoundArguments) -> inspect.BoundArguments:
+    bound.apply_defaults()
+    return bound
+
+
+POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+ANY = inspect.signature(lambda *args, **kwargs: None)  # of a function that is not known
+
+
+def _endpoint(kinds: list[Traced]) -> Endpoint:
+    """A signature of a function: inputs by the names of its arguments; a dict of results has its keys.
+
+    Of several kinds of arguments it takes the one with the most unknown dimensions.
+    """
+    traced = max(kinds, key=lambda one: one.unknowns)
+    named = isinstance(traced.result, Mapping)
+    outputs = {name if named else f"output_{i}": tensor for i, (name, tensor) in enumerate(traced.outputs)}
+    return Endpoint(traced, dict(traced.inputs), outputs)
+
+
+def _not_traced(function: Any) -> Exception:
+    problem = (
+        f"{function!r} was not traced, so the shapes of its arguments are not known: call it before, give it "
+        "input_signature=, or trace it, function.trace(dt.spec((None, 3)))."
+    )
+    return op_error(ValueError, "saved_model.save", problem)

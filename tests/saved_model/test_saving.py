@@ -1,0 +1,122 @@
+"""Saved models, loaded by TensorFlow: signatures, functions, variables, gradients, structures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail import ops
+from dovetail.core.errors import StaleValueError
+from tests.libraries import Library, require
+
+require("tensorflow", "it loads the saved models")
+tf = Library("tensorflow")
+X = np.random.RandomState(0).randn(2, 4).astype("float32")
+
+
+class Module:
+    """A model with variables in lists, a counter, and arguments and results of a structure."""
+
+    def __init__(self) -> None:
+        random = np.random.RandomState(1)
+        self.kernel = dt.Variable(random.randn(4, 3).astype("float32"), name="dense/kernel")
+        self.others = [dt.Variable(np.zeros(3, "float32"), name="dense/bias")]
+        self.calls = dt.Variable(np.int32(0), name="calls", trainable=False)
+
+    @dt.function
+    def __call__(self, x: Any, scale: float = 2.0) -> Any:
+        self.calls.assign_add(1)
+        hidden = ops.matmul(x, self.kernel) * scale + self.others[0]
+        return {"y": ops.tanh(hidden), "parts": [x, ops.sum(x, axis=1)]}
+
+    @dt.function
+    def pair(self, values: Any) -> Any:
+        return values["a"] - values["b"][0]
+
+
+@pytest.fixture
+def module() -> Module:
+    made = Module()
+    made.__call__.trace(dt.spec((None, 4)))
+    made.pair.trace({"b": (dt.spec(()),), "a": dt.spec((None,))})
+    return made
+
+
+def test_tensorflow_calls_and_trains_a_saved_object(module: Module, tmp_path: Path):
+    dt.saved_model.save(module, tmp_path / "model")
+    loaded = tf.saved_model.load(str(tmp_path / "model"))
+    assert [variable.name for variable in loaded.variables] == ["dense/kernel:0", "dense/bias:0", "calls:0"]
+    assert len(loaded.trainable_variables) == 2
+    with tf.GradientTape() as tape:
+        found = loaded(tf.constant(X))
+        loss = tf.reduce_sum(found["y"])
+    expected = module(X)
+    np.testing.assert_allclose(found["y"], expected["y"].numpy(), atol=1e-6)
+    np.testing.assert_allclose(found["parts"][1], X.sum(1), atol=1e-6)
+    with dt.GradientTape() as ours:
+        total = ops.sum(module(X)["y"])
+    pairs = zip(
+        tape.gradient(loss, loaded.trainable_variables),
+        ours.gradient(total, [module.kernel, *module.others]),
+        strict=True,
+    )
+    assert all(np.allclose(theirs, gradient.numpy(), atol=1e-5) for theirs, gradient in pairs)
+    assert int(loaded.calls) == 1
+    assert float(loaded.pair({"b": (tf.constant(1.0),), "a": tf.constant([3.0])})[0]) == 2.0
+
+
+def test_signatures_keep_unknown_dimensions_in_both_versions(module: Module, tmp_path: Path):
+    dt.saved_model.save(module, tmp_path / "model")
+    expected = module(X)["y"].numpy()
+    signature = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"]
+    assert signature.structured_input_signature[1]["x"].shape.as_list() == [None, 4]
+    np.testing.assert_allclose(signature(x=tf.constant(X))["y"], expected, atol=1e-6)
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        meta = v1.saved_model.loader.load(session, ["serve"], str(tmp_path / "model"))
+        given = meta.signature_def["serving_default"]
+        found = session.run(given.outputs["y"].name, {given.inputs["x"].name: X})
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_functions_and_graphs_are_saved_and_loaded_again(tmp_path: Path):
+    scale = dt.Variable([1.0, 2.0, 3.0, 4.0], name="scale")
+    scaled = dt.function(lambda x: x * scale, input_signature=[dt.spec((None, 4))], name="scaled")
+    for number, model in enumerate([scaled, scaled.graph(dt.spec((None, 4)))]):
+        dt.saved_model.save(model, tmp_path / str(number))
+        loaded = dt.saved_model.load(tmp_path / str(number))
+        assert [variable.name for variable in loaded.variables] == ["scale"]
+        np.testing.assert_allclose(loaded(X).numpy(), X * [1, 2, 3, 4], atol=1e-6)
+        theirs = tf.saved_model.load(str(tmp_path / str(number)))
+        np.testing.assert_allclose(theirs(tf.constant(X)), X * [1, 2, 3, 4], atol=1e-6)
+
+
+def test_a_failed_save_harms_nothing(module: Module, tmp_path: Path):
+    dt.saved_model.save(module, tmp_path / "model")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    module.kernel.delete()
+    with pytest.raises(StaleValueError, match="dense/kernel"):
+        dt.saved_model.save(module, tmp_path / "model")
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_what_cannot_be_saved_is_refused_with_the_reason(tmp_path: Path):
+    function = dt.function(lambda x: x, name="same")
+    (tmp_path / "notes.txt").write_text("mine")
+    signature = [dt.spec((2,))]
+    for model, error, message in [
+        (function, ValueError, "was not traced"),
+        (3, TypeError, "3 is no model"),
+        (dt.Variable(1.0), TypeError, "is no model"),
+    ]:
+        with pytest.raises(error, match=message):
+            dt.saved_model.save(model, tmp_path / "model")
+    with pytest.raises(FileExistsError, match="files that are no SavedModel"):
+        dt.saved_model.save(dt.function(lambda x: x, input_signature=signature), tmp_path)
+    with pytest.raises(TypeError, match="the signature 'a' is no compiled function"):
+        dt.saved_model.save(dt.function(lambda x: x, input_signature=signature), tmp_path / "model", {"a": 1})
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
