@@ -70,6 +70,8 @@ PRIVATES = {
     # Keras 2's names and files
     "ThresholdedReLU": "keras.src.legacy.layers:ThresholdedReLU",
     "saving_utils": "keras.src.legacy.saving.saving_utils",
+    "keras_option_scope": "keras.src.legacy.saving.saving_options:keras_option_scope",
+    "walk_saveable": "keras.src.saving.saving_lib:_walk_saveable",
     # modules that Dovetail changes, or looks for without importing them
     "rng_utils": "keras.src.utils.rng_utils",
 }

@@ -1,0 +1,3 @@
+from pathlib import Path
+
+FOLDERS = Path(__file__).parent / "folders"  # Keras 2's, made by keras2_folders.py

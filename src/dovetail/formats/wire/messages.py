@@ -21,6 +21,7 @@ PACKAGES = {
     "google.protobuf": (rows.GOOGLE, "proto3"),
     "tensorflow": (rows.TENSORFLOW, "proto3"),
     "tensorflow.profiler": (rows.PROFILER, "proto3"),
+    "keras": (rows.KERAS, "proto3"),
     "onnx": (rows.ONNX, "proto2"),
 }
 LONGEST = 2**31 - 1  # bytes of a message, a limit of protobuf
@@ -38,7 +39,8 @@ class _Messages:
         return _class(f"{self._package}.{name}")
 
 
-TENSORFLOW, PROFILER, ONNX = _Messages("tensorflow"), _Messages("tensorflow.profiler"), _Messages("onnx")
+TENSORFLOW, PROFILER = _Messages("tensorflow"), _Messages("tensorflow.profiler")
+KERAS, ONNX = _Messages("keras"), _Messages("onnx")
 
 
 def parsed(kind: Any, data: bytes, file: str | os.PathLike[str], place: str = "the file") -> Any:

@@ -78,13 +78,39 @@ class StoredObjects:
         Raises:
             FormatError: a child is no object of the graph.
         """
-        nodes, number = self._graph.nodes, 0
+        number = self._number(path)
+        return None if number is None else self._key(number)
+
+    def slot(self, owner: Path, name: str, path: Path) -> str | None:
+        """The key of a variable that an optimizer keeps for the variable on a path; None if there is none.
+
+        Args:
+            owner: the path of the optimizer.
+            name: of the slot, such as "m".
+            path: of the variable that is trained.
+        """
+        holder, variable = self._number(owner), self._number(path)
+        slots = [] if holder is None else self._node(holder).slot_variables
+        fits = (
+            s.slot_variable_node_id for s in slots if (s.slot_name, s.original_variable_node_id) == (name, variable)
+        )
+        number = next(fits, None)
+        return None if number is None else self._key(number)
+
+    def _number(self, path: Path) -> int | None:
+        """The number of the object on a path; None if there is none."""
+        number = 0
         for name in path:
-            if not 0 <= number < len(nodes):
-                raise FormatError(self._file, GRAPH, f"the object {number}", f"one of {len(nodes)}")
-            number = next((one.node_id for one in nodes[number].children if one.local_name == name), -1)
-            if number < 0:
+            found = [one.node_id for one in self._node(number).children if one.local_name == name]
+            if not found:
                 return None
-        if number >= len(nodes):
-            raise FormatError(self._file, GRAPH, f"the object {number}", f"one of {len(nodes)}")
-        return next((one.checkpoint_key for one in nodes[number].attributes if one.name == VALUE), None)
+            number = found[0]
+        return number
+
+    def _key(self, number: int) -> str | None:
+        return next((one.checkpoint_key for one in self._node(number).attributes if one.name == VALUE), None)
+
+    def _node(self, number: int) -> Any:
+        if not 0 <= number < len(self._graph.nodes):
+            raise FormatError(self._file, GRAPH, f"the object {number}", f"one of {len(self._graph.nodes)}")
+        return self._graph.nodes[number]

@@ -1,11 +1,11 @@
-"""The messages of TensorFlow, TensorBoard and ONNX, as rows.
+"""The messages of TensorFlow, TensorBoard, Keras and ONNX, as rows.
 
 A row is the name of a message, then its fields: number, name and type.  `*` marks a repeated field, `key:value` a map,
 and `|` the group of fields of which at most one is set.  A row `enum` has numbers and names.  `A.B` lies inside of `A`.
 Fields that are in no row stay in a message that is read, and are written again.
 
-Sources: https://github.com/tensorflow/tensorflow (`core/framework`, `core/protobuf`, `core/example`, `core/util`) and
-https://github.com/onnx/onnx (`onnx/onnx.proto`).
+Sources: https://github.com/tensorflow/tensorflow (`core/framework`, `core/protobuf`, `core/example`, `core/util`),
+https://github.com/keras-team/tf-keras (`tf_keras/protobuf`) and https://github.com/onnx/onnx (`onnx/onnx.proto`).
 """
 
 GOOGLE = """
@@ -185,6 +185,12 @@ XStat: 1 metadata_id int64; 2 double_value double|value; 3 uint64_value uint64|v
     5 str_value string|value; 6 bytes_value bytes|value; 7 ref_value uint64|value
 XEventMetadata: 1 id int64; 2 name string; 3 metadata bytes; 4 display_name string; 5 stats XStat*; 6 child_id int64*
 XStatMetadata: 1 id int64; 2 name string; 3 description string
+"""
+
+KERAS = """
+SavedMetadata: 1 nodes SavedObject*
+SavedObject: 2 node_id int32; 3 node_path string; 4 identifier string; 5 metadata string; 6 version VersionDef
+VersionDef: 1 producer int32; 2 min_consumer int32; 3 bad_consumers int32*
 """
 
 ONNX = """
