@@ -116,6 +116,15 @@ def _freeze(graph: Graph, first: int, second: int, number: int) -> None:
     graph.freeze()
 
 
+def _retype(graph: Graph, first: int, second: int, number: int) -> None:
+    tensor, size = _pick(graph.inputs, first), _pick([None, 3, 5], number)
+    shape = [size if axis == second % 3 else known for axis, known in enumerate(tensor.shape or ())]
+    read = {op.attrs["variable"] for op in graph.find("ReadVariableOp")}
+    with graph.edit():
+        graph.replace_variables({v: dt.Variable(v.numpy(), "float16", name=v.name) for v in read})
+        graph.set_input_shapes({tensor: shape})
+
+
 def _override(graph: Graph, first: int, second: int, number: int) -> None:
     overrides = _pick([{"Tanh": "SlopeOfTanh", "Exp": None}, {"Tanh": "SlopeOfTanh", "Mul": "Nobodys"}], number)
     graph.override_gradients(overrides, within=[_pick(graph.operations, first), _pick(graph.operations, second)])
@@ -180,7 +189,7 @@ EDITS: list[Callable[[Graph, int, int, int], None]] = [
     _replace_input, _replace_input, _replace_all_uses, _put_behind, _insert_before, _remove, _wait, _rewrite, _import,
     _set_outputs, _change, _change, _put_function_behind, _put_function_behind, _rename, _copy_part, _freeze, _give_up,
     _use_what_was_removed, _apply_pass, _bring_in, _bring_in, _add_output,
-    _override, _recompute,
+    _override, _recompute, _retype,
 ]  # fmt: skip
 NUMBER = st.integers(0, 10**6)
 edits = st.lists(st.tuples(st.integers(0, len(EDITS) - 1), NUMBER, NUMBER, NUMBER, NUMBER), max_size=10)

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dovetail.edit import changes, lookup, parts, placing, taps
+from dovetail.edit import changes, lookup, parts, placing, retyping, taps
 from dovetail.edit import edit as edits
 from dovetail.edit.transplant import copy_graph
 from dovetail.edit.validate import problems
@@ -90,6 +90,9 @@ class Graph(GraphBase):
     import_graph = parts.import_graph
     copy_part = parts.copy_part
     freeze = parts.freeze
+
+    set_input_shapes = retyping.set_input_shapes
+    replace_variables = retyping.replace_variables
 
     def validate(self) -> None:
         """Check that producers and consumers agree, that the order is topological, and that types follow the rules.

@@ -68,15 +68,40 @@ class Signature:
     def keep(self, *outputs: str) -> None:
         """Leave out the other results, and the operations that only they need.
 
+        Args:
+            outputs: keys of results, or names of tensors of the graph, which become keys.
+
         Raises:
-            KeyError: there is no result of a key.
+            KeyError: there is no such result and no such tensor.
         """
-        for key in outputs:
-            if key not in self.outputs:
-                raise KeyError(f"{self.name!r} has no result {key!r}; it has {', '.join(self.outputs)}")
-        places = [self.outputs.index(key) for key in outputs]
-        self.graph.outputs = [self.graph.outputs[place] for place in places]
+        known = dict(zip(self.outputs, self.graph.outputs, strict=True))
+        try:
+            kept = [known[key] if key in known else self.graph.get_tensor(key) for key in outputs]
+        except KeyError as error:
+            problem = f"{self.name!r} has no result {error.args[0]}; its results are {', '.join(known)}"
+            raise KeyError(problem) from None
+        self.graph.outputs = kept
         self.outputs = list(outputs)
+
+    def rename(self, keys: Mapping[str, str]) -> None:
+        """Give inputs and results other keys.
+
+        Args:
+            keys: key → new key.
+
+        Raises:
+            KeyError: there is no input and no result of a key.
+            ValueError: two inputs, or two results, would have one key.
+        """
+        for key in keys:
+            if key not in (*self.inputs, *self.outputs):
+                known = f"inputs {', '.join(self.inputs)} and results {', '.join(self.outputs)}"
+                raise KeyError(f"{self.name!r} has no key {key!r}; it has the {known}")
+        inputs, outputs = ([keys.get(key, key) for key in old] for old in (self.inputs, self.outputs))
+        for new in (inputs, outputs):
+            if len({*new}) < len(new):
+                raise ValueError(f"{self.name!r} would have one key twice among {', '.join(new)}")
+        self.inputs, self.outputs = inputs, outputs
 
     def __repr__(self) -> str:
         return f"<signature {self.name}({', '.join(self.inputs)}) -> {', '.join(self.outputs)}>"
