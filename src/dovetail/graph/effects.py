@@ -120,6 +120,28 @@ def _sources(operations: Sequence[Operation]) -> dict[Operation, Operation | Non
     return found
 
 
+def waits_of_effects(operations: Sequence[Operation]) -> dict[Operation, list[Operation]]:
+    """The operations for which each read and assignment waits, beside its control inputs, so that edges say the order.
+
+    An assignment waits for the one before it of its variable, and for all that read the value before it.
+    """
+    found: dict[Operation, list[Operation]] = {}
+    last: dict[Any, Operation | None] = {}
+    sources = _sources(operations)
+    readers: dict[tuple[Any, Operation | None], list[Operation]] = {}
+    for op, source in sources.items():
+        if op is not source:
+            readers.setdefault((op.attrs["variable"], source), []).append(op)
+    for op, source in sources.items():
+        variable = op.attrs["variable"]
+        before = last.get(variable) if op is source else source
+        found[op] = [] if before is None else [before]
+        if op is source:
+            found[op] += readers.get((variable, before), ())
+            last[variable] = op
+    return found
+
+
 def _start(graph: Graph, op: Operation) -> GraphTensor:
     """The value of an operation's variable at the start of a graph: an input, or in an outermost graph a read."""
     variable = op.attrs["variable"]

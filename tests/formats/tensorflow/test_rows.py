@@ -17,7 +17,7 @@ from dovetail.formats.tensorflow.bodies.layers import batch_norm
 from dovetail.formats.tensorflow.reading import SPECIAL
 from dovetail.formats.tensorflow.rows import NAMES, READ, WRITTEN
 from dovetail.formats.tensorflow.saved_model import SavedGraph, Signature
-from dovetail.formats.tensorflow.writing import nodes_of
+from dovetail.formats.tensorflow.writing import Writer
 from dovetail.formats.wire.messages import TENSORFLOW
 from tests.formats.tensorflow.cases import CASES, Case, Static
 from tests.libraries import Library, require
@@ -123,19 +123,7 @@ def written(graph: Any, case: Case) -> Any:
     row = READ.get(case.type)
     if row is None or not row.is_written:
         return None
-    definition = TENSORFLOW.GraphDef()
-    for operation in graph:
-        if operation.type == "Placeholder":
-            node = definition.node.add(name=operation.name, op="Placeholder")
-            node.attr["dtype"].type = tf.as_dtype(str(operation.outputs[0].dtype)).as_datatype_enum
-        elif operation.type == "Const":
-            node = definition.node.add(name=operation.name, op="Const")
-            value = tf.make_tensor_proto(operation.attrs["value"]).SerializeToString()
-            node.attr["dtype"].type = tf.as_dtype(operation.attrs["value"].dtype).as_datatype_enum
-            node.attr["value"].tensor.ParseFromString(value)
-        else:
-            definition.node.extend(nodes_of(operation))
-    return definition
+    return TENSORFLOW.GraphDef(node=Writer().nodes(graph))
 
 
 def test_every_row_and_every_special_node_has_a_case():

@@ -112,6 +112,10 @@ def _put_padding(node: Any, name: str, value: Any, layout: str) -> None:
     node.attr["explicit_paddings"].list.i.extend(number for pair in pairs for number in pair)
 
 
+def _as_list(value: Any, layout: str) -> list[int]:
+    return [value] if isinstance(value, int) else list(value or ())
+
+
 Read = Callable[[Attributes, str], Any]  # (attributes, name of one) → a static value
 Write = Callable[[Any, str, Any, str], None]  # (node, name of an attribute, static value, layout) → None
 
@@ -127,33 +131,47 @@ CONVERTERS: dict[str, tuple[Read, Write]] = {
     "dilations": (lambda attrs, name: attrs.spatial(name, [1] * len(attrs("strides"))), _writer(_around)),
     "padding": (lambda attrs, name: attrs.padding(), _put_padding),
     "lower": (lambda attrs, name: attrs(name).lower(), _writer(lambda value, layout: value.upper())),
-    "axes": (lambda attrs, name: attrs(name, []) or None, _writer(lambda value, layout: value or [])),
+    "axes": (lambda attrs, name: attrs(name, []) or None, _writer(_as_list)),
 }
 
 
 def set_attribute(attribute: Any, value: Any) -> None:
-    """Set an attribute to a value of the kinds that `value_of` gives.
+    """Set an attribute to a value of the kinds that `value_of` gives, a message of a shape or a function, or a list.
 
     Raises:
         Unreadable: TensorFlow has no attribute for such a value.
     """
-    for kind, put in _PUT.items():
-        if isinstance(value, kind):
-            put(attribute, value)
-            return
-    if isinstance(value, (list, tuple)) and all(isinstance(item, int) for item in value):
-        attribute.list.i.extend(value)
+    if isinstance(value, (list, tuple)):
         attribute.list.SetInParent()
+        for item in value:
+            field, plain = _field(item)
+            getattr(attribute.list, field).append(plain)
         return
-    raise Unreadable(f"{value!r} is no value of an attribute")
+    field, plain = _field(value)
+    if field in _MESSAGES.values():
+        getattr(attribute, field).CopyFrom(plain)
+    else:
+        setattr(attribute, field, plain)
 
 
-_PUT: dict[Any, Callable[[Any, Any], None]] = {
-    bool: lambda attribute, value: setattr(attribute, "b", value),
-    int: lambda attribute, value: setattr(attribute, "i", value),
-    float: lambda attribute, value: setattr(attribute, "f", value),
-    DType: lambda attribute, value: setattr(attribute, "type", number_of(value)),
-    str: lambda attribute, value: setattr(attribute, "s", value.encode()),
+def _field(value: Any) -> tuple[str, Any]:
+    """The field of an attribute that holds a value, and the value as it stands there."""
+    for kind, (field, plain) in _FIELDS.items():
+        if isinstance(value, kind):
+            return field, plain(value)
+    name = getattr(getattr(value, "DESCRIPTOR", None), "name", "")
+    if name not in _MESSAGES:
+        raise Unreadable(f"{value!r} is no value of an attribute")
+    return _MESSAGES[name], value
+
+
+_MESSAGES = {"TensorShapeProto": "shape", "NameAttrList": "func"}  # the message's name → the field that holds it
+_FIELDS: dict[type, tuple[str, Callable[[Any], Any]]] = {
+    bool: ("b", bool),
+    int: ("i", int),
+    float: ("f", float),
+    DType: ("type", number_of),
+    str: ("s", str.encode),
 }
 
 

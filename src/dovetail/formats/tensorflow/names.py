@@ -1,6 +1,9 @@
-"""Names of tensors in TensorFlow's nodes."""
+"""Names of tensors in TensorFlow's nodes and functions."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterable
 
 
 def split(reference: str) -> tuple[str, str, int]:
@@ -13,3 +16,13 @@ def split(reference: str) -> tuple[str, str, int]:
     name, *parts = reference.removeprefix("^").split(":")
     number = parts[-1] if parts else "0"
     return name, parts[0] if len(parts) > 1 else "", int(number) if number.isdecimal() else -1
+
+
+def argument_name(name: str, taken: Iterable[str]) -> str:
+    """A name for an argument or a result of a function, which no other one has."""
+    plain = re.sub(r"[^a-z0-9_]", "_", name.lower())
+    plain = plain if plain[:1].isalpha() else f"x{plain}"
+    found, count, known = plain, 0, {*taken}
+    while found in known:
+        found, count = f"{plain}_{count}", count + 1
+    return found

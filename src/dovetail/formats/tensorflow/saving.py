@@ -16,8 +16,9 @@ import numpy as np
 
 from dovetail.core.variable import Variable
 from dovetail.formats.tensorflow.attributes import constant_node
-from dovetail.formats.tensorflow.functions import fill_call, function_of, wrapped
+from dovetail.formats.tensorflow.functions import fill_call, wrapped
 from dovetail.formats.tensorflow.structures import argument_spec, structured, tensors_in
+from dovetail.formats.tensorflow.writing import Writer
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.objects import GRAPH, VALUE, key_of
 from dovetail.formats.wire.tensors import STRING, number_of, shape_proto
@@ -147,6 +148,7 @@ class _ModelWriter:
         self.concrete: dict[int, str] = {}  # id of a `Traced` → its function
         self.handles: dict[Variable, str] = {}  # variable → its node
         self.names: set[str] = set()
+        self.writer = Writer(self.names)
 
     def written(self, root: Tree, signatures: Mapping[str, Endpoint]) -> Written:
         self._add(root, ())
@@ -168,6 +170,7 @@ class _ModelWriter:
             self.objects.nodes[number].children.add(node_id=self._add_signature(key, endpoint), local_name=key)
         values = self._add_checkpoint()
         self._add_saver(values)
+        self.meta.graph_def.library.function.extend(self.writer.library.values())
         return Written(self.message, values)
 
     # objects
@@ -220,10 +223,8 @@ class _ModelWriter:
         """Add a function to the library; its name there."""
         if id(traced) in self.concrete:
             return self.concrete[id(traced)]
-        name = self.concrete[id(traced)] = self._unique(f"__inference_{traced.name}")
-        written = function_of(name, traced.inputs, traced.outputs)
-        self.meta.graph_def.library.function.append(written.definition)
-        self.captured[name] = written.captured
+        name, captured = self.writer.function(f"__inference_{traced.name}", traced.inputs, traced.outputs)
+        self.concrete[id(traced)], self.captured[name] = name, captured
         concrete = self.objects.concrete_functions[name]
         arguments = tuple(zip(traced.names, traced.args, strict=True))
         pair = concrete.canonicalized_input_signature.tuple_value
@@ -260,11 +261,10 @@ class _ModelWriter:
     def _add_signature(self, key: str, endpoint: Endpoint) -> int:
         """Add a function of inputs by their keys, which calls another one, and a call of it; the object's number."""
         inner = self._concrete(endpoint.function)
-        definition = next(one for one in self.meta.graph_def.library.function if one.signature.name == inner)
         captured = self.captured[inner]
         name = self._unique(f"__inference_signature_wrapper_{key}")
-        wrapper = self.meta.graph_def.library.function.add()
-        wrapper.CopyFrom(wrapped(definition, name, *endpoint.numbers))
+        wrapper = wrapped(self.writer.library[inner], name, *endpoint.numbers)
+        self.writer.library[name] = wrapper
         concrete = self.objects.concrete_functions[name]
         concrete.bound_inputs.extend(self.variables[variable] for variable in captured)
         concrete.canonicalized_input_signature.CopyFrom(structured(((), endpoint.inputs)))

@@ -1,0 +1,307 @@
+"""Nodes of TensorFlow that are being written, and the places of Dovetail's operations among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dovetail.core.errors import op_error
+from dovetail.formats.tensorflow.attributes import CONVERTERS, constant_node, set_attribute
+from dovetail.formats.tensorflow.definitions import INPUTS, OUTPUTS
+from dovetail.formats.tensorflow.rows import Row
+from dovetail.formats.wire.messages import TENSORFLOW
+from dovetail.formats.wire.tensors import number_of
+from dovetail.graph.effects import needed_for, waits_of_effects
+from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.ops.control.plumbing import PRINTS
+
+if TYPE_CHECKING:
+    from dovetail.formats.tensorflow.writing import Writer
+
+HANDLES = {"resource": 20, "variant": 21}  # what is no tensor of numbers: variables, lists → the dtype's number
+
+
+class Ref(NamedTuple):
+    """A value among nodes: its name as an input, and its dtype; "resource" and "variant" are dtypes, too."""
+
+    text: str
+    dtype: Any
+
+    @property
+    def number(self) -> int:
+        """TensorFlow's number of the dtype."""
+        is_handle = isinstance(self.dtype, str) and self.dtype in HANDLES
+        return HANDLES[self.dtype] if is_handle else number_of(self.dtype)
+
+
+def unique(name: str, names: set[str]) -> str:
+    """A name that is not among some names, to which it is added."""
+    number, found = 0, name
+    while found in names:
+        number += 1
+        found = f"{name}_{number}"
+    names.add(found)
+    return found
+
+
+class Nodes:
+    """The nodes of a graph or of a function, in the order in which they were added.
+
+    Args:
+        writer: writes the functions that nodes call.
+        handles: variable → its handle.
+        in_function: whether they are a function's; there a name of a value has the name of the output, too.
+
+    Attributes:
+        messages: the messages `NodeDef`.
+        effects: the names of the nodes that run even if nobody uses their results.
+        names: the names that are taken.
+    """
+
+    def __init__(self, writer: Writer, handles: Mapping[Any, Ref], in_function: bool) -> None:
+        self.writer, self.handles, self.in_function = writer, handles, in_function
+        self.messages: list[Any] = []
+        self.effects: list[str] = []
+        self.names: set[str] = {handle.text for handle in handles.values()}
+
+    def add(
+        self,
+        type: str,
+        name: str,
+        inputs: Sequence[Ref | Sequence[Ref]],
+        dtypes: Iterable[Any],
+        attrs: Mapping[str, Any],
+        waits: Iterable[str] = (),
+        device: str = "",
+    ) -> list[Ref]:
+        """Add a node, and return its results.
+
+        Args:
+            type: TensorFlow's type.
+            name: its name, which no other node has.
+            inputs: its inputs, in TensorFlow's order; the dtypes of the inputs are attributes.
+            dtypes: of its results.
+            attrs: its other attributes.
+            waits: the names of nodes that run before it.
+            device: its device, in TensorFlow's words.
+        """
+        node = TENSORFLOW.NodeDef(name=name, op=type, device=device)
+        for value, attr in zip(inputs, INPUTS[type], strict=True):
+            is_list = not isinstance(value, Ref)
+            refs: Any = value if is_list else [value]
+            node.input.extend(ref.text for ref in refs)
+            if attr.endswith("*"):
+                node.attr[attr[:-1]].list.SetInParent()
+                node.attr[attr[:-1]].list.type.extend(ref.number for ref in refs)
+            elif attr and refs:
+                node.attr[attr].type = refs[0].number
+            if is_list and not attr.endswith("*"):
+                node.attr["N"].i = len(refs)
+        for key, item in attrs.items():
+            set_attribute(node.attr[key], item)
+        node.input.extend(f"^{other}" for other in dict.fromkeys(waits))
+        self.messages.append(node)
+        return [Ref(self._reference(type, name, number), dtype) for number, dtype in enumerate(dtypes)]
+
+    def _reference(self, type: str, name: str, number: int) -> str:
+        if not self.in_function:
+            return f"{name}:{number}" if number else name
+        names = OUTPUTS.get(type, ["output"])
+        return f"{name}:{names[number]}:0" if len(names) > 1 else f"{name}:{names[0]}:{number}"
+
+    def constant(self, array: Any, name: str) -> Ref:
+        """Add a constant."""
+        node = TENSORFLOW.NodeDef(name=name)
+        constant_node(node, np.asarray(array))
+        self.messages.append(node)
+        return Ref(self._reference("Const", name, 0), np.asarray(array).dtype)
+
+    def graph(
+        self, operations: Sequence[Operation], given: Mapping[GraphTensor, Ref], scope: str = ""
+    ) -> dict[GraphTensor, Ref]:
+        """Add operations, and return the values of all tensors.
+
+        Args:
+            operations: of one graph, in program order.
+            given: the values of its inputs.
+            scope: a name scope, with its slash, for all nodes.
+        """
+        known, waits = dict(given), waits_of_effects(operations)
+        inputs = {tensor.op for tensor in given}
+        names = {one: unique(scope + one.name, self.names) for one in operations if one not in inputs}
+        for operation, name in names.items():
+            before = [*operation.control_inputs, *waits.get(operation, ())]
+            refs = [known[tensor] for tensor in operation.inputs]
+            place = Place(self, operation, name, refs, [names[other] for other in before if other in names])
+            known.update(zip(operation.outputs, self.writer.written(place), strict=False))
+            if operation.is_kept or operation.type in PRINTS:
+                self.effects.append(name)
+        return known
+
+    def part(
+        self, graph: Any, given: Mapping[GraphTensor, Ref], wanted: Sequence[GraphTensor], scope: str = ""
+    ) -> list[Ref]:
+        """Add the operations that some tensors and the effects of a graph need, and return the values of the tensors.
+
+        Args:
+            graph: the graph.
+            given: the values of its inputs.
+            wanted: the tensors.
+            scope: as for `graph`.
+        """
+        needed = needed_for(graph, [*wanted, *(one for one in graph if one.is_kept)]) if graph else ()
+        known = self.graph(needed, given, scope)
+        return [known[tensor] for tensor in wanted]
+
+
+class Place:
+    """The place of an operation among the nodes.  Its results come from a node of its name; others are below the name.
+
+    Attributes:
+        nodes: the nodes.
+        operation: the operation.
+        name: its name among the nodes.
+        inputs: the values of its inputs.
+        waits: the names of the nodes that run before it.
+    """
+
+    def __init__(
+        self, nodes: Nodes, operation: Operation, name: str, inputs: list[Ref], waits: Sequence[str] = ()
+    ) -> None:
+        self.nodes, self.operation, self.name, self.inputs, self.waits = nodes, operation, name, inputs, waits
+
+    def result(self, type: str, *inputs: Ref | Sequence[Ref], dtypes: Any = None, **attrs: Any) -> list[Ref]:
+        """Add the node of the operation's name, and return its results.
+
+        Args:
+            type: TensorFlow's type.
+            inputs: its inputs; a list for an input that is a list.
+            dtypes: of its results, if they are not the operation's.
+            attrs: its attributes, except the dtypes of inputs.
+        """
+        dtypes = [t.dtype for t in self.operation.outputs] if dtypes is None else dtypes
+        return self.nodes.add(type, self.name, inputs, dtypes, attrs, self.waits, _device(self.operation.device))
+
+    def several(self, type: str, *inputs: Ref | Sequence[Ref], dtypes: Sequence[Any], **attrs: Any) -> list[Ref]:
+        """Add a node below the operation's name, and return its results."""
+        return self.nodes.add(type, unique(f"{self.name}/{type}", self.nodes.names), inputs, dtypes, attrs)
+
+    def node(self, type: str, *inputs: Ref | Sequence[Ref], dtype: Any = None, **attrs: Any) -> Ref:
+        """Add a node below the operation's name, and return its result, with the first input's dtype if not given."""
+        first: Any = inputs[0] if inputs else None
+        return self.several(type, *inputs, dtypes=[first.dtype if dtype is None else dtype], **attrs)[0]
+
+    def constant(self, value: Any, name: str = "Const", dtype: Any = "int32") -> Ref:
+        """Add a constant below the operation's name, and return its value."""
+        array = value if isinstance(value, np.ndarray) else np.asarray(value, getattr(dtype, "numpy", dtype))
+        return self.nodes.constant(array, unique(f"{self.name}/{name}", self.nodes.names))
+
+    def taken(self, value: Any, name: str = "Const") -> Ref:
+        """Integers, such as a shape, as the value of a node: they may be static, or a tensor."""
+        return value if isinstance(value, Ref) else self.constant(value, name)
+
+    def results(self, values: Sequence[Ref]) -> list[Ref]:
+        """Give the operation's name to values of other nodes."""
+        if len(values) == 1:
+            return self.result("Identity", values[0])
+        return self.result("IdentityN", list(values)) if values else self.result("NoOp")
+
+    def handle(self, variable: Any) -> Ref:
+        """The handle of a variable.
+
+        Raises:
+            LookupError: none is known.
+        """
+        if variable not in self.nodes.handles:
+            raise self.refused(LookupError, f"the variable {variable.name!r} has no node or argument for its handle.")
+        return self.nodes.handles[variable]
+
+    def refused(self, kind: type[Exception], reason: str) -> Exception:
+        """The error for the operation, which names it and the user's line."""
+        return op_error(kind, self.operation.type, f"{self.operation.name!r}: {reason}", where=self.operation.where)
+
+
+def _device(name: str) -> str:
+    """A device, such as "gpu:0", in TensorFlow's words."""
+    return f"/device:{name.upper()}" if name else ""
+
+
+# -- rows -------------------------------------------------------------------------------------------------------------
+
+
+def fits(row: Row, operation: Operation) -> bool:
+    """Whether a row says all static arguments of an operation; those that it does not name must be the defaults."""
+    named = {one.param for one in row.inputs} | {one.ours for one in row.attributes}
+    others = (p for p in operation.op.params if p.name in operation.attrs and p.name not in named)
+    return all(operation.attrs[p.name] == p.default for p in others)
+
+
+def by_row(place: Place, row: Row) -> list[Ref]:
+    """Add the nodes that a row says: the operation's, and constants for static arguments that are inputs there."""
+    operation = place.operation
+    arguments = dict(zip((p.name for p in operation.op.params), operation.arguments(place.inputs), strict=True))
+    inputs: list[Any] = []
+    for one in row.inputs:
+        value = arguments[one.param]
+        is_static = not isinstance(value, Ref) and one.way != "*"
+        inputs.append(place.constant(_array(place, one.param), one.param) if is_static else value)
+    found = place.result(row.type, *inputs)
+    node, layout = place.nodes.messages[-1], layout_of(operation)
+    for attribute in row.attributes:
+        if attribute.result is not None:
+            node.attr[attribute.theirs].type = found[attribute.result].number
+        elif attribute.only is not None:
+            set_attribute(node.attr[attribute.theirs], attribute.only)
+        elif attribute.theirs == "num_split":
+            node.attr[attribute.theirs].i = len(found)
+        elif attribute.ours:
+            CONVERTERS[attribute.converter][1](node, attribute.theirs, operation.attrs[attribute.ours], layout)
+    return found
+
+
+def layout_of(operation: Operation) -> str:
+    """The order of a window's numbers, in TensorFlow's letters."""
+    spatial = "DHW" if "3D" in operation.type else "HW"
+    return f"NC{spatial}" if operation.attrs.get("data_format") == "channels_first" else f"N{spatial}C"
+
+
+def _array(place: Place, param: str) -> np.ndarray:
+    """A static argument as the array of a constant; None means all axes."""
+    operation = place.operation
+    value = operation.attrs[param]
+    if value is None:
+        shape = operation.inputs[0].shape
+        if shape is None:
+            raise place.refused(ValueError, f"its {param} is None, so the rank of its input must be known.")
+        value = [*range(len(shape))][:: -1 if operation.type == "Transpose" else 1]
+    return np.asarray(value) if isinstance(value, float) else np.asarray(value, "int32")
+
+
+# -- how operations are written ---------------------------------------------------------------------------------------
+
+Write = Callable[..., list[Ref]]  # (place, *arguments of the op, with values in place of tensors) → results
+WRITE: dict[str, Write] = {}  # Dovetail's type → the function that writes it
+Body = Callable[..., Any]  # (*arguments of the op) → results in other ops; NotImplemented if a row fits
+BODIES: dict[str, Body] = {}  # Dovetail's type → the function that computes it by ops that TensorFlow has
+
+
+def writes(types: str) -> Callable[[Write], Write]:
+    """Decorator of a function that writes operations of some types."""
+
+    def add(function: Write) -> Write:
+        WRITE.update(dict.fromkeys(types.split(), function))
+        return function
+
+    return add
+
+
+def body(types: str) -> Callable[[Body], Body]:
+    """Decorator of a function that computes ops of some types by others."""
+
+    def add(function: Body) -> Body:
+        BODIES.update(dict.fromkeys(types.split(), function))
+        return function
+
+    return add

@@ -1,0 +1,195 @@
+"""Writing of branches, loops and calls: their graphs become functions of the library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dovetail.core.spec import spec
+from dovetail.formats.tensorflow.nodes import Nodes, Place, Ref, unique, writes
+from dovetail.formats.wire.messages import TENSORFLOW
+from dovetail.formats.wire.tensors import shape_proto
+
+INT = spec((), "int32")
+
+
+def _function(name: str) -> Any:
+    return TENSORFLOW.NameAttrList(name=name)
+
+
+def _name(place: Place, part: str) -> str:
+    return f"{place.name}_{part}".replace("/", "_")
+
+
+def _plain(place: Place, part: str, graph: Any) -> Any:
+    """A graph as a function, for an attribute."""
+    return _function(place.nodes.writer.body(_name(place, part), graph))
+
+
+def _stateless(place: Place, type: str) -> str:
+    """The type of a node, which says that its functions have no effects if they have none."""
+    return type if place.operation.is_kept or _prints(place.operation) else f"Stateless{type}"
+
+
+def _prints(operation: Any) -> bool:
+    return any(op.type == "Print" or _prints(op) for part in operation.subgraphs() for op in part)
+
+
+def _shapes(specs: Sequence[Any]) -> list[Any]:
+    return [shape_proto(spec.shape) for spec in specs]
+
+
+@writes("If")
+def _if(place: Place, condition: Ref, inputs: Sequence[Ref], then_branch: Any, else_branch: Any) -> list[Ref]:
+    outputs = place.operation.outputs
+    return place.result(
+        _stateless(place, "If"),
+        condition,
+        inputs,
+        then_branch=_plain(place, "true", then_branch),
+        else_branch=_plain(place, "false", else_branch),
+        Tout=[t.dtype for t in outputs],
+        output_shapes=_shapes(outputs),
+    )
+
+
+@writes("Call")
+def _call(place: Place, inputs: Sequence[Ref], graph: Any) -> list[Ref]:
+    return place.result(
+        "PartitionedCall", inputs, f=_plain(place, "call", graph), Tout=[t.dtype for t in place.operation.outputs]
+    )
+
+
+@writes("While")
+def _while(
+    place: Place, init: Sequence[Ref], constants: Sequence[Ref], condition: Any, body: Any, maximum_iterations: Any
+) -> list[Ref]:
+    """A loop; TensorFlow's carries the constants, and counts the steps if their number is bounded."""
+    count, is_bounded = len(init), maximum_iterations is not None
+    specs = [("carry", t.spec) for t in body.inputs[:count]]
+    specs += [("step", INT)] * is_bounded + [("constant", t.spec) for t in body.inputs[count:]]
+
+    def test(nodes: Nodes, refs: list[Ref]) -> list[Ref]:
+        (more,) = _part(nodes, condition, [*refs[:count], *refs[count + is_bounded :]])
+        if is_bounded:
+            limit = nodes.constant(_int(maximum_iterations), "maximum_iterations")
+            (below,) = nodes.add("Less", unique("is_below", nodes.names), [refs[count], limit], ["bool"], {})
+            (more,) = nodes.add("LogicalAnd", unique("goes_on", nodes.names), [more, below], ["bool"], {})
+        return [more]
+
+    def step(nodes: Nodes, refs: list[Ref]) -> list[Ref]:
+        constant = refs[count + is_bounded :]
+        found = _part(nodes, body, [*refs[:count], *constant])
+        return [*found, *[_next(nodes, refs[count])] * is_bounded, *constant]
+
+    zero = [place.constant(0, "step")] * is_bounded
+    return _loop(place.result, place, specs, [*init, *zero, *constants], test, step)[:count]
+
+
+@writes("Scan")
+def _scan(
+    place: Place, init: Sequence[Ref], xs: Sequence[Ref], constants: Sequence[Ref], body: Any, length: Any, reverse: Any
+) -> list[Ref]:
+    """A loop over slices, which TensorFlow has in lists; it carries the number of the step, too."""
+    count, stacked = len(init), body.outputs[len(init) :]
+    lists = [
+        place.node("TensorListFromTensor", x, _element(place, t), dtype="variant", element_dtype=t.dtype)
+        for x, t in zip(xs, body.inputs[count:], strict=False)
+    ]
+    size = (
+        place.constant(length, "length")
+        if length is not None
+        else place.node("TensorListLength", lists[0], dtype="int32")
+    )
+    results = [
+        place.node("TensorListReserve", _element(place, t), size, dtype="variant", element_dtype=t.dtype)
+        for t in stacked
+    ]
+    specs: list[tuple[str, Any]] = [("carry", t.spec) for t in body.inputs[:count]]
+    specs += [("step", INT), ("length", INT), *[("list", "variant")] * (len(results) + len(lists))]
+    specs += [("constant", t.spec) for t in body.inputs[count + len(xs) :]]
+    at = count + 2
+    inner = at + len(results)
+
+    def test(nodes: Nodes, refs: list[Ref]) -> list[Ref]:
+        return nodes.add("Less", unique("goes_on", nodes.names), refs[count:at], ["bool"], {})
+
+    def step(nodes: Nodes, refs: list[Ref]) -> list[Ref]:
+        index = refs[count]
+        if reverse:
+            (last,) = nodes.add(
+                "Sub", unique("left", nodes.names), [refs[count + 1], _next(nodes, index)], ["int32"], {}
+            )
+            index = last
+        slices = [
+            nodes.add(
+                "TensorListGetItem",
+                unique("slice", nodes.names),
+                [items, index, nodes.constant(_sizes(t.shape), unique("shape", nodes.names))],
+                [t.dtype],
+                {"element_dtype": t.dtype},
+            )[0]
+            for items, t in zip(refs[inner:], body.inputs[count : count + len(xs)], strict=False)
+        ]
+        found = _part(nodes, body, [*refs[:count], *slices, *refs[inner + len(xs) :]])
+        kept = [
+            nodes.add("TensorListSetItem", unique("set", nodes.names), [items, index, y], ["variant"], {})[0]
+            for items, y in zip(refs[at:inner], found[count:], strict=True)
+        ]
+        return [*found[:count], _next(nodes, refs[count]), refs[count + 1], *kept, *refs[inner:]]
+
+    first = [*init, place.constant(0, "step"), size, *results, *lists, *constants]
+    found = _loop(place.several, place, specs, first, test, step)
+    ys = [
+        place.node("TensorListStack", items, _element(place, t), dtype=t.dtype, element_dtype=t.dtype)
+        for items, t in zip(found[at:inner], stacked, strict=True)
+    ]
+    return place.results([*found[:count], *ys])
+
+
+def _loop(
+    add: Callable[..., list[Ref]],
+    place: Place,
+    specs: Sequence[tuple[str, Any]],
+    first: Sequence[Ref],
+    test: Callable[..., list[Ref]],
+    step: Callable[..., list[Ref]],
+) -> list[Ref]:
+    """Add a loop, and return its values at the end."""
+    writer = place.nodes.writer
+    names = [writer.build(_name(place, part), specs, fill) for part, fill in (("condition", test), ("body", step))]
+    shapes = _shapes([INT if isinstance(one, str) else one for _, one in specs])
+    return add(
+        _stateless(place, "While"),
+        first,
+        dtypes=[ref.dtype for ref in first],
+        cond=_function(names[0]),
+        body=_function(names[1]),
+        output_shapes=shapes,
+        parallel_iterations=10,
+    )
+
+
+def _part(nodes: Nodes, graph: Any, refs: Sequence[Ref]) -> list[Ref]:
+    """Add the operations of a graph, and return the values of its outputs."""
+    return nodes.part(graph, dict(zip(graph.inputs, refs, strict=True)), graph.outputs)
+
+
+def _next(nodes: Nodes, index: Ref) -> Ref:
+    one = nodes.constant(_int(1), unique("one", nodes.names))
+    return nodes.add("AddV2", unique("next", nodes.names), [index, one], ["int32"], {})[0]
+
+
+def _int(value: int) -> np.ndarray:
+    return np.asarray(value, "int32")
+
+
+def _sizes(shape: Any) -> np.ndarray:
+    """The shape of the elements of a list: -1 for unknown sizes."""
+    return _int(-1) if shape is None else np.asarray([-1 if size is None else size for size in shape], "int32")
+
+
+def _element(place: Place, tensor: Any) -> Ref:
+    return place.constant(_sizes(tensor.shape), "shape")

@@ -1,0 +1,152 @@
+"""Graphs of Dovetail as nodes and functions of TensorFlow, which runs them and gives the same values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail.formats.tensorflow.attributes import constant_node
+from dovetail.formats.tensorflow.writing import Writer
+from dovetail.formats.wire.messages import TENSORFLOW
+from tests.libraries import Library, require
+
+require("tensorflow", "it runs what is written")
+tf = Library("tensorflow")
+
+
+def graph_def(nodes: Sequence[Any], writer: Writer) -> Any:
+    """The nodes and functions as TensorFlow's own message."""
+    message = TENSORFLOW.GraphDef(node=nodes)
+    message.library.function.extend(writer.library.values())
+    message.versions.producer = 1882
+    return tf.compat.v1.GraphDef.FromString(message.SerializeToString())
+
+
+def run(graph: Any, feeds: dict[str, Any]) -> list[np.ndarray]:
+    """The outputs of a graph, computed by TensorFlow."""
+    writer = Writer()
+    definition = graph_def(writer.nodes(graph), writer)
+    with tf.Graph().as_default() as theirs:
+        tf.graph_util.import_graph_def(definition, name="")
+        with tf.compat.v1.Session(graph=theirs) as session:
+            return session.run([t.name for t in graph.outputs], {f"{name}:0": x for name, x in feeds.items()})
+
+
+def values(found: Any) -> list[np.ndarray]:
+    return [np.asarray(t.numpy()) for t in (found if isinstance(found, (list, tuple)) else [found])]
+
+
+def same(graph: Any, *arrays: np.ndarray) -> None:
+    """Check that TensorFlow computes what numpy does."""
+    with dt.engine("numpy"):
+        expected = values(dt.function(graph)(*arrays))
+    found = run(graph, dict(zip((t.op.name for t in graph.inputs), arrays, strict=True)))
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
+def built(function: Any, *specs: Any) -> Any:
+    """The graph of a function of tensors of some specs."""
+    graph = dt.Graph()
+    with graph.as_default():
+        found = function(*(graph.placeholder(spec, f"x{number}") for number, spec in enumerate(specs)))
+        graph.outputs = [*found] if isinstance(found, (list, tuple)) else [found]
+    return graph
+
+
+X = np.arange(6, dtype="float32").reshape(2, 3) - 2
+
+
+def powers(x: Any, n: Any) -> Any:
+    return dt.ops.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, y * x), (0, dt.ops.ones_like(x)))
+
+
+def sums(x: Any, **options: Any) -> Any:
+    bias = dt.ops.sum(x)
+    return dt.ops.scan(lambda total, row: (total + row, total * row + bias), dt.ops.zeros([3]), x, **options)
+
+
+CONTROL = {
+    "cond": lambda x, n: dt.ops.cond(n > 2, lambda: x * 2, lambda: x - dt.ops.cast(n, "float32")),
+    "while": powers,
+    "bounded": lambda x, n: dt.ops.while_loop(lambda y: True, lambda y: y * x, x, maximum_iterations=3),
+    "scan": lambda x, n: sums(x),
+    "reverse": lambda x, n: sums(x, reverse=True),
+    "map": lambda x, n: dt.ops.map_fn(lambda row: dt.ops.cond(n > 2, lambda: row, lambda: -row), x),
+    "fori": lambda x, n: dt.ops.fori_loop(0, n, lambda i, y: y + x, x),
+    "switch": lambda x, n: dt.ops.switch_case(n - 2, [lambda: x, lambda: x * 2, lambda: x * 3]),
+}
+
+
+@pytest.mark.parametrize("spec", [(2, 3), (None, 3)], ids=str)
+@pytest.mark.parametrize("name", CONTROL)
+def test_branches_and_loops(name: str, spec: Any):
+    graph = built(CONTROL[name], dt.spec(spec), dt.spec((), "int32"))
+    for n in (2, 3):
+        same(graph, X, np.int32(n))
+
+
+def handle(variable: dt.Variable, name: str) -> Any:
+    """The node of a variable."""
+    node = TENSORFLOW.NodeDef(name=name, op="VarHandleOp")
+    node.attr["dtype"].type = tf.as_dtype(str(variable.dtype)).as_datatype_enum
+    node.attr["shape"].shape.dim.extend(TENSORFLOW.TensorShapeProto.Dim(size=n) for n in variable.shape)
+    node.attr["shared_name"].s = name.encode()
+    return node
+
+
+def with_variables(nodes: list[Any], writer: Writer, variables: Sequence[Any], fetches: list[str]) -> list[Any]:
+    """The values of tensors or nodes of a graph, and then those of its variables, whose nodes are `v0`, `v1`, …."""
+    handles = [handle(variable, f"v{number}") for number, variable in enumerate(variables)]
+    with tf.Graph().as_default() as graph:
+        tf.graph_util.import_graph_def(graph_def([*handles, *nodes], writer), name="")
+        resources = [(graph.get_tensor_by_name(f"v{number}:0"), v) for number, v in enumerate(variables)]
+        first = [tf.raw_ops.AssignVariableOp(resource=r, value=v.numpy()) for r, v in resources]
+        last = [tf.raw_ops.ReadVariableOp(resource=r, dtype=str(v.dtype)) for r, v in resources]
+        with tf.compat.v1.Session(graph=graph) as session:
+            session.run(first)
+            found = session.run([graph.as_graph_element(name) for name in fetches])
+            return [*(value for value in found if value is not None), *session.run(last)]
+
+
+def effects(a: dt.Variable, b: dt.Variable) -> Any:
+    """A graph in which only the order of reads and assignments gives the right values."""
+    graph = dt.Graph()
+    with graph.as_default():
+        x = graph.placeholder(dt.spec(()), "x")
+        before = a.read() * 1
+        a.assign(b.read() + x)
+        b.assign(a.read() * before)
+        a.assign(a.read() + dt.ops.cond(x > 1, lambda: b.read(), lambda: x))
+        graph.outputs = [before, a.read() - b.read()]
+    return graph
+
+
+@pytest.mark.parametrize("x", [1.0, 2.0])
+def test_reads_and_assignments_keep_their_order(x: float):
+    a, b = dt.Variable(3.0, name="a"), dt.Variable(5.0, name="b")
+    graph, writer = effects(a, b), Writer()
+    results = zip(("before", "after"), graph.outputs, strict=True)
+    name, captured = writer.function("serve", [("x", graph.inputs[0])], [*results])
+    assert captured == [a, b]
+    assert [argument.name for argument in writer.library[name].signature.input_arg] == ["x", "a", "b"]
+    call = TENSORFLOW.NodeDef(name="call", op="StatefulPartitionedCall", input=["x", "v0", "v1"])
+    call.attr["f"].func.name = name
+    call.attr["Tin"].list.type.extend([1, 20, 20])
+    call.attr["Tout"].list.type.extend([1, 1])
+    given = TENSORFLOW.NodeDef(name="x")
+    constant_node(given, np.float32(x))
+    found = with_variables([given, call], writer, [a, b], ["call:0", "call:1"])
+    nodes = [node for node in writer.nodes(graph, {a: "v0", b: "v1"}) if node.name != "x"]
+    names = [f"{op.name}:0" for op in (t.op for t in graph.outputs)]
+    ends = [node.name for node in nodes if node.op == "AssignVariableOp"]
+    plain = with_variables([given, *nodes], writer, [a, b], [*names, *ends])
+    with dt.engine("numpy"):
+        expected = [*values(dt.function(graph)(np.float32(x))), a.numpy(), b.numpy()]
+    np.testing.assert_allclose(found, expected)
+    np.testing.assert_allclose(plain, expected)
