@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from dovetail.core.hooks import hooks
 from dovetail.core.recording import record_on
 from dovetail.core.table import OPS
-from dovetail.formats.tensorflow import bodies, written_control  # noqa: F401  # they fill the tables
+from dovetail.formats.tensorflow import written_bodies, written_control  # noqa: F401  # they fill the tables
 from dovetail.formats.tensorflow.names import argument_name
 from dovetail.formats.tensorflow.nodes import BODIES, WRITE, Nodes, Place, Ref, by_row, fits, unique
 from dovetail.formats.tensorflow.rows import WRITTEN
