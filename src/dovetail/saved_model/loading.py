@@ -140,7 +140,7 @@ class RestoredFunction:
 
     def __init__(self, name: str, objects: Objects, number: int) -> None:
         self._name, self._objects = name, objects
-        self._known = objects.concrete(number)
+        self._known, self._parameters = objects.concrete(number), objects.parameters(number)
 
     @cached_property
     def signatures(self) -> list[Signature]:
@@ -153,8 +153,9 @@ class RestoredFunction:
         Raises:
             TypeError: the function was not saved for such arguments.
         """
+        bound = self._parameters.bound(args, kwargs)
         for number, known in enumerate(self._known):
-            values = _matched(known, args, kwargs)
+            values = _matched(known, *bound)
             if values is not None:
                 found = iter(self.signatures[number](*values).values())
                 return filled(known.result, found)

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,22 +15,69 @@ import dovetail as dt
 from dovetail import saved_model
 from dovetail.core.errors import FormatError
 from dovetail.formats.wire.messages import TENSORFLOW
-from tests.conftest import ENGINES
+from tests.conftest import ENGINES, WHOLE
+from tests.formats.tensorflow.calls import FOLDER, read_calls
 
-FOLDER = Path(__file__).parent / "models"
+# model → the op without a rule that its first call needs
+MISSING = {
+    "branches1": "RandomUniform",
+    "counter": "ResourceScatterNdUpdate",
+    "detector1": "NonMaxSuppressionV3",
+    "growing": "EmptyTensorList",
+    "loop": "LookupTableFindV2",
+    "products": "MatrixDiagV3",
+    "sparse": "TopKV2, by a number that depends on the shape of an input",
+    "spectrum": "ConcatV2, along an axis that other nodes compute",
+}
+COARSE = dict.fromkeys(["halves", "mixed"], 4e-3)  # a unit of bfloat16, as engines round at other places
+ON_JAX = {"uneven": "shapes that depend on values", "arrays": "a slice of a length that is computed"}
 
 
-def known(name: str) -> list[np.ndarray]:
-    found = np.load(FOLDER / f"{name}.npz")
-    return [*(found[f"x{number}"] for number in range(len(found.files) - 1)), found["y"]]
+def known(name: str) -> list[Any]:
+    """The inputs and the results of a model's first call."""
+    call = read_calls(FOLDER / f"{name}.npz").calls[0]
+    return [*(call.inputs.values() if isinstance(call.inputs, dict) else call.inputs), *call.results.values()]
+
+
+def checked(folder: Path, *engines: str) -> dict[str, Any]:
+    """The findings of `running_checks`, from a process that can import no other library of models."""
+    command = [sys.executable, "-m", "tests.formats.tensorflow.running_checks", str(folder), *engines]
+    done = subprocess.run(command, capture_output=True, check=True, text=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def wrong(found: dict[str, Any]) -> dict[str, Any]:
+    """The findings that are errors, or differences that are too large."""
+    limits = {"opened": float("inf"), "calls": 1e-5, "gradients": 1e-4}
+    kept = {}
+    for name, value in found.items():
+        model, check, _, engine = name.split()
+        limit = max(limits[check], COARSE.get(model, 0))
+        is_left_out = check != "opened" and (model in MISSING or (engine == "jax" and model in ON_JAX))
+        if not is_left_out and (isinstance(value, str) or not value < limit):
+            kept[name] = value
+    return kept
 
 
 def test_models_run_where_tensorflow_cannot_be_imported():
     engines = [name for name in ENGINES if name in ("numpy", "torch", "jax")]
-    command = [sys.executable, "-m", "tests.formats.tensorflow.running_checks", *engines]
-    found = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout.splitlines()[-1])
-    assert len(found) == 9 * len(engines)
-    assert {name: value for name, value in found.items() if not value < 1e-5} == {}
+    found = checked(FOLDER, *engines)
+    assert wrong(found) == {}
+    assert sum("opened" in name for name in found) >= 40
+    assert sum("calls" in name for name in found) >= 40 * len(engines)
+
+
+@pytest.mark.skipif(not WHOLE, reason="`make test-all` makes the models again")
+def test_models_that_are_made_again_run(tmp_path):
+    command = [sys.executable, "-m", "tests.formats.tensorflow.keras3_models", str(tmp_path)]
+    subprocess.run(command, capture_output=True, check=True)
+    assert {path.name for path in tmp_path.iterdir()} == {path.name for path in FOLDER.iterdir()}
+    assert wrong(checked(tmp_path, "numpy")) == {}
+
+
+def test_the_files_of_the_models_are_small():
+    sizes = {path: path.stat().st_size for path in FOLDER.rglob("*") if path.is_file()}
+    assert sum(sizes.values()) < 2_800_000 and max(sizes.values()) < 200_000
 
 
 def test_tensors_have_tensorflows_names():
@@ -152,7 +200,7 @@ def test_a_checkpoint_without_a_variable_is_refused(tmp_path):
         saved_model.load(tmp_path / "loop1.meta").results("z")
 
 
-@pytest.mark.parametrize("name", ["frozen.pb", "loop1.pb", "arrays1.pb"])
+@pytest.mark.parametrize("name", ["frozen.pb", "loop2.pb", "arrays1.pb"])
 def test_damaged_bytes_are_refused_or_read(tmp_path, name):
     """Read mutated files: each is read, or refused with one class of errors."""
     data, random = (FOLDER / name).read_bytes(), np.random.RandomState(0)

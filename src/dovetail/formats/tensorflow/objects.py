@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -35,6 +35,29 @@ class Concrete:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     result: Any
+
+
+@dataclass
+class Parameters:
+    """The parameters of a function, as Python declares them.
+
+    Attributes:
+        names: those with a position.
+        defaults: name → value.
+    """
+
+    names: list[str]
+    defaults: dict[str, Any]
+
+    def bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments of a call by position, as far as they have one, and the others by name, with defaults."""
+        positional, named = list(args), {**kwargs}
+        for name in self.names[len(args) :]:
+            if name not in named and name not in self.defaults:
+                break
+            positional.append(named.pop(name) if name in named else self.defaults[name])
+        others = {name: value for name, value in self.defaults.items() if name not in self.names}
+        return positional, {**others, **named}
 
 
 class Objects:
@@ -108,6 +131,19 @@ class Objects:
         single = node.bare_concrete_function.concrete_function_name
         names = [single] if single else list(node.function.concrete_functions)
         return [self._concrete(name) for name in names]
+
+    def parameters(self, number: int) -> Parameters:
+        """The parameters of a function."""
+        node = self._node(number)
+        if self.kind(number) == "bare_concrete_function":
+            bare = node.bare_concrete_function
+            return Parameters(list(bare.argument_keywords)[: max(bare.allowed_positional_arguments, 0)], {})
+        spec = node.function.function_spec
+        pairs = spec.fullargspec.named_tuple_value.values
+        given = {pair.key: self._structure(pair.value) for pair in pairs if pair.key != "annotations"}
+        names, defaults = list(given.get("args") or ()), given.get("defaults") or ()
+        named = dict(zip(names[len(names) - len(defaults) :], defaults, strict=False))
+        return Parameters(names[spec.is_method :], named | (given.get("kwonlydefaults") or {}))
 
     def _concrete(self, name: str) -> Concrete:
         given = self._saved.object_graph.concrete_functions.get(name)
