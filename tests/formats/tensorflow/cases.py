@@ -24,6 +24,12 @@ class Static(NamedTuple):
     array: np.ndarray
 
 
+class Var(NamedTuple):
+    """An input that is a variable."""
+
+    array: np.ndarray
+
+
 def static(*values: Any, dtype: str = "int32") -> Static:
     return Static(np.array(values[0] if len(values) == 1 and not np.isscalar(values[0]) else values, dtype))
 
@@ -59,7 +65,90 @@ POOL = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "SAME"}
 CONV = {"strides": [1, 2, 2, 1], "padding": "SAME"}
 DEEP = {"strides": [1, 1, 1, 1, 1], "padding": "VALID"}
 COMPLEX = (array(2, 4) + 1j * array(2, 4, low=-1)).astype("complex64")
+POOLED = IMAGE.reshape(2, 3, 2, 3, 2, 3).max((2, 4))
+DEEP_IMAGE = array(1, 4, 4, 4, 2)
+DEEP_POOLED = DEEP_IMAGE.reshape(1, 2, 2, 2, 2, 2, 2, 2).max((2, 4, 6))
+NORMALIZED = array(1, 1, 1, 3) * 2 / np.sqrt(1 + 0.5 * array(1, 1, 1, 3) ** 2 * 4)
+POOL3 = {"ksize": [1, 2, 2, 2, 1], "strides": [1, 2, 2, 2, 1], "padding": "VALID"}
 SQUARE = array(2, 3, 3) + 3 * np.eye(3, dtype="float32")
+V, SLOT, RATE = Var(array(4, 2)), Var(array(4, 2, low=0.1)), np.float32(0.1)
+ROWS = np.array([2, 0], "int32")
+
+# The optimizers' inputs: variable and slots, then numbers, then the gradient and what follows it.
+OPTIMIZERS = {
+    "GradientDescent": (1, 1, 0),
+    "ProximalGradientDescent": (1, 3, 0),
+    "Momentum": (2, 1, 1),
+    "KerasMomentum": (2, 1, 1),
+    "Adadelta": (3, 3, 0),
+    "Adagrad": (2, 1, 0),
+    "AdagradV2": (2, 2, 0),
+    "ProximalAdagrad": (2, 3, 0),
+    "Adam": (3, 6, 0),
+    "AdamWithAmsgrad": (4, 6, 0),
+    "AdaMax": (3, 5, 0),
+    "AddSign": (2, 4, 0),
+    "PowerSign": (2, 4, 0),
+    "RMSProp": (3, 4, 0),
+    "CenteredRMSProp": (4, 4, 0),
+    "Ftrl": (3, 0, 4),
+    "FtrlV2": (3, 0, 5),
+}
+DENSE = ("GradientDescent", "Adam", "AdamWithAmsgrad", "AdaMax", "AddSign", "PowerSign")  # without sparse twins
+OPTIONS = {
+    "Momentum": {"use_nesterov": True},
+    "KerasMomentum": {"use_nesterov": True},
+    "Adam": {"use_nesterov": True},
+    "Ftrl": {"multiply_linear_by_lr": True},
+}
+
+
+def optimizer_cases() -> list[Case]:
+    found = []
+    for name, (slots, numbers, after) in OPTIMIZERS.items():
+        given = [V, *[SLOT] * (slots - 1), *(np.float32(0.1 + 0.1 * i) for i in range(numbers))]
+        rest = [np.float32(0.1 * i - 0.5 * (i == after)) for i in range(1, after + 1)]
+        kinds = ["Resource"] if name in ("KerasMomentum", "AdamWithAmsgrad") else ["Resource", ""]
+        for kind in kinds:
+            for options in ({}, OPTIONS[name]) if name in OPTIONS else ({},):
+                found.append(case(f"{kind}Apply{name}", *given, array(4, 2), *rest, **options))
+                if name not in DENSE:
+                    found.append(case(f"{kind}SparseApply{name}", *given, array(2, 2), ROWS, *rest, **options))
+    step = [np.float32(0.1), np.float32(0.2), np.float32(0.3), np.int64(3)]
+    for kind in ("Resource", ""):
+        found.append(case(f"{kind}ApplyAdagradDA", V, V, SLOT, array(4, 2), *step))
+        found.append(case(f"{kind}SparseApplyAdagradDA", V, V, SLOT, array(2, 2), ROWS, *step))
+    return found
+
+
+VARIABLES = [
+    *optimizer_cases(),
+    *each("ReadVariableOp VarIsInitializedOp VariableShape DisableCopyOnRead", V),
+    case("IsVariableInitialized", V),
+    *each("ResourceGather", V, ROWS),
+    case("ResourceGatherNd", V, ROWS[:, None]),
+    *each("AssignVariableOp AssignAddVariableOp AssignSubVariableOp Assign AssignAdd AssignSub", V, array(4, 2)),
+    *(
+        case(f"{kind}Scatter{change}", V, ROWS, array(2, 2, low=0.5))
+        for kind in ("Resource", "")
+        for change in ("Update", "Add", "Sub", "Mul", "Div", "Max", "Min")
+    ),
+    case("ResourceScatterAdd", V, ROWS, np.float32(2)),
+    *(
+        case(f"{kind}ScatterNd{change}", V, ROWS[:, None], array(2, 2))
+        for kind in ("Resource", "")
+        for change in ("Update", "Add", "Sub", "Max", "Min")
+    ),
+    case("ScatterNdNonAliasingAdd", array(4, 2), ROWS[:, None], array(2, 2)),
+    *(
+        case(type, value, static(0, 1), static(2, 0), static(1, 1), array(2, 1), end_mask=2)
+        for type, value in (
+            ("ResourceStridedSliceAssign", V),
+            ("StridedSliceAssign", V),
+            ("TensorStridedSliceUpdate", V.array),
+        )
+    ),
+]
 
 CASES = [
     *each("Abs Asinh Atan Ceil Cos Cosh Digamma Elu Erf Erfc Exp Expm1 Floor Neg Relu Relu6 Rint Round Selu", X),
@@ -86,7 +175,7 @@ CASES = [
     *each("AddV2 Add Sub Mul RealDiv Div Maximum Minimum SquaredDifference DivNoNan MulNoNan FloorDiv FloorMod", X, Y),
     *each("Mod Div FloorDiv FloorMod TruncateDiv TruncateMod", ints(6), ints(6, low=1, high=5)),
     case("DivNoNan", X, np.zeros_like(X)),
-    case("MulNoNan", X * np.inf, np.zeros_like(X)),
+    case("MulNoNan", X * np.inf, Static(np.zeros_like(X))),
     case("Pow", array(2, 3, low=0.5), X),
     *each("Xlogy Xlog1py Xdivy", np.array([0.0, 1.0, 2.0], "float32"), np.array([0.0, 1.5, 3.0], "float32")),
     *each("BitwiseAnd BitwiseOr BitwiseXor", ints(4), ints(4, low=-5)),
@@ -203,6 +292,48 @@ CASES = [
     case("FusedBatchNormV3", IMAGE, array(3), array(3), array(0), array(0), is_training=True),
     case("SoftmaxCrossEntropyWithLogits", X, np.array([[0, 1, 0], [0.5, 0.5, 0]], "float32")),
     case("SparseSoftmaxCrossEntropyWithLogits", X, np.array([1, 2], "int32")),
+    case("DynamicPartition", array(4, 2), np.array([1, 0, 1, 0], "int32"), num_partitions=3),
+    *each("DynamicStitch ParallelDynamicStitch", [np.array([0, 2], "int32"), np.array([[1], [3]], "int32")],
+          [array(2, 3), array(2, 1, 3)]),
+    *each("SegmentMax SegmentMin SegmentMean", array(4, 2), np.array([0, 0, 2, 2], "int32")),
+    *each("SparseSegmentSum SparseSegmentMean SparseSegmentSqrtN", array(5, 2), ints(4, low=0, high=5),
+          np.array([0, 0, 2, 2], "int32")),
+    *each("SparseSegmentSumWithNumSegments SparseSegmentMeanWithNumSegments SparseSegmentSqrtNWithNumSegments",
+          array(5, 2), ints(4, low=0, high=5), np.array([0, 0, 2, 2], "int32"), scalar(4)),
+    *each("SparseSegmentSumGrad SparseSegmentMeanGrad SparseSegmentSqrtNGrad", array(3, 2), ints(4, low=0, high=5),
+          np.array([0, 0, 2, 2], "int32"), scalar(5)),
+    case("SeluGrad", X, X * 3),
+    case("LeakyReluGrad", X, X * 3, alpha=0.1),
+    case("BroadcastGradientArgs", static(2, 1, 3), static(3)),
+    case("BroadcastGradientArgs", static(2, 3), static(2, 1)),
+    case("MaxPoolGrad", IMAGE, POOLED, array(2, 3, 3, 3), **POOL),
+    case("MaxPoolGradGrad", IMAGE, POOLED, array(2, 6, 6, 3), **POOL),
+    case("MaxPoolGradV2", IMAGE, POOLED, array(2, 3, 3, 3), static(1, 2, 2, 1), static(1, 2, 2, 1), padding="SAME"),
+    case("MaxPoolGradGradV2", IMAGE, POOLED, array(2, 6, 6, 3), static(1, 2, 2, 1), static(1, 2, 2, 1), padding="SAME"),
+    *each("AvgPoolGrad", static(2, 6, 6, 3), array(2, 3, 3, 3), **POOL),
+    case("AvgPool3DGrad", static(1, 4, 4, 4, 2), array(1, 2, 2, 2, 2), **POOL3),
+    case("MaxPool3DGrad", DEEP_IMAGE, DEEP_POOLED, array(1, 2, 2, 2, 2), **POOL3),
+    case("MaxPool3DGradGrad", DEEP_IMAGE, DEEP_POOLED, array(1, 4, 4, 4, 2), **POOL3),
+    case("DepthwiseConv2dNativeBackpropInput", static(2, 6, 6, 3), array(3, 3, 3, 2), array(2, 6, 6, 6),
+         strides=[1, 1, 1, 1], padding="SAME"),
+    case("DepthwiseConv2dNativeBackpropFilter", IMAGE, static(3, 3, 3, 2), array(2, 6, 6, 6),
+         strides=[1, 1, 1, 1], padding="SAME"),
+    case("Conv3DBackpropFilterV2", array(1, 4, 4, 4, 2), static(2, 2, 2, 2, 3), array(1, 3, 3, 3, 3), **DEEP),
+    case("LRNGrad", array(1, 1, 1, 3), array(1, 1, 1, 3) * 2, NORMALIZED, depth_radius=0, alpha=0.5),
+    *each("ResizeBilinearGrad ResizeBicubicGrad", array(2, 9, 4, 3), IMAGE, half_pixel_centers=True),
+    case("ResizeBilinearGrad", array(2, 9, 4, 3), IMAGE),
+    case("ResizeNearestNeighborGrad", array(2, 9, 4, 3), static(6, 6), half_pixel_centers=True),
+    case("ResizeNearestNeighborGrad", array(2, 9, 4, 3), static(6, 6)),
+    case("StridedSliceGrad", static(3, 2, 3), static(0, 1), static(2, 0), static(1, 1), array(1, 3),
+         shrink_axis_mask=1, end_mask=2),
+    case("StridedSliceGrad", static(3, 2, 3), static(0, 0, 1), static(0, 0, 2), static(1, 1, 1), array(3, 2, 1, 1),
+         ellipsis_mask=1, new_axis_mask=2),
+    *(case("MirrorPadGrad", array(3, 5), static([[1, 0], [1, 1]]), mode=mode) for mode in ("REFLECT", "SYMMETRIC")),
+    *(case("FusedBatchNormGrad", IMAGE * 2, IMAGE, array(3), array(3), array(3, low=0.5), is_training=training)
+      for training in (False,)),
+    *(case(f"FusedBatchNormGradV{n}", IMAGE * 2, IMAGE, array(3), IMAGE.mean((0, 1, 2)), IMAGE.var((0, 1, 2)),
+           *([np.zeros(0, "float32")] if n == 3 else []), is_training=True, epsilon=0.01) for n in (2, 3)),
+    *VARIABLES,
     case("LRN", array(1, 2, 2, 7), depth_radius=2, bias=1.0, alpha=0.5, beta=0.75),
     *each("ResizeBilinear ResizeNearestNeighbor ResizeBicubic", IMAGE, static(9, 4), half_pixel_centers=True),
     *each("ResizeBilinear ResizeNearestNeighbor", IMAGE, static(9, 4)),

@@ -109,7 +109,10 @@ Conv3DBackpropInputV2 = Conv3DBackpropInput: input_sizes?/Tshape kernel/T g/T;
 Conv2DBackpropFilter: x/T filter_sizes?/- g/T;
     strides@spatial padding@padding dilations@dilations data_format@layout
 MaxPool AvgPool MaxPool3D AvgPool3D: x/T; ksize:size@spatial strides@spatial padding@padding data_format@layout
+Conv3DBackpropFilterV2 = Conv3DBackpropFilter: x/T filter_sizes?/- g/T;
+    strides@spatial padding@padding dilations@dilations data_format@layout
 ReluGrad Relu6Grad: g/T y/T
+LeakyReluGrad: g/T x/T; alpha:negative_slope|0.2
 """
 
 # Types with several outputs, which functions name: `TopKV2:indices:0` is the second one.
@@ -202,7 +205,7 @@ class Row:
 
 
 # Attributes that a row names since TensorFlow's op has them, and that change nothing in Dovetail's.
-UNUSED = {"message", "shape", "num_split", "validate_indices", "validate_shape", "use_locking"}
+UNUSED = {"message", "shape", "num_split", "validate_indices", "validate_shape", "use_locking", "sparse_gradient"}
 WORDS = {"True": True, "False": False, "": ""}
 WAYS = "!?*&^"
 

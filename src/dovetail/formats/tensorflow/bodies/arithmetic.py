@@ -15,7 +15,7 @@ FORMULAS: dict[str, Callable[..., Any]] = {
     "Xlogy: x/T y/T": lambda x, y: _zero_wins(x, y, ops.log),
     "Xlog1py: x/T y/T": lambda x, y: _zero_wins(x, y, ops.log1p),
     "Xdivy: x/T y/T": lambda x, y: _zero_wins(x, y, lambda y: 1 / y),
-    "MulNoNan: x/T y/T": lambda x, y: _zero_wins(y, x, lambda x: x),
+    "MulNoNan: x/T y/T": lambda x, y: ops.where(ops.logical_or(OPS["IsFinite"](x), ops.not_equal(y, 0)), x, 0) * y,
 }
 for _text, _formula in FORMULAS.items():
     row(_text)(_formula)

@@ -28,11 +28,6 @@ def _(indices: Any, updates: Any, shape: Any) -> Any:
     return ops.tensor_scatter_add(ops.zeros(shape, updates.dtype), indices, updates)
 
 
-@row("TensorScatterSub: x/T indices/Tindices updates/T; bad_indices_policy=")
-def _(x: Any, indices: Any, updates: Any) -> Any:
-    return ops.tensor_scatter_add(x, indices, -updates)
-
-
 @row("Select: condition/- x/T y/T")
 def _(condition: Any, x: Any, y: Any) -> Any:
     if condition.shape is not None and x.shape is not None and 0 < len(condition.shape) < len(x.shape):

@@ -1,20 +1,22 @@
-"""Elements that have a number in common, reduced."""
+"""Elements that have a number in common, reduced or put together."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from dovetail import ops
 from dovetail.core.table import OPS
 from dovetail.formats.tensorflow.bodies.shapes import scalar
 from dovetail.formats.tensorflow.rows import row
+from dovetail.formats.tensorflow.values import constant_of
 from dovetail.ops.shapes.shape import dims_of
 
 SCATTERS = {"Sum": ("Add", 0), "Prod": ("Mul", 1), "Max": ("Max", None), "Min": ("Min", None)}
 UNSORTED = "UnsortedSegment{0}: x/T numbers/Tindices count?/Tnumsegments; +reduction={0}"
 
 
-@row(*(UNSORTED.format(reduction) for reduction in SCATTERS))
+@row(*map(UNSORTED.format, SCATTERS))
 def reduced(x: Any, numbers: Any, count: Any, reduction: str) -> Any:
     """The elements of each number, reduced; negative numbers go to a row that is cut away."""
     scatter, start = SCATTERS[reduction]
@@ -25,6 +27,92 @@ def reduced(x: Any, numbers: Any, count: Any, reduction: str) -> Any:
     return OPS[f"TensorScatter{scatter}"](ops.full(shape, ops.cast(start, x.dtype), x.dtype), rows, x)[1:]
 
 
-@row(*(f"Segment{reduction}: x/T numbers/Tindices; +reduction={reduction}" for reduction in ("Sum", "Prod")))
+@row(*(f"Segment{reduction}: x/T numbers/Tindices; +reduction={reduction}" for reduction in SCATTERS))
 def _(x: Any, numbers: Any, reduction: str) -> Any:
-    return reduced(x, numbers, ops.max(numbers) + 1, reduction)
+    count = _count(numbers)
+    found = reduced(x, numbers, count, reduction)
+    if reduction not in ("Max", "Min"):
+        return found
+    return ops.where(_like(_sizes(numbers, count) > 0, found), found, ops.zeros_like(found))
+
+
+@row("SegmentMean: x/T numbers/Tindices")
+def _(x: Any, numbers: Any) -> Any:
+    return _averaged(x, numbers, _count(numbers), "Mean")
+
+
+_SPARSE = "x/T places/Tidx numbers/Tsegmentids"
+
+
+@row(
+    *(
+        text
+        for kind in ("Sum", "Mean", "SqrtN")
+        for text in (
+            f"SparseSegment{kind}: {_SPARSE}; sparse_gradient +kind={kind}",
+            f"SparseSegment{kind}WithNumSegments: {_SPARSE} count?/Tnumsegments; sparse_gradient +kind={kind}",
+        )
+    )
+)
+def _(x: Any, places: Any, numbers: Any, kind: str, count: Any = None) -> Any:
+    count = _count(numbers) if count is None else scalar(count)
+    return _averaged(OPS["GatherV2"](x, places, 0), numbers, count, kind)
+
+
+@row(
+    *(
+        f"SparseSegment{kind}Grad: g/T places/Tidx numbers/Tsegmentids count?/-; +kind={kind}"
+        for kind in ("Sum", "Mean", "SqrtN")
+    )
+)
+def _(g: Any, places: Any, numbers: Any, count: Any, kind: str) -> Any:
+    found = OPS["GatherV2"](g / _like(_divisor(numbers, dims_of(g)[0], kind, g.dtype), g), numbers, 0)
+    return reduced(found, places, count, "Sum")
+
+
+def _averaged(x: Any, numbers: Any, count: Any, kind: str) -> Any:
+    """The sums of the elements of each number, over how many there are, or over its root."""
+    found = reduced(x, numbers, count, "Sum")
+    return found if kind == "Sum" else found / _like(_divisor(numbers, count, kind, x.dtype), found)
+
+
+def _divisor(numbers: Any, count: Any, kind: str, dtype: Any) -> Any:
+    sizes = ops.cast(ops.maximum(_sizes(numbers, count), 1), dtype)
+    return sizes if kind == "Mean" else ops.sqrt(sizes) if kind == "SqrtN" else ops.ones_like(sizes)
+
+
+def _sizes(numbers: Any, count: Any) -> Any:
+    return reduced(ops.ones_like(numbers), numbers, count, "Sum")
+
+
+def _count(numbers: Any) -> Any:
+    """One more than the last of the sorted numbers, 0 if there is none."""
+    return ops.max(ops.concatenate([numbers, ops.cast([-1], numbers.dtype)])) + 1
+
+
+def _like(x: Any, other: Any) -> Any:
+    """A vector with as many axes as another tensor."""
+    return ops.reshape(x, [-1, *[1] * (len(other.shape) - 1)])
+
+
+# -- parts ------------------------------------------------------------------------------------------------------------
+
+
+@row("DynamicPartition: x/T numbers/-; num_partitions:count")
+def _(x: Any, numbers: Any, count: int) -> Any:
+    return [ops.boolean_mask(x, ops.equal(numbers, number)) for number in range(count)]
+
+
+@row("DynamicStitch ParallelDynamicStitch: places*/- xs*/T")
+def _(places: Sequence[Any], xs: Sequence[Any]) -> Any:
+    known = [constant_of(one) for one in places]
+    if all(one is not None for one in known):
+        size: Any = 1 + max(int(one.max(initial=-1)) for one in known if one is not None)
+    else:
+        size = _count(ops.concatenate([ops.reshape(one, [-1]) for one in places]))
+    inner = dims_of(xs[0])[len(places[0].shape) :]
+    found = ops.zeros([size, *inner], xs[0].dtype)
+    for one, x in zip(places, xs, strict=True):
+        rows = ops.reshape(one, [-1, 1])
+        found = OPS["TensorScatterUpdate"](found, rows, ops.reshape(x, [-1, *inner]))
+    return found

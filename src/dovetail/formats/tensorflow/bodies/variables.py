@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from dovetail import ops
+from dovetail.core.table import OPS
+from dovetail.formats.tensorflow.bodies.shapes import strided_slice
 from dovetail.formats.tensorflow.rows import row
+from dovetail.ops.shapes.shape import dims_of
 
 
 @row("ReadVariableOp: x&/-")
@@ -28,16 +32,71 @@ def _(x: Any) -> Any:
     return []
 
 
-@row("AssignVariableOp: x^/- value/dtype; validate_shape", "Assign: x^/T value/T; validate_shape use_locking")
-def _(x: Any, value: Any) -> Any:
-    return [value]
+@row("ResourceGatherNd: x&/- indices/Tindices")
+def _(x: Any, indices: Any) -> Any:
+    return OPS["GatherNd"](x, indices)
 
 
-@row("AssignAddVariableOp: x^/- value/dtype", "AssignAdd: x^/T value/T; use_locking")
-def _(x: Any, value: Any) -> Any:
-    return [x + value]
+# -- assignments ------------------------------------------------------------------------------------------------------
+
+CHANGES: dict[str, Callable[[Any, Any], Any]] = {
+    "": lambda x, value: value,
+    "Add": lambda x, value: x + value,
+    "Sub": lambda x, value: x - value,
+}
+for _kind, _change in CHANGES.items():
+    row(
+        f"Assign{_kind}VariableOp: x^/- value/dtype; validate_shape",
+        f"Assign{_kind}: x^/T value/T; validate_shape use_locking",
+    )(_change)
+
+_MASKS = "begin_mask end_mask ellipsis_mask new_axis_mask shrink_axis_mask"
+_SLICE = "begin?/Index end?/Index strides?/Index value/T"
 
 
-@row("AssignSubVariableOp: x^/- value/dtype", "AssignSub: x^/T value/T; use_locking")
-def _(x: Any, value: Any) -> Any:
-    return [x - value]
+@row(
+    f"ResourceStridedSliceAssign: x^/- {_SLICE}; {_MASKS}",
+    f"StridedSliceAssign: x^/T {_SLICE}; {_MASKS}",
+    f"TensorStridedSliceUpdate: x/T {_SLICE}; {_MASKS}",
+)
+def _(x: Any, begin: Any, end: Any, strides: Any, value: Any, **masks: int) -> Any:
+    numbers = ops.reshape(ops.arange(ops.size(x)), ops.shape(x))
+    places = strided_slice(numbers, begin, end, strides, **masks)
+    value = ops.broadcast_to(value, ops.shape(places))
+    flat, rows = ops.reshape(x, [-1]), ops.reshape(places, [-1, 1])
+    return ops.reshape(OPS["TensorScatterUpdate"](flat, rows, ops.reshape(value, [-1])), ops.shape(x))
+
+
+def _scattered(x: Any, indices: Any, updates: Any, change: str) -> Any:
+    """Elements at indices (..., depth) changed by updates; `Sub` adds the negative, and `Div` multiplies by 1 / it."""
+    if change == "Sub":
+        return OPS["TensorScatterAdd"](x, indices, -updates)
+    if change == "Div":
+        return OPS["TensorScatterMul"](x, indices, 1 / updates)
+    return OPS[f"TensorScatter{change}"](x, indices, updates)
+
+
+def _twins(name: str, kinds: str) -> list[str]:
+    return [
+        text
+        for kind in kinds.split()
+        for text in (
+            f"Resource{name}{kind}: x^/- indices/Tindices updates/{{0}}; {{1}} +change={kind}",
+            f"{name}{kind}: x^/T indices/Tindices updates/T; use_locking {{1}} +change={kind}",
+        )
+    ]
+
+
+@row(
+    *(text.format("T", "bad_indices_policy= use_locking") for text in _twins("ScatterNd", "Update Add Sub Max Min")),
+    "ScatterNdNonAliasingAdd: x/T indices/Tindices updates/T; bad_indices_policy= +change=Add",
+    "TensorScatterSub: x/T indices/Tindices updates/T; bad_indices_policy= +change=Sub",
+)
+def _(x: Any, indices: Any, updates: Any, change: str) -> Any:
+    return _scattered(x, indices, updates, change)
+
+
+@row(*(text.format("dtype", "") for text in _twins("Scatter", "Update Add Sub Mul Div Max Min")))
+def _(x: Any, indices: Any, updates: Any, change: str) -> Any:
+    updates = ops.broadcast_to(updates, [*dims_of(indices), *dims_of(x)[1:]])
+    return _scattered(x, ops.expand_dims(indices, -1), updates, change)
