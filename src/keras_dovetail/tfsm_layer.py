@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from dovetail.core.variable import Variable as State
-from dovetail.saved_model import LoadedModel, RestoredFunction, Signature, load
+from dovetail.saved_model.loading import LoadedModel, RestoredFunction, Signature, load
 from keras_dovetail.src.variable import Variable
 
 
@@ -49,7 +49,7 @@ def run_on_dovetail(module: ModuleType) -> None:
         return function(*inputs, **kwargs) if isinstance(inputs, (list, tuple)) else function(inputs, **kwargs)
 
     def from_config(cls: Any, config: Any, custom_objects: Any = None, safe_mode: Any = None) -> Any:
-        return cls(**config)  # also in the safe mode, since Dovetail executes nothing that a file says
+        return cls(**config)
 
     layer.TFSMLayer.__init__, layer.TFSMLayer.call = __init__, call
     layer.TFSMLayer.from_config = classmethod(from_config)

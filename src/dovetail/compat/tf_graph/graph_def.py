@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dovetail.compat.tf_graph.elements import element_of
-from dovetail.compat.tf_graph.graph_bytes import graph_of_proto, is_tensorflows, proto_of
+from dovetail.compat.tf_graph.graph_bytes import graph_of_proto, is_tensorflows, proto_of, zeros
 from dovetail.compat.tf_graph.node_def import NodeDef, node_def_of
 from dovetail.compat.tf_graph.variable_operation import variable_node
 from dovetail.core.hooks import hooks
 from dovetail.core.variable import Variable
-from dovetail.formats.tensorflow.saved_model import saved_graph
+from dovetail.formats.tensorflow.saved_model import GRAPH, HANDLES, SavedGraph, saved_graph
 from dovetail.formats.wire.messages import TENSORFLOW, parsed
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.walk import backward
@@ -79,14 +81,14 @@ class GraphDef:
     def ParseFromString(self, serialized: bytes) -> int:
         """Become the definition of some bytes that Dovetail or TensorFlow wrote, and return how many they are.
 
-        Variables of Dovetail's definitions are new ones, of zeros.  TensorFlow's definitions are frozen graphs; nodes
-        that Dovetail cannot compute are opaque operations.
+        Variables are new ones, of zeros.  In TensorFlow's definitions, nodes that Dovetail cannot compute are opaque
+        operations, and nodes that assign variables are left out.
 
         Raises:
             FormatError: the bytes are no such definition; the definition stays as it was.
         """
         proto = parsed(TENSORFLOW.GraphDef, serialized, "a definition", "the bytes")
-        self.graph = _frozen(proto) if is_tensorflows(proto) else graph_of_proto(proto, "a definition")[0]
+        self.graph = _read(proto) if is_tensorflows(proto) else graph_of_proto(proto, "a definition")[0]
         return len(serialized)
 
     @classmethod
@@ -104,10 +106,25 @@ class GraphDef:
         return "\n".join(f"node {{\n{node}\n}}" for node in self.node)
 
 
-def _frozen(proto: Any) -> Graph:
+def _read(proto: Any) -> Graph:
     """The graph of a definition that TensorFlow wrote."""
-    saved = saved_graph(proto, Path("a definition"))
-    return saved.read_signature("graph", saved.whole).graph
+    return imported(saved_graph(proto, Path("a definition")), zeros)
+
+
+def imported(saved: SavedGraph, make: Callable[[str, np.ndarray, bool], Any]) -> Graph:
+    """All that a graph of TensorFlow computes, as a graph.
+
+    Args:
+        saved: the graph of a file.
+        make: makes a variable of a name, a first value, and whether it is trainable.
+
+    Raises:
+        FormatError: it is damaged, or the shape of a variable is not known.
+    """
+    for node in saved.graph_def.node:
+        if node.op in HANDLES:
+            saved.variables[node.name] = make(node.name, saved.first(node), saved.is_trainable(node))
+    return saved.read_signature(GRAPH, saved.whole).graph
 
 
 def _ends(graph: Graph) -> list[GraphTensor]:

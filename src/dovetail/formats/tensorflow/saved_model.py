@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -25,13 +26,15 @@ from dovetail.formats.tensorflow.reading import Body, Reader, spec_of
 from dovetail.formats.tensorflow.values import Foreign, is_tensor
 from dovetail.formats.wire.bundle import Bundle, exists
 from dovetail.formats.wire.messages import TENSORFLOW, from_text, parsed
-from dovetail.formats.wire.tensors import array_of
+from dovetail.formats.wire.tensors import array_of, dtype_of, known_shape
 
 PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
 HANDLES = ("VarHandleOp", "VariableV2", "Variable")
 NO_ENDS = (*PLACEHOLDERS, "NoOp", "Assert")  # types without results, and inputs
 ASSIGNMENTS = ("AssignVariableOp", "Assign")
 GRAPH = "graph"  # the signature of a file that has none
+EFFECTS = re.compile(r"Assign(Variable|Add|Sub|$)|(Resource)?(Sparse)?Apply[A-Z]|ResourceScatter|Scatter[A-MO-Z]")
+SAVING = re.compile(r"(Save|Restore|MergeV2Checkpoints|ShardedFilename)(V2|Slices?)?$")
 
 
 @dataclass
@@ -121,10 +124,24 @@ class SavedGraph:
                 len(shape) != value.ndim or any(n not in (None, m) for n, m in zip(shape, value.shape, strict=True))
             ):
                 raise FormatError(self.file, f"the variable {node.name!r}", f"the shape {value.shape}", f"{shape}")
-            self.variables[node.name] = Variable(value, name=node.name, trainable=self._is_trainable(node))
+            self.variables[node.name] = Variable(value, name=node.name, trainable=self.is_trainable(node))
         return self.variables[node.name]
 
-    def _is_trainable(self, node: Any) -> bool:
+    def first(self, node: Any) -> np.ndarray:
+        """The value of a variable in the checkpoint; zeros if it has none.
+
+        Raises:
+            FormatError: its shape is not known.
+        """
+        key = self.keys.get(node.name, node.name)
+        if key in self.bundle:
+            return np.array(self.bundle[key])
+        place = f"the variable {node.name!r}"
+        shape, dtype = node.attr["shape"].shape, node.attr["dtype"].type
+        return np.zeros(known_shape(shape, self.file, place), dtype_of(dtype, self.file, place))
+
+    def is_trainable(self, node: Any) -> bool:
+        """Whether training changes a variable."""
         return self._trainable.get(Attributes(node)("shared_name", "") or node.name, True)
 
     @cached_property
@@ -136,11 +153,35 @@ class SavedGraph:
 
     @property
     def whole(self) -> Signature:
-        """The way to run the whole graph, from placeholders to the results that no node takes."""
-        taken = {split(text)[0] for node in self.graph_def.node for text in node.input}
-        inputs = {node.name: f"{node.name}:0" for node in self.graph_def.node if node.op in PLACEHOLDERS[:2]}
-        ends = [node.name for node in self.graph_def.node if node.name not in taken and node.op not in NO_ENDS]
+        """The way to run the whole graph, from placeholders to the results that no node takes.
+
+        Nodes that assign variables, that write or read checkpoints, and nodes that wait for them are left out.
+        """
+        nodes = [node for node in self.graph_def.node if node.name not in self._acting]
+        taken = {split(text)[0] for node in nodes for text in node.input}
+        inputs = {node.name: f"{node.name}:0" for node in nodes if node.op in PLACEHOLDERS[:2]}
+        ends = [node.name for node in nodes if node.name not in taken and node.op not in (*NO_ENDS, *HANDLES)]
         return Signature(inputs, {name: f"{name}:0" for name in ends})
+
+    @cached_property
+    def _acting(self) -> set[str]:
+        """The nodes with effects on variables or files, and the nodes that need them."""
+        users: dict[str, list[str]] = {}
+        for node in self.graph_def.node:
+            for text in node.input:
+                users.setdefault(split(text)[0], []).append(node.name)
+        stack = [node.name for node in self.graph_def.node if self._acts(node)]
+        found = {*stack}
+        while stack:
+            new = [name for name in users.get(stack.pop(), ()) if name not in found]
+            found |= {*new}
+            stack += new
+        return found
+
+    def _acts(self, node: Any) -> bool:
+        called = self.functions.get(node.attr["f"].func.name) if node.op.endswith("PartitionedCall") else None
+        inner = called.node_def if called is not None else ()
+        return bool(EFFECTS.match(node.op) or SAVING.match(node.op) or any(SAVING.match(one.op) for one in inner))
 
     def results(self, names: Iterable[str]) -> Signature:
         """The way to run tensors of the graph, from the placeholders that they need.
@@ -187,7 +228,7 @@ class SavedGraph:
                     given[node.name] = [Foreign(node.name, str(error))]
             body = Body("the graph", self.graph_def.node, given)
             if name == GRAPH:
-                reader.read(body, [f"^{name}" for name in body.frames.outside])
+                reader.read(body, [f"^{name}" for name in body.frames.outside if name not in self._acting])
             outputs = reader.read(body, signature.outputs.values())
         kept = {key: value for key, value in zip(signature.outputs, outputs, strict=True) if is_tensor(value)}
         graph.outputs = list(kept.values())
@@ -247,18 +288,26 @@ def read_saved_model(path: str | os.PathLike[str], tags: Iterable[str] | None = 
         FileNotFoundError: there is no such folder, or no file `saved_model.pb` or `saved_model.pbtxt` in it.
         FormatError: a file is damaged, or no graph has the tags.
     """
-    folder = Path(path)
-    file = folder / "saved_model.pb"
-    if not file.is_file() and (folder / "saved_model.pbtxt").is_file():
-        file = folder / "saved_model.pbtxt"
+    file, meta = tagged(path, tags)
+    return saved_meta_graph(meta, file, str(file.parent / "variables" / "variables"))
+
+
+def tagged(path: str | os.PathLike[str], tags: Iterable[str] | None = None) -> tuple[Path, Any]:
+    """The file of a SavedModel, and its message `MetaGraphDef` with some tags; see `read_saved_model`."""
+    file = Path(path) / "saved_model.pb"
+    if not file.is_file() and file.with_suffix(".pbtxt").is_file():
+        file = file.with_suffix(".pbtxt")
     model = _message(TENSORFLOW.SavedModel, file)
     wanted = None if tags is None else {*tags}
     fitting = [meta for meta in model.meta_graphs if wanted in (None, {*meta.meta_info_def.tags})]
     if not fitting:
         known = ", ".join(str(sorted(meta.meta_info_def.tags)) for meta in model.meta_graphs) or "none"
         raise FormatError(file, "the tags", known, f"a graph with {sorted(wanted or ())}")
-    prefix = str(folder / "variables" / "variables")
-    meta = fitting[0]
+    return file, fitting[0]
+
+
+def saved_meta_graph(meta: Any, file: Path, prefix: str) -> SavedGraph:
+    """The graph of a message `MetaGraphDef`, and the checkpoint of a path, if it is there."""
     signatures = {name: _signature(given) for name, given in sorted(meta.signature_def.items())}
     signatures.pop("__saved_model_init_op", None)
     bundle = Bundle(prefix) if exists(prefix) else {}
@@ -306,11 +355,7 @@ def read_meta_graph(path: str | os.PathLike[str], checkpoint: str | None = None)
         FormatError: it is damaged.
     """
     file = Path(path)
-    meta = _message(TENSORFLOW.MetaGraphDef, file)
-    prefix = checkpoint or str(file.with_suffix(""))
-    bundle = Bundle(prefix) if checkpoint or exists(prefix) else {}
-    signatures = {name: _signature(given) for name, given in sorted(meta.signature_def.items())}
-    return SavedGraph(file, meta.graph_def, signatures, bundle)
+    return saved_meta_graph(_message(TENSORFLOW.MetaGraphDef, file), file, checkpoint or str(file.with_suffix("")))
 
 
 def _message(kind: Any, file: Path) -> Any:

@@ -39,7 +39,7 @@ def exists(prefix: str) -> bool:
 def files(prefix: str) -> list[Path]:
     """The files of a bundle."""
     index = _index(prefix)
-    shards = index.parent.glob(f"{_escaped(Path(prefix).name)}.data-?????-of-?????")
+    shards = index.parent.glob(f"{_escaped(index.name.removesuffix('.index'))}.data-?????-of-?????")
     return [path for path in (index, *sorted(shards)) if path.is_file()]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from dovetail.core.errors import FormatError
 from dovetail.core.files import replacing
+from dovetail.formats.wire.bundle import exists
 from dovetail.formats.wire.messages import TENSORFLOW, from_text, to_text
 
 NAME = "checkpoint"
@@ -30,10 +31,19 @@ def read_state(folder: str, name: str | None = None) -> Any:
     state = from_text(TENSORFLOW.CheckpointState, text, file)
     if not state.model_checkpoint_path:
         raise FormatError(file, "model_checkpoint_path", "nothing", "the path of the latest checkpoint")
-    state.model_checkpoint_path = os.path.join(folder, state.model_checkpoint_path)
-    paths = [os.path.join(folder, path) for path in state.all_model_checkpoint_paths]
-    state.all_model_checkpoint_paths[:] = paths
+    state.model_checkpoint_path = _here(folder, state.model_checkpoint_path)
+    state.all_model_checkpoint_paths[:] = [_here(folder, path) for path in state.all_model_checkpoint_paths]
     return state
+
+
+def _here(folder: str, path: str) -> str:
+    """The path of a checkpoint; if it is not there, the one of its name in the folder, which may have been moved.
+
+    A checkpoint with an empty name has the path ".".
+    """
+    given, name = os.path.join(folder, path), os.path.basename(path.replace("\\", "/"))
+    moved = os.path.join(folder, "" if name == "." else name)
+    return moved if exists(moved) and not exists(given) else given
 
 
 def write_state(folder: str | os.PathLike[str], paths: Sequence[str], name: str | None = None) -> None:

@@ -153,8 +153,10 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
 
 
 def _prefix(path: str) -> str:
-    found = latest_checkpoint(path) if Path(path).is_dir() else path
-    if found is None:
+    if not Path(path).is_dir():
+        return path
+    found = latest_checkpoint(path) or os.path.join(path, "")  # the latter for one with an empty name
+    if not exists(found):
         raise FileNotFoundError(f"there is no checkpoint in the folder {path!r}.")
     return found
 
@@ -165,7 +167,7 @@ def list_variables(ckpt_dir_or_file: str) -> list[tuple[str, list[int]]]:
 
     Source: `tf.train.list_variables`.
     """
-    return [(name, list(shape)) for name, shape in sorted(shapes(read(_prefix(ckpt_dir_or_file))).items())]
+    return [(name, list(shape)) for name, shape in sorted(shapes(read(_prefix(os.fspath(ckpt_dir_or_file)))).items())]
 
 
 @function("train.load_variable")
@@ -200,7 +202,7 @@ class CheckpointReader:
     """
 
     def __init__(self, filepattern: str) -> None:
-        self._path = _prefix(filepattern)
+        self._path = _prefix(os.fspath(filepattern))
         self._arrays = read(self._path)
 
     def has_tensor(self, name: str) -> bool:

@@ -170,7 +170,9 @@ value("train.Saver", Saver, "v1")
 def import_meta_graph(
     meta_graph_or_file: Any, clear_devices: bool = False, import_scope: str | None = None, **saver: Any
 ) -> Saver | None:
-    """Add the graph of a meta graph that Dovetail wrote to the graph that is being built, with its collections.
+    """Add the graph of a meta graph to the graph that is being built, with its collections.
+
+    Of a graph that TensorFlow wrote, operations that only assign variables or write files are left out.
 
     Args:
         meta_graph_or_file: the path of a file, or a message `MetaGraphDef`.
@@ -183,7 +185,7 @@ def import_meta_graph(
 
     Raises:
         FileNotFoundError: there is no such file.
-        FormatError: it is damaged, or no graph that Dovetail wrote.
+        FormatError: it is damaged.
 
     Source: `tf.compat.v1.train.import_meta_graph`.
     """

@@ -93,7 +93,7 @@ def import_graph_def(
     Source: `tf.import_graph_def`.
     """
     if not isinstance(graph_def, GraphDef):
-        problem = "it takes what graph.as_graph_def() gives; TensorFlow's own definitions are not read."
+        problem = "it takes a tf.GraphDef, as graph.as_graph_def() gives; read bytes by GraphDef.FromString(data)."
         raise op_error(TypeError, "tf.import_graph_def", problem)
     target = graph_mode.current_graph() or graph_mode.open_graph()
     scope = "import" if name is None else name
@@ -255,6 +255,5 @@ def _by_words(op: Op[..., Any]) -> Any:
 
 value("raw_ops", RawOps("dovetail.compat.tensorflow.raw_ops"))
 absent("load_op_library load_library", "Define ops in Python, with dovetail.register_op.")
-_SAVED = "Files of TensorFlow's own are not read yet; rebuild the model, and give its variables their values."
-absent("saved_model.", _SAVED)
+absent("saved_model.", "Write dovetail.saved_model.save(model, folder), which TensorFlow loads.")
 absent("python.framework.convert_to_constants.", "Use graph.freeze() of a dovetail.function's graph(...).")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,13 @@ from dovetail.compat.tensorflow.names.graph_util import write_message
 from dovetail.compat.tensorflow.names.variables import variable
 from dovetail.compat.tensorflow.table import function, lazy
 from dovetail.compat.tf_graph.elements import element_of
-from dovetail.compat.tf_graph.graph_bytes import graph_of_proto, proto_of
-from dovetail.compat.tf_graph.graph_def import GraphDef, import_definition
+from dovetail.compat.tf_graph.graph_bytes import graph_of_proto, is_tensorflows, proto_of
+from dovetail.compat.tf_graph.graph_def import GraphDef, import_definition, imported
 from dovetail.core.errors import FormatError, describe
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.edit.transplant import copy_graph
+from dovetail.formats.tensorflow.saved_model import saved_meta_graph
 from dovetail.formats.wire.libraries import need
 from dovetail.formats.wire.messages import TENSORFLOW, from_text, parsed
 from dovetail.graph.operation import GraphTensor, Operation
@@ -123,16 +124,17 @@ def read_meta_graph(path: str | os.PathLike[str]) -> Any:
     return from_text(TENSORFLOW.MetaGraphDef, data.decode("utf-8", "replace"), path)
 
 
-def import_message(given: Any, import_scope: str | None, clear_devices: bool = False) -> bool:
+def import_message(given: Any, import_scope: str | None, clear_devices: bool = False, checkpoint: str = "") -> bool:
     """Add the graph of a meta graph to the graph that is being built, and return whether it has variables.
 
     Args:
-        given: a message `MetaGraphDef`, or the path of a file.
+        given: a message `MetaGraphDef`, or the path of a file; of Dovetail or of TensorFlow.
         import_scope: a name scope for all that is added.
         clear_devices: whether operations lose their devices.
+        checkpoint: the path of the first values of variables, which are zeros without.
 
     Raises:
-        FormatError: the file is damaged, or no graph that Dovetail wrote.
+        FormatError: the file is damaged.
         TypeError: it is neither a path nor a message.
     """
     file = os.fspath(given) if isinstance(given, (str, os.PathLike)) else "a meta graph"
@@ -140,31 +142,75 @@ def import_message(given: Any, import_scope: str | None, clear_devices: bool = F
         raise TypeError(f"it imports the path of a file, or a MetaGraphDef, not {describe(given)}.")
     meta = read_meta_graph(file) if isinstance(given, (str, os.PathLike)) else given
     target, scope = graph_mode.open_graph(), import_scope or ""
+    is_theirs = is_tensorflows(meta.graph_def)
+    keys = _variable_keys(meta) if is_theirs else {}
     known: dict[str, Any] = {}
 
     def make(name: str, first: np.ndarray, trainable: bool) -> Any:
-        known[f"{name}:0"] = made = variable(first, trainable, name=f"{scope}/{name}" if scope else name)
+        trainable = GraphKeys.TRAINABLE_VARIABLES in keys[f"{name}:0"] if keys.get(f"{name}:0") else trainable
+        collections = keys.get(f"{name}:0", []) if keys else None
+        whole = f"{scope}/{name}" if scope else name
+        known[f"{name}:0"] = made = variable(first, trainable, name=whole, collections=collections)
         return made
 
     with graph_mode.inside(target):
-        source, _ = graph_of_proto(meta.graph_def, file, make)
+        if is_theirs:
+            source = imported(saved_meta_graph(meta, Path(file), checkpoint), make)
+        else:
+            source = graph_of_proto(meta.graph_def, file, make)[0]
         if clear_devices:
             _clear_devices(source)
         names = [name for key, said in meta.collection_def.items() for name in said.node_list.value]
         wanted = [name for name in dict.fromkeys(names) if name not in known]
         before = set(target.operations)
-        found = import_definition(target, GraphDef(source), {}, _elements(source, wanted, file), scope)
+        elements = [name for name in wanted if _has(source, name)] if is_theirs else _elements(source, wanted, file)
+        found = import_definition(target, GraphDef(source), {}, elements, scope)
     added = {op.name: op for op in target.operations if op not in before}
-    for name, copy in zip(wanted, found, strict=True):  # the copy of an assignment is the operation of its value
+    for name, copy in zip(elements, found, strict=True):  # the copy of an assignment is the operation of its value
         known[name] = added.get(f"{scope}/{name}" if scope else name, copy) if ":" not in name else copy
     for key, said in meta.collection_def.items():
         if key not in _VARIABLES:  # these the variables have joined by themselves
-            values = getattr(said, said.WhichOneof("kind") or "node_list").value
-            texts = said.WhichOneof("kind") == "bytes_list"
-            for value in values:
-                item = known[value] if said.WhichOneof("kind") == "node_list" else value
-                target.add_to_collection(key, item.decode() if texts else item)
+            for item in _items(said, known, is_theirs):
+                target.add_to_collection(key, item)
     return any(isinstance(value, Variable) for value in known.values())
+
+
+def _variable_keys(meta: Any) -> dict[str, list[str]]:
+    """Name of a variable → the collections of TensorFlow that it is in."""
+    found: dict[str, list[str]] = {}
+    for key, said in meta.collection_def.items():
+        for name in filter(None, map(_variable_name, said.bytes_list.value)):
+            found.setdefault(name, []).append(key)
+    return found
+
+
+def _variable_name(data: bytes) -> str:
+    """The name of the variable that bytes in a collection of TensorFlow define; "" if they do not."""
+    try:
+        name = parsed(TENSORFLOW.VariableDef, data, "a collection").variable_name
+    except FormatError:
+        return ""
+    return name if name.endswith(":0") else ""
+
+
+def _items(said: Any, known: dict[str, Any], is_theirs: bool) -> Iterator[Any]:
+    """The items of a collection; TensorFlow's messages and nodes that Dovetail leaves out are none."""
+    kind = said.WhichOneof("kind") or "node_list"
+    for value in getattr(said, kind).value:
+        if kind == "node_list":
+            yield from [known[value]] if value in known or not is_theirs else []
+        elif kind != "bytes_list":
+            yield value
+        elif not is_theirs or (value.isascii() and value.decode().isprintable()):
+            yield value.decode()
+
+
+def _has(graph: Graph, name: str) -> bool:
+    try:
+        element_of(graph, name)
+    except (KeyError, ValueError):
+        return False
+    return True
 
 
 def _elements(source: Graph, names: list[str], file: str) -> list[str]:

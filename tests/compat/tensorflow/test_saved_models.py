@@ -1,0 +1,145 @@
+"""SavedModels, meta graphs, definitions and checkpoints that TensorFlow writes, in programs of TensorFlow 1 and 2."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import numpy as np
+import pytest
+
+from dovetail.compat import tensorflow as tf
+from dovetail.core.errors import FormatError
+from tests.libraries import Library, require
+
+require("google_crc32c", "the files need the extra")
+
+real = Library("tensorflow")
+v1 = tf.compat.v1
+X = np.random.RandomState(0).normal(size=(3, 4)).astype("float32")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with the files of a model that TensorFlow trained for a step, and its result."""
+    folder, names = tmp_path_factory.mktemp("made"), real.compat.v1
+    with names.Graph().as_default() as graph, names.Session() as session:
+        x = names.placeholder("float32", [None, 4], name="x")
+        doubles = names.placeholder_with_default(False, [], name="doubles")
+        with names.variable_scope("net"):
+            w = names.get_variable("w", [4, 3], use_resource=False)
+            b = names.get_variable("b", [3], use_resource=True, trainable=False)
+        hidden = names.nn.relu(names.matmul(x, w) + b, name="hidden")
+        hidden = names.cond(doubles, lambda: hidden * 2.0, lambda: hidden + 1.0)
+        out = names.nn.softmax(hidden @ names.get_variable("v", [3, 2]), name="out")
+        step = names.train.get_or_create_global_step()
+        loss = names.reduce_mean(names.square(out), name="loss")
+        train = names.train.AdamOptimizer(0.1).minimize(loss, step, name="train")
+        for key, item in (("outputs", out), ("words", "some"), ("train", train)):
+            names.add_to_collection(key, item)
+        session.run(names.global_variables_initializer())
+        session.run(train, {x: X})
+        saver = names.train.Saver()
+        for path in ("tf1/model", "empty/"):
+            saver.save(session, os.path.join(folder, path))
+        names.saved_model.simple_save(session, str(folder / "simple"), {"x": x}, {"y": out})
+        (folder / "graph.pb").write_bytes(graph.as_graph_def().SerializeToString())
+        definition = names.graph_util.convert_variables_to_constants(session, graph.as_graph_def(), ["out"])
+        (folder / "frozen.pb").write_bytes(definition.SerializeToString())
+        return folder, session.run(out, {x: X}), session.run(b)
+
+
+def test_a_meta_graph_is_imported_and_its_variables_restored(made, engine):
+    folder, y, b = made
+    with v1.Graph().as_default() as graph, v1.Session() as session:
+        saver = v1.train.import_meta_graph(str(folder / "tf1/model.meta"))
+        saver.restore(session, tf.train.latest_checkpoint(str(folder / "tf1")))
+        np.testing.assert_allclose(session.run("out:0", {"x:0": X}), y, atol=1e-6)
+        np.testing.assert_array_equal(session.run("net/b:0"), b)
+        assert [v.name for v in v1.trainable_variables()] == ["net/w:0", "v:0"]
+        assert {"net/b:0", "global_step:0", "net/w/Adam:0"} < {v.name for v in v1.global_variables()}
+        assert int(session.run(v1.train.get_global_step())) == 1
+        assert (v1.get_collection("outputs")[0].name, v1.get_collection("words")) == ("out:0", ["some"])
+        grown = v1.gradients(graph.get_tensor_by_name("loss:0"), v1.trainable_variables())
+        assert all(np.abs(g).max() > 0 for g in session.run(grown, {"x:0": X}))
+        with pytest.raises(KeyError, match="did you mean hidden"):
+            session.run("block/hidden:0", {"x:0": X})
+
+
+@pytest.mark.parametrize("scope", ["", "inner"])
+def test_a_saved_model_is_loaded_into_a_session(made, scope):
+    folder, y, _ = made
+    path, front = str(folder / "simple"), f"{scope}/" if scope else ""
+    assert tf.saved_model.contains_saved_model(path) and v1.saved_model.loader.maybe_saved_model_directory(path)
+    assert not tf.saved_model.contains_saved_model(str(folder / "tf1"))
+    with v1.Graph().as_default() as graph, v1.Session() as session:
+        meta = v1.saved_model.loader.load(session, [v1.saved_model.tag_constants.SERVING], path, scope or None)
+        signature = meta.signature_def[v1.saved_model.signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY]
+        assert v1.saved_model.signature_def_utils.is_valid_signature(signature)
+        output = v1.saved_model.get_tensor_from_tensor_info(signature.outputs["y"], graph, scope or None)
+        found = session.run(output, {front + signature.inputs["x"].name: X})
+        np.testing.assert_allclose(found, y, atol=1e-6)
+        with pytest.raises(FormatError, match=r"needed: a graph with \['train'\]"):
+            v1.saved_model.load(session, ["train"], path)
+    with v1.Session(graph=graph) as other:
+        np.testing.assert_allclose(other.run(output, {f"{front}x:0": X}), y, atol=1e-6)
+
+
+def test_a_saved_model_is_loaded_as_an_object(made):
+    folder, y, _ = made
+    loaded = tf.saved_model.load(str(folder / "simple"))
+    np.testing.assert_allclose(loaded.signatures["serving_default"](X)["y"].numpy(), y, atol=1e-6)
+    assert {v.name for v in loaded.variables} >= {"net/w", "net/b", "v"}
+
+
+def test_signatures_are_messages(made):
+    with v1.Graph().as_default():
+        x = v1.placeholder("float32", [None, 2], name="x")
+        ours = v1.saved_model.predict_signature_def({"x": x}, {"y": v1.tanh(x, name="y")})
+    with real.Graph().as_default():
+        x = real.compat.v1.placeholder("float32", [None, 2], name="x")
+        wanted = real.compat.v1.saved_model.predict_signature_def({"x": x}, {"y": real.tanh(x, name="y")})
+    assert str(ours) == str(wanted)
+    for module in ("signature_constants", "tag_constants", "constants"):
+        theirs = getattr(real.compat.v1.saved_model, module)
+        names = [name for name in dir(theirs) if name.isupper()]
+        mine = getattr(v1.saved_model, module)
+        assert {name: getattr(mine, name) for name in names} == {name: getattr(theirs, name) for name in names}
+
+
+@pytest.mark.parametrize("name", ["frozen.pb", "graph.pb"])
+def test_a_definition_of_tensorflow_is_imported(made, name):
+    folder, y, _ = made
+    definition = v1.GraphDef()
+    with tf.io.gfile.GFile(str(folder / name), "rb") as file:
+        definition.ParseFromString(file.read())
+    with v1.Graph().as_default() as graph, v1.Session() as session:
+        tf.import_graph_def(definition, name="")
+        found = session.run("out:0", {"x:0": X})
+        values = {"frozen.pb": y, "graph.pb": np.full((3, 2), 0.5)}  # a definition has no values of variables
+        np.testing.assert_allclose(found, values[name], atol=1e-6)
+        with pytest.raises(KeyError, match="did you mean out"):
+            graph.get_tensor_by_name("model/out:0")
+
+
+def test_checkpoints_have_an_empty_name_or_were_moved(made, tmp_path):
+    folder, _, b = made
+    shutil.copytree(folder / "empty", tmp_path / "empty")
+    shutil.copytree(folder / "tf1", tmp_path / "tf1")
+    shutil.copytree(folder / "empty", tmp_path / "relative")
+    (tmp_path / "relative" / "checkpoint").write_text('model_checkpoint_path: "."')
+    shutil.copytree(folder / "empty", tmp_path / "no state")
+    (tmp_path / "no state" / "checkpoint").unlink()
+    states = [tmp_path / "empty" / "checkpoint", tmp_path / "tf1" / "checkpoint"]
+    for state in states:
+        state.write_text(state.read_text().replace(str(folder), "/nowhere/of/another/machine"))
+    for name in ("empty", "relative"):
+        path = str(tmp_path / name)
+        assert tf.train.latest_checkpoint(path) == os.path.join(path, "")
+    assert tf.train.latest_checkpoint(str(tmp_path / "tf1")) == str(tmp_path / "tf1" / "model")
+    assert tf.train.get_checkpoint_state(str(tmp_path / "tf1")).model_checkpoint_path == str(tmp_path / "tf1/model")
+    for name in ("empty", "relative", "no state", "tf1", "empty/"):
+        path = f"{tmp_path}/{name}"
+        np.testing.assert_array_equal(tf.train.load_variable(path, "net/b"), b)
+        np.testing.assert_array_equal(tf.train.load_checkpoint(path).get_tensor("net/b"), b)
+        assert ("net/w", [4, 3]) in tf.train.list_variables(path)
