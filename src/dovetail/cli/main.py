@@ -20,6 +20,7 @@ COMMANDS = {  # name → its purpose
     "engines": "list the engines: versions, devices, and how to install those that are missing",
     "show": "show the contents of a file",
     "run": "run a model from a file, or a program with Keras on Dovetail",
+    "convert": "convert a model, or its variables, to another kind of file",
     "demo": "train a model of Keras on scikit-learn's handwritten digits",
     "k-audit": "tell whether a program that uses the Keras backend (K) will work here",
     "tf-audit": "tell whether a program written for TensorFlow will work here",
@@ -37,6 +38,8 @@ examples:
   dovetail show --html train.py:step  the graph of a function as a page for a browser
   dovetail run exported/ --input x.npy
                                       a model of TensorFlow or Keras, which are not needed, on an array
+  dovetail convert exported/ model.pb
+                                      the same model in another kind of file
   dovetail run my.py                  your own program, with Keras on Dovetail, each function on the engine
                                       that is measured to be the fastest for it
   dovetail run my.py --engine jax     the same on JAX

@@ -127,12 +127,12 @@ def _is_model(path: Path) -> bool:
 
 
 def _run_model(options: argparse.Namespace) -> int:
-    from dovetail.cli import models, values  # a program does without them
+    from dovetail.cli import values, ways  # a program does without them
 
     if options.profile or options.trace:
         raise WrongInput(f"--profile and --trace are for programs, and {str(options.target)!r} is a model.")
     with on_engine(options.engine) if options.engine else nullcontext():
-        way = models.way_of(options.target, options.signature, options.outputs)
+        way = ways.way_of(options.target, options.signature, options.outputs)
         if way.inputs and not options.input and not options.random:
             print(_described(way, options.target))
             return 0

@@ -7,6 +7,7 @@ import json
 import math
 import sys
 
+from dovetail.cli.progress import tracked
 from dovetail.cli.table import table
 from dovetail.core import cache_folder
 from dovetail.core.engine_registry import known_engines, list_engines
@@ -58,16 +59,12 @@ def run(options: argparse.Namespace) -> int:
 
 def _measured(name: str) -> Rates | None:
     """The measured rates of an engine; None if it cannot be used."""
-    for number, family in enumerate(samples.SAMPLES, 1):
-        if sys.stderr.isatty():
-            print(f"\r{name}: {family} ({number} of {len(samples.SAMPLES)})".ljust(60), end="", file=sys.stderr)
+    for family in tracked(samples.SAMPLES, name):
         try:
             samples.calibrate(name, family, costs.known)
         except FAILURES as error:
             print(f"\ndovetail: {name} does not run {family}: {error}", file=sys.stderr)
             return None
-    if sys.stderr.isatty():
-        print("\r".ljust(61), end="\r", file=sys.stderr)
     return _corrected(name)
 
 

@@ -83,25 +83,27 @@ class Signature:
         self.graph.outputs = kept
         self.outputs = list(outputs)
 
-    def rename(self, keys: Mapping[str, str]) -> None:
+    def rename(self, inputs: Mapping[str, str] | None = None, outputs: Mapping[str, str] | None = None) -> None:
         """Give inputs and results other keys.
 
         Args:
-            keys: key → new key.
+            inputs, outputs: key → new key.
 
         Raises:
-            KeyError: there is no input and no result of a key.
+            KeyError: there is no input, or no result, of a key.
             ValueError: two inputs, or two results, would have one key.
         """
+        new = self._renamed(self.inputs, inputs or {}, "inputs"), self._renamed(self.outputs, outputs or {}, "results")
+        self.inputs, self.outputs = new
+
+    def _renamed(self, known: list[str], keys: Mapping[str, str], way: str) -> list[str]:
         for key in keys:
-            if key not in (*self.inputs, *self.outputs):
-                known = f"inputs {', '.join(self.inputs)} and results {', '.join(self.outputs)}"
-                raise KeyError(f"{self.name!r} has no key {key!r}; it has the {known}")
-        inputs, outputs = ([keys.get(key, key) for key in old] for old in (self.inputs, self.outputs))
-        for new in (inputs, outputs):
-            if len({*new}) < len(new):
-                raise ValueError(f"{self.name!r} would have one key twice among {', '.join(new)}")
-        self.inputs, self.outputs = inputs, outputs
+            if key not in known:
+                raise KeyError(f"{self.name!r} has no key {key!r} among its {way}, {', '.join(known)}")
+        found = [keys.get(key, key) for key in known]
+        if len({*found}) < len(found):
+            raise ValueError(f"{self.name!r} would have one key twice among its {way}, {', '.join(found)}")
+        return found
 
     def __repr__(self) -> str:
         return f"<signature {self.name}({', '.join(self.inputs)}) -> {', '.join(self.outputs)}>"

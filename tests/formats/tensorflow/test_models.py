@@ -223,13 +223,13 @@ def test_a_signature_keeps_tensors_and_has_other_keys():
     x, expected = known("mlp")
     hidden = signature.graph.find("Relu")[0].outputs[0].name
     signature.keep(hidden, "output_0")
-    signature.rename({"keras_tensor": "features", hidden: "hidden", "output_0": "scores"})
+    signature.rename({"keras_tensor": "features"}, {hidden: "hidden", "output_0": "scores"})
     found = signature(features=x)
     assert found["hidden"].shape == (3, 8) and "(features) -> hidden, scores" in str(signature)
     np.testing.assert_allclose(found["scores"].numpy(), expected, atol=1e-4)
     with pytest.raises(KeyError, match=r"no result .*Relu"):
         signature.keep("dense/Relu:0")
-    with pytest.raises(KeyError, match="no key 'x'; it has the inputs features and results hidden, scores"):
+    with pytest.raises(KeyError, match="no key 'x' among its inputs, features"):
         signature.rename({"x": "y"})
-    with pytest.raises(ValueError, match="one key twice among scores, scores"):
-        signature.rename({"hidden": "scores"})
+    with pytest.raises(ValueError, match="one key twice among its results, scores, scores"):
+        signature.rename(outputs={"hidden": "scores"})

@@ -1,0 +1,227 @@
+"""The forms of what files have, and their readers: layers of Keras, a model with signatures, or arrays by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dovetail import saved_model
+from dovetail.cli import WrongInput
+from dovetail.cli.program import KERAS_BACKEND
+from dovetail.core.spec import TensorSpec
+from dovetail.core.structure import unflatten
+from dovetail.core.tensor import Tensor
+from dovetail.core.variable import Variable
+from dovetail.edit.graph import Graph
+from dovetail.formats.saved import leaves, load
+from dovetail.formats.summary.kinds import kind_of
+from dovetail.formats.tensorflow.saved_model import Read
+from dovetail.formats.wire.bundle import Bundle
+from dovetail.plan.function import Function
+from dovetail.plan.measured_plan import MeasuredPlan
+from dovetail.plan.plan import Plan
+from dovetail.plan.traced import TracedFunction
+from dovetail.saved_model import LoadedModel, Signature
+from dovetail.saved_model.loading import SERVING
+
+
+class Layers(NamedTuple):
+    """A model of Keras."""
+
+    model: Any
+
+
+class Model(NamedTuple):
+    """A model with signatures.
+
+    Attributes:
+        signatures: by name.
+        loaded: the model of TensorFlow's file, whose other tensors can be results; None of Dovetail's own file.
+    """
+
+    signatures: Mapping[str, Signature]
+    loaded: LoadedModel | None = None
+
+
+class Arrays(NamedTuple):
+    """Arrays by name."""
+
+    values: Mapping[str, np.ndarray]
+
+
+def read(path: Path, wanted: Collection[type] = ()) -> Any:
+    """What a file has, as `Layers`, `Model` or `Arrays`.
+
+    Args:
+        path: the file or folder.
+        wanted: the forms that are wanted, for kinds of files that can be read in several.
+
+    Raises:
+        WrongInput: it has none of them.
+        FormatError: it is damaged, or of no kind that is known.
+        ImportError: a library that reads it is not installed.
+    """
+    kind, file = kind_of(path)
+    if kind not in READERS:
+        problem = f"{str(path)!r} has no model and no arrays ({kind})"
+        raise WrongInput(f"{problem}; `dovetail show {path}` prints its contents.")
+    readers = READERS[kind]
+    return next((readers[form] for form in readers if form in wanted), next(iter(readers.values())))(file)
+
+
+# -- readers ----------------------------------------------------------------------------------------------------------
+
+
+def _tensorflow(file: Path) -> Model:
+    loaded = saved_model.load(file.parent if file.stem == "saved_model" else file)
+    return Model(loaded.signatures, loaded)
+
+
+def _own(file: Path) -> Model | Arrays:
+    found = list(leaves(load(file)))
+    programs = {".".join(place) or "function": leaf for place, leaf in found if isinstance(leaf, PROGRAMS)}
+    if programs:
+        return Model({name: _signature(name, leaf) for name, leaf in programs.items()})
+    arrays = {
+        ".".join(place) or "value": np.asarray(leaf)
+        for place, leaf in found
+        if isinstance(leaf, (Tensor, Variable, np.ndarray))
+    }
+    if not arrays:
+        raise WrongInput(f"{str(file)!r} has no function, graph or array; `dovetail show {file}` prints its contents.")
+    return Arrays(arrays)
+
+
+PROGRAMS = (Graph, Function, Plan, MeasuredPlan)
+
+
+def _signature(name: str, found: Any) -> Signature:
+    """A function, graph or plan of a file as a signature."""
+    graph = found if isinstance(found, Graph) else found.graphs[-1] if isinstance(found, Function) else found.graph
+    inputs, results = [tensor.op.name for tensor in graph.inputs], [tensor.name for tensor in graph.outputs]
+    if isinstance(found, TracedFunction):
+        recording = found.recordings[-1]
+        arguments = unflatten(recording.structure, recording.leaves)
+        keywords = sorted(arguments[-1]) if len(arguments) == 2 and type(arguments[-1]) is dict else []
+        if keywords and all(type(arguments[-1][key]) is TensorSpec for key in keywords):
+            inputs[-len(keywords) :] = keywords
+        if type(recording.result) is dict and len(recording.result) == len(results):
+            results = sorted(recording.result)
+    return Signature(name, Read(graph, inputs, results, {}))
+
+
+def _npz(file: Path) -> Arrays:
+    with np.load(file, allow_pickle=False) as archive:
+        return Arrays(dict(archive))
+
+
+def _bundle(file: Path) -> Arrays:
+    return Arrays(Bundle(str(file).removesuffix(".index")))
+
+
+def _keras(file: Path) -> Layers:
+    file = file.parent if file.stem == "saved_model" else file
+    import_module(KERAS_BACKEND)
+    keras: Any = import_module("keras")
+    try:
+        model = keras.models.load_model(file, compile=False)
+    except (ValueError, TypeError, KeyError, OSError) as error:
+        raise WrongInput(f"Keras cannot make the model of {str(file)!r}: {error}") from None
+    if isinstance(model, keras.layers.TFSMLayer) or any(
+        isinstance(one, keras.layers.TFSMLayer) for one in model.layers
+    ):
+        raise WrongInput(f"{str(file)!r} has a graph, whose layers are not known: convert it to a SavedModel or a .pb.")
+    return Layers(model)
+
+
+READERS: dict[str, dict[type, Callable[[Path], Any]]] = {  # kind of file → form → reader; the first one is usual
+    "SavedModel": {Model: _tensorflow, Layers: _keras},
+    "GraphDef": {Model: _tensorflow},
+    "MetaGraphDef": {Model: _tensorflow},
+    "Dovetail's own file, safetensors": {Model: _own},
+    "Keras model": {Layers: _keras},
+    "HDF5": {Layers: _keras},
+    "npz": {Arrays: _npz},
+    "TensorFlow checkpoint": {Arrays: _bundle},
+}
+
+
+# -- from form to form ------------------------------------------------------------------------------------------------
+
+
+def _exported(layers: Layers) -> Model:
+    """A model of Keras with the signature by which it is served."""
+    with TemporaryDirectory() as folder:
+        layers.model.export(folder, verbose=False)
+        loaded = saved_model.load(folder)
+        dict(loaded.signatures)  # read before the folder is removed
+    return Model(loaded.signatures, loaded)
+
+
+def _variables(model: Model) -> Arrays:
+    """The variables of a model, by name."""
+    found: dict[str, np.ndarray] = {}
+    for signature in model.signatures.values():
+        for operation in signature.graph.find("ReadVariableOp"):
+            found[operation.attrs["variable"].name] = operation.attrs["variable"].numpy()
+    if not found:
+        raise WrongInput("no signature of the model reads a variable; the .index of a checkpoint can be converted.")
+    return Arrays(found)
+
+
+LOWER: dict[type, Callable[[Any], Any]] = {Layers: _exported, Model: _variables}
+
+
+def forms_of(value: Any) -> Iterator[Any]:
+    """A value, and the lower forms that can be made of it, each made when it is asked for."""
+    yield value
+    while type(value) in LOWER:
+        value = LOWER[type(value)](value)
+        yield value
+
+
+# -- one signature ----------------------------------------------------------------------------------------------------
+
+
+def signature_of(model: Model, name: str | None, outputs: Sequence[str]) -> Signature:
+    """A signature of a model, with some results only; they may be tensors of its graph.
+
+    Args:
+        name: of the signature; None for `serving_default`, or the only one.
+        outputs: keys of results, or names of tensors; all results if empty.
+
+    Raises:
+        WrongInput: there is no such signature or tensor, or there are several signatures and none is named.
+    """
+    names = list(model.signatures)
+    if not names and outputs and model.loaded is not None:
+        return _told(model.loaded.results, *outputs)
+    found = model.signatures[_chosen(names, name)]
+    if outputs:
+        _told(found.keep, *outputs)
+    return found
+
+
+def _chosen(names: Sequence[str], name: str | None) -> str:
+    if name is None:
+        name = SERVING if SERVING in names else names[0] if len(names) == 1 else None
+    if name is None and names:
+        raise WrongInput(f"it has several signatures, so add --signature NAME, one of {', '.join(names)}.")
+    if name is None:
+        raise WrongInput("it has no signature, so add --outputs NAME, a tensor of its graph.")
+    if name not in names:
+        raise WrongInput(f"there is no signature {name!r}; there are {', '.join(names) or 'none'}.")
+    return name
+
+
+def _told(function: Callable[..., Any], *args: Any) -> Any:
+    """The result of a call, whose errors about names are the user's."""
+    try:
+        return function(*args)
+    except (KeyError, ValueError) as error:
+        raise WrongInput(error.args[0]) from None

@@ -1,0 +1,80 @@
+"""Ways to run models: inputs and outputs by keys, and a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dovetail.cli import WrongInput
+from dovetail.cli.forms import Layers, Model, read, signature_of
+from dovetail.core.spec import TensorSpec, spec
+
+
+class Way(NamedTuple):
+    """A way to run a model.
+
+    Attributes:
+        name: of a signature.
+        inputs, outputs: key → shape and dtype.
+        run: gives the results for the inputs, in order.
+        names: all ways to run the model.
+    """
+
+    name: str
+    inputs: dict[str, TensorSpec]
+    outputs: dict[str, TensorSpec]
+    run: Callable[..., Sequence[Any]]
+    names: Sequence[str]
+
+
+def way_of(path: Path, name: str | None, outputs: Sequence[str]) -> Way:
+    """The way to run the model in a file.
+
+    Args:
+        path: a file, or the folder of a SavedModel.
+        name: of a signature; None for the main one.
+        outputs: keys of the results, or names of tensors; all results of the signature if empty.
+
+    Raises:
+        WrongInput: the file has no such signature or output, or no model.
+        FormatError: it is damaged.
+        ImportError: a library that reads it is not installed.
+    """
+    found = read(path)
+    if type(found) not in WAYS:
+        raise WrongInput(f"{str(path)!r} has arrays and no model to run; `dovetail show {path}` prints them.")
+    return WAYS[type(found)](found, name, outputs)
+
+
+def _of_model(model: Model, name: str | None, outputs: Sequence[str]) -> Way:
+    signature = signature_of(model, name, outputs)
+    graph = signature.graph
+    return Way(
+        signature.name,
+        dict(zip(signature.inputs, [tensor.spec for tensor in graph.inputs], strict=True)),
+        dict(zip(signature.outputs, [tensor.spec for tensor in graph.outputs], strict=True)),
+        lambda *values: list(signature(*values).values()),
+        list(model.signatures),
+    )
+
+
+def _of_layers(layers: Layers, name: str | None, outputs: Sequence[str]) -> Way:
+    model = layers.model
+    results = {key: spec(t.shape, t.dtype) for key, t in zip(model.output_names, model.outputs, strict=True)}
+    wrong = [key for key in outputs if key not in results]
+    if name not in (None, model.name) or wrong:
+        problem = f"a model of Keras has no signatures and the results {', '.join(results)}"
+        raise WrongInput(f"{problem}, not {wrong[0] if wrong else name!r}: dovetail convert it to a SavedModel.")
+    kept = list(outputs) or list(results)
+
+    def run(*values: Any) -> list[Any]:
+        found = model.predict_on_batch(list(values))
+        named = dict(zip(results, found if isinstance(found, list) else [found], strict=True))
+        return [named[key] for key in kept]
+
+    inputs = {tensor.name: spec(tensor.shape, tensor.dtype) for tensor in model.inputs}
+    return Way(model.name, inputs, {key: results[key] for key in kept}, run, [model.name])
+
+
+WAYS: dict[type, Callable[[Any, str | None, Sequence[str]], Way]] = {Model: _of_model, Layers: _of_layers}

@@ -1,0 +1,191 @@
+"""The writers of files, by the ends of their names and by what is written."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dovetail as dt
+from dovetail.cli import WrongInput
+from dovetail.cli.forms import Arrays, Layers, Model, forms_of
+from dovetail.cli.progress import tracked
+from dovetail.core.files import replacing
+from dovetail.formats import safetensors
+from dovetail.formats.summary.kinds import outside
+from dovetail.formats.tensorflow.frozen import graph_def_of
+from dovetail.formats.tensorflow.saved_model import GRAPH
+from dovetail.formats.wire.bundle import exists, write_bundle
+from dovetail.formats.wire.messages import to_text
+from dovetail.plan.function import Function
+from dovetail.saved_model import Signature
+from dovetail.saved_model.loading import SERVING
+
+FOLDER, INDEX = "", ".index"
+NAMES = {Layers: "layers of Keras", Model: "a model", Arrays: "arrays"}
+
+
+def ending(path: Path) -> str:
+    """The end of a name that says how a file is written; none for a folder.
+
+    Raises:
+        WrongInput: no file with such a name is written.
+    """
+    found = next((end for end in sorted(WRITERS, key=len, reverse=True) if path.name.endswith(end)), FOLDER)
+    if found != FOLDER or not path.suffix or path.is_dir():
+        return found
+    advice = outside(path) or f"the name says no kind of file: end it in {', '.join(filter(None, WRITERS))}, or nothing"
+    raise WrongInput(f"{str(path)!r} cannot be written: {advice}.")
+
+
+def write(value: Any, path: Path) -> None:
+    """Write a file or a folder, which replaces an old one as a whole.
+
+    Args:
+        value: `Layers`, `Model` or `Arrays`; lower forms are made of it if need be.
+        path: the end of the name says the kind of file.
+
+    Raises:
+        WrongInput: such a file holds something else.
+        ValueError, NotImplementedError: the format has no words for an operation.
+        OSError: it cannot be written.
+    """
+    writers = WRITERS[ending(path)]
+    for form in forms_of(value):
+        if type(form) in writers:
+            writers[type(form)](form, path)
+            return
+    needed = " or ".join(NAMES[form] for form in writers)
+    raise WrongInput(f"{str(path)!r} holds {needed}, which cannot be made of {NAMES[type(value)]}.")
+
+
+def is_there(path: Path) -> bool:
+    """Whether writing to a path would replace something."""
+    return exists(_prefix(path)) if ending(path) in (INDEX, ".ckpt") else path.exists()
+
+
+# -- models -----------------------------------------------------------------------------------------------------------
+
+
+def functions_of(model: Model) -> dict[str, Function[..., Any]]:
+    """The signatures of a model as functions, which take tensors and give a dict by the same keys.
+
+    The signature of a frozen graph, which has no name, is `serving_default`.
+    """
+    named = {SERVING if name == GRAPH else name: signature for name, signature in model.signatures.items()}
+    return {name: _function(signature) for name, signature in named.items()}
+
+
+def _function(signature: Signature) -> Function[..., Any]:
+    found = dt.function(lambda **given: signature(**given), name=signature.name)
+    specs = [tensor.spec for tensor in signature.graph.inputs]
+    found.trace(**dict(zip(signature.inputs, specs, strict=True)))
+    return found
+
+
+def _folder(model: Model, path: Path) -> None:
+    functions = functions_of(model)
+    dt.saved_model.save(functions, path, functions)
+
+
+def _own(model: Model, path: Path) -> None:
+    dt.save(functions_of(model), path)
+
+
+def _frozen(model: Model, path: Path) -> None:
+    signatures = list(model.signatures.values())
+    if len(signatures) != 1:
+        raise WrongInput(f"a frozen graph has one signature, so add --signature, one of {', '.join(model.signatures)}.")
+    message = graph_def_of(_with_keys(signatures[0]))
+    data = to_text(message).encode() if path.suffix == ".pbtxt" else message.SerializeToString()
+    with replacing(path) as file:
+        file.write(data)
+
+
+def _with_keys(signature: Signature) -> dt.Graph:
+    """The graph of a signature without variables and assignments, whose placeholders and results are named by keys."""
+    graph = signature.graph.subgraph(signature.graph.outputs, signature.graph.inputs)
+    graph.freeze()
+    for operation in list(graph):
+        if operation.name in (*signature.inputs, *signature.outputs):
+            operation.change(name=f"inner/{operation.name}")
+    for key, tensor in zip(signature.inputs, graph.inputs, strict=True):
+        tensor.op.change(name=key)
+    with graph.as_default():
+        graph.outputs = [dt.ops.identity(tensor) for tensor in graph.outputs]
+    for key, tensor in zip(signature.outputs, graph.outputs, strict=True):
+        tensor.op.change(name=key)
+    return graph
+
+
+# -- layers and arrays ------------------------------------------------------------------------------------------------
+
+
+def _keras(layers: Layers, path: Path) -> None:
+    with _beside(path) as temporary:
+        layers.model.save(temporary)
+
+
+def _weights(layers: Layers, path: Path) -> None:
+    with _beside(path) as temporary:
+        layers.model.save_weights(temporary)
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    """A name in the same folder for a file that replaces another one at the end."""
+    end = ending(path)
+    temporary = path.with_name(f".{path.name.removesuffix(end)}.{secrets.token_hex(8)}{end}")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _npz(arrays: Arrays, path: Path) -> None:
+    values = _read(arrays)
+    unknown = next((name for name, array in values.items() if array.dtype.kind == "V"), None)
+    if unknown is not None:
+        problem = f"{str(path)!r} cannot hold {unknown!r}, since NumPy's files have no {values[unknown].dtype.name}"
+        raise WrongInput(f"{problem}: write a .safetensors.")
+    with replacing(path) as file:
+        np.savez(file, **values)  # type: ignore[arg-type]  # names of arrays, not options
+
+
+def _safetensors(arrays: Arrays, path: Path) -> None:
+    safetensors.write(path, _read(arrays), {})
+
+
+def _bundle(arrays: Arrays, path: Path) -> None:
+    write_bundle(_prefix(path), _read(arrays, strings=True))
+
+
+def _read(arrays: Arrays, strings: bool = False) -> dict[str, np.ndarray]:
+    """The arrays, read one after the other; strings, which most formats lack, are left out."""
+    found = {name: arrays.values[name] for name in tracked(arrays.values, "reading")}
+    return {name: array for name, array in found.items() if strings or not array.dtype.hasobject}
+
+
+def _prefix(path: Path) -> str:
+    return str(path).removesuffix(INDEX)
+
+
+WRITERS: dict[str, dict[type, Callable[[Any, Path], None]]] = {  # end of the name → form → writer
+    FOLDER: {Model: _folder},
+    ".pb": {Model: _frozen},
+    ".pbtxt": {Model: _frozen},
+    ".safetensors": {Model: _own, Arrays: _safetensors},
+    ".keras": {Layers: _keras},
+    ".h5": {Layers: _keras},
+    ".weights.h5": {Layers: _weights},
+    ".npz": {Arrays: _npz},
+    INDEX: {Arrays: _bundle},
+    ".ckpt": {Arrays: _bundle},
+}

@@ -1,0 +1,162 @@
+"""`dovetail convert`: each kind of file to the others, edits on the way, and the result in TensorFlow."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail.cli import convert, forms, writers
+from dovetail.cli.main import main
+from dovetail.formats.summary.kinds import KINDS
+from dovetail.formats.wire.bundle import Bundle
+from tests.libraries import require
+
+MODELS = Path(__file__).parents[1] / "formats" / "tensorflow" / "models"
+MLP = np.load(MODELS / "mlp.npz")
+
+
+def run(*arguments) -> int:
+    return main(["convert", *map(str, arguments)])
+
+
+def result(path: Path, key: str = "output_0", **inputs: np.ndarray) -> np.ndarray:
+    """The result of the main signature of a model, computed on numpy."""
+    with dt.engine("numpy"):
+        found = forms.signature_of(forms.read(path), None, [])(**inputs)
+    return found[key].numpy()
+
+
+CHAIN = ["model.safetensors", "exported", "frozen.pb", "frozen.pbtxt", "again", "last.safetensors"]
+
+
+def test_a_model_goes_through_all_kinds_of_files(tmp_path, capsys):
+    source = MODELS / "mlp"
+    for name in CHAIN:
+        options = ["--signature", "serving_default"] if source == MODELS / "mlp" else []
+        assert run(source, tmp_path / name, *options, "--freeze") == 0
+        source = tmp_path / name
+        np.testing.assert_allclose(result(source, keras_tensor=MLP["x0"]), MLP["y"], atol=1e-4)
+    assert capsys.readouterr().out.splitlines() == [f"wrote {tmp_path / name}" for name in CHAIN]
+
+
+def test_arrays_go_through_all_kinds_of_files(tmp_path):
+    source = MODELS / "loop1.index"
+    for name in ("a.npz", "a.safetensors", "a.ckpt", "b.index", "b.npz"):
+        assert run(source, tmp_path / name) == 0
+        source = tmp_path / name
+    expected, found = Bundle(str(MODELS / "loop1")), np.load(tmp_path / "b.npz")
+    assert {*found.files} == {*expected}
+    assert all(np.array_equal(found[name], expected[name]) for name in expected)
+
+
+def test_variables_of_a_model(tmp_path):
+    assert run(MODELS / "mlp", tmp_path / "w.npz", "--half") == 0
+    found = np.load(tmp_path / "w.npz")
+    assert sorted((found[name].shape, str(found[name].dtype)) for name in found.files) == [
+        ((3,), "float16"), ((6, 8), "float16"), ((8,), "float16"), ((8, 3), "float16"),
+    ]  # fmt: skip
+
+
+EDITED = [
+    (["--half"], {}, 2e-2, (None, 6)),
+    (["--half", "bfloat16", "--freeze"], {}, 2e-1, (None, 6)),
+    (["--batch", "3"], {}, 1e-4, (3, 6)),
+    (["--rename-input", "keras_tensor=x", "--rename-output", "output_0=y"], {"x": "y"}, 1e-4, (None, 6)),
+]
+
+
+@pytest.mark.parametrize(("options", "keys", "error", "shape"), EDITED, ids=[" ".join(case[0]) for case in EDITED])
+@pytest.mark.parametrize("name", ["exported", "own.safetensors"])
+def test_edits(options, keys, error, shape, name, tmp_path):
+    assert run(MODELS / "mlp", tmp_path / name, "--signature", "serving_default", *options) == 0
+    model = forms.read(tmp_path / name)
+    ((taken, given),) = keys.items() or [("keras_tensor", "output_0")]
+    found = result(tmp_path / name, given, **{taken: MLP["x0"]})
+    np.testing.assert_allclose(found, MLP["y"], rtol=error)
+    (signature,) = model.signatures.values()
+    assert signature.graph.inputs[0].shape == shape
+    dtypes = {str(op.attrs["variable"].dtype) for op in signature.graph.find("ReadVariableOp")}
+    assert dtypes == (set() if "--freeze" in options else {"float16"} if "--half" in options else {"float32"})
+
+
+def test_a_fixed_batch_is_freed(tmp_path):
+    assert run(MODELS / "mlp", tmp_path / "one", "--batch", "1") == 0
+    assert run(tmp_path / "one", tmp_path / "any", "--batch", "none") == 0
+    assert result(tmp_path / "any", keras_tensor=np.ones((5, 6), "float32")).shape == (5, 3)
+
+
+def test_a_cut_behind_a_layer(tmp_path):
+    assert run(MODELS / "frozen.pb", tmp_path / "cut.pb", "--outputs", "conv/Relu:0") == 0
+    x = np.load(MODELS / "frozen.npz")["x.image"]
+    assert result(tmp_path / "cut.pb", "conv/Relu:0", image=x).shape == (len(x), 3, 3, 3)
+    assert not forms.signature_of(forms.read(tmp_path / "cut.pb"), None, []).graph.find("Softmax")
+
+
+WRONG = [
+    (["mlp", "x.npz"], "'x.npz' is there already; add --force"),
+    (["mlp", "x.pb"], "add --signature, one of serve, serving_default"),
+    (["mlp", "x.tflite"], "take the SavedModel it was made of"),
+    (["mlp", "x.mp4"], "the name says no kind of file: end it in .pb, "),
+    (["loop1.index", "x"], "'x' holds a model, which cannot be made of arrays"),
+    (["loop1.index", "y.npz", "--batch", "1"], "--batch is for models, and"),
+    (["frozen.pb", "x.ckpt"], "no signature of the model reads a variable"),
+    (["mlp", "x", "--batch", "few"], "--batch is a whole number or none, not 'few'"),
+    (["mlp", "x", "--signature", "train"], "no signature 'train'; there are serve, serving_default"),
+    (["frozen.pb", "x", "--rename-input", "x=y"], "--rename-input: 'graph' has no key 'x' among its inputs, image"),
+    (["frozen.pb", "x", "--rename-input", "x"], "write OLD=NEW"),
+    (["frozen.pb", "x", "--outputs", "block/Relu:0"], "did you mean conv/Relu"),
+    (["mlp", "y.npz", "--half", "bfloat16"], "NumPy's files have no bfloat16: write a .safetensors"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), WRONG, ids=[" ".join(line) for line, _ in WRONG])
+def test_wrong_calls_are_errors_in_one_line(arguments, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.npz").write_bytes(b"kept")
+    assert run(MODELS / arguments[0], *arguments[1:]) == 1
+    said = capsys.readouterr().err
+    assert message in said and said.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["x.npz"] and (tmp_path / "x.npz").read_bytes() == b"kept"
+
+
+def test_a_target_is_replaced_if_that_is_said(tmp_path):
+    assert run(MODELS / "mlp", tmp_path / "w.npz") == run(MODELS / "mlp", tmp_path / "w.npz", "--force") == 0
+    assert len(np.load(tmp_path / "w.npz").files) == 4
+
+
+def test_the_tables_know_all_names():
+    assert {*forms.READERS} <= {kind.name for kind in KINDS}
+    assert {form for writer in writers.WRITERS.values() for form in writer} == {forms.Layers, forms.Model, forms.Arrays}
+    assert all(f".{name}" in convert.DESCRIPTION for end in writers.WRITERS if end for name in [end[1:]])
+
+
+IN_TENSORFLOW = """
+import json, sys
+import numpy as np
+import tensorflow as tf
+folder, pb, known = sys.argv[1:]
+x = tf.constant(np.load(known)["x0"])
+loaded = tf.saved_model.load(folder)
+graph_def = tf.compat.v1.GraphDef.FromString(open(pb, "rb").read())
+frozen = tf.compat.v1.wrap_function(lambda: tf.import_graph_def(graph_def, name=""), [])
+frozen = frozen.prune("x:0", "scores:0")
+print(json.dumps([loaded.signatures["serving_default"](x=x)["scores"].numpy().tolist(), frozen(x).numpy().tolist()]))
+"""
+
+
+def test_tensorflow_runs_what_was_edited(tmp_path):
+    require("tensorflow", "it runs the files")
+    options = "--signature", "serving_default", "--rename-input", "keras_tensor=x", "--rename-output", "output_0=scores"
+    for name in ("exported", "frozen.pb"):
+        assert run(MODELS / "mlp", tmp_path / name, *options, "--half") == 0
+    line = [sys.executable, "-c", IN_TENSORFLOW, tmp_path / "exported", tmp_path / "frozen.pb", MODELS / "mlp.npz"]
+    done = subprocess.run([*map(str, line)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for found in json.loads(done.stdout.splitlines()[-1]):
+        np.testing.assert_allclose(found, MLP["y"], rtol=2e-2)
