@@ -6,8 +6,9 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.edit.transplant import copy_graph
+from dovetail.graph.folding import LARGEST
 from dovetail.passes.base import run
-from dovetail.passes.constant_folding import LARGEST, fold_constants
+from dovetail.passes.constant_folding import fold_constants
 from dovetail.passes.prune import prune
 from dovetail.passes.specialize import specialize
 from tests.graph.random_graphs import check_same, interpret

@@ -8,30 +8,24 @@ out constant becomes static, which makes more shapes known.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from dovetail.core import dispatch
-from dovetail.core.engine_registry import get_engine
-from dovetail.core.infer import CARRIES_NAN, size_of
-from dovetail.core.recording import unseen
+from dovetail.core.infer import CARRIES_NAN
 from dovetail.core.spec import Shape, TensorSpec
-from dovetail.core.tensor import Tensor
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.inference import infer_again, merged, set_shape
 from dovetail.edit.transplant import copy_graph
+from dovetail.graph.folding import folded
 from dovetail.graph.index import note_change
 from dovetail.graph.pins import made_for_operation
 from dovetail.graph.shape_values import ShapeValues
 from dovetail.graph.unchecked import rewire
-from dovetail.ops.control.plumbing import PRINTS, STRUCTURAL
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 from dovetail.passes.base import Local, Visit, needs, sweep
 
 KNOWN = frozenset(["Const", "Shape", *SUBGRAPH_CALLS])
-LARGEST = 4096  # elements; a result larger than this, and larger than its arguments, is not worth its memory
 
 
 def _may_know(graph: Graph) -> bool:
@@ -167,30 +161,10 @@ def _folded(op: Operation, known: ShapeValues) -> list[np.ndarray] | None:
         if tensor.op.type != "Const":
             break
     else:
-        with suppress(NotImplementedError):  # the NumPy engine has no rule for an op of the user's
-            return compute(op) if _is_foldable(op) else None
-        return None
+        return folded(op, [tensor.op.attrs["value"] for tensor in op.inputs])
     if op.outputs[0].dtype.is_integer and (op.type == "Shape" or op.type in CARRIES_NAN):
         value, dtype = known.of(op.outputs[0]), op.outputs[0].dtype
         # It may be NaN, which means unknown, or infinite, as the minimum of no elements is.
         if value is not None and (np.abs(value) <= dtype.max).all():
             return [value.astype(dtype.numpy)]
     return None
-
-
-def _is_foldable(op: Operation) -> bool:
-    if op.type in STRUCTURAL or op.type in PRINTS or any(isinstance(v, Graph) for v in op.attrs.values()):
-        return False
-    sizes = [size_of(t.shape) for t in op.outputs]
-    if None in sizes:
-        return False
-    return sum(sizes) <= max(LARGEST, sum(t.op.attrs["value"].size for t in op.inputs))  # type: ignore[arg-type]
-
-
-def compute(op: Operation) -> list[np.ndarray]:
-    """The results of an operation whose inputs are all constants, from the NumPy engine."""
-    engine = get_engine("numpy")
-    args = op.arguments([Tensor(t.op.attrs["value"], engine) for t in op.inputs])
-    with unseen():
-        result = dispatch.run(op.op, args, engine)
-    return [np.asarray(t._value) for t in (result if op.op.returns_tuple else (result,))]

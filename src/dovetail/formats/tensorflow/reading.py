@@ -34,6 +34,7 @@ FOREIGN = re.compile(  # types whose results are no tensors
     r"TensorList(Reserve|FromTensor|SetItem|PushBack|Scatter|Resize|Split|Concat)|EmptyTensorList|\w*(Dataset|Iterator|Queue)"
     r"|\w*(Table|Reader)(V2|V3)?$|String(Join|Lower|Upper|Strip|Format)|\w*Summary\w*|AsString|(Encode|Serialize)\w+"
 )
+CHANGES = re.compile("Assign|Scatter|Apply|CountUpTo")  # in types that give variables new values
 REFUSALS = (Unreadable, TypeError, ValueError, LookupError, NotImplementedError, OverflowError)
 Special = Callable[["Node"], Any]
 SPECIAL: dict[str, Special] = {}  # TensorFlow's type → a function that reads a node
@@ -294,13 +295,25 @@ class Reader:
         return scopes().graphs[-1]
 
     def _opaque(self, node: Node, body: Body, reason: str) -> list[Any]:
-        """The values of a node that Dovetail does not compute."""
+        """The values of a node that Dovetail does not compute; variables that it changes get values of it, too."""
+        changed = [value.variable for value in node.inputs if isinstance(value, Handle) and CHANGES.search(node.type)]
         dtypes, shapes = self._types(node, body)
+        others: list[Any] = []
         if None in dtypes or FOREIGN.match(node.type):
-            return [Foreign(node.name, reason)] * len(dtypes)
+            others, dtypes, shapes = [Foreign(node.name, reason)] * len(dtypes), [], []
+        if not dtypes and not changed:
+            return others
+        dtypes, shapes = [*(v.dtype for v in changed), *dtypes], [*(v.shape for v in changed), *shapes]
+        tensors = [value for value in node.inputs if is_tensor(value)]
+        results = self._operation(node, reason, tensors, dtypes, shapes)
+        for variable, value in zip(changed, results, strict=False):
+            hooks.assign(self.graph, variable, value)
+        return others or results[len(changed) :]
+
+    def _operation(self, node: Node, reason: str, tensors: list[Any], dtypes: list[Any], shapes: list[Any]) -> Any:
+        """The results of a new opaque operation."""
         name = unique_name(self.graph, node.name)
         self.opaque[name] = f"{node.type} {node.name!r} is an opaque operation: {reason}"
-        tensors = [value for value in node.inputs if is_tensor(value)]
         op = OpaqueOp(node.type, self.opaque[name])
         if tensors:
             return list(op(tensors, reason, dtypes, shapes, name=f"{name}/"))

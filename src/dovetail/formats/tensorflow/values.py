@@ -9,8 +9,11 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.formats.tensorflow.attributes import Unreadable
+from dovetail.graph.folding import folded
 from dovetail.graph.operation import GraphTensor
 from dovetail.graph.shape_values import ShapeValues
+
+DEEPEST = 64  # operations between constants and a value that they give
 
 
 @dataclass(frozen=True)
@@ -87,15 +90,30 @@ def is_tensor(value: Any) -> bool:
 def constant_of(value: Any) -> np.ndarray | None:
     """The array of a tensor that is known before the graph runs; None if it is not.
 
-    Constants are known, and integers that arithmetic makes of constants and of known dimensions.
+    Constants are known, operations on them, and integers that arithmetic makes of known dimensions.
     """
     if not is_tensor(value):
         return None
-    while value.op.type in ("Identity", "StopGradient"):
-        value = value.op.inputs[0]
-    if value.op.type == "Const":
-        return np.asarray(value.op.attrs["value"])
+    known = _folded(value, {}, 0)
+    if known is not None:
+        return known
     found = ShapeValues().of(value) if value.dtype.is_integer else None
     if found is None or not np.isfinite(found).all() or np.abs(found).max(initial=0) >= 2**63:
         return None
     return found.astype(value.dtype.numpy)
+
+
+def _folded(tensor: Any, found: dict[Any, list[np.ndarray] | None], depth: int) -> np.ndarray | None:
+    """The array that operations on constants give; `found` has those that were computed."""
+    op = tensor.op
+    if op.type == "Const":
+        return np.asarray(op.attrs["value"])
+    if op not in found:
+        values: list[Any] = []
+        for one in op.inputs if depth < DEEPEST else ():
+            values.append(_folded(one, found, depth + 1))
+            if values[-1] is None:
+                break
+        found[op] = folded(op, values) if values and values[-1] is not None else None
+    results = found[op]
+    return None if results is None else results[tensor.index]

@@ -9,8 +9,8 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.table import OPS
-from dovetail.formats.tensorflow.attributes import Unreadable
 from dovetail.formats.tensorflow.rows import row
+from dovetail.graph.shape_values import known_ints
 from dovetail.ops.shapes.shape import dims_of
 
 LARGEST = 1 << 20  # elements of an array that is computed while a file is read
@@ -66,10 +66,9 @@ def strided_slice(
     shrink_axis_mask: int = 0,
 ) -> Any:
     """A slice, whose masks are bits for the numbers of indices."""
-    if not ellipsis_mask and not new_axis_mask:
+    is_known = all(isinstance(bound, list) for bound in (begin, end, strides))
+    if not ellipsis_mask and not new_axis_mask and (is_known or not shrink_axis_mask):
         return OPS["StridedSlice"](x, begin, end, strides, begin_mask, end_mask, shrink_axis_mask)
-    if not all(isinstance(bound, list) for bound in (begin, end, strides)):
-        raise Unreadable("its bounds depend on values, and it has an ellipsis or a new axis")
 
     def item(i: int) -> Any:
         if ellipsis_mask >> i & 1:
@@ -77,10 +76,18 @@ def strided_slice(
         if new_axis_mask >> i & 1:
             return None
         if shrink_axis_mask >> i & 1:
-            return begin[i]
-        return slice(None if begin_mask >> i & 1 else begin[i], None if end_mask >> i & 1 else end[i], strides[i])
+            return _element(begin, i)
+        first, last = (None if mask >> i & 1 else _element(bound, i) for mask, bound in pairs)
+        return slice(first, last, _element(strides, i))
 
-    return x[tuple(map(item, range(len(begin))))]
+    pairs = (begin_mask, begin), (end_mask, end)
+    return x[tuple(map(item, range(len(begin) if isinstance(begin, list) else begin.shape[0])))]
+
+
+def _element(numbers: Any, i: int) -> Any:
+    """One of some integers: an int if it is known, else a tensor."""
+    known = numbers if isinstance(numbers, list) else known_ints(numbers)
+    return numbers[i] if known is None or known[i] is None else known[i]
 
 
 @row("Split: axis!/- x/T; num_split:count")
