@@ -15,7 +15,7 @@ from dovetail.cli import WrongInput
 from dovetail.cli.forms import Arrays, Model, forms_of, read, signature_of
 from dovetail.cli.writers import WRITERS, ending, is_there, write
 from dovetail.core.dtypes import as_dtype
-from dovetail.formats.tensorflow.saved_model import Read
+from dovetail.formats.tensorflow.saved_model import read_of
 from dovetail.saved_model import Signature
 
 DESCRIPTION = """\
@@ -185,9 +185,11 @@ def _frozen(model: Model, options: argparse.Namespace) -> Model:
 
 
 def _without_variables(signature: Signature) -> Signature:
+    if signature.has_host_nodes:
+        raise WrongInput(f"--freeze: {signature.name!r} has strings or tables, which are no part of a frozen graph.")
     graph = signature.graph.subgraph(signature.graph.outputs, signature.graph.inputs)  # it assigns nothing
     graph.freeze()
-    return Signature(signature.name, Read(graph, signature.inputs, signature.outputs, signature.opaque))
+    return Signature(signature.name, read_of(graph, signature.inputs, signature.outputs, signature.opaque))
 
 
 # -- edits of arrays --------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.formats.saved import leaves, load
 from dovetail.formats.summary.kinds import kind_of
-from dovetail.formats.tensorflow.saved_model import Read
+from dovetail.formats.tensorflow.saved_model import read_of
 from dovetail.formats.wire.bundle import Bundle
 from dovetail.plan.function import Function
 from dovetail.plan.measured_plan import MeasuredPlan
@@ -112,7 +112,7 @@ def _signature(name: str, found: Any) -> Signature:
             inputs[-len(keywords) :] = keywords
         if type(recording.result) is dict and len(recording.result) == len(results):
             results = sorted(recording.result)
-    return Signature(name, Read(graph, inputs, results, {}))
+    return Signature(name, read_of(graph, inputs, results))
 
 
 def _npz(file: Path) -> Arrays:

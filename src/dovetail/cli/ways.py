@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from dovetail.cli import WrongInput
 from dovetail.cli.forms import Layers, Model, read, signature_of
-from dovetail.core.spec import TensorSpec, spec
+from dovetail.core.spec import spec
 
 
 class Way(NamedTuple):
@@ -16,14 +16,14 @@ class Way(NamedTuple):
 
     Attributes:
         name: of a signature.
-        inputs, outputs: key → shape and dtype.
+        inputs, outputs: key → shape and dtype, which is None for strings.
         run: gives the results for the inputs, in order.
         names: all ways to run the model.
     """
 
     name: str
-    inputs: dict[str, TensorSpec]
-    outputs: dict[str, TensorSpec]
+    inputs: dict[str, Any]
+    outputs: dict[str, Any]
     run: Callable[..., Sequence[Any]]
     names: Sequence[str]
 
@@ -49,11 +49,10 @@ def way_of(path: Path, name: str | None, outputs: Sequence[str]) -> Way:
 
 def _of_model(model: Model, name: str | None, outputs: Sequence[str]) -> Way:
     signature = signature_of(model, name, outputs)
-    graph = signature.graph
     return Way(
         signature.name,
-        dict(zip(signature.inputs, [tensor.spec for tensor in graph.inputs], strict=True)),
-        dict(zip(signature.outputs, [tensor.spec for tensor in graph.outputs], strict=True)),
+        signature.input_specs,
+        signature.output_specs,
         lambda *values: list(signature(*values).values()),
         list(model.signatures),
     )

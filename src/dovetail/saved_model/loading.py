@@ -24,6 +24,7 @@ from dovetail.formats.tensorflow.saved_model import (
     read_meta_graph,
     read_saved_model,
 )
+from dovetail.formats.tensorflow.values import Spec
 from dovetail.formats.wire.libraries import need
 from dovetail.plan.function import function
 
@@ -32,6 +33,8 @@ SERVING = "serving_default"
 
 class Signature:
     """A signature of a model, to be called with tensors by their keys.
+
+    Strings, and arrays of them, are given as they are; results that are strings are NumPy arrays of `bytes`.
 
     Attributes:
         inputs, outputs: the keys.
@@ -42,7 +45,7 @@ class Signature:
     def __init__(self, name: str, read: Read) -> None:
         self.name, self.graph, self.opaque = name, read.graph, read.opaque
         self.inputs, self.outputs = read.inputs, read.outputs
-        self._run = function(read.graph)
+        self._program, self._run = read.program, function(read.graph)
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """The results by their keys.
@@ -61,9 +64,23 @@ class Signature:
             needed = ", ".join(self.inputs) or "nothing"
             problem = f"it takes {needed}, not {len(args)} values and {', '.join(kwargs) or 'no keys'}."
             raise op_error(TypeError, self.name, problem)
-        found = self._run(*[given[key] for key in self.inputs])
-        found = found if isinstance(found, (list, tuple)) else [found]
+        found = self._program.run(self._run, [given[key] for key in self.inputs])
         return dict(zip(self.outputs, found, strict=True))
+
+    @property
+    def input_specs(self) -> dict[str, TensorSpec | Spec]:
+        """The shape and the dtype of each input; strings have no dtype."""
+        return {key: value.spec for key, value in zip(self.inputs, self._program.inputs, strict=True)}
+
+    @property
+    def output_specs(self) -> dict[str, TensorSpec | Spec]:
+        """The shape and the dtype of each result; strings have no dtype."""
+        return {key: value.spec for key, value in zip(self.outputs, self._program.values, strict=True)}
+
+    @property
+    def has_host_nodes(self) -> bool:
+        """Whether the host computes something beside the graph, or takes or gives strings."""
+        return self._program.has_host_nodes
 
     def keep(self, *outputs: str) -> None:
         """Leave out the other results, and the operations that only they need.
@@ -74,13 +91,13 @@ class Signature:
         Raises:
             KeyError: there is no such result and no such tensor.
         """
-        known = dict(zip(self.outputs, self.graph.outputs, strict=True))
+        known = dict(zip(self.outputs, self._program.outputs, strict=True))
         try:
             kept = [known[key] if key in known else self.graph.get_tensor(key) for key in outputs]
         except KeyError as error:
             problem = f"{self.name!r} has no result {error.args[0]}; its results are {', '.join(known)}"
             raise KeyError(problem) from None
-        self.graph.outputs = kept
+        self._program.keep(kept)
         self.outputs = list(outputs)
 
     def rename(self, inputs: Mapping[str, str] | None = None, outputs: Mapping[str, str] | None = None) -> None:
@@ -190,7 +207,7 @@ def _matched(known: Concrete, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
 
 def _fits(structure: Any, value: Any, values: list[Any]) -> bool:
     """Whether an argument has a structure; its tensors are added to the values."""
-    if isinstance(structure, TensorSpec):
+    if isinstance(structure, Spec):
         values.append(value)
         shape = static_shape(value) if is_tensor(value) else np.shape(value)
         return fits(shape, structure.shape)

@@ -25,7 +25,6 @@ MISSING = {
     "branches1": "RandomUniform",
     "detector1": "NonMaxSuppressionV3",
     "growing": "EmptyTensorList",
-    "loop": "LookupTableFindV2",
     "products": "MatrixDiagV3",
     "sparse": "TopKV2, by a number that depends on the shape of an input",
 }
@@ -140,14 +139,6 @@ def test_objects_of_a_model_are_attributes():
         model(x[:, :3], n)
     with pytest.raises(AttributeError, match=r"it has .*look_up"):
         _ = model.lookup
-
-
-def test_a_function_of_strings_is_read_and_a_run_names_what_it_needs():
-    signature = saved_model.load(FOLDER / "loop").signatures["look_up"]
-    assert signature.inputs == []
-    assert "LookupTableFindV2" in next(iter(signature.opaque.values()))
-    with pytest.raises(NotImplementedError, match=r"LookupTableFindV2 .* is an opaque operation"):
-        signature()
 
 
 def test_lists_of_a_model_have_items():

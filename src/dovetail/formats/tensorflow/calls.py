@@ -10,7 +10,7 @@ from dovetail.core.hooks import hooks
 from dovetail.core.table import OPS
 from dovetail.formats.tensorflow.attributes import CONVERTERS, Unreadable
 from dovetail.formats.tensorflow.rows import Row
-from dovetail.formats.tensorflow.values import Foreign
+from dovetail.formats.tensorflow.values import Foreign, Host
 
 
 def by_row(row: Row, node: Any, name: str | None = None) -> list[Any]:
@@ -78,4 +78,4 @@ _TAKEN: dict[str, Callable[[Any, int], Any]] = {
 
 def listed(found: Any) -> list[Any]:
     """The results of a node as a list."""
-    return list(found) if isinstance(found, (list, tuple)) and not isinstance(found, Foreign) else [found]
+    return list(found) if isinstance(found, (list, tuple)) and not isinstance(found, (Foreign, Host)) else [found]

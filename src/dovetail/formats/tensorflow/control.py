@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from dovetail import ops
 from dovetail.formats.tensorflow.attributes import Unreadable
 from dovetail.formats.tensorflow.frames import Frame
@@ -24,11 +26,8 @@ def _call(node: Node) -> Any:
 @special("If StatelessIf")
 def _if(node: Node) -> Any:
     condition, *inputs = node.inputs
-    known = constant_of(condition)
     names = [node.attrs(name) for name in ("then_branch", "else_branch")]
-    if known is not None:
-        return node.reader.call(names[0 if known else 1], inputs)
-    return branches(node.tensor(0), [partial(node.reader.call, name, inputs) for name in names])
+    return branches(node, node.taken(condition), [partial(node.reader.call, name, inputs) for name in names])
 
 
 @special("Case StatelessCase")
@@ -44,22 +43,29 @@ def _chosen(node: Node, number: Any, names: Sequence[str], first: int) -> Any:
     if first == len(names) - 1:
         return node.reader.call(names[first], inputs)
     calls = [partial(node.reader.call, names[first], inputs), partial(_chosen, node, number, names, first + 1)]
-    return branches(ops.equal(number, first), calls)
+    return branches(node, ops.equal(number, first), calls)
 
 
-def branches(condition: Any, calls: Sequence[Callable[[], list[Any]]]) -> list[Any]:
-    """The results of one of two calls, which may have results that are no tensors, if both have the same."""
+def branches(node: Node, condition: Any, calls: Sequence[Callable[[], list[Any]]]) -> list[Any]:
+    """The results of one of two calls; results that are no tensors can be used if both have the same."""
+    known = constant_of(condition)
+    if known is not None:
+        return calls[0 if known else 1]()
     whole: list[list[Any]] = []
 
     def branch(call: Any) -> list[Any]:
-        whole.append(call())
+        whole.append(list(map(node.taken, call())))
         return tensors_of(whole[-1])
 
     found = ops.cond(ops.cast(condition, "bool"), lambda: branch(calls[0]), lambda: branch(calls[1]))
-    others = [[value for value in results if not _is_carried(value)] for results in whole]
-    if others[0] != others[1]:
-        raise Unreadable("its branches give different variables, strings or tables")
-    return rebuilt(whole[0], found)
+    return rebuilt([_common(*pair) for pair in zip(*whole, strict=True)], found)
+
+
+def _common(one: Any, other: Any) -> Any:
+    """A result of two branches."""
+    if _is_carried(one) or one == other:
+        return one
+    return Foreign("a branch", "the branches give different variables, strings or tables")
 
 
 def _is_carried(value: Any) -> bool:
@@ -83,19 +89,27 @@ def rebuilt(values: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
 @special("While StatelessWhile")
 def _while(node: Node) -> Any:
     condition, body, reader = node.attrs("cond"), node.attrs("body"), node.reader
+    inputs = list(map(node.taken, node.inputs))
+    if reader.runs:
+        return repeated(inputs, partial(reader.call, body), lambda values: reader.call(condition, values)[0])
     moving = _moving(node, body)
 
     def whole(values: Sequence[Any]) -> list[Any]:
         found = dict(zip(moving, values, strict=True))
-        return [found.get(i, value) for i, value in enumerate(node.inputs)]
+        return [found.get(i, value) for i, value in enumerate(inputs)]
 
     def step(values: list[Any]) -> list[Any]:
         results = reader.call(body, whole(values))
         return [results[i] for i in moving]
 
-    return whole(
-        looped([node.inputs[i] for i in moving], step, lambda values: reader.call(condition, whole(values))[0])
-    )
+    return whole(looped([inputs[i] for i in moving], step, lambda values: reader.call(condition, whole(values))[0]))
+
+
+def repeated(values: list[Any], step: Callable[[list[Any]], list[Any]], test: Callable[[list[Any]], Any]) -> list[Any]:
+    """The values of a loop when it ends, if each step is computed at once."""
+    while np.all(constant_of(test(values))):
+        values = step(values)
+    return values
 
 
 def looped(first: list[Any], step: Callable[[list[Any]], list[Any]], test: Callable[[list[Any]], Any]) -> list[Any]:
@@ -148,7 +162,7 @@ def _moving(node: Node, body: str) -> list[int]:
             name = split(nodes[name].input[0])[0]
         if number < len(arguments) and name == arguments[number]:
             continue
-        if not _is_carried(node.inputs[number]):
+        if not _is_carried(node.taken(node.inputs[number])):
             raise Unreadable(f"its value {number} changes, and is no tensor")
         moving.append(number)
     return moving
@@ -163,15 +177,13 @@ def _merge(node: Node) -> Any:
     reader, body = node.reader, node.body
     condition, yes, no, switches = body.frames.branch(node.proto)
     given = {switch.name: [reader.value(body, switch.input[0])] * 2 for switch in switches}
-    predicate = reader.value(body, condition)
-    known, number = constant_of(predicate), ops.cast(predicate, "int32")
+    predicate = node.taken(reader.value(body, condition))
 
     def result(text: str) -> list[Any]:
         return reader.read(body.inside(given), [text])
 
-    if known is not None:
-        return [*result(yes if known else no), number]
-    return [*branches(predicate, [lambda: result(yes), lambda: result(no)]), number]
+    found = branches(node, predicate, [lambda: result(yes), lambda: result(no)])
+    return [*found, ops.cast(predicate, "int32")]
 
 
 @special("Exit RefExit")
@@ -186,7 +198,7 @@ def _exit(node: Node) -> Any:
 def _run(node: Node, frame: Frame) -> list[Any]:
     """The values of a loop when it ends."""
     reader, body = node.reader, node.body
-    constants = {enter: [reader.value(body, text)] for enter, text in frame.constants.items()}
+    constants = {enter: [node.taken(reader.value(body, text))] for enter, text in frame.constants.items()}
 
     def test(values: list[Any]) -> Any:
         merged = {merge: [value] * 2 for merge, value in zip(frame.merges, values, strict=True)}
@@ -198,4 +210,5 @@ def _run(node: Node, frame: Frame) -> list[Any]:
         given |= {frame.switches[merge]: [value] * 2 for merge, value in pairs if merge in frame.switches}
         return reader.read(body.inside(constants | given), [text for _, text in frame.merges.values()])
 
-    return looped([reader.value(body, text) for text, _ in frame.merges.values()], step, test)
+    first = [node.taken(reader.value(body, text)) for text, _ in frame.merges.values()]
+    return (repeated if reader.runs else looped)(first, step, test)

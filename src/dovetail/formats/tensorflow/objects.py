@@ -9,12 +9,12 @@ from typing import Any
 
 from dovetail.core.errors import FormatError
 from dovetail.core.hooks import hooks
-from dovetail.core.spec import TensorSpec
 from dovetail.formats.tensorflow.attributes import dtype_named
 from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.reading import Body, Reader
 from dovetail.formats.tensorflow.saved_model import Read, SavedGraph
-from dovetail.formats.tensorflow.values import Foreign, Handle, is_tensor
+from dovetail.formats.tensorflow.values import Foreign, Handle, Spec
+from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.objects import GRAPH, StoredObjects
 from dovetail.formats.wire.tensors import shape_of
 
@@ -167,8 +167,7 @@ class Objects:
             return tuple(self._structure(pair.value, depth + 1) for pair in value.named_tuple_value.values)
         if kind in ("tensor_spec_value", "bounded_tensor_spec_value"):
             spec = getattr(value, kind)
-            dtype = dtype_named(spec.dtype)
-            return Foreign(spec.name, "it has no numbers") if dtype is None else TensorSpec(shape_of(spec.shape), dtype)
+            return Spec(shape_of(spec.shape), dtype_named(spec.dtype))
         return getattr(value, kind) if kind not in (None, "none_value") else None
 
     def read(self, concrete: Concrete) -> Read:
@@ -184,30 +183,46 @@ class Objects:
         arguments = [argument.name for argument in saved.functions[name].signature.input_arg]
         specs = list(leaves((concrete.args, concrete.kwargs)))
         with graph.as_default():
-            given = [
-                graph.placeholder(spec, f"{argument}/") if isinstance(spec, TensorSpec) else spec
-                for argument, spec in zip(arguments, specs, strict=False)
-            ]
+            placeholders = [TENSORFLOW.NodeDef(name=argument, op="Placeholder") for argument in arguments]
+            inputs = [reader.given(node, spec) for node, spec in zip(placeholders, specs, strict=False)]
             main = Body("the graph", saved.graph_def.node, {})
-            results = reader.call(name, [*given, *(self._captured(reader, main, number) for number in bound)])
-        graph.outputs = [value for value in results if is_tensor(value)]
+            results = reader.call(name, [*inputs, *(self._captured(reader, main, number) for number in bound)])
         keys = [output.name for output in saved.functions[name].signature.output_arg]
-        kept = [key for key, value in zip(keys, results, strict=True) if is_tensor(value)]
-        return Read(graph, arguments[: len(specs)], kept, reader.opaque)
+        outputs = dict(zip(keys, results, strict=True))
+        return saved.made(reader, graph, dict(zip(arguments, inputs, strict=False)), outputs)
 
     def _captured(self, reader: Reader, main: Body, number: int) -> Any:
         """A value that a function captured."""
-        node = self._node(number)
-        if self.kind(number) == "variable":
+        node, kind = self._node(number), self.kind(number)
+        if kind == "variable":
             return Handle(self.variable(number))
-        if self.kind(number) == "constant":
+        if kind == "constant":
             return reader.read(main, [split(node.constant.operation)[0]])[0]
-        return Foreign(self.kind(number), f"it is a {self.kind(number).replace('_', ' ')}")
+        if kind == "resource" and "_create_resource" in self.children(number):
+            create = self.concrete(self.children(number)["_create_resource"])[0].name
+            return reader.read(Body("the objects", [_calling(create)], {}), [create])[0]
+        if kind == "asset":
+            return reader.read_constant(self._asset(node.asset.asset_file_def_index))[0]
+        return Foreign(kind, f"it is a {kind.replace('_', ' ')}")
+
+    def _asset(self, number: int) -> Any:
+        """The constant with the path of a file."""
+        paths = self._saved.store.paths
+        if not 0 <= number < len(paths):
+            raise FormatError(self._saved.file, "the objects", f"the file {number}", f"one of {len(paths)}")
+        return paths[number]
+
+
+def _calling(function: str) -> Any:
+    """A node that calls a function without arguments."""
+    node = TENSORFLOW.NodeDef(name=function, op="PartitionedCall")
+    node.attr["f"].func.name = function
+    return node
 
 
 def leaves(structure: Any) -> Iterator[Any]:
     """The specs in a structure; plain values are no arguments of a function in the library."""
-    if isinstance(structure, (TensorSpec, Foreign)):
+    if isinstance(structure, Spec):
         yield structure
     elif isinstance(structure, dict):
         for key in sorted(structure):
@@ -219,7 +234,7 @@ def leaves(structure: Any) -> Iterator[Any]:
 
 def filled(structure: Any, values: Iterator[Any]) -> Any:
     """A structure with values in the places of its specs."""
-    if isinstance(structure, (TensorSpec, Foreign)):
+    if isinstance(structure, Spec):
         return next(values)
     if isinstance(structure, dict):
         return {key: filled(structure[key], values) for key in sorted(structure)}

@@ -20,21 +20,28 @@ from dovetail.core.tensor import Tensor
 from dovetail.formats.tensorflow.attributes import Attributes, Unreadable, dtype_named
 from dovetail.formats.tensorflow.calls import by_row, listed
 from dovetail.formats.tensorflow.frames import EXITS, MERGES, Frames
+from dovetail.formats.tensorflow.host.table import HOST, KNOWN, number_of_result, specs_of
 from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.opaque import OpaqueOp
 from dovetail.formats.tensorflow.rows import NAMES, READ
-from dovetail.formats.tensorflow.values import Foreign, Handle, constant_of, is_tensor
+from dovetail.formats.tensorflow.values import Foreign, Handle, Host, Spec, constant_of, is_tensor
 from dovetail.formats.wire.tensors import shape_of
 from dovetail.graph.base import name_new, unique_name
 
 JOINS = {*MERGES, *EXITS}  # their values are those of branches and loops
 DEEPEST = 50  # functions that call each other
 DTYPE_NAMES = ("Tout", "dtype", "out_type", "output_type", "DstT", "element_dtype", "T", "Tparams")
-FOREIGN = re.compile(  # types whose results are no tensors
-    r"TensorList(Reserve|FromTensor|SetItem|PushBack|Scatter|Resize|Split|Concat)|EmptyTensorList|\w*(Dataset|Iterator|Queue)"
-    r"|\w*(Table|Reader)(V2|V3)?$|String(Join|Lower|Upper|Strip|Format)|\w*Summary\w*|AsString|(Encode|Serialize)\w+"
-)
+FOREIGN = re.compile(r"\w*(Dataset|Iterator|Queue|Summary|Reader)(V2|V3)?$|Serialize\w+")  # results are no tensors
 CHANGES = re.compile("Assign|Scatter|Apply|CountUpTo")  # in types that give variables new values
+CALLS = {"PartitionedCall", "StatefulPartitionedCall"}
+CHOICES = {"If", "StatelessIf", "Case", "StatelessCase"}
+FORKS = {*CHOICES, "While", "StatelessWhile"}
+# types that take values that are no numbers, and are read as if these were numbers
+PASSING = {*CALLS, "Identity", "IdentityN", "RefIdentity", "NoOp", "Assert", "OptionalFromValue", "OptionalNone"}
+ELEMENTS = {  # types whose values are no numbers if this attribute is no dtype of numbers
+    **dict.fromkeys(["Const", "ConstV2", "HostConst", "TensorArrayV3"], "dtype"),
+    **dict.fromkeys(["TensorListReserve", "EmptyTensorList"], "element_dtype"),
+}
 REFUSALS = (Unreadable, TypeError, ValueError, LookupError, NotImplementedError, OverflowError)
 Special = Callable[["Node"], Any]
 SPECIAL: dict[str, Special] = {}  # TensorFlow's type → a function that reads a node
@@ -75,14 +82,20 @@ class Node:
         value = self.inputs[index]
         if isinstance(value, Handle) and value.is_reference:
             return hooks.read(self.reader.graph, value.variable)
+        value = self.taken(value)
         if not is_tensor(value):
             raise self.refused(index, "no tensor")
         return value
+
+    def taken(self, value: Any) -> Any:
+        """A value as nodes of the graph take it: numbers that the host computes are placeholders."""
+        return self.reader.fed(value) if isinstance(value, Host) and value.is_number else value
 
     def refused(self, index: int, what: str) -> Unreadable:
         """The error for an input of another kind."""
         value = self.inputs[index]
         origin = f", the result of {value.name!r}: {value.reason}" if isinstance(value, Foreign) else ""
+        origin = f", the result of {value.node.name!r}" if isinstance(value, Host) else origin
         return Unreadable(f"its input {index} is {what}{origin}")
 
     def tensors(self) -> list[Any]:
@@ -158,8 +171,14 @@ class Reader:
         scope: the name scope of all operations, with its slash; empty for none.
 
     Attributes:
+        runs: whether it computes each node at once, instead of recording it.
         opaque: names of operations that Dovetail does not compute → the reason.
+        feeds: results of host nodes that the graph takes → their placeholders.
+        order: node that was read → its number.
+        origins: tensor of the graph → the node that gave it, and the number of the result.
     """
+
+    runs = False
 
     def __init__(
         self,
@@ -170,7 +189,12 @@ class Reader:
     ) -> None:
         self.file, self.functions, self.variable, self.scope = file, functions, variable, scope
         self.opaque: dict[str, str] = {}
+        self.feeds: dict[Host, Any] = {}
+        self.order: dict[Node, int] = {}
+        self.origins: dict[Any, tuple[Node, int]] = {}
         self._calling: list[str] = []
+        self._bodies: dict[str, Body] = {}
+        self._with_host: dict[str, bool] = {}
 
     # bodies
 
@@ -182,10 +206,8 @@ class Reader:
         """
         wanted = body.wanted = list(wanted)
         for name in self._order(body, wanted):
-            node = body.nodes[name]
-            texts = () if node.op in JOINS else node.input
-            inputs = [self.value(body, text) for text in texts if not text.startswith("^")]
-            body.values[name] = self._results(Node(self, body, node, inputs), body)
+            inputs = [self.value(body, text) for text in body.needs(name) if not text.startswith("^")]
+            body.values[name] = self._results(Node(self, body, body.nodes[name], inputs))
         return [self.value(body, text) for text in wanted if not text.startswith("^")]
 
     def _order(self, body: Body, wanted: Sequence[str]) -> Iterator[str]:
@@ -214,9 +236,8 @@ class Reader:
         """
         name, output, number = split(reference)
         values = body.values[name]
-        names = NAMES.get(body.nodes[name].op, []) if name in body.nodes else []
-        if output in names:
-            number += names.index(output)
+        if output and name in body.nodes:
+            number += _first(body.nodes[name], output)
         if not 0 <= number < len(values):
             found = f"the input {reference!r} of a node with {len(values)} results"
             raise FormatError(self.file, body.place, found, "one of these results")
@@ -238,7 +259,9 @@ class Reader:
             found = f"a call with {len(values)} values"
             raise FormatError(self.file, f"the function {name!r}", found, f"{len(arguments)} values")
         given = {argument: [value] for argument, value in zip(arguments, values, strict=True)}
-        body = Body(f"the function {name!r}", function.node_def, given)
+        if name not in self._bodies:
+            self._bodies[name] = Body(f"the function {name!r}", function.node_def, {})
+        body = self._bodies[name].inside(given)
         controls = [f"^{node}" for node in function.control_ret.values()]
         results = [function.ret[output.name] for output in function.signature.output_arg]
         self._calling.append(name)
@@ -250,14 +273,70 @@ class Reader:
 
     # nodes
 
-    def _results(self, node: Node, body: Body) -> list[Any]:
+    def _results(self, node: Node) -> list[Any]:
         """The values of a node, which is an opaque operation if Dovetail does not compute it."""
         try:
-            return self._computed(node)
+            results = self._hosted(node) if self._is_host(node) else self._computed(node)
         except FormatError:
             raise
         except REFUSALS as error:
-            return self._opaque(node, body, str(error).rstrip("."))
+            results = self._opaque(node, str(error).rstrip("."))
+        return self.noted(node, results)
+
+    def noted(self, node: Node, results: list[Any]) -> list[Any]:
+        """The results of a node, by which it is found later."""
+        self.order[node] = len(self.order)
+        for number, value in enumerate(results):
+            if is_tensor(value):
+                self.origins.setdefault(value, (node, number))
+        return results
+
+    def given(self, proto: Any, spec: Spec) -> Any:
+        """The value of a placeholder: a tensor of the graph, or a value of the host."""
+        node = Node(self, Body("the inputs", [], {}), proto, [])
+        is_number = spec.dtype is not None
+        value = self.graph.placeholder(TensorSpec(*spec), f"{node.name}/") if is_number else Host(node, 0, spec)
+        return self.noted(node, [value])[0]
+
+    def read_constant(self, proto: Any) -> list[Any]:
+        """The values of a node without inputs that is in no graph."""
+        return self.read(Body("a constant", [proto], {}), [proto.name])
+
+    # host nodes
+
+    def _is_host(self, node: Node) -> bool:
+        """Whether the host computes a node: it has values that are no numbers, or a function that it calls has."""
+        if node.type in PASSING or node.type in self.functions:
+            return False
+        if node.type in CHOICES and constant_of(node.inputs[0]) is not None:
+            return False
+        if any(isinstance(value, Host) and not value.is_number for value in node.inputs):
+            return node.type in HOST or node.type in SPECIAL or node.type in READ
+        if node.type in ELEMENTS:
+            return node.attrs(ELEMENTS[node.type]) is None
+        return _is_hosts(node.type) or (node.type in FORKS and any(map(self._has_host, called(node.proto))))
+
+    def _has_host(self, name: str) -> bool:
+        """Whether a function of the library has a host node, or calls a function that has one."""
+        if name not in self._with_host and name in self.functions:
+            self._with_host[name] = False  # if it calls itself
+            nodes = self.functions[name].node_def
+            self._with_host[name] = any(_is_hosts(node.op) or any(map(self._has_host, called(node))) for node in nodes)
+        return self._with_host.get(name, False)
+
+    def _hosted(self, node: Node) -> list[Any]:
+        """The results of a node that the host will compute."""
+        dtypes, shapes = self._types(node)
+        return [Host(node, i, Spec(*pair)) for i, pair in enumerate(zip(shapes, dtypes, strict=True))]
+
+    def fed(self, value: Host) -> Any:
+        """The placeholder of the outermost graph for a result of a host node."""
+        if value not in self.feeds:
+            graph = self.graph.outermost
+            with graph.at_scope(self.scope):
+                name = unique_name(graph, value.node.name)
+                self.feeds[value] = graph.placeholder(TensorSpec(*value.spec), f"{name}/")
+        return self.feeds[value]
 
     def _computed(self, node: Node) -> list[Any]:
         if node.type in SPECIAL:
@@ -270,10 +349,14 @@ class Reader:
             raise Unreadable(f"Dovetail has no rule for TensorFlow's op {node.type}")
         row = READ[node.type]
         if row.body is None and all(attribute.result is None for attribute in row.attributes):
-            return listed(by_row(row, node, f"{unique_name(self.graph, node.name)}/"))
+            return by_row(row, node, self.new_name(node))
         with self.named(node) as results:
             results += map(self._recorded, by_row(row, node))
         return results
+
+    def new_name(self, node: Node) -> str | None:
+        """The name of the operation of a node; None if none is recorded."""
+        return f"{unique_name(self.graph, node.name)}/"
 
     def _recorded(self, value: Any) -> Any:
         """A value that was computed while the graph is read, such as zeros, as a constant of the graph."""
@@ -294,10 +377,10 @@ class Reader:
         """The graph that is being built."""
         return scopes().graphs[-1]
 
-    def _opaque(self, node: Node, body: Body, reason: str) -> list[Any]:
+    def _opaque(self, node: Node, reason: str) -> list[Any]:
         """The values of a node that Dovetail does not compute; variables that it changes get values of it, too."""
         changed = [value.variable for value in node.inputs if isinstance(value, Handle) and CHANGES.search(node.type)]
-        dtypes, shapes = self._types(node, body)
+        dtypes, shapes = self._types(node)
         others: list[Any] = []
         if None in dtypes or FOREIGN.match(node.type):
             others, dtypes, shapes = [Foreign(node.name, reason)] * len(dtypes), [], []
@@ -322,8 +405,11 @@ class Reader:
         layout = (0, None, None, None)  # without tensors a call would compute it
         return self.graph.add(op, [], {"reason": reason, **attrs}, specs, layout, f"{name}/").outputs
 
-    def _types(self, node: Node, body: Body) -> tuple[list[Any], list[Any]]:
+    def _types(self, node: Node) -> tuple[list[Any], list[Any]]:
         """The dtypes and shapes of a node's results, as far as it says them."""
+        if node.type in KNOWN:
+            specs = specs_of(node.proto, node.inputs)
+            return [spec.dtype for spec in specs], [spec.shape for spec in specs]
         first = next((value.dtype for value in node.inputs if is_tensor(value)), None)
         given = next((node.attrs(name) for name in DTYPE_NAMES if name in node.attrs), first)
         known = node.proto.attr["_output_shapes"].list.shape if "_output_shapes" in node.attrs else []
@@ -331,7 +417,8 @@ class Reader:
             dtypes = given
         else:
             names = NAMES.get(node.type, [])
-            taken = [_number(names, text) for text in _references(body, node.name)]
+            parts = [split(text) for text in _references(node.body, node.name)]
+            taken = [number + (_first(node.proto, output) if output else 0) for _, output, number in parts]
             dtypes = [given] * max([1, len(known), len(names), *(number + 1 for number in taken)])
         shapes = [shape_of(shape) for shape in known] if len(known) == len(dtypes) else [None] * len(dtypes)
         return dtypes, shapes
@@ -345,22 +432,41 @@ def _references(body: Body, name: str) -> Iterator[str]:
                 yield text
 
 
-def _number(names: list[str], reference: str) -> int:
-    _, output, number = split(reference)
-    return number + names.index(output) if output in names else number
+def _first(proto: Any, output: str) -> int:
+    """The number of the first result with a name."""
+    number, names = number_of_result(proto, output), NAMES.get(proto.op, [])
+    return number if number is not None else names.index(output) if output in names else 0
 
 
-def spec_of(node: Any) -> TensorSpec:
-    """The spec of a placeholder.
+def _is_hosts(type: str) -> bool:
+    """Whether only the host computes nodes of a type."""
+    return type in HOST and type not in SPECIAL and type not in READ and type not in PASSING
 
-    Raises:
-        Unreadable: its values are no numbers.
-    """
+
+def called(proto: Any) -> Iterator[str]:
+    """The names of the functions that a node calls."""
+    for attribute in proto.attr.values():
+        if attribute.WhichOneof("value") == "func":
+            yield attribute.func.name
+        yield from (function.name for function in attribute.list.func)
+
+
+def spec_of(node: Any) -> Spec:
+    """The spec of a placeholder, without a dtype if its values are no numbers."""
     attrs = Attributes(node)
-    dtype = attrs("dtype")
-    if dtype is None:
-        raise Unreadable("it takes values that are no numbers")
-    return TensorSpec(attrs("shape", None), dtype)
+    return Spec(attrs("shape", None), attrs("dtype", None))
 
 
-__all__ = ["SPECIAL", "Body", "Node", "Reader", "dtype_named", "spec_of", "special"]
+__all__ = [
+    "FORKS",
+    "JOINS",
+    "PASSING",
+    "SPECIAL",
+    "Body",
+    "Node",
+    "Reader",
+    "called",
+    "dtype_named",
+    "spec_of",
+    "special",
+]

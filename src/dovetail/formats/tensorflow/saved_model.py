@@ -16,14 +16,21 @@ import numpy as np
 from dovetail.core.errors import FormatError
 from dovetail.core.hooks import hooks
 from dovetail.core.variable import Variable
-from dovetail.formats.tensorflow import bodies as bodies  # these four declare rows and special nodes
+from dovetail.formats.tensorflow import bodies as bodies  # these declare rows, special nodes, and nodes of the host
 from dovetail.formats.tensorflow import control as control
 from dovetail.formats.tensorflow import lists as lists
 from dovetail.formats.tensorflow import special as special
-from dovetail.formats.tensorflow.attributes import Attributes, Unreadable
+from dovetail.formats.tensorflow.attributes import Attributes
+from dovetail.formats.tensorflow.host import examples as examples
+from dovetail.formats.tensorflow.host import images as images
+from dovetail.formats.tensorflow.host import ragged as ragged
+from dovetail.formats.tensorflow.host import strings as strings
+from dovetail.formats.tensorflow.host import tables as tables
+from dovetail.formats.tensorflow.host.program import Program
+from dovetail.formats.tensorflow.host.store import Store
 from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.reading import Body, Reader, spec_of
-from dovetail.formats.tensorflow.values import Foreign, is_tensor
+from dovetail.formats.tensorflow.values import Foreign
 from dovetail.formats.wire.bundle import Bundle, exists
 from dovetail.formats.wire.messages import TENSORFLOW, from_text, parsed
 from dovetail.formats.wire.tensors import array_of, dtype_of, known_shape
@@ -57,12 +64,27 @@ class Read:
         graph: its inputs and outputs are in the order of the keys.
         inputs, outputs: the keys.
         opaque: names of operations that Dovetail does not compute → the reason.
+        program: it runs the graph, and the host nodes before and after it.
     """
 
     graph: Any
     inputs: list[str]
     outputs: list[str]
     opaque: dict[str, str]
+    program: Program
+
+
+def read_of(graph: Any, inputs: list[str], outputs: list[str], opaque: dict[str, str] | None = None) -> Read:
+    """A graph of Dovetail, which has no host nodes, as a signature.
+
+    Args:
+        graph: the graph.
+        inputs, outputs: the keys of its inputs and outputs.
+        opaque: as for `Read`.
+    """
+    saved = SavedGraph(Path(graph.name), TENSORFLOW.GraphDef(), {})
+    reader = Reader(saved.file, {}, saved.variable)
+    return Read(graph, inputs, outputs, opaque or {}, Program(reader, saved.store, graph, graph.inputs, graph.outputs))
 
 
 @dataclass
@@ -76,6 +98,7 @@ class SavedGraph:
         bundle: the values of the variables by their keys; empty if there are none.
         object_graph: the message `SavedObjectGraph`, or None.
         variables: name of a node → the variable that was made for it.
+        assets: name of a node → the name of the file in the folder `assets` that it names.
     """
 
     file: Path
@@ -84,6 +107,12 @@ class SavedGraph:
     bundle: Mapping[str, np.ndarray] = field(default_factory=dict)
     object_graph: Any = None
     variables: dict[str, Variable] = field(default_factory=dict)
+    assets: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def store(self) -> Store:
+        """The tables of the model."""
+        return Store(self)
 
     @cached_property
     def nodes(self) -> dict[str, Any]:
@@ -219,21 +248,21 @@ class SavedGraph:
         graph = hooks.new_graph(name)
         reader = Reader(self.file, self.functions, self.variable)
         with graph.as_default():
-            given: dict[str, list[Any]] = {}
-            for text in signature.inputs.values():
-                node = self._node(split(text)[0])
-                try:
-                    given[node.name] = [graph.placeholder(spec_of(node), f"{node.name}/")]
-                except Unreadable as error:
-                    given[node.name] = [Foreign(node.name, str(error))]
+            given = {node.name: reader.read_constant(node) for node in self.store.paths}
+            nodes = {key: self._node(split(text)[0]) for key, text in signature.inputs.items()}
+            inputs = {key: reader.given(node, spec_of(node)) for key, node in nodes.items()}
+            given |= {nodes[key].name: [value] for key, value in inputs.items()}
             body = Body("the graph", self.graph_def.node, given)
             if name == GRAPH:
                 reader.read(body, [f"^{name}" for name in body.frames.outside if name not in self._acting])
             outputs = reader.read(body, signature.outputs.values())
-        kept = {key: value for key, value in zip(signature.outputs, outputs, strict=True) if is_tensor(value)}
-        graph.outputs = list(kept.values())
-        inputs = [key for key, text in signature.inputs.items() if is_tensor(given[split(text)[0]][0])]
-        return Read(graph, inputs, list(kept), reader.opaque)
+        return self.made(reader, graph, inputs, dict(zip(signature.outputs, outputs, strict=True)))
+
+    def made(self, reader: Reader, graph: Any, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Read:
+        """A graph that is read, with the host nodes before and after it."""
+        kept = {key: value for key, value in outputs.items() if not isinstance(value, Foreign)}
+        program = Program(reader, self.store, graph, list(inputs.values()), list(kept.values()))
+        return Read(graph, list(inputs), list(kept), reader.opaque, program)
 
     def _node(self, name: str) -> Any:
         if name not in self.nodes:
@@ -312,7 +341,8 @@ def saved_meta_graph(meta: Any, file: Path, prefix: str) -> SavedGraph:
     signatures.pop("__saved_model_init_op", None)
     bundle = Bundle(prefix) if exists(prefix) else {}
     objects = meta.object_graph_def if meta.HasField("object_graph_def") else None
-    return SavedGraph(file, meta.graph_def, signatures, bundle, objects)
+    assets = {split(asset.tensor_info.name)[0]: asset.filename for asset in meta.asset_file_def}
+    return SavedGraph(file, meta.graph_def, signatures, bundle, objects, assets=assets)
 
 
 def _signature(given: Any) -> Signature:

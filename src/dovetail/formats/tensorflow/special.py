@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from dovetail import ops
 from dovetail.core.table import OPS
 from dovetail.formats.tensorflow.reading import Node, special
-from dovetail.formats.tensorflow.values import Foreign, Handle, is_tensor
+from dovetail.formats.tensorflow.values import Handle, Host, is_tensor
 from dovetail.formats.wire.tensors import array_of
 
 
@@ -17,8 +18,6 @@ from dovetail.formats.wire.tensors import array_of
 def _const(node: Node) -> Any:
     proto = node.proto.attr["value"].tensor
     array = array_of(proto, node.reader.file, f"the constant {node.name!r}")
-    if array.dtype.hasobject:
-        return Foreign(node.name, "it has strings", array)
     return node.reader.graph.constant(np.array(array), "Const")
 
 
@@ -43,7 +42,13 @@ def _handle(node: Node) -> Any:
 @special("Assert")
 def _assert(node: Node) -> Any:
     data = node.inputs[1:]
-    texts = [part.strings for part in data if isinstance(part, Foreign) and part.strings is not None]
-    words = [text.decode(errors="replace") for array in texts for text in array.reshape(-1).tolist()]
-    OPS["Assert"](node.tensor(0), [value for value in data if is_tensor(value)], " ".join(words))
+    OPS["Assert"](node.tensor(0), [value for value in data if is_tensor(value)], " ".join(_words(data)))
     return []
+
+
+def _words(data: Sequence[Any]) -> Iterator[str]:
+    """The constant strings among some values."""
+    for value in data:
+        if isinstance(value, Host) and value.node.type == "Const":
+            array = array_of(value.node.proto.attr["value"].tensor)
+            yield from (text.decode(errors="replace") for text in array.reshape(-1).tolist())

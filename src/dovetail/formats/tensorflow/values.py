@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dovetail import ops
+from dovetail.core.tensor import Tensor
 from dovetail.formats.tensorflow.attributes import Unreadable
 from dovetail.graph.folding import folded
 from dovetail.graph.operation import GraphTensor
@@ -25,17 +26,41 @@ class Handle:
 
 
 class Foreign(NamedTuple):
-    """A value that is no tensor here, such as a string or a table.
+    """A value that nothing computes.
 
     Attributes:
         name: of its node.
-        reason: why it is none.
-        strings: its strings, if they are constant.
+        reason: why nothing does.
     """
 
     name: str
     reason: str
-    strings: Any = None
+
+
+class Spec(NamedTuple):
+    """The shape and the dtype of a value that the host computes; strings, tables and variants have no dtype."""
+
+    shape: tuple[int | None, ...] | None
+    dtype: Any
+
+
+class Host(NamedTuple):
+    """A result of a host node, which is computed before the graph runs, or after it.
+
+    Attributes:
+        node: the `Node`.
+        number: of the result.
+        spec: its `Spec`.
+    """
+
+    node: Any
+    number: int
+    spec: Spec
+
+    @property
+    def is_number(self) -> bool:
+        """Whether nodes of the graph can take it."""
+        return self.spec.dtype is not None
 
 
 @dataclass(frozen=True)
@@ -83,8 +108,8 @@ class TensorList:
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether a value is a tensor of a graph."""
-    return type(value) is GraphTensor
+    """Whether a value is a tensor: of a graph, or, where nodes are computed at once, of NumPy."""
+    return type(value) in (GraphTensor, Tensor)
 
 
 def constant_of(value: Any) -> np.ndarray | None:
@@ -92,8 +117,12 @@ def constant_of(value: Any) -> np.ndarray | None:
 
     Constants are known, operations on them, and integers that arithmetic makes of known dimensions.
     """
+    if isinstance(value, np.ndarray):
+        return value
     if not is_tensor(value):
         return None
+    if type(value) is Tensor:
+        return np.asarray(value.numpy())
     known = _folded(value, {}, 0)
     if known is not None:
         return known

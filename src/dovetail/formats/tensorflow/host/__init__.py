@@ -1,0 +1,1 @@
+"""Nodes whose values are no numbers: strings, tables, ragged tensors, records.  Python and NumPy compute them."""

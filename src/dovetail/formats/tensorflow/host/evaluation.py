@@ -1,0 +1,173 @@
+"""Host nodes are computed: at once, one after the other, on NumPy arrays.
+
+A type of the table `HOST` has a function.  All other nodes are computed by the same rows and functions as those of the
+graph, with NumPy's engine.  If such a node moves strings, it moves the numbers that they have for this one node.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dovetail import ops
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.errors import FormatError, op_error
+from dovetail.core.tensor import Tensor
+from dovetail.formats.tensorflow.attributes import Attributes, Unreadable
+from dovetail.formats.tensorflow.calls import listed
+from dovetail.formats.tensorflow.host.table import HOST, host
+from dovetail.formats.tensorflow.reading import FORKS, JOINS, PASSING, Node, Reader
+from dovetail.formats.tensorflow.values import Handle, TensorList
+from dovetail.formats.wire.tensors import STRING, array_of
+
+NUMBER = as_dtype("uint64")  # the dtype of numbers that stand for strings
+WHOLE = {*PASSING, *FORKS, *JOINS}  # they pass strings on, and compute nothing with them
+FAILURES = (Unreadable, TypeError, ValueError, LookupError, NotImplementedError, OverflowError, OSError)
+
+
+class _Now:
+    """The place of a graph where nodes are computed at once."""
+
+    scope = ""
+
+    def constant(self, value: Any, name: str | None = None) -> Any:
+        return ops.convert(value)
+
+    def at_scope(self, scope: str) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+class _Numbers:
+    """The numbers of strings, for one node; 0 is the empty string, with which TensorFlow fills.
+
+    Args:
+        has_texts: whether the node has strings; if not, all numbers are numbers.
+    """
+
+    def __init__(self, has_texts: bool) -> None:
+        self._numbers, self._has_texts = {b"": 0}, has_texts
+
+    def coded(self, value: Any) -> Any:
+        """A value with tensors in place of arrays."""
+        if isinstance(value, TensorList):
+            return replace(value, data=self.coded(value.data), size=self.coded(value.size))
+        if not isinstance(value, np.ndarray):
+            return value
+        if value.dtype.kind == "O":
+            known = self._numbers
+            numbers = [known.setdefault(text, len(known)) for text in value.reshape(-1).tolist()]
+            value = np.array(numbers, NUMBER.numpy).reshape(value.shape)
+        return ops.convert(value)
+
+    def decoded(self, value: Any) -> Any:
+        """A result with arrays in place of tensors."""
+        if isinstance(value, TensorList):
+            return replace(value, data=self.decoded(value.data), size=self.decoded(value.size))
+        array = plain(value)
+        if not self._has_texts or not isinstance(array, np.ndarray) or array.dtype != NUMBER.numpy:
+            return array
+        texts = np.empty(len(self._numbers), object)
+        texts[:] = list(self._numbers)
+        return np.asarray(texts[array.astype(np.int64)], object)
+
+
+class _Coded(Attributes):
+    """The attributes of a node that moves the numbers of strings."""
+
+    def __call__(self, name: str, *default: Any) -> Any:
+        found = super().__call__(name, *default)
+        is_string = name in self and self._node.attr[name].type == STRING
+        return NUMBER if is_string else found
+
+
+def plain(value: Any) -> Any:
+    """A tensor as an array; other values as they are."""
+    return np.asarray(value.numpy()) if type(value) is Tensor else value
+
+
+class Evaluator(Reader):
+    """A reader that computes each node at once.
+
+    Args:
+        file: the file, for errors.
+        functions: name → message `FunctionDef`.
+        store: tables, files and checkpoint of the model; a `Store`.
+    """
+
+    runs = True
+
+    def __init__(self, file: str | os.PathLike[str], functions: Mapping[str, Any], store: Any) -> None:
+        super().__init__(file, functions, Handle)
+        self.store = store
+        self.now = _Now()
+
+    @property
+    def graph(self) -> Any:
+        return self.now
+
+    def new_name(self, node: Node) -> str | None:
+        return None
+
+    def noted(self, node: Node, results: list[Any]) -> list[Any]:
+        return results
+
+    @contextmanager
+    def named(self, node: Node) -> Iterator[list[Any]]:
+        yield []
+
+    def _recorded(self, value: Any) -> Any:
+        return value
+
+    def results(self, node: Node) -> list[Any]:
+        """The values of a node whose inputs are known.
+
+        Raises:
+            NotImplementedError: Dovetail has no rule for it.
+            ValueError: it is given values that it does not take.
+        """
+        return self._results(node)
+
+    def _results(self, node: Node) -> list[Any]:
+        try:
+            return self._values(node)
+        except FormatError:
+            raise
+        except FAILURES as error:
+            kind = NotImplementedError if isinstance(error, (Unreadable, NotImplementedError)) else ValueError
+            raise op_error(kind, f"{node.type} {node.name!r}", f"{error}") from error
+
+    def _values(self, node: Node) -> list[Any]:
+        if node.type in HOST:
+            return listed(HOST[node.type](node, *map(plain, node.inputs)))
+        if node.type in WHOLE or node.type in self.functions:
+            node.inputs = [ops.convert(value) if _is_numbers(value) else value for value in node.inputs]
+            return list(map(plain, self._computed(node)))
+        is_string = (attribute.type == STRING for attribute in node.proto.attr.values())
+        numbers = _Numbers(any(is_string) or any(map(_has_texts, node.inputs)))
+        coded = Node(self, node.body, node.proto, list(map(numbers.coded, node.inputs)))
+        coded.attrs = _Coded(node.proto)
+        return list(map(numbers.decoded, self._computed(coded)))
+
+
+def _is_numbers(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind != "O"
+
+
+def _has_texts(value: Any) -> bool:
+    value = value.data if isinstance(value, TensorList) else value
+    return isinstance(value, np.ndarray) and value.dtype.kind == "O"
+
+
+@host("Const ConstV2 HostConst")
+def _const(node: Node) -> Any:
+    return array_of(node.proto.attr["value"].tensor, node.reader.file, f"the constant {node.name!r}")
+
+
+@host("OptionalFromValue OptionalNone")
+def _optional(node: Node, *values: Any) -> Any:
+    return [None]

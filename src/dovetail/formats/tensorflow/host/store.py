@@ -1,0 +1,113 @@
+"""The tables of a model, with the files and the checkpoint that fill them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dovetail.core.errors import FormatError
+from dovetail.formats.tensorflow.attributes import Unreadable, constant_node
+from dovetail.formats.tensorflow.host.evaluation import Evaluator
+from dovetail.formats.tensorflow.reading import Body, Node, called
+from dovetail.formats.wire.messages import TENSORFLOW
+
+FILLING = ("InitializeTable", "LookupTableImport")  # how the types begin that fill a table
+
+
+class Store:
+    """The tables of a model.
+
+    All are filled when the first one is needed, by the nodes that TensorFlow runs for `__saved_model_init_op`, for the
+    collection `table_initializer`, and for the functions `_initialize` of objects.
+
+    Args:
+        saved: the `SavedGraph`.
+    """
+
+    def __init__(self, saved: Any) -> None:
+        self._saved = saved
+        self._tables: dict[str, dict[Any, Any]] = {}
+        self._is_filled = False
+        self._filling: dict[str, bool] = {}
+
+    def table(self, node: Node) -> dict[Any, Any]:
+        """The table of a node that makes one."""
+        name = node.attrs("shared_name", "") or node.name
+        table = self._tables.setdefault(name, {})
+        if not self._is_filled:
+            self._is_filled = True
+            evaluator = Evaluator(self._saved.file, self._saved.functions, self)
+            given = {one.name: [_text("")] for one in self._saved.nodes.values() if one.op == "Placeholder"}
+            given |= {name: [_text(self._path(file))] for name, file in self._saved.assets.items()}
+            self._fill(evaluator, Body("the graph", self._saved.nodes.values(), given))
+        return table
+
+    def _fill(self, evaluator: Evaluator, body: Body) -> None:
+        """Run the nodes of a graph or a function that fill tables."""
+        for node in body.nodes.values():
+            if node.op.startswith(FILLING):
+                evaluator.read(body, [f"^{node.name}"])
+            for name in filter(self._fills, called(node)):
+                function = self._saved.functions[name]
+                values = evaluator.read(body, node.input)
+                names = [argument.name for argument in function.signature.input_arg]
+                given = {argument: [value] for argument, value in zip(names, values, strict=False)}
+                self._fill(evaluator, Body(f"the function {name!r}", function.node_def, given))
+
+    def _fills(self, name: str) -> bool:
+        """Whether a function has a node that fills a table."""
+        if name not in self._filling:
+            self._filling[name] = False
+            nodes = self._saved.functions[name].node_def if name in self._saved.functions else []
+            self._filling[name] = any(
+                node.op.startswith(FILLING) or any(map(self._fills, called(node))) for node in nodes
+            )
+        return self._filling[name]
+
+    # files
+
+    @cached_property
+    def _folder(self) -> Path:
+        return (self._saved.file.parent / "assets").resolve()
+
+    def _path(self, name: str) -> str:
+        return str(self._folder / name)
+
+    @cached_property
+    def paths(self) -> list[Any]:
+        """For each file, a constant with its path in place of the node with its name."""
+        found = [TENSORFLOW.NodeDef(name=node) for node in self._saved.assets]
+        for node in found:
+            constant_node(node, _text(self._path(self._saved.assets[node.name])))
+        return found
+
+    def lines(self, path: bytes) -> Iterator[bytes]:
+        """The lines of a file of the model.
+
+        Raises:
+            Unreadable: the file is in another folder.
+            FileNotFoundError: there is no such file.
+        """
+        file = Path(path.decode(errors="replace"))
+        if self._folder not in file.resolve().parents:
+            raise Unreadable(f"the file {str(file)!r} is not in the folder {str(self._folder)!r}; tables read no other")
+        yield from file.read_bytes().splitlines()
+
+    def stored(self, key: bytes) -> np.ndarray:
+        """The value of a key of the checkpoint.
+
+        Raises:
+            FormatError: there is none.
+        """
+        name = key.decode(errors="replace")
+        if name not in self._saved.bundle:
+            raise FormatError(self._saved.file, "the checkpoint", "no value of it", f"the key {name!r}")
+        return np.asarray(self._saved.bundle[name])
+
+
+def _text(text: str) -> np.ndarray:
+    return np.array(text.encode(), object)

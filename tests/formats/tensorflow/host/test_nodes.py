@@ -1,0 +1,61 @@
+"""Every host node against TensorFlow, by value; tables, variants and loops in graphs of TensorFlow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dovetail import saved_model
+from dovetail.formats.tensorflow.host.table import HOST, KNOWN
+from dovetail.plan.function import function
+from tests.formats.tensorflow.calling import Call, called, op_def_registry
+from tests.formats.tensorflow.cases import Case
+from tests.formats.tensorflow.host.cases import CASES
+from tests.libraries import require
+
+require("tensorflow", "host nodes are compared with it")
+
+assert saved_model  # it declares the nodes
+ELSEWHERE = {  # types that the graphs below have, or test_models.py
+    *["Const", "ConstV2", "HostConst", "OptionalFromValue", "OptionalNone", "RestoreV2"],
+    *["DecodePng", "DecodeJpeg", "DecodeBmp", "DecodeImage", "RaggedTensorToVariant", "RaggedTensorFromVariant"],
+    *(name for name in HOST if "Table" in name),
+}
+
+
+def check(found: list[Any], expected: list[Any]) -> None:
+    assert len(found) == len(expected)
+    for ours, theirs in zip(found, expected, strict=True):
+        ours, theirs = (np.asarray(value, object if isinstance(value, bytes) else None) for value in (ours, theirs))
+        assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+        if ours.dtype == object:
+            assert ours.tolist() == theirs.tolist()
+        else:
+            np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def computed(call: Call) -> list[Any]:
+    made = call.read()
+    return made.program.run(function(made.graph), call.values)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_node_computes_what_tensorflow_computes(case: Case):
+    call = called(case)
+    check(computed(call), call.run())
+
+
+def test_every_host_node_has_a_case_and_a_row():
+    assert sorted(HOST.keys() - {case.type for case in CASES} - ELSEWHERE) == []
+    assert sorted(HOST.keys() - KNOWN.keys() - {"Const", "ConstV2", "HostConst"}) == []
+
+
+def test_rows_name_the_results_of_tensorflow():
+    for name, results in KNOWN.items():
+        definition = op_def_registry.get(name)
+        if name.startswith("TensorArray"):  # its flow is the list here
+            continue
+        assert [one.name for one in definition.output_arg] == [one.name for one in results], name
