@@ -5,7 +5,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.edit.transplant import replay
+from dovetail.edit.replay import replay
 
 
 @pytest.fixture
@@ -101,3 +101,13 @@ def test_overrides_around_a_call_apply_to_what_it_adds():
         y = replay(graph, target.placeholder(dt.spec(()), "y"))
     assert dict(y.op.overrides) == {"Tanh": "ReplaysOwn"}
     assert dict(graph.outputs[0].op.overrides) == {}
+
+
+def test_a_call_infers_the_shapes_that_it_gives():
+    graph = dt.Graph("source")
+    x = graph.placeholder(dt.spec((None, 4)), "x")
+    with graph.as_default():
+        graph.outputs = [ops.reshape(ops.tanh(x), ops.stack([ops.shape(x)[0], 2, 2]))]
+    run = dt.function(graph)
+    assert dt.function(lambda x: run(x)).graph(dt.spec((3, 4))).outputs[0].shape == (3, 2, 2)
+    assert graph.outputs[0].shape == (None, 2, 2)

@@ -488,7 +488,7 @@ def test_a_graph_that_is_given_something_else():
     with pytest.raises(TypeError, match="1 inputs, not 2"):
         dt.function(lambda x: run(x, x))(np.ones(2, "float32"))
     with pytest.raises(TypeError, match="engine's own values"):
-        dt.edit.transplant.replay(graph, np.ones(2, "float32"))
+        dt.edit.replay.replay(graph, np.ones(2, "float32"))
 
 
 def test_a_graph_keeps_its_history_of_tensors_outside(engine):

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dovetail.core.errors import op_error
 from dovetail.core.garbage import NoGarbageCollection
-from dovetail.core.infer import fits
 from dovetail.core.scopes import scopes
 from dovetail.core.table import OPS
 from dovetail.edit.overriding import override_gradients
@@ -294,39 +293,11 @@ def copy_into(source: Graph, target: Graph, inputs: Sequence[GraphTensor]) -> li
     Raises:
         TypeError: there are more or fewer inputs.
     """
-    _check_count(source, inputs)
+    check_count(source, inputs)
     return transplant(source.operations, target, dict(zip(source.inputs, inputs, strict=True))).of(source.outputs)
 
 
-def replay(graph: Graph, *inputs: Any) -> Any:
-    """Add the operations of a graph to the graph that is being built, as if its ops were called there.
-
-    Args:
-        graph: is not changed.
-        inputs: a value for each of its inputs.
-
-    Returns:
-        Its output; a tuple of outputs if there are none or several.
-
-    Raises:
-        TypeError: there are more or fewer inputs; or no graph is being built.
-        ValueError: a shape does not fit, or an output was removed from the graph.
-    """
-    current = trace.current_graph()
-    if current is None:
-        raise op_error(TypeError, graph.name, "a graph runs on Tensors, not on an engine's own values.")
-    _check_count(graph, inputs)
-    for tensor in graph.outputs:
-        graph.check_tensor(tensor)
-    mapped: dict[GraphTensor, GraphTensor] = {}
-    for tensor, value in zip(graph.inputs, inputs, strict=True):
-        mapped[tensor] = new = trace.to_graph(value, tensor.dtype, current, OPS["Identity"])
-        if not fits(new.shape, tensor.shape):
-            raise op_error(ValueError, graph.name, f"{new!r} does not fit the input {tensor!r}.")
-    results = tuple(transplant(graph.operations, current, mapped, variables=Variables.READ).of(graph.outputs))
-    return results[0] if len(results) == 1 else results
-
-
-def _check_count(graph: Graph, inputs: Sequence[Any]) -> None:
+def check_count(graph: Graph, inputs: Sequence[Any]) -> None:
+    """Refuse another number of inputs than a graph has."""
     if len(inputs) != len(graph.inputs):
         raise op_error(TypeError, graph.name, f"the graph has {len(graph.inputs)} inputs, not {len(inputs)}.")

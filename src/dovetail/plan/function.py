@@ -35,8 +35,8 @@ from dovetail.core.structure import flatten, unflatten
 from dovetail.core.tensor import Tensor, native_of
 from dovetail.core.value_kinds import is_recorded, kind_of, static_shape
 from dovetail.edit.graph import Graph
+from dovetail.edit.replay import replay as replay_graph
 from dovetail.edit.transplant import copy_graph
-from dovetail.edit.transplant import replay as replay_graph
 from dovetail.graph.nesting import outermost_of
 from dovetail.plan.call_keys import call_key, difference, given_and_key, spec_of
 from dovetail.plan.choice import Choice

@@ -17,7 +17,7 @@ from dovetail.core.spec import TensorSpec
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.value_kinds import dtype_of, static_shape
 from dovetail.edit.graph import Graph
-from dovetail.edit.transplant import replay
+from dovetail.edit.replay import replay
 from dovetail.graph.attributes import Beside, Form, Refused, decode, encode, register
 from dovetail.plan.choice import Choice
 from dovetail.plan.function import Function, GraphFunction, Options, Trace
