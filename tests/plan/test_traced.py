@@ -182,7 +182,7 @@ def test_traces_under_other_settings_are_left_out(tmp_path):
         found = again(f, tmp_path / "x")
     finally:
         dt.config.set_epsilon(before)
-    assert found(ops.ones(1)).tolist() == [0.5] and len(found._recordings) == 2
+    assert found(ops.ones(1)).tolist() == [0.5] and len(found.recordings) == 2
 
 
 def test_other_arguments_are_refused_with_the_traces_there_are(tmp_path):
