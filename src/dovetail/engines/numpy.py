@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dovetail.core import threefry
 from dovetail.core.allocation import HUGE, SMALLEST, aligned, aligned_empty, lent_bytes
 from dovetail.core.control_flow import Values
 from dovetail.core.dtypes import DType
@@ -21,7 +22,7 @@ from dovetail.core.rules import CALLS, EAGER, OUT, PROGRAM, WITH_OUT, Rule, Rule
 from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
 from dovetail.core.windows import CONVOLUTIONS, Windows, overlap_add
-from dovetail.engines import matrices, rows, slices, threefry
+from dovetail.engines import matrices, rows, slices
 from dovetail.engines.numpy_like import (
     FRESH,
     by_name,

@@ -9,13 +9,18 @@ import numpy as np
 import pytest
 
 import dovetail as dt
+from dovetail.core.table import OPS
 from dovetail.formats.tensorflow.attributes import constant_node
+from dovetail.formats.tensorflow.definitions import INPUTS, OUTPUTS
 from dovetail.formats.tensorflow.writing import Writer
+from dovetail.formats.tensorflow.written import NO_WAY
 from dovetail.formats.wire.messages import TENSORFLOW
 from tests.libraries import Library, require
+from tests.ops.table import CASES, cases, draw, leaves
 
 require("tensorflow", "it runs what is written")
 tf = Library("tensorflow")
+op_def_registry = Library("tensorflow.python.framework.op_def_registry")
 
 
 def graph_def(nodes: Sequence[Any], writer: Writer) -> Any:
@@ -57,6 +62,84 @@ def built(function: Any, *specs: Any) -> Any:
         found = function(*(graph.placeholder(spec, f"x{number}") for number, spec in enumerate(specs)))
         graph.outputs = [*found] if isinstance(found, (list, tuple)) else [found]
     return graph
+
+
+# (op, number of a sample) → the reason why TensorFlow's kernel gives another value
+DIFFERENT = {
+    ("LeftShift", 1): "its shift by more bits than a number has is another one",
+    ("FloorDiv", 2): "it refuses to divide integers by zero",
+    ("FloorMod", 2): "it refuses to divide integers by zero",
+    ("Pow", 7): "it refuses negative powers of integers",
+    ("ArgMax", 5): "it passes over NaN",
+    ("ArgMin", 5): "it passes over NaN",
+    ("Lu", 2): "it takes square matrices only",
+    **{(f"Conv{rank}D", 3): "it gives an empty image back as it is" for rank in (1, 2, 3)},
+    ("FusedConv", 3): "it gives an empty image back as it is",
+}
+FREE = ("Qr", "SelfAdjointEigV2", "Svd", "Eig")  # the signs and the order of their vectors are free
+
+
+def graph_of(op: Any, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, list[np.ndarray]]:
+    """A call of an op as a graph whose arrays are placeholders, and the arrays; also sizes, if there are no others."""
+    named = dict(zip((p.name for p in op.params), args, strict=False)) | kwargs
+    for index, kind in op.tensor_positions:
+        name = op.params[index].name
+        if named.get(name) is not None:
+            named[name] = [*map(as_array, named[name])] if kind.many else as_array(named[name])
+    if not op.tensor_positions:
+        named |= {op.params[index].name: np.array(named[op.params[index].name], "int32") for index in op.ints_positions}
+    graph, arrays = dt.Graph(), []
+
+    def given(value: Any) -> Any:
+        if isinstance(value, list):
+            return [*map(given, value)]
+        if not isinstance(value, np.ndarray):
+            return value
+        arrays.append(value)
+        return graph.placeholder(dt.spec(value.shape, value.dtype), f"x{len(arrays)}")
+
+    with graph.as_default():
+        graph.outputs = leaves(op(**{name: given(value) for name, value in named.items()}))
+    return graph, arrays
+
+
+def as_array(value: Any) -> np.ndarray:
+    return dt.ops.convert(value, engine="numpy").numpy()
+
+
+def comparable(op: Any, found: list[np.ndarray]) -> list[np.ndarray]:
+    """The values in double precision, without signs and orders that are free."""
+    found = [x.astype("complex128" if x.dtype.kind == "c" else "float64") for x in found]
+    return [np.sort(np.abs(x), None) for x in found] if op.name in FREE else found
+
+
+@cases([case for case in CASES if (case[0].name, case[1]) not in DIFFERENT])
+def test_each_op_is_computed_by_tensorflow(op: Any, number: int, is_first: bool, rng: np.random.Generator):
+    sample = op.samples[number]
+    args, kwargs = draw(sample, rng)
+    with dt.engine("numpy"):
+        expected = values(op(*args, **kwargs))
+    graph, arrays = graph_of(op, args, kwargs)
+    found = run(graph, dict(zip((t.op.name for t in graph.inputs), arrays, strict=True)))
+    assert [(x.dtype, x.shape) for x in found] == [(x.dtype, x.shape) for x in expected]
+    for ours, theirs in zip(comparable(op, found), comparable(op, expected), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=sample.tolerance, atol=sample.tolerance)
+
+
+def test_few_ops_have_no_way():
+    assert sorted(NO_WAY) == ["EagerPyFunc", "PyFunc", "PyFuncStateless"]
+    graph = built(lambda x: OPS["PyFunc"]([x], np.sin, ["float32"]), dt.spec((2,)))
+    with pytest.raises(NotImplementedError, match=r"'PyFunc': .*cannot hold its Python function.*Cut the graph"):
+        Writer().nodes(graph)
+
+
+def test_definitions_are_tensorflows():
+    for type, attrs in INPUTS.items():
+        given = op_def_registry.get(type).input_arg
+        kinds = [f"{one.type_list_attr}*" if one.type_list_attr else one.type_attr for one in given]
+        assert [kind if attr else "" for kind, attr in zip(kinds, attrs, strict=True)] == attrs, type
+    for type, names in OUTPUTS.items():
+        assert [output.name for output in op_def_registry.get(type).output_arg] == names
 
 
 X = np.arange(6, dtype="float32").reshape(2, 3) - 2
@@ -101,7 +184,7 @@ def handle(variable: dt.Variable, name: str) -> Any:
 
 
 def with_variables(nodes: list[Any], writer: Writer, variables: Sequence[Any], fetches: list[str]) -> list[Any]:
-    """The values of tensors or nodes of a graph, and then those of its variables, whose nodes are `v0`, `v1`, …."""
+    """The values of tensors or nodes of a graph, then the values of its variables, of the nodes `v0` and `v1`."""
     handles = [handle(variable, f"v{number}") for number, variable in enumerate(variables)]
     with tf.Graph().as_default() as graph:
         tf.graph_util.import_graph_def(graph_def([*handles, *nodes], writer), name="")

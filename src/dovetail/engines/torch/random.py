@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from dovetail.engines import threefry
+from dovetail.core import threefry
 from dovetail.engines.torch.tables import rules
 
 

@@ -23,14 +23,42 @@ TensorListLength: -
 TensorListGetItem: - - -
 TensorListSetItem: - - element_dtype
 TensorListStack: - -
+Print: T U*
+Assert: - T*
+Range: Tidx Tidx Tidx
+BroadcastGradientArgs: T T
+StridedSlice: T Index Index Index
+StridedSliceGrad: Index Index Index Index T
+PadV2: T Tpaddings T
+GatherV2: Tparams Tindices Taxis
+OneHot: TI - T T
+UnsortedSegmentProd: T Tindices Tnumsegments
+BatchMatMulV2: T T
+ComplexAbs Qr Svd Eig Lu Where: T
+RFFT: Treal -
+IRFFT: Tcomplex -
+Polygamma: T T
+DepthwiseConv2dNative: T T
+DepthwiseConv2dNativeBackpropInput: - T T
+DepthwiseConv2dNativeBackpropFilter: T - T
+Conv3DBackpropFilterV2: T - T
+MaxPoolGrad MaxPoolGradGrad MaxPool3DGradGrad: T T T
+MaxPool3DGrad: TInput TInput T
+AvgPoolGrad AvgPool3DGrad: - T
+FusedBatchNormV3: T U U U U
+SoftmaxCrossEntropyWithLogits: T T
+SparseSoftmaxCrossEntropyWithLogits: T Tlabels
+SigmoidGrad LeakyReluGrad: T T
+ResizeBilinear ResizeNearestNeighbor ResizeBicubic: T -
 """
 
 # The names of single outputs, of which there may be several values; others are called `output`.
 _OUTPUTS = """
 activations: Elu LeakyRelu Relu Relu6 Selu Softplus Softsign
-backprops: Relu6Grad ReluGrad
+backprops: LeakyReluGrad Relu6Grad ReluGrad
 diagonal: MatrixDiagPart
 handle: TensorListReserve
+index: Where
 item: TensorListGetItem
 length: TensorListLength
 logsoftmax: LogSoftmax
@@ -38,15 +66,16 @@ out: Complex Cumprod Cumsum CumulativeLogsumexp
 output_handle: TensorListFromTensor TensorListSetItem
 precision: InTopKV2
 product: MatMul
+resized_images: ResizeBicubic ResizeBilinear ResizeNearestNeighbor
 softmax: Softmax
 tensor: TensorListStack
 value: ReadVariableOp
-y: Abs Acos Acosh Asin Asinh Atan Atanh BesselI0 BesselI1 Cast Ceil Cos Cosh Digamma Erf Erfc Erfinv Exp Expm1 Floor
-    Invert IsFinite IsInf IsNan Lgamma Log Log1p LogicalNot Neg OnesLike Reciprocal Rint Round Rsqrt Sigmoid Sign Sin
-    Sinh Sqrt Square Tan Tanh Transpose ZerosLike
+y: Abs Acos Acosh Asin Asinh Atan Atanh BesselI0 BesselI1 Cast Ceil ComplexAbs Cos Cosh Digamma Erf Erfc Erfinv Exp
+    Expm1 Floor Invert IsFinite IsInf IsNan Lgamma Log Log1p LogicalNot Neg OnesLike Reciprocal Rint Round Rsqrt
+    Sigmoid Sign Sin Sinh Sqrt Square Tan Tanh Transpose ZerosLike
 z: AddV2 Atan2 BitwiseAnd BitwiseOr BitwiseXor DivNoNan Equal FloorDiv FloorMod Greater GreaterEqual Igamma IgammaGradA
-    LeftShift Less LessEqual LogicalAnd LogicalOr Maximum Minimum Mul NotEqual Pow RealDiv RightShift SquaredDifference
-    Sub
+    LeftShift Less LessEqual LogicalAnd LogicalOr Maximum Minimum Mul NotEqual Polygamma Pow RealDiv RightShift
+    SigmoidGrad SquaredDifference Sub
 """
 
 

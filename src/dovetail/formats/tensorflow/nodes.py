@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dovetail import ops
 from dovetail.core.errors import op_error
+from dovetail.core.hooks import hooks
+from dovetail.core.recording import record_on
+from dovetail.core.spec import TensorSpec
 from dovetail.formats.tensorflow.attributes import CONVERTERS, constant_node, set_attribute
 from dovetail.formats.tensorflow.definitions import INPUTS, OUTPUTS
 from dovetail.formats.tensorflow.rows import Row
@@ -16,11 +20,12 @@ from dovetail.formats.wire.tensors import number_of
 from dovetail.graph.effects import needed_for, waits_of_effects
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.ops.control.plumbing import PRINTS
+from dovetail.ops.linalg.systems import real_dtype
 
 if TYPE_CHECKING:
     from dovetail.formats.tensorflow.writing import Writer
 
-HANDLES = {"resource": 20, "variant": 21}  # what is no tensor of numbers: variables, lists → the dtype's number
+HANDLES = {"resource": 20, "variant": 21}  # dtypes of handles of variables and of lists → their numbers
 
 
 class Ref(NamedTuple):
@@ -198,6 +203,35 @@ class Place:
         array = value if isinstance(value, np.ndarray) else np.asarray(value, getattr(dtype, "numpy", dtype))
         return self.nodes.constant(array, unique(f"{self.name}/{name}", self.nodes.names))
 
+    def computed(self, function: Callable[..., Any], *given: tuple[Ref, TensorSpec]) -> list[Ref]:
+        """Add the nodes of a function, which calls ops on values of some specs, and return its results."""
+        graph = hooks.new_graph(self.operation.type)
+        tensors = [graph.placeholder(spec, "input") for _, spec in given]
+        with record_on(()), graph.as_default():
+            found = function(*tensors)
+            listed = found if isinstance(found, (list, tuple)) else [found]
+            graph.outputs = [t if type(t) is GraphTensor else graph.constant(ops.convert(t).numpy()) for t in listed]
+        refs = dict(zip(tensors, (ref for ref, _ in given), strict=True))
+        return self.nodes.part(graph, refs, graph.outputs, f"{self.name}/")
+
+    def scalar(self, values: Ref, index: int = 0) -> Ref:
+        """An element of a tensor of one axis."""
+        ends = (
+            self.constant([number], name) for number, name in ((index, "begin"), (index + 1, "end"), (1, "strides"))
+        )
+        masks = {"begin_mask": 0, "end_mask": int(index == -1), "ellipsis_mask": 0, "new_axis_mask": 0}
+        return self.node("StridedSlice", values, *ends, shrink_axis_mask=1, **masks)
+
+    @property
+    def shapes(self) -> list[Any]:
+        """The shapes of the operation's inputs."""
+        return [tensor.shape for tensor in self.operation.inputs]
+
+    @property
+    def real(self) -> Any:
+        """The real dtype of the same precision as its first input's."""
+        return real_dtype(self.operation.inputs[0].dtype)
+
     def taken(self, value: Any, name: str = "Const") -> Ref:
         """Integers, such as a shape, as the value of a node: they may be static, or a tensor."""
         return value if isinstance(value, Ref) else self.constant(value, name)
@@ -231,9 +265,14 @@ def _device(name: str) -> str:
 # -- rows -------------------------------------------------------------------------------------------------------------
 
 
+LAST_AXIS = ("Softmax", "LogSoftmax")  # the rows say this axis, as a number from the start or from the end
+
+
 def fits(row: Row, operation: Operation) -> bool:
-    """Whether a row says all static arguments of an operation; those that it does not name must be the defaults."""
+    """Whether a row says all static arguments of an operation: each other argument is the default."""
     named = {one.param for one in row.inputs} | {one.ours for one in row.attributes}
+    if operation.type in LAST_AXIS:
+        return operation.attrs["axis"] in (-1, len(operation.inputs[0].shape or ()) - 1)
     others = (p for p in operation.op.params if p.name in operation.attrs and p.name not in named)
     return all(operation.attrs[p.name] == p.default for p in others)
 
@@ -242,11 +281,14 @@ def by_row(place: Place, row: Row) -> list[Ref]:
     """Add the nodes that a row says: the operation's, and constants for static arguments that are inputs there."""
     operation = place.operation
     arguments = dict(zip((p.name for p in operation.op.params), operation.arguments(place.inputs), strict=True))
+    dtypes = {one.dtype: arguments[one.param].dtype for one in row.inputs if isinstance(arguments[one.param], Ref)}
     inputs: list[Any] = []
     for one in row.inputs:
         value = arguments[one.param]
         is_static = not isinstance(value, Ref) and one.way != "*"
-        inputs.append(place.constant(_array(place, one.param), one.param) if is_static else value)
+        inputs.append(
+            place.constant(_static(place, one.param), one.param, dtypes.get(one.dtype, "int32")) if is_static else value
+        )
     found = place.result(row.type, *inputs)
     node, layout = place.nodes.messages[-1], layout_of(operation)
     for attribute in row.attributes:
@@ -267,41 +309,47 @@ def layout_of(operation: Operation) -> str:
     return f"NC{spatial}" if operation.attrs.get("data_format") == "channels_first" else f"N{spatial}C"
 
 
-def _array(place: Place, param: str) -> np.ndarray:
-    """A static argument as the array of a constant; None means all axes."""
+def _static(place: Place, param: str) -> Any:
+    """A static argument as numbers; None means all axes."""
     operation = place.operation
     value = operation.attrs[param]
-    if value is None:
-        shape = operation.inputs[0].shape
-        if shape is None:
-            raise place.refused(ValueError, f"its {param} is None, so the rank of its input must be known.")
-        value = [*range(len(shape))][:: -1 if operation.type == "Transpose" else 1]
-    return np.asarray(value) if isinstance(value, float) else np.asarray(value, "int32")
+    if value is not None:
+        return value
+    shape = operation.inputs[0].shape
+    if shape is None:
+        raise place.refused(ValueError, f"its {param} is None, so the rank of its input must be known.")
+    return [*range(len(shape))][:: -1 if operation.type == "Transpose" else 1]
 
 
 # -- how operations are written ---------------------------------------------------------------------------------------
 
 Write = Callable[..., list[Ref]]  # (place, *arguments of the op, with values in place of tensors) → results
-WRITE: dict[str, Write] = {}  # Dovetail's type → the function that writes it
-Body = Callable[..., Any]  # (*arguments of the op) → results in other ops; NotImplemented if a row fits
-BODIES: dict[str, Body] = {}  # Dovetail's type → the function that computes it by ops that TensorFlow has
+When = Callable[[Operation], bool]
+WRITE: dict[str, list[tuple[When, Write]]] = {}  # Dovetail's type → functions, and the operations that each writes
+Body = Callable[..., Any]  # (op, *its arguments) → results, by other ops
+BODIES: dict[str, list[tuple[When, Body]]] = {}  # Dovetail's type → bodies, and the operations that each computes
 
 
-def writes(types: str) -> Callable[[Write], Write]:
-    """Decorator of a function that writes operations of some types."""
-
-    def add(function: Write) -> Write:
-        WRITE.update(dict.fromkeys(types.split(), function))
-        return function
-
-    return add
+def always(operation: Operation) -> bool:
+    """Whether an operation is written so: all are."""
+    return True
 
 
-def body(types: str) -> Callable[[Body], Body]:
-    """Decorator of a function that computes ops of some types by others."""
+def _adder(table: dict[str, list[tuple[When, Any]]]) -> Callable[..., Any]:
+    def decorator(types: str, when: When = always) -> Callable[[Any], Any]:
+        def add(function: Any) -> Any:
+            for type in types.split():
+                table.setdefault(type, []).append((when, function))
+            return function
 
-    def add(function: Body) -> Body:
-        BODIES.update(dict.fromkeys(types.split(), function))
-        return function
+        return add
 
-    return add
+    return decorator
+
+
+writes, body = _adder(WRITE), _adder(BODIES)  # decorators: (types, when), for functions of these tables
+
+
+def way(table: dict[str, list[tuple[When, Any]]], operation: Operation) -> Any:
+    """The first function of a table that is for an operation; None if none is."""
+    return next((function for when, function in table.get(operation.type, ()) if when(operation)), None)

@@ -1,9 +1,11 @@
 """Writing: graphs of Dovetail as nodes and functions of TensorFlow.
 
     writer = Writer()
-    nodes = writer.nodes(graph, {kernel: "dense/kernel"})       # of the main graph
+    nodes = writer.nodes(graph, {kernel: "dense/kernel"})
     name, captured = writer.function("serve", [("x", x)], [("y", y)])
-    writer.library                                              # the functions, those of loops and branches too
+    functions = writer.library.values()
+
+The first call gives the nodes of a main graph, the second adds a function; branches and loops add functions, too.
 
 An operation is written by a function of `written`, by a row, or by the operations of its body; a node of its name gives
 its results.  Reads and assignments wait for each other as in a run of the graph.
@@ -13,21 +15,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
-from dovetail.core.hooks import hooks
-from dovetail.core.recording import record_on
-from dovetail.core.table import OPS
-from dovetail.formats.tensorflow import written_bodies, written_control  # noqa: F401  # they fill the tables
+from dovetail.formats.tensorflow import written_bodies, written_control, written_nn, written_windows
 from dovetail.formats.tensorflow.names import argument_name
-from dovetail.formats.tensorflow.nodes import BODIES, WRITE, Nodes, Place, Ref, by_row, fits, unique
+from dovetail.formats.tensorflow.nodes import BODIES, WRITE, Nodes, Place, Ref, by_row, fits, unique, way
 from dovetail.formats.tensorflow.rows import WRITTEN
 from dovetail.formats.tensorflow.written import NO_WAY
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import number_of, shape_proto
 from dovetail.graph.effects import ASSIGN, READ
-from dovetail.graph.operation import GraphTensor, Operation
 
+TABLES = written_bodies, written_control, written_nn, written_windows  # they fill the tables
 Named = tuple[str, Any]
 Fill = Callable[[Nodes, list[Ref]], Sequence[Ref]]  # (nodes of a function, its arguments) → its results
 
@@ -48,7 +48,7 @@ class Writer:
     """A writer of graphs, which gathers the functions of branches, loops and calls.
 
     Args:
-        names: the names that no new function may have; those of new functions are added.
+        names: the names that are taken; the names of new functions are added.
 
     Attributes:
         library: name → message `FunctionDef`.
@@ -57,6 +57,7 @@ class Writer:
     def __init__(self, names: set[str] | None = None) -> None:
         self.library: dict[str, Any] = {}
         self._names = set[str]() if names is None else names
+        self._bodies: dict[Any, str] = {}
 
     def nodes(self, graph: Any, handles: Mapping[Any, str] | None = None) -> list[Any]:
         """All operations of a graph as the messages `NodeDef` of a main graph.
@@ -98,8 +99,11 @@ class Writer:
 
     def body(self, name: str, graph: Any) -> str:
         """Add a graph of a branch or a call, which has no variables, to the library, and return the function's name."""
-        outputs = [(f"output_{number}", tensor) for number, tensor in enumerate(graph.outputs)]
-        return self.function(name, [(tensor.op.name, tensor) for tensor in graph.inputs], outputs).name
+        if graph not in self._bodies:
+            outputs = [(f"output_{number}", tensor) for number, tensor in enumerate(graph.outputs)]
+            inputs = [(tensor.op.name, tensor) for tensor in graph.inputs]
+            self._bodies[graph] = self.function(name, inputs, outputs).name
+        return self._bodies[graph]
 
     def build(self, name: str, arguments: Sequence[Named], fill: Fill, results: Sequence[str] = ()) -> str:
         """Add a function to the library, and return its name.
@@ -139,33 +143,31 @@ class Writer:
 
         Raises:
             NotImplementedError: TensorFlow has no way to compute it.
+            ValueError: the rank of an input must be known.
         """
+        try:
+            return self._written(place)
+        except (TypeError, ValueError, LookupError) as error:
+            unknown = [tensor.name for tensor in place.operation.inputs if tensor.shape is None]
+            if not unknown:
+                raise
+            advice = f"the rank of {unknown[0]!r} must be known; give it with the_result.set_shape(shape)."
+            raise place.refused(ValueError, advice) from error
+
+    def _written(self, place: Place) -> list[Ref]:
         operation = place.operation
-        if operation.type in WRITE:
-            return WRITE[operation.type](place, *operation.arguments(place.inputs))
-        own = _traced(operation, BODIES[operation.type]) if operation.type in BODIES else None
-        row = WRITTEN.get(operation.type)
-        if own is None and row is not None and fits(row, operation):
+        computed, write, row = way(BODIES, operation), way(WRITE, operation), WRITTEN.get(operation.type)
+        if computed is None and write is not None:
+            return write(place, *operation.arguments(place.inputs))
+        if computed is None and row is not None and fits(row, operation):
             return by_row(place, row)
-        if own is None and operation.op.body is not None and operation.type not in NO_WAY:
-            own = _traced(operation, operation.op.body)
-        if own is None:
+        if computed is not None:
+            computed = partial(computed, operation.op)
+        elif operation.type in NO_WAY or operation.op.body is None:
             reason = NO_WAY.get(operation.type, "it has neither a row nor a body")
-            raise place.refused(
-                NotImplementedError, f"TensorFlow has no way to compute it: {reason}. Cut the graph before it."
-            )
-        given = dict(zip(own.inputs, place.inputs, strict=True))
-        return place.results(place.nodes.part(own, given, own.outputs, f"{place.name}/"))
-
-
-def _traced(operation: Operation, body: Callable[..., Any]) -> Any:
-    """The graph of a function of an operation's arguments; None if the function leaves the operation as it is."""
-    graph = hooks.new_graph(operation.type)
-    given = [graph.placeholder(t.spec, "input") for t in operation.inputs]
-    with record_on(()), graph.as_default():
-        found = body(*operation.arguments(given))
-        if found is NotImplemented:
-            return None
-        listed = found if isinstance(found, (list, tuple)) else [found]
-        graph.outputs = [value if type(value) is GraphTensor else OPS["Identity"](value) for value in listed]
-    return graph
+            advice = f"TensorFlow has no way to compute it: {reason}. Cut the graph before it."
+            raise place.refused(NotImplementedError, advice)
+        else:
+            computed = operation.op.body
+        given = zip(place.inputs, (tensor.spec for tensor in operation.inputs), strict=True)
+        return place.results(place.computed(lambda *tensors: computed(*operation.arguments(tensors)), *given))

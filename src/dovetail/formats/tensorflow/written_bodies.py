@@ -1,1 +1,308 @@
-"""Ops without a row as functions of ops that have one; they are traced and written in the operation's name scope."""
+"""Bodies of ops that TensorFlow computes by others, since its kernels know fewer dtypes, axes and positions.
+
+They are traced, and written below the operation's name.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dovetail import ops
+from dovetail.core import threefry
+from dovetail.core.accumulation import HALVES
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.hooks import hooks
+from dovetail.core.spec import spec
+from dovetail.core.table import OPS
+from dovetail.formats.tensorflow.nodes import When, body
+from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.ops.shapes.shape import dims_of
+
+# -- dtypes -----------------------------------------------------------------------------------------------------------
+
+OF_BOOLS = {
+    "BitwiseAnd": "LogicalAnd",
+    "BitwiseOr": "LogicalOr",
+    "BitwiseXor": "NotEqual",
+    "Invert": "LogicalNot",
+    "Maximum": "LogicalOr",
+    "Minimum": "LogicalAnd",
+    "Max": "Any",
+    "Min": "All",
+}
+# types: dtypes without a kernel > the dtype to compute in
+WIDER = """
+Less LessEqual Greater GreaterEqual TensorScatterMax TensorScatterMin: bool > uint8
+Einsum: int8 int16 uint8 uint16 > int32
+"""
+REAL = ("float16", "bfloat16", "float32", "float64")
+
+
+def of(*dtypes: str) -> When:
+    """Whether the first input of an operation has one of some dtypes."""
+    return lambda operation: operation.inputs[0].dtype.name in dtypes
+
+
+def has(name: str, *kinds: Any) -> When:
+    """Whether a static argument of an operation is of some kinds."""
+    return lambda operation: isinstance(operation.attrs.get(name), kinds)
+
+
+def _by(other: str) -> Callable[..., Any]:
+    """Another op of the same arguments."""
+    return lambda op, *args: OPS[other](*args)
+
+
+def _widened(wide: str, op: Any, *args: Any) -> Any:
+    """An op that computes in a wider dtype."""
+    flat = [one for arg in args for one in (arg if isinstance(arg, tuple) else [arg])]
+    narrow = next(one for one in flat if type(one) is GraphTensor).dtype
+
+    def moved(arg: Any) -> Any:
+        if isinstance(arg, tuple):
+            return tuple(map(moved, arg))
+        return ops.cast(arg, wide) if type(arg) is GraphTensor and arg.dtype == narrow else arg
+
+    found = op(*map(moved, args))
+    return ops.cast(found, narrow) if found.dtype == wide else found
+
+
+for _ours, _theirs in OF_BOOLS.items():
+    body(_ours, of("bool"))(_by(_theirs))
+for _line in WIDER.strip().splitlines():
+    _types, _, _rest = _line.partition(":")
+    _narrow, _, _wide = _rest.partition(">")
+    body(_types, of(*_narrow.split()))(functools.partial(_widened, _wide.strip()))
+body("LogicalXor")(_by("NotEqual"))
+body("Real Conj", of(*REAL))(_by("Identity"))
+body("Imag", of(*REAL))(_by("ZerosLike"))
+body("Abs", of("uint8", "uint16", "uint32", "uint64"))(_by("Identity"))
+body("Angle", of(*REAL))(lambda op, z: OPS["Atan2"](ops.zeros_like(z), z))
+body("Unique")(lambda op, x: op.body(x))  # the values ascend; TensorFlow's Unique keeps the order of the input
+
+
+@body("Sign", of("uint8", "uint16", "uint32", "uint64"))
+def _sign(op: Any, x: Any) -> Any:
+    return ops.cast(ops.not_equal(x, 0), x.dtype)
+
+
+@body("Fill", lambda operation: operation.attrs["dtype"] is not None)
+def _fill(op: Any, shape: Any, value: Any, dtype: Any) -> Any:
+    return op(shape, ops.cast(value, dtype))
+
+
+@body("ClipByValue", lambda operation: len(operation.inputs) < 3 or any(t.shape != () for t in operation.inputs[1:]))
+def _clip(op: Any, x: Any, low: Any, high: Any) -> Any:
+    x = x if low is None else ops.maximum(x, low)
+    return x if high is None else ops.minimum(x, high)
+
+
+@body("Einsum", lambda operation: len(operation.inputs) > 2)
+def _einsum(op: Any, inputs: Sequence[Any], equation: str) -> Any:
+    """A sum over more than two tensors: one after the other."""
+    parts, result = equation.replace(" ", "").split("->")
+    letters, *others = parts.split(",")
+    found, *rest = inputs
+    for number, (x, part) in enumerate(zip(rest, others, strict=True)):
+        later = {*result, *"".join(others[number + 1 :])}
+        kept = "".join(dict.fromkeys(c for c in letters + part if c in later)) if number + 1 < len(rest) else result
+        found, letters = op([found, x], f"{letters},{part}->{kept}"), kept
+    return found
+
+
+# -- axes -------------------------------------------------------------------------------------------------------------
+
+
+@body("ExpandDims", has("axis", tuple))
+def _expand(op: Any, x: Any, axis: Sequence[int]) -> Any:
+    rank = len(x.shape) + len(axis)
+    for number in sorted(one % rank for one in axis):
+        x = op(x, number)
+    return x
+
+
+@body("ReverseV2", has("axis", int))
+def _reverse(op: Any, x: Any, axis: int) -> Any:
+    return op(x, (axis,))
+
+
+@body("Roll", lambda operation: not (has("shift", tuple)(operation) and has("axis", tuple)(operation)))
+def _roll(op: Any, x: Any, shift: Any, axis: Any) -> Any:
+    if axis is None:
+        return ops.reshape(op(ops.reshape(x, (-1,)), (shift,), (0,)), dims_of(x))
+    shifts, axes = (value if isinstance(value, tuple) else (value,) for value in (shift, axis))
+    count = max(len(shifts), len(axes))
+    return op(x, shifts * (count // len(shifts)), axes * (count // len(axes)))
+
+
+@body("ArgMax ArgMin", lambda operation: operation.attrs["axis"] is None or operation.attrs["keepdims"])
+def _position(op: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+    found = op(ops.reshape(x, (-1,)) if axis is None else x, axis or 0)
+    if not keepdims:
+        return found
+    return ops.reshape(found, (1,) * len(x.shape)) if axis is None else ops.expand_dims(found, axis)
+
+
+@body(
+    "ArgSort",
+    lambda operation: (
+        not operation.inputs[0].dtype.is_integer
+        or operation.attrs["axis"] not in (-1, len(operation.inputs[0].shape) - 1)
+    ),
+)
+def _argsort(op: Any, x: Any, axis: int) -> Any:
+    """The order of integers along the last axis: for floats, of their bits."""
+    if not x.dtype.is_integer:
+        return op(_bits_in_order(x), axis)
+    order = [*range(len(x.shape))]
+    order[axis], order[-1] = order[-1], order[axis]
+    return ops.transpose(op(ops.transpose(x, order), -1), order)
+
+
+def _bits_in_order(x: Any) -> Any:
+    """Integers in the order of the values: NaN after infinity, and both zeros alike."""
+    if x.dtype.is_bool:
+        return ops.cast(x, "uint8")
+    x = ops.cast(x, "float32") if x.dtype.name in HALVES else x
+    integer = as_dtype("int64" if x.dtype.name == "float64" else "int32")
+    plain = ops.where(ops.equal(x, 0), ops.zeros_like(x), ops.where(ops.isnan(x), ops.full_like(x, math.nan), x))
+    bits = OPS["Bitcast"](plain, integer)
+    return ops.where(ops.less(bits, 0), ops.bitwise_xor(bits, integer.max), bits)
+
+
+@body("Tile", lambda operation: len(operation.attrs.get("repeats", ())) not in (0, len(operation.inputs[0].shape)))
+def _tile(op: Any, x: Any, repeats: Sequence[int]) -> Any:
+    rank = len(x.shape)
+    x = ops.reshape(x, [*[1] * (len(repeats) - rank), *dims_of(x)])
+    return op(x, (*[1] * (rank - len(repeats)), *repeats))
+
+
+def _is_short(operation: Operation) -> bool:
+    """Whether the last axis of a Fourier transform must be filled up with zeros."""
+    length, shape = operation.attrs["fft_length"], operation.inputs[0].shape or (None,)
+    return length is not None and shape[-1] is not None and shape[-1] < _needed(operation.type, length)
+
+
+def _needed(type: str, length: int) -> int:
+    return length if type == "RFFT" else length // 2 + 1
+
+
+@body("RFFT IRFFT", _is_short)
+def _transform(op: Any, x: Any, length: int) -> Any:
+    *others, size = dims_of(x)
+    none = [0] * len(others)
+    return op(OPS["PadV2"](x, [*none, 0], [*none, _needed(op.name, length) - size]), length)
+
+
+@body("InTopKV2", lambda operation: len(operation.inputs[1].shape) != 2)
+def _in_top(op: Any, targets: Any, predictions: Any, k: int) -> Any:
+    rows = ops.reshape(predictions, (-1, dims_of(predictions)[-1]))
+    return ops.reshape(op(ops.reshape(targets, (-1,)), rows, k), dims_of(targets))
+
+
+@body("MatrixSolve", lambda operation: operation.inputs[0].shape[:-2] != operation.inputs[1].shape[:-2])
+def _solve(op: Any, matrix: Any, rhs: Any, adjoint: bool) -> Any:
+    shapes = [ops.zeros(dims_of(x)[:-2]) for x in (matrix, rhs)]
+    batch = dims_of(ops.add(*shapes))
+    return op(*(ops.broadcast_to(x, [*batch, *dims_of(x)[-2:]]) for x in (matrix, rhs)), adjoint)
+
+
+@body("ConcatV2", lambda operation: len(operation.inputs) == 1)
+def _alone(op: Any, xs: Sequence[Any], axis: int) -> Any:
+    return xs[0]
+
+
+# -- positions: TensorFlow counts from the front only -----------------------------------------------------------------
+
+POSITIONS = ("Const", "Iota", "ArgMax", "ArgMin", "ArgSort", "Where", "Range", "Unique")
+
+
+def _may_be_negative(operation: Operation) -> bool:
+    """Whether positions may count from the end."""
+    indices = operation.inputs[1]
+    maker = indices.op
+    if indices.dtype.name.startswith("u"):
+        return False
+    if maker.type == "Const":
+        return bool(maker.attrs["value"].min(initial=0) < 0)
+    is_counted = maker.type == "SelectV2" and maker.inputs[0].op.type == "Less"  # as below
+    return maker.type not in POSITIONS and not (is_counted and maker.inputs[0].op.inputs[0] is maker.inputs[2])
+
+
+def _counted(indices: Any, sizes: Any) -> Any:
+    return ops.where(ops.less(indices, 0), indices + ops.cast(sizes, indices.dtype), indices)
+
+
+@body("GatherV2", _may_be_negative)
+def _gather(op: Any, x: Any, indices: Any, axis: int) -> Any:
+    return op(x, _counted(indices, dims_of(x)[axis]), axis)
+
+
+@body(
+    "GatherNd TensorScatterUpdate TensorScatterAdd TensorScatterMul TensorScatterMax TensorScatterMin", _may_be_negative
+)
+def _at(op: Any, x: Any, indices: Any, *updates: Any) -> Any:
+    sizes = ops.convert(ops.stack(dims_of(x)[: indices.shape[-1]]), dtype=indices.dtype.name)
+    return op(x, _counted(indices, sizes), *updates)
+
+
+def _may_reach_beyond(operation: Operation) -> bool:
+    """Whether the start of a block may have to be moved."""
+    maker, shape, size = operation.inputs[1].op, operation.inputs[0].shape, operation.attrs.get("size")
+    if maker.type != "Const" or shape is None or size is None:
+        return maker.type != "Maximum"  # as below
+    ends = zip(maker.attrs["value"].tolist(), size, shape, strict=True)
+    return any(start < 0 or whole is None or start + length > whole for start, length, whole in ends)
+
+
+@body("Slice", _may_reach_beyond)
+def _slice(op: Any, x: Any, start: Any, size: Any) -> Any:
+    """A block inside the tensor: its start is moved if it reaches beyond."""
+    last = ops.shape(x) - ops.convert(size, dtype="int32")
+    return op(x, ops.maximum(ops.minimum(ops.cast(start, "int32"), last), 0), size)
+
+
+@body("XlaDynamicUpdateSlice")
+def _slice_update(op: Any, x: Any, start: Any, updates: Any) -> Any:
+    rank = len(x.shape)
+    if rank == 0:
+        return updates
+    sizes = dims_of(updates)
+    start = ops.maximum(ops.minimum(ops.cast(start, "int32"), ops.shape(x) - ops.shape(updates)), 0)
+    grid = [
+        ops.broadcast_to(ops.reshape(start[i] + OPS["Iota"](size), [1] * i + [-1] + [1] * (rank - i - 1)), sizes)
+        for i, size in enumerate(sizes)
+    ]
+    return OPS["TensorScatterUpdate"](x, ops.stack(grid, -1), updates)
+
+
+# -- random bits ------------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _cipher() -> Any:
+    """The graph of the cipher, from a key and the words of the counters."""
+    graph = hooks.new_graph("threefry")
+    given = [
+        graph.placeholder(spec(shape, "uint32"), name)
+        for shape, name in (((2,), "key"), ((None,), "x"), ((None,), "y"))
+    ]
+    with graph.as_default():
+        key, x, y = given
+        graph.outputs = threefry.encrypt(key, x, y, signed=False)
+    return graph
+
+
+@body("StatelessRandomUniformFullInt")
+def _bits(op: Any, key: Any, shape: Any, counter: Any) -> Any:
+    size = ops.prod(ops.convert(shape, dtype="int32"))
+    x = ops.cast(ops.arange((size + 1) // 2), "uint32")
+    y = ops.zeros_like(x)
+    if counter is not None:
+        words = OPS["Bitcast"](counter, "uint32")
+        x, y = x + words[0], y + words[1]
+    words = ops.concatenate(OPS["Call"]([OPS["Bitcast"](key, "uint32"), x, y], _cipher()), 0)
+    return ops.reshape(OPS["Bitcast"](words[:size], "int32"), shape)

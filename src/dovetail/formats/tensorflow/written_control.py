@@ -82,7 +82,7 @@ def _while(
     def step(nodes: Nodes, refs: list[Ref]) -> list[Ref]:
         constant = refs[count + is_bounded :]
         found = _part(nodes, body, [*refs[:count], *constant])
-        return [*found, *[_next(nodes, refs[count])] * is_bounded, *constant]
+        return [*found, *(_next(nodes, index) for index in refs[count : count + is_bounded]), *constant]
 
     zero = [place.constant(0, "step")] * is_bounded
     return _loop(place.result, place, specs, [*init, *zero, *constants], test, step)[:count]
