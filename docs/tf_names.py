@@ -30,6 +30,8 @@ DEVICES = ("set_soft", "get_soft", "set_visible", "get_visible", "experimental.s
 OWN_TESTS = {  # the beginning of names that our own tests check → the test file
     "contrib.graph_editor": "test_graph_editor.py",
     "graph_util": "test_graph_editor.py",
+    "flags": "test_flags.py",
+    "app.": "test_flags.py",
     "raw_ops": "test_graph_editor.py",
     "import_graph_def": "test_graph_editor.py",
     "GraphDef": "test_graph_editor.py",

@@ -57,6 +57,8 @@ PRIVATE: dict[str, tuple[str, ...] | ModuleType] = {
     "python.util": (),
     "python.util.nest": ("nest.",),
     "python.platform": (),
+    "python.platform.app": ("app.",),
+    "python.platform.flags": ("flags.",),
     "python.platform.gfile": ("gfile.", "io.gfile."),
     "python.platform.tf_logging": ("logging.",),
     "python.client": (),

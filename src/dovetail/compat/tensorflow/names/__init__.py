@@ -12,6 +12,7 @@ from dovetail.compat.tensorflow.names import debugging as debugging
 from dovetail.compat.tensorflow.names import devices as devices
 from dovetail.compat.tensorflow.names import event_files as event_files
 from dovetail.compat.tensorflow.names import files as files
+from dovetail.compat.tensorflow.names import flags as flags
 from dovetail.compat.tensorflow.names import functions as functions
 from dovetail.compat.tensorflow.names import graph as graph
 from dovetail.compat.tensorflow.names import graph_editor as graph_editor

@@ -27,7 +27,6 @@ absent(
 absent("resource dtypes.resource variant dtypes.variant", "Variables are objects of their own, not tensors of handles.")
 absent("ragged ragged. RaggedTensor", "Ragged tensors are not offered: pad with zeros, and keep a mask or lengths.")
 absent("lookup lookup.", "Tensors hold numbers: look words up in a dict before they are fed.")
-absent("flags flags. app app.", "Use argparse, or the package absl-py: absl.flags, absl.app.")
 absent(
     "profiler.",
     "dovetail.profile tells the time, bytes and line of each operation; tf.profiler.experimental.start and stop work.",
