@@ -120,6 +120,7 @@ FLOATS = ("bfloat16", "float16", "float32", "float64")
 FLOAT8S = ("float8_e4m3fn", "float8_e5m2")
 COMPLEXES = ("complex64", "complex128")
 ALL = {name: DType(name) for name in ("bool", *INTEGERS, *FLOATS, *FLOAT8S, *COMPLEXES)}
+SECOND_NAMES = {"half": "float16", "float": "float32", "double": "float64", "int": "int32"}  # TensorFlow's
 PYTHON_TYPES = {bool: "bool", int: "int32", complex: "complex64"}
 
 
@@ -127,7 +128,8 @@ def as_dtype(value: Any) -> DType:
     """The `DType` of a name, a NumPy, PyTorch, JAX or TensorFlow dtype, or a Python number type.
 
     Args:
-        value: the object that names a dtype; `float` is the default float type (`floatx`), `int` is int32.
+        value: the object that names a dtype; `float` is the default float type (`floatx`), `int` is int32, and the
+            names "half", "float", "double" and "int" are those of 16, 32, 64 and 32 bits.
 
     Raises:
         TypeError: the value names no dtype that Dovetail knows.
@@ -152,7 +154,7 @@ def _lookup(value: Any) -> DType:
     if value is None:
         raise TypeError
     if isinstance(value, str):
-        name = value
+        name = SECOND_NAMES.get(value, value)
     elif value in PYTHON_TYPES:
         name = PYTHON_TYPES[value]
     elif hasattr(value, "as_numpy_dtype"):  # a TensorFlow dtype

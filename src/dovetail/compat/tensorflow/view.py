@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from dovetail.compat.tensorflow.names import timeline
+from dovetail.compat.tensorflow.names import mnist, timeline
 from dovetail.compat.tensorflow.nearest import advice
 from dovetail.compat.tensorflow.table import VIEWS, Lazy
 
@@ -64,6 +64,10 @@ PRIVATE: dict[str, tuple[str, ...] | ModuleType] = {
     "python.client": (),
     "python.client.device_lib": ("config.",),
     "python.client.timeline": timeline,
+    "examples": (),
+    "examples.tutorials": (),
+    "examples.tutorials.mnist": (),
+    "examples.tutorials.mnist.input_data": mnist,
 }
 
 
