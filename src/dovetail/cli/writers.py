@@ -22,7 +22,6 @@ from dovetail.formats.tensorflow.frozen import graph_def_of
 from dovetail.formats.tensorflow.saved_model import GRAPH
 from dovetail.formats.wire.bundle import exists, write_bundle
 from dovetail.formats.wire.messages import to_text
-from dovetail.plan.function import Function
 from dovetail.saved_model import Signature
 from dovetail.saved_model.loading import SERVING
 
@@ -72,29 +71,17 @@ def is_there(path: Path) -> bool:
 # -- models -----------------------------------------------------------------------------------------------------------
 
 
-def functions_of(model: Model) -> dict[str, Function[..., Any]]:
-    """The signatures of a model as functions, which take tensors and give a dict by the same keys.
-
-    The signature of a frozen graph, which has no name, is `serving_default`.
-    """
-    named = {SERVING if name == GRAPH else name: signature for name, signature in model.signatures.items()}
-    return {name: _function(signature) for name, signature in named.items()}
-
-
-def _function(signature: Signature) -> Function[..., Any]:
-    found = dt.function(lambda **given: signature(**given), name=signature.name)
-    specs = [tensor.spec for tensor in signature.graph.inputs]
-    found.trace(**dict(zip(signature.inputs, specs, strict=True)))
-    return found
+def _named(model: Model) -> dict[str, Signature]:
+    """The signatures by name; that of a frozen graph, which has none, is `serving_default`."""
+    return {SERVING if name == GRAPH else name: signature for name, signature in model.signatures.items()}
 
 
 def _folder(model: Model, path: Path) -> None:
-    functions = functions_of(model)
-    dt.saved_model.save(functions, path, functions)
+    dt.saved_model.save(_named(model), path, _named(model))
 
 
 def _own(model: Model, path: Path) -> None:
-    dt.save(functions_of(model), path)
+    dt.save({name: signature.as_function() for name, signature in _named(model).items()}, path)
 
 
 def _frozen(model: Model, path: Path) -> None:

@@ -26,7 +26,7 @@ from dovetail.formats.tensorflow.saved_model import (
 )
 from dovetail.formats.tensorflow.values import Spec
 from dovetail.formats.wire.libraries import need
-from dovetail.plan.function import function
+from dovetail.plan.function import Function, function
 
 SERVING = "serving_default"
 
@@ -120,6 +120,12 @@ class Signature:
         found = [keys.get(key, key) for key in known]
         if len({*found}) < len(found):
             raise ValueError(f"{self.name!r} would have one key twice among its {way}, {', '.join(found)}")
+        return found
+
+    def as_function(self) -> Function[..., dict[str, Any]]:
+        """A compiled function that takes tensors by the keys and gives a dict, as `dt.save` and `save` write it."""
+        found = function(lambda **given: self(**given), name=self.name)
+        found.trace(**{key: tensor.spec for key, tensor in zip(self.inputs, self.graph.inputs, strict=True)})
         return found
 
     def __repr__(self) -> str:

@@ -23,7 +23,7 @@ from dovetail.formats.tensorflow.saving import LIST, Endpoint, Traced, Tree, sav
 from dovetail.formats.wire.bundle import write_bundle
 from dovetail.formats.wire.libraries import need
 from dovetail.plan.function import Function, GraphFunction, Trace
-from dovetail.saved_model.loading import SERVING, LoadedModel
+from dovetail.saved_model.loading import SERVING, LoadedModel, Signature
 
 SKIPPED = (ModuleType, type, FunctionType, MethodType, str, bytes, LoadedModel)  # attributes that hold no variables
 
@@ -34,12 +34,12 @@ def save(obj: Any, path: str | os.PathLike[str], signatures: Any = None) -> None
     A folder of this path is replaced as a whole: if saving fails, it stays as it was.
 
     Args:
-        obj: a compiled function, a graph, or an object whose attributes are variables, compiled functions, lists and
-            objects.  A function is saved for each kind of arguments for which it was traced: call it before, or use
-            `input_signature` or `function.trace(dt.spec((None, 3)))`.
+        obj: a compiled function, a signature, a graph, or an object whose attributes are variables, compiled functions,
+            lists and objects.  A function is saved for each kind of arguments for which it was traced: call it before,
+            or use `input_signature` or `function.trace(dt.spec((None, 3)))`.
         path: the folder.
-        signatures: a function or a graph, which becomes the signature `serving_default`, or a dict of several by name.
-            If not given, it is `obj` itself, its method `__call__`, or its only function.
+        signatures: a function, a signature or a graph, which becomes the signature `serving_default`, or a dict of
+            several by name.  If not given, it is `obj` itself, its method `__call__`, or its only function.
 
     Raises:
         TypeError: it is no model, or an argument of a function is of a type that no file can hold.
@@ -129,7 +129,7 @@ class _Walk:
         return known
 
     def _part(self, value: Any) -> Any:
-        if isinstance(value, (Function, Graph, Trace)):
+        if isinstance(value, (Function, Graph, Signature, Trace)):
             found = self._parts[id(value)] = _kinds(value)
             return found
         pairs: Any
@@ -158,6 +158,8 @@ def _methods(value: Any) -> dict[str, Function[..., Any]]:
 
 def _kinds(value: Any) -> list[Traced]:
     """A function for each kind of its arguments."""
+    if isinstance(value, Signature):
+        value = value.as_function()
     if isinstance(value, GraphFunction):
         return [_of_graph(graph) for graph in value.graphs]
     if isinstance(value, Graph):
