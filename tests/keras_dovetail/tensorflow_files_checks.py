@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import dovetail as dt
+from dovetail.formats.wire.messages import KERAS, TENSORFLOW
 from tests.formats.keras import FOLDERS
 from tests.keras_backends import ENGINES, main
 
@@ -61,6 +63,26 @@ def check_layers_keep_their_names_and_arguments():
     model = loaded("mlp")
     assert [layer.name for layer in model.layers] == ["dense", "dropout", "scores"]
     assert (model.layers[0].kernel_regularizer.l2, model.layers[1].rate) == (pytest.approx(0.01), 0.2)
+
+
+def check_configurations_may_be_in_the_graph_of_objects():
+    """Check folders as TensorFlow 2.3 and 2.4 have them, without `keras_metadata.pb`."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "old"
+        shutil.copytree(FOLDERS / "mlp", folder)
+        metadata = folder / "keras_metadata.pb"
+        nodes = KERAS.SavedMetadata.FromString(metadata.read_bytes()).nodes
+        metadata.unlink()
+        saved = TENSORFLOW.SavedModel.FromString((folder / "saved_model.pb").read_bytes())
+        objects = saved.meta_graphs[0].object_graph_def.nodes
+        for node in nodes:
+            user = objects[node.node_id].user_object
+            user.identifier, user.metadata = node.identifier, node.metadata
+        (folder / "saved_model.pb").write_bytes(saved.SerializeToString())
+        model = keras.models.load_model(folder)
+    x, y = known("mlp")
+    np.testing.assert_allclose(model.predict(x[0], verbose=0), y[0], atol=1e-5)
+    assert [layer.name for layer in model.layers] == ["dense", "dropout", "scores"]
 
 
 class Gate(keras.layers.Layer):
