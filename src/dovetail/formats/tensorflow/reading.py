@@ -262,7 +262,8 @@ class Reader:
         if name not in self._bodies:
             self._bodies[name] = Body(f"the function {name!r}", function.node_def, {})
         body = self._bodies[name].inside(given)
-        controls = [f"^{node}" for node in function.control_ret.values()]
+        waited = {*function.control_ret.values()}  # a map, which has no order
+        controls = [f"^{node.name}" for node in function.node_def if node.name in waited]
         results = [function.ret[output.name] for output in function.signature.output_arg]
         self._calling.append(name)
         try:
