@@ -35,7 +35,7 @@ FOLLOWED = {
     "keras.src.export.tfsm_layer": "keras_dovetail.tfsm_layer:run_on_dovetail",
     "keras.src.layers.layer": "keras_dovetail.src.phase:follow",
     "keras.src.optimizers.optimizer": "keras_dovetail.pluggable:inherit",
-    "keras.src.saving.saving_api": "keras_dovetail.tensorflow_files:read_by_dovetail",
+    "keras.src.saving.saving_api": "keras_dovetail.files:read_by_dovetail",
     "keras.src.saving.serialization_lib": "keras_dovetail.imported:wait_for_tensorflow",
     "keras.src.utils.rng_utils": "keras_dovetail.imported:wait_for_tensorflow",
     "tensorflow": "keras_dovetail.seeds:seed_tensorflow",

@@ -71,6 +71,7 @@ PRIVATES = {
     "ThresholdedReLU": "keras.src.legacy.layers:ThresholdedReLU",
     "saving_utils": "keras.src.legacy.saving.saving_utils",
     "keras_option_scope": "keras.src.legacy.saving.saving_options:keras_option_scope",
+    "saving_lib": "keras.src.saving.saving_lib",
     "walk_saveable": "keras.src.saving.saving_lib:_walk_saveable",
     # modules that Dovetail changes, or looks for without importing them
     "rng_utils": "keras.src.utils.rng_utils",

@@ -6,6 +6,7 @@ Each model trains a step before it is saved, so its optimizer has a state.  Besi
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -14,9 +15,11 @@ from typing import Any
 
 os.environ["TF_USE_LEGACY_KERAS"] = "1"
 
+import h5py
 import numpy as np
 import tensorflow as tf
 import tf_keras as keras
+from google.protobuf import json_format
 
 L: Any = keras.layers
 RANDOM = np.random.default_rng(0)
@@ -198,7 +201,9 @@ def mixed():
     x = L.Input((4,))
     y = L.LayerNormalization(dtype=policy)(L.Dense(8, "relu", dtype=policy)(x))
     net = keras.Model(x, L.Dense(2, dtype="float32")(y))
-    return compiled(net, keras.mixed_precision.LossScaleOptimizer(keras.optimizers.SGD(0.1))), [normal(4, 4)]
+    return compiled(net, keras.mixed_precision.LossScaleOptimizer(keras.optimizers.SGD(0.1), initial_scale=2.0)), [
+        normal(4, 4)
+    ]
 
 
 @model
@@ -223,7 +228,7 @@ def states():
     _, h, c = L.LSTM(3, return_state=True)(a)
     y = L.LSTM(3, return_sequences=True)(b, initial_state=[h, c])
     y = L.GRU(3)(y, initial_state=h)
-    return compiled(keras.Model([a, b], L.RepeatVector(2)(y)), keras.optimizers.legacy.Nadam(0.01)), [
+    return compiled(keras.Model([a, b], L.RepeatVector(2)(y)), keras.optimizers.legacy.Adagrad(0.1)), [
         normal(3, 4, 3),
         normal(3, 5, 2),
     ]
@@ -235,6 +240,27 @@ def prepared():
     y = L.Normalization(mean=[0.1, 0.2, 0.3], variance=[1.0, 2.0, 3.0])(L.Rescaling(2.0, offset=-0.5)(x))
     y = L.GlobalAveragePooling2D(keepdims=True)(L.CenterCrop(4, 4)(L.RandomFlip("horizontal")(y)))
     return keras.Model(x, L.Dense(2)(L.Resizing(2, 2)(y))), [normal(3, 6, 6, 3)]
+
+
+@model
+def operations():
+    """Operations as TensorFlow 2.0 to 2.3 saved them."""
+    from tf_keras.src.engine.base_layer import TensorFlowOpLayer
+
+    def operation(op, inputs, constants, **attributes):
+        node = tf.compat.v1.NodeDef(name=op, op=op, input=[f"x{n}" for n in range(len(inputs) + len(constants))])
+        for name, value in attributes.items():
+            node.attr[name].CopyFrom(value)
+        return TensorFlowOpLayer(json_format.MessageToDict(node), f"{op}_{RANDOM.integers(10**6)}", constants)(inputs)
+
+    floats, ints = (tf.compat.v1.AttrValue(type=t.as_datatype_enum) for t in (tf.float32, tf.int32))
+    keep = tf.compat.v1.AttrValue(b=True)
+    x = L.Input((4, 3))
+    y = operation("Mul", [L.Dense(3)(x)], {1: np.float32(2.0)}, T=floats)
+    y = operation("AddV2", [y, x], {}, T=floats)
+    y = operation("Sub", [y], {0: np.float32(1.0)}, T=floats)
+    y = operation("Mean", [y], {1: np.int32([1])}, T=floats, Tidx=ints, keep_dims=keep)
+    return keras.Model(x, operation("Reshape", [y], {1: np.int32([-1, 3])}, T=floats, Tshape=ints)), [normal(2, 4, 3)]
 
 
 class Scale(L.Layer):
@@ -273,7 +299,10 @@ def targets(net: Any, predicted: list[np.ndarray]) -> list[np.ndarray]:
     """Numbers to train for: classes for losses of classes."""
     if net.loss == "sparse_categorical_crossentropy":
         return [RANDOM.integers(0, y.shape[-1], y.shape[:-1]) for y in predicted]
-    return [RANDOM.uniform(0, 1, y.shape).astype("float32") for y in predicted]
+    drawn = [RANDOM.uniform(0, 1, y.shape).astype("float32") for y in predicted]
+    return [
+        t / t.sum(-1, keepdims=True) if np.allclose(y.sum(-1), 1) else t for t, y in zip(drawn, predicted, strict=True)
+    ]
 
 
 def as_list(value: Any) -> list[Any]:
@@ -298,11 +327,103 @@ def make(folder: Path) -> None:
         if name in ("mlp", "bidirectional"):
             net.save(folder / f"{name}.keras")
             net.save_weights(folder / f"{name}.weights.h5")
-        if net.optimizer:
+        if net.optimizer and not isinstance(net.optimizer, keras.optimizers.Nadam):  # which Keras 3 changed
             net.train_on_batch(given, t if len(t) > 1 else t[0])
             arrays |= {f"z{n}": each for n, each in enumerate(as_list(net.predict(given, verbose=0)))}
         np.savez(folder / f"{name}.npz", **arrays)
 
 
+# -- older files, which tf_keras does not write, but whose weights it reads -------------------------------------------
+
+
+def cudnn(folder: Path) -> None:
+    """A model with layers for GPUs; tf_keras loads its weights into layers for all processors."""
+    from tf_keras.src.layers.rnn.cudnn_gru import CuDNNGRU
+    from tf_keras.src.layers.rnn.cudnn_lstm import CuDNNLSTM
+
+    def of(lstm, gru):
+        return keras.Sequential([
+            L.Input((4, 3)), lstm(3, return_sequences=True, name="lstm"), L.Bidirectional(gru(2), name="both"),
+        ])  # fmt: skip
+
+    net = of(CuDNNLSTM, CuDNNGRU)
+    net.set_weights([RANDOM.normal(size=w.shape) for w in net.get_weights()])
+    net.save(folder / "cudnn.h5")
+    plain, x = of(L.LSTM, L.GRU), normal(2, 4, 3)
+    plain.load_weights(folder / "cudnn.h5")
+    np.savez(folder / "cudnn.npz", x0=x, y0=plain.predict(x, verbose=0))
+
+
+def keras1(folder: Path) -> None:
+    """A model of Keras 1: tf_keras reads its weights, and its configuration is written by hand."""
+    net = keras.Sequential([
+        L.Conv2D(4, (3, 2), activation="relu", input_shape=(6, 6, 2)), L.BatchNormalization(), L.Dropout(0.5),
+        L.MaxPooling2D(padding="same"), L.Reshape((4, 6)), L.Conv1D(5, 2, padding="same", use_bias=False),
+        L.LSTM(3, recurrent_activation="hard_sigmoid", return_sequences=True),
+        L.GRU(3, recurrent_activation="hard_sigmoid", reset_after=False), L.Dense(2, "softmax"),
+    ])  # fmt: skip
+    rows = {"init": "glorot_uniform", "W_regularizer": None, "b_regularizer": None, "W_constraint": None, "bias": True}
+    conv = {**rows, "border_mode": "valid", "activation": "relu", "activity_regularizer": None}
+    cell = {
+        **rows, "output_dim": 3, "inner_init": "orthogonal", "inner_activation": "hard_sigmoid", "activation": "tanh",
+        "dropout_W": 0.0, "dropout_U": 0.0, "U_regularizer": None, "go_backwards": False, "stateful": False,
+        "unroll": False, "consume_less": "cpu", "input_dim": 5, "input_length": None, "return_sequences": False,
+    }  # fmt: skip
+    del cell["bias"], cell["W_constraint"]
+    l2 = {"name": "WeightRegularizer", "l1": 0.0, "l2": 0.01}
+    image = {"batch_input_shape": [None, 6, 6, 2], "dim_ordering": "tf", "subsample": [1, 1], "input_dtype": "float32"}
+    layers: list[tuple[str, dict[str, Any]]] = [
+        ("Convolution2D", {**conv, **image, "nb_filter": 4, "nb_row": 3, "nb_col": 2, "W_regularizer": l2}),
+        ("BatchNormalization", {"mode": 0, "axis": -1, "momentum": 0.99, "epsilon": 0.001, "beta_init": "zero"}),
+        ("Dropout", {"p": 0.5}),
+        ("MaxPooling2D", {"pool_size": [2, 2], "strides": [2, 2], "border_mode": "same", "dim_ordering": "tf"}),
+        ("Reshape", {"target_shape": [4, 6]}),
+        ("Convolution1D", {**conv, "nb_filter": 5, "filter_length": 2, "subsample_length": 1, "border_mode": "same",
+                           "activation": "linear", "bias": False, "input_dim": 6, "input_length": None}),
+        ("LSTM", {**cell, "forget_bias_init": "one", "return_sequences": True}),
+        ("GRU", cell),
+        ("Dense", {**rows, "output_dim": 2, "activation": "softmax", "input_dim": None}),
+    ]  # fmt: skip
+    config = [
+        {"class_name": cls, "config": {"name": f"{cls.lower()}_1", "trainable": True, **more}} for cls, more in layers
+    ]
+    training = {
+        "optimizer_config": {"class_name": "SGD", "config": {"lr": 0.1, "momentum": 0.0, "decay": 0.5}},
+        "loss": "mse", "metrics": ["accuracy"], "sample_weight_mode": None, "loss_weights": None,
+    }  # fmt: skip
+    with h5py.File(folder / "keras1.h5", "w") as file:
+        file.attrs["keras_version"] = b"1.2.2"
+        file.attrs["model_config"] = json.dumps({"class_name": "Sequential", "config": config}).encode()
+        file.attrs["training_config"] = json.dumps(training).encode()
+        group = file.create_group("model_weights")
+        group.attrs["layer_names"] = [each["config"]["name"].encode() for each in config]
+        for each, layer in zip(config, net.layers, strict=True):
+            inner, arrays = (
+                group.create_group(each["config"]["name"]),
+                of_keras1(each["class_name"], layer.get_weights()),
+            )
+            inner.attrs["weight_names"] = np.array([f"param_{n}".encode() for n in range(len(arrays))], "S9")
+            for number, array in enumerate(arrays):
+                inner[f"param_{number}"] = array
+    for layer in net.layers:
+        layer.set_weights([w * 0 for w in layer.get_weights()])
+    net.load_weights(folder / "keras1.h5")
+    net.compile(keras.optimizers.legacy.SGD(0.1, decay=0.5), "mse")
+    x, t = normal(3, 6, 6, 2), normal(3, 2)
+    np.savez(folder / "keras1.npz", x0=x, y0=net.predict(x, verbose=0), t0=t)
+
+
+def of_keras1(cls: str, weights: list[Any]) -> list[Any]:
+    """Random weights of the shapes that Keras 1 had."""
+    arrays = [RANDOM.uniform(0.1, 1, w.shape).astype("float32") for w in weights]
+    if cls == "Convolution1D":
+        return [arrays[0][:, None]]
+    if cls in ("LSTM", "GRU"):
+        gates = 4 if cls == "LSTM" else 3
+        return [part for gate in range(gates) for part in (np.split(a, gates, -1)[gate] for a in arrays)]
+    return arrays
+
+
 if __name__ == "__main__":
-    make(Path(sys.argv[1]))
+    for write in (make, cudnn, keras1):
+        write(Path(sys.argv[1]))

@@ -15,6 +15,9 @@ from dovetail.formats.keras.configs import Configs
 MODELS = Path(__file__).parent / "models"
 FILE = Path("old.h5")
 
+NAME = "keras2_hard_sigmoid"
+HARD_SIGMOID = {"class_name": "function", "module": "builtins", "config": NAME, "registered_name": NAME}
+
 # class and arguments in a file → class and arguments in Keras 3
 ROWS = [
     ("Dense", {"output_dim": 2, "init": "one", "bias": False}, "Dense",
@@ -34,7 +37,7 @@ ROWS = [
      {"units": 2, "activation": "tanh", "recurrent_activation": "sigmoid", "reset_after": True}),
     ("GRU", {"units": 2}, "GRU", {"units": 2, "reset_after": False}),
     ("LSTM", {"output_dim": 2, "inner_activation": "hard_sigmoid", "forget_bias_init": "one"}, "LSTM",
-     {"units": 2, "recurrent_activation": "keras2_hard_sigmoid", "unit_forget_bias": True}),
+     {"units": 2, "recurrent_activation": HARD_SIGMOID, "unit_forget_bias": True}),
     ("DepthwiseConv2D", {"groups": 1, "filters": None}, "DepthwiseConv2D", {}),
     ("BatchNormalization", {"axis": [3], "renorm": False}, "BatchNormalization", {"axis": 3}),
     ("LeakyReLU", {"alpha": {"type": "ndarray", "value": 0.25}}, "LeakyReLU", {"negative_slope": 0.25}),
@@ -72,7 +75,7 @@ def test_the_numbers_of_calls():
     outer = {"layers": [layer("InputLayer", "x", {}), layer("Model", "inner", inner, *calls)], **ends}
     found = Configs(FILE).model(layer("Model", "outer", outer))["config"]
     tensors = [node["args"][0]["config"]["keras_history"] for node in found["layers"][1]["inbound_nodes"]]
-    assert tensors == [["x", 0, 0], ["inner", 0, 0]] and found["output_layers"] == [["inner", 2, 0]]
+    assert tensors == [["x", 0, 0], ["inner", 0, 0]] and found["output_layers"] == ["inner", 2, 0]
     assert [node["kwargs"] for node in found["layers"][1]["inbound_nodes"]] == [{}, {"training": False}]
 
 

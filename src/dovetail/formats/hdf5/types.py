@@ -5,13 +5,15 @@ from __future__ import annotations
 import zlib
 from typing import NamedTuple
 
+import ml_dtypes
 import numpy as np
 
 from dovetail.formats.hdf5.blocks import Blocks
 
 RANKS = 32  # HDF5's limit
-INTEGER, FLOAT, STRING, ENUM, VARIABLE = 0, 1, 3, 8, 9
+INTEGER, FLOAT, STRING, OPAQUE, ENUM, VARIABLE = 0, 1, 3, 5, 8, 9
 FLOATS = {2: (10, 5, 0, 10, 15), 4: (23, 8, 0, 23, 127), 8: (52, 11, 0, 52, 1023)}  # size → IEEE's fields
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 DEFLATE, SHUFFLE, FLETCHER = 1, 2, 3
 RATIO = 1032  # zlib's best
 
@@ -50,6 +52,8 @@ def type_at(blocks: Blocks, at: int, place: str) -> Type:
         return Type(size, None)
     if kind == VARIABLE and bits & 15 == 1 and size == 16:
         return Type(size, None, in_heap=True)
+    if kind == OPAQUE and size == 2:  # h5py's bfloat16
+        return Type(size, BFLOAT16)
     if kind == ENUM and size == 1:  # h5py's bools
         return Type(1, np.dtype(np.uint8), is_bool=True)
     raise blocks.wrong(place, f"a type of class {kind} and {size} bytes", "integers, floats, bools or strings")

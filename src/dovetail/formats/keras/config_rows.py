@@ -57,7 +57,8 @@ MERGES: dict[str, tuple[str, dict[str, Any]]] = {
 
 # -- arguments --------------------------------------------------------------------------------------------------------
 
-ANY = "-batch_input_shape -input_shape -input_dim -input_dtype -batch_size -build_input_shape"  # of every layer
+# of every layer
+ANY = "-batch_input_shape -input_shape -input_dim -input_dtype -input_length -batch_size -build_input_shape -rng_type"
 
 KERNEL = "init:kernel_initializer W_regularizer:kernel_regularizer W_constraint:kernel_constraint"
 BIAS = "bias:use_bias b_regularizer:bias_regularizer b_constraint:bias_constraint"
@@ -70,7 +71,7 @@ CELL = (
     "U_regularizer:recurrent_regularizer U_constraint:recurrent_constraint "
     "dropout_W:dropout dropout_U:recurrent_dropout -implementation -consume_less"
 )
-RECUR = f"{CELL} -input_length time_major=False"
+RECUR = f"{CELL} time_major=False"
 NORM = (
     f"{FORMAT} beta_init:beta_initializer gamma_init:gamma_initializer mode=0 renorm=False -renorm_clipping "
     "-renorm_momentum -fused virtual_batch_size=None -adjustment -trainable_statistics"
@@ -81,12 +82,12 @@ FORMATTED = "GlobalMaxPooling", "GlobalAveragePooling", "ZeroPadding", "Cropping
 ARGUMENTS: dict[str, str] = {
     "InputLayer": "batch_input_shape:batch_shape input_dtype:dtype ragged=False type_spec=None",
     "Dense": f"{KERNEL} {BIAS} output_dim:units",
-    "Embedding": "output_dim:output_dim input_dim:input_dim init:embeddings_initializer dropout=0.0 -input_length "
+    "Embedding": "output_dim:output_dim input_dim:input_dim init:embeddings_initializer dropout=0.0 "
     "W_regularizer:embeddings_regularizer W_constraint:embeddings_constraint sparse=False",
     "Dropout": "p:rate",
-    "SpatialDropout1D": "p:rate",
-    "SpatialDropout2D": f"p:rate {FORMAT}",
-    "SpatialDropout3D": f"p:rate {FORMAT}",
+    "SpatialDropout1D": "p:rate -trainable -noise_shape",
+    "SpatialDropout2D": f"p:rate -trainable -noise_shape {FORMAT}",
+    "SpatialDropout3D": f"p:rate -trainable -noise_shape {FORMAT}",
     "GaussianDropout": "p:rate",
     "AlphaDropout": "p:rate",
     "GaussianNoise": "sigma:stddev",
@@ -121,13 +122,13 @@ ARGUMENTS: dict[str, str] = {
     "SimpleRNNCell": CELL,
     "LSTMCell": CELL,
     "GRUCell": f"{CELL} +reset_after=False",
-    "RNN": "-implementation -input_length time_major=False",
+    "RNN": "-implementation time_major=False",
     "StackedRNNCells": "-reverse_state_order",
     **dict.fromkeys((f"ConvLSTM{n}D" for n in (1, 2, 3)), f"{FORMAT} -implementation time_major=False"),
     "Bidirectional": "-num_constants",
     "Attention": "causal=False",
     "AdditiveAttention": "causal=False",
-    "MultiHeadAttention": "-query_shape -key_shape -value_shape",
+    "MultiHeadAttention": "-query_shape -key_shape -value_shape -softmax_robust_masking",
     "Concatenate": "concat_axis:axis",
     "Dot": "dot_axes:axes",
     "Lambda": "-function_type -module -output_shape_type -output_shape_module",
@@ -189,6 +190,7 @@ INITIALIZERS = {
     "normal": {"class_name": "RandomNormal", "config": {"mean": 0.0, "stddev": 0.05}},
 }
 ACTIVATIONS = {"hard_sigmoid": "keras2_hard_sigmoid"}  # Keras 3's has another slope
+FUNCTIONAL = "activation", "_initializer", "_regularizer", "_constraint"  # ends of arguments that are functions
 POLICIES = "Policy", "PolicyV1", "DTypePolicy"
 
 
@@ -228,8 +230,8 @@ def _constraint(value: Any) -> Any:
 def _activation(value: Any) -> Any:
     value = _plain(value)
     if isinstance(value, dict) and value.get("class_name") == "function":
-        value = value.get("config")
-    return ACTIVATIONS.get(value, value) if isinstance(value, str) else value
+        return value.get("config")
+    return value
 
 
 def _axis(value: Any) -> Any:

@@ -12,7 +12,9 @@ from typing import Any
 
 from dovetail.core.errors import FormatError
 from dovetail.formats.keras.config_rows import (
+    ACTIVATIONS,
     CLASSES,
+    FUNCTIONAL,
     IMPLIED,
     INNER,
     JOINED,
@@ -34,10 +36,11 @@ class Configs:
     Args:
         file: its path, for errors.
         own: names of the program's classes and functions; a layer of such a class keeps its arguments.
+        old: whether Keras 1 or 2 wrote the file.
     """
 
-    def __init__(self, file: Path, own: Container[str] = ()) -> None:
-        self.file, self.own = file, own
+    def __init__(self, file: Path, own: Container[str] = (), *, old: bool = True) -> None:
+        self.file, self.own, self.old = file, own, old
 
     def model(self, config: Any, place: str = "model_config", depth: int = 0) -> dict[str, Any]:
         """A layer or a model.
@@ -96,10 +99,10 @@ class Configs:
         if isinstance(inner.get("layers"), list) and "output_layers" in inner:
             return self._functional(inner, place, depth)
         if name in self.own:
-            return {k: value_of(k, v) for k, v in inner.items() if k != "batch_input_shape"}
+            return {k: self._value(k, v) for k, v in inner.items() if k != "batch_input_shape"}
         config = self._by_rows(name, inner, place)
         if name == "Lambda":
-            config["function"] = self._function(config, place)
+            config["function"] = self._lambda(config, place)
         for key in INNER:
             if isinstance(config.get(key), dict):
                 config[key] = self.model(config[key], place, depth + 1)
@@ -120,7 +123,7 @@ class Configs:
                     raise FormatError(self.file, place, found, needed)
             elif key in rows.renamed or key not in rows.dropped:
                 new = rows.renamed.get(key, key)
-                config[new] = value_of(new, value)
+                config[new] = self._value(new, value)
         for key, value in rows.defaults.items():
             config.setdefault(key, value)
         if (parts := JOINED.get(name)) and all(part in config for part in parts):
@@ -129,7 +132,17 @@ class Configs:
             config["unit_forget_bias"] = config.pop("forget_bias_init") in ("one", "ones")
         return config
 
-    def _function(self, config: dict[str, Any], place: str) -> dict[str, Any]:
+    def _value(self, name: str, given: Any) -> Any:
+        """The value of an argument; functions of the program, and of Keras 2, by their names."""
+        value = value_of(name, given)
+        if isinstance(value, str) and name.endswith(FUNCTIONAL):
+            if value in self.own:
+                return _function(value)
+            if self.old and value in ACTIVATIONS:
+                return _function(ACTIVATIONS[value])
+        return value
+
+    def _lambda(self, config: dict[str, Any], place: str) -> dict[str, Any]:
         """The function of a Lambda layer: the name of one that the program passes, since bytecode is not executed."""
         given, layer = config.get("function"), config.get("name")
         if isinstance(given, dict) and given.get("class_name") == "function":
@@ -141,7 +154,7 @@ class Configs:
             advice = f"the program's function, as files execute nothing: pass custom_objects={{{needed!r}: f}}"
             raise FormatError(self.file, place, what, advice)
         config.pop("output_shape", None)
-        return {"class_name": "function", "module": "builtins", "config": name, "registered_name": name}
+        return _function(name)
 
     # -- models -------------------------------------------------------------------------------------------------------
 
@@ -162,7 +175,7 @@ class Configs:
     def _functional(self, inner: dict[str, Any], place: str, depth: int) -> dict[str, Any]:
         """A functional model: its layers and the nodes between them."""
         layers = self._list(inner["layers"], place)
-        numbers = _Numbers(inner)
+        numbers = _Numbers(inner, self.old)
         found: dict[str, Any] = {key: inner[key] for key in ("name", "trainable") if key in inner}
         found["layers"] = []
         for layer in layers:
@@ -170,9 +183,12 @@ class Configs:
             nodes = self._list(layer.get("inbound_nodes", []), f"{place}, inbound_nodes")
             at = f"{place}, {made['class_name']} {layer.get('name')!r}, inbound_nodes"
             made["inbound_nodes"] = [self._node(made["class_name"], node, numbers, at) for node in nodes]
-            found["layers"].append({**made, "name": layer.get("name")})
+            if isinstance(name := layer.get("name"), str):
+                made["config"]["name"] = made["name"] = name
+            found["layers"].append(made)
         for key in ("input_layers", "output_layers"):
-            found[key] = numbers.ends(inner.get(key))
+            ends = numbers.ends(inner.get(key))
+            found[key] = ends[0] if self.old and isinstance(ends, list) and len(ends) == 1 else ends
         return found
 
     def _node(self, cls: str, node: Any, numbers: _Numbers, place: str) -> dict[str, Any]:
@@ -199,6 +215,8 @@ class Configs:
             first = first[0]
         elif isinstance(first, list) and len(first) == 1 and not cls.endswith("OpLambda"):
             first = first[0]
+        if cls.endswith("OpLambda"):  # whose first argument may be a number
+            return {"args": [], "kwargs": {"first": first, **named}}
         return {"args": [first], "kwargs": named}
 
     def _list(self, value: Any, place: str) -> list[Any]:
@@ -224,7 +242,8 @@ class _Numbers:
     Keras 2 counts from 1 the calls of a model that has a node of its own, and Keras 3 from 0.
     """
 
-    def __init__(self, model: dict[str, Any]) -> None:
+    def __init__(self, model: dict[str, Any], old: bool) -> None:
+        self.old = old
         self.layers = {layer["name"]: layer for layer in model["layers"] if _is_named(layer)}
         seen: dict[str, set[int]] = {name: set() for name in self.layers}
         parts = [layer.get("inbound_nodes") for layer in self.layers.values()]
@@ -265,13 +284,18 @@ class _Numbers:
 
     def ends(self, value: Any) -> Any:
         """The inputs or outputs of a model, in which Keras 3 also counts the calls of functional models from 1."""
-        if self.is_tensor(value):
+        if self.is_tensor(value) and self.old:
             layer = self.layers[value[0]]
             functional = layer.get("class_name") in ("Functional", "Model", "Network", "Container")
             return [value[0], value[1] - self.first[value[0]] + functional, value[2]]
         if isinstance(value, dict):
             return {key: self.ends(each) for key, each in value.items()}
         return [self.ends(each) for each in value] if isinstance(value, list) else value
+
+
+def _function(name: str) -> dict[str, Any]:
+    """The configuration of a function."""
+    return {"class_name": "function", "module": "builtins", "config": name, "registered_name": name}
 
 
 def _classified(name: str, config: dict[str, Any]) -> dict[str, Any]:

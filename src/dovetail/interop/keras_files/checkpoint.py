@@ -22,18 +22,18 @@ from dovetail.interop.privates import walk_saveable
 VARIABLES = "variables/variables"  # in a SavedModel
 OPTIMIZER: objects.Path = ("optimizer",)
 COUNTERS = {"_iterations": ("_iterations", "iter"), "_learning_rate": ("_learning_rate", "learning_rate")}
-SLOTS = {  # lists of optimizers → the names of the same in Keras 2, until TensorFlow 2.10
+SLOTS = {  # lists of optimizers → the names of the same in Keras 2
     "_momentums": ("m", "momentum"),
-    "momentums": ("momentum",),
-    "_velocities": ("v", "rms"),
+    "momentums": ("momentum", "m"),
+    "_velocities": ("v", "rms", "velocity"),
     "_velocity_hats": ("vhat",),
-    "_average_gradients": ("mg",),
+    "_average_gradients": ("mg", "average_gradient"),
     "_accumulators": ("accumulator",),
-    "_accumulated_grads": ("accum_grad",),
-    "_accumulated_delta_vars": ("accum_var",),
+    "_accumulated_grads": ("accum_grad", "accumulated_grad"),
+    "_accumulated_delta_vars": ("accum_var", "accumulated_delta_var"),
     "_linears": ("linear",),
     "_m": ("m",),
-    "_u": ("v",),
+    "_u": ("v", "u"),
 }
 
 

@@ -1,0 +1,83 @@
+"""How a model was compiled, in files of Keras 1, 2 and 3: optimizers, losses and metrics as Keras 3 takes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail.formats.keras.config_rows import value_of
+
+OPTIMIZERS = {  # names in files → Keras 3's
+    "LossScaleOptimizerV1": "LossScaleOptimizer",
+    "LossScaleOptimizerV3": "LossScaleOptimizer",
+    "ExperimentalAdamW": "AdamW",
+}
+ARGUMENTS = {"lr": "learning_rate", "optimizer": "inner_optimizer", "initial_loss_scale": "initial_scale"}
+DROPPED = {
+    "jit_compile",
+    "is_legacy_optimizer",
+    "schedule_decay",
+    "dynamic",
+    "loss_scale",
+    "increment_period",
+    "multiplier",
+}
+LOSSES = {  # functions in files → Keras 3's
+    "cosine": "cosine_similarity",
+    "cosine_proximity": "cosine_similarity",
+    "huber_loss": "huber",
+    "kullback_leibler_divergence": "kl_divergence",
+    "logcosh": "log_cosh",
+}
+WRAPPERS = "LossFunctionWrapper", "MeanMetricWrapper", "SumOverBatchSizeMetricWrapper"  # of a function `fn`
+
+
+def base(name: Any) -> str:
+    """The name of a class without its package, as "Custom>Adam" has one."""
+    return str(name).rpartition(">")[2]
+
+
+def optimizer(config: Any) -> dict[str, Any]:
+    """An optimizer's configuration; `decay` of Keras 2 becomes a schedule.
+
+    Example:
+        >>> optimizer({"class_name": "SGD", "config": {"lr": 0.1, "decay": 0.0, "momentum": 0.9}})
+        {'class_name': 'SGD', 'config': {'learning_rate': 0.1, 'momentum': 0.9}}
+    """
+    name, given = base(config["class_name"]), dict(config["config"])
+    if isinstance(scale := given.get("loss_scale"), dict):
+        given |= scale.get("config") or {}
+    found = {ARGUMENTS.get(key, key): value for key, value in given.items() if key not in DROPPED}
+    decay = found.pop("decay", 0)
+    if decay and isinstance(rate := found.get("learning_rate"), (int, float)):
+        found["learning_rate"] = {
+            "class_name": "InverseTimeDecay",
+            "config": {"initial_learning_rate": rate, "decay_steps": 1, "decay_rate": decay},
+        }
+    if found.get("epsilon", 0) is None:
+        del found["epsilon"]
+    if isinstance(found.get("inner_optimizer"), dict):
+        found["inner_optimizer"] = optimizer(found["inner_optimizer"])
+    return {"class_name": OPTIMIZERS.get(name, name), "config": found}
+
+
+def function(given: Any) -> Any:
+    """A loss or a metric, or lists and dicts of them; functions come by name."""
+    if isinstance(given, (list, tuple)):
+        return [function(each) for each in given]
+    if isinstance(given, str):
+        return LOSSES.get(given, given)
+    if not isinstance(given, dict):
+        return given
+    if "class_name" not in given:
+        return {key: function(value) for key, value in given.items()}
+    name = base(given["class_name"])
+    if name == "function":
+        return function(given["config"])
+    config = {key: value_of(key, value) for key, value in (given.get("config") or {}).items()}
+    if name not in WRAPPERS:
+        config.pop("fn", None)
+    else:
+        config["fn"] = function(config.get("fn"))
+    if config.get("reduction", "") in ("auto", None):
+        del config["reduction"]
+    return {"class_name": name, "config": config}

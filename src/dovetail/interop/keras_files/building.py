@@ -1,0 +1,85 @@
+"""Models of Keras 3, built of the configurations of Keras 1, 2 and 3 in files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from dovetail.core.errors import FormatError
+from dovetail.formats.keras.configs import Configs
+from dovetail.interop.keras_files import op_layers
+from dovetail.interop.privates import Functional, Operation, ThresholdedReLU, operations
+
+# Classes of layers that `keras.layers` does not name.
+MORE = {cls.__name__: cls for cls in (Functional, ThresholdedReLU, keras.Sequential)} | op_layers.CLASSES
+
+
+def built(config: Any, file: Path, custom_objects: Mapping[str, Any], *, old: bool = True) -> Any:
+    """The model of a configuration, uncompiled and with new weights.
+
+    Args:
+        config: `{"class_name", "config"}`, as the file has it.
+        file: its path, for errors.
+        custom_objects: classes and functions of the program, by name.
+        old: whether Keras 1 or 2 wrote it.
+
+    Raises:
+        FormatError: it is no configuration, or has a class that is not known; the error names the layer.
+    """
+    objects = {**keras.saving.get_custom_objects(), **custom_objects}
+    found = Configs(file, objects, old=old).model(config)
+    classes = {**MORE, **objects, **dict(_classes(found, objects, file, old))}
+    try:
+        return keras.saving.deserialize_keras_object(found, custom_objects={**op_layers.FUNCTIONS, **classes})
+    except Exception as error:  # Keras' constructors raise any error for arguments that they do not take
+        reason = str(error).rpartition("Exception encountered: ")[2].strip()[:500]
+        needed = "a model that Keras 3 makes; a layer of your own takes its arguments by custom_objects={class: …}"
+        raise FormatError(file, "model_config", f"{type(error).__name__}: {reason}", needed) from error
+
+
+def _classes(config: Any, objects: Mapping[str, Any], file: Path, old: bool) -> Iterator[tuple[str, Any]]:
+    """The classes of all layers of a converted configuration, by their names in it.
+
+    A file's own words for modules are not followed.
+    """
+    if isinstance(config, dict):
+        if "module" in config and config.get("class_name") != "function":
+            del config["module"]
+        if "registered_name" in config and isinstance(inner := config.get("config"), dict):
+            cls = _class(config["class_name"], inner, objects, file, old)
+            config["module"] = None  # Keras 3 takes a configuration with this key for its own
+            config["registered_name"] = f"{cls.__module__}>{config['class_name']}"  # layers and operations share names
+            yield config["registered_name"], cls
+    inner = config.values() if isinstance(config, dict) else config if isinstance(config, list) else ()
+    for each in inner:
+        yield from _classes(each, objects, file, old)
+
+
+def _class(name: str, config: dict[str, Any], objects: Mapping[str, Any], file: Path, old: bool) -> Any:
+    """The class of a layer.
+
+    Raises:
+        FormatError: there is none.
+    """
+    base = name.rpartition(">")[2]
+    known = objects.get(name, objects.get(base))
+    if known is None and not old and "dtype" not in config:  # operations and layers share names; layers have a dtype
+        known = _operations().get(name)
+    if known is None:
+        known = MORE.get(name) or getattr(keras.layers, base, None)
+    if known is None:
+        title = f"the layer {config.get('name')!r}"
+        needed = f"a class of Keras 3, or your own: pass custom_objects={{{base!r}: {base}}}"
+        raise FormatError(file, f"model_config, {title}", f"the class {name!r}", needed)
+    return known
+
+
+@cache
+def _operations() -> dict[str, type]:
+    """Keras' operations that are not layers, by name; files of Keras 3 have them for masks."""
+    classes = [cls for cls in Operation.__subclasses__() if not issubclass(cls, keras.layers.Layer)]
+    return {cls.__name__: cls for cls in classes if cls.__module__.startswith(f"{operations.__name__}.")}

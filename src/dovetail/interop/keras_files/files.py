@@ -1,0 +1,203 @@
+"""Models and weights of Keras in files of every kind, which the first bytes of a file tell."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+
+from dovetail.core.errors import FormatError
+from dovetail.core.files import replacing
+from dovetail.formats import hdf5, safetensors
+from dovetail.formats.hdf5.blocks import MAGIC
+from dovetail.formats.keras.saved_model import is_folder
+from dovetail.formats.keras.weights import is_stored, stored
+from dovetail.formats.strict_json import parse, room_of
+from dovetail.interop.keras_files import archive, checkpoint, layers
+from dovetail.interop.keras_files.building import built
+from dovetail.interop.keras_files.compiling import compile_as, load_optimizer
+from dovetail.interop.keras_files.folder import load_folder
+
+Path_ = str | os.PathLike[str]
+
+
+def has_model(path: Path_) -> bool:
+    """Whether a local file or folder may have a model that `load_model` reads."""
+    file = Path(path)
+    return is_folder(file) or (file.is_file() and (_begins(file, MAGIC) or zipfile.is_zipfile(file)))
+
+
+def has_weights(path: Path_) -> bool:
+    """Whether a local file may have weights that `load_weights` reads."""
+    file = Path(path)
+    if checkpoint.checkpoint_at(path) is not None:
+        return True
+    return file.is_file() and (_begins(file, MAGIC) or zipfile.is_zipfile(file) or file.suffix == ".safetensors")
+
+
+def load_model(
+    path: Path_, custom_objects: Mapping[str, Any] | None = None, compile: bool = True, safe_mode: bool = True
+) -> Any:
+    """Load a model of Keras 1, 2 or 3: an HDF5 file, an archive `.keras`, or a SavedModel's folder of Keras 2.
+
+    Nothing in a file is executed.  Functions and classes of the program come by `custom_objects`, and the function of a
+    `Lambda` layer by the layer's name.
+
+    Args:
+        path: the file or folder.
+        custom_objects: classes and functions of the program, by name.
+        compile: whether the model is compiled as it was, with the state of its optimizer.
+        safe_mode: whether an archive of Keras 3 may have no bytecode; other files never may.
+
+    Raises:
+        FormatError: the file is damaged, has no model, or a class that is not known.
+        OSError: it cannot be read.
+
+    Source: `keras.models.load_model` of Keras 1 to 3.
+    """
+    file = Path(path)
+    if is_folder(file):
+        return load_folder(file, custom_objects, compile)
+    if zipfile.is_zipfile(file):
+        return archive.load_model(file, custom_objects or {}, compile, safe_mode)
+    return _of_hdf5(file, custom_objects or {}, compile)
+
+
+def _of_hdf5(file: Path, custom_objects: Mapping[str, Any], compile: bool) -> Any:
+    root = hdf5.read(file)
+    config = _json(root, "model_config", file)
+    if config is None:
+        needed = "a model that model.save wrote; for weights alone make the model, and say model.load_weights"
+        raise FormatError(file, "model_config", "none", needed)
+    weights = stored(root)
+    model = built(config, file, custom_objects, old=weights.version < 3)
+    layers.load(model, weights, file)
+    training = _json(root, "training_config", file) if compile else None
+    if training is not None and compile_as(model, training, file, custom_objects) and "optimizer_weights" in root:
+        load_optimizer(model, root.group("optimizer_weights"), file, old=weights.version < 3)
+    return model
+
+
+def _json(root: hdf5.Group, name: str, file: Path) -> Any:
+    text = root.attributes.get(name)
+    return parse(text, file, name, room_of(len(text))) if isinstance(text, bytes) and text else None
+
+
+# -- weights ----------------------------------------------------------------------------------------------------------
+
+
+def load_weights(model: Any, path: Path_, by_name: bool = False, skip_mismatch: bool = False) -> None:
+    """Give a model the weights of a file: all of them, or none.
+
+    The file is HDF5 of Keras 1, 2 or 3, an archive `.keras`, a checkpoint of TensorFlow, or one of `save_weights`.
+
+    Args:
+        model: a Keras model that is built.
+        path: the file.
+        by_name: whether layers find their weights in HDF5 of Keras 1 and 2 by their names; others keep theirs.
+        skip_mismatch: whether weights of other shapes stay as they are, with a warning.
+
+    Raises:
+        FormatError: the file is damaged, or has weights of another model.
+        ValueError: the model is not built, or the file has no layers to be found by name.
+        OSError: it cannot be read.
+
+    Source: `keras.Model.load_weights` of Keras 1 to 3.
+    """
+    if not model.built:
+        problem = f"the model {model.name!r} has no weights yet: call it on data, or build it with a shape, first."
+        raise ValueError(f"load_weights: {problem}")
+    file = Path(path)
+    prefix = checkpoint.checkpoint_at(path)
+    root = hdf5.read(file) if prefix is None and _begins(file, MAGIC) else None
+    if root is not None and is_stored(root):
+        return layers.load(model, stored(root), file, by_name, skip_mismatch)
+    if by_name:
+        raise ValueError(f"load_weights: {str(path)!r} has no weights by layer, so by_name=True finds none.")
+    if prefix is not None:
+        return checkpoint.load_weights(model, prefix, skip_mismatch)
+    if root is not None:
+        return archive.load_weights(model, root, file, skip_mismatch)
+    if zipfile.is_zipfile(file) and (inside := archive.weights(file)) is not None:
+        return archive.load_weights(model, inside, file, skip_mismatch)
+    return _assign(model, _arrays(file), file, skip_mismatch)
+
+
+def _begins(file: Path, mark: bytes) -> bool:
+    with file.open("rb") as opened:
+        return opened.read(len(mark)) == mark
+
+
+def _arrays(file: Path) -> Mapping[str, Any]:
+    """Arrays by name of a file of NumPy or a safetensors file."""
+    if not zipfile.is_zipfile(file):
+        return safetensors.read(file).tensors
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError, NotImplementedError, MemoryError) as error:
+        raise FormatError(file, "the arrays", str(error)[:200], "a whole .npz file of numbers") from None
+
+
+def _assign(model: Any, arrays: Mapping[str, Any], file: Path, skip_mismatch: bool) -> None:
+    """Give the weights of a model arrays by their paths."""
+    pairs = [(weight, arrays.get(weight.path)) for weight in model.weights]
+    for weight, array in pairs:
+        if (array is None or array.shape != tuple(weight.shape)) and not skip_mismatch:
+            found = "nothing" if array is None else f"the shape {array.shape}"
+            raise FormatError(file, f"the array {weight.path!r}", found, f"an array of the shape {tuple(weight.shape)}")
+    for weight, array in pairs:
+        if array is not None and array.shape == tuple(weight.shape):
+            weight.assign(array)
+
+
+def save_weights(model: Any, path: Path_) -> None:
+    """Write the weights of a model to a file, in the format of its ending.
+
+    `.weights.h5` is Keras 3's format, `.safetensors` and `.npz` have arrays by the paths of weights, and any other name
+    gets HDF5 by layer, which Keras 2 reads, too.
+
+    Args:
+        model: a Keras model that is built.
+        path: the file; an old one is replaced as a whole.
+
+    Raises:
+        ValueError: the model is not built, or several weights have one path and the format needs several.
+        OSError: it cannot be written.
+
+    Source: `keras.Model.save_weights` of Keras 2 and 3.
+    """
+    if not model.built:
+        problem = f"the model {model.name!r} has no weights yet: call it on data, or build it with a shape, first."
+        raise ValueError(f"save_weights: {problem}")
+    write = next((write for ending, write in WRITERS.items() if str(path).endswith(ending)), layers.save)
+    write(model, Path(path))
+
+
+def _values(model: Any) -> dict[str, np.ndarray]:
+    found = {weight.path: keras.ops.convert_to_numpy(weight) for weight in model.weights}
+    if len(found) < len(model.weights):
+        raise ValueError("save_weights: several weights have the same path: give layers other names, or write .h5.")
+    return found
+
+
+def _write_npz(model: Any, file: Path) -> None:
+    values = _values(model)
+    with replacing(file) as opened:
+        np.savez(opened, **values)  # type: ignore[arg-type]
+
+
+def _write_safetensors(model: Any, file: Path) -> None:
+    safetensors.write(file, _values(model), {"format": "keras"})
+
+
+WRITERS: dict[str, Callable[[Any, Path], None]] = {
+    ".weights.h5": archive.save_weights,
+    ".safetensors": _write_safetensors,
+    ".npz": _write_npz,
+}
