@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,15 @@ op_def_library = Library("tensorflow.python.framework.op_def_library")
 op_def_registry = Library("tensorflow.python.framework.op_def_registry")
 framework_ops = Library("tensorflow.python.framework.ops")
 SIGNS = ("Qr", "SelfAdjointEigV2", "Svd")  # the signs of their factors are free
-FIRST = ("FusedBatchNorm", "SoftmaxCross", "SparseSoftmax")  # TensorFlow differentiates the first result only
+OTHERS = {  # types whose gradient TensorFlow defines in another way
+    **dict.fromkeys(("ImageProjectiveTransformV2", "ImageProjectiveTransformV3"), "it transforms the gradient back"),
+    **dict.fromkeys(("MatrixDiagV2", "MatrixDiagPartV2", "MatrixSetDiagV2"), "it aligns diagonals as V3 does"),
+    "BlockLSTMV2": "it differs from finite differences of its own results",
+}
+RESULTS = {  # TensorFlow differentiates these results only
+    **dict.fromkeys(("FusedBatchNorm", "SoftmaxCross", "SparseSoftmax"), (0,)),
+    "BlockLSTM": (1, 6),
+}
 
 
 @dataclass
@@ -57,7 +66,7 @@ class Call:
         wanted = [*self.fetches, *([] if graph_def is not None else [n for n in self.gradients or () if n])]
         with tf.compat.v1.Session(graph=graph) as session:
             session.run([f"start_{name}" for name in self.variables])
-            feeds = {f"{name}:0": value for name, value in zip(self.names, self.values, strict=True)}
+            feeds = {f"{name}:0": value.copy() for name, value in zip(self.names, self.values, strict=True)}
             found = iter(session.run(wanted, feeds))
         return [next(found) for _ in wanted]
 
@@ -103,10 +112,10 @@ def called(case: Case, with_gradient: bool = False, unknown: bool = False) -> Ca
                 dtype = call.variables[name].dtype
                 read = tf.raw_ops.ReadVariableOp(resource=handle, dtype=dtype) if is_resource else tf.identity(handle)
                 call.fetches.append(read.name)
-        if with_gradient and not call.variables and _has_gradient(node):
+        if with_gradient and not call.variables and case.type not in OTHERS and _has_gradient(node):
             xs = [graph.get_tensor_by_name(f"{name}:0") for name in call.names]
             floats = [x for x in xs if x.dtype.is_floating or x.dtype.is_complex]
-            ys = node.outputs[:1] if case.type.startswith(FIRST) else node.outputs
+            ys = differentiated(case.type, node.outputs)
             losses = [_loss(y, case.type) for y in ys if y.dtype.is_floating or y.dtype.is_complex]
             if floats and losses:
                 call.gradients = _gradients(losses, floats)
@@ -116,9 +125,15 @@ def called(case: Case, with_gradient: bool = False, unknown: bool = False) -> Ca
 def _gradients(losses: list[Any], xs: list[Any]) -> list[str | None] | None:
     try:
         found = tf.gradients(losses, xs)
-    except LookupError:  # TensorFlow refuses to differentiate the node
+    except (LookupError, TypeError):  # TensorFlow refuses to differentiate the node, or its function is wrong
         return None
     return [None if g is None else tf.convert_to_tensor(g).name for g in found]
+
+
+def differentiated(type: str, ys: Sequence[Any]) -> Sequence[Any]:
+    """The results of a node that TensorFlow differentiates."""
+    numbers = next((numbers for prefix, numbers in RESULTS.items() if type.startswith(prefix)), range(len(ys)))
+    return [ys[number] for number in numbers]
 
 
 def _input(call: Call, value: Any, unknown: bool) -> Any:
@@ -195,8 +210,8 @@ def computed(call: Call, engine: str = "numpy") -> list[np.ndarray]:
             tape.watch(floats)
             found = dt.function(made.graph)(*xs)
             ys = list(found) if isinstance(found, (list, tuple)) else [found]
-            first = ys[:1] if call.type.startswith(FIRST) else ys
-            losses = [loss_of(y, call.type) for y in first if y.dtype.is_differentiable]
+            some = differentiated(call.type, ys)
+            losses = [loss_of(y, call.type) for y in some if y.dtype.is_differentiable]
             loss = sum(losses[1:], losses[0]) if losses and call.gradients is not None else None
         results = [np.asarray(y.numpy()) for y in ys]
         if call.gradients is None or loss is None:

@@ -150,6 +150,41 @@ VARIABLES = [
     ),
 ]
 
+DILATION = {"strides": [1, 1, 2, 1], "rates": [1, 2, 1, 1], "padding": "SAME"}
+BOXES = np.array([[0, 0, 1, 1], [0.2, 0.7, 0.6, -0.4], [0.5, 0.3, 1.4, 0.9]], "float32")
+TRANSFORM = np.array([[1.1, 0.2, -1.3, -0.1, 0.9, 0.7, 0.01, 0.02]], "float32")
+CORNERS = np.concatenate([array(9, 2, low=0, high=0.4), array(9, 2, low=0.5, high=1)], 1)
+SCORES = array(9, low=0, high=1)
+INDICES = np.array([[0, 1], [2, 0], [3, 2]], "int64")
+LSTM = [array(2, 3), array(2, 4), array(2, 4) / 2, array(7, 16), array(4), array(4) / 2, array(4) / 3, array(16)]
+GRU = [array(2, 3), array(2, 4), array(7, 8), array(7, 4), array(8), array(4)]
+SMALL = [one / 3 for one in LSTM]
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    return (1 / (1 + np.exp(-x))).astype("float32")
+
+
+def states_of(inputs: list[np.ndarray], peephole: bool) -> list[np.ndarray]:
+    """The gates and states i, cs, f, o, ci, co, h of a cell, which the op of its gradient takes."""
+    x, cs_prev, h_prev, w, wci, wcf, wco, b = inputs
+    i, ci, f, o = np.split(np.concatenate([x, h_prev], 1) @ w + b, 4, 1)
+    wci, wcf, wco = (one * peephole for one in (wci, wcf, wco))
+    i, f, ci = sigmoid(i + cs_prev * wci), sigmoid(f + 1 + cs_prev * wcf), np.tanh(ci)
+    cs = ci * i + cs_prev * f
+    o, co = sigmoid(o + cs * wco), np.tanh(cs)
+    return [i, cs, f, o, ci, co, co * o]
+
+
+def gates_of(inputs: list[np.ndarray]) -> list[np.ndarray]:
+    """The gates r, u and the candidate c of a cell."""
+    x, h, w_ru, w_c, b_ru, b_c = inputs
+    r, u = np.split(sigmoid(np.concatenate([x, h], 1) @ w_ru + b_ru), 2, 1)
+    return [r, u, np.tanh(np.concatenate([x, r * h], 1) @ w_c + b_c)]
+
+
+GATES = gates_of(GRU)
+
 CASES = [
     *each("Abs Asinh Atan Ceil Cos Cosh Digamma Elu Erf Erfc Exp Expm1 Floor Neg Relu Relu6 Rint Round Selu", X),
     *each("Sigmoid Sign Sin Sinh Softplus Softsign Square Tan Tanh StopGradient Identity LogSoftmax Softmax", X),
@@ -334,6 +369,118 @@ CASES = [
     *(case(f"FusedBatchNormGradV{n}", IMAGE * 2, IMAGE, array(3), IMAGE.mean((0, 1, 2)), IMAGE.var((0, 1, 2)),
            *([np.zeros(0, "float32")] if n == 3 else []), is_training=True, epsilon=0.01) for n in (2, 3)),
     *VARIABLES,
+    # images
+    *each("RGBToHSV HSVToRGB", array(2, 3, 4, 3, low=0, high=1)),
+    *each("AdjustContrastv2 AdjustSaturation AdjustHue", array(2, 3, 4, 3, low=0, high=1), np.float32(0.3)),
+    case("ResizeArea", array(2, 6, 6, 3), static(3, 4)),
+    *(case("CropAndResize", IMAGE, boxes, np.array([0, 1, 1], "int32"), static(3, 2), method=method,
+           extrapolation_value=0.5) for method, boxes in (("bilinear", BOXES), ("nearest", Static(BOXES)))),
+    case("CropAndResizeGradImage", array(3, 3, 2, 3), BOXES, np.array([0, 1, 1], "int32"), static(2, 6, 6, 3),
+         T="float32"),
+    case("CropAndResizeGradBoxes", array(3, 3, 2, 3), IMAGE, BOXES, np.array([0, 1, 1], "int32")),
+    *(case("ImageProjectiveTransformV3", IMAGE, TRANSFORM, static(5, 7), np.float32(0.5), fill_mode=mode,
+           interpolation=how) for mode, how in (("REFLECT", "BILINEAR"), ("WRAP", "NEAREST"), ("NEAREST", "BILINEAR"),
+                                                ("CONSTANT", "BILINEAR"))),
+    case("ImageProjectiveTransformV2", IMAGE, TRANSFORM, static(5, 7), interpolation="BILINEAR"),
+    case("NonMaxSuppression", CORNERS, SCORES, scalar(4), iou_threshold=0.3),
+    case("NonMaxSuppressionV2", CORNERS, SCORES, scalar(4), np.float32(0.3)),
+    case("NonMaxSuppressionV3", CORNERS, SCORES, scalar(9), np.float32(0.3), np.float32(0.2)),
+    *(case("NonMaxSuppressionV4", CORNERS, SCORES, scalar(9), np.float32(0.3), np.float32(0.2),
+           pad_to_max_output_size=pad) for pad in (True, False)),
+    *(case("NonMaxSuppressionV5", CORNERS, SCORES, scalar(9), np.float32(0.5), np.float32(0.2), np.float32(sigma),
+           pad_to_max_output_size=bool(sigma)) for sigma in (0, 0.4)),
+    case("NonMaxSuppressionWithOverlaps", array(9, 9, low=0, high=1), SCORES, scalar(4), np.float32(0.6),
+         np.float32(0.2)),
+    *(case("CombinedNonMaxSuppression", np.stack([CORNERS, CORNERS[::-1]])[:, :, None], array(2, 9, 3, low=0, high=1),
+           scalar(2), scalar(total), np.float32(0.3), np.float32(0.4), pad_per_class=per_class)
+      for total, per_class in ((4, False), (9, True), (9, False))),
+    # windows
+    case("ExtractImagePatches", IMAGE, ksizes=[1, 2, 3, 1], strides=[1, 2, 1, 1], rates=[1, 2, 1, 1], padding="SAME"),
+    case("ExtractVolumePatches", DEEP_IMAGE, ksizes=[1, 2, 2, 2, 1], strides=[1, 1, 2, 1, 1], padding="VALID"),
+    case("Dilation2D", IMAGE, array(2, 3, 3), **DILATION),
+    case("Dilation2DBackpropInput", IMAGE, array(2, 3, 3), array(2, 6, 3, 3), **DILATION),
+    case("Dilation2DBackpropFilter", IMAGE, array(2, 3, 3), array(2, 6, 3, 3), **DILATION),
+    *(case("MaxPoolWithArgmax", IMAGE, include_batch_in_index=with_batch, **POOL) for with_batch in (True, False)),
+    *(case("MaxPoolGradWithArgmax", IMAGE, array(2, 3, 3, 3), ints(2, 3, 3, 3, low=0, high=108, dtype="int64"),
+           include_batch_in_index=with_batch, **POOL) for with_batch in (True, False)),
+    case("DataFormatDimMap", np.array([0, 3, -1, 1], "int32")),
+    case("DataFormatVecPermute", np.array([5, 6, 7, 8], "int32")),
+    case("DataFormatVecPermute", np.array([5, 6], "int32"), src_format="NCHW", dst_format="NHWC"),
+    # numbers that integers hold
+    case("FakeQuantWithMinMaxArgs", array(4, 5, low=-8, high=8), min=-3.1, max=5.0, num_bits=4, narrow_range=True),
+    case("FakeQuantWithMinMaxArgsGradient", array(4, 5), array(4, 5, low=-8, high=8), min=-3.1, max=5.0),
+    case("FakeQuantWithMinMaxVars", array(4, 5), np.float32(-1), np.float32(1.5), num_bits=4),
+    case("FakeQuantWithMinMaxVarsGradient", array(4, 5), array(4, 5) * 2, np.float32(-1), np.float32(1.5)),
+    case("FakeQuantWithMinMaxVarsPerChannel", array(4, 3), array(3, high=-0.5), array(3, low=0.5)),
+    case("FakeQuantWithMinMaxVarsPerChannelGradient", array(4, 3), array(4, 3) * 2, array(3, high=-0.5),
+         array(3, low=0.5)),
+    *(case(f"QuantizeAndDequantizeV{n}", array(4, 5), np.float32(-1), np.float32(1.5), num_bits=4, **how)
+      for n in (2, 4) for how in ({"range_given": True, "round_mode": "HALF_UP"}, {"signed_input": False})),
+    case("QuantizeAndDequantizeV3", array(4, 5), np.float32(-1), np.float32(1.5), scalar(4), narrow_range=True),
+    case("QuantizeAndDequantizeV4Grad", array(4, 5), array(4, 5), np.float32(-1), np.float32(1.5)),
+    # matrices
+    *(case("Svd", array(2, 4, 3), compute_uv=uv) for uv in (True, False)),
+    case("Svd", SQUARE, full_matrices=True),
+    case("Lu", SQUARE[:, ::-1].copy()),
+    case("Lu", SQUARE, output_idx_type="int64"),
+    *(case(type, array(2, 3, 4), bounds, np.float32(7), **how) for bounds in (static(-1, 2), scalar(1))
+      for type, how in (
+        ("MatrixDiagPartV2", {}), ("MatrixDiagPartV3", {}), ("MatrixDiagPartV3", {"align": "LEFT_RIGHT"}))),
+    *(case(type, array(2, 4, 3), static(-1, 2), scalar(rows), scalar(columns), np.float32(7))
+      for type in ("MatrixDiagV2", "MatrixDiagV3") for rows, columns in ((-1, -1), (4, -1))),
+    case("MatrixDiagV3", array(2, 3), scalar(1), scalar(-1), scalar(-1), np.float32(0)),
+    case("MatrixSetDiag", array(2, 3, 4), array(2, 3)),
+    *(case(type, array(2, 3, 4), array(2, 4, 3), static(-1, 2)) for type in ("MatrixSetDiagV2", "MatrixSetDiagV3")),
+    case("SparseMatMul", array(3, 4), array(5, 4), transpose_b=True),
+    *each("RFFT2D", array(2, 4, 6), static(4, 6)),
+    case("RFFT2D", Static(array(2, 4, 6)), static(3, 4)),
+    case("IRFFT2D", COMPLEX.reshape(2, 2, 2), static(2, 2)),
+    case("RFFT3D", array(2, 3, 4, 6), static(3, 4, 6)),
+    case("IRFFT3D", (array(2, 3, 4, 4) + 1j).astype("complex64"), static(3, 4, 6)),
+    case("XlaEinsum", array(2, 3), array(3, 4), equation="ab,bc->ac"),
+    *each("Copy CopyHost", X),
+    *each("FFT3D IFFT3D", (array(2, 3, 4, 6) + 1j * array(2, 3, 4, 6)[::-1]).astype("complex64")),
+    # search
+    *each("UniqueV2 UniqueWithCountsV2", np.array([3, 1, 3, 2], "int32"), static(0)),
+    case("UniqueWithCounts", np.array([3, 1, 3, 2], "int32"), out_idx="int64"),
+    case("ListDiff", ints(6), ints(3)),
+    case("Bincount", ints(9, low=0, high=7), scalar(5), array(9)),
+    case("Bincount", ints(9, low=0, high=7), scalar(5), Static(np.zeros(0, "float32"))),
+    *(case("DenseBincount", ints(2, 9, low=0, high=7), scalar(5), array(2, 9, low=1), binary_output=binary)
+      for binary in (False, True)),
+    case("Bucketize", array(2, 3), boundaries=[-1.0, 0.0, 1.0]),
+    *each("LowerBound UpperBound", np.sort(array(2, 5)), array(2, 3)),
+    case("HistogramFixedWidth", array(20), static(-1, 1, dtype="float32"), scalar(5)),
+    *(case("NthElement", array(2, 5), scalar(1), reverse=reverse) for reverse in (False, True)),
+    case("UnravelIndex", ints(4, low=0, high=24), static(2, 3, 4)),
+    *each("InplaceUpdate InplaceAdd InplaceSub", array(4, 2), ROWS, array(2, 2)),
+    case("InTopK", array(2, 5), np.array([1, 3], "int32"), k=2),
+    # sparse
+    case("SparseToDense", np.array([[1], [3]], "int32"), static(5), scalar(2, "float32"), scalar(-1, "float32")),
+    case("SparseToDense", INDICES, static(4, 3, dtype="int64"), array(3), np.float32(-1)),
+    *(case("SparseTensorDenseMatMul", INDICES, array(3), static(4, 3, dtype="int64"), array(*shape), **how)
+      for shape, how in (
+        ((3, 2), {}), ((2, 4), {"adjoint_a": True, "adjoint_b": True}))),
+    case("SparseReorder", INDICES[::-1].copy(), array(3), static(4, 3, dtype="int64")),
+    case("SparseReshape", INDICES, static(4, 3, dtype="int64"), static(2, -1, dtype="int64")),
+    case("SparseFillEmptyRows", INDICES, array(3), static(5, 3, dtype="int64"), np.float32(9)),
+    case("RaggedRange", np.array([0, 5, 8], "int32"), np.array([3, 5, 0], "int32"), np.array([1, 1, -3], "int32")),
+    # special functions
+    case("Zeta", array(2, 3, low=1.5, high=5), array(2, 3, low=0.5, high=4)),
+    case("Polygamma", Static(np.array([[0, 1, 2], [1, 3, 4]], "float32")), array(2, 3, low=0.5, high=4)),
+    case("Betainc", Static(array(3, 4, low=0.5, high=9)), Static(array(4, 3, low=0.5, high=9).T.copy()),
+         array(12, low=0.05, high=0.95).reshape(3, 4)),
+    *each("BesselI0e BesselI1e", array(4, low=-3, high=60)),
+    case("Ndtri", array(4, low=0.05, high=0.95)),
+    case("ApproximateEqual", array(4), array(4), tolerance=0.1),
+    # recurrent layers
+    *(case("LSTMBlockCell", *LSTM, use_peephole=peephole) for peephole in (True, False)),
+    *(case(type, np.int64(4), array(4, 2, 3) / 4, *LSTM[1:], use_peephole=peephole)
+      for type, peephole in (("BlockLSTM", True), ("BlockLSTMV2", False), ("BlockLSTM", False))),
+    case("GRUBlockCellGrad", *GRU, *GATES, array(2, 4)),
+    *(case("LSTMBlockCellGrad", *SMALL, *states_of(SMALL, peephole)[:6], array(2, 4), array(2, 4) * 2,
+           use_peephole=peephole) for peephole in (True, False)),
+    case("GRUBlockCell", *GRU),
     case("LRN", array(1, 2, 2, 7), depth_radius=2, bias=1.0, alpha=0.5, beta=0.75),
     *each("ResizeBilinear ResizeNearestNeighbor ResizeBicubic", IMAGE, static(9, 4), half_pixel_centers=True),
     *each("ResizeBilinear ResizeNearestNeighbor", IMAGE, static(9, 4)),

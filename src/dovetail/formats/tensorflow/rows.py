@@ -32,6 +32,7 @@ Sinh Softmax Softplus Softsign Sqrt Square Tan Tanh StopGradient Identity Invert
 LogMatrixDeterminant ZerosLike OnesLike MatrixDiag MatrixDiagPart Conj: x/T
 LogicalNot: x/-
 Inv > Reciprocal: x/T
+Copy CopyHost > Identity: x/T; tensor_name debug_ops_spec
 Snapshot > Identity: x/T
 DeepCopy > Identity: x/T
 PreventGradient > StopGradient: x/T; message
@@ -86,6 +87,7 @@ Roll: x/T shift!/Tshift axis!/Taxis
 Where > Where: x/T; >0|int64
 Unique: x/T; out_idx>1|int32
 TopKV2: x/T k!/Tk; sorted=True index_type>1|int32
+InTopK > InTopKV2: predictions/- targets/T; k
 InTopKV2: predictions/- targets/T k!/T
 LinSpace: start/T stop/T num!/Tidx
 SelectV2: condition/- x/T y/T
@@ -205,7 +207,19 @@ class Row:
 
 
 # Attributes that a row names since TensorFlow's op has them, and that change nothing in Dovetail's.
-UNUSED = {"message", "shape", "num_split", "validate_indices", "validate_shape", "use_locking", "sparse_gradient"}
+UNUSED = {
+    "tensor_name",
+    "debug_ops_spec",
+    "a_is_sparse",
+    "b_is_sparse",
+    "message",
+    "shape",
+    "num_split",
+    "validate_indices",
+    "validate_shape",
+    "use_locking",
+    "sparse_gradient",
+}
 WORDS = {"True": True, "False": False, "": ""}
 WAYS = "!?*&^"
 

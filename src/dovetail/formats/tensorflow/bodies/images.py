@@ -48,3 +48,54 @@ def _resampled(x: Any, axis: int, new: Any, aligned: bool, nearest: bool) -> Any
     weight = (places - low).astype("float32").reshape([-1] + [1] * (3 - axis))
     first, second = (OPS["GatherV2"](x, index, axis) for index in (low, high))
     return first + (second - first) * weight
+
+
+@row("ResizeArea: x/T size?/-; align_corners=False")
+def _(x: Any, size: Any) -> Any:
+    return OPS["ResizeArea"](ops.cast(x, "float32"), size, "channels_last")
+
+
+# -- colours ----------------------------------------------------------------------------------------------------------
+
+
+@row("RGBToHSV: x/T")
+def to_hsv(x: Any) -> Any:
+    """Hue, saturation and value of red, green and blue."""
+    red, green, blue = (x[..., i] for i in range(3))
+    value = ops.max(x, -1)
+    span = value - ops.min(x, -1)
+    sixth = 1 / (6 * ops.where(span > 0, span, 1))
+    of_green = ops.where(ops.equal(green, value), (blue - red) * sixth + 2 / 6, (red - green) * sixth + 4 / 6)
+    hue = ops.where(ops.equal(red, value), (green - blue) * sixth, of_green)
+    hue = ops.where(span > 0, ops.where(hue < 0, hue + 1, hue), 0)
+    return ops.stack([hue, ops.where(value > 0, span / ops.where(value > 0, value, 1), 0), value], -1)
+
+
+@row("HSVToRGB: x/T")
+def to_rgb(x: Any) -> Any:
+    """Red, green and blue of hue, saturation and value."""
+    hue, saturation, value = (x[..., i : i + 1] for i in range(3))
+    turn = hue * 6
+    parts = ops.absolute(turn - 3) - 1, 2 - ops.absolute(turn - 2), 2 - ops.absolute(turn - 4)
+    colours = ops.clip(ops.concatenate(parts, -1), 0, 1)
+    return ((1 - saturation) + saturation * colours) * value
+
+
+@row("AdjustContrastv2: x/T factor/-")
+def _(x: Any, factor: Any) -> Any:
+    mean = ops.mean(x, (-3, -2), keepdims=True)
+    return (x - mean) * ops.cast(factor, x.dtype) + mean
+
+
+@row("AdjustHue: x/T delta/-")
+def _(x: Any, delta: Any) -> Any:
+    hsv = to_hsv(x)
+    hue = OPS["FloorMod"](hsv[..., :1] + ops.cast(delta, x.dtype), ops.ones_like(hsv[..., :1]))
+    return to_rgb(ops.concatenate([hue, hsv[..., 1:]], -1))
+
+
+@row("AdjustSaturation: x/T scale/-")
+def _(x: Any, scale: Any) -> Any:
+    hsv = to_hsv(x)
+    saturation = ops.clip(hsv[..., 1:2] * ops.cast(scale, x.dtype), 0, 1)
+    return to_rgb(ops.concatenate([hsv[..., :1], saturation, hsv[..., 2:]], -1))

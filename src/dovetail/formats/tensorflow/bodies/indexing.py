@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from dovetail import ops
 from dovetail.core.table import OPS
+from dovetail.formats.tensorflow.attributes import Unreadable
 from dovetail.formats.tensorflow.bodies.shapes import scalar
 from dovetail.formats.tensorflow.rows import row
 from dovetail.ops.shapes.shape import dims_of
@@ -40,11 +44,102 @@ def _(x: Any, depth: Any, on: Any, off: Any, axis: int) -> Any:
     return ops.where(ops.one_hot(x, scalar(depth), axis, "bool"), on, off)
 
 
-@row("Unique: x/T; out_idx>1|int32")
-def _(x: Any) -> Any:
-    values, places, *_ = OPS["Unique"](x)  # in ascending order; TensorFlow has them in the order of the input
-    count, size = dims_of(values)[0], dims_of(x)[0]
-    none = ops.full([count], size, "int32")
+# -- search -----------------------------------------------------------------------------------------------------------
+
+
+@row("Unique: x/T; out_idx>1|int32", "UniqueV2: x/T axis!/Taxis; out_idx>1|int32")
+def _(x: Any, axis: Any = ()) -> Any:
+    return _unique(x, axis)[:2]
+
+
+@row(
+    "UniqueWithCounts: x/T; out_idx>1|int32 out_idx>2|int32",
+    "UniqueWithCountsV2: x/T axis!/Taxis; out_idx>1|int32 out_idx>2|int32",
+)
+def _unique(x: Any, axis: Any = ()) -> list[Any]:
+    """The different elements in the order of the input, the place of each element among them, and how often it is."""
+    if len(x.shape) != 1 and axis not in ((), []):
+        raise Unreadable("it compares slices")
+    values, places, counts, *_ = _sorted_unique(x)
+    size = dims_of(x)[0]
+    none = ops.full([dims_of(values)[0]], size, "int32")
     first = OPS["TensorScatterMin"](none, ops.expand_dims(places, -1), ops.arange(size, dtype="int32"))
     order = ops.argsort(first)
-    return [OPS["GatherV2"](values, order, 0), OPS["GatherV2"](ops.argsort(order), places, 0)]
+    return [
+        OPS["GatherV2"](values, order, 0),
+        OPS["GatherV2"](ops.argsort(order), places, 0),
+        OPS["GatherV2"](counts, order, 0),
+    ]
+
+
+def _sorted_unique(x: Any) -> tuple[Any, Any, Any]:
+    """The different elements in ascending order, the places of the elements among them, and how often each is."""
+    values, places, *_ = OPS["Unique"](x)
+    none = ops.zeros([dims_of(values)[0]], "int32")
+    ones = ops.ones_like(places, "int32")
+    return values, places, OPS["TensorScatterAdd"](none, ops.expand_dims(places, -1), ones)
+
+
+@row("ListDiff: x/T y/T; out_idx>1|int32")
+def _(x: Any, y: Any) -> list[Any]:
+    left = ops.logical_not(ops.any(ops.equal(ops.expand_dims(x, -1), y), -1))
+    return [ops.boolean_mask(x, left), ops.boolean_mask(ops.arange(dims_of(x)[0], dtype="int32"), left)]
+
+
+@row("Bincount: x/- size?/- weights/T", "DenseBincount: x/Tidx size?/Tidx weights/T; binary_output:binary")
+def _(x: Any, size: Any, weights: Any, binary: bool = False) -> Any:
+    """How often numbers occur; of matrices, in each row."""
+    given = ops.ones_like(x, weights.dtype) if weights.shape == (0,) or binary else weights
+    rank = len(x.shape)
+    size = scalar(size)
+    counted = ops.logical_and(x >= 0, x < size)
+    places = [ops.where(counted, x, 0)]
+    if rank == 2:
+        rows = ops.expand_dims(ops.arange(dims_of(x)[0], dtype=x.dtype), -1)
+        places = [ops.broadcast_to(rows, dims_of(x)), *places]
+    none = ops.zeros([*dims_of(x)[: rank - 1], size], weights.dtype)
+    change = "TensorScatterMax" if binary else "TensorScatterAdd"
+    return OPS[change](none, ops.stack(places, -1), ops.where(counted, given, 0))
+
+
+@row("Bucketize: x/T; boundaries")
+def _(x: Any, boundaries: Sequence[float]) -> Any:
+    return ops.searchsorted(np.array(boundaries, "float32"), ops.cast(x, "float32"), "right")
+
+
+@row(
+    "LowerBound: x/T values/T; out_type>0|int32 +side=left",
+    "UpperBound: x/T values/T; out_type>0|int32 +side=right",
+)
+def _(x: Any, values: Any, side: str) -> Any:
+    before = ops.less if side == "left" else ops.less_equal
+    return ops.sum(ops.cast(before(ops.expand_dims(x, -2), ops.expand_dims(values, -1)), "int32"), -1)
+
+
+@row("HistogramFixedWidth: x/T bounds/T bins?/-; dtype|int32")
+def _(x: Any, bounds: Any, bins: Any, dtype: Any) -> Any:
+    low, high = bounds[0], bounds[1]
+    places = ops.floor((x - low) / (high - low) * ops.cast(scalar(bins), x.dtype))
+    places = ops.cast(ops.clip(places, 0, scalar(bins) - 1), "int32")
+    return ops.cast(ops.bincount(ops.reshape(places, [-1]), length=scalar(bins)), dtype)
+
+
+@row("NthElement: x/T n?/-; reverse")
+def _(x: Any, n: Any, reverse: bool = False) -> Any:
+    place = dims_of(x)[-1] - 1 - scalar(n) if reverse else scalar(n)
+    return OPS["GatherV2"](ops.sort(x, -1), place, len(x.shape) - 1)
+
+
+@row("UnravelIndex: x/Tidx dims!/Tidx")
+def _(x: Any, dims: Sequence[int]) -> Any:
+    found: list[Any] = []
+    for dim in reversed(dims):
+        found.insert(0, OPS["FloorMod"](x, ops.cast(dim, x.dtype)))
+        x = OPS["FloorDiv"](x, ops.cast(dim, x.dtype))
+    return ops.stack(found, 0)
+
+
+@row(*(f"Inplace{kind}: x/T i/- v/T; +kind={kind}" for kind in ("Update", "Add", "Sub")))
+def _(x: Any, i: Any, v: Any, kind: str) -> Any:
+    change = "TensorScatterUpdate" if kind == "Update" else "TensorScatterAdd"
+    return OPS[change](x, ops.expand_dims(i, -1), -v if kind == "Sub" else v)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dovetail import ops
 from dovetail.core.table import OPS
 from dovetail.formats.tensorflow.rows import row
+from dovetail.ops.shapes.shape import dims_of
 
 
 @row("MatrixBandPart: x/T lower!/Tindex upper!/Tindex")
@@ -31,16 +32,166 @@ def _(x: Any, y: Any, adj_x: bool = False, adj_y: bool = False) -> Any:
     return OPS["MatMul"](x, y, adj_x, adj_y)
 
 
+@row("SparseMatMul: x/Ta y/Tb; transpose_a transpose_b a_is_sparse b_is_sparse")
+def _(x: Any, y: Any, transpose_a: bool = False, transpose_b: bool = False) -> Any:
+    x, y = (ops.cast(one, "float32") for one in (x, y))
+    return OPS["MatMul"](x, y, transpose_a, transpose_b)
+
+
+@row("XlaEinsum: x/T y/T; equation")
+def _(x: Any, y: Any, equation: str) -> Any:
+    return OPS["Einsum"]([x, y], equation)
+
+
+# -- decompositions ---------------------------------------------------------------------------------------------------
+
+
 @row("Qr: x/T; full_matrices")
 def _(x: Any, full_matrices: bool = False) -> Any:
     return OPS["Qr"](x, "complete" if full_matrices else "reduced")
 
 
-@row("RFFT: x/Treal length!/-; Tcomplex>0|complex64")
-def _(x: Any, length: Sequence[int]) -> Any:
-    return OPS["RFFT"](x, *length)
+@row("Svd: x/T; compute_uv full_matrices")
+def _(x: Any, compute_uv: bool = True, full_matrices: bool = False) -> list[Any]:
+    found = OPS["Svd"](x, full_matrices, compute_uv)
+    if not compute_uv:
+        nothing = ops.zeros([0], x.dtype)
+        return [found[0] if isinstance(found, (list, tuple)) else found, nothing, nothing]
+    u, s, vh = found
+    return [s, u, ops.swapaxes(OPS["Conj"](vh) if x.dtype.is_complex else vh, -1, -2)]
 
 
-@row("IRFFT: x/Tcomplex length!/-; Treal>0|float32")
+@row("Lu: x/T; output_idx_type>1|int32")
+def _(x: Any) -> list[Any]:
+    """The factors, and the rows of x in their order, from the exchanges of rows."""
+    lu, pivots = OPS["Lu"](x)
+    *batch, rows, _ = dims_of(x)
+    numbers = ops.broadcast_to(ops.arange(rows, dtype="int32"), [*batch, rows])
+
+    def exchanged(i: Any, order: Any) -> Any:
+        other = ops.expand_dims(OPS["GatherV2"](pivots, i, len(batch)), -1)
+        here = ops.expand_dims(OPS["GatherV2"](order, i, len(batch)), -1)
+        there = ops.take_along_axis(order, other, -1)
+        return ops.where(ops.equal(numbers, i), there, ops.where(ops.equal(numbers, other), here, order))
+
+    return [lu, ops.fori_loop(0, dims_of(pivots)[-1], exchanged, numbers)]
+
+
+# -- diagonals --------------------------------------------------------------------------------------------------------
+
+
+def _smaller(a: Any, b: Any) -> Any:
+    return min(a, b) if isinstance(a, int) and isinstance(b, int) else ops.minimum(a, b)
+
+
+def _larger(a: Any, b: Any) -> Any:
+    return max(a, b) if isinstance(a, int) and isinstance(b, int) else ops.maximum(a, b)
+
+
+def _offset(k: Any, rows: Any, columns: Any, longest: Any, align: str) -> tuple[Any, Any]:
+    """The lengths of diagonals, and where their elements begin in rows of the length of the longest."""
+    length = ops.minimum(rows + ops.minimum(k, 0), columns - ops.maximum(k, 0))
+    above, below = (side == "LEFT" for side in align.split("_"))
+    is_left = ops.logical_or(ops.logical_and(k >= 0, above), ops.logical_and(k <= 0, below))
+    return length, ops.where(is_left, 0, longest - length)
+
+
+def _bounds(k: Any) -> tuple[int, int]:
+    low, high = (k, k) if isinstance(k, int) else (k[0], k[-1])
+    return low, high
+
+
+@row(
+    "MatrixDiagPartV2: x/T k!/- padding/T; +align=LEFT_LEFT",
+    "MatrixDiagPartV3: x/T k!/- padding/T; align|RIGHT_LEFT",
+)
+def _(x: Any, k: Any, padding: Any, align: str) -> Any:
+    (low, high), (*batch, rows, columns) = _bounds(k), dims_of(x)
+    longest = _smaller(rows + min(high, 0), columns - max(low, 0))
+    diagonals = ops.expand_dims(high - ops.arange(high - low + 1, dtype="int32"), -1)
+    length, offset = _offset(diagonals, rows, columns, longest, align)
+    number = ops.arange(longest, dtype="int32") - offset  # (diagonals, longest): the element of a diagonal
+    is_inside = ops.logical_and(number >= 0, number < length)
+    place = (number + ops.maximum(-diagonals, 0)) * columns + number + ops.maximum(diagonals, 0)
+    flat = ops.reshape(x, [*batch, rows * columns])
+    found = OPS["GatherV2"](flat, ops.where(is_inside, place, 0), len(batch))
+    found = ops.where(is_inside, found, padding)
+    return ops.reshape(found, [*batch, longest]) if low == high else found
+
+
+@row(
+    "MatrixSetDiag: x/T diagonal/T; +align=RIGHT_LEFT",
+    "MatrixSetDiagV2: x/T diagonal/T k!/-; +align=LEFT_LEFT",
+    "MatrixSetDiagV3: x/T diagonal/T k!/-; align|RIGHT_LEFT",
+)
+def with_diagonals(x: Any, diagonal: Any, align: str, k: Any = 0) -> Any:
+    """Matrices with other diagonals."""
+    (low, high), (*batch, rows, columns) = _bounds(k), dims_of(x)
+    longest = dims_of(diagonal)[-1]
+    below = ops.expand_dims(ops.arange(rows, dtype="int32"), -1)
+    right = ops.arange(columns, dtype="int32")
+    distance = right - below
+    _, offset = _offset(distance, rows, columns, longest, align)
+    place = (high - distance) * longest + ops.minimum(below, right) + offset
+    is_inside = ops.logical_and(distance >= low, distance <= high)
+    flat = ops.reshape(diagonal, [*batch, (high - low + 1) * longest])
+    return ops.where(is_inside, OPS["GatherV2"](flat, ops.where(is_inside, place, 0), len(batch)), x)
+
+
+@row(
+    "MatrixDiagV2: diagonal/T k!/- rows!/- columns!/- padding/T; +align=LEFT_LEFT",
+    "MatrixDiagV3: diagonal/T k!/- rows!/- columns!/- padding/T; align|RIGHT_LEFT",
+)
+def _(diagonal: Any, k: Any, rows: int, columns: int, padding: Any, align: str) -> Any:
+    low, high = _bounds(k)
+    dims = dims_of(diagonal)
+    batch, longest = dims[: -1 if low == high else -2], dims[-1]
+    least = longest - min(high, 0), longest + max(low, 0)
+    if rows < 0 and columns < 0:
+        least = (_larger(*least),) * 2
+    size = [least[0] if rows < 0 else rows, least[1] if columns < 0 else columns]
+    return with_diagonals(ops.broadcast_to(padding, [*batch, *size]), diagonal, align, k)
+
+
+# -- Fourier transforms -----------------------------------------------------------------------------------------------
+
+
+@row("RFFT RFFT2D RFFT3D: x/Treal length!/-; Tcomplex>0|complex64")
 def _(x: Any, length: Sequence[int]) -> Any:
-    return OPS["IRFFT"](x, *length)
+    *others, last = length
+    for axis, size in enumerate(others, -len(length)):
+        x = _of_length(x, axis, size)
+    return _along(OPS["FFT"], OPS["RFFT"](x, last), range(-len(length), -1))
+
+
+@row("IRFFT IRFFT2D IRFFT3D: x/Tcomplex length!/-; Treal>0|float32")
+def _(x: Any, length: Sequence[int]) -> Any:
+    *others, last = length
+    for axis, size in enumerate(others, -len(length)):
+        x = _of_length(x, axis, size)
+    return OPS["IRFFT"](_along(OPS["IFFT"], x, range(-len(length), -1)), last)
+
+
+@row("FFT3D: x/Tcomplex")
+def _(x: Any) -> Any:
+    return _along(OPS["FFT"], x, (-1, -2, -3))
+
+
+@row("IFFT3D: x/Tcomplex")
+def _(x: Any) -> Any:
+    return _along(OPS["IFFT"], x, (-1, -2, -3))
+
+
+def _along(transform: Callable[[Any], Any], x: Any, axes: Any) -> Any:
+    for axis in axes:
+        x = ops.swapaxes(transform(ops.swapaxes(x, axis, -1)), axis, -1)
+    return x
+
+
+def _of_length(x: Any, axis: int, size: int) -> Any:
+    """An axis cut to a length, or filled with zeros."""
+    rank, old = len(x.shape), dims_of(x)[axis]
+    spare = [0] * rank
+    spare[axis] = _larger(size - old, 0)
+    x = OPS["PadV2"](x, [0] * rank, spare)
+    return x[(..., slice(size), *[slice(None)] * (-1 - axis))]

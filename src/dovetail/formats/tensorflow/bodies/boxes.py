@@ -1,0 +1,158 @@
+"""Boxes: those with the best scores, without others that overlap them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dovetail import ops
+from dovetail.core.table import OPS
+from dovetail.formats.tensorflow.bodies.shapes import scalar
+from dovetail.formats.tensorflow.rows import row
+from dovetail.ops.shapes.shape import dims_of
+
+Overlap = Callable[[Any], Any]  # (numbers of boxes, (groups,)) → how much each box overlaps them, (groups, boxes)
+
+
+def overlap_of(boxes: Any) -> Overlap:
+    """The intersection of boxes over their union, where boxes (groups, boxes, 4) have two corners."""
+    low = ops.minimum(boxes[..., :2], boxes[..., 2:])
+    high = ops.maximum(boxes[..., :2], boxes[..., 2:])
+    areas = ops.prod(high - low, -1)
+
+    def overlap(number: Any) -> Any:
+        at = ops.reshape(number, [-1, 1])
+        corners = [ops.take_along_axis(one, ops.expand_dims(at, -1), 1) for one in (low, high)]
+        sides = ops.minimum(high, corners[1]) - ops.maximum(low, corners[0])
+        shared = ops.prod(ops.maximum(sides, 0), -1)
+        union = ops.take_along_axis(areas, at, 1) + areas - shared
+        return ops.where(union > 0, shared / ops.where(union > 0, union, 1), 0)
+
+    return overlap
+
+
+def selected(
+    scores: Any, overlap: Overlap, count: Any, threshold: Any, least: Any, sigma: Any = None
+) -> tuple[Any, Any, Any]:
+    """The numbers of the best boxes, each without boxes that overlap a better one.
+
+    Args:
+        scores: (groups, boxes).
+        overlap: of `overlap_of`.
+        count: the most boxes of a group.
+        threshold: the overlap above which a box is left out, without sigma.
+        least: the score above which a box is taken.
+        sigma: if above 0, scores of boxes that overlap fall by exp(-overlap² / 2 sigma).
+
+    Returns:
+        The numbers, int32 (groups, count), 0 for none; their scores; and how many there are.
+    """
+    groups, size = dims_of(scores)
+    every, places = ops.arange(size, dtype="int32"), ops.arange(count, dtype="int32")
+    scale = 0 if sigma is None else ops.where(sigma > 0, -0.5 / ops.where(sigma > 0, sigma, 1), 0)
+    is_soft = False if sigma is None else sigma > 0
+
+    def step(i: Any, state: Any) -> Any:
+        scores, numbers, values = state
+        best = ops.cast(ops.argmax(scores, -1), "int32")
+        value = ops.max(scores, -1, keepdims=True)
+        shared = overlap(best)
+        lowered = scores * ops.exp(scale * ops.square(shared))
+        kept = ops.where(ops.logical_or(is_soft, shared <= threshold), lowered, -np.inf)
+        kept = ops.where(ops.equal(scores, -np.inf), scores, kept)
+        kept = ops.where(ops.equal(every, ops.expand_dims(best, -1)), -np.inf, kept)
+        here = ops.logical_and(ops.equal(places, i), value > least)
+        return kept, ops.where(here, ops.expand_dims(best, -1), numbers), ops.where(here, value, values)
+
+    numbers = ops.full([groups, count], -1, "int32")
+    values = ops.full([groups, count], -np.inf, scores.dtype)
+    _, numbers, values = ops.fori_loop(0, count, step, (scores, numbers, values))
+    is_taken = numbers >= 0
+    valid = ops.sum(ops.cast(is_taken, "int32"), -1)
+    return ops.maximum(numbers, 0), ops.where(is_taken, values, 0), valid
+
+
+_BOXES = "boxes/T scores/T count?/-"
+
+
+@row(
+    "NonMaxSuppression: boxes/- scores/- count?/-; iou_threshold:threshold +outputs=1",
+    f"NonMaxSuppressionV2: {_BOXES} threshold/T_threshold; +outputs=1",
+    f"NonMaxSuppressionV3: {_BOXES} threshold/T_threshold least/T_threshold; +outputs=1",
+    f"NonMaxSuppressionV4: {_BOXES} threshold/T_threshold least/T_threshold; pad_to_max_output_size:pad +outputs=2",
+    f"NonMaxSuppressionV5: {_BOXES} threshold/T least/T sigma/T; pad_to_max_output_size:pad +outputs=3",
+)
+def _(
+    boxes: Any,
+    scores: Any,
+    count: Any,
+    outputs: int,
+    threshold: Any = 0.5,
+    least: Any = -np.inf,
+    sigma: Any = None,
+    pad: bool = False,
+) -> Any:
+    boxes = ops.expand_dims(boxes, 0)
+    return _first(scores, overlap_of(boxes), scalar(count), threshold, least, sigma, pad, outputs)
+
+
+@row("NonMaxSuppressionWithOverlaps: overlaps/- scores/- count?/- threshold/- least/-")
+def _(overlaps: Any, scores: Any, count: Any, threshold: Any, least: Any) -> Any:
+    return _first(
+        scores, lambda number: ops.transpose(OPS["GatherV2"](overlaps, number, 1)), scalar(count), threshold, least
+    )
+
+
+def _first(
+    scores: Any,
+    overlap: Overlap,
+    count: Any,
+    threshold: Any,
+    least: Any,
+    sigma: Any = None,
+    pad: bool = False,
+    outputs: int = 1,
+) -> Any:
+    """The results for one group, cut to as many boxes as there are."""
+    found = selected(ops.expand_dims(scores, 0), overlap, count, threshold, least, sigma)
+    numbers, values, valid = (one[0] for one in found)
+    if not pad:
+        numbers, values = numbers[:valid], values[:valid]
+    return {1: [numbers], 2: [numbers, valid], 3: [numbers, values, valid]}[outputs]
+
+
+@row(
+    "CombinedNonMaxSuppression: boxes/- scores/- count!/- total!/- threshold/- least/-;"
+    " pad_per_class:per_class clip_boxes:clip"
+)
+def _(
+    boxes: Any,
+    scores: Any,
+    count: int,
+    total: int,
+    threshold: Any,
+    least: Any,
+    per_class: bool = False,
+    clip: bool = True,
+) -> Any:
+    """The best boxes of all classes: boxes are (batch, boxes, 1 or classes, 4), and scores (batch, boxes, classes)."""
+    batch, size, classes = dims_of(scores)
+    of_classes = ops.broadcast_to(ops.transpose(boxes, (0, 2, 1, 3)), [batch, classes, size, 4])
+    flat = ops.reshape(of_classes, [batch * classes, size, 4])
+    groups = ops.reshape(ops.transpose(scores, (0, 2, 1)), [batch * classes, size])
+    numbers, values, valid = selected(groups, overlap_of(flat), count, threshold, least)
+    is_taken = ops.arange(count, dtype="int32") < ops.expand_dims(valid, -1)
+    length = min(total, count * classes) if per_class else total
+    ranked = ops.reshape(ops.where(is_taken, values, -np.inf), [batch, classes * count])
+    ranked = OPS["PadV2"](ranked, [0, 0], [0, max(0, length - classes * count)], -np.inf)
+    best, places = OPS["TopKV2"](ranked, length)
+    places = ops.minimum(places, classes * count - 1)
+    taken = ops.reshape(ops.take_along_axis(flat, ops.expand_dims(numbers, -1), 1), [batch, classes * count, 4])
+    found = ops.take_along_axis(taken, ops.expand_dims(places, -1), 1)
+    found = ops.clip(found, 0, 1) if clip else found
+    is_there = best > -np.inf
+    kinds = ops.where(is_there, ops.cast(places // count, "float32"), 0)
+    valid = ops.sum(ops.cast(is_there, "int32"), -1)
+    return [ops.where(ops.expand_dims(is_there, -1), found, 0), ops.where(is_there, best, 0), kinds, valid]

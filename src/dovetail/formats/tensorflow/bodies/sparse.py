@@ -1,0 +1,91 @@
+"""Sparse and ragged tensors, whose parts are tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail import ops
+from dovetail.core.table import OPS
+from dovetail.formats.tensorflow.rows import row
+from dovetail.ops.shapes.shape import dims_of
+
+
+@row("SparseToDense: indices/Tindices shape?/Tindices values/T default/T; validate_indices")
+def dense(indices: Any, shape: Any, values: Any, default: Any) -> Any:
+    """The dense tensor of a sparse one."""
+    indices = indices if len(indices.shape) == 2 else ops.reshape(indices, [-1, 1])
+    found = ops.broadcast_to(default, shape)
+    return OPS["TensorScatterUpdate"](found, indices, ops.broadcast_to(values, dims_of(indices)[:1]))
+
+
+@row("SparseTensorDenseMatMul: indices/Tindices values/T shape?/- b/T; adjoint_a adjoint_b")
+def _(indices: Any, values: Any, shape: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False) -> Any:
+    row_, column = (1, 0) if adjoint_a else (0, 1)
+    b, values = (
+        OPS["Conj"](one) if is_adjoint and one.dtype.is_complex else one
+        for one, is_adjoint in ((b, adjoint_b), (values, adjoint_a))
+    )
+    b = ops.swapaxes(b, -1, -2) if adjoint_b else b
+    found = ops.zeros([shape[row_], dims_of(b)[1]], b.dtype)
+    products = OPS["GatherV2"](b, indices[:, column], 0) * ops.expand_dims(values, -1)
+    return OPS["TensorScatterAdd"](found, indices[:, row_ : row_ + 1], products)
+
+
+def _number(indices: Any, shape: Any) -> Any:
+    """The place of each index among all elements."""
+    found = ops.zeros_like(indices[:, 0])
+    for axis in range(indices.shape[1]):
+        found = found * shape[axis] + indices[:, axis]
+    return found
+
+
+@row("SparseReorder: indices/- values/T shape?/-")
+def _(indices: Any, values: Any, shape: Any) -> list[Any]:
+    order = ops.argsort(_number(indices, shape))
+    return [OPS["GatherV2"](indices, order, 0), OPS["GatherV2"](values, order, 0)]
+
+
+@row("SparseReshape: indices/- shape/- new/-")
+def _(indices: Any, shape: Any, new: Any) -> list[Any]:
+    rest = OPS["FloorDiv"](ops.prod(shape), ops.maximum(ops.absolute(ops.prod(new)), 1))
+    new = ops.where(new < 0, rest, new)
+    numbers = _number(indices, shape)
+    found: list[Any] = []
+    for axis in reversed(range(new.shape[0])):
+        found.insert(0, OPS["FloorMod"](numbers, new[axis]))
+        numbers = OPS["FloorDiv"](numbers, new[axis])
+    return [ops.stack(found, -1), new]
+
+
+@row("SparseFillEmptyRows: indices/- values/T shape/- default/T")
+def _(indices: Any, values: Any, shape: Any, default: Any) -> list[Any]:
+    """With an element in each row: the indices, the values, which rows were empty, and the new place of each value."""
+    rows, count = indices[:, 0], dims_of(indices)[0]
+    none = ops.zeros([shape[0]], "int32")
+    is_empty = ops.equal(OPS["TensorScatterAdd"](none, indices[:, :1], ops.ones_like(rows, "int32")), 0)
+    new = OPS["Where"](is_empty)
+    added = ops.concatenate([new, *[ops.zeros_like(new)] * (indices.shape[1] - 1)], -1)
+    every = ops.concatenate([indices, ops.cast(added, indices.dtype)], 0)
+    filled = ops.concatenate([values, ops.broadcast_to(default, dims_of(new)[:1])], 0)
+    order = ops.argsort(every[:, 0])
+    places = ops.argsort(order)[:count]
+    found = OPS["GatherV2"](every, order, 0), OPS["GatherV2"](filled, order, 0)
+    return [*found, is_empty, ops.cast(places, "int64")]
+
+
+# -- ragged tensors ---------------------------------------------------------------------------------------------------
+
+
+@row("RaggedRange: starts/T limits/T deltas/T; Tsplits>0|int64")
+def _(starts: Any, limits: Any, deltas: Any) -> list[Any]:
+    """The ranges of rows one behind the other, and where each row begins."""
+    counts = ops.ceil((ops.cast(limits, "float64") - ops.cast(starts, "float64")) / ops.cast(deltas, "float64"))
+    counts = ops.maximum(ops.reshape(ops.cast(counts, "int64"), [-1]), 0)
+    splits = ops.concatenate([ops.cast([0], "int64"), ops.cumsum(counts)])
+    places = ops.arange(splits[-1], dtype="int64")
+    row_ = ops.searchsorted(splits[1:], places, "right")
+    starts, deltas = (
+        OPS["GatherV2"](ops.broadcast_to(ops.reshape(one, [-1]), dims_of(counts)), row_, 0) for one in (starts, deltas)
+    )
+    within = ops.cast(places - OPS["GatherV2"](splits, row_, 0), starts.dtype)
+    return [splits, starts + deltas * within]
