@@ -46,6 +46,15 @@ def _assert(node: Node) -> Any:
     return []
 
 
+@special("Print")
+def _print(node: Node) -> Any:
+    """The first input, printed if it is all the data; other data are not printed."""
+    x = node.tensor(0)
+    if node.inputs[1:] != [x]:
+        return ops.identity(x)
+    return OPS["Print"](x, node.attrs("message", ""), node.attrs("summarize", 3))
+
+
 def _words(data: Sequence[Any]) -> Iterator[str]:
     """The constant strings among some values."""
     for value in data:
