@@ -35,6 +35,10 @@ def test_python_types():
     assert as_dtype(float) == "float64"
 
 
+def test_second_names():
+    assert list(map(as_dtype, ["half", "float", "double", "int"])) == ["float16", "float32", "float64", "int32"]
+
+
 @pytest.mark.parametrize("bad", ["float33", object(), None, "torch.float33", [1]])
 def test_what_is_no_dtype(bad):
     with pytest.raises(TypeError, match="is not a dtype"):

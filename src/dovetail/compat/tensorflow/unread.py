@@ -23,6 +23,7 @@ INTERFACE = "Whoever calls it gives this argument, and other classes need it."
 # The parameters of `tf`.
 TENSORFLOW = {
     "use_locking": "The assignments of a run come in one order, and never race.",
+    "read_data_sets.source_url": "Nothing is downloaded.",
     "swap_memory": _HINT,
     "parallel_iterations": _HINT,
     "use_cudnn_on_gpu": _HINT,

@@ -6,6 +6,7 @@ Nothing is downloaded: TensorFlow's hosts of these files are gone.
 from __future__ import annotations
 
 import gzip
+import math
 import os
 import struct
 from collections.abc import Iterator
@@ -51,7 +52,7 @@ class DataSet:
         self, images: np.ndarray, labels: np.ndarray, dtype: Any = "float32", reshape: bool = True, seed: Any = None
     ) -> None:
         if reshape:
-            images = images.reshape(len(images), -1)
+            images = images.reshape(len(images), math.prod(images.shape[1:]))
         self.images = images.astype("float32") / 255 if np.dtype(dtype) == np.float32 else images
         self.labels, self.num_examples, self.epochs_completed = labels, len(images), 0
         self._at, self._random = 0, np.random.RandomState(seed)
@@ -173,7 +174,7 @@ def _array(path: Path, mark: int) -> np.ndarray:
     rank = 3 if mark == MARKS["images"] else 1
     start = 4 + 4 * rank
     found, *shape = struct.unpack(f">{1 + rank}I", content[:start]) if len(content) >= start else (0,)
-    if found != mark or len(content) - start != int(np.prod(shape)):
+    if found != mark or len(content) - start != math.prod(shape):
         raise FormatError(path, "the file", f"the mark {found} and {len(content)} bytes", f"{mark} and a whole array")
     array = np.frombuffer(content, "uint8", offset=start).reshape(shape)
     return array[..., None] if rank == 3 else array
