@@ -71,7 +71,16 @@ def test_functions_and_graphs_of_dovetails_own_file(own, capsys):
     assert "several signatures, so add --signature NAME, one of scaled, graphs.0" in capsys.readouterr().err
 
 
+def test_strings_go_through_a_table(tmp_path, capsys):
+    words = "words=['a', 'b', 'c']"
+    assert run(MODELS / "loop", "--signature", "look_up", "--input", words, "--output", tmp_path / "out.npz") == 0
+    assert np.load(tmp_path / "out.npz")["numbers"].tolist() == [1, 2, 0]
+    assert capsys.readouterr().out.splitlines()[2].split() == ["numbers", "int32", "[3]", "1", "2", "0"]
+
+
 WRONG = [
+    (["loop", "--signature", "look_up", "--random"], "takes strings, which are not drawn"),
+    (["loop", "--signature", "look_up", "--input", "words=3"], "takes string[?], and int64[] is given"),
     (["mlp", "--input", "nowhere.npy"], "there is no file 'nowhere.npy'"),
     (["mlp", "--input", "kears_tensor=3"], "no input 'kears_tensor'. Did you mean 'keras_tensor'?"),
     (["mlp", "--input", "keras_tensor={}/mlp.npz"], "has no array 'keras_tensor', but "),

@@ -12,22 +12,22 @@ import numpy as np
 
 from dovetail.cli import WrongInput
 from dovetail.cli.inputs import SPEC, spec_of
+from dovetail.cli.npz import write_npz
 from dovetail.cli.table import printable, table
+from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import did_you_mean
-from dovetail.core.files import replacing
 from dovetail.core.infer import fits
-from dovetail.core.spec import TensorSpec
 
 SHOWN = 4  # values of a result in the table
 
 
-def values_of(texts: Iterable[str], inputs: Mapping[str, TensorSpec], random: bool) -> dict[str, np.ndarray]:
+def values_of(texts: Iterable[str], inputs: Mapping[str, Any], random: bool) -> dict[str, np.ndarray]:
     """The values of a model's inputs.
 
     Args:
         texts: `key=file.npy`, or `key=file.npz:name`; a file alone for the next input, or for several by their names
             in an `.npz`; a literal of Python's, `n=3`; or a shape to draw numbers for, `x=float32[8,3]`.
-        inputs: key → shape and dtype.
+        inputs: key → shape and dtype, which is None for strings.
         random: whether to draw numbers for the inputs that are not given; unknown dimensions are 1.
 
     Raises:
@@ -50,7 +50,7 @@ def values_of(texts: Iterable[str], inputs: Mapping[str, TensorSpec], random: bo
     generator = np.random.default_rng(0)
     values = {key: found.get(key, inputs[key]) for key in inputs}
     return {
-        key: _fitted(key, _drawn(key, value, generator) if isinstance(value, TensorSpec) else value, inputs[key])
+        key: _fitted(key, value if isinstance(value, np.ndarray) else _drawn(key, value, generator), inputs[key])
         for key, value in values.items()
     }
 
@@ -89,23 +89,27 @@ def _arrays(name: str) -> dict[str, np.ndarray]:
         raise WrongInput(f"{name!r} has no arrays of NumPy's, .npy or .npz: {error}") from None
 
 
-def _drawn(key: str, given: TensorSpec, generator: np.random.Generator) -> np.ndarray:
+def _drawn(key: str, given: Any, generator: np.random.Generator) -> np.ndarray:
     """Random numbers for an input; integers are 0 and 1, which fit most tables."""
+    if given.dtype is None:
+        raise WrongInput(f"the input {key!r} takes strings, which are not drawn: add --input \"{key}=['a', 'b']\".")
     if given.shape is None:
-        raise WrongInput(f"the rank of {key!r} is not known: give a shape, --input {key}={given.dtype.name}[1,3].")
+        raise WrongInput(f"the rank of {key!r} is not known: give a shape, --input {key}={given.dtype}[1,3].")
     shape = [1 if size is None else size for size in given.shape]
-    if given.dtype.is_floating:
+    if as_dtype(given.dtype).is_floating:
         return generator.standard_normal(shape)
     return generator.integers(0, 2, shape)
 
 
-def _fitted(key: str, array: np.ndarray, needed: TensorSpec) -> np.ndarray:
+def _fitted(key: str, array: np.ndarray, needed: Any) -> np.ndarray:
     """An array as the dtype that an input needs."""
-    same = np.can_cast(array.dtype, needed.dtype.numpy, "same_kind") or (needed.dtype.is_bool and not array.size)
-    if (not same and not (needed.dtype.is_bool and array.dtype.kind == "i")) or not fits(array.shape, needed.shape):
-        found = f"{array.dtype.name}{list(array.shape)}".replace(" ", "")
+    dtype = np.dtype(object) if needed.dtype is None else as_dtype(needed.dtype).numpy
+    is_text = array.dtype.kind in "SU"
+    same = is_text if needed.dtype is None else np.can_cast(array.dtype, dtype, "same_kind")
+    if not (same or (dtype.kind == "b" and array.dtype.kind == "i")) or not fits(array.shape, needed.shape):
+        found = f"{'string' if is_text else array.dtype.name}{list(array.shape)}".replace(" ", "")
         raise WrongInput(f"the input {key!r} takes {needed}, and {found} is given.")
-    return array.astype(needed.dtype.numpy, copy=False)
+    return array.astype(dtype, copy=False)
 
 
 def printed(results: Mapping[str, np.ndarray]) -> str:
@@ -115,11 +119,14 @@ def printed(results: Mapping[str, np.ndarray]) -> str:
         first = " ".join(printable(_short(value)) for value in array.reshape(-1)[:SHOWN].tolist())
         more = " ..." if array.size > SHOWN else ""
         shape = f"[{','.join(map(str, array.shape))}]"
-        rows.append((printable(key), array.dtype.name, shape, f"{first}{more}"))
+        dtype = "string" if array.dtype.hasobject else array.dtype.name
+        rows.append((printable(key), dtype, shape, f"{first}{more}"))
     return table(rows)
 
 
 def _short(value: Any) -> str:
+    if isinstance(value, bytes):
+        return repr(value.decode(errors="replace"))
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
@@ -132,5 +139,4 @@ def write(path: Path, results: Mapping[str, np.ndarray]) -> None:
     """
     if path.suffix != ".npz":
         raise WrongInput(f"results are written as .npz: --output {path.with_suffix('.npz')}")
-    with replacing(path) as file:
-        np.savez(file, **results)  # type: ignore[arg-type]  # names of arrays, not options
+    write_npz(path, results)

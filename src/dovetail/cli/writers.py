@@ -14,6 +14,7 @@ import numpy as np
 import dovetail as dt
 from dovetail.cli import WrongInput
 from dovetail.cli.forms import Arrays, Layers, Model, forms_of
+from dovetail.cli.npz import write_npz
 from dovetail.cli.progress import tracked
 from dovetail.core.files import replacing
 from dovetail.formats import safetensors
@@ -137,13 +138,7 @@ def _beside(path: Path) -> Iterator[Path]:
 
 
 def _npz(arrays: Arrays, path: Path) -> None:
-    values = _read(arrays)
-    unknown = next((name for name, array in values.items() if array.dtype.kind == "V"), None)
-    if unknown is not None:
-        problem = f"{str(path)!r} cannot hold {unknown!r}, since NumPy's files have no {values[unknown].dtype.name}"
-        raise WrongInput(f"{problem}: write a .safetensors.")
-    with replacing(path) as file:
-        np.savez(file, **values)  # type: ignore[arg-type]  # names of arrays, not options
+    write_npz(path, _read(arrays))
 
 
 def _safetensors(arrays: Arrays, path: Path) -> None:

@@ -123,7 +123,14 @@ class Signature:
         return found
 
     def as_function(self) -> Function[..., dict[str, Any]]:
-        """A compiled function that takes tensors by the keys and gives a dict, as `dt.save` and `save` write it."""
+        """A compiled function that takes tensors by the keys and gives a dict, as `dt.save` and `save` write it.
+
+        Raises:
+            ValueError: the host computes strings for it, which no function does.
+        """
+        if self.has_host_nodes:
+            problem = "the host computes strings, tables or records for it: keep results that need none, keep(...)."
+            raise op_error(ValueError, self.name, problem)
         found = function(lambda **given: self(**given), name=self.name)
         found.trace(**{key: tensor.spec for key, tensor in zip(self.inputs, self.graph.inputs, strict=True)})
         return found

@@ -43,6 +43,10 @@ class Spec(NamedTuple):
     shape: tuple[int | None, ...] | None
     dtype: Any
 
+    def __repr__(self) -> str:
+        sizes = "..." if self.shape is None else ",".join("?" if size is None else str(size) for size in self.shape)
+        return f"{self.dtype or 'string'}[{sizes}]"
+
 
 class Host(NamedTuple):
     """A result of a host node, which is computed before the graph runs, or after it.
