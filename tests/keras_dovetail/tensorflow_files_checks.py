@@ -44,19 +44,33 @@ def loaded(name: str, **more):
     return model
 
 
-BUILT = ("mlp", "adam", "legacy_adam")
+COMPILED = "adam", "legacy_adam", "cnn", "masked"
+BUILT = (*COMPILED, "mlp", "lstm", "gru", "bidirectional", "lambdas", "nested")
 
 
 def check_models_predict_as_in_keras_2_and_train():
     for name in BUILT:
         model = loaded(name)
-        assert isinstance(model, keras.Sequential if name != "legacy_adam" else keras.Model)
-        if not model.compiled:
-            model.compile("sgd", "mse")
+        assert model.compiled == (name in COMPILED) and not any("TFSM" in type(each).__name__ for each in model.layers)
+        if model.compiled:
+            continue
+        model.compile("sgd", "mse")
         x, y = known(name)
         before = [w.copy() for w in model.get_weights()]
-        model.fit(one(x), one([np.flip(value, -1) for value in y]), verbose=0)
+        model.fit(one(x), one([value + 1 for value in y]), verbose=0)
         assert not all(np.array_equal(a, b) for a, b in zip(before, model.get_weights(), strict=True))
+
+
+def check_compiled_models_go_on_as_in_keras_2():
+    for name in COMPILED:
+        model, stored = loaded(name), np.load(FOLDERS / f"{name}.npz")
+        targets, wanted = ([stored[key] for key in stored if key[0] == letter] for letter in "tz")
+        x, y = known(name)
+        model.fit(one(x), one(targets), verbose=0)
+        for found, after, before in zip(listed(model.predict(one(x), verbose=0)), wanted, y, strict=True):
+            np.testing.assert_allclose(found, after, atol=1e-5, err_msg=name)
+            assert np.abs(after - before).max() > 1e-4
+    assert loaded("adam", compile=False).compiled is False
 
 
 def check_layers_keep_their_names_and_arguments():

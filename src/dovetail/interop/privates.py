@@ -70,7 +70,6 @@ PRIVATES = {
     # Keras 2's names and files
     "ThresholdedReLU": "keras.src.legacy.layers:ThresholdedReLU",
     "saving_utils": "keras.src.legacy.saving.saving_utils",
-    "keras_option_scope": "keras.src.legacy.saving.saving_options:keras_option_scope",
     "saving_lib": "keras.src.saving.saving_lib",
     "walk_saveable": "keras.src.saving.saving_lib:_walk_saveable",
     # modules that Dovetail changes, or looks for without importing them

@@ -31,7 +31,6 @@ def words(*shape: int) -> np.ndarray:
 
 
 def compiled(model: Any, optimizer: Any, loss: Any = "mse", **more: Any) -> Any:
-    """A model that has trained for a step, so the optimizer has a state."""
     model.compile(optimizer, loss, **more)
     return model
 
@@ -161,18 +160,23 @@ def write(name: str) -> None:
     keras.utils.set_random_seed(len(name))
     model = globals()[name]()
     x = [words(4, *shape) if name == "masked" else floats(4, *shape) for shape in INPUTS[name]]
-    if getattr(model, "optimizer", None) is not None:
-        wanted = [RANDOM.randint(0, 2, out.shape[:-1] if name == "cnn" else out.shape) for out in outputs(model, x)]
+    shapes = [found.shape for found in outputs(model, x)]
+    arrays = {f"x{number}": array for number, array in enumerate(x)}
+    is_compiled = getattr(model, "optimizer", None) is not None
+    if is_compiled:
+        wanted = [RANDOM.randint(0, 2, shape[:-1] if name == "cnn" else shape).astype("float32") for shape in shapes]
+        wanted = [np.eye(2, dtype="float32")[[0, 1, 1, 0]]] if name == "adam" else wanted
+        arrays |= {f"t{number}": array for number, array in enumerate(wanted)}
         model.fit(x[0], wanted if len(wanted) > 1 else wanted[0], verbose=0)
-    found = outputs(model, x)
-    if getattr(model, "optimizer", None) is None:  # averages and biases of their own
+    else:  # averages and biases of their own
         model.set_weights([w + RANDOM.uniform(0.1, 0.2, w.shape) for w in model.get_weights()])
-        found = outputs(model, x)
+    arrays |= {f"y{number}": array for number, array in enumerate(outputs(model, x))}
     model.save(FOLDER / name, save_format="tf", save_traces=name in WITH_FUNCTIONS)
     model.save_weights(FOLDER / f"{name}_weights" / "ckpt-1") if name in ("adam", "subclassed") else None
-    inputs = {f"x{number}": array for number, array in enumerate(x)}
-    results = {f"y{number}": array for number, array in enumerate(found)}
-    np.savez(FOLDER / name, **inputs, **results)
+    if is_compiled:  # a further step, with the state of the optimizer
+        model.fit(x[0], wanted if len(wanted) > 1 else wanted[0], verbose=0)
+        arrays |= {f"z{number}": array for number, array in enumerate(outputs(model, x))}
+    np.savez(FOLDER / name, **arrays)
 
 
 def outputs(model: Any, x: list[np.ndarray]) -> list[np.ndarray]:

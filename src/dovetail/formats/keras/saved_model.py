@@ -6,7 +6,6 @@ From TensorFlow 2.5 on, the file `keras_metadata.pb` has them; before, the objec
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -115,15 +114,3 @@ def _spec(value: dict[str, Any], file: Path) -> Any:
 
 
 READERS = {"__tuple__": _items, "TensorShape": _shape, "TypeSpec": _spec, "__ellipsis__": lambda value, file: ...}
-
-
-def class_names(config: Any) -> Iterator[str]:
-    """The names of the classes in a configuration, in order."""
-    if isinstance(config, dict):
-        if isinstance(config.get("class_name"), str):
-            yield config["class_name"]
-        for item in config.values():
-            yield from class_names(item)
-    elif isinstance(config, (list, tuple)):
-        for item in config:
-            yield from class_names(item)

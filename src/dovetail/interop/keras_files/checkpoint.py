@@ -36,6 +36,12 @@ SLOTS = {  # lists of optimizers → the names of the same in Keras 2
     "_u": ("v", "u"),
 }
 
+OLD_NAMES = {  # class → names of its weights → the names in Keras 2
+    "DepthwiseConv1D": {"kernel": "depthwise_kernel"},
+    "DepthwiseConv2D": {"kernel": "depthwise_kernel"},
+    "Normalization": {"adapt_mean": "mean", "adapt_variance": "variance"},  # in TensorFlow 2.3
+}
+
 
 def checkpoint_at(path: str | os.PathLike[str]) -> str | None:
     """The checkpoint that a path means: its prefix, a folder of checkpoints, or a SavedModel; None if there is none."""
@@ -64,6 +70,8 @@ def _children(part: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(part, dict):
         yield from ((str(name), inner) for name, inner in part.items())
     elif isinstance(part, keras.layers.Layer):
+        old = OLD_NAMES.get(type(part).__name__, {})
+        yield from ((old[name], inner) for name, inner in walk_saveable(part) if name in old)
         for name, inner in walk_saveable(part):
             if name == "layers" and isinstance(part, keras.Model):
                 weighty = (layer for layer in inner if layer.weights)
@@ -157,8 +165,8 @@ def load_optimizer(model: Any, prefix: str) -> bool:
     Raises:
         FormatError: the checkpoint is damaged.
     """
-    optimizer, trained = model.optimizer, model.trainable_variables
-    optimizer.build(trained)
+    optimizer, trained = getattr(model.optimizer, "inner_optimizer", model.optimizer), model.trainable_variables
+    model.optimizer.build(trained)
     found = _Found(model, prefix)
     keyed: list[tuple[Any, str | None]] = []
     for name, value in vars(optimizer).items():
