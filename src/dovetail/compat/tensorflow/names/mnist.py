@@ -148,7 +148,7 @@ def _found(given: Path) -> dict[str, np.ndarray]:
                 found = [arrays[key] for key in ("x_train", "y_train", "x_test", "y_test")]
             return {name: a[..., None] if a.ndim == 3 else a for name, a in zip(FILES, found, strict=True)}
     problem = (
-        f"MNIST is not in {' or '.join(map(repr, map(str, folders)))}: put {', '.join(FILES.values())}, or their .gz, or "
+        f"MNIST is not in {' or '.join(map(repr, map(str, folders)))}: put {', '.join(FILES.values())}, their .gz, or "
         f"Keras' {KERAS} into {str(given)!r}, or set {VARIABLE} to their folder. Nothing is downloaded."
     )
     raise op_error(FileNotFoundError, "read_data_sets", problem)
