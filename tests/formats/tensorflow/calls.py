@@ -54,7 +54,10 @@ def write_calls(path: Path, known: Known) -> None:
     for number, pair in enumerate(known.gradients):
         arrays |= {f"gradients/{letter}{number}": value for letter, value in zip("wg", pair, strict=True)}
     numbers = {name: np.asarray(value) for name, value in arrays.items()}
-    np.savez_compressed(path, **{n: v.astype("float32") if v.dtype == BFLOAT16 else v for n, v in numbers.items()})
+    kept = {np.dtype(object): "S", BFLOAT16: "float32"}
+    np.savez_compressed(
+        path, **{name: value.astype(kept.get(value.dtype, value.dtype)) for name, value in numbers.items()}
+    )
 
 
 def read_calls(path: Path) -> Known:

@@ -56,6 +56,11 @@ def called(model: Any, path: Path, call: Call) -> dict[str, Any]:
     return {str(key): value for key, value in (found if isinstance(found, dict) else {"": found}).items()}
 
 
+def plain(value: Any) -> np.ndarray:
+    """The array of a tensor; strings are in an array already."""
+    return value if isinstance(value, np.ndarray) else np.asarray(value.numpy())
+
+
 def difference(found: np.ndarray, expected: np.ndarray) -> float:
     """The largest difference, by the largest number, but by 1 at least; infinite for another shape or dtype."""
     if found.shape != expected.shape:
@@ -74,7 +79,7 @@ def of_calls(path: Path, known: Known) -> float:
         if not call.signature and not path.is_file() and isinstance(call.inputs, dict) and len(call.results) == 1:
             found = dict(zip(call.results, found.values(), strict=True))  # TensorFlow's signatures number it
         assert found.keys() == call.results.keys(), f"the results {[*found]}, not {[*call.results]}"
-        gaps += [difference(np.asarray(found[key].numpy()), call.results[key]) for key in found]
+        gaps += [difference(plain(found[key]), call.results[key]) for key in found]
     return max(gaps)
 
 
@@ -83,12 +88,13 @@ def of_gradients(path: Path, known: Known) -> float:
     model, gaps = saved_model.load(path), [0.0]
     with dt.GradientTape() as tape:
         found = called(model, path, known.calls[0])
-        loss = sum(ops.sum(ops.square(ops.cast(value, "float32"))) for value in found.values())
+        numbers = [value for value in found.values() if not isinstance(value, np.ndarray)]
+        loss = sum(ops.sum(ops.square(ops.cast(value, "float32"))) for value in numbers)
     variables = [variable for variable in model.variables if variable.dtype.is_floating]
     for variable, gradient in zip(variables, tape.gradient(loss, variables), strict=True):
         expected = [g for w, g in known.gradients if w.shape == variable.shape and np.array_equal(w, variable.numpy())]
         if expected and gradient is not None:
-            gaps.append(difference(np.asarray(gradient.numpy()), expected[0]))
+            gaps.append(difference(plain(gradient), expected[0]))
     assert len(gaps) == 1 + len(known.gradients), f"{len(gaps) - 1} gradients, not {len(known.gradients)}"
     return max(gaps)
 

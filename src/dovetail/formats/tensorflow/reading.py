@@ -27,6 +27,7 @@ from dovetail.formats.tensorflow.rows import NAMES, READ
 from dovetail.formats.tensorflow.values import Foreign, Handle, Host, Spec, constant_of, is_tensor
 from dovetail.formats.wire.tensors import shape_of
 from dovetail.graph.base import name_new, unique_name
+from dovetail.graph.operation import GraphTensor
 
 JOINS = {*MERGES, *EXITS}  # their values are those of branches and loops
 DEEPEST = 50  # functions that call each other
@@ -277,7 +278,7 @@ class Reader:
     def _results(self, node: Node) -> list[Any]:
         """The values of a node, which is an opaque operation if Dovetail does not compute it."""
         try:
-            results = self._hosted(node) if self._is_host(node) else self._computed(node)
+            results = self._hosted(node) if self._is_host(node) else self._prepared(node, self._computed(node))
         except FormatError:
             raise
         except REFUSALS as error:
@@ -324,6 +325,18 @@ class Reader:
             nodes = self.functions[name].node_def
             self._with_host[name] = any(_is_hosts(node.op) or any(map(self._has_host, called(node))) for node in nodes)
         return self._with_host.get(name, False)
+
+    def _prepared(self, node: Node, results: list[Any]) -> list[Any]:
+        """The results of a node, which the host computes if it makes integers of values of the host alone.
+
+        Their shapes often depend on values, as where the strings of a text are split; few engines compile that.
+        """
+        parts = [isinstance(value, Host) for value in node.inputs]
+        is_fixed = all(part or _is_constant(value) for part, value in zip(parts, node.inputs, strict=True))
+        is_whole = all(is_tensor(value) and not value.dtype.is_differentiable for value in results)
+        if node.type in PASSING or node.type in self.functions or not (any(parts) and is_fixed and is_whole):
+            return results
+        return [Host(node, number, Spec(value.shape, value.dtype)) for number, value in enumerate(results)]
 
     def _hosted(self, node: Node) -> list[Any]:
         """The results of a node that the host will compute."""
@@ -437,6 +450,10 @@ def _first(proto: Any, output: str) -> int:
     """The number of the first result with a name."""
     number, names = number_of_result(proto, output), NAMES.get(proto.op, [])
     return number if number is not None else names.index(output) if output in names else 0
+
+
+def _is_constant(value: Any) -> bool:
+    return type(value) is GraphTensor and value.op.type == "Const"
 
 
 def _is_hosts(type: str) -> bool:

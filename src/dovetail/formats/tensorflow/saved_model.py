@@ -341,8 +341,15 @@ def saved_meta_graph(meta: Any, file: Path, prefix: str) -> SavedGraph:
     signatures.pop("__saved_model_init_op", None)
     bundle = Bundle(prefix) if exists(prefix) else {}
     objects = meta.object_graph_def if meta.HasField("object_graph_def") else None
-    assets = {split(asset.tensor_info.name)[0]: asset.filename for asset in meta.asset_file_def}
+    assets = {split(asset.tensor_info.name)[0]: asset.filename for asset in _assets(meta, file)}
     return SavedGraph(file, meta.graph_def, signatures, bundle, objects, assets=assets)
+
+
+def _assets(meta: Any, file: Path) -> list[Any]:
+    """The messages with the names of the model's files; TensorFlow 1 has them in a collection."""
+    collections = dict(meta.collection_def)
+    packed = collections["saved_model_assets"].any_list.value if "saved_model_assets" in collections else []
+    return [*meta.asset_file_def, *(parsed(TENSORFLOW.AssetFileDef, one.value, file, "an asset") for one in packed)]
 
 
 def _signature(given: Any) -> Signature:

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 from tests.formats.tensorflow.calls import FOLDER, write_calls
-from tests.formats.tensorflow.keras3_models import graphs, keras_models, modules
+from tests.formats.tensorflow.keras3_models import graphs, keras_models, modules, texts
 from tests.formats.tensorflow.keras3_models.ways import MODELS
 
-assert graphs and keras_models and modules  # they fill the table
+assert graphs and keras_models and modules and texts  # they fill the table
 
 
 def main(folder: Path, *names: str) -> None:

@@ -43,7 +43,8 @@ def gradients(call: Callable[[], Any], variables: Iterable[Any]) -> list[tuple[n
     """The gradients of the sum of the squares of a result, for each variable."""
     variables = list(variables)
     with tf.GradientTape() as tape:
-        loss = tf.add_n([tf.reduce_sum(tf.square(tf.cast(part, "float32"))) for part in tf.nest.flatten(call())])
+        parts = [part for part in tf.nest.flatten(call()) if part.dtype != tf.string]
+        loss = tf.add_n([tf.reduce_sum(tf.square(tf.cast(part, "float32"))) for part in parts])
     pairs = zip(variables, tape.gradient(loss, variables), strict=True)
     return [(w.numpy(), tf.convert_to_tensor(g).numpy()) for w, g in pairs if g is not None]
 
@@ -105,10 +106,11 @@ def of_graph(ending: str, **inputs: Any) -> Callable[[Callable[..., Any]], None]
             shapes = {key: (None, *value.shape[1:]) if value.ndim else () for key, value in inputs.items()}
             given = {key: v1.placeholder(value.dtype, shapes[key], key) for key, value in inputs.items()}
             y = make(**given)
-            session.run(v1.global_variables_initializer())
+            fill = v1.tables_initializer()
+            session.run([v1.global_variables_initializer(), fill])
             definition = graph.as_graph_def()
             if not ending:
-                v1.saved_model.simple_save(session, str(path), given, {y.op.name: y})
+                v1.saved_model.simple_save(session, str(path), given, {y.op.name: y}, fill)
             elif ending == "meta":
                 v1.train.Saver().save(session, str(path), write_state=False)
             else:

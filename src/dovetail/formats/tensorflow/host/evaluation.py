@@ -22,7 +22,7 @@ from dovetail.formats.tensorflow.attributes import Attributes, Unreadable
 from dovetail.formats.tensorflow.calls import listed
 from dovetail.formats.tensorflow.host.table import HOST, host
 from dovetail.formats.tensorflow.reading import FORKS, JOINS, PASSING, Node, Reader
-from dovetail.formats.tensorflow.values import Handle, TensorList
+from dovetail.formats.tensorflow.values import TensorList
 from dovetail.formats.wire.tensors import STRING, array_of
 
 NUMBER = as_dtype("uint64")  # the dtype of numbers that stand for strings
@@ -102,7 +102,7 @@ class Evaluator(Reader):
     runs = True
 
     def __init__(self, file: str | os.PathLike[str], functions: Mapping[str, Any], store: Any) -> None:
-        super().__init__(file, functions, Handle)
+        super().__init__(file, functions, lambda node: node)
         self.store = store
         self.now = _Now()
 

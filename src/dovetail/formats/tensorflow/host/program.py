@@ -43,6 +43,7 @@ class Program:
 
     def __init__(self, reader: Reader, store: Store, graph: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         self._reader, self._store, self._graph, self.inputs = reader, store, graph, list(inputs)
+        self._given = {value for value in inputs if is_tensor(value)}
         self.outputs: list[int | Host] = []
         self._late: dict[Any, int] = {}  # tensors that nodes behind the graph take → numbers of results
         self._set_outputs(outputs)
@@ -110,7 +111,7 @@ class Program:
                 stack += [one.data, one.size]
             elif isinstance(one, Handle):
                 raise _mixed(value, f"the variable {one.variable.name!r}")
-            elif isinstance(one, Host) or is_tensor(one):
+            elif isinstance(one, Host) or (is_tensor(one) and one not in self._given):
                 node = one.node if isinstance(one, Host) else self._origin(one, taken is not None)
                 if node is not None and node not in found:
                     found.add(node)
@@ -124,8 +125,7 @@ class Program:
     def _origin(self, tensor: Any, is_after: bool) -> Node | None:
         """The node of a tensor, if the host computes it, too."""
         node, _ = self._reader.origins.get(tensor, (None, 0))
-        is_cheap = node is not None and (tensor.op.type == "Const" or not node.inputs)
-        return node if is_cheap or not is_after else None
+        return node if tensor.op.type == "Const" or not is_after else None
 
     # running
 
@@ -147,7 +147,9 @@ class Program:
             numbers.append(np.asarray(run.value(value), value.spec.dtype.numpy))
         found = function(*numbers)
         results = found if isinstance(found, (list, tuple)) else [found]
-        run.tensors = {tensor: results[number] for tensor, number in self._late.items()}
+        if not any(isinstance(value, Host) for value in self.outputs):
+            return list(results)
+        run.tensors |= {tensor: results[number] for tensor, number in self._late.items()}
         return [
             results[value] if isinstance(value, int) else run.result(value, self._needed(value, {}))
             for value in self.outputs
@@ -168,12 +170,12 @@ class _Run:
         self._evaluator = Evaluator(reader.file, reader.functions, store)
         self._known: dict[Node, list[Any]] = {}
         self._bodies: dict[int, Body] = {}
-        self.tensors: dict[Any, Any] = {}
+        self.tensors: dict[Any, Any] = {}  # tensor of the graph → its value
         for place, value in given:
             if isinstance(place, Host):
                 self._known[place.node] = [texts(value)]
-            elif place in reader.origins:
-                self._known[reader.origins[place][0]] = [value]
+            else:
+                self.tensors[place] = value
 
     def compute(self, nodes: Iterable[Node]) -> None:
         """Compute the nodes that are not known yet."""

@@ -12,6 +12,7 @@ import numpy as np
 from dovetail.core.errors import FormatError
 from dovetail.formats.tensorflow.attributes import Unreadable, constant_node
 from dovetail.formats.tensorflow.host.evaluation import Evaluator
+from dovetail.formats.tensorflow.host.table import host
 from dovetail.formats.tensorflow.reading import Body, Node, called
 from dovetail.formats.wire.messages import TENSORFLOW
 
@@ -26,10 +27,14 @@ class Store:
 
     Args:
         saved: the `SavedGraph`.
+
+    Attributes:
+        variables: name of a node → the value that was assigned; variables hold the paths of files.
     """
 
     def __init__(self, saved: Any) -> None:
         self._saved = saved
+        self.variables: dict[str, Any] = {}
         self._tables: dict[str, dict[Any, Any]] = {}
         self._is_filled = False
         self._filling: dict[str, bool] = {}
@@ -53,7 +58,7 @@ class Store:
                 evaluator.read(body, [f"^{node.name}"])
             for name in filter(self._fills, called(node)):
                 function = self._saved.functions[name]
-                values = evaluator.read(body, node.input)
+                values = evaluator.read(body, [text for text in node.input if not text.startswith("^")])
                 names = [argument.name for argument in function.signature.input_arg]
                 given = {argument: [value] for argument, value in zip(names, values, strict=False)}
                 self._fill(evaluator, Body(f"the function {name!r}", function.node_def, given))
@@ -107,6 +112,21 @@ class Store:
         if name not in self._saved.bundle:
             raise FormatError(self._saved.file, "the checkpoint", "no value of it", f"the key {name!r}")
         return np.asarray(self._saved.bundle[name])
+
+
+@host("AssignVariableOp")
+def _assign(node: Any, handle: Any, value: Any) -> Any:
+    node.reader.store.variables[handle.variable.name] = value
+    return []
+
+
+@host("ReadVariableOp")
+def _read(node: Any, handle: Any) -> Any:
+    """The value that a variable of the graph begins with: the path of a file."""
+    name, known = handle.variable.name, node.reader.store.variables
+    if name not in known:
+        raise Unreadable(f"the host reads the variable {name!r}, to which nothing was assigned before")
+    return known[name]
 
 
 def _text(text: str) -> np.ndarray:
