@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from dovetail.core.value_kinds import is_tensor, static_shape
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.formats.tensorflow.objects import Concrete, Objects, filled, leaves
+from dovetail.formats.tensorflow.patching import Patch
 from dovetail.formats.tensorflow.saved_model import (
     Read,
     SavedGraph,
@@ -44,7 +45,7 @@ class Signature:
 
     def __init__(self, name: str, read: Read) -> None:
         self.name, self.graph, self.opaque = name, read.graph, read.opaque
-        self.inputs, self.outputs = read.inputs, read.outputs
+        self.inputs, self.outputs, self._read = read.inputs, read.outputs, read
         self._program, self._run = read.program, function(read.graph)
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
@@ -81,6 +82,16 @@ class Signature:
     def has_host_nodes(self) -> bool:
         """Whether the host computes something beside the graph, or takes or gives strings."""
         return self._program.has_host_nodes
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether the graph or the keys changed since the file was read."""
+        return self._read.state != self._read.state_now(self.inputs, self.outputs)
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """The graph as it was read, and the keys as they are now."""
+        return {"read": self._read, "inputs": self.inputs, "outputs": self.outputs}
 
     def keep(self, *outputs: str) -> None:
         """Leave out the other results, and the operations that only they need.
@@ -139,19 +150,19 @@ class Signature:
         return f"<signature {self.name}({', '.join(self.inputs)}) -> {', '.join(self.outputs)}>"
 
 
-class _Signatures(Mapping[str, Signature]):
+class Signatures(Mapping[str, Signature]):
     """The signatures of a model; each is read when it is first used."""
 
     def __init__(self, saved: SavedGraph) -> None:
         self._saved = saved
-        self._read: dict[str, Signature] = {}
+        self.made: dict[str, Signature] = {}  # those that were used
 
     def __getitem__(self, name: str) -> Signature:
         if name not in self._saved.signatures:
             raise KeyError(f"no signature {name!r}; there are {', '.join(self._saved.signatures) or 'none'}")
-        if name not in self._read:
-            self._read[name] = Signature(name, self._saved.read(name))
-        return self._read[name]
+        if name not in self.made:
+            self.made[name] = Signature(name, self._saved.read(name))
+        return self.made[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._saved.signatures)
@@ -194,6 +205,18 @@ class RestoredFunction:
         kinds = "; ".join(f"{known.args} {known.kwargs or ''}".strip() for known in self._known) or "no arguments"
         problem = f"it was saved for {kinds}, not for {len(args)} arguments and {', '.join(kwargs) or 'no keywords'}."
         raise op_error(TypeError, self._name, problem)
+
+    def edits(self) -> Iterator[Callable[[Patch], None]]:
+        """The edited functions, as changes of the message in the file."""
+        for known, one in zip(self._known, self.signatures if "signatures" in vars(self) else (), strict=False):
+            if one.is_edited:
+                inputs, outputs = one._program.inputs, one._program.values
+                structure, is_whole = (known.args, known.kwargs), len(list(leaves(known.result))) == len(outputs)
+                arguments = filled(structure, iter(inputs))
+                result = (
+                    filled(known.result, iter(outputs)) if is_whole else dict(zip(one.outputs, outputs, strict=True))
+                )
+                yield partial(Patch.function, name=known.name, read=one._read, arguments=arguments, result=result)
 
     def __repr__(self) -> str:
         return f"<function {self._name}: {len(self._known)} kinds of arguments>"
@@ -243,16 +266,7 @@ class LoadedObject:
         if name.startswith("__") or self._objects is None or name not in self._objects.children(self._number):
             known = [] if self._objects is None else list(self._objects.children(self._number))
             raise AttributeError(f"the model has no attribute {name!r}; it has {', '.join(known) or 'none'}")
-        number = self._objects.children(self._number)[name]
-        kind = self._objects.kind(number)
-        found: Any
-        if kind == "variable":
-            found = self._objects.variable(number)
-        elif kind in ("function", "bare_concrete_function"):
-            found = RestoredFunction(name, self._objects, number)
-        else:
-            found = LoadedObject(self._objects, number)
-        self.__dict__[name] = found
+        found = self.__dict__[name] = _object(self._objects, name, self._objects.children(self._number)[name])
         return found
 
     def __getitem__(self, index: int) -> Any:
@@ -266,6 +280,17 @@ class LoadedObject:
         return [*super().__dir__(), *own]
 
 
+def _object(objects: Objects, name: str, number: int) -> Any:
+    """The variable, function or object with a number; the same one each time."""
+    if objects.kind(number) == "variable":
+        return objects.variable(number)
+    if number not in objects.made:
+        is_function = objects.kind(number) in ("function", "bare_concrete_function")
+        made = RestoredFunction(name, objects, number) if is_function else LoadedObject(objects, number)
+        objects.made[number] = made
+    return objects.made[number]
+
+
 class LoadedModel(LoadedObject):
     """A model from a file of TensorFlow; made by `load`.  The attributes of its objects are attributes.
 
@@ -277,7 +302,7 @@ class LoadedModel(LoadedObject):
     def __init__(self, saved: SavedGraph) -> None:
         super().__init__(None if saved.object_graph is None else Objects(saved))
         self._saved = saved
-        self.signatures: Mapping[str, Signature] = _Signatures(saved)
+        self.signatures = Signatures(saved)
         self.graph_def = saved.graph_def
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -300,7 +325,7 @@ class LoadedModel(LoadedObject):
     @cached_property
     def _own(self) -> RestoredFunction | None:
         number = None if self._objects is None else self._objects.children(0).get("__call__")
-        return None if number is None or self._objects is None else RestoredFunction("__call__", self._objects, number)
+        return None if number is None or self._objects is None else _object(self._objects, "__call__", number)
 
     def results(self, *names: str) -> Signature:
         """A new signature, from the placeholders of the file's graph to tensors of it.
@@ -320,6 +345,15 @@ class LoadedModel(LoadedObject):
             problem = f"it has the signatures {', '.join(names) or 'none'}; call one, model.signatures[name](...)."
             raise op_error(ValueError, "saved_model", problem)
         return self.signatures[SERVING if SERVING in names else names[0]]
+
+    def _edits(self) -> list[Callable[[Patch], None]]:
+        """The edited signatures and functions, as changes of the message in the file."""
+        named = {name: one for name, one in self.signatures.made.items() if one.is_edited}
+        made = [] if self._objects is None else self._objects.made.values()
+        return [
+            *(partial(Patch.signature, name=name, **one.parts) for name, one in named.items()),
+            *(edit for one in made if isinstance(one, RestoredFunction) for edit in one.edits()),
+        ]
 
     @property
     def graph(self) -> Graph:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
@@ -19,12 +20,15 @@ from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.formats.tensorflow.attributes import Unreadable
 from dovetail.formats.tensorflow.functions import argument_name
+from dovetail.formats.tensorflow.patching import Patch, changed_values
 from dovetail.formats.tensorflow.saving import LIST, Endpoint, Traced, Tree, saved_model
-from dovetail.formats.wire.bundle import write_bundle
+from dovetail.formats.wire.bundle import Bundle, write_bundle, write_changed
 from dovetail.formats.wire.libraries import need
+from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.plan.function import Function, GraphFunction, Trace
 from dovetail.saved_model.loading import SERVING, LoadedModel, Signature
 
+FILE, VARIABLES = "saved_model.pb", "variables/variables"
 SKIPPED = (ModuleType, type, FunctionType, MethodType, str, bytes, LoadedModel)  # attributes that hold no variables
 
 
@@ -63,23 +67,59 @@ def save(obj: Any, path: str | os.PathLike[str], signatures: Any = None) -> None
     need("saved_model.save")
     if scopes().graphs:
         raise op_error(RuntimeError, "saved_model.save", "a graph is being built; save when its function has returned.")
+    folder = Path(path)
+    _check_free(folder)
+    if isinstance(obj, LoadedModel) and signatures is None and obj._saved.kind is TENSORFLOW.SavedModel:
+        _save_loaded(obj, folder)
+        return
     try:
         root, endpoints = _Walk().model(obj, signatures)
         written = saved_model(root, endpoints)
     except Unreadable as error:
         raise op_error(TypeError, "saved_model.save", f"{error}.") from None
-    folder = Path(path)
-    _check_free(folder)
+    with _new_folder(folder) as made:
+        write_bundle(str(made / VARIABLES), written.values)
+        with replacing(made / FILE) as file:
+            file.write(written.message.SerializeToString())
+
+
+@contextmanager
+def _new_folder(folder: Path) -> Iterator[Path]:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with replacing_folder(folder) as made:
-        write_bundle(str(made / "variables" / "variables"), written.values)
-        with replacing(made / "saved_model.pb") as file:
-            file.write(written.message.SerializeToString())
+        yield made
+
+
+def _save_loaded(model: LoadedModel, folder: Path) -> None:
+    """Save a model that was loaded: all that was not edited stays as it is in its files."""
+    saved, edits = model._saved, model._edits()
+    patch = None
+    if edits:
+        patch = Patch(saved)
+        for edit in edits:
+            edit(patch)
+        patch.end()
+    source, values = saved.file.parent, {**changed_values(saved), **(patch.values if patch is not None else {})}
+    with _new_folder(folder) as made:
+        for file in sorted(source.rglob("*")):
+            own = file.relative_to(source)
+            is_replaced = (
+                own == Path(saved.file.name)
+                or own.parent == Path(VARIABLES).parent
+                or (patch is not None and own.name == "fingerprint.pb")
+            )
+            if file.is_file() and not is_replaced:
+                (made / own).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, made / own)
+        if isinstance(saved.bundle, Bundle):
+            write_changed(str(made / VARIABLES), saved.bundle, values)
+        with replacing(made / (saved.file.name if patch is None else FILE)) as out:
+            out.write(saved.data if patch is None else patch.message.SerializeToString())
 
 
 def _check_free(folder: Path) -> None:
     """Raise an error if a folder has other files than those of a model, which saving would remove."""
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / "saved_model.pb").is_file():
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / FILE).is_file():
         problem = f"{str(folder)!r} has files that are no SavedModel, and saving would replace them; name a new folder."
         raise op_error(FileExistsError, "saved_model.save", problem)
 

@@ -108,9 +108,10 @@ class Nodes:
             set_attribute(node.attr[key], item)
         node.input.extend(f"^{other}" for other in dict.fromkeys(waits))
         self.messages.append(node)
-        return [Ref(self._reference(type, name, number), dtype) for number, dtype in enumerate(dtypes)]
+        return [Ref(self.reference(type, name, number), dtype) for number, dtype in enumerate(dtypes)]
 
-    def _reference(self, type: str, name: str, number: int) -> str:
+    def reference(self, type: str, name: str, number: int) -> str:
+        """The reference of a result of a node."""
         if not self.in_function:
             return f"{name}:{number}" if number else name
         names = OUTPUTS.get(type, ["output"])
@@ -121,7 +122,7 @@ class Nodes:
         node = TENSORFLOW.NodeDef(name=name)
         constant_node(node, np.asarray(array))
         self.messages.append(node)
-        return Ref(self._reference("Const", name, 0), np.asarray(array).dtype)
+        return Ref(self.reference("Const", name, 0), np.asarray(array).dtype)
 
     def graph(
         self, operations: Sequence[Operation], given: Mapping[GraphTensor, Ref], scope: str = ""

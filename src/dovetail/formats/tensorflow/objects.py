@@ -66,12 +66,17 @@ class Objects:
     Args:
         saved: the graph of the file.
 
+    Attributes:
+        made: number of an object → what the caller made of it.
+
     Raises:
         FormatError: the file has no objects, as those of TensorFlow 1.
     """
 
     def __init__(self, saved: SavedGraph) -> None:
         self._saved = saved
+        self.made: dict[int, Any] = {}
+        saved.objects = self
         if saved.object_graph is None or not saved.object_graph.nodes:
             raise FormatError(saved.file, "the objects", "none", "a SavedModel of TensorFlow 2")
         self._nodes = saved.object_graph.nodes
@@ -102,7 +107,7 @@ class Objects:
         return found
 
     @cached_property
-    def _handles(self) -> dict[int, str]:
+    def handles(self) -> dict[int, str]:
         """Number of a variable → the name of its node."""
         bundle, nodes = self._saved.bundle, {key: name for name, key in self._saved.keys.items()}
         if GRAPH not in bundle:
@@ -112,16 +117,43 @@ class Objects:
         keys = {number: stored.key(self._paths[number]) for number in variables}
         return {number: nodes[key] for number, key in keys.items() if key in nodes}
 
+    @cached_property
+    def bound(self) -> dict[int, str]:
+        """Number of an object that functions capture → the input that calls in the main graph have for it."""
+        found: dict[int, str] = {}
+        known = self._saved.object_graph.concrete_functions
+        for node in self._saved.nodes.values():
+            name = node.attr["f"].func.name if node.op.endswith("PartitionedCall") else ""
+            numbers = known[name].bound_inputs if name in known else ()
+            inputs = [text for text in node.input if not text.startswith("^")]
+            found |= zip(numbers, inputs[len(inputs) - len(numbers) :], strict=False)
+        return found
+
+    @cached_property
+    def twins(self) -> dict[str, str]:
+        """Handle of a variable → the handle that the main graph has for the same variable.
+
+        Keras 3 stores each variable twice: once for the functions of the objects, and once for the main graph.
+        """
+        pairs = {self.handles[number]: text for number, text in self.bound.items() if number in self.handles}
+        return {own: text for own, text in pairs.items() if text in self._saved.nodes}
+
+    @cached_property
+    def trainable(self) -> dict[str, bool]:
+        """Handle of a variable → whether it is trainable."""
+        named = {**self.handles, **{number: text for number, text in self.bound.items() if number in self.handles}}
+        return {name: self._node(number).variable.trainable for number, name in named.items()}
+
     def variable(self, number: int) -> Any:
         """The variable of an object.
 
         Raises:
             FormatError: the checkpoint does not have it.
         """
-        if number not in self._handles:
+        if number not in self.handles:
             name = self._node(number).variable.name
             raise FormatError(self._saved.file, "the objects", f"the variable {name!r}", "its value in the checkpoint")
-        return self._saved.variable(self._saved.nodes[self._handles[number]])
+        return self._saved.variable(self._saved.nodes[self.handles[number]])
 
     # functions
 
@@ -179,6 +211,7 @@ class Objects:
         saved, name = self._saved, concrete.name
         graph = hooks.new_graph(name)
         reader = Reader(saved.file, saved.functions, saved.variable)
+        reader.records.begin(graph)
         bound = saved.object_graph.concrete_functions[name].bound_inputs
         arguments = [argument.name for argument in saved.functions[name].signature.input_arg]
         specs = list(leaves((concrete.args, concrete.kwargs)))

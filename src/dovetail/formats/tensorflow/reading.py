@@ -23,6 +23,7 @@ from dovetail.formats.tensorflow.frames import EXITS, MERGES, Frames
 from dovetail.formats.tensorflow.host.table import HOST, KNOWN, number_of_result, specs_of
 from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.opaque import OpaqueOp
+from dovetail.formats.tensorflow.records import Records
 from dovetail.formats.tensorflow.rows import NAMES, READ
 from dovetail.formats.tensorflow.values import Foreign, Handle, Host, Spec, constant_of, is_tensor
 from dovetail.formats.wire.tensors import shape_of
@@ -177,6 +178,7 @@ class Reader:
         feeds: results of host nodes that the graph takes → their placeholders.
         order: node that was read → its number.
         origins: tensor of the graph → the node that gave it, and the number of the result.
+        records: the operations that each node became.
     """
 
     runs = False
@@ -193,6 +195,7 @@ class Reader:
         self.feeds: dict[Host, Any] = {}
         self.order: dict[Node, int] = {}
         self.origins: dict[Any, tuple[Node, int]] = {}
+        self.records = Records()
         self._calling: list[str] = []
         self._bodies: dict[str, Body] = {}
         self._with_host: dict[str, bool] = {}
@@ -208,7 +211,9 @@ class Reader:
         wanted = body.wanted = list(wanted)
         for name in self._order(body, wanted):
             inputs = [self.value(body, text) for text in body.needs(name) if not text.startswith("^")]
-            body.values[name] = self._results(Node(self, body, body.nodes[name], inputs))
+            with self.records.reading(body, name, inputs) as results:
+                results += self._results(Node(self, body, body.nodes[name], inputs))
+            body.values[name] = results
         return [self.value(body, text) for text in wanted if not text.startswith("^")]
 
     def _order(self, body: Body, wanted: Sequence[str]) -> Iterator[str]:
@@ -238,7 +243,7 @@ class Reader:
         name, output, number = split(reference)
         values = body.values[name]
         if output and name in body.nodes:
-            number += _first(body.nodes[name], output)
+            number += first_number(body.nodes[name], output)
         if not 0 <= number < len(values):
             found = f"the input {reference!r} of a node with {len(values)} results"
             raise FormatError(self.file, body.place, found, "one of these results")
@@ -263,6 +268,7 @@ class Reader:
         if name not in self._bodies:
             self._bodies[name] = Body(f"the function {name!r}", function.node_def, {})
         body = self._bodies[name].inside(given)
+        self.records.call(body, name)
         waited = {*function.control_ret.values()}  # a map, which has no order
         controls = [f"^{node.name}" for node in function.node_def if node.name in waited]
         results = [function.ret[output.name] for output in function.signature.output_arg]
@@ -432,7 +438,7 @@ class Reader:
         else:
             names = NAMES.get(node.type, [])
             parts = [split(text) for text in _references(node.body, node.name)]
-            taken = [number + (_first(node.proto, output) if output else 0) for _, output, number in parts]
+            taken = [number + (first_number(node.proto, output) if output else 0) for _, output, number in parts]
             dtypes = [given] * max([1, len(known), len(names), *(number + 1 for number in taken)])
         shapes = [shape_of(shape) for shape in known] if len(known) == len(dtypes) else [None] * len(dtypes)
         return dtypes, shapes
@@ -446,7 +452,7 @@ def _references(body: Body, name: str) -> Iterator[str]:
                 yield text
 
 
-def _first(proto: Any, output: str) -> int:
+def first_number(proto: Any, output: str) -> int:
     """The number of the first result with a name."""
     number, names = number_of_result(proto, output), NAMES.get(proto.op, [])
     return number if number is not None else names.index(output) if output in names else 0
@@ -485,6 +491,7 @@ __all__ = [
     "Reader",
     "called",
     "dtype_named",
+    "first_number",
     "spec_of",
     "special",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
@@ -30,6 +30,7 @@ from dovetail.formats.tensorflow.host.program import Program
 from dovetail.formats.tensorflow.host.store import Store
 from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.reading import Body, Reader, spec_of
+from dovetail.formats.tensorflow.records import Records
 from dovetail.formats.tensorflow.values import Foreign
 from dovetail.formats.wire.bundle import Bundle, exists
 from dovetail.formats.wire.messages import TENSORFLOW, from_text, parsed
@@ -65,6 +66,9 @@ class Read:
         inputs, outputs: the keys.
         opaque: names of operations that Dovetail does not compute → the reason.
         program: it runs the graph, and the host nodes before and after it.
+        records: the operations that each node became.
+        state: the graph and the keys when they were read; see `state_now`.
+        keys: those of the inputs then.
     """
 
     graph: Any
@@ -72,6 +76,17 @@ class Read:
     outputs: list[str]
     opaque: dict[str, str]
     program: Program
+    records: Records = field(default_factory=Records)
+    state: Any = None
+
+    def __post_init__(self) -> None:
+        self.state, self.keys = self.state_now(self.inputs, self.outputs), list(self.inputs)
+
+    def state_now(self, inputs: Sequence[str], outputs: Sequence[str]) -> Any:
+        """A value that changes with each edit of the graph, and with the keys of its inputs and outputs."""
+        graph = self.graph
+        specs = [tensor.spec for tensor in graph.inputs]
+        return graph.version, len(graph), specs, list(map(id, self.program.values)), list(inputs), list(outputs)
 
 
 def read_of(graph: Any, inputs: list[str], outputs: list[str], opaque: dict[str, str] | None = None) -> Read:
@@ -93,12 +108,15 @@ class SavedGraph:
 
     Attributes:
         file: the path.
-        graph_def: the message `GraphDef`, as it was read.
+        graph_def: the message `GraphDef`.
         signatures: by name.
         bundle: the values of the variables by their keys; empty if there are none.
         object_graph: the message `SavedObjectGraph`, or None.
+        kind: the class of the message in the file, or None if there is no file.
+        tags: of the graph in a SavedModel.
         variables: name of a node → the variable that was made for it.
         assets: name of a node → the name of the file in the folder `assets` that it names.
+        objects: the `Objects`, once they are made.
     """
 
     file: Path
@@ -106,8 +124,21 @@ class SavedGraph:
     signatures: dict[str, Signature]
     bundle: Mapping[str, np.ndarray] = field(default_factory=dict)
     object_graph: Any = None
+    kind: Any = None
+    tags: list[str] = field(default_factory=list)
     variables: dict[str, Variable] = field(default_factory=dict)
     assets: dict[str, str] = field(default_factory=dict)
+    objects: Any = None
+
+    def __post_init__(self) -> None:
+        is_empty = self.kind is None or not self.file.stat().st_size
+        self.data: Any = b"" if is_empty else np.memmap(self.file, np.uint8, "r")
+
+    def original(self) -> Any:
+        """The message in the file, anew: looking up an attribute that a node does not have adds it to the node."""
+        if self.file.suffix == ".pbtxt":
+            return from_text(self.kind, bytes(self.data).decode(errors="replace"), self.file)
+        return parsed(self.kind, bytes(self.data), self.file)
 
     @cached_property
     def store(self) -> Store:
@@ -143,6 +174,8 @@ class SavedGraph:
         Raises:
             FormatError: the checkpoint does not have it, or in another shape.
         """
+        twins = {} if self.objects is None else self.objects.twins
+        node = self.nodes.get(twins.get(node.name, node.name), node)
         if node.name not in self.variables:
             key = self.keys.get(node.name, node.name)
             if key not in self.bundle:
@@ -171,7 +204,8 @@ class SavedGraph:
 
     def is_trainable(self, node: Any) -> bool:
         """Whether training changes a variable."""
-        return self._trainable.get(Attributes(node)("shared_name", "") or node.name, True)
+        known = {} if self.objects is None else self.objects.trainable
+        return known.get(node.name, self._trainable.get(Attributes(node)("shared_name", "") or node.name, True))
 
     @cached_property
     def _trainable(self) -> dict[str, bool]:
@@ -247,6 +281,7 @@ class SavedGraph:
         """
         graph = hooks.new_graph(name)
         reader = Reader(self.file, self.functions, self.variable)
+        reader.records.begin(graph)
         with graph.as_default():
             given = {node.name: reader.read_constant(node) for node in self.store.paths}
             nodes = {key: self._node(split(text)[0]) for key, text in signature.inputs.items()}
@@ -262,7 +297,8 @@ class SavedGraph:
         """A graph that is read, with the host nodes before and after it."""
         kept = {key: value for key, value in outputs.items() if not isinstance(value, Foreign)}
         program = Program(reader, self.store, graph, list(inputs.values()), list(kept.values()))
-        return Read(graph, list(inputs), list(kept), reader.opaque, program)
+        reader.records.end()
+        return Read(graph, list(inputs), list(kept), reader.opaque, program, reader.records)
 
     def _node(self, name: str) -> Any:
         if name not in self.nodes:
@@ -318,7 +354,7 @@ def read_saved_model(path: str | os.PathLike[str], tags: Iterable[str] | None = 
         FormatError: a file is damaged, or no graph has the tags.
     """
     file, meta = tagged(path, tags)
-    return saved_meta_graph(meta, file, str(file.parent / "variables" / "variables"))
+    return saved_meta_graph(meta, file, str(file.parent / "variables" / "variables"), TENSORFLOW.SavedModel)
 
 
 def tagged(path: str | os.PathLike[str], tags: Iterable[str] | None = None) -> tuple[Path, Any]:
@@ -335,14 +371,16 @@ def tagged(path: str | os.PathLike[str], tags: Iterable[str] | None = None) -> t
     return file, fitting[0]
 
 
-def saved_meta_graph(meta: Any, file: Path, prefix: str) -> SavedGraph:
+def saved_meta_graph(meta: Any, file: Path, prefix: str, kind: Any = None) -> SavedGraph:
     """The graph of a message `MetaGraphDef`, and the checkpoint of a path, if it is there."""
     signatures = {name: _signature(given) for name, given in sorted(meta.signature_def.items())}
     signatures.pop("__saved_model_init_op", None)
     bundle = Bundle(prefix) if exists(prefix) else {}
     objects = meta.object_graph_def if meta.HasField("object_graph_def") else None
     assets = {split(asset.tensor_info.name)[0]: asset.filename for asset in _assets(meta, file)}
-    return SavedGraph(file, meta.graph_def, signatures, bundle, objects, assets=assets)
+    return SavedGraph(
+        file, meta.graph_def, signatures, bundle, objects, kind, [*meta.meta_info_def.tags], assets=assets
+    )
 
 
 def _assets(meta: Any, file: Path) -> list[Any]:
@@ -369,12 +407,12 @@ def read_graph_def(path: str | os.PathLike[str]) -> SavedGraph:
         FormatError: it is damaged.
     """
     file = Path(path)
-    return saved_graph(_message(TENSORFLOW.GraphDef, file), file)
+    return saved_graph(_message(TENSORFLOW.GraphDef, file), file, TENSORFLOW.GraphDef)
 
 
-def saved_graph(graph_def: Any, file: Path) -> SavedGraph:
+def saved_graph(graph_def: Any, file: Path, kind: Any = None) -> SavedGraph:
     """A message `GraphDef` with the signature `graph`, as `read_graph_def` gives it."""
-    saved = SavedGraph(file, graph_def, {})
+    saved = SavedGraph(file, graph_def, {}, kind=kind)
     if not any(node.op in HANDLES for node in graph_def.node):  # else its ends assign variables, too
         saved.signatures[GRAPH] = saved.whole
     return saved
@@ -392,7 +430,8 @@ def read_meta_graph(path: str | os.PathLike[str], checkpoint: str | None = None)
         FormatError: it is damaged.
     """
     file = Path(path)
-    return saved_meta_graph(_message(TENSORFLOW.MetaGraphDef, file), file, checkpoint or str(file.with_suffix("")))
+    prefix = checkpoint or str(file.with_suffix(""))
+    return saved_meta_graph(_message(TENSORFLOW.MetaGraphDef, file), file, prefix, TENSORFLOW.MetaGraphDef)
 
 
 def _message(kind: Any, file: Path) -> Any:

@@ -17,7 +17,8 @@ import numpy as np
 from dovetail.core.variable import Variable
 from dovetail.formats.tensorflow.attributes import constant_node
 from dovetail.formats.tensorflow.functions import fill_call, wrapped
-from dovetail.formats.tensorflow.structures import argument_spec, structured, tensors_in
+from dovetail.formats.tensorflow.nodes import unique
+from dovetail.formats.tensorflow.structures import argument_spec, structured, tensors_in, typed
 from dovetail.formats.tensorflow.writing import Writer
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.objects import GRAPH, VALUE, key_of
@@ -163,13 +164,14 @@ class _ModelWriter:
         for name, concrete in self.objects.concrete_functions.items():
             concrete.bound_inputs.extend(self.variables[variable] for variable in self.captured[name])
         for variable in self.variables:
-            self._add_handle(variable)
+            self.handles[variable] = new_handle(self.meta.graph_def, variable, self.names)
         calls = Tree({}, kind="signature_map")
         number = self._child("signatures", calls)
         for key, endpoint in signatures.items():
             self.objects.nodes[number].children.add(node_id=self._add_signature(key, endpoint), local_name=key)
         values = self._add_checkpoint()
-        self._add_saver(values)
+        keys = {variable: key_of(self.paths[number]) for variable, number in self.variables.items()}
+        add_saver(self.meta, [(self.handles[v], keys[v], number_of(v.dtype)) for v in keys], self.names)
         self.meta.graph_def.library.function.extend(self.writer.library.values())
         return Written(self.message, values)
 
@@ -181,20 +183,18 @@ class _ModelWriter:
         if known is not None:
             return known
         number = self.numbers[id(part)] = len(self.objects.nodes)
-        node = self.objects.nodes.add()
         self.parts.append(part)
         self.paths.append(path)
         if isinstance(part, Variable):
             self.variables[part] = number
-            node.variable.dtype, node.variable.name = number_of(part.dtype), part.name
-            node.variable.shape.CopyFrom(shape_proto(part.shape))
-            node.variable.trainable = part.trainable
+            self.objects.nodes.append(new_variable(part))
         elif isinstance(part, list):
+            node = self.objects.nodes.add()
             node.function.SetInParent()
             self.functions.append((node, part))
         else:
-            node.user_object.identifier = part.kind
-            node.user_object.version.CopyFrom(TENSORFLOW.VersionDef(producer=1, min_consumer=1))
+            self.objects.nodes.append(new_object(part.kind))
+            node = self.objects.nodes[number]
             for name, child in part.children.items():
                 node.children.add(node_id=self._add(child, (*path, name)), local_name=name)
         return number
@@ -252,12 +252,6 @@ class _ModelWriter:
             node.attr[key].type = number
         return node
 
-    def _add_handle(self, variable: Variable) -> None:
-        node = self._node(self._unique(variable.name), "VarHandleOp", dtype=number_of(variable.dtype))
-        node.attr["shape"].shape.CopyFrom(shape_proto(variable.shape))
-        node.attr["shared_name"].s = node.name.encode()
-        self.handles[variable] = node.name
-
     def _add_signature(self, key: str, endpoint: Endpoint) -> int:
         """Add a function of inputs by their keys, which calls another one, and a call of it; the object's number."""
         inner = self._concrete(endpoint.function)
@@ -289,12 +283,12 @@ class _ModelWriter:
         for name, tensor in sorted(endpoint.inputs.items()):
             node = self._node(self._unique(f"{key}_{name}"), "Placeholder", dtype=number_of(tensor.dtype))
             node.attr["shape"].shape.CopyFrom(shape_proto(tensor.shape))
-            given.inputs[name].CopyFrom(_info(f"{node.name}:0", tensor))
+            given.inputs[name].CopyFrom(tensor_info(f"{node.name}:0", tensor))
             placeholders.append(node.name)
         call = self.meta.graph_def.node.add(name=self._unique("StatefulPartitionedCall"))
         fill_call(call, function, [*placeholders, *handles])
         for number, (name, tensor) in enumerate(sorted(endpoint.outputs.items())):
-            given.outputs[name].CopyFrom(_info(f"{call.name}:{number}", tensor))
+            given.outputs[name].CopyFrom(tensor_info(f"{call.name}:{number}", tensor))
 
     # the checkpoint
 
@@ -312,39 +306,81 @@ class _ModelWriter:
         values[GRAPH][()] = graph.SerializeToString()
         return values
 
-    def _add_saver(self, values: Mapping[str, Any]) -> None:
-        """Add the nodes with which TensorFlow 1 saves and restores the variables."""
-        prefix = self._node("saver_filename", "Placeholder", dtype=STRING)
-        prefix.attr["shape"].shape.SetInParent()
-        keys = [key_of(self.paths[number]) for number in self.variables.values()]
-        names, slices = self._strings("saver/names", keys), self._strings("saver/slices", [""] * len(keys))
-        dtypes = [number_of(variable.dtype) for variable in self.variables]
-        reads, assigned = [], []
-        for number, (variable, dtype) in enumerate(zip(self.variables, dtypes, strict=True)):
-            handle = self.handles[variable]
-            reads.append(self._node(f"saver/Read_{number}", "ReadVariableOp", [handle], dtype=dtype).name)
-            value = self._node(f"saver/Identity_{number}", "Identity", [f"saver/RestoreV2:{number}"], T=dtype).name
-            node = self._node(f"saver/Assign_{number}", "AssignVariableOp", [handle, value], dtype=dtype)
-            assigned.append(f"^{node.name}")
-        if keys:
-            save = self._node("saver/SaveV2", "SaveV2", [prefix.name, names, slices, *reads])
-            restore = self._node("saver/RestoreV2", "RestoreV2", [prefix.name, names, slices])
-            for node in (save, restore):
-                node.attr["dtypes"].list.type.extend(dtypes)
-        path = self._node("saver/path", "Identity", [prefix.name, *(["^saver/SaveV2"] if keys else [])], T=STRING)
-        done = self._node("saver/restore_all", "NoOp", assigned)
-        self.meta.saver_def.filename_tensor_name, self.meta.saver_def.restore_op_name = f"{prefix.name}:0", done.name
-        self.meta.saver_def.save_tensor_name = f"{path.name}:0"
-        self.meta.saver_def.version = 2
 
-    def _strings(self, name: str, texts: Sequence[str]) -> str:
-        """Add a constant of strings; its name."""
+# -- parts of the messages --------------------------------------------------------------------------------------------
+
+
+def tensor_info(name: str, tensor: Any) -> Any:
+    """The message for a tensor of a signature."""
+    shape, dtype = typed(tensor) or (None, 0)
+    return TENSORFLOW.TensorInfo(name=name, dtype=dtype, tensor_shape=shape_proto(shape))
+
+
+def new_object(kind: str) -> Any:
+    """The message for an object without attributes, of a kind in TensorFlow's words."""
+    node = TENSORFLOW.SavedObject()
+    node.user_object.identifier = kind
+    node.user_object.version.CopyFrom(TENSORFLOW.VersionDef(producer=1, min_consumer=1))
+    return node
+
+
+def new_variable(variable: Variable) -> Any:
+    """The message for a variable."""
+    node = TENSORFLOW.SavedObject()
+    node.variable.dtype, node.variable.name = number_of(variable.dtype), variable.name
+    node.variable.shape.CopyFrom(shape_proto(variable.shape))
+    node.variable.trainable = variable.trainable
+    return node
+
+
+def new_handle(graph: Any, variable: Variable, names: set[str]) -> str:
+    """Add the handle of a variable to a main graph; the name of its node."""
+    plain = re.sub(r"[^A-Za-z0-9_./-]", "_", variable.name)
+    node = graph.node.add(name=unique(plain, names), op="VarHandleOp")
+    node.attr["dtype"].type = number_of(variable.dtype)
+    node.attr["shape"].shape.CopyFrom(shape_proto(variable.shape))
+    node.attr["shared_name"].s = node.name.encode()
+    return node.name
+
+
+def add_saver(meta: Any, variables: Sequence[tuple[str, str, int]], names: set[str]) -> None:
+    """Add the nodes with which TensorFlow 1 saves and restores variables.
+
+    Args:
+        meta: the message `MetaGraphDef`.
+        variables: the handle, the key in the checkpoint and the number of the dtype of each.
+        names: the names of nodes that are taken.
+    """
+    scope = unique("saver", names)
+
+    def node(name: str, op: str, inputs: Iterable[str] = (), **dtypes: int) -> Any:
+        made = meta.graph_def.node.add(name=f"{scope}/{name}", op=op, input=inputs)
+        for key, number in dtypes.items():
+            made.attr[key].type = number
+        return made
+
+    def strings(name: str, texts: Sequence[str]) -> str:
         array = np.empty(len(texts), object)
         array[:] = [text.encode() for text in texts]
-        constant_node(self.meta.graph_def.node.add(name=name), array)
-        return name
+        constant_node(made := node(name, "Const"), array)
+        return made.name
 
-
-def _info(name: str, tensor: Any) -> Any:
-    """The message for a tensor of a signature."""
-    return TENSORFLOW.TensorInfo(name=name, dtype=number_of(tensor.dtype), tensor_shape=shape_proto(tensor.shape))
+    prefix = node("filename", "Placeholder", dtype=STRING)
+    prefix.attr["shape"].shape.SetInParent()
+    handles, keys, dtypes = zip(*variables, strict=True) if variables else ((), (), ())
+    tensors = strings("names", keys), strings("slices", [""] * len(keys))
+    assigned, waits, reads = [], [], []
+    for number, (handle, dtype) in enumerate(zip(handles, dtypes, strict=True)):
+        reads.append(node(f"Read_{number}", "ReadVariableOp", [handle], dtype=dtype).name)
+        value = node(f"Identity_{number}", "Identity", [f"{scope}/RestoreV2:{number}"], T=dtype).name
+        assigned.append(f"^{node(f'Assign_{number}', 'AssignVariableOp', [handle, value], dtype=dtype).name}")
+    if variables:
+        restore = node("RestoreV2", "RestoreV2", [prefix.name, *tensors])
+        save = node("SaveV2", "SaveV2", [prefix.name, *tensors, *reads])
+        waits.append(f"^{save.name}")
+        for one in (restore, save):
+            one.attr["dtypes"].list.type.extend(dtypes)
+    path, done = node("path", "Identity", [prefix.name, *waits], T=STRING), node("restore_all", "NoOp", assigned)
+    saver = TENSORFLOW.SaverDef(filename_tensor_name=f"{prefix.name}:0", restore_op_name=done.name, version=2)
+    saver.save_tensor_name = f"{path.name}:0"
+    meta.saver_def.CopyFrom(saver)

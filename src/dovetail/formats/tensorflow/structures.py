@@ -10,9 +10,9 @@ import numpy as np
 from dovetail.core.dtypes import DType
 from dovetail.core.errors import describe
 from dovetail.formats.tensorflow.attributes import Unreadable
-from dovetail.formats.tensorflow.values import is_tensor
+from dovetail.formats.tensorflow.values import Host, is_tensor
 from dovetail.formats.wire.messages import TENSORFLOW
-from dovetail.formats.wire.tensors import number_of, shape_proto
+from dovetail.formats.wire.tensors import STRING, number_of, shape_proto
 
 PLAIN = {bool: "bool_value", int: "int64_value", float: "float64_value", str: "string_value"}
 
@@ -25,6 +25,13 @@ def parts_of(structure: Any) -> list[tuple[str, Any]] | None:
         names = getattr(structure, "_fields", None) or map(str, range(len(structure)))
         return list(zip(names, structure, strict=True))
     return None
+
+
+def typed(value: Any) -> tuple[Any, int] | None:
+    """The shape and the number of the dtype of a graph tensor, or of a value of the host; None of others."""
+    if isinstance(value, Host):
+        return value.spec.shape, STRING if value.spec.dtype is None else number_of(value.spec.dtype)
+    return (value.shape, number_of(value.dtype)) if is_tensor(value) else None
 
 
 def tensors_in(structure: Any, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -47,11 +54,11 @@ def structured(value: Any, name: str = "") -> Any:
         Unreadable: it has a value that no message can hold.
     """
     found = TENSORFLOW.StructuredValue()
-    parts = parts_of(value)
-    if is_tensor(value):
+    tensor, parts = typed(value), None if typed(value) else parts_of(value)
+    if tensor is not None:
         spec = found.tensor_spec_value
-        spec.name, spec.dtype = name, number_of(value.dtype)
-        spec.shape.CopyFrom(shape_proto(value.shape))
+        spec.name, spec.dtype = name, tensor[1]
+        spec.shape.CopyFrom(shape_proto(tensor[0]))
     elif value is None:
         found.none_value.SetInParent()
     elif isinstance(value, Mapping):

@@ -6,9 +6,11 @@ The checkpoint `model` is the files `model.index` and `model.data-00000-of-00001
 from __future__ import annotations
 
 import math
+import os
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -67,29 +69,77 @@ def write_bundle(prefix: str, values: Mapping[str, Any]) -> None:
     count = _free_count(prefix)
     header = TENSORFLOW.BundleHeaderProto(num_shards=count, version=TENSORFLOW.VersionDef(producer=1))
     entries = [(b"", header.SerializeToString())]
-    arrays = {name.encode(): np.asarray(value) for name, value in values.items()}
-    numbers = {name: number_of(array.dtype) for name, array in arrays.items()}
+    for value in values.values():
+        number_of(np.asarray(value).dtype)
     _index(prefix).parent.mkdir(parents=True, exist_ok=True)
     shards = [_shard(prefix, number, count) for number in range(count)]
     for shard in shards[1:]:
         shard.write_bytes(b"")
     with replacing(shards[0]) as file:
-        offset = 0
-        for name in sorted(arrays):
-            array = arrays[name]
-            parts, crc = _strings(array) if numbers[name] == STRING else _numbers(array)
-            size = sum(map(len, parts))
-            for part in parts:
-                file.write(part)
-            entry = TENSORFLOW.BundleEntryProto(
-                dtype=numbers[name], shape=shape_proto(array.shape), offset=offset, size=size, crc32c=crc
-            )
-            entries.append((name, entry.SerializeToString()))
-            offset += size
+        entries += _add_arrays(file, values, 0)
     with replacing(_index(prefix)) as file:
         file.write(table(entries))
     for old in {*files(prefix)} - {_index(prefix), *shards}:
         old.unlink(missing_ok=True)
+
+
+def write_changed(prefix: str, old: Bundle, values: Mapping[str, Any]) -> None:
+    """Write a bundle with some other values: the old shards as they are, and one more with the values.
+
+    An old shard whose values are all replaced becomes an empty file.
+
+    Args:
+        prefix: of the new bundle, of which there is no file yet.
+        old: the bundle.  Entries and shards are kept as they are, unknown fields included; the shards are linked.
+        values: name → array, as for `write_bundle`; for names of the bundle, and new ones.
+
+    Raises:
+        TypeError: TensorFlow has no such dtype.
+    """
+    replaced = {name.encode() for name in values}
+    replaced |= {slice_key(name, part) for name in values if name in old for part in old.entries[name.encode()].slices}
+    kept = {key: entry for key, entry in old.entries.items() if key not in replaced}
+    entries = {key: entry.SerializeToString() for key, entry in kept.items()}
+    used, count = {entry.shard_id for entry in kept.values() if not entry.slices}, len(old.shards) + bool(values)
+    _index(prefix).parent.mkdir(parents=True, exist_ok=True)
+    for number, shard in enumerate(old.shards):
+        if number in used or not values:
+            _link(shard, _shard(prefix, number, count))
+        else:
+            _shard(prefix, number, count).write_bytes(b"")
+    if values:
+        with replacing(_shard(prefix, count - 1, count)) as file:
+            entries |= dict(_add_arrays(file, values, count - 1))
+    header = TENSORFLOW.BundleHeaderProto.FromString(old.header.SerializeToString())
+    header.num_shards = count
+    with replacing(_index(prefix)) as file:
+        file.write(table([(b"", header.SerializeToString()), *sorted(entries.items())]))
+
+
+def _link(old: Path, new: Path) -> None:
+    """Give a file another name, or copy it if the disk has no links."""
+    try:
+        os.link(old, new)
+    except OSError:
+        shutil.copyfile(old, new)
+
+
+def _add_arrays(file: BinaryIO, values: Mapping[str, Any], shard: int) -> Iterator[tuple[bytes, bytes]]:
+    """Write arrays to a shard; pairs of a key and its entry, sorted."""
+    arrays = {name.encode(): np.asarray(value) for name, value in values.items()}
+    numbers = {name: number_of(array.dtype) for name, array in arrays.items()}
+    offset = 0
+    for name in sorted(arrays):
+        array = arrays[name]
+        parts, crc = _strings(array) if numbers[name] == STRING else _numbers(array)
+        size = sum(map(len, parts))
+        for part in parts:
+            file.write(part)
+        shape = shape_proto(array.shape)
+        entry = TENSORFLOW.BundleEntryProto(dtype=numbers[name], shape=shape, shard_id=shard, offset=offset, size=size)
+        entry.crc32c = crc
+        yield name, entry.SerializeToString()
+        offset += size
 
 
 def _free_count(prefix: str) -> int:
@@ -130,6 +180,7 @@ class Bundle(Mapping[str, np.ndarray]):
 
     Attributes:
         names: the names of its tensors, in order.
+        header, entries: the messages of the index; the entries by their keys.
 
     Raises:
         FileNotFoundError: there is no such bundle, or it lacks a shard.
@@ -145,8 +196,9 @@ class Bundle(Mapping[str, np.ndarray]):
             raise FormatError(self._file, "the header", found, "shards of bytes with the lowest first")
         self._count = header.num_shards
         kind = TENSORFLOW.BundleEntryProto
-        self._entries = {key: parsed(kind, data, self._file, f"the entry {key!r}") for key, data in entries.items()}
-        self.names = [_text(key, self._file) for key in self._entries if key[:1] != b"\0"]  # the others are slices
+        self.header = header
+        self.entries = {key: parsed(kind, data, self._file, f"the entry {key!r}") for key, data in entries.items()}
+        self.names = [_text(key, self._file) for key in self.entries if key[:1] != b"\0"]  # the others are slices
         self._shards: dict[int, Any] = {}
 
     def __iter__(self) -> Iterator[str]:
@@ -156,7 +208,7 @@ class Bundle(Mapping[str, np.ndarray]):
         return len(self.names)
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name.encode() in self._entries and name != ""
+        return isinstance(name, str) and name.encode() in self.entries and name != ""
 
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of a tensor."""
@@ -178,7 +230,7 @@ class Bundle(Mapping[str, np.ndarray]):
             FormatError: a shard is too short.
         """
         needed: dict[int, int] = {}
-        for entry in self._entries.values():
+        for entry in self.entries.values():
             needed[entry.shard_id] = max(needed.get(entry.shard_id, 0), entry.offset + entry.size)
         for number, size in needed.items():
             path = _shard(self._prefix, number, self._count)
@@ -193,7 +245,7 @@ class Bundle(Mapping[str, np.ndarray]):
         return self._size_of(entry, name) if entry.slices else entry.size
 
     def _entry(self, name: str) -> Any:
-        return self._entries[name.encode()]
+        return self.entries[name.encode()]
 
     def __getitem__(self, name: str) -> np.ndarray:
         """A tensor, whose checksum is compared.
@@ -213,10 +265,10 @@ class Bundle(Mapping[str, np.ndarray]):
         whole = np.zeros(shape, dtype)
         for part in entry.slices:
             key = slice_key(name, part)
-            if key not in self._entries:
+            if key not in self.entries:
                 raise FormatError(self._file, f"the tensor {name!r}", "a slice without an entry", "a whole checkpoint")
             place = tuple(slice(e.start, e.start + e.length) if is_cut(e) else slice(None) for e in part.extent)
-            values = self._values(self._entries[key], f"a slice of {name!r}")
+            values = self._values(self.entries[key], f"a slice of {name!r}")
             if whole[place].shape != values.shape:
                 found = f"a slice of shape {values.shape}"
                 raise FormatError(self._file, f"the tensor {name!r}", found, f"the shape {whole[place].shape}")
@@ -226,7 +278,7 @@ class Bundle(Mapping[str, np.ndarray]):
     def _size_of(self, entry: Any, name: str) -> int:
         """The bytes of the slices of a tensor."""
         keys = (slice_key(name, part) for part in entry.slices)
-        return sum(self._entries[key].size for key in keys if key in self._entries)
+        return sum(self.entries[key].size for key in keys if key in self.entries)
 
     def _values(self, entry: Any, place: str) -> np.ndarray:
         dtype, shape = dtype_of(entry.dtype, self._file, place), known_shape(entry.shape, self._file, place)

@@ -56,6 +56,11 @@ class Program:
         """Whether the host computes something, or takes or gives strings."""
         return bool(self._reader.feeds) or any(isinstance(one, Host) for one in (*self.inputs, *self.outputs))
 
+    @property
+    def feeds(self) -> dict[Any, Host]:
+        """Placeholder of the graph → the result of a host node that it stands for."""
+        return {tensor: value for value, tensor in self._reader.feeds.items()}
+
     # which nodes run
 
     @property

@@ -1,0 +1,364 @@
+"""Editing: a graph that was read and edited becomes nodes again; those that nobody touched are written as they were.
+
+A node is whole if its operations are all there, as they were read, and nobody else uses what is inside of it.  It is
+written with the names that its inputs have now.  A call that is not whole is inlined.  The operations of other nodes,
+and those that are new, are written by the `Writer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from dovetail.core.errors import op_error
+from dovetail.formats.tensorflow.frames import EXITS, MERGES
+from dovetail.formats.tensorflow.names import split
+from dovetail.formats.tensorflow.nodes import Nodes, Ref, unique
+from dovetail.formats.tensorflow.reading import Body, first_number
+from dovetail.formats.tensorflow.records import Record, Records
+from dovetail.formats.tensorflow.saved_model import Read
+from dovetail.formats.tensorflow.values import Host, TensorList, is_tensor
+from dovetail.graph.operation import Operation
+from dovetail.ops.control.plumbing import NEVER_PRUNED, PRINTS
+
+
+class Place(NamedTuple):
+    """A result of a node that was read.
+
+    Attributes:
+        body, name: the nodes around it, and its name there.
+        rest: the rest of the reference; `#` with the number of a result; or `^` for the node itself.
+    """
+
+    body: Body
+    name: str
+    rest: str
+
+
+class Argument(NamedTuple):
+    """A value that a function captures: the name of a node of the main graph, or of an argument of the function."""
+
+    name: str
+    hint: str
+
+
+Source = Any  # a graph tensor, an operation to wait for, a `Place`, or an `Argument`
+Original = Callable[[str, str], Any]  # (function, or "" for the main graph; name) → the node as it stands in the file
+
+
+class Whole:
+    """The nodes that are whole.
+
+    Args:
+        records: of the reading.
+        outputs: of the graph.
+    """
+
+    def __init__(self, records: Records, outputs: Iterable[Any]) -> None:
+        self._records, self._outputs = records, {*outputs}
+        self._known: dict[Record, bool] = {}
+        self.swapped: dict[Record, dict[Any, Any]] = {}  # tensors that the node took → those that it takes now
+
+    def __call__(self, record: Record) -> bool:
+        if record not in self._known:
+            self._known[record] = self._is_whole(record)
+        return self._known[record]
+
+    def around(self, record: Record | None) -> Record | None:
+        """The outermost whole node around one, which may be the node itself; None if there is none."""
+        found = None
+        while record is not None:
+            found = record if self(record) else found
+            record = record.around
+        return found
+
+    def _is_whole(self, record: Record) -> bool:
+        operations = {*record.all_operations()}
+        inputs, results = ({value for value in some if is_tensor(value)} for some in (record.inputs, record.values))
+        now: dict[Any, Any] = {}
+        for operation in operations:
+            if operation.is_removed:
+                if operation.type in (*NEVER_PRUNED, *PRINTS):
+                    return False
+                continue
+            state = self._records.states[operation]
+            if not state.is_kept(operation) or len(state.inputs) != len(operation.inputs):
+                return False
+            for old, new in zip(state.inputs, operation.inputs, strict=True):
+                if (old in inputs and now.setdefault(old, new) is not new) or (old not in inputs and old is not new):
+                    return False
+            for tensor in operation.outputs:
+                is_used = tensor in self._outputs or any(one not in operations for one in tensor.consumers())
+                if is_used and tensor not in results:
+                    return False
+        self.swapped[record] = {old: new for old, new in now.items() if old is not new}
+        lists = [value for value in record.inputs if isinstance(value, TensorList)]
+        carried = {tensor for one in lists for tensor in (one.data, one.size) if is_tensor(tensor)}
+        taken = (results - inputs) | carried
+        others = [self._records.owner.get(tensor.op) for tensor in taken if tensor.op not in operations]
+        is_join = record.node.op in (*MERGES, *EXITS) and self.swapped[record]
+        return not is_join and all(other is None or self(other) for other in others)
+
+
+class Edited:
+    """The nodes of an edited graph.
+
+    Args:
+        read: the graph, with the records of its nodes.
+        functions: name → message `FunctionDef`.
+        original: gives nodes as they stand in the file.
+        in_function: whether the nodes are to be a function's.
+    """
+
+    def __init__(self, read: Read, functions: Mapping[str, Any], original: Original, in_function: bool) -> None:
+        self.read, self.records, self.graph = read, read.records, read.graph
+        self.whole = Whole(read.records, read.graph.outputs)
+        self.taken = {one.node.name for one in read.program.inputs if isinstance(one, Host)}  # arguments with strings
+        self.captured: dict[str, str] = {}  # what is captured, and these arguments → a good name
+        self.variables: dict[Any, None] = {}  # that the `Writer` reads or assigns
+        self._functions, self._original, self._in_function = functions, original, in_function
+        self._callers = {id(record.inner): record for record in self.records.all if record.inner is not None}
+        self._operations: set[Operation] = set()
+        self._nodes: dict[tuple[int, str], tuple[Body, list[list[Source]]]] = {}
+        self._effects: list[Source] = []
+        self._stack: list[Source] = []
+        self._feeds = read.program.feeds
+        self.results = [self._result(value) for value in read.program.values]
+        self._visit([*self.results, *self._kept()])
+
+    @property
+    def names(self) -> dict[Any, str]:
+        """Input of the graph → the name that the innermost function gives it, of those whose nodes are here."""
+        found: dict[Any, str] = {}
+        for body in self.inlined():
+            for argument in self._functions[self.records.functions[id(body)]].signature.input_arg:
+                value = self._value_of(body, argument.name)
+                if isinstance(value, Host) or (is_tensor(value) and self._is_input(value)):
+                    found[value] = argument.name
+        return found
+
+    # what is needed
+
+    def _kept(self) -> Iterator[Source]:
+        """The nodes and operations that run even if nobody uses their results."""
+        for operation in self.graph.operations:
+            if operation.is_kept or operation.type in PRINTS:
+                self._effects.append(self._waited(operation))
+        for body in self.inlined():
+            for name in self._functions[self.records.functions[id(body)]].control_ret.values():
+                self._effects += self._controls(body, name)
+        self._effects = list(dict.fromkeys(self._effects))
+        yield from self._effects
+
+    def inlined(self) -> Iterator[Body]:
+        """The nodes of the functions whose calls are not whole, outer ones first."""
+        if self.records.top is not None:
+            yield self.records.top
+        for record in reversed(self.records.all):
+            if record.inner is not None and self.whole.around(record) is None and not self._is_dead(record):
+                yield record.inner
+
+    def _is_dead(self, record: Record) -> bool:
+        operations = list(record.all_operations())
+        return bool(operations) and all(operation.is_removed for operation in operations)
+
+    def _waited(self, operation: Operation) -> Source:
+        unit = self.whole.around(self.records.owner.get(operation))
+        return operation if unit is None else Place(unit.body, unit.name, "^")
+
+    def _visit(self, sources: Iterable[Source]) -> None:
+        stack = list(sources)
+        while stack:
+            source = stack.pop()
+            if isinstance(source, Place):
+                stack += self._visit_node(source)
+            elif isinstance(source, Operation):
+                stack += self._visit_operation(source)
+            elif is_tensor(source) and not self._is_input(source):
+                stack.append(self._place_of(source) or source.op)
+
+    def _is_input(self, tensor: Any) -> bool:
+        return tensor.op.type == "Placeholder" and tensor not in self._feeds
+
+    def _result(self, value: Any) -> Source:
+        """The source of a tensor, or of a value of the host."""
+        if not isinstance(value, Host):
+            return value
+        unit = self.whole.around(self.records.find(value.node.body, value.node.name))
+        if unit is None:
+            return Place(value.node.body, value.node.name, f"#{value.number}")
+        number = next(i for i, one in enumerate(unit.values) if isinstance(one, Host) and one == value)
+        return Place(unit.body, unit.name, f"#{number}")
+
+    def _place_of(self, tensor: Any) -> Place | None:
+        """The place of a tensor of a whole node, or of the host node whose result it is."""
+        if tensor in self._feeds:
+            return self._result(self._feeds[tensor])
+        unit = self.whole.around(self.records.origin.get(tensor))
+        if unit is None:
+            return None
+        number = next(i for i, value in enumerate(unit.values) if value is tensor)
+        return Place(unit.body, unit.name, f"#{number}")
+
+    def _visit_operation(self, operation: Operation) -> list[Source]:
+        if operation in self._operations:
+            return []
+        self._operations.add(operation)
+        if "variable" in operation.attrs:
+            self.variables[operation.attrs["variable"]] = None
+        return [*operation.inputs, *map(self._waited, operation.control_inputs)]
+
+    def _visit_node(self, place: Place) -> list[Source]:
+        key = id(place.body), place.name
+        if key in self._nodes:
+            return []
+        record = self.records.find(place.body, place.name)
+        swapped = {} if record is None else self.whole.swapped[record]
+        found: list[list[Source]] = []
+        for text in self.node(place).input:
+            if text.startswith("^"):
+                found.append(self._controls(place.body, text[1:]))
+                continue
+            value = self._value_of(place.body, text)
+            found.append([swapped[value] if is_tensor(value) and value in swapped else self._source(place.body, text)])
+        self._nodes[key] = place.body, found
+        for source in (one for some in found for one in some):
+            if isinstance(source, Argument):
+                self.captured.setdefault(source.name, source.hint)
+        return [source for some in found for source in some if not isinstance(source, Argument)]
+
+    def node(self, place: Place) -> Any:
+        """A node as it stands in the file."""
+        return self._original(self.records.functions.get(id(place.body), ""), place.name)
+
+    def _value_of(self, body: Body, text: str) -> Any:
+        """The value that a reference names; None if it was not read."""
+        name, output, number = split(text)
+        values = body.values.get(name, ())
+        if output and name in body.nodes:
+            number += first_number(body.nodes[name], output)
+        return values[number] if 0 <= number < len(values) else None
+
+    def _source(self, body: Body, text: str, hint: str = "") -> Source:
+        """The source of a value, from the reference that a node has."""
+        name, output, number = split(text)
+        if name in body.nodes:
+            record, value = self.records.find(body, name), self._value_of(body, text)
+            number += first_number(body.nodes[name], output) if output else 0
+            if is_tensor(value) and self._is_input(value):
+                return value
+            if record is None or self.whole(record):
+                is_main = id(body) not in self.records.functions
+                if is_main and self._in_function and not is_tensor(value):
+                    return Argument(name, hint or name)
+                return Place(body, name, text[len(name) :])
+            if record.inner is not None:
+                function = self._functions[self.records.functions[id(record.inner)]]
+                return self._source(record.inner, function.ret[function.signature.output_arg[number].name], hint)
+            if is_tensor(value):
+                return value
+            problem = f"the node {name!r} was changed, and other nodes take its result, which is no tensor."
+            raise op_error(NotImplementedError, record.node.op, problem)
+        value = self._value_of(body, name)
+        if is_tensor(value) and self._is_input(value):
+            return value
+        caller = self._callers.get(id(body))
+        if caller is None:
+            return Argument(name, hint or name)
+        arguments = [one.name for one in self._functions[self.records.functions[id(body)]].signature.input_arg]
+        texts = [one for one in caller.node.input if not one.startswith("^")]
+        place = arguments.index(name) + len(texts) - len(arguments)  # branches that are known have a condition before
+        return self._source(caller.body, texts[place], hint or name)
+
+    def _controls(self, body: Body, name: str) -> list[Source]:
+        """The sources for a control input."""
+        record = self.records.find(body, name)
+        if name not in body.nodes or (record is not None and self._is_dead(record) and not self.whole(record)):
+            return []
+        if record is None or self.whole(record):
+            return [Place(body, name, "^")]
+        if record.inner is not None:
+            function = self._functions[self.records.functions[id(record.inner)]]
+            return [one for inner in function.control_ret.values() for one in self._controls(record.inner, inner)]
+        return [operation for operation in record.operations if not operation.is_removed][-1:]
+
+    # writing
+
+    def write(self, nodes: Nodes, given: Mapping[Any, Ref], captured: Mapping[str, str]) -> list[Ref]:
+        """Add the nodes, and return the results.
+
+        Args:
+            nodes: of the function or the main graph.
+            given: input of the graph → its name.
+            captured: what is captured → its name.
+        """
+        ordered = [operation for operation in self.graph.operations if operation in self._operations]
+        taken = nodes.names | {operation.name for operation in ordered}
+        depth = {id(body): number for number, body in enumerate(self.inlined())}
+        inner_first = sorted(self._nodes, key=lambda key: -depth.get(key[0], -1))
+        names = {key: unique(key[1], taken) for key in inner_first}
+        nodes.names |= {*names.values()}
+        known = {value: ref for value, ref in given.items() if is_tensor(value)}
+        for tensor in self._crossing(ordered):
+            place = self._place_of(tensor)
+            if place is not None and tensor not in known:
+                known[tensor] = Ref(self._text(nodes, place, names), tensor.dtype)
+        known = nodes.graph(ordered, known)
+        written = {message.name: message for message in nodes.messages}
+        for operation in ordered:
+            waits = [self._waited(other) for other in operation.control_inputs]
+            texts = [f"^{names[id(one.body), one.name]}" for one in waits if isinstance(one, Place)]
+            written[operation.name].input.extend(texts)
+        for key, (body, sources) in self._nodes.items():
+            message = type(self.node(Place(body, key[1], "")))()
+            message.CopyFrom(self.node(Place(body, key[1], "")))
+            message.name = names[key]
+            given_texts = [self._texts(nodes, one, names, known, captured) for one in sources]
+            controls = [text.startswith("^") for text in message.input]
+            del message.input[:]
+            for is_control, some in zip(controls, given_texts, strict=True):
+                message.input.extend(f"^{text.partition(':')[0]}" if is_control else text for text in some)
+            nodes.messages.append(message)
+        for effect in self._effects:
+            if isinstance(effect, Place):
+                nodes.effects.append(names[id(effect.body), effect.name])
+        return [
+            Ref(self._text(nodes, source, names), "object") if isinstance(source, Place) else known[source]
+            for source in self.results
+        ]
+
+    def _crossing(self, ordered: Iterable[Operation]) -> Iterator[Any]:
+        """The tensors that operations, results and swapped inputs take."""
+        yield from (source for source in self.results if is_tensor(source))
+        for operation in ordered:
+            yield from operation.inputs
+        for _, sources in self._nodes.values():
+            yield from (one for some in sources for one in some if is_tensor(one))
+
+    def _texts(
+        self, nodes: Nodes, sources: list[Source], names: Any, known: Mapping[Any, Ref], captured: Mapping[str, str]
+    ) -> list[str]:
+        found = []
+        for source in sources:
+            if isinstance(source, Place):
+                found.append(self._text(nodes, source, names))
+            elif isinstance(source, Argument):
+                found.append(captured[source.name])
+            elif isinstance(source, Operation):
+                found.append(source.name)
+            else:
+                found.append(known[source].text)
+        return found
+
+    def _text(self, nodes: Nodes, place: Place, names: Mapping[tuple[int, str], str]) -> str:
+        """The reference of a node's result among the new nodes."""
+        name = names[id(place.body), place.name]
+        if place.rest.startswith("#"):
+            return nodes.reference(self.node(place).op, name, int(place.rest[1:]))
+        if place.rest == "^":
+            return name
+        if (id(place.body) in self.records.functions) == self._in_function:
+            return name + place.rest
+        _, output, number = split(name + place.rest)
+        number += first_number(place.body.nodes[place.name], output) if output else 0
+        return nodes.reference(self.node(place).op, name, number)
