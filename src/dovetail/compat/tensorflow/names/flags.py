@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -158,12 +159,16 @@ def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | No
     """
     program, *arguments = sys.argv if argv is None else argv
     rest = FLAGS._parse_flags(arguments)
-    sys.exit((main or sys.modules["__main__"].main)([program, *rest]))  # type: ignore[attr-defined]
+    sys.exit((main or sys.modules["__main__"].main)([program, *rest]))
+
+
+def _of_absl(name: str) -> Any:
+    return getattr(import_module("absl.flags"), name)
 
 
 for _kind in KINDS:
     value(f"flags.DEFINE_{_kind} app.flags.DEFINE_{_kind}", _definer(_kind), "v1")
 for _name in OF_ABSL.split():
-    lazy(f"flags.{_name} app.flags.{_name}", lambda name=_name: getattr(import_module("absl.flags"), name))
+    lazy(f"flags.{_name} app.flags.{_name}", partial(_of_absl, _name))
 value("flags.FLAGS app.flags.FLAGS", FLAGS, "v1")
 value("app.run", run, "v1")

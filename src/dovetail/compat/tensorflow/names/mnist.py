@@ -57,7 +57,7 @@ class DataSet:
         self.labels, self.num_examples, self.epochs_completed = labels, len(images), 0
         self._at, self._random = 0, np.random.RandomState(seed)
 
-    def next_batch(self, batch_size: int, fake_data: bool = False, shuffle: bool = True) -> tuple[Any, Any]:
+    def next_batch(self, batch_size: int, fake_data: bool = False, shuffle: bool = True) -> tuple[Any, ...]:
         """The next images and labels; what an epoch has too few is taken from the next one."""
         if fake_data:
             raise op_error(ValueError, "next_batch", "there are no fake data; leave fake_data out.")
