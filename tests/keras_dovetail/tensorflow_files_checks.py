@@ -70,6 +70,10 @@ def check_compiled_models_go_on_as_in_keras_2():
         for found, after, before in zip(listed(model.predict(one(x), verbose=0)), wanted, y, strict=True):
             np.testing.assert_allclose(found, after, atol=1e-5, err_msg=name)
             assert np.abs(after - before).max() > 1e-4
+    model, (x, (y,)) = loaded("adam"), known("adam")
+    for labels in (y.argmax(-1), 1 - y.argmax(-1)):  # the metric begins again
+        found = model.evaluate(x[0], np.eye(2, dtype="float32")[labels], verbose=0, return_dict=True)
+        assert found["accuracy"] == np.mean(y.argmax(-1) == labels)
     assert loaded("adam", compile=False).compiled is False
 
 

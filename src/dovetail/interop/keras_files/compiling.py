@@ -103,8 +103,10 @@ def _metrics(model: Any, given: Any, custom_objects: Mapping[str, Any]) -> Any:
             config["name"] = prefix.sub("", config["name"])
         if metric["class_name"] not in training_rows.WRAPPERS:
             return keras.metrics.deserialize(metric)
-        function = custom_objects.get(config["fn"]) or keras.metrics.get(config["fn"])
-        return keras.metrics.MeanMetricWrapper(function, name=config.get("name"))
+        found = custom_objects.get(config["fn"]) or keras.metrics.get(config["fn"])
+        if isinstance(found, keras.metrics.Metric):
+            return type(found)(name=config.get("name"))
+        return keras.metrics.MeanMetricWrapper(found, name=config.get("name"))
 
     return _each(given, make)
 
