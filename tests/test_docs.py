@@ -44,6 +44,7 @@ def undisturbed(monkeypatch, tmp_path):
     monkeypatch.setattr(gradients, "_registered", {})  # pages share names of gradients
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "models").symlink_to(ROOT / "tests/formats/tensorflow/models")  # the page of models loads them
+    (tmp_path / "old_models").symlink_to(ROOT / "tests/formats/keras/models")
     (tmp_path / "folders").symlink_to(ROOT / "tests/formats/keras/folders")
     before = set(OPS)
     yield tmp_path

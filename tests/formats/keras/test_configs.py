@@ -30,6 +30,7 @@ ROWS = [
      {"bias_constraint": {"class_name": "MaxNorm", "config": {"max_value": 2, "axis": 0}}}),
     ("Embedding", {"input_dim": 9, "output_dim": 2, "input_length": 3, "batch_input_shape": [None, 3]}, "Embedding",
      {"input_dim": 9, "output_dim": 2}),
+    ("Embedding", {"input_dim": 9, "output_dim": 2, "dtype": "int32"}, "Embedding", {"input_dim": 9, "output_dim": 2}),
     ("Dropout", {"p": 0.5}, "Dropout", {"rate": 0.5}),
     ("Merge", {"mode": "concat", "concat_axis": 1, "dot_axes": -1}, "Concatenate", {"axis": 1}),
     ("Merge", {"mode": "cos", "dot_axes": 1}, "Dot", {"normalize": True, "axes": 1}),

@@ -128,6 +128,8 @@ class Configs:
             config.setdefault(key, value)
         if (parts := JOINED.get(name)) and all(part in config for part in parts):
             config["kernel_size"] = [config.pop(part) for part in parts]
+        if name == "Embedding" and str(config.get("dtype")).startswith("int"):
+            del config["dtype"]  # of its inputs, in Keras 2.0
         if name in ("LSTM", "LSTMCell") and "forget_bias_init" in config:
             config["unit_forget_bias"] = config.pop("forget_bias_init") in ("one", "ones")
         return config

@@ -92,7 +92,8 @@ def _texts(group: Group, name: str) -> list[str]:
         if (parts and number == 0) or f"{name}{number}" not in group.attributes:
             break
         parts.append(group.attributes[f"{name}{number}"])
-    return [group.blocks.text(text, group.place) for part in parts for text in part if isinstance(text, bytes)]
+    texts = [text for part in parts if isinstance(part, list) for text in part]
+    return [group.blocks.text(text, group.place) for text in texts]
 
 
 # -- layouts ----------------------------------------------------------------------------------------------------------
