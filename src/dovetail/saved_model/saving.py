@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
@@ -72,8 +72,12 @@ def save(obj: Any, path: str | os.PathLike[str], signatures: Any = None) -> None
     if isinstance(obj, LoadedModel) and signatures is None and obj._saved.kind is TENSORFLOW.SavedModel:
         _save_loaded(obj, folder)
         return
+    write(*_Walk().model(obj, signatures), folder)
+
+
+def write(root: Tree, endpoints: Mapping[str, Endpoint], folder: Path) -> None:
+    """Write a tree of objects with its signatures as a SavedModel; for errors, see `save`."""
     try:
-        root, endpoints = _Walk().model(obj, signatures)
         written = saved_model(root, endpoints)
     except Unreadable as error:
         raise op_error(TypeError, "saved_model.save", f"{error}.") from None
@@ -138,9 +142,9 @@ class _Walk:
             problem = f"{obj!r} is no model: save a compiled function, a graph, or an object with such attributes."
             raise op_error(TypeError, "saved_model.save", problem)
         if isinstance(part, list) and not part:
-            raise _not_traced(obj)
+            raise _nottraced(obj)
         root = Tree({"__call__": part}) if isinstance(part, list) else part
-        return root, {name: _endpoint(kinds) for name, kinds in self._signatures(root, signatures).items()}
+        return root, {name: endpoint(kinds) for name, kinds in self._signatures(root, signatures).items()}
 
     def _signatures(self, root: Tree, given: Any) -> dict[str, list[Traced]]:
         if given is None:
@@ -155,7 +159,7 @@ class _Walk:
                 problem = f"the signature {name!r} is no compiled function and no graph, but {named[name]!r}."
                 raise op_error(TypeError, "saved_model.save", problem)
             if not kinds:
-                raise _not_traced(named[name])
+                raise _nottraced(named[name])
         return found
 
     def part(self, value: Any) -> Any:
@@ -205,11 +209,11 @@ def _kinds(value: Any) -> list[Traced]:
     if isinstance(value, Graph):
         return [_of_graph(value)]
     if isinstance(value, Trace):
-        return [_traced(value, None)]
+        return [traced(value, None)]
     if not value.traces and value._signature is not None:
         specs, structure = value._signature
         value.trace(*unflatten(structure, specs))
-    return [_traced(trace, value) for trace in value.traces]
+    return [traced(trace, value) for trace in value.traces]
 
 
 def _of_graph(graph: Graph) -> Traced:
@@ -220,8 +224,15 @@ def _of_graph(graph: Graph) -> Traced:
     return Traced(graph.name, names, tuple(graph.inputs), {}, outputs[0] if len(outputs) == 1 else outputs)
 
 
-def _traced(trace: Trace, function: Function[..., Any] | None) -> Traced:
-    graph = trace.concrete.graph
+def traced(trace: Trace, function: Function[..., Any] | None, graph: Graph | None = None) -> Traced:
+    """A trace of a function as data.
+
+    Args:
+        trace: the trace.
+        function: the function, whose parameters give the arguments names.
+        graph: a copy of the trace's graph in place of it, which may be edited.
+    """
+    graph = graph or trace.concrete.graph
     tensors = iter(graph.inputs)
     leaves = [next(tensors) if type(leaf) is TensorSpec else leaf for leaf in trace.leaves]
     given, result = unflatten(trace.structure, leaves), trace.rebuild(list(graph.outputs))
@@ -259,18 +270,23 @@ POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR
 ANY = inspect.signature(lambda *args, **kwargs: None)  # of a function that is not known
 
 
-def _endpoint(kinds: list[Traced]) -> Endpoint:
-    """A signature of a function: inputs by the names of its arguments; a dict of results has its keys.
+def endpoint(kinds: list[Traced], keys: Sequence[str] = ()) -> Endpoint:
+    """A signature of a function; a dict of results has its keys.
 
-    Of several kinds of arguments it takes the one with the most unknown dimensions.
+    Args:
+        kinds: one for each kind of arguments; the one with the most unknown dimensions is taken.
+        keys: of the inputs; the names of the arguments if not given.
     """
-    traced = max(kinds, key=lambda one: one.unknowns)
-    named = isinstance(traced.result, Mapping)
-    outputs = {name if named else f"output_{i}": tensor for i, (name, tensor) in enumerate(traced.outputs)}
-    return Endpoint(traced, dict(traced.inputs), outputs)
+    one = max(kinds, key=lambda kind: kind.unknowns)
+    is_named = isinstance(one.result, Mapping)
+    outputs = {name if is_named else f"output_{i}": tensor for i, (name, tensor) in enumerate(one.outputs)}
+    inputs = {
+        key or name: tensor for key, (name, tensor) in zip(keys or [""] * len(one.inputs), one.inputs, strict=True)
+    }
+    return Endpoint(one, inputs, outputs)
 
 
-def _not_traced(function: Any) -> Exception:
+def _nottraced(function: Any) -> Exception:
     problem = (
         f"{function!r} was not traced, so the shapes of its arguments are not known: call it before, give it "
         "input_signature=, or trace it, function.trace(dt.spec((None, 3)))."

@@ -66,26 +66,17 @@ def _call(place: Place, inputs: Sequence[Ref], graph: Any) -> list[Ref]:
 def _while(
     place: Place, init: Sequence[Ref], constants: Sequence[Ref], condition: Any, body: Any, maximum_iterations: Any
 ) -> list[Ref]:
-    """A loop; TensorFlow's carries the constants, and counts the steps if their number is bounded."""
-    count, is_bounded = len(init), maximum_iterations is not None
-    specs = [("carry", t.spec) for t in body.inputs[:count]]
-    specs += [("step", INT)] * is_bounded + [("constant", t.spec) for t in body.inputs[count:]]
+    """A loop; TensorFlow's carries the constants."""
+    count = len(init)
+    specs = [*(("carry", t.spec) for t in body.inputs[:count]), *(("constant", t.spec) for t in body.inputs[count:])]
 
     def test(nodes: Nodes, refs: list[Ref]) -> list[Ref]:
-        (more,) = _part(nodes, condition, [*refs[:count], *refs[count + is_bounded :]])
-        if is_bounded:
-            limit = nodes.constant(_int(maximum_iterations), "maximum_iterations")
-            (below,) = nodes.add("Less", unique("is_below", nodes.names), [refs[count], limit], ["bool"], {})
-            (more,) = nodes.add("LogicalAnd", unique("goes_on", nodes.names), [more, below], ["bool"], {})
-        return [more]
+        return _part(nodes, condition, refs)
 
     def step(nodes: Nodes, refs: list[Ref]) -> list[Ref]:
-        constant = refs[count + is_bounded :]
-        found = _part(nodes, body, [*refs[:count], *constant])
-        return [*found, *(_next(nodes, index) for index in refs[count : count + is_bounded]), *constant]
+        return [*_part(nodes, body, refs), *refs[count:]]
 
-    zero = [place.constant(0, "step")] * is_bounded
-    return _loop(place.result, place, specs, [*init, *zero, *constants], test, step)[:count]
+    return place.results(_loop(place, specs, [*init, *constants], test, step, maximum_iterations)[:count])
 
 
 @writes("Scan")
@@ -141,7 +132,7 @@ def _scan(
         return [*found[:count], _next(nodes, refs[count]), refs[count + 1], *kept, *refs[inner:]]
 
     first = [*init, place.constant(0, "step"), size, *results, *lists, *constants]
-    found = _loop(place.several, place, specs, first, test, step)
+    found = _loop(place, specs, first, test, step)
     ys = [
         place.node("TensorListStack", items, _element(place, t), dtype=t.dtype, element_dtype=t.dtype)
         for items, t in zip(found[at:inner], stacked, strict=True)
@@ -150,18 +141,36 @@ def _scan(
 
 
 def _loop(
-    add: Callable[..., list[Ref]],
     place: Place,
     specs: Sequence[tuple[str, Any]],
     first: Sequence[Ref],
     test: Callable[..., list[Ref]],
     step: Callable[..., list[Ref]],
+    limit: int | None = None,
 ) -> list[Ref]:
-    """Add a loop, and return its values at the end."""
+    """Add a loop, and return its values at the end.
+
+    It also carries the number of the step and the most steps, -1 for any number: TensorFlow's gradient takes these two
+    from the first places.
+    """
+
+    def goes_on(nodes: Nodes, refs: list[Ref]) -> list[Ref]:
+        (more,) = test(nodes, refs[2:])
+        if limit is not None:
+            (below,) = nodes.add("Less", unique("is_below", nodes.names), refs[:2], ["bool"], {})
+            (more,) = nodes.add("LogicalAnd", unique("goes_on", nodes.names), [more, below], ["bool"], {})
+        return [more]
+
+    def body(nodes: Nodes, refs: list[Ref]) -> list[Ref]:
+        found = step(nodes, refs[2:])
+        return [_next(nodes, refs[0]), refs[1], *found]
+
+    specs = [("counter", INT), ("maximum_iterations", INT), *specs]
+    first = [place.constant(0, "counter"), place.constant(-1 if limit is None else limit, "maximum_iterations"), *first]
     writer = place.nodes.writer
-    names = [writer.build(_name(place, part), specs, fill) for part, fill in (("condition", test), ("body", step))]
+    names = [writer.build(_name(place, part), specs, fill) for part, fill in (("condition", goes_on), ("body", body))]
     shapes = _shapes([INT if isinstance(one, str) else one for _, one in specs])
-    return add(
+    return place.several(
         _stateless(place, "While"),
         first,
         dtypes=[ref.dtype for ref in first],
@@ -169,7 +178,7 @@ def _loop(
         body=_function(names[1]),
         output_shapes=shapes,
         parallel_iterations=10,
-    )
+    )[2:]
 
 
 def _part(nodes: Nodes, graph: Any, refs: Sequence[Ref]) -> list[Ref]:
