@@ -28,7 +28,6 @@ from dovetail.formats.tensorflow.rows import NAMES, READ
 from dovetail.formats.tensorflow.values import Foreign, Handle, Host, Spec, constant_of, is_tensor
 from dovetail.formats.wire.tensors import shape_of
 from dovetail.graph.base import name_new, unique_name
-from dovetail.graph.operation import GraphTensor
 
 JOINS = {*MERGES, *EXITS}  # their values are those of branches and loops
 DEEPEST = 50  # functions that call each other
@@ -69,11 +68,14 @@ class Node:
         name, type: its name and TensorFlow's type.
         inputs: the values of its data inputs.
         attrs: its attributes.
+        waits: values of host nodes that run before it, by its control inputs.
     """
 
     def __init__(self, reader: Reader, body: Body, proto: Any, inputs: list[Any]) -> None:
         self.reader, self.body, self.proto, self.inputs = reader, body, proto, inputs
         self.name, self.type, self.attrs = proto.name, proto.op, Attributes(proto)
+        names = (text[1:] for text in proto.input if text.startswith("^"))
+        self.waits = [body.hosts[name] for name in names if name in body.hosts]
 
     def tensor(self, index: int) -> Any:
         """An input that must be a tensor.
@@ -112,7 +114,7 @@ class Node:
         """
         found = constant_of(self.tensor(index))
         if found is None:
-            raise Unreadable(f"its input {index}, {self.inputs[index].name!r}, must be constant and depends on values")
+            raise Unreadable(f"its input {index}, {self.proto.input[index]!r}, must be constant and depends on values")
         return found.tolist()
 
     def shape(self, index: int) -> Any:
@@ -147,6 +149,7 @@ class Body:
         self.nodes = {node.name: node for node in nodes}
         self.values: dict[str, Any] = dict(given)
         self.wanted: list[str] = []
+        self.hosts: dict[str, Host] = {}  # names of host nodes → their first values, or stand-ins
         self.frames = Frames(self.nodes)
         self.loops: dict[int, dict[str, Any]] = {}  # the results of loops, by their frames
 
@@ -154,7 +157,7 @@ class Body:
         """The same nodes in a branch or a loop, where some have other values, and no other is read yet."""
         inner = Body.__new__(Body)
         inner.place, inner.nodes, inner.frames = self.place, self.nodes, self.frames
-        inner.values, inner.wanted, inner.loops = dict(given), [], {}
+        inner.values, inner.wanted, inner.hosts, inner.loops = dict(given), [], {}, {}
         return inner
 
     def needs(self, name: str) -> list[str]:
@@ -175,6 +178,7 @@ class Reader:
     Attributes:
         runs: whether it computes each node at once, instead of recording it.
         opaque: names of operations that Dovetail does not compute → the reason.
+        effects: stand-ins for host nodes without results, which change tables.
         feeds: results of host nodes that the graph takes → their placeholders.
         order: node that was read → its number.
         origins: tensor of the graph → the node that gave it, and the number of the result.
@@ -192,6 +196,7 @@ class Reader:
     ) -> None:
         self.file, self.functions, self.variable, self.scope = file, functions, variable, scope
         self.opaque: dict[str, str] = {}
+        self.effects: list[Host] = []
         self.feeds: dict[Host, Any] = {}
         self.order: dict[Node, int] = {}
         self.origins: dict[Any, tuple[Node, int]] = {}
@@ -288,7 +293,8 @@ class Reader:
         except FormatError:
             raise
         except REFUSALS as error:
-            results = self._opaque(node, str(error).rstrip("."))
+            known = node.type in SPECIAL or node.type in READ
+            results = self._hosted(node) if known and _is_fixed(node) else self._opaque(node, str(error).rstrip("."))
         return self.noted(node, results)
 
     def noted(self, node: Node, results: list[Any]) -> list[Any]:
@@ -337,17 +343,19 @@ class Reader:
 
         Their shapes often depend on values, as where the strings of a text are split; few engines compile that.
         """
-        parts = [isinstance(value, Host) for value in node.inputs]
-        is_fixed = all(part or _is_constant(value) for part, value in zip(parts, node.inputs, strict=True))
         is_whole = all(is_tensor(value) and not value.dtype.is_differentiable for value in results)
-        if node.type in PASSING or node.type in self.functions or not (any(parts) and is_fixed and is_whole):
+        if node.type in PASSING or node.type in self.functions or not (is_whole and _is_fixed(node)):
             return results
         return [Host(node, number, Spec(value.shape, value.dtype)) for number, value in enumerate(results)]
 
     def _hosted(self, node: Node) -> list[Any]:
         """The results of a node that the host will compute."""
         dtypes, shapes = self._types(node)
-        return [Host(node, i, Spec(*pair)) for i, pair in enumerate(zip(shapes, dtypes, strict=True))]
+        results = [Host(node, i, Spec(*pair)) for i, pair in enumerate(zip(shapes, dtypes, strict=True))]
+        node.body.hosts[node.name] = Host(node, 0, Spec((), None))
+        if not results:
+            self.effects.append(node.body.hosts[node.name])
+        return results
 
     def fed(self, value: Host) -> Any:
         """The placeholder of the outermost graph for a result of a host node."""
@@ -458,8 +466,10 @@ def first_number(proto: Any, output: str) -> int:
     return number if number is not None else names.index(output) if output in names else 0
 
 
-def _is_constant(value: Any) -> bool:
-    return type(value) is GraphTensor and value.op.type == "Const"
+def _is_fixed(node: Node) -> bool:
+    """Whether all inputs of a node are of the host or constants, and not all are constants."""
+    others = [value for value in node.inputs if not isinstance(value, Host)]
+    return len(others) < len(node.inputs) and all(is_tensor(value) and value.op.type == "Const" for value in others)
 
 
 def _is_hosts(type: str) -> bool:

@@ -47,9 +47,7 @@ class Program:
         self.outputs: list[int | Host] = []
         self._late: dict[Any, int] = {}  # tensors that nodes behind the graph take → numbers of results
         self._set_outputs(outputs)
-        if reader.feeds:
-            graph.prune()
-            self._drop_unused()
+        self._prune()
 
     @property
     def has_host_nodes(self) -> bool:
@@ -76,7 +74,7 @@ class Program:
         """
         results = list(self._graph.outputs)
         self._set_outputs([results[value] if isinstance(value, int) else value for value in values])
-        self._drop_unused()
+        self._prune()
 
     def _set_outputs(self, values: Sequence[Any]) -> None:
         """Make the graph return the values, and the numbers that host nodes behind it take."""
@@ -84,11 +82,17 @@ class Program:
         numbers = iter(range(len(results)))
         self.outputs = [next(numbers) if is_tensor(value) else value for value in values]
         taken: dict[Any, None] = {}
-        for value in values:
+        for value in (*values, *self._reader.effects):
             if isinstance(value, Host):
                 self._needed(value, taken)
         self._late = {tensor: len(results) + number for number, tensor in enumerate(taken)}
         self._graph.outputs = [*results, *taken]
+
+    def _prune(self) -> None:
+        """Remove the operations that only host nodes took, or that nothing takes any more."""
+        if self._reader.feeds:
+            self._graph.prune()
+            self._drop_unused()
 
     def _drop_unused(self) -> None:
         """Remove the placeholders of host nodes that nothing takes."""
@@ -120,7 +124,7 @@ class Program:
                 node = one.node if isinstance(one, Host) else self._origin(one, taken is not None)
                 if node is not None and node not in found:
                     found.add(node)
-                    stack += node.inputs
+                    stack += [*node.inputs, *node.waits]
                 elif node is None and taken is not None and one.op.graph is self._graph:
                     taken[one] = None
                 elif node is None:
@@ -152,9 +156,11 @@ class Program:
             numbers.append(np.asarray(run.value(value), value.spec.dtype.numpy))
         found = function(*numbers)
         results = found if isinstance(found, (list, tuple)) else [found]
-        if not any(isinstance(value, Host) for value in self.outputs):
+        if not self._reader.effects and not any(isinstance(value, Host) for value in self.outputs):
             return list(results)
         run.tensors |= {tensor: results[number] for tensor, number in self._late.items()}
+        for effect in self._reader.effects:
+            run.compute(self._needed(effect, {}))
         return [
             results[value] if isinstance(value, int) else run.result(value, self._needed(value, {}))
             for value in self.outputs
