@@ -27,7 +27,7 @@ rule to the routine of the library.
 kinds of files:
   dt.save(...), safetensors                   values, functions and graphs, tensors
   npz                                         arrays
-  .keras, .h5 of Keras                        layers, weights (these need h5py)
+  .keras, .h5 of Keras                        layers, weights
   SavedModel: its folder or saved_model.pb    signatures, operations, variables, objects
   GraphDef, MetaGraphDef: .pb, .pbtxt, .meta  inputs and outputs, operations, variables, constants
   checkpoint: its prefix or .index            variables

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import zipfile
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -46,15 +46,12 @@ def test_models_and_weights(model, tmp_path, name, kind):
         assert ("Dense", 3) in tables["layers"].rows
 
 
-def test_without_h5py(model, tmp_path, monkeypatch):
-    model.save(str(tmp_path / "x.keras"))
-    model.save(str(tmp_path / "x.h5"))
-    monkeypatch.setitem(sys.modules, "h5py", None)
-    found = summarize(tmp_path / "x.keras")
-    assert found.facts["weights"].endswith(" kB, which h5py shows: pip install h5py")
-    assert [table.title for table in found.tables] == ["layers"]
-    with pytest.raises(ImportError, match="need h5py, which is not installed: pip install h5py"):
-        summarize(tmp_path / "x.h5")
+def test_folders_of_keras2():
+    folder = Path(__file__).parents[1] / "keras" / "folders" / "nested"
+    whole, alone = summarize(folder), summarize(folder / "keras_metadata.pb")
+    assert (whole.kind, alone.kind) == ("SavedModel", "layers of a Keras 2 folder")
+    assert whole.facts["model"] == alone.facts["model"] and alone.tables[0] in whole.tables
+    assert alone.tables[0].title == "layers" and {name for name, _ in alone.tables[0].rows} >= {"Dense"}
 
 
 def test_links_are_not_followed(tmp_path):

@@ -283,3 +283,9 @@ def test_without_tensorflow(written):
     done = subprocess.run([sys.executable, "-c", ALONE, *paths], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.count("SavedModel") == 2 and done.stdout.count("TFRecord") == 5
+
+
+def test_operations_without_a_rule_are_marked():
+    found = summarize(Path(__file__).parents[1] / "tensorflow" / "models" / "frozen.pb")
+    rows = next(table.rows for table in found.tables if table.title == "operations")
+    assert [row[0] for row in rows if "opaque" in row[0]] == ["AudioSpectrogram (opaque)"]

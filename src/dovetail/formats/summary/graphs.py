@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from dovetail.core.errors import FormatError
+from dovetail.formats.keras.saved_model import KINDS, read_folder
 from dovetail.formats.summary.base import Shape, Summary, Table, Value, operations, signature, summary, values
 from dovetail.formats.summary.checkpoints import stored
+from dovetail.formats.summary.keras import layers_of, model_of
 from dovetail.formats.summary.source import Source
+from dovetail.formats.tensorflow.saved_model import has_rule
 from dovetail.formats.wire import bundle
 from dovetail.formats.wire.messages import TENSORFLOW, from_text
 from dovetail.formats.wire.slim import BYTES, VARINT, Span, slim, spans
@@ -158,14 +161,20 @@ def _of_node(node: Any) -> Value:
     return _value(node.name, dtype.type if dtype is not None else 0, None if shape is None else shape_of(shape))
 
 
+def _type(node: Any, functions: Collection[str]) -> str:
+    """The type of a node; it is marked as opaque if nothing computes it."""
+    return node.op if node.op in functions or has_rule(node.op) else f"{node.op} (opaque)"
+
+
 def _nodes(graph: Any) -> tuple[Table, Table, Table]:
     """The tables of a graph: operations, variables, constants."""
-    inner = Counter(node.op for function in graph.library.function for node in function.node_def)
+    functions = {function.signature.name for function in graph.library.function}
+    inner = Counter(_type(node, functions) for function in graph.library.function for node in function.node_def)
     every = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
     constants = [node for node in every if node.op == "Const" and "value" in node.attr]
     tensors = ((node.name, node.attr["value"].tensor) for node in constants)
     return (
-        operations({"graph": Counter(node.op for node in graph.node), "functions": inner}),
+        operations({"graph": Counter(_type(node, functions) for node in graph.node), "functions": inner}),
         values("variables", [_of_node(node) for node in graph.node if node.op in VARIABLES]),
         values("constants", [_value(name, t.dtype, shape_of(t.tensor_shape)) for name, t in tensors]),
     )
@@ -219,6 +228,10 @@ def of_saved_model(source: Source) -> Summary:
     variables = stored(prefix) if bundle.exists(prefix) else None
     first, *others = model.meta_graphs
     facts, tables = _facts(first), _tables(first, variables)
+    objects = first.object_graph_def.nodes
+    if objects and objects[0].user_object.identifier in KINDS:
+        config = read_folder(Path(source.path).parent).config
+        facts, tables = facts | model_of(config), [*tables, layers_of(config)]
     for other in others:
         named = f"graph {', '.join(other.meta_info_def.tags)}"
         facts |= {f"{named}: {name}": value for name, value in _facts(other).items()}

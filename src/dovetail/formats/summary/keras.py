@@ -1,4 +1,4 @@
-"""Summaries of Keras' files: archives `.keras`, and weights in HDF5, which need h5py."""
+"""Summaries of Keras' files: archives `.keras`, models and weights in HDF5, and the layers of Keras 2's folders."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Any
 
-from dovetail.core.errors import FormatError, op_error
-from dovetail.core.memory import size_text
+from dovetail.core.errors import FormatError
+from dovetail.formats import hdf5
+from dovetail.formats.keras import saved_model
 from dovetail.formats.strict_json import parse
 from dovetail.formats.summary.arrays import names_in_zip
 from dovetail.formats.summary.base import Summary, Table, Value, elements, summary, values
@@ -19,7 +19,6 @@ from dovetail.formats.summary.source import Source
 
 MAGIC = b"\x89HDF\r\n\x1a\n"
 CONFIG, METADATA, WEIGHTS = "config.json", "metadata.json", "model.weights.h5"
-INSTALL = "pip install h5py"
 LONGEST = 2**26  # bytes of a config
 DAMAGE = zipfile.BadZipFile, zlib.error, ValueError, EOFError, OSError, NotImplementedError, RuntimeError, KeyError
 
@@ -30,7 +29,7 @@ def is_keras(source: Source) -> bool:
 
 
 def of_keras(source: Source) -> Summary:
-    """The summary of an archive of Keras; without h5py, of all but the weights.
+    """The summary of an archive of Keras.
 
     Raises:
         FormatError: it is damaged.
@@ -38,22 +37,15 @@ def of_keras(source: Source) -> Summary:
     try:
         with zipfile.ZipFile(source.path) as archive:
             config, metadata = _json(archive, CONFIG, source), _json(archive, METADATA, source)
-            size = archive.getinfo(WEIGHTS).file_size if WEIGHTS in archive.namelist() else 0
-            weights, problem = None, ""
-            if size and (h5py := _h5py()) is not None:
-                with archive.open(WEIGHTS) as file:
-                    weights = _weights(h5py, file, source)
-            elif size:
-                problem = f"{size_text(size)}, which h5py shows: {INSTALL}"
+            weights = archive.read(WEIGHTS) if WEIGHTS in archive.namelist() else b""
     except DAMAGE as error:
         if isinstance(error, FormatError):
             raise
         raise FormatError(source.path, "the archive", f"{error}", "a .keras file, whole") from None
     version = metadata.get("keras_version") if type(metadata) is dict else None
-    facts = {"written by": f"Keras {version}" if version else "", "weights": problem}
-    return summary(
-        source.path, "Keras model", facts | _model(config), [_layers(config), *([weights] if weights else [])]
-    )
+    facts = {"written by": f"Keras {version}" if version else ""}
+    tables = [layers_of(config), *([_weights(hdf5.read(weights, source.path))] if weights else [])]
+    return summary(source.path, "Keras model", facts | model_of(config), tables)
 
 
 def _json(archive: zipfile.ZipFile, name: str, source: Source) -> Any:
@@ -72,30 +64,29 @@ def of_hdf5(source: Source) -> Summary:
     """The summary of a file of HDF5, which may have a model of Keras, or its weights.
 
     Raises:
-        ImportError: h5py is not installed.
         FormatError: it is damaged.
     """
-    h5py = _h5py()
-    if h5py is None:
-        raise op_error(ImportError, "dovetail.formats", f"files of HDF5 need h5py, which is not installed: {INSTALL}.")
-    try:
-        with h5py.File(source.path, "r") as file:
-            text, version = file.attrs.get("model_config"), file.attrs.get("keras_version")
-    except DAMAGE as error:
-        raise FormatError(source.path, "the file", f"{error}", "a whole file of HDF5") from None
-    with source.path.open("rb") as opened:
-        weights = _weights(h5py, opened, source)
+    root = hdf5.read(source.path)
+    text, version = root.attributes.get("model_config"), root.attributes.get("keras_version")
     config = parse(text, source.path, "model_config") if isinstance(text, (str, bytes)) else None
     facts = {"written by": f"Keras {_text(version)}" if version else ""}
-    return summary(source.path, "HDF5", facts | _model(config), [_layers(config), weights])
+    return summary(source.path, "HDF5", facts | model_of(config), [layers_of(config), _weights(root)])
 
 
-def _h5py() -> Any:
-    """The library h5py; None if it is not installed."""
-    try:
-        return import_module("h5py")
-    except ImportError:
-        return None
+def is_metadata(source: Source) -> bool:
+    """Whether a file has the layers of a folder of Keras 2."""
+    return source.path.name == saved_model.METADATA
+
+
+def of_metadata(source: Source) -> Summary:
+    """The summary of the layers of a folder of Keras 2.
+
+    Raises:
+        FormatError: it is damaged.
+        ImportError: the extra `formats` is not installed.
+    """
+    config = saved_model.read_folder(source.path.parent).config
+    return summary(source.path, "layers of a Keras 2 folder", model_of(config), [layers_of(config)])
 
 
 def _text(value: Any) -> str:
@@ -105,7 +96,7 @@ def _text(value: Any) -> str:
 # -- the config of a model --------------------------------------------------------------------------------------------
 
 
-def _model(config: Any) -> dict[str, Any]:
+def model_of(config: Any) -> dict[str, Any]:
     """The class and the name of the model of a config."""
     if type(config) is not dict:
         return {}
@@ -114,7 +105,7 @@ def _model(config: Any) -> dict[str, Any]:
     return {"model": " ".join(json.dumps(x).strip('"') for x in (config.get("class_name"), name) if x)}
 
 
-def _layers(config: Any) -> Table:
+def layers_of(config: Any) -> Table:
     """The layers of a config by class, the most frequent first."""
     counts = Counter(_classes(config, top=True))
     rows = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -134,32 +125,17 @@ def _classes(config: Any, top: bool = False) -> Iterator[str]:
 # -- weights ----------------------------------------------------------------------------------------------------------
 
 
-def _weights(h5py: Any, file: Any, source: Source) -> Table:
+def _weights(root: hdf5.Group) -> Table:
     """The table of the arrays of HDF5, which are not read.
 
     Raises:
         FormatError: it is damaged.
     """
-    try:
-        with h5py.File(file, "r") as opened:
-            return values("weights", _arrays(h5py, opened, "", set()))
-    except DAMAGE as error:
-        raise FormatError(source.path, "the weights", f"{error}", "a whole file of HDF5") from None
+    return values("weights", map(_array, root.arrays()))
 
 
-def _arrays(h5py: Any, group: Any, place: str, seen: set[int]) -> Iterator[Value]:
-    """The arrays in groups, each group once; links to other places and files are not followed."""
-    address = h5py.h5o.get_info(group.id).addr
-    if address in seen:
-        return
-    seen.add(address)
-    for name in group:
-        if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-            continue
-        found, path = group[name], f"{place}/{name}" if place else name
-        if isinstance(found, h5py.Group):
-            yield from _arrays(h5py, found, path, seen)
-        elif isinstance(found, h5py.Dataset):
-            dtype = "string" if found.dtype.hasobject else found.dtype.name
-            size = None if found.dtype.hasobject else (elements(found.shape) or 0) * found.dtype.itemsize
-            yield Value(path, dtype, found.shape, size)
+def _array(array: hdf5.Array) -> Value:
+    place, dtype, shape = array.place.lstrip("/"), array.dtype, array.shape
+    if dtype is None:
+        return Value(place, "string", shape)
+    return Value(place, dtype.name, shape, (elements(shape) or 0) * dtype.itemsize)

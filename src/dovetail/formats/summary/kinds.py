@@ -22,7 +22,7 @@ from dovetail.formats.summary.graphs import (
     of_meta_graph,
     of_saved_model,
 )
-from dovetail.formats.summary.keras import is_hdf5, is_keras, of_hdf5, of_keras
+from dovetail.formats.summary.keras import is_hdf5, is_keras, is_metadata, of_hdf5, of_keras, of_metadata
 from dovetail.formats.summary.own import is_safetensors, of_safetensors
 from dovetail.formats.summary.records import is_records, of_records
 from dovetail.formats.summary.source import Source, opened
@@ -49,6 +49,7 @@ KINDS = (
     Kind("npz", is_npz, of_npz, ("*.npz",)),
     Kind("Keras model", is_keras, of_keras, ("*.keras",)),
     Kind("HDF5", is_hdf5, of_hdf5, ("*.h5", "*.hdf5")),
+    Kind("Keras 2 metadata", is_metadata, of_metadata, ("keras_metadata.pb",)),
     Kind("TensorFlow checkpoint", is_bundle, of_bundle, ("*.index",)),
     Kind("state of checkpoints", is_state, of_state, ("checkpoint",)),
     Kind("SavedModel", is_saved_model, of_saved_model, ("saved_model.pb", "saved_model.pbtxt")),

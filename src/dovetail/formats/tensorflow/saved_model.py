@@ -18,6 +18,7 @@ from dovetail.core.hooks import hooks
 from dovetail.core.variable import Variable
 from dovetail.formats.tensorflow import bodies as bodies  # these declare rows, special nodes, and nodes of the host
 from dovetail.formats.tensorflow import control as control
+from dovetail.formats.tensorflow import frames
 from dovetail.formats.tensorflow import lists as lists
 from dovetail.formats.tensorflow import special as special
 from dovetail.formats.tensorflow.attributes import Attributes
@@ -28,9 +29,11 @@ from dovetail.formats.tensorflow.host import strings as strings
 from dovetail.formats.tensorflow.host import tables as tables
 from dovetail.formats.tensorflow.host.program import Program
 from dovetail.formats.tensorflow.host.store import Store
+from dovetail.formats.tensorflow.host.table import HOST
 from dovetail.formats.tensorflow.names import split
-from dovetail.formats.tensorflow.reading import Body, Reader, spec_of
+from dovetail.formats.tensorflow.reading import PASSING, SPECIAL, Body, Reader, spec_of
 from dovetail.formats.tensorflow.records import Records
+from dovetail.formats.tensorflow.rows import READ
 from dovetail.formats.tensorflow.values import Foreign
 from dovetail.formats.wire.bundle import Bundle, exists
 from dovetail.formats.wire.messages import TENSORFLOW, from_text, parsed
@@ -311,6 +314,17 @@ def alike(name: str, names: Iterable[str]) -> str:
     known, last = list(names), name.rpartition("/")[2]
     found = [other for other in known if other.rpartition("/")[2] == last] or get_close_matches(name, known)
     return f"; did you mean {' or '.join(found[:5])}?" if found else ""
+
+
+def has_rule(type: str) -> bool:
+    """Whether nodes of a type are computed, here or on the host, or are needed for saving alone.
+
+    Example:
+        >>> has_rule("MatMul"), has_rule("AudioSpectrogram")
+        (True, False)
+    """
+    known = (READ, SPECIAL, HOST, PASSING, frames.INPUTS, PLACEHOLDERS)
+    return any(type in table for table in known) or SAVING.match(type) is not None
 
 
 def _restored(nodes: Iterable[Any], named: Mapping[str, str], file: Path) -> Iterator[tuple[str, str]]:
