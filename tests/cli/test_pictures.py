@@ -112,3 +112,13 @@ def test_errors_are_one_line(show):
     }.items():
         status, text = show(*arguments)
         assert status == 1 and text.startswith("dovetail: ") and problem in text and text.count("\n") == 1, text
+
+
+def test_the_graph_of_a_signature(show, tmp_path):
+    options = MODELS / "mlp", "--signature", "serving_default"
+    assert show("--out", "s.json", *options) == (0, "wrote s.json\n")
+    names = nodes_in(tmp_path / "s.json")
+    status, text = show(*options)
+    assert status == 0 and text.startswith("graph serving_default(") and any("MatMul" in name for name in names)
+    assert show(MODELS / "mlp", "--signature", "train")[1].startswith("dovetail: there is no signature 'train'")
+    assert "it has no signatures" in show(MODELS / "loop1.index", "--signature", "train")[1]

@@ -188,16 +188,19 @@ def forms_of(value: Any) -> Iterator[Any]:
 # -- one signature ----------------------------------------------------------------------------------------------------
 
 
-def signature_of(model: Model, name: str | None, outputs: Sequence[str]) -> Signature:
+def signature_of(model: Any, name: str | None, outputs: Sequence[str]) -> Signature:
     """A signature of a model, with some results only; they may be tensors of its graph.
 
     Args:
+        model: a `Model`.
         name: of the signature; None for `serving_default`, or the only one.
         outputs: keys of results, or names of tensors; all results if empty.
 
     Raises:
         WrongInput: there is no such signature or tensor, or there are several signatures and none is named.
     """
+    if not isinstance(model, Model):
+        raise WrongInput("it has no signatures: they are in models of TensorFlow, and in files of dt.save.")
     names = list(model.signatures)
     if not names and outputs and model.loaded is not None:
         return _told(model.loaded.results, *outputs)

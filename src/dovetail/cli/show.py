@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.cli import WrongInput, explain, pictures
+from dovetail.cli.forms import read, signature_of
 from dovetail.cli.inputs import graph_of, imported, inputs_of, is_function
 from dovetail.cli.options import add_engine
 from dovetail.cli.table import printable, table
 from dovetail.core.memory import size_text
 from dovetail.formats import show
+from dovetail.formats.picture import picture_of
 from dovetail.formats.summary.base import Summary, Table
 from dovetail.formats.summary.kinds import summarize
 
@@ -45,6 +47,8 @@ examples:
   dovetail show model.safetensors --all          all rows of long tables
   dovetail show model.safetensors --json         for programs
   dovetail show --html model.safetensors         its graph as a page, model.html
+  dovetail show exported/ --signature serving_default --html
+                                                 the graph that a run of this signature computes
   dovetail show --html train.py:step x=float32[8,3]         the graph of a function, for an example input
   dovetail show --out step.svg train.py:step x=float32[8,3] the same as a drawing
   dovetail show --explain "K.conv2d(x, w)" x=float32[8,32,32,3] w=float32[3,3,3,16] --engine torch
@@ -68,6 +72,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "inputs", nargs="*", metavar="NAME=INPUT", help="example inputs of a function, as x=float32[8,3]"
     )
+    parser.add_argument(
+        "--signature", metavar="NAME", help="show the graph of a model's signature, which a run computes"
+    )
     parser.add_argument("--html", action="store_true", help="write its graph as a page, FILE.html in this folder")
     parser.add_argument("--out", type=Path, metavar="PICTURE", help="write its graph as .html, .svg, .dot or .json")
     parser.add_argument(
@@ -86,6 +93,8 @@ def run(options: argparse.Namespace) -> int:
     picture = options.out or (Path(f"{_stem(options.path)}.html") if options.html else None)
     if picture is not None:
         _write_picture(options, picture)
+    elif options.signature:
+        print(signature_of(read(Path(options.path)), options.signature, []).graph)
     elif is_function(options.path):
         print(graph_of(imported(options.path), inputs_of(options.inputs), options.path))
     else:
@@ -98,7 +107,10 @@ def _write_picture(options: argparse.Namespace, path: Path) -> None:
         show.check_format(path)
     except ValueError as error:
         raise WrongInput(str(error)) from None
-    picture = pictures.picture_named(options.path, options.inputs)
+    if options.signature:
+        picture = picture_of(signature_of(read(Path(options.path)), options.signature, []).graph)
+    else:
+        picture = pictures.picture_named(options.path, options.inputs)
     try:
         show.write(picture, path)
     except ValueError as error:  # too large for a drawing
