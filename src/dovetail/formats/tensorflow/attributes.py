@@ -59,17 +59,25 @@ class Attributes:
     def __contains__(self, name: str) -> bool:
         return name in self._node.attr
 
-    def __call__(self, name: str, default: Any = NOTHING) -> Any:
+    def __call__(self, name: str, default: Any = NOTHING, kind: Any = object) -> Any:
         """The value of an attribute; a node may leave out a default.
 
+        Args:
+            name: its name.
+            default: for a node without it.
+            kind: the class or the classes of its values.
+
         Raises:
-            Unreadable: there is none, and no default is given.
+            Unreadable: there is none, and no default is given; or it is of another kind.
         """
-        if name in self._node.attr:
-            return value_of(self._node.attr[name])
-        if default is NOTHING:
-            raise Unreadable(f"it has no attribute {name!r}")
-        return default
+        if name not in self._node.attr:
+            if default is NOTHING:
+                raise Unreadable(f"it has no attribute {name!r}")
+            return default
+        value = value_of(self._node.attr[name])
+        if not isinstance(value, kind):
+            raise Unreadable(f"its attribute {name!r} is {value!r}")
+        return value
 
     @property
     def layout(self) -> str:
@@ -91,7 +99,7 @@ class Attributes:
 
     def padding(self) -> Any:
         """The padding of a window, in Dovetail's words."""
-        name = self("padding")
+        name = self("padding", kind=str)
         if name != "EXPLICIT":
             return name.lower()
         numbers = self("explicit_paddings")
@@ -130,7 +138,7 @@ CONVERTERS: dict[str, tuple[Read, Write]] = {
     "spatial": (lambda attrs, name: attrs.spatial(name), _writer(_around)),
     "dilations": (lambda attrs, name: attrs.spatial(name, [1] * len(attrs("strides"))), _writer(_around)),
     "padding": (lambda attrs, name: attrs.padding(), _put_padding),
-    "lower": (lambda attrs, name: attrs(name).lower(), _writer(lambda value, layout: value.upper())),
+    "lower": (lambda attrs, name: attrs(name, kind=str).lower(), _writer(lambda value, layout: value.upper())),
     "axes": (lambda attrs, name: attrs(name, []) or None, _writer(_as_list)),
 }
 

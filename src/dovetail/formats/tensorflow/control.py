@@ -11,7 +11,7 @@ import numpy as np
 from dovetail import ops
 from dovetail.formats.tensorflow.attributes import Unreadable
 from dovetail.formats.tensorflow.frames import Frame
-from dovetail.formats.tensorflow.names import split
+from dovetail.formats.tensorflow.names import behind, split
 from dovetail.formats.tensorflow.reading import Node, special
 from dovetail.formats.tensorflow.values import Foreign, TensorList, constant_of, is_tensor
 
@@ -157,9 +157,7 @@ def _moving(node: Node, body: str) -> list[int]:
     arguments = [argument.name for argument in function.signature.input_arg]
     moving = []
     for number, output in enumerate(function.signature.output_arg):
-        name = split(function.ret[output.name])[0]
-        while name in nodes and nodes[name].op == "Identity":
-            name = split(nodes[name].input[0])[0]
+        name = split(behind(function.ret[output.name], nodes))[0]
         if number < len(arguments) and name == arguments[number]:
             continue
         if not _is_carried(node.taken(node.inputs[number])):

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from dovetail.formats.tensorflow.attributes import Unreadable
-from dovetail.formats.tensorflow.names import split
+from dovetail.formats.tensorflow.names import behind, split
 
 ENTERS, MERGES, SWITCHES = ("Enter", "RefEnter"), ("Merge", "RefMerge"), ("Switch", "RefSwitch")
 EXITS, NEXTS = ("Exit", "RefExit"), ("NextIteration", "RefNextIteration")
@@ -134,12 +134,7 @@ class Frames:
 
     def _condition(self, switch: Any) -> str:
         """The name of the condition of a switch, behind identities."""
-        text = switch.input[1]
-        node = self._nodes.get(split(text)[0])
-        while node is not None and node.op == "Identity":
-            text = node.input[0]
-            node = self._nodes.get(split(text)[0])
-        return text
+        return behind(switch.input[1], self._nodes)
 
     def branch(self, merge: Any) -> tuple[str, str, str, list[Any]]:
         """The condition of a merge, its results if that holds and if not, and the switches of its branches.

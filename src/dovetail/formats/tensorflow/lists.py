@@ -8,7 +8,7 @@ from dovetail import ops
 from dovetail.core.table import OPS
 from dovetail.formats.tensorflow.attributes import Unreadable
 from dovetail.formats.tensorflow.reading import Node, special
-from dovetail.formats.tensorflow.values import Foreign, TensorList, constant_of
+from dovetail.formats.tensorflow.values import Foreign, TensorList, constant_of, filled
 from dovetail.ops.shapes.shape import dims_of
 
 
@@ -96,7 +96,7 @@ def _scatter(node: Node) -> Any:
     if flow.data is None:
         dims = ops.shape(value)
         shape = [flow.size, *(dims[i] for i in range(1, len(value.shape)))]
-        flow = TensorList.of(ops.zeros(shape, value.dtype))
+        flow = TensorList.of(filled(shape, 0, value.dtype))
     return TensorList.of(ops.tensor_scatter_update(flow.rows(), ops.expand_dims(indices, -1), value))
 
 

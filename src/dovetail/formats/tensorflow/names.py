@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 
 def split(reference: str) -> tuple[str, str, int]:
@@ -16,6 +17,16 @@ def split(reference: str) -> tuple[str, str, int]:
     name, *parts = reference.removeprefix("^").split(":")
     number = parts[-1] if parts else "0"
     return name, parts[0] if len(parts) > 1 else "", int(number) if number.isdecimal() else -1
+
+
+def behind(reference: str, nodes: Mapping[str, Any]) -> str:
+    """The reference behind identities, which may lie in a circle."""
+    for _ in range(len(nodes)):
+        node = nodes.get(split(reference)[0])
+        if node is None or node.op != "Identity" or not node.input:
+            break
+        reference = node.input[0]
+    return reference
 
 
 def argument_name(name: str, taken: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ from dovetail.core.errors import FormatError
 from dovetail.core.hooks import hooks
 from dovetail.formats.tensorflow.attributes import dtype_named
 from dovetail.formats.tensorflow.names import split
-from dovetail.formats.tensorflow.reading import Body, Reader
+from dovetail.formats.tensorflow.reading import Body, Reader, nesting
 from dovetail.formats.tensorflow.saved_model import Read, SavedGraph
 from dovetail.formats.tensorflow.values import Foreign, Handle, Spec
 from dovetail.formats.wire.messages import TENSORFLOW
@@ -153,7 +153,7 @@ class Objects:
         if number not in self.handles:
             name = self._node(number).variable.name
             raise FormatError(self._saved.file, "the objects", f"the variable {name!r}", "its value in the checkpoint")
-        return self._saved.variable(self._saved.nodes[self.handles[number]])
+        return self._saved.variable(self._saved.node(self.handles[number]))
 
     # functions
 
@@ -173,16 +173,24 @@ class Objects:
         spec = node.function.function_spec
         pairs = spec.fullargspec.named_tuple_value.values
         given = {pair.key: self._structure(pair.value) for pair in pairs if pair.key != "annotations"}
-        names, defaults = list(given.get("args") or ()), given.get("defaults") or ()
-        named = dict(zip(names[len(names) - len(defaults) :], defaults, strict=False))
-        return Parameters(names[spec.is_method :], named | (given.get("kwonlydefaults") or {}))
+        names, defaults = (given.get(key) or () for key in ("args", "defaults"))
+        named = given.get("kwonlydefaults") or {}
+        if (
+            not isinstance(names, (list, tuple))
+            or not isinstance(defaults, (list, tuple))
+            or not isinstance(named, dict)
+        ):
+            raise FormatError(self._saved.file, "the parameters of a function", f"{given}", "names, and defaults")
+        with_default = zip(list(names)[len(names) - len(defaults) :], defaults, strict=False)
+        return Parameters(list(names)[spec.is_method :], {**dict(with_default), **named})
 
     def _concrete(self, name: str) -> Concrete:
         given = self._saved.object_graph.concrete_functions.get(name)
         if given is None:
             raise FormatError(self._saved.file, "the functions", f"{name!r}", "one of the file's functions")
         structure = self._structure(given.canonicalized_input_signature)
-        args, kwargs = structure if isinstance(structure, tuple) and len(structure) == 2 else ((), {})
+        is_pair = isinstance(structure, tuple) and [type(part) for part in structure] == [tuple, dict]
+        args, kwargs = structure if is_pair else ((), {})
         return Concrete(name, args, kwargs, self._structure(given.output_signature))
 
     def _structure(self, value: Any, depth: int = 0) -> Any:
@@ -211,11 +219,13 @@ class Objects:
         saved, name = self._saved, concrete.name
         graph = hooks.new_graph(name)
         reader = Reader(saved.file, saved.functions, saved.variable)
+        if name not in saved.functions:
+            raise FormatError(saved.file, "the library", f"a call of {name!r}", "one of its functions")
         reader.records.begin(graph)
         bound = saved.object_graph.concrete_functions[name].bound_inputs
         arguments = [argument.name for argument in saved.functions[name].signature.input_arg]
         specs = list(leaves((concrete.args, concrete.kwargs)))
-        with graph.as_default():
+        with graph.as_default(), nesting(saved.file, name):
             placeholders = [TENSORFLOW.NodeDef(name=argument, op="Placeholder") for argument in arguments]
             inputs = [reader.given(node, spec) for node, spec in zip(placeholders, specs, strict=False)]
             main = Body("the graph", saved.graph_def.node, {})

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from dovetail.core.dtypes import DType
 from dovetail.core.errors import FormatError
 from dovetail.core.hooks import hooks
 from dovetail.core.scopes import scopes
@@ -31,6 +32,7 @@ from dovetail.graph.base import name_new, unique_name
 
 JOINS = {*MERGES, *EXITS}  # their values are those of branches and loops
 DEEPEST = 50  # functions that call each other
+MOST = 1 << 16  # results of a node
 DTYPE_NAMES = ("Tout", "dtype", "out_type", "output_type", "DstT", "element_dtype", "T", "Tparams")
 FOREIGN = re.compile(r"\w*(Dataset|Iterator|Queue|Summary|Reader)(V2|V3)?$|Serialize\w+")  # results are no tensors
 CHANGES = re.compile("Assign|Scatter|Apply|CountUpTo")  # in types that give variables new values
@@ -309,7 +311,8 @@ class Reader:
         """The value of a placeholder: a tensor of the graph, or a value of the host."""
         node = Node(self, Body("the inputs", [], {}), proto, [])
         is_number = spec.dtype is not None
-        value = self.graph.placeholder(TensorSpec(*spec), f"{node.name}/") if is_number else Host(node, 0, spec)
+        name = unique_name(self.graph, node.name)
+        value = self.graph.placeholder(TensorSpec(*spec), f"{name}/") if is_number else Host(node, 0, spec)
         return self.noted(node, [value])[0]
 
     def read_constant(self, proto: Any) -> list[Any]:
@@ -433,8 +436,16 @@ class Reader:
         layout = (0, None, None, None)  # without tensors a call would compute it
         return self.graph.add(op, [], {"reason": reason, **attrs}, specs, layout, f"{name}/").outputs
 
-    def _types(self, node: Node) -> tuple[list[Any], list[Any]]:
+    def _types(self, node: Node) -> tuple[list[DType | None], list[Any]]:
         """The dtypes and shapes of a node's results, as far as it says them."""
+        dtypes, shapes = self._said(node)
+        return (
+            [one if isinstance(one, DType) else None for one in dtypes],
+            [one if isinstance(one, tuple) else None for one in shapes],
+        )
+
+    def _said(self, node: Node) -> tuple[list[Any], list[Any]]:
+        """The dtypes and shapes of a node's results, which may be anything in a damaged file."""
         if node.type in KNOWN:
             specs = specs_of(node.proto, node.inputs)
             return [spec.dtype for spec in specs], [spec.shape for spec in specs]
@@ -446,7 +457,9 @@ class Reader:
         else:
             names = NAMES.get(node.type, [])
             parts = [split(text) for text in _references(node.body, node.name)]
-            taken = [number + (first_number(node.proto, output) if output else 0) for _, output, number in parts]
+            taken = [
+                min(number + (first_number(node.proto, output) if output else 0), MOST) for _, output, number in parts
+            ]
             dtypes = [given] * max([1, len(known), len(names), *(number + 1 for number in taken)])
         shapes = [shape_of(shape) for shape in known] if len(known) == len(dtypes) else [None] * len(dtypes)
         return dtypes, shapes
@@ -472,6 +485,16 @@ def _is_fixed(node: Node) -> bool:
     return len(others) < len(node.inputs) and all(is_tensor(value) and value.op.type == "Const" for value in others)
 
 
+@contextmanager
+def nesting(file: str | os.PathLike[str], place: str) -> Iterator[None]:
+    """Refuse a file whose branches, loops or functions in each other are more than Python's calls can be."""
+    try:
+        yield
+    except RecursionError:
+        found = "branches, loops or functions that are nested too deeply"
+        raise FormatError(file, f"{place!r}", found, "fewer levels") from None
+
+
 def _is_hosts(type: str) -> bool:
     """Whether only the host computes nodes of a type."""
     return type in HOST and type not in SPECIAL and type not in READ and type not in PASSING
@@ -488,7 +511,7 @@ def called(proto: Any) -> Iterator[str]:
 def spec_of(node: Any) -> Spec:
     """The spec of a placeholder, without a dtype if its values are no numbers."""
     attrs = Attributes(node)
-    return Spec(attrs("shape", None), attrs("dtype", None))
+    return Spec(attrs("shape", None, (tuple, type(None))), attrs("dtype", None, (DType, type(None))))
 
 
 __all__ = [
@@ -502,6 +525,7 @@ __all__ = [
     "called",
     "dtype_named",
     "first_number",
+    "nesting",
     "spec_of",
     "special",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
@@ -15,13 +16,14 @@ import numpy as np
 
 from dovetail.core.errors import FormatError
 from dovetail.core.hooks import hooks
+from dovetail.core.infer import fits
 from dovetail.core.variable import Variable
 from dovetail.formats.tensorflow import bodies as bodies  # these declare rows, special nodes, and nodes of the host
 from dovetail.formats.tensorflow import control as control
 from dovetail.formats.tensorflow import frames
 from dovetail.formats.tensorflow import lists as lists
 from dovetail.formats.tensorflow import special as special
-from dovetail.formats.tensorflow.attributes import Attributes
+from dovetail.formats.tensorflow.attributes import Attributes, Unreadable
 from dovetail.formats.tensorflow.host import examples as examples
 from dovetail.formats.tensorflow.host import images as images
 from dovetail.formats.tensorflow.host import ragged as ragged
@@ -30,8 +32,8 @@ from dovetail.formats.tensorflow.host import tables as tables
 from dovetail.formats.tensorflow.host.program import Program
 from dovetail.formats.tensorflow.host.store import Store
 from dovetail.formats.tensorflow.host.table import HOST
-from dovetail.formats.tensorflow.names import split
-from dovetail.formats.tensorflow.reading import PASSING, SPECIAL, Body, Reader, spec_of
+from dovetail.formats.tensorflow.names import behind, split
+from dovetail.formats.tensorflow.reading import PASSING, SPECIAL, Body, Reader, nesting, spec_of
 from dovetail.formats.tensorflow.records import Records
 from dovetail.formats.tensorflow.rows import READ
 from dovetail.formats.tensorflow.values import Foreign
@@ -184,10 +186,9 @@ class SavedGraph:
             if key not in self.bundle:
                 raise FormatError(self.file, f"the variable {node.name!r}", "no value of it", f"the key {key!r}")
             value = np.array(self.bundle[key])
-            shape = Attributes(node)("shape", None)
-            if shape is not None and (
-                len(shape) != value.ndim or any(n not in (None, m) for n, m in zip(shape, value.shape, strict=True))
-            ):
+            with self._attributes(node) as attrs:
+                shape = attrs("shape", None, (tuple, type(None)))
+            if not fits(value.shape, shape):
                 raise FormatError(self.file, f"the variable {node.name!r}", f"the shape {value.shape}", f"{shape}")
             self.variables[node.name] = Variable(value, name=node.name, trainable=self.is_trainable(node))
         return self.variables[node.name]
@@ -205,10 +206,19 @@ class SavedGraph:
         shape, dtype = node.attr["shape"].shape, node.attr["dtype"].type
         return np.zeros(known_shape(shape, self.file, place), dtype_of(dtype, self.file, place))
 
+    @contextmanager
+    def _attributes(self, node: Any) -> Iterator[Attributes]:
+        """The attributes of a node; those of another kind are damage of the file."""
+        try:
+            yield Attributes(node)
+        except Unreadable as error:
+            raise FormatError(self.file, f"the node {node.name!r}", f"{error}", "another attribute") from None
+
     def is_trainable(self, node: Any) -> bool:
         """Whether training changes a variable."""
         known = {} if self.objects is None else self.objects.trainable
-        return known.get(node.name, self._trainable.get(Attributes(node)("shared_name", "") or node.name, True))
+        with self._attributes(node) as attrs:
+            return known.get(node.name, self._trainable.get(attrs("shared_name", "", str) or node.name, True))
 
     @cached_property
     def _trainable(self) -> dict[str, bool]:
@@ -285,15 +295,20 @@ class SavedGraph:
         graph = hooks.new_graph(name)
         reader = Reader(self.file, self.functions, self.variable)
         reader.records.begin(graph)
-        with graph.as_default():
+        with graph.as_default(), nesting(self.file, name):
             given = {node.name: reader.read_constant(node) for node in self.store.paths}
-            nodes = {key: self._node(split(text)[0]) for key, text in signature.inputs.items()}
-            inputs = {key: reader.given(node, spec_of(node)) for key, node in nodes.items()}
+            nodes = {key: self.node(split(text)[0]) for key, text in signature.inputs.items()}
+            inputs = {}
+            for key, node in nodes.items():
+                with self._attributes(node):
+                    inputs[key] = reader.given(node, spec_of(node))
+            if len({node.name for node in nodes.values()}) < len(nodes):
+                raise FormatError(self.file, f"the signature {name!r}", "an input twice", "inputs that differ")
             given |= {nodes[key].name: [value] for key, value in inputs.items()}
             body = Body("the graph", self.graph_def.node, given)
             if name == GRAPH:
                 reader.read(body, [f"^{name}" for name in body.frames.outside if name not in self._acting])
-            outputs = reader.read(body, signature.outputs.values())
+            outputs = reader.read(body, [text.removeprefix("^") for text in signature.outputs.values()])
         return self.made(reader, graph, inputs, dict(zip(signature.outputs, outputs, strict=True)))
 
     def made(self, reader: Reader, graph: Any, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Read:
@@ -303,7 +318,12 @@ class SavedGraph:
         reader.records.end()
         return Read(graph, list(inputs), list(kept), reader.opaque, program, reader.records)
 
-    def _node(self, name: str) -> Any:
+    def node(self, name: str) -> Any:
+        """A node of the graph itself.
+
+        Raises:
+            FormatError: there is none.
+        """
         if name not in self.nodes:
             raise FormatError(self.file, "the signatures", f"the tensor {name!r}", "the name of a node")
         return self.nodes[name]
@@ -339,17 +359,14 @@ def _restored(nodes: Iterable[Any], named: Mapping[str, str], file: Path) -> Ite
     for node in known.values():
         if node.op not in ASSIGNMENTS or len(node.input) < 2:
             continue
-        source, _, number = split(node.input[1])
-        for _ in range(len(known)):
-            if source not in known or known[source].op != "Identity":
-                break
-            source, _, number = split(known[source].input[0])
+        source, _, number = split(behind(node.input[1], known))
         restore = known.get(source)
-        names = known.get(split(restore.input[1])[0]) if restore is not None and restore.op == "RestoreV2" else None
+        is_restored = restore is not None and restore.op == "RestoreV2" and len(restore.input) > 1
+        names = known.get(split(restore.input[1])[0]) if restore is not None and is_restored else None
         if names is not None and "value" in names.attr:
             keys = array_of(names.attr["value"].tensor, file, f"the node {names.name!r}").reshape(-1)
             target = split(node.input[0])[0]
-            if 0 <= number < len(keys):
+            if 0 <= number < len(keys) and keys.dtype.kind == "O":
                 yield split(named.get(target, target))[0], keys[number].decode(errors="replace")
 
 

@@ -13,12 +13,17 @@ from dovetail.formats.tensorflow.reading import Node, special
 from dovetail.formats.tensorflow.values import Handle, Host, is_tensor
 from dovetail.formats.wire.tensors import array_of
 
+LARGEST = 1 << 20  # bytes of a constant with one value for all elements
+
 
 @special("Const ConstV2 HostConst")
 def _const(node: Node) -> Any:
     proto = node.proto.attr["value"].tensor
     array = array_of(proto, node.reader.file, f"the constant {node.name!r}")
-    return node.reader.graph.constant(np.array(array), "Const")
+    graph = node.reader.graph
+    if array.nbytes > LARGEST and not any(array.strides):  # a few bytes may say any number of elements
+        return ops.broadcast_to(graph.constant(np.array(array.flat[0]), "Const"), array.shape)
+    return graph.constant(np.array(array), "Const")
 
 
 @special("NoOp ControlTrigger")

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dovetail import ops
+from dovetail.core.scopes import scopes
 from dovetail.core.tensor import Tensor
 from dovetail.formats.tensorflow.attributes import Unreadable
 from dovetail.graph.folding import folded
@@ -98,17 +99,28 @@ class TensorList:
             return self.data
         if not isinstance(self.shape, list) or min(self.shape, default=0) < 0:
             raise Unreadable(f"the shape of the elements of an empty list is {self.shape}, and it must be known")
-        return ops.zeros([self.size, *self.shape], self.dtype)
+        return filled([self.size, *self.shape], 0, self.dtype)
 
     def set(self, index: Any, item: Any) -> TensorList:
         """The list with another element."""
         if self.data is None:
             dims = ops.shape(item)
-            zeros = ops.zeros([self.size, *(dims[i] for i in range(len(item.shape)))], item.dtype)
+            zeros = filled([self.size, *(dims[i] for i in range(len(item.shape)))], 0, item.dtype)
         else:
             zeros = self.data
         start = [index, *[0] * len(item.shape)]
         return replace(self, data=ops.slice_update(zeros, start, ops.expand_dims(item, 0)))
+
+
+def recorded(value: Any, dtype: Any) -> Any:
+    """A constant of the graph that is being built, so that ops on it are recorded; without a graph, a tensor."""
+    graphs, array = scopes().graphs, np.asarray(value, dtype.numpy)
+    return graphs[-1].constant(array, "Const") if graphs else ops.convert(array)
+
+
+def filled(dims: Any, value: Any, dtype: Any) -> Any:
+    """A tensor with one value for all elements, which takes no memory while the graph is read."""
+    return ops.broadcast_to(recorded(value, dtype), dims)
 
 
 def is_tensor(value: Any) -> bool:
@@ -131,7 +143,7 @@ def constant_of(value: Any) -> np.ndarray | None:
     if known is not None:
         return known
     found = ShapeValues().of(value) if value.dtype.is_integer else None
-    if found is None or not np.isfinite(found).all() or np.abs(found).max(initial=0) >= 2**63:
+    if found is None or not (np.isfinite(found).all() and (np.abs(found) <= value.dtype.max).all()):
         return None
     return found.astype(value.dtype.numpy)
 

@@ -64,7 +64,7 @@ def from_text(kind: Any, text: str, file: str | os.PathLike[str]) -> Any:
     text_format = library("google.protobuf.text_format")
     try:
         return text_format.Parse(text, kind(), allow_unknown_field=True)
-    except (text_format.ParseError, UnicodeError, RecursionError) as error:
+    except (text_format.ParseError, ValueError, RecursionError) as error:
         problem = "a message that is nested too deeply" if isinstance(error, RecursionError) else f"{error}"
         raise FormatError(file, "the text", problem, f"the text of a {kind.DESCRIPTOR.name}") from None
 

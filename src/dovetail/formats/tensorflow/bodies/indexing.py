@@ -12,6 +12,7 @@ from dovetail.core.table import OPS
 from dovetail.formats.tensorflow.attributes import Unreadable
 from dovetail.formats.tensorflow.bodies.shapes import scalar
 from dovetail.formats.tensorflow.rows import row
+from dovetail.formats.tensorflow.values import filled
 from dovetail.ops.shapes.shape import dims_of
 
 
@@ -29,7 +30,7 @@ def gathered(x: Any, indices: Any, axis: int = 0, batch: int = 0) -> Any:
 
 @row("ScatterNd: indices/Tindices updates/T shape?/Tindices; bad_indices_policy=")
 def _(indices: Any, updates: Any, shape: Any) -> Any:
-    return ops.tensor_scatter_add(ops.zeros(shape, updates.dtype), indices, updates)
+    return ops.tensor_scatter_add(filled(shape, 0, updates.dtype), indices, updates)
 
 
 @row("Select: condition/- x/T y/T")

@@ -9,7 +9,7 @@ from dovetail import ops
 from dovetail.core.table import OPS
 from dovetail.formats.tensorflow.bodies.shapes import scalar
 from dovetail.formats.tensorflow.rows import row
-from dovetail.formats.tensorflow.values import constant_of
+from dovetail.formats.tensorflow.values import constant_of, filled
 from dovetail.ops.shapes.shape import dims_of
 
 SCATTERS = {"Sum": ("Add", 0), "Prod": ("Mul", 1), "Max": ("Max", None), "Min": ("Min", None)}
@@ -24,7 +24,7 @@ def reduced(x: Any, numbers: Any, count: Any, reduction: str) -> Any:
         start = x.dtype.min if reduction == "Max" else x.dtype.max
     shape = [scalar(count) + 1, *dims_of(x)[len(numbers.shape) :]]
     rows = ops.expand_dims(ops.maximum(numbers, -1) + 1, -1)
-    return OPS[f"TensorScatter{scatter}"](ops.full(shape, ops.cast(start, x.dtype), x.dtype), rows, x)[1:]
+    return OPS[f"TensorScatter{scatter}"](filled(shape, start, x.dtype), rows, x)[1:]
 
 
 @row(*(f"Segment{reduction}: x/T numbers/Tindices; +reduction={reduction}" for reduction in SCATTERS))
@@ -111,7 +111,7 @@ def _(places: Sequence[Any], xs: Sequence[Any]) -> Any:
     else:
         size = _count(ops.concatenate([ops.reshape(one, [-1]) for one in places]))
     inner = dims_of(xs[0])[len(places[0].shape) :]
-    found = ops.zeros([size, *inner], xs[0].dtype)
+    found = filled([size, *inner], 0, xs[0].dtype)
     for one, x in zip(places, xs, strict=True):
         rows = ops.reshape(one, [-1, 1])
         found = OPS["TensorScatterUpdate"](found, rows, ops.reshape(x, [-1, *inner]))

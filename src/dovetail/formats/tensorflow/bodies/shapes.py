@@ -10,6 +10,7 @@ import numpy as np
 from dovetail import ops
 from dovetail.core.table import OPS
 from dovetail.formats.tensorflow.rows import row
+from dovetail.formats.tensorflow.values import recorded
 from dovetail.graph.shape_values import known_ints
 from dovetail.ops.shapes.shape import dims_of
 
@@ -47,6 +48,7 @@ def _(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
         (start,), (stop,), (step,) = start, stop, step
         if step and abs((stop - start) / step) <= LARGEST:
             return ops.convert(np.arange(start, stop, step), dtype)
+        start = recorded(start, dtype)
     return ops.arange(scalar(start), scalar(stop), scalar(step), dtype=dtype)
 
 

@@ -19,6 +19,8 @@ from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.values import Spec
 from dovetail.formats.wire.tensors import shape_of
 
+MOST = 1 << 16  # results of a node
+
 RESULTS = """
 StringLower StringUpper StringStrip: output:string=0
 RegexReplace StaticRegexReplace Substr UnicodeTranscode EncodeBase64 DecodeBase64 AsString: output:string=0
@@ -112,8 +114,12 @@ class Result(NamedTuple):
     def specs(self, attrs: Attributes, inputs: list[Any]) -> list[Spec]:
         """The specs of such results of a node."""
         found = self._dtypes(attrs)
-        dtypes = found if isinstance(found, list) else [found] * (attrs(self.times) if self.times else 1)
+        dtypes = found if isinstance(found, list) else [found] * self._count(attrs)
         return [Spec(self._shape(attrs, inputs, number), dtype) for number, dtype in enumerate(dtypes)]
+
+    def _count(self, attrs: Attributes) -> int:
+        count = attrs(self.times, 1) if self.times else 1
+        return min(count, MOST) if isinstance(count, int) else 0
 
     def _dtypes(self, attrs: Attributes) -> Any:
         if self.dtype in NO_DTYPE:

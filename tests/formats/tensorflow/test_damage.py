@@ -1,0 +1,188 @@
+"""Damaged and hostile files of TensorFlow: each is refused with its place, or read in bounds of time and memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dovetail import saved_model
+from dovetail.core.errors import FormatError
+from dovetail.formats.wire.messages import TENSORFLOW
+from dovetail.formats.wire.tensors import tensor_proto
+from tests.formats.tensorflow.mutations import mutations
+
+FLOAT, INT, RESOURCE = 1, 3, 20
+
+
+def test_changed_files_are_read_or_refused(tmp_path):
+    found = mutations(1500, 0, tmp_path)
+    assert sum(found.values()) == 1500
+    for ending in ("saved_model.pb", ".pb", ".meta", ".index", "of-00001", ".pbtxt"):
+        assert sum(count for name, count in found.items() if name.endswith(f"{ending}: refused")) > 5, found
+
+
+def node(graph: Any, op: str, name: str, *inputs: str, **attrs: Any) -> Any:
+    made = graph.node.add(op=op, name=name) if hasattr(graph, "node") else graph.node_def.add(op=op, name=name)
+    made.input.extend(inputs)
+    for key, value in attrs.items():
+        made.attr[key].CopyFrom(value)
+    return made
+
+
+def constant(graph: Any, name: str, value: Any) -> Any:
+    proto = tensor_proto(np.asarray(value))
+    of = TENSORFLOW.AttrValue
+    return node(graph, "Const", name, value=of(tensor=proto), dtype=of(type=proto.dtype))
+
+
+def function(graph: Any, name: str, op: str, **attrs: Any) -> Any:
+    """A function of a float, whose only node is a call."""
+    made = graph.library.function.add()
+    made.signature.name = name
+    made.signature.input_arg.add(name="x", type=FLOAT)
+    made.signature.output_arg.add(name="y", type=FLOAT)
+    node(made, op, "inner", "x", *["x"] * (op == "If"), **attrs)
+    made.ret["y"] = "inner:output:0"
+    return made
+
+
+def called(name: str) -> dict[str, Any]:
+    return {"f": TENSORFLOW.AttrValue(func=TENSORFLOW.NameAttrList(name=name))}
+
+
+def chain(graph: Any, count: int, last: str, op: str = "PartitionedCall") -> None:
+    """Functions that call each other, and a node that calls the first one."""
+    for number in range(count):
+        following = f"f{number + 1}" if number < count - 1 else last
+        branches = {"then_branch": called(following)["f"], "else_branch": called(following)["f"]}
+        function(graph, f"f{number}", op, **(branches if op == "If" else called(following)))
+    constant(graph, "x", np.float32(1))
+    node(graph, "PartitionedCall", "y", "x", **called("f0"))
+
+
+def functions_in_a_circle(graph: Any) -> None:
+    chain(graph, 3, "f0")
+
+
+def functions_that_are_deep(graph: Any) -> None:
+    chain(graph, 60, "f0")
+
+
+def branches_that_are_deep(graph: Any) -> None:
+    chain(graph, 49, "f48", "If")
+
+
+def a_function_that_is_missing(graph: Any) -> None:
+    chain(graph, 1, "gone")
+
+
+def an_input_that_is_missing(graph: Any) -> None:
+    node(graph, "Relu", "y", "gone")
+
+
+def identities_in_a_circle(graph: Any) -> None:
+    for name, other in ("ab", "ba"):
+        node(graph, "Identity", name, other)
+    constant(graph, "x", np.float32(1))
+    node(graph, "Switch", "switch", "x", "a")
+    node(graph, "Merge", "y", "switch:0", "switch:1")
+
+
+def a_negative_result(graph: Any) -> None:
+    constant(graph, "x", np.float32(1))
+    node(graph, "Relu", "y", "x:-1")
+
+
+def a_shape_without_its_values(graph: Any) -> None:
+    tensor = constant(graph, "x", np.zeros(8, "float32")).attr["value"].tensor
+    tensor.tensor_shape.dim[0].size = 2**50
+    node(graph, "Relu", "y", "x")
+
+
+REFUSED: list[tuple[Callable[[Any], None], str]] = [
+    (functions_in_a_circle, "the function 'f0': found a function that calls itself"),
+    (functions_that_are_deep, "a function that calls itself"),
+    (branches_that_are_deep, "nested too deeply|calls itself"),
+    (a_function_that_is_missing, "a call of 'gone'"),
+    (an_input_that_is_missing, "an input 'gone'"),
+    (identities_in_a_circle, "among its own inputs"),
+    (a_negative_result, "'x:-1' of a node with 1 results"),
+    (a_shape_without_its_values, "the constant 'x'"),
+]
+
+
+def written(tmp_path: Path, build: Callable[[Any], None]) -> Path:
+    graph = TENSORFLOW.GraphDef()
+    build(graph)
+    path = tmp_path / "graph.pb"
+    path.write_bytes(graph.SerializeToString())
+    return path
+
+
+@pytest.mark.parametrize(("build", "message"), REFUSED, ids=lambda value: getattr(value, "__name__", ""))
+def test_hostile_graphs_are_refused_with_the_place(tmp_path, build, message):
+    start = time.perf_counter()
+    with pytest.raises(FormatError, match=message):
+        saved_model.load(written(tmp_path, build)).results("y")
+    assert time.perf_counter() - start < 5
+
+
+# -- bounds of memory: files of some bytes that say large arrays ------------------------------------------------------
+
+
+def a_large_constant(graph: Any) -> None:
+    tensor = constant(graph, "x", np.zeros(1, "float32")).attr["value"].tensor
+    tensor.ClearField("tensor_content")
+    tensor.tensor_shape.dim[0].size = 2**34
+    node(graph, "Relu", "y", "x")
+
+
+def a_large_fill(graph: Any) -> None:
+    constant(graph, "dims", np.array([2**31 - 1, 64], "int32"))
+    constant(graph, "value", np.float32(0))
+    node(graph, "Fill", "x", "dims", "value")
+    node(graph, "Relu", "y", "x")
+
+
+def a_large_list(graph: Any) -> None:
+    constant(graph, "dims", np.array([2**20, 64], "int32"))
+    constant(graph, "count", np.int32(2**20))
+    dtype = TENSORFLOW.AttrValue(type=FLOAT)
+    node(graph, "TensorListReserve", "list", "dims", "count", element_dtype=dtype)
+    node(graph, "TensorListStack", "y", "list", "dims", element_dtype=dtype)
+
+
+def a_large_range(graph: Any) -> None:
+    for name, value in (("start", 0), ("stop", 2**31 - 1), ("step", 1)):
+        constant(graph, name, np.int32(value))
+    node(graph, "Range", "y", "start", "stop", "step", Tidx=TENSORFLOW.AttrValue(type=INT))
+
+
+def many_results(graph: Any) -> None:
+    constant(graph, "x", np.float32(1))
+    node(graph, "Unheard", "z", "x")
+    node(graph, "Relu", "y", f"z:{2**40}")
+
+
+LARGE = [a_large_constant, a_large_fill, a_large_list, a_large_range, many_results]
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="this system does not tell the most memory")
+def test_files_of_some_bytes_take_little_memory(tmp_path):
+    for build in LARGE:
+        folder = tmp_path / build.__name__
+        folder.mkdir()
+        written(folder, build)
+    command = [sys.executable, "-m", "tests.formats.tensorflow.memory_checks", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    taken = {name: int(size) for name, size in map(str.split, done.stdout.splitlines())}
+    assert taken.keys() == {build.__name__ for build in LARGE}
+    assert {name: size for name, size in taken.items() if size > 64 << 20} == {}
