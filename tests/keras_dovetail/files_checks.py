@@ -161,7 +161,7 @@ def check_weights_by_name():
 def check_weights_are_written():
     for stem in ("nested", "bidirectional", "one_and_three"):
         model = keras.models.load_model(MODELS / f"{stem}.h5", compile=False)
-        for name in ("w.h5", "w.hdf5", "w", "w.npz", "w.safetensors", "w.weights.h5"):
+        for name in ("w.h5", "w.hdf5", "w", "w.npz", "w.safetensors", "w.weights.h5", "w.ckpt"):
             model.save_weights(FOLDER / name)
             other = fresh(stem)
             other.load_weights(FOLDER / name)
@@ -170,7 +170,7 @@ def check_weights_are_written():
 
 def check_weights_that_do_not_fit():
     model, other = fresh("mlp"), keras.Sequential([keras.Input((3,)), layers.Dense(2)])
-    for name in ("w.npz", "w.safetensors", "w.weights.h5", "w.h5"):
+    for name in ("w.npz", "w.safetensors", "w.weights.h5", "w.h5", "w.ckpt"):
         model.save_weights(FOLDER / name)
         before = other.get_weights()
         with pytest.raises(ValueError):

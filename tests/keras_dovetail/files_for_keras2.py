@@ -24,19 +24,22 @@ else:
 folder, problems = Path(sys.argv[1]), {}
 for stem in STEMS:
     model = keras.models.load_model(MODELS / f"{stem}.h5", compile=False)
-    weights, values = folder / f"{stem}.h5", folder / f"{stem}.npz"
+    values, own = folder / f"{stem}.npz", model.get_weights()
     x = [array for name, array in np.load(MODELS / f"{stem}.npz").items() if name[0] == "x"]
     if stem == "two_ends":
         x = [dict(zip(("left", "right"), x, strict=True))]
-    if ON_DOVETAIL:
-        model.set_weights([weight + 0.1 for weight in model.get_weights()])
-        model.save_weights(weights)
-    else:
-        model.load_weights(weights)
-    found = model.predict(x[0], verbose=0)
-    found = {str(n): array for n, array in enumerate(found if isinstance(found, (list, tuple)) else [found])}
-    if ON_DOVETAIL:
-        np.savez(values, **found)
-    else:
-        problems[stem] = max(float(abs(array - found[name]).max()) for name, array in np.load(values).items())
+    for ending in (".h5", ".ckpt"):
+        if ON_DOVETAIL:
+            model.set_weights([weight + 0.1 for weight in own])
+            model.save_weights(folder / f"{stem}{ending}")
+        else:
+            model.set_weights(own)
+            model.load_weights(folder / f"{stem}{ending}")
+        found = model.predict(x[0], verbose=0)
+        found = {str(n): array for n, array in enumerate(found if isinstance(found, (list, tuple)) else [found])}
+        if ON_DOVETAIL:
+            np.savez(values, **found)
+        else:
+            wanted = np.load(values)
+            problems[f"{stem}{ending}"] = max(float(abs(wanted[name] - found[name]).max()) for name in wanted)
 tell(problems)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import keras
-import numpy as np
 
 from dovetail.formats.wire import objects, state
 from dovetail.formats.wire.bundle import Bundle, exists, write_bundle
@@ -186,20 +185,23 @@ def load_optimizer(model: Any, prefix: str) -> bool:
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-def save_weights(model: Any, prefix: str) -> None:
+def save_weights(model: Any, path: Path) -> None:
     """Write the weights of a model as a checkpoint that Keras 2 loads, and name it in the folder's state.
+
+    Args:
+        model: a Keras model that is built.
+        path: of the checkpoint, without the ends of its files' names.
 
     Raises:
         ImportError: the extra `formats` is not installed.
     """
     need("save_weights")
-    chosen: dict[int, tuple[objects.Path, Any]] = {}
-    for path, variable in places(model):
-        known = chosen.get(id(variable))
-        if known is None or known[0][-1] == f"_{path[-1]}":  # the kernel of a layer is its `_kernel`, too
-            chosen[id(variable)] = path, variable
-    kept = {path: variable for path, variable in chosen.values() if any(variable is weight for weight in model.weights)}
-    graph, keyed = objects.object_graph(kept)
+    weights = set(map(id, model.weights))
+    found = [(place, variable) for place, variable in places(model) if id(variable) in weights]
+    found.sort(
+        key=lambda pair: sum(name.startswith("_") for name in pair[0])
+    )  # the first place of a variable is its key
+    graph, keyed = objects.object_graph(dict(found))
     values = {key: keras.ops.convert_to_numpy(variable) for key, variable in keyed.items()}
-    write_bundle(prefix, {**values, objects.GRAPH: np.asarray(graph)})
-    state.write_state(Path(prefix).parent, [prefix])
+    write_bundle(str(path), {**values, objects.GRAPH: graph})
+    state.write_state(path.parent, [str(path)])

@@ -159,8 +159,8 @@ def _assign(model: Any, arrays: Mapping[str, Any], file: Path, skip_mismatch: bo
 def save_weights(model: Any, path: Path_) -> None:
     """Write the weights of a model to a file, in the format of its ending.
 
-    `.weights.h5` is Keras 3's format, `.safetensors` and `.npz` have arrays by the paths of weights, and any other name
-    gets HDF5 by layer, which Keras 2 reads, too.
+    `.weights.h5` is Keras 3's format, `.safetensors` and `.npz` have arrays by the paths of weights, `.ckpt` is a
+    checkpoint of TensorFlow, and any other name gets HDF5 by layer.  Keras 2 reads the last two.
 
     Args:
         model: a Keras model that is built.
@@ -200,4 +200,5 @@ WRITERS: dict[str, Callable[[Any, Path], None]] = {
     ".weights.h5": archive.save_weights,
     ".safetensors": _write_safetensors,
     ".npz": _write_npz,
+    ".ckpt": checkpoint.save_weights,
 }
