@@ -19,6 +19,7 @@ from tests.libraries import Library
 tf = Library("tensorflow")
 op_def_library = Library("tensorflow.python.framework.op_def_library")
 op_def_registry = Library("tensorflow.python.framework.op_def_registry")
+kernels = Library("tensorflow.python.framework.kernels")
 framework_ops = Library("tensorflow.python.framework.ops")
 SIGNS = ("Qr", "SelfAdjointEigV2", "Svd")  # the signs of their factors are free
 OTHERS = {  # types whose gradient TensorFlow defines in another way
@@ -116,15 +117,15 @@ def called(case: Case, with_gradient: bool = False, unknown: bool = False) -> Ca
             xs = [graph.get_tensor_by_name(f"{name}:0") for name in call.names]
             floats = [x for x in xs if x.dtype.is_floating or x.dtype.is_complex]
             ys = differentiated(case.type, node.outputs)
-            losses = [_loss(y, case.type) for y in ys if y.dtype.is_floating or y.dtype.is_complex]
-            if floats and losses:
-                call.gradients = _gradients(losses, floats)
+            parts = [part for y in ys if y.dtype.is_floating or y.dtype.is_complex for part in _parts(y, case.type)]
+            if floats and parts:
+                call.gradients = _gradients(parts, floats)
     return call
 
 
-def _gradients(losses: list[Any], xs: list[Any]) -> list[str | None] | None:
+def _gradients(ys: list[Any], xs: list[Any]) -> list[str | None] | None:
     try:
-        found = tf.gradients(losses, xs)
+        found = tf.gradients(ys, xs, [tf.convert_to_tensor(_weights(y)) for y in ys])
     except (LookupError, TypeError):  # TensorFlow refuses to differentiate the node, or its function is wrong
         return None
     return [None if g is None else tf.convert_to_tensor(g).name for g in found]
@@ -177,16 +178,21 @@ def _has_gradient(node: Any) -> bool:
         return False
 
 
-def _loss(y: Any, type: str) -> Any:
-    """The sum of a result of TensorFlow, each element times another number."""
-    numbers = tf.reshape(tf.cos(tf.cast(tf.range(tf.size(y)), "float32")), tf.shape(y))
+def _parts(y: Any, type: str) -> list[Any]:
+    """The real parts of a result of TensorFlow."""
     parts = [tf.math.real(y), tf.math.imag(y)] if y.dtype.is_complex else [y]
-    parts = [part * part if type in SIGNS else part for part in parts]
-    return tf.add_n([tf.cast(tf.reduce_sum(part * tf.cast(numbers, part.dtype)), "float64") for part in parts])
+    return [part * part if type in SIGNS else part for part in parts]
+
+
+def _weights(y: Any) -> Any:
+    """Another number for each element of a result of TensorFlow."""
+    if y.shape.is_fully_defined():
+        return np.cos(np.arange(y.shape.num_elements(), dtype="float32")).reshape(y.shape).astype(y.dtype.name)
+    return tf.cast(tf.reshape(tf.cos(tf.cast(tf.range(tf.size(y)), "float32")), tf.shape(y)), y.dtype)
 
 
 def loss_of(y: Any, type: str) -> Any:
-    """The same sum of a result of Dovetail."""
+    """The sum of a result of Dovetail, each element times its number."""
     ops = dt.ops
     numbers = np.cos(np.arange(np.prod(y.shape), dtype="float32")).reshape(y.shape)
     parts = [ops.real(y), ops.imag(y)] if y.dtype.is_complex else [y]
@@ -219,3 +225,51 @@ def computed(call: Call, engine: str = "numpy") -> list[np.ndarray]:
         gradients = tape.gradient(loss, floats)
     pairs = zip(call.gradients, gradients, floats, strict=True)
     return results + [np.zeros_like(x.numpy()) if g is None else np.asarray(g.numpy()) for name, g, x in pairs if name]
+
+
+# -- other dtypes and shapes ------------------------------------------------------------------------------------------
+
+
+def in_dtype(case: Case, dtype: str) -> Case | None:
+    """The case with its floats in another dtype; None if no kernel of TensorFlow takes it."""
+    definition = op_def_registry.get(case.type)
+    pairs = list(zip(definition.input_arg, case.inputs, strict=True))
+    names = {one.type_attr for one, value in pairs if dtype_of(value) == "float32"} - {"", *case.attrs}
+    allowed = [one.allowed_values.list.type for one in definition.attr if {one.name} == names]
+    if not allowed or "type" in case.attrs or not _has_kernel(case.type, *names, dtype):
+        return None
+    if allowed[0] and tf.as_dtype(dtype).as_datatype_enum not in allowed[0]:
+        return None
+    inputs = [_cast(value, dtype) if one.type_attr in names else value for one, value in pairs]
+    return case._replace(inputs=tuple(inputs))
+
+
+def dtype_of(value: Any) -> Any:
+    """The dtype of an input, of the first one in a list."""
+    return dtype_of(value[0]) if isinstance(value, (list, Static)) else np.asarray(value).dtype
+
+
+def _cast(value: Any, dtype: str) -> Any:
+    if isinstance(value, list):
+        return [_cast(one, dtype) for one in value]
+    return Static(value.array.astype(dtype)) if isinstance(value, Static) else np.asarray(value).astype(dtype)
+
+
+def _has_kernel(type: str, attribute: str, dtype: str) -> bool:
+    number = tf.as_dtype(dtype).as_datatype_enum
+    for kernel in kernels.get_registered_kernels_for_op(type).kernel:
+        allowed = [one.allowed_values.list.type for one in kernel.constraint if one.name == attribute]
+        if kernel.device_type == "CPU" and all(number in types for types in allowed):
+            return True
+    return False
+
+
+def emptied(case: Case) -> Case:
+    """The case with no elements along the first axis of its placeholders."""
+
+    def cut(value: Any) -> Any:
+        if isinstance(value, list):
+            return [cut(one) for one in value]
+        return value if isinstance(value, Static) or not np.ndim(value) else value[:0]
+
+    return case._replace(inputs=tuple(map(cut, case.inputs)))

@@ -14,8 +14,8 @@ from dovetail.formats.tensorflow.reading import SPECIAL
 from dovetail.formats.tensorflow.rows import NAMES, READ, WRITTEN, Input
 from dovetail.formats.tensorflow.writing import Writer
 from dovetail.formats.wire.messages import TENSORFLOW
-from tests.formats.tensorflow.calling import SIGNS, called, computed, op_def_registry, tf
-from tests.formats.tensorflow.cases import CASES, Case
+from tests.formats.tensorflow.calling import SIGNS, called, computed, emptied, in_dtype, op_def_registry, tf
+from tests.formats.tensorflow.cases import CASES, Case, Var
 from tests.libraries import require
 
 require("tensorflow", "rows are compared with it")
@@ -60,6 +60,37 @@ def test_a_node_and_its_gradient_compute_what_tensorflow_computes(case: Case):
     back = written(call.read().graph, case)
     if back is not None:
         check(call.run(tf.compat.v1.GraphDef.FromString(back.SerializeToString())), expected[:results], signs)
+
+
+FIRST = {case.type: case for case in reversed(CASES) if not any(isinstance(one, Var) for one in case.inputs)}
+
+
+KNOWN = (  # types whose shapes must be known
+    *("MatrixDiagV", "MatrixSetDiagV"),  # in TensorFlow
+    *("Dilation2D", "CombinedNonMaxSuppression", "CropAndResizeGrad"),  # windows, classes and crops, here
+)
+FULL = (  # types that are not computed of empty tensors
+    *("AvgPool", "DepthwiseConv2dNativeBackpropInput", "Conv3DBackpropInput"),  # another input says their shape
+    *("SparseSegment", "ResizeNearestNeighborGrad"),  # TensorFlow leaves the result as the memory was
+    *("FFT2D", "IFFT2D"),  # a transform of no elements is refused here
+    *("Conv2D", "Dilation2D"),  # the kernel would have no elements
+    "Mean",  # of no integers, TensorFlow's is 0 and ours the integer for NaN
+)
+
+
+@pytest.mark.parametrize("case", FIRST.values(), ids=str)
+def test_a_node_computes_what_tensorflow_computes_of_other_dtypes_and_shapes(case: Case):
+    half, whole = (in_dtype(case, dtype) for dtype in ("float16", "int32"))
+    call = called(half or whole or case, unknown=not case.type.startswith(KNOWN))
+    check(computed(call), call.run(), case.type in SIGNS, 2e-2 if half else 2e-5)
+    if case.type.startswith(FULL):
+        return
+    try:
+        call = called(emptied(whole or case))
+        expected = call.run()
+    except (tf.errors.OpError, ValueError):  # TensorFlow refuses an empty tensor
+        return
+    check(computed(call), expected, case.type in SIGNS)
 
 
 def written(graph: Any, case: Case) -> Any:

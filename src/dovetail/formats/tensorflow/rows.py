@@ -56,7 +56,8 @@ Real Imag: x/T; Tout>0|float32
 Angle: z/T; Tout>0|float32
 ComplexAbs > Abs: x/T; Tout>0|float32
 
-Sum Prod Max Min Mean EuclideanNorm: x/T axis!/Tidx; keep_dims:keepdims
+Sum Prod Max Min: x/T axis!/Tidx; keep_dims:keepdims
+Mean EuclideanNorm: x/T axis!/Tidx; keep_dims:keepdims T>0
 All Any: x/- axis!/Tidx; keep_dims:keepdims
 ArgMax ArgMin: x/T axis!/Tidx; output_type>0|int64
 Cumsum Cumprod: x/T axis!/Tidx; exclusive reverse
@@ -110,10 +111,11 @@ Conv3DBackpropInputV2 = Conv3DBackpropInput: input_sizes?/Tshape kernel/T g/T;
     strides@spatial padding@padding dilations@dilations data_format@layout
 Conv2DBackpropFilter: x/T filter_sizes?/- g/T;
     strides@spatial padding@padding dilations@dilations data_format@layout
-MaxPool AvgPool MaxPool3D AvgPool3D: x/T; ksize:size@spatial strides@spatial padding@padding data_format@layout
+AvgPool MaxPool3D AvgPool3D: x/T; ksize:size@spatial strides@spatial padding@padding data_format@layout
+MaxPool: x/T; ksize:size@spatial strides@spatial padding@padding data_format@layout T>0
 Conv3DBackpropFilterV2 = Conv3DBackpropFilter: x/T filter_sizes?/- g/T;
     strides@spatial padding@padding dilations@dilations data_format@layout
-ReluGrad Relu6Grad: g/T y/T
+ReluGrad Relu6Grad: g/T y/T; T>0
 LeakyReluGrad: g/T x/T; alpha:negative_slope|0.2
 """
 

@@ -94,15 +94,14 @@ def _(
     sigma: Any = None,
     pad: bool = False,
 ) -> Any:
-    boxes = ops.expand_dims(boxes, 0)
+    boxes = ops.expand_dims(OPS["PadV2"](boxes, [0, 0], [1, 0]), 0)
     return _first(scores, overlap_of(boxes), scalar(count), threshold, least, sigma, pad, outputs)
 
 
 @row("NonMaxSuppressionWithOverlaps: overlaps/- scores/- count?/- threshold/- least/-")
 def _(overlaps: Any, scores: Any, count: Any, threshold: Any, least: Any) -> Any:
-    return _first(
-        scores, lambda number: ops.transpose(OPS["GatherV2"](overlaps, number, 1)), scalar(count), threshold, least
-    )
+    overlaps = ops.transpose(OPS["PadV2"](overlaps, [0, 0], [1, 1]))
+    return _first(scores, lambda number: OPS["GatherV2"](overlaps, number, 0), scalar(count), threshold, least)
 
 
 def _first(
@@ -116,6 +115,7 @@ def _first(
     outputs: int = 1,
 ) -> Any:
     """The results for one group, cut to as many boxes as there are."""
+    scores = OPS["PadV2"](scores, [0], [1], -np.inf)  # a box that is never taken, so that there is one
     found = selected(ops.expand_dims(scores, 0), overlap, count, threshold, least, sigma)
     numbers, values, valid = (one[0] for one in found)
     if not pad:

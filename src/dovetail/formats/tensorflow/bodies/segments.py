@@ -36,7 +36,7 @@ def _(x: Any, numbers: Any, reduction: str) -> Any:
     return ops.where(_like(_sizes(numbers, count) > 0, found), found, ops.zeros_like(found))
 
 
-@row("SegmentMean: x/T numbers/Tindices")
+@row("SegmentMean: x/T numbers/Tindices; T>0")
 def _(x: Any, numbers: Any) -> Any:
     return _averaged(x, numbers, _count(numbers), "Mean")
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.core.table import OPS
+from dovetail.formats.tensorflow.attributes import Unreadable
 from dovetail.formats.tensorflow.rows import row
 from dovetail.ops.shapes.shape import dims_of
 
@@ -31,10 +32,18 @@ def _(indices: Any, values: Any, shape: Any, b: Any, adjoint_a: bool = False, ad
     return OPS["TensorScatterAdd"](found, indices[:, row_ : row_ + 1], products)
 
 
+def _rank(shape: Any) -> int:
+    """The rank of a sparse tensor with a shape."""
+    size: int | None = len(shape) if isinstance(shape, list) else shape.shape[0]
+    if size is None:
+        raise Unreadable("the rank of its sparse tensor is not known")
+    return size
+
+
 def _number(indices: Any, shape: Any) -> Any:
     """The place of each index among all elements."""
     found = ops.zeros_like(indices[:, 0])
-    for axis in range(indices.shape[1]):
+    for axis in range(_rank(shape)):
         found = found * shape[axis] + indices[:, axis]
     return found
 
@@ -51,7 +60,7 @@ def _(indices: Any, shape: Any, new: Any) -> list[Any]:
     new = ops.where(new < 0, rest, new)
     numbers = _number(indices, shape)
     found: list[Any] = []
-    for axis in reversed(range(new.shape[0])):
+    for axis in reversed(range(_rank(new))):
         found.insert(0, OPS["FloorMod"](numbers, new[axis]))
         numbers = OPS["FloorDiv"](numbers, new[axis])
     return [ops.stack(found, -1), new]
@@ -64,7 +73,7 @@ def _(indices: Any, values: Any, shape: Any, default: Any) -> list[Any]:
     none = ops.zeros([shape[0]], "int32")
     is_empty = ops.equal(OPS["TensorScatterAdd"](none, indices[:, :1], ops.ones_like(rows, "int32")), 0)
     new = OPS["Where"](is_empty)
-    added = ops.concatenate([new, *[ops.zeros_like(new)] * (indices.shape[1] - 1)], -1)
+    added = ops.concatenate([new, *[ops.zeros_like(new)] * (_rank(shape) - 1)], -1)
     every = ops.concatenate([indices, ops.cast(added, indices.dtype)], 0)
     filled = ops.concatenate([values, ops.broadcast_to(default, dims_of(new)[:1])], 0)
     order = ops.argsort(every[:, 0])
