@@ -161,9 +161,9 @@ def _variable(call: Call, value: np.ndarray, is_reference: bool) -> Any:
     return handle
 
 
-def defaults(definition: Any) -> dict[str, Any]:
-    """The defaults of the attributes of an op that its inputs do not say."""
-    said = {argument.type_attr for argument in definition.input_arg}
+def defaults(definition: Any, of_inputs: bool = False) -> dict[str, Any]:
+    """The defaults of the attributes of an op, of those that its inputs do not say."""
+    said = set() if of_inputs else {argument.type_attr for argument in definition.input_arg}
     given = {
         one.name: one.default_value.SerializeToString() for one in definition.attr if one.HasField("default_value")
     }

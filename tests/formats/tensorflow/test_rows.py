@@ -14,7 +14,7 @@ from dovetail.formats.tensorflow.reading import SPECIAL
 from dovetail.formats.tensorflow.rows import NAMES, READ, WRITTEN, Input
 from dovetail.formats.tensorflow.writing import Writer
 from dovetail.formats.wire.messages import TENSORFLOW
-from tests.formats.tensorflow.calling import SIGNS, called, computed, emptied, in_dtype, op_def_registry, tf
+from tests.formats.tensorflow.calling import SIGNS, called, computed, defaults, emptied, in_dtype, op_def_registry, tf
 from tests.formats.tensorflow.cases import CASES, Case, Var
 from tests.libraries import require
 
@@ -121,6 +121,21 @@ def test_rows_name_parameters_and_inputs_that_exist():
         assert all(attribute.ours in parameters for attribute in row.attributes if attribute.ours), row
 
 
+def test_rows_have_tensorflows_defaults():
+    """A file leaves out attributes that have their defaults."""
+    for row in READ.values():
+        given = defaults(op_def_registry.get(row.type), of_inputs=True)
+        for attribute in row.attributes:
+            own = attribute.default
+            if own is None and row.body is not None and attribute.ours in inspect.signature(row.body).parameters:
+                own = inspect.signature(row.body).parameters[attribute.ours].default
+            is_said = attribute.result is not None or (row.body is not None and attribute.ours and attribute.theirs)
+            if attribute.theirs in given and is_said and not attribute.converter and own is not None:
+                expected = given[attribute.theirs]
+                close = own == pytest.approx(expected) if isinstance(expected, float) else own == expected
+                assert close or own is inspect.Parameter.empty, (row, attribute, expected)
+
+
 def parameters_of(body: Any) -> set[str]:
     """The parameters of the function of a row; with `**`, also all that rows name."""
     found = inspect.signature(body).parameters
@@ -136,6 +151,8 @@ def names_of(part: Any) -> tuple[str, ...]:
 def test_the_results_of_functions_have_tensorflows_names():
     for name, outputs in NAMES.items():
         assert [output.name for output in op_def_registry.get(name).output_arg] == outputs
+    several = {name for name in READ if len(op_def_registry.get(name).output_arg) > 1}
+    assert sorted(several - NAMES.keys()) == []
 
 
 def test_most_rows_are_read_in_both_directions():

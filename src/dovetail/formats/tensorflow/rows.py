@@ -112,7 +112,7 @@ Conv3DBackpropInputV2 = Conv3DBackpropInput: input_sizes?/Tshape kernel/T g/T;
 Conv2DBackpropFilter: x/T filter_sizes?/- g/T;
     strides@spatial padding@padding dilations@dilations data_format@layout
 AvgPool MaxPool3D AvgPool3D: x/T; ksize:size@spatial strides@spatial padding@padding data_format@layout
-MaxPool: x/T; ksize:size@spatial strides@spatial padding@padding data_format@layout T>0
+MaxPool: x/T; ksize:size@spatial strides@spatial padding@padding data_format@layout T>0|float32
 Conv3DBackpropFilterV2 = Conv3DBackpropFilter: x/T filter_sizes?/- g/T;
     strides@spatial padding@padding dilations@dilations data_format@layout
 ReluGrad Relu6Grad: g/T y/T; T>0
@@ -140,6 +140,23 @@ Switch: output_false output_true
 TensorArrayV3: handle flow
 TensorArrayConcatV3: value lengths
 TopKV2: values indices
+BlockLSTMV2: i cs f o ci co h
+CombinedNonMaxSuppression: nmsed_boxes nmsed_scores nmsed_classes valid_detections
+CudnnRNNV2: output output_h output_c reserve_space host_reserved
+FakeQuantWithMinMaxVarsGradient: backprops_wrt_input backprop_wrt_min backprop_wrt_max
+FakeQuantWithMinMaxVarsPerChannelGradient: backprops_wrt_input backprop_wrt_min backprop_wrt_max
+FusedBatchNormGrad: x_backprop scale_backprop offset_backprop reserve_space_3 reserve_space_4
+FusedBatchNormGradV2: x_backprop scale_backprop offset_backprop reserve_space_3 reserve_space_4
+FusedBatchNormGradV3: x_backprop scale_backprop offset_backprop reserve_space_4 reserve_space_5
+GRUBlockCellGrad: d_x d_h_prev d_c_bar d_r_bar_u_bar
+LSTMBlockCellGrad: cs_prev_grad dicfo wci_grad wcf_grad wco_grad
+ListDiff: out idx
+QuantizeAndDequantizeV4Grad: input_backprop input_min_backprop input_max_backprop
+RefMerge: output value_index
+SparseReorder: output_indices output_values
+StatelessRandomGetKeyCounter: key counter
+StatelessRandomGetKeyCounterAlg: key counter alg
+UniqueWithCountsV2: y idx count
 TopK: values indices
 Unique: y idx
 UniqueV2: y idx

@@ -74,7 +74,7 @@ _WINDOW = "strides@spatial padding@padding data_format@layout"
 
 @row(
     *(
-        f"{op}: x/{dtype} y/{dtype} g/T; ksize:size@spatial {_WINDOW} T>0 +op={op}"
+        f"{op}: x/{dtype} y/{dtype} g/T; ksize:size@spatial {_WINDOW} T>0|float32 +op={op}"
         for op, dtype in (
             ("MaxPoolGrad", "T"),
             ("MaxPool3DGrad", "TInput"),
@@ -89,7 +89,7 @@ def _(x: Any, y: Any, g: Any, op: str, **window: Any) -> Any:
 
 @row(
     *(
-        f"{op}V2: x/T y/T g/T size!/- strides!/-; padding@padding data_format=NHWC T>0 +op={op}"
+        f"{op}V2: x/T y/T g/T size!/- strides!/-; padding@padding data_format=NHWC T>0|float32 +op={op}"
         for op in ("MaxPoolGrad", "MaxPoolGradGrad")
     )
 )

@@ -25,7 +25,7 @@ def depthwise(x: Any, kernel: Any, strides: Any, padding: Any, dilations: Any, d
     return OPS["Conv2D"](x, kernel, strides, padding, dilations, data_format)
 
 
-@row("MaxPoolV2: x/T size!/- strides!/-; padding@padding data_format=NHWC T>0")
+@row("MaxPoolV2: x/T size!/- strides!/-; padding@padding data_format=NHWC T>0|float32")
 def _(x: Any, size: Sequence[int], strides: Sequence[int], padding: Any) -> Any:
     return OPS["MaxPool"](x, tuple(size[1:3]), tuple(strides[1:3]), padding, "channels_last")
 
