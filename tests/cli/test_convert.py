@@ -55,6 +55,15 @@ def test_arrays_go_through_all_kinds_of_files(tmp_path):
     assert all(np.array_equal(found[name], expected[name]) for name in expected)
 
 
+def test_a_model_that_is_not_edited_keeps_all_that_it_has(tmp_path):
+    assert run(MODELS / "loop", tmp_path / "again") == 0
+    again, words = dt.saved_model.load(tmp_path / "again"), np.array(["a", "c"], object)
+    assert again.signatures["look_up"](words=words)["numbers"].tolist() == [1, 0]
+    assert again.graph_def == dt.saved_model.load(MODELS / "loop").graph_def
+    assert run(MODELS / "rnn1.pb", tmp_path / "rnn1") == 0
+    assert list(dt.saved_model.load(tmp_path / "rnn1").signatures) == ["serving_default"]
+
+
 def test_variables_of_a_model(tmp_path):
     assert run(MODELS / "mlp", tmp_path / "w.npz", "--half") == 0
     found = np.load(tmp_path / "w.npz")
@@ -100,10 +109,10 @@ def test_a_cut_behind_a_layer(tmp_path):
 
 WRONG = [
     (["mlp", "x.npz"], "'x.npz' is there already; add --force"),
-    (["mlp", "x.pb"], "add --signature, one of serve, serving_default"),
+    (["loop1.meta", "x.pb"], "it has no signature, so add --outputs NAME"),
     (["mlp", "x.tflite"], "take the SavedModel it was made of"),
     (["mlp", "x.mp4"], "the name says no kind of file: end it in .pb, "),
-    (["loop1.index", "x"], "'x' holds a model, which cannot be made of arrays"),
+    (["loop1.index", "x"], "'x' holds layers of Keras or a model, which cannot be made of arrays"),
     (["loop1.index", "y.npz", "--batch", "1"], "--batch is for models, and"),
     (["frozen.pb", "x.ckpt"], "no signature of the model reads a variable"),
     (["loop", "x", "--signature", "look_up"], "the host computes strings, tables or records for it"),
@@ -161,3 +170,34 @@ def test_tensorflow_runs_what_was_edited(tmp_path):
     assert done.returncode == 0, done.stderr
     for found in json.loads(done.stdout.splitlines()[-1]):
         np.testing.assert_allclose(found, MLP["y"], rtol=2e-2)
+
+
+KERAS = """
+import os, sys
+os.environ["KERAS_BACKEND"] = "numpy"
+import keras, numpy as np
+model = keras.Sequential([keras.Input((3,), name="x"), keras.layers.Dense(4, "relu"), keras.layers.Dense(2, name="y")])
+model.save(sys.argv[1])
+np.save(sys.argv[2], np.asarray(model(np.ones((2, 3)))))
+"""
+FROM_KERAS = """
+import sys
+from dovetail.cli.main import main
+source, *targets = sys.argv[1:]
+sys.exit(max(main(["convert", source, target]) for target in targets))
+"""
+
+
+def test_a_model_of_keras_becomes_the_others(tmp_path):
+    require("keras", "it reads the file")
+    source, known = tmp_path / "m.h5", tmp_path / "known.npy"
+    subprocess.run([sys.executable, "-c", KERAS, source, known], check=True, capture_output=True)
+    targets = [tmp_path / name for name in ("exported", "m.pb", "m.safetensors", "m.npz", "m.keras", "m.weights.h5")]
+    line = [sys.executable, "-c", FROM_KERAS, source, *targets]
+    done = subprocess.run([*map(str, line)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for target in targets[:3]:
+        found = result(target, x=np.ones((2, 3), "float32"))
+        np.testing.assert_allclose(found, np.load(known), atol=1e-6)
+    assert sorted(array.shape for array in np.load(targets[3]).values()) == [(2,), (3, 4), (4,), (4, 2)]
+    assert not list(tmp_path.glob(".*"))

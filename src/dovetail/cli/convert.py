@@ -24,7 +24,7 @@ the end of the second name says what to write.  TensorFlow is not needed.
 
 names that are written:
   exported               a SavedModel, in a folder
-  NAME.pb, NAME.pbtxt    a frozen graph: one signature, with constants for its variables
+  NAME.pb, NAME.pbtxt    a frozen graph: the main signature, with constants for its variables
   NAME.safetensors       a model as a file of dt.save; of arrays, a plain file of tensors
   NAME.npz               arrays
   NAME.index, NAME.ckpt  arrays, as a checkpoint of TensorFlow
@@ -104,7 +104,10 @@ def edited(value: Any, options: argparse.Namespace) -> Any:
 
 def _done(option: str, value: Any, options: argparse.Namespace) -> Any:
     try:
-        return EDITS[option][type(value)](value, options)
+        found = EDITS[option][type(value)](value, options)
+        return (
+            Model(found.signatures) if isinstance(found, Model) else found
+        )  # it is not the model of the file any more
     except (KeyError, ValueError, TypeError, IndexError) as error:
         if isinstance(error, WrongInput):
             raise

@@ -41,11 +41,14 @@ class Model(NamedTuple):
 
     Attributes:
         signatures: by name.
-        loaded: the model of TensorFlow's file, whose other tensors can be results; None of Dovetail's own file.
+        loaded: the model of TensorFlow's file, whose other tensors can be results; None of Dovetail's own file, and if
+            the model is no longer that of its file.
+        is_whole: whether the file is a SavedModel, which is saved again with all that it has.
     """
 
     signatures: Mapping[str, Signature]
     loaded: LoadedModel | None = None
+    is_whole: bool = False
 
 
 class Arrays(NamedTuple):
@@ -78,8 +81,9 @@ def read(path: Path, wanted: Collection[type] = ()) -> Any:
 
 
 def _tensorflow(file: Path) -> Model:
-    loaded = saved_model.load(file.parent if file.stem == "saved_model" else file)
-    return Model(loaded.signatures, loaded)
+    is_whole = file.stem == "saved_model"
+    loaded = saved_model.load(file.parent if is_whole else file)
+    return Model(loaded.signatures, loaded, is_whole)
 
 
 def _own(file: Path) -> Model | Arrays:
@@ -159,8 +163,7 @@ def _exported(layers: Layers) -> Model:
     with TemporaryDirectory() as folder:
         layers.model.export(folder, verbose=False)
         loaded = saved_model.load(folder)
-        dict(loaded.signatures)  # read before the folder is removed
-    return Model(loaded.signatures, loaded)
+        return Model(dict(loaded.signatures))  # read before the folder is removed
 
 
 def _variables(model: Model) -> Arrays:

@@ -13,7 +13,7 @@ import numpy as np
 
 import dovetail as dt
 from dovetail.cli import WrongInput
-from dovetail.cli.forms import Arrays, Layers, Model, forms_of
+from dovetail.cli.forms import Arrays, Layers, Model, forms_of, signature_of
 from dovetail.cli.npz import write_npz
 from dovetail.cli.progress import tracked
 from dovetail.core.files import replacing
@@ -78,7 +78,14 @@ def _named(model: Model) -> dict[str, Signature]:
 
 
 def _folder(model: Model, path: Path) -> None:
-    dt.saved_model.save(_named(model), path, _named(model))
+    if model.is_whole:
+        dt.saved_model.save(model.loaded, path)
+    else:
+        dt.saved_model.save(_named(model), path, _named(model))
+
+
+def _exported(layers: Layers, path: Path) -> None:
+    layers.model.export(path, verbose=False)
 
 
 def _own(model: Model, path: Path) -> None:
@@ -86,10 +93,7 @@ def _own(model: Model, path: Path) -> None:
 
 
 def _frozen(model: Model, path: Path) -> None:
-    signatures = list(model.signatures.values())
-    if len(signatures) != 1:
-        raise WrongInput(f"a frozen graph has one signature, so add --signature, one of {', '.join(model.signatures)}.")
-    message = graph_def_of(_with_keys(signatures[0]))
+    message = graph_def_of(_with_keys(signature_of(model, None, [])))
     data = to_text(message).encode() if path.suffix == ".pbtxt" else message.SerializeToString()
     with replacing(path) as file:
         file.write(data)
@@ -160,7 +164,7 @@ def _prefix(path: Path) -> str:
 
 
 WRITERS: dict[str, dict[type, Callable[[Any, Path], None]]] = {  # end of the name → form → writer
-    FOLDER: {Model: _folder},
+    FOLDER: {Layers: _exported, Model: _folder},
     ".pb": {Model: _frozen},
     ".pbtxt": {Model: _frozen},
     ".safetensors": {Model: _own, Arrays: _safetensors},
