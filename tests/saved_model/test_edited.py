@@ -171,3 +171,60 @@ def test_changed_variables_go_to_a_new_shard(tmp_path: Path):
     assert {new.entries[key].shard_id for key in changed} == {1}
     np.testing.assert_array_equal(new["variables/1/.ATTRIBUTES/VARIABLE_VALUE"], bias.numpy())
     np.testing.assert_array_equal(model.serve(*example("mlp")).numpy(), model(*example("mlp")).numpy())
+
+
+def test_an_edited_frozen_graph_keeps_its_other_nodes(tmp_path: Path):
+    model, image = dt.saved_model.load(FOLDER / "frozen.pb"), np.load(FOLDER / "frozen.npz")["x.image"]
+    signature = model.signatures["graph"]
+    signature.graph.insert_after(signature.graph.get_tensor("conv/Relu:0"), lambda h: h * 0.5)
+    dt.saved_model.save(model, tmp_path / "edited.pb")
+    old, new = (
+        TENSORFLOW.GraphDef.FromString(path.read_bytes()) for path in (FOLDER / "frozen.pb", tmp_path / "edited.pb")
+    )
+    known = {node.name: node for node in old.node}
+    assert known.keys() < {node.name for node in new.node}
+    assert [node.name for node in new.node if node != known.get(node.name)] == ["Shape", "flat", "Const", "Mul"]
+    signature.keep("scores")
+    with tf.Graph().as_default() as graph, tf.compat.v1.Session(graph=graph) as session:
+        tf.compat.v1.import_graph_def(tf.compat.v1.GraphDef.FromString(new.SerializeToString()), name="")
+        found = session.run("scores:0", {"image:0": image})
+    np.testing.assert_allclose(found, signature(image)["scores"].numpy(), atol=1e-6)
+    signature.graph.prune()
+    dt.saved_model.save(model, tmp_path / "cut.pb")
+    left = TENSORFLOW.GraphDef.FromString((tmp_path / "cut.pb").read_bytes())
+    assert "unknown" not in {node.name for node in left.node}
+
+
+def test_an_edited_loop_of_tensorflow_1_is_written_as_it_was(tmp_path: Path):
+    model, given = dt.saved_model.load(FOLDER / "loop2.pb"), np.load(FOLDER / "loop2.npz")
+    graph = model.graph
+    graph.insert_after(graph.outputs[0], lambda z: z + 1.0)
+    dt.saved_model.save(model, tmp_path / "loop.pb")
+    old, new = (
+        TENSORFLOW.GraphDef.FromString(path.read_bytes()) for path in (FOLDER / "loop2.pb", tmp_path / "loop.pb")
+    )
+    assert all(node in new.node for node in old.node)
+    with tf.Graph().as_default() as whole, tf.compat.v1.Session(graph=whole) as session:
+        tf.compat.v1.import_graph_def(tf.compat.v1.GraphDef.FromString(new.SerializeToString()), name="")
+        (added,) = {node.name for node in new.node if node.op == "AddV2"} - {node.name for node in old.node}
+        found = session.run(f"{added}:0", {f"{key[2:]}:0": given[key] for key in given.files if key[:2] == "x."})
+    np.testing.assert_allclose(found, given["y.z"] + 1.0, atol=1e-6)
+
+
+def test_models_of_tensorflow_1_and_single_signatures(tmp_path: Path):
+    model, x = dt.saved_model.load(FOLDER / "simple"), np.load(FOLDER / "simple.npz")["x.x"]
+    (signature,) = model.signatures.values()
+    signature.graph.insert_after(signature.graph.outputs[0], lambda y: y * 2.0)
+    expected = next(iter(signature(x).values())).numpy()
+    dt.saved_model.save(model, tmp_path / "model")
+    before = TENSORFLOW.SavedModel.FromString((FOLDER / "simple" / "saved_model.pb").read_bytes()).meta_graphs[0]
+    assert all(node in message(tmp_path / "model").graph_def.node for node in before.graph_def.node)
+    for path in ("alone", "frozen.pb"):
+        dt.saved_model.save(signature, tmp_path / path)
+        np.testing.assert_allclose(dt.saved_model.load(tmp_path / path)(x).numpy(), expected, atol=1e-6)
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        given = v1.saved_model.loader.load(session, ["serve"], str(tmp_path / "model")).signature_def[signature.name]
+        (output,) = given.outputs.values()
+        found = session.run(output.name, {next(iter(given.inputs.values())).name: x})
+    np.testing.assert_allclose(found, expected, atol=1e-6)

@@ -18,13 +18,16 @@ from dovetail.core.spec import TensorSpec
 from dovetail.core.structure import unflatten
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
+from dovetail.edit.transplant import copy_graph
 from dovetail.formats.tensorflow.attributes import Unreadable
 from dovetail.formats.tensorflow.functions import argument_name
+from dovetail.formats.tensorflow.main_graph import edit_graph
 from dovetail.formats.tensorflow.patching import Patch, changed_values
-from dovetail.formats.tensorflow.saving import LIST, Endpoint, Traced, Tree, saved_model
+from dovetail.formats.tensorflow.saving import LIST, Endpoint, Traced, Tree, graph_versions, saved_model
+from dovetail.formats.tensorflow.writing import Writer
 from dovetail.formats.wire.bundle import Bundle, write_bundle, write_changed
 from dovetail.formats.wire.libraries import need
-from dovetail.formats.wire.messages import TENSORFLOW
+from dovetail.formats.wire.messages import TENSORFLOW, to_text
 from dovetail.plan.function import Function, GraphFunction, Trace
 from dovetail.saved_model.loading import SERVING, LoadedModel, Signature
 
@@ -67,12 +70,50 @@ def save(obj: Any, path: str | os.PathLike[str], signatures: Any = None) -> None
     need("saved_model.save")
     if scopes().graphs:
         raise op_error(RuntimeError, "saved_model.save", "a graph is being built; save when its function has returned.")
-    folder = Path(path)
-    _check_free(folder)
-    if isinstance(obj, LoadedModel) and signatures is None and obj._saved.kind is TENSORFLOW.SavedModel:
-        _save_loaded(obj, folder)
+    folder, kind = Path(path), obj._saved.kind if isinstance(obj, LoadedModel) and signatures is None else None
+    if folder.suffix in (".pb", ".pbtxt"):
+        _save_graph(obj, folder, _loaded_graph(obj) if kind is TENSORFLOW.GraphDef else _frozen(obj, signatures))
         return
-    write(*_Walk().model(obj, signatures), folder)
+    _check_free(folder)
+    if kind is TENSORFLOW.SavedModel:
+        _save_loaded(obj, folder)
+    else:
+        write(*_Walk().model(obj, signatures), folder)
+
+
+def _loaded_graph(model: LoadedModel) -> Any:
+    """The message of a graph that was loaded, with its edits."""
+    saved, message = model._saved, model._saved.original()
+    for signature in model.signatures.made.values():
+        if signature.is_edited:
+            edit_graph(saved, message, signature.parts["read"])
+    return message
+
+
+def _frozen(obj: Any, signatures: Any) -> Any:
+    """The message `GraphDef` of a function or a signature, with the values of its variables."""
+    _, endpoints = _Walk().model(obj, signatures)
+    if len(endpoints) != 1:
+        problem = (
+            f"a file .pb holds one graph, and there are the signatures {', '.join(endpoints) or 'none'}: save one."
+        )
+        raise op_error(ValueError, "saved_model.save", problem)
+    (one,) = endpoints.values()
+    graph = next(tensor.op.graph for _, tensor in [*one.function.inputs, *one.function.outputs])
+    copy, writer = copy_graph(graph, own=True), Writer()
+    copy.freeze()
+    message = TENSORFLOW.GraphDef(node=writer.nodes(copy))
+    message.versions.CopyFrom(graph_versions())
+    message.library.function.extend(writer.library.values())
+    return message
+
+
+def _save_graph(obj: Any, file: Path, message: Any) -> None:
+    is_same = isinstance(obj, LoadedModel) and obj._saved.file.suffix == file.suffix
+    unedited = is_same and not any(one.is_edited for one in obj.signatures.made.values())
+    data = message.SerializeToString() if file.suffix == ".pb" else to_text(message).encode()
+    with replacing(file) as out:
+        out.write(obj._saved.data if unedited else data)
 
 
 def write(root: Tree, endpoints: Mapping[str, Endpoint], folder: Path) -> None:
@@ -137,6 +178,11 @@ class _Walk:
 
     def model(self, obj: Any, signatures: Any) -> tuple[Tree, dict[str, Endpoint]]:
         """The tree of an object, and its signatures."""
+        if isinstance(obj, LoadedModel) and signatures is None:
+            obj = dict(obj.signatures)
+        named = {SERVING: obj} if isinstance(obj, Signature) else obj
+        if isinstance(named, Mapping) and named and all(isinstance(one, Signature) for one in named.values()):
+            return Tree(), {name: _of_signature(one) for name, one in named.items()}
         part = self.part(obj)
         if part is None or isinstance(part, Variable):
             problem = f"{obj!r} is no model: save a compiled function, a graph, or an object with such attributes."
@@ -222,6 +268,17 @@ def _of_graph(graph: Graph) -> Traced:
         names.append(argument_name(tensor.op.name, names))
     outputs = tuple(graph.outputs)
     return Traced(graph.name, names, tuple(graph.inputs), {}, outputs[0] if len(outputs) == 1 else outputs)
+
+
+def _of_signature(signature: Signature) -> Endpoint:
+    """A signature of a loaded model, with what its graph needs alone."""
+    if signature.has_host_nodes:
+        problem = f"{signature.name!r} has strings or tables, which only its whole model can be saved with."
+        raise op_error(NotImplementedError, "saved_model.save", problem)
+    inputs, outputs = signature.graph.inputs, signature.graph.outputs
+    results = dict(zip(signature.outputs, outputs, strict=True))
+    one = Traced(signature.name, list(signature.inputs), tuple(inputs), {}, results)
+    return Endpoint(one, dict(zip(signature.inputs, inputs, strict=True)), results)
 
 
 def traced(trace: Trace, function: Function[..., Any] | None, graph: Graph | None = None) -> Traced:

@@ -75,7 +75,7 @@ class Whole:
     def _is_whole(self, record: Record) -> bool:
         operations = {*record.all_operations()}
         inputs, results = ({value for value in some if is_tensor(value)} for some in (record.inputs, record.values))
-        now: dict[Any, Any] = {}
+        given, now = results | _carried(record.values), dict[Any, Any]()
         for operation in operations:
             if operation.is_removed:
                 if operation.type in (*NEVER_PRUNED, *PRINTS):
@@ -89,15 +89,24 @@ class Whole:
                     return False
             for tensor in operation.outputs:
                 is_used = tensor in self._outputs or any(one not in operations for one in tensor.consumers())
-                if is_used and tensor not in results:
+                if is_used and tensor not in given and not self._is_of_neighbour(record, tensor):
                     return False
         self.swapped[record] = {old: new for old, new in now.items() if old is not new}
-        lists = [value for value in record.inputs if isinstance(value, TensorList)]
-        carried = {tensor for one in lists for tensor in (one.data, one.size) if is_tensor(tensor)}
-        taken = (results - inputs) | carried
+        taken = (results - inputs) | _carried(record.inputs)
         others = [self._records.owner.get(tensor.op) for tensor in taken if tensor.op not in operations]
         is_join = record.node.op in (*MERGES, *EXITS) and self.swapped[record]
         return not is_join and all(other is None or self(other) for other in others)
+
+    def _is_of_neighbour(self, record: Record, tensor: Any) -> bool:
+        """Whether another node beside one has a tensor as its result, as each exit of a loop has one."""
+        other = self._records.origin.get(tensor)
+        return other is not None and other is not record and other.around is record.around
+
+
+def _carried(values: Iterable[Any]) -> set[Any]:
+    """The tensors of lists among some values."""
+    lists = [value for value in values if isinstance(value, TensorList)]
+    return {tensor for one in lists for tensor in (one.data, one.size) if is_tensor(tensor)}
 
 
 class Edited:
@@ -108,16 +117,26 @@ class Edited:
         functions: name → message `FunctionDef`.
         original: gives nodes as they stand in the file.
         in_function: whether the nodes are to be a function's.
+        captures: whether handles and tables of the main graph are captured, and not written again.
     """
 
-    def __init__(self, read: Read, functions: Mapping[str, Any], original: Original, in_function: bool) -> None:
+    def __init__(
+        self,
+        read: Read,
+        functions: Mapping[str, Any],
+        original: Original,
+        in_function: bool = True,
+        captures: bool = True,
+    ) -> None:
         self.read, self.records, self.graph = read, read.records, read.graph
         self.whole = Whole(read.records, read.graph.outputs)
         self.taken = {one.node.name for one in read.program.inputs if isinstance(one, Host)}  # arguments with strings
         self.captured: dict[str, str] = {}  # what is captured, and these arguments → a good name
         self.variables: dict[Any, None] = {}  # that the `Writer` reads or assigns
-        self._functions, self._original, self._in_function = functions, original, in_function
+        self._functions, self._original = functions, original
+        self._in_function, self._captures = in_function, captures
         self._callers = {id(record.inner): record for record in self.records.all if record.inner is not None}
+        self._main = {one.name: one for one in self.records.all if id(one.body) not in self.records.functions}
         self._operations: set[Operation] = set()
         self._nodes: dict[tuple[int, str], tuple[Body, list[list[Source]]]] = {}
         self._effects: list[Source] = []
@@ -138,6 +157,29 @@ class Edited:
         return found
 
     # what is needed
+
+    def need(self, names: Iterable[str]) -> None:
+        """Write nodes of the main graph that no result needs, too."""
+        body = next(iter(self._main.values())).body
+        self._visit(Place(body, name, "^") for name in names)
+
+    def record(self, name: str) -> Record | None:
+        """The record of a node of the main graph; None if it was not read."""
+        return self._main.get(name)
+
+    def is_gone(self, name: str) -> bool:
+        """Whether all operations of a node of the main graph are removed, or it is not as it was."""
+        record = self.record(name)
+        return record is not None and (self._is_dead(record) or not self.whole(record))
+
+    def operations_of(self, name: str) -> Iterator[Operation]:
+        """The operations of a node of the main graph."""
+        record = self.record(name)
+        return iter(()) if record is None else record.all_operations()
+
+    def reads(self, variable: Any) -> list[Operation]:
+        """The operations that are written and read a variable."""
+        return [one for one in self._operations if one.type == "ReadVariableOp" and one.attrs["variable"] is variable]
 
     def _kept(self) -> Iterator[Source]:
         """The nodes and operations that run even if nobody uses their results."""
@@ -249,7 +291,7 @@ class Edited:
                 return value
             if record is None or self.whole(record):
                 is_main = id(body) not in self.records.functions
-                if is_main and self._in_function and not is_tensor(value):
+                if is_main and self._captures and not is_tensor(value):
                     return Argument(name, hint or name)
                 return Place(body, name, text[len(name) :])
             if record.inner is not None:

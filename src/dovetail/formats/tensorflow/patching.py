@@ -14,6 +14,7 @@ import numpy as np
 from dovetail.core.variable import Variable
 from dovetail.formats.tensorflow.editing import Edited
 from dovetail.formats.tensorflow.functions import fill_call
+from dovetail.formats.tensorflow.main_graph import edit_signature
 from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.nodes import HANDLES, Nodes, Ref, unique
 from dovetail.formats.tensorflow.saved_model import Read, SavedGraph
@@ -32,7 +33,7 @@ Named = Sequence[tuple[str, Any]]
 
 
 class Patch:
-    """Changes of the message of a SavedModel with objects.
+    """Changes of the message of a SavedModel.
 
     Args:
         saved: the graph as it was read.
@@ -51,8 +52,9 @@ class Patch:
         self._originals = {"": {node.name: node for node in self._graph.node}}
         self._writer, self._names = Writer({*self._functions}), {*self._originals[""]}
         self._reached = self._reachable()
-        self._texts = {**saved.objects.handles, **saved.objects.bound}
-        self._numbers = {text: number for number, text in [*self._texts.items(), *saved.objects.bound.items()]}
+        handles, bound = (saved.objects.handles, saved.objects.bound) if saved.objects is not None else ({}, {})
+        self._texts = {**handles, **bound}
+        self._numbers = {text: number for number, text in [*self._texts.items(), *bound.items()]}
         self._variables = {saved.variables[name]: n for name, n in self._numbers.items() if name in saved.variables}
         self._added: list[Variable] = []
 
@@ -83,6 +85,9 @@ class Patch:
             read: its graph.
             inputs, outputs: the keys.
         """
+        if self._saved.objects is None:
+            edit_signature(self._saved, self._meta, read, name, inputs, outputs)
+            return
         given, old = self._meta.signature_def[name], TENSORFLOW.SignatureDef()
         old.CopyFrom(given)
         taken = sorted(zip(inputs, read.keys, read.program.inputs, strict=True), key=lambda one: one[0])
@@ -132,6 +137,8 @@ class Patch:
 
     def end(self) -> None:
         """Add the new variables and functions, and drop those that nothing reaches any more."""
+        if self._saved.objects is None:
+            return
         if self._added:
             self._store_added()
         self._graph.library.function.extend(self._writer.library.values())

@@ -138,7 +138,7 @@ class _ModelWriter:
         self.meta = self.message.meta_graphs.add()
         self.meta.meta_info_def.tags.append(SERVE)
         self.meta.meta_info_def.tensorflow_version = "2.17.0"
-        self.meta.graph_def.versions.CopyFrom(TENSORFLOW.VersionDef(producer=PRODUCER, min_consumer=MIN_CONSUMER))
+        self.meta.graph_def.versions.CopyFrom(graph_versions())
         self.objects = self.meta.object_graph_def
         self.numbers: dict[int, int] = {}  # id of a part of the tree → number of its object
         self.parts: list[Any] = []  # by these numbers; while they are here, the ids are theirs
@@ -308,6 +308,11 @@ class _ModelWriter:
 
 
 # -- parts of the messages --------------------------------------------------------------------------------------------
+
+
+def graph_versions() -> Any:
+    """The versions of a graph."""
+    return TENSORFLOW.VersionDef(producer=PRODUCER, min_consumer=MIN_CONSUMER)
 
 
 def tensor_info(name: str, tensor: Any) -> Any:
