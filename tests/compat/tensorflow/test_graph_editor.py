@@ -211,8 +211,9 @@ def test_values_of_the_session_that_is_given_are_frozen(graph):
 
 
 @pytest.mark.parametrize("given", ["graph", "definition"])
-def test_a_graph_is_written_as_the_text_of_a_protocol_buffer(tmp_path, given):
+def test_a_graph_is_written_as_the_text_of_a_protocol_buffer_that_tensorflow_runs(tmp_path, given):
     require("tensorflow", "it reads the text")
+    theirs, value = Library("tensorflow"), [[2.0], [3.0]]
     with v1.Graph().as_default() as graph:
         x = v1.placeholder(v1.float32, [None, 2], name="x")
         w = v1.get_variable("w", [2, 1], initializer=v1.ones_initializer())
@@ -220,11 +221,17 @@ def test_a_graph_is_written_as_the_text_of_a_protocol_buffer(tmp_path, given):
         v1.square(y, name="square")
     found = graph if given == "graph" else graph.as_graph_def()
     path = tf.io.write_graph(found, str(tmp_path / "folder"), "graph.pbtxt")
-    definition = Library("tensorflow").compat.v1.GraphDef()
+    definition = theirs.compat.v1.GraphDef()
     Library("google.protobuf.text_format").Parse(Path(path).read_text(), definition)
     nodes = {node.name: node for node in definition.node}
     assert (nodes["square"].op, list(nodes["square"].input), nodes["w"].op) == ("Square", [y.op.name], "VarHandleOp")
-    assert [size.size for size in nodes["x"].attr["_output_shapes"].list.shape[0].dim] == [-1, 2]
+    assert [size.size for size in nodes["x"].attr["shape"].shape.dim] == [-1, 2]
+    with theirs.Graph().as_default() as imported, theirs.compat.v1.Session() as session:
+        theirs.graph_util.import_graph_def(definition, name="")
+        handle = imported.get_tensor_by_name("w:0")
+        session.run(theirs.raw_ops.AssignVariableOp(resource=handle, value=value))
+        assert session.run("square:0", {"x:0": [[1.0, 1.0]]}).tolist() == [[25.0]]
+        assert session.run("square:0", {"x:0": [[-1.0, 0.5]]}).tolist() == [[0.25]]
     assert len(definition.library.function) == 2 + 1  # the branches, and Dovetail's document
     assert [file.name for file in (tmp_path / "folder").iterdir()] == ["graph.pbtxt"]
 

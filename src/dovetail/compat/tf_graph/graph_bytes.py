@@ -1,7 +1,8 @@
 """Bytes of graph definitions: TensorFlow's `GraphDef`, which viewers show, with all that Dovetail needs to read it.
 
-Operations and attributes have Dovetail's names.  The library has one more function, `dovetail.document`, whose
-attributes are the document of the graph, its arrays, and its variables by dtype and shape.
+Nodes are TensorFlow's, so TensorFlow runs them.  The library has one more function, `dovetail.document`.  Its
+attributes are the document of the graph, its arrays, and its variables by dtype and shape.  Dovetail reads the graph
+from them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.compat.tf_graph.graph_proto import graph_proto
+from dovetail.compat.tf_graph.graph_proto import runnable_proto
 from dovetail.core.errors import FormatError
 from dovetail.core.variable import Variable
 from dovetail.formats.strict_json import parse
@@ -39,15 +40,19 @@ def proto_of(graph: Graph, variables: Iterable[Variable] = ()) -> Any:
         ImportError: the extra `formats` is not installed.
         TypeError: an operation has an attribute that cannot be written, as a function of the program.
     """
-    proto, beside = graph_proto(graph), Beside()
+    proto, beside = runnable_proto(graph), Beside()
     document = document_of(graph, beside)
     for variable in variables:
         beside.key(beside.variables, variable, variable.op_name)
     function = proto.library.function.add()
     function.signature.name = DOCUMENT
     function.attr["document"].s = json.dumps(document, separators=(",", ":")).encode()
+    constants = {id(op.attrs["value"]): op.name for op in graph if op.type == "Const"}
     for key, array in beside.arrays.items():
-        function.attr[ARRAY + key].tensor.CopyFrom(tensor_proto(array))
+        if id(array) in constants:  # its node has it
+            function.attr[ARRAY + key].placeholder = constants[id(array)]
+        else:
+            function.attr[ARRAY + key].tensor.CopyFrom(tensor_proto(array))
     for key, tensor in beside.tensors.items():
         function.attr[TENSOR + key].tensor.CopyFrom(tensor_proto(tensor.numpy()))
     for key, variable in beside.variables.items():
@@ -83,7 +88,7 @@ def graph_of_proto(
     beside = Beside()
     for key, value in sorted(function.attr.items()):
         if key.startswith((ARRAY, TENSOR)):
-            array = np.array(array_of(value.tensor, file, key))
+            array = np.array(array_of(_held(proto, value, file), file, key))
             table: dict[str, Any] = beside.arrays if key.startswith(ARRAY) else beside.tensors
             table[key.partition(" ")[2]] = array if key.startswith(ARRAY) else ops.convert(array)
         elif key.startswith(VARIABLE):
@@ -93,6 +98,16 @@ def graph_of_proto(
         return graph_of(document, beside), list(beside.variables.values())
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise FormatError(file, DOCUMENT, f"no graph ({error})", "the document of a graph") from error
+
+
+def _held(proto: Any, value: Any, file: str) -> Any:
+    """The message of an array: the attribute has it, or a constant of the graph."""
+    if not value.placeholder:
+        return value.tensor
+    found = next((node for node in proto.node if node.name == value.placeholder), None)
+    if found is None or "value" not in found.attr:
+        raise FormatError(file, DOCUMENT, f"the constant {value.placeholder!r}", "a constant of the graph")
+    return found.attr["value"].tensor
 
 
 def _document(proto: Any) -> Any:

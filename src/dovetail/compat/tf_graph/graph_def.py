@@ -70,11 +70,13 @@ class GraphDef:
         return found
 
     def SerializeToString(self) -> bytes:
-        """The bytes of TensorFlow's `GraphDef`, with Dovetail's names of operations and attributes.
+        """The bytes of TensorFlow's `GraphDef`, which TensorFlow runs and Dovetail reads.
+
+        An operation that TensorFlow cannot compute becomes a node of its own type.
 
         Raises:
             ImportError: the extra `formats` is not installed.
-            TypeError: an operation cannot be written.
+            TypeError: an operation cannot be written, as one that calls Python.
         """
         return proto_of(self.graph).SerializeToString(deterministic=True)
 

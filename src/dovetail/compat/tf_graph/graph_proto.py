@@ -1,6 +1,6 @@
-"""Graphs for TensorBoard: TensorFlow's `GraphDef`, with each operation's shapes, engine, device and attributes.
+"""Graphs as TensorFlow's `GraphDef`: for TensorFlow to run, and for TensorBoard to show.
 
-It is only to look at: operations and attributes have Dovetail's names, so TensorFlow could not run them.
+TensorBoard gets each operation of Dovetail, with its shapes, engine, device and attributes under Dovetail's names.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from dovetail.compat.tf_graph.node_def import node_def_of
 from dovetail.core.dtypes import DType
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
+from dovetail.formats.tensorflow.saving import MIN_CONSUMER, PRODUCER
+from dovetail.formats.tensorflow.writing import Writer
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import number_of, shape_proto, tensor_proto
 from dovetail.graph.operation import Operation
@@ -37,6 +39,29 @@ def graph_proto(graph: Graph) -> Any:
     """
     proto = TENSORFLOW.GraphDef()
     _Writer(proto).write(graph, proto.node)
+    return proto
+
+
+def runnable_proto(graph: Graph) -> Any:
+    """A graph as TensorFlow's `GraphDef`, which TensorFlow runs.
+
+    Args:
+        graph: as for `graph_proto`.  Operations that TensorFlow cannot compute become nodes of their own type.
+    """
+    proto = TENSORFLOW.GraphDef()
+    proto.versions.producer, proto.versions.min_consumer = PRODUCER, MIN_CONSUMER
+    viewed = _Writer(proto)
+    handles = viewed.add_variables(graph, proto.node)
+
+    def otherwise(operation: Operation) -> Any:
+        node = TENSORFLOW.NodeDef()
+        viewed.add(operation, node, handles)
+        del node.input[:]
+        return node
+
+    writer = Writer(otherwise=otherwise)
+    proto.node.extend(writer.nodes(graph, handles))
+    proto.library.function.extend(writer.library.values())
     return proto
 
 
@@ -77,6 +102,7 @@ class _Writer:
             node = nodes.add(name=name, op="VarHandleOp")
             self.set(node.attr["dtype"], variable.dtype)
             self.set_shape(node.attr["shape"].shape, variable.shape)
+            node.attr["shared_name"].s = name.encode()
         return names
 
     def add(self, op: Operation, node: Any, names: dict[Variable, str]) -> None:

@@ -108,6 +108,10 @@ class Nodes:
             set_attribute(node.attr[key], item)
         node.input.extend(f"^{other}" for other in dict.fromkeys(waits))
         self.messages.append(node)
+        return self.refs(type, name, dtypes)
+
+    def refs(self, type: str, name: str, dtypes: Iterable[Any]) -> list[Ref]:
+        """The results of a node."""
         return [Ref(self.reference(type, name, number), dtype) for number, dtype in enumerate(dtypes)]
 
     def reference(self, type: str, name: str, number: int) -> str:
@@ -190,6 +194,13 @@ class Place:
         dtypes = [t.dtype for t in self.operation.outputs] if dtypes is None else dtypes
         return self.nodes.add(type, self.name, inputs, dtypes, attrs, self.waits, _device(self.operation.device))
 
+    def kept(self, node: Any) -> list[Ref]:
+        """Add a node for the operation, to which its inputs are added, and return its results."""
+        node.name = self.name
+        node.input.extend([*(ref.text for ref in self.inputs), *(f"^{other}" for other in self.waits)])
+        self.nodes.messages.append(node)
+        return self.nodes.refs(node.op, self.name, [tensor.dtype for tensor in self.operation.outputs])
+
     def several(self, type: str, *inputs: Ref | Sequence[Ref], dtypes: Sequence[Any], **attrs: Any) -> list[Ref]:
         """Add a node below the operation's name, and return its results."""
         return self.nodes.add(type, unique(f"{self.name}/{type}", self.nodes.names), inputs, dtypes, attrs)
@@ -260,7 +271,7 @@ class Place:
 
 def _device(name: str) -> str:
     """A device, such as "gpu:0", in TensorFlow's words."""
-    return f"/device:{name.upper()}" if name else ""
+    return f"/device:{name.upper()}" if name and not name.startswith("/") else name
 
 
 # -- rows -------------------------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from dovetail.formats.tensorflow.written import NO_WAY
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import number_of, shape_proto
 from dovetail.graph.effects import ASSIGN, READ
+from dovetail.graph.operation import Operation
 
 TABLES = written_bodies, written_control, written_nn, written_windows  # they fill the tables
 Named = tuple[str, Any]
@@ -49,15 +50,17 @@ class Writer:
 
     Args:
         names: the names that are taken; the names of new functions are added.
+        otherwise: makes a node without inputs for an operation that TensorFlow cannot compute, if not given an error.
 
     Attributes:
         library: name → message `FunctionDef`.
     """
 
-    def __init__(self, names: set[str] | None = None) -> None:
+    def __init__(self, names: set[str] | None = None, otherwise: Callable[[Operation], Any] | None = None) -> None:
         self.library: dict[str, Any] = {}
         self._names = set[str]() if names is None else names
         self._bodies: dict[Any, str] = {}
+        self._otherwise = otherwise
 
     def nodes(self, graph: Any, handles: Mapping[Any, str] | None = None) -> list[Any]:
         """All operations of a graph as the messages `NodeDef` of a main graph.
@@ -147,9 +150,11 @@ class Writer:
         """
         try:
             return self._written(place)
-        except (TypeError, ValueError, LookupError) as error:
+        except (TypeError, ValueError, LookupError, NotImplementedError) as error:
+            if self._otherwise is not None:
+                return place.kept(self._otherwise(place.operation))
             unknown = [tensor.name for tensor in place.operation.inputs if tensor.shape is None]
-            if not unknown:
+            if isinstance(error, NotImplementedError) or not unknown:
                 raise
             advice = f"the rank of {unknown[0]!r} must be known; give it with the_result.set_shape(shape)."
             raise place.refused(ValueError, advice) from error

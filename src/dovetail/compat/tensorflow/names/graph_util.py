@@ -164,9 +164,9 @@ def remove_training_nodes(input_graph: GraphDef, protected_nodes: Sequence[str] 
 
 @function("io.write_graph train.write_graph")
 def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool = True) -> str:
-    """Write a graph as TensorFlow's `GraphDef`, for people and viewers of graphs, and for `tf.GraphDef` to read.
+    """Write a graph as TensorFlow's `GraphDef`, for TensorFlow, viewers of graphs, and `tf.GraphDef` to read.
 
-    Operations and attributes have Dovetail's names, by which TensorFlow would not run them.
+    An operation that TensorFlow cannot compute becomes a node of its own type.
 
     Args:
         graph_or_graph_def: a graph or its definition.
