@@ -21,7 +21,7 @@ op_def_library = Library("tensorflow.python.framework.op_def_library")
 op_def_registry = Library("tensorflow.python.framework.op_def_registry")
 kernels = Library("tensorflow.python.framework.kernels")
 framework_ops = Library("tensorflow.python.framework.ops")
-SIGNS = ("Qr", "SelfAdjointEigV2", "Svd")  # the signs of their factors are free
+SIGNS = ("Eig", "Qr", "SelfAdjointEigV2", "Svd")  # the signs of their factors are free
 OTHERS = {  # types whose gradient TensorFlow defines in another way
     **dict.fromkeys(("ImageProjectiveTransformV2", "ImageProjectiveTransformV3"), "it transforms the gradient back"),
     **dict.fromkeys(("MatrixDiagV2", "MatrixDiagPartV2", "MatrixSetDiagV2"), "it aligns diagonals as V3 does"),

@@ -100,7 +100,7 @@ Einsum: inputs*/T; equation
 MatrixInverse: x/T; adjoint=False
 MatrixSolve: matrix/T rhs/T; adjoint
 MatrixTriangularSolve: matrix/T rhs/T; lower|True adjoint
-SelfAdjointEigV2: x/T; compute_v=True
+SelfAdjointEigV2: x/T; compute_v|True
 FFT FFT2D IFFT IFFT2D: x/Tcomplex
 
 BiasAdd: x/T bias/T; data_format@layout
@@ -122,6 +122,7 @@ LeakyReluGrad: g/T x/T; alpha:negative_slope|0.2
 # Types with several outputs, which functions name: `TopKV2:indices:0` is the second one.
 OUTPUTS = """
 BatchSelfAdjointEigV2: e v
+Eig: e v
 FusedBatchNorm: y batch_mean batch_variance reserve_space_1 reserve_space_2
 FusedBatchNormV2: y batch_mean batch_variance reserve_space_1 reserve_space_2
 FusedBatchNormV3: y batch_mean batch_variance reserve_space_1 reserve_space_2 reserve_space_3

@@ -61,6 +61,11 @@ def _(x: Any, compute_uv: bool = True, full_matrices: bool = False) -> list[Any]
     return [s, u, ops.swapaxes(OPS["Conj"](vh) if x.dtype.is_complex else vh, -1, -2)]
 
 
+@row("Eig: x/T; compute_v=True Tout>0|complex64")
+def _(x: Any) -> Any:
+    return OPS["Eig"](x)
+
+
 @row("Lu: x/T; output_idx_type>1|int32")
 def _(x: Any) -> list[Any]:
     """The factors, and the rows of x in their order, from the exchanges of rows."""
