@@ -109,7 +109,7 @@ def _strided_slice_gradient(place: Place, g: Ref, shape: Any, begin: Any, end: A
 def _pad(place: Place, x: Ref, low: Any, high: Any, value: Any) -> list[Ref]:
     if isinstance(low, Ref) or isinstance(high, Ref):
         ends = [place.taken(low, "low"), place.taken(high, "high")]
-        paddings = place.node("Pack", ends, axis=1)
+        paddings = place.node("Pack", ends, dtype="int32", axis=1)
     else:
         paddings = place.constant(np.stack([low, high], 1).astype("int32").reshape(-1, 2), "paddings")
     return place.result("PadV2", x, paddings, place.constant(value, "value", x.dtype))
@@ -144,10 +144,9 @@ def _argsort(place: Place, x: Ref, axis: int) -> list[Ref]:
 def _scatter_mul(place: Place, x: Ref, indices: Ref, updates: Ref) -> list[Ref]:
     """All rows of the tensor times the products of the numbers that have the row's position."""
     spec, at, _ = (tensor.spec for tensor in place.operation.inputs)
-    depth = place.shapes[1][-1]
 
     def rows(given: Any, indices: Any) -> Any:
-        sizes = ops.convert(dims_of(given)[:depth], dtype="int32")
+        sizes = ops.shape(given)[: dims_of(indices)[-1]]
         steps = OPS["Cumprod"](sizes, 0, True, True)
         return ops.sum(ops.cast(indices, "int32") * steps, -1), ops.prod(sizes), ops.shape(given)
 

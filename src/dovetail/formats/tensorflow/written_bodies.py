@@ -37,6 +37,11 @@ OF_BOOLS = {
 WIDER = """
 Less LessEqual Greater GreaterEqual TensorScatterMax TensorScatterMin: bool > uint8
 Einsum: int8 int16 uint8 uint16 > int32
+LinSpace Rint Erfinv Polygamma Igamma IgammaGradA Lgamma Digamma BesselI0 BesselI1: float16 bfloat16 > float32
+MatrixTriangularSolve MatrixSolve MatrixInverse MatrixDeterminant LogMatrixDeterminant: float16 bfloat16 > float32
+Cholesky Lu Qr SelfAdjointEigV2 Eig Svd: float16 bfloat16 > float32
+MaxPool3D MaxPool3DGrad MaxPool3DGradGrad AvgPool3D AvgPool3DGrad: float16 bfloat16 > float32
+InTopKV2: float16 bfloat16 float64 > float32
 """
 REAL = ("float16", "bfloat16", "float32", "float64")
 
@@ -56,18 +61,28 @@ def _by(other: str) -> Callable[..., Any]:
     return lambda op, *args: OPS[other](*args)
 
 
-def _widened(wide: str, op: Any, *args: Any) -> Any:
+def _widened(narrow: Sequence[str], wide: str, op: Any, *args: Any) -> Any:
     """An op that computes in a wider dtype."""
-    flat = [one for arg in args for one in (arg if isinstance(arg, tuple) else [arg])]
-    narrow = next(one for one in flat if type(one) is GraphTensor).dtype
+    seen: list[Any] = []
 
     def moved(arg: Any) -> Any:
         if isinstance(arg, tuple):
             return tuple(map(moved, arg))
-        return ops.cast(arg, wide) if type(arg) is GraphTensor and arg.dtype == narrow else arg
+        if type(arg) is GraphTensor and arg.dtype.name in narrow:
+            seen.append(arg.dtype)
+            return ops.cast(arg, wide)
+        return arg
+
+    def back(result: Any) -> Any:
+        return ops.cast(result, seen[0]) if result.dtype == wide else result
 
     found = op(*map(moved, args))
-    return ops.cast(found, narrow) if found.dtype == wide else found
+    return tuple(map(back, found)) if isinstance(found, tuple) else back(found)
+
+
+def any_of(*dtypes: str) -> When:
+    """Whether an input of an operation has one of some dtypes."""
+    return lambda operation: any(tensor.dtype.name in dtypes for tensor in operation.inputs)
 
 
 for _ours, _theirs in OF_BOOLS.items():
@@ -75,7 +90,7 @@ for _ours, _theirs in OF_BOOLS.items():
 for _line in WIDER.strip().splitlines():
     _types, _, _rest = _line.partition(":")
     _narrow, _, _wide = _rest.partition(">")
-    body(_types, of(*_narrow.split()))(functools.partial(_widened, _wide.strip()))
+    body(_types, any_of(*_narrow.split()))(functools.partial(_widened, _narrow.split(), _wide.strip()))
 body("LogicalXor")(_by("NotEqual"))
 body("Real Conj", of(*REAL))(_by("Identity"))
 body("Imag", of(*REAL))(_by("ZerosLike"))
@@ -182,8 +197,10 @@ def _tile(op: Any, x: Any, repeats: Sequence[int]) -> Any:
 
 def _is_short(operation: Operation) -> bool:
     """Whether the last axis of a Fourier transform must be filled up with zeros."""
-    length, shape = operation.attrs["fft_length"], operation.inputs[0].shape or (None,)
-    return length is not None and shape[-1] is not None and shape[-1] < _needed(operation.type, length)
+    length, x = operation.attrs["fft_length"], operation.inputs[0]
+    if length is None or x.shape is None or x.shape[-1] is None:
+        return length is not None and x.op.type != "PadV2"  # as below
+    return bool(x.shape[-1] < _needed(operation.type, length))
 
 
 def _needed(type: str, length: int) -> int:
@@ -194,7 +211,9 @@ def _needed(type: str, length: int) -> int:
 def _transform(op: Any, x: Any, length: int) -> Any:
     *others, size = dims_of(x)
     none = [0] * len(others)
-    return op(OPS["PadV2"](x, [*none, 0], [*none, _needed(op.name, length) - size]), length)
+    missing = _needed(op.name, length) - size
+    missing = missing if isinstance(missing, int) else ops.maximum(missing, 0)
+    return op(OPS["PadV2"](x, [*none, 0], [*none, missing]), length)
 
 
 @body("InTopKV2", lambda operation: len(operation.inputs[1].shape) != 2)
@@ -245,7 +264,8 @@ def _gather(op: Any, x: Any, indices: Any, axis: int) -> Any:
     "GatherNd TensorScatterUpdate TensorScatterAdd TensorScatterMul TensorScatterMax TensorScatterMin", _may_be_negative
 )
 def _at(op: Any, x: Any, indices: Any, *updates: Any) -> Any:
-    sizes = ops.convert(ops.stack(dims_of(x)[: indices.shape[-1]]), dtype=indices.dtype.name)
+    depth = dims_of(indices)[-1]
+    sizes = ops.cast(ops.shape(x)[:depth], indices.dtype)
     return op(x, _counted(indices, sizes), *updates)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.windows import POOLS
 from dovetail.formats.tensorflow.nodes import Place, Ref, layout_of, writes
-from dovetail.formats.tensorflow.written_windows import is_by_channel
+from dovetail.formats.tensorflow.written_windows import channels_of, is_by_channel
 from dovetail.graph.operation import Operation
 
 BY_CHANNEL = "DepthwiseConv2dNative"
@@ -22,8 +22,7 @@ def _moves(place: Place) -> dict[str, Any]:
 def _by_channel(place: Place, kernel: Any) -> Ref:
     """The shape of a kernel, (height, width, channels, results of each), in TensorFlow's order."""
     height, width, _, outputs = kernel
-    operation = place.operation
-    channels = place.shapes[0][-1] if "x" in operation.op.positions else operation.attrs["input_sizes"][-1]
+    channels = channels_of(place.operation)
     return place.constant([height, width, channels, outputs // channels], "shape")
 
 
@@ -35,12 +34,13 @@ def _convolve(place: Place, x: Ref, kernel: Ref, *moves: Any) -> list[Ref]:
 
 @writes("Conv2DBackpropInput", is_by_channel)
 def _to_input(place: Place, sizes: Any, kernel: Ref, g: Ref, *moves: Any) -> list[Ref]:
-    kernel = place.node("Reshape", kernel, _by_channel(place, place.shapes[0]))
+    kernel = place.node("Reshape", kernel, _by_channel(place, place.operation.inputs[-2].shape))
     return place.result(f"{BY_CHANNEL}BackpropInput", place.taken(sizes, "sizes"), kernel, g, **_moves(place))
 
 
 @writes("Conv2DBackpropFilter", is_by_channel)
 def _to_kernel(place: Place, x: Ref, sizes: Any, g: Ref, *moves: Any) -> list[Ref]:
+    sizes = place.operation.outputs[0].shape
     shape = _by_channel(place, sizes)
     found = place.node(f"{BY_CHANNEL}BackpropFilter", x, shape, g, **_moves(place))
     return place.result("Reshape", found, place.constant(sizes, "sizes"))

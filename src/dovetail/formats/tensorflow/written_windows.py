@@ -99,20 +99,29 @@ def _pool(op: Any, *args: Any) -> Any:
 # -- dilation, groups, padding ----------------------------------------------------------------------------------------
 
 
+def _parts(operation: Operation) -> tuple[Any, Any]:
+    """The shapes of the image and of the kernel of a convolution, also of one of its gradients."""
+    made, inputs = operation.outputs[0].shape, [tensor.shape for tensor in operation.inputs]
+    if operation.type.endswith("BackpropInput"):
+        return made, inputs[-2]
+    return inputs[0], made if operation.type.endswith("BackpropFilter") else inputs[-1]
+
+
+def channels_of(operation: Operation) -> Any:
+    """The number of channels of its image, which come last; None if it is not known."""
+    return _parts(operation)[0][-1]
+
+
 def groups_of(operation: Operation) -> int:
-    """The number of groups of a convolution in two or three axes with the channels last, or of its gradient."""
-    arguments = dict(zip((p.name for p in operation.op.params), operation.args, strict=True))
-    kernel = arguments["kernel"].shape if "kernel" in arguments else arguments["filter_sizes"]
-    channels = arguments["x"].shape[-1] if "x" in arguments else arguments["input_sizes"][-1]
-    return int(channels // kernel[-2])
+    """Its number of groups; 1 if that is not known."""
+    channels, inner = channels_of(operation), _parts(operation)[1][-2]
+    return 1 if channels is None or not inner else int(channels // inner)
 
 
 def is_by_channel(operation: Operation) -> bool:
     """Whether TensorFlow has a kernel that convolves each channel alone."""
-    arguments = dict(zip((p.name for p in operation.op.params), operation.args, strict=True))
-    kernel = arguments["kernel"].shape if "kernel" in arguments else arguments["filter_sizes"]
     one_stride = len(set(operation.attrs["strides"])) == 1
-    return "2D" in operation.type and kernel[-2] == 1 < groups_of(operation) and one_stride
+    return "2D" in operation.type and _parts(operation)[1][-2] == 1 < groups_of(operation) and one_stride
 
 
 def _is_dilated(operation: Operation) -> bool:
@@ -218,10 +227,21 @@ def _grouped_kernel(op: Any, x: Any, sizes: Any, g: Any, *moves: Any) -> Any:
 # -- windows ----------------------------------------------------------------------------------------------------------
 
 
+def _pads(windows: Windows, sizes: Sequence[Any]) -> list[Any]:
+    """`Windows.pads` for sizes of which some may be tensors."""
+    if windows.padding != "same" or all(isinstance(size, int) for size in sizes):
+        return windows.pads(sizes)
+    totals = [
+        ops.maximum((-(-size // stride) - 1) * stride + span - size, 0)
+        for size, stride, span in zip(sizes, windows.strides, windows.spans, strict=True)
+    ]
+    return [(total // 2, total - total // 2) for total in totals]
+
+
 @body("SlidingWindows")
 def _windows(op: Any, x: Any, size: Any, strides: Any, dilations: Any, padding: Any, fill: float) -> Any:
     rank, windows = len(size), Windows(size, strides, dilations, padding)
-    pads = windows.pads(dims_of(x)[1:-1])
+    pads = _pads(windows, dims_of(x)[1:-1])
     x = OPS["PadV2"](x, [0, *(low for low, _ in pads), 0], [0, *(high for _, high in pads), 0], fill)
     for axis in range(rank, 0, -1):
         count = (dims_of(x)[axis] - windows.spans[axis - 1]) // strides[axis - 1] + 1
