@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from dovetail.core.dtypes import DType
@@ -447,8 +447,9 @@ class Reader:
     def _said(self, node: Node) -> tuple[list[Any], list[Any]]:
         """The dtypes and shapes of a node's results, which may be anything in a damaged file."""
         if node.type in KNOWN:
-            specs = specs_of(node.proto, node.inputs)
-            return [spec.dtype for spec in specs], [spec.shape for spec in specs]
+            with suppress(*REFUSALS):  # an attribute is missing
+                specs = specs_of(node.proto, node.inputs)
+                return [spec.dtype for spec in specs], [spec.shape for spec in specs]
         first = next((value.dtype for value in node.inputs if is_tensor(value)), None)
         given = next((node.attrs(name) for name in DTYPE_NAMES if name in node.attrs), first)
         known = node.proto.attr["_output_shapes"].list.shape if "_output_shapes" in node.attrs else []
@@ -475,8 +476,11 @@ def _references(body: Body, name: str) -> Iterator[str]:
 
 def first_number(proto: Any, output: str) -> int:
     """The number of the first result with a name."""
-    number, names = number_of_result(proto, output), NAMES.get(proto.op, [])
-    return number if number is not None else names.index(output) if output in names else 0
+    names = NAMES.get(proto.op, [])
+    with suppress(*REFUSALS):  # an attribute is missing
+        if (number := number_of_result(proto, output)) is not None:
+            return number
+    return names.index(output) if output in names else 0
 
 
 def _is_fixed(node: Node) -> bool:

@@ -158,3 +158,5 @@ def test_errors_name_the_node_and_the_value():
         number = tf.strings.to_number(tf.compat.v1.placeholder(tf.string, (None,), "x"), name="number")
     with pytest.raises(ValueError, match=r"StringToNumber 'number'.*b'two' is no float32"):
         read(graph, [number.name])(["1", "two"])
+    with pytest.raises(ValueError, match=r"ParseExample.*the record b'text' is no serialised tf.train.Example"):
+        saved_model.load(FOLDER / "classifier1")(["text"])

@@ -22,7 +22,7 @@ from dovetail.formats.tensorflow.attributes import Attributes, Unreadable
 from dovetail.formats.tensorflow.calls import listed
 from dovetail.formats.tensorflow.host.table import HOST, host
 from dovetail.formats.tensorflow.reading import FORKS, JOINS, PASSING, Node, Reader
-from dovetail.formats.tensorflow.values import TensorList
+from dovetail.formats.tensorflow.values import Foreign, TensorList
 from dovetail.formats.wire.tensors import STRING, array_of
 
 NUMBER = as_dtype("uint64")  # the dtype of numbers that stand for strings
@@ -143,6 +143,9 @@ class Evaluator(Reader):
 
     def _values(self, node: Node) -> list[Any]:
         if node.type in HOST:
+            for number, value in enumerate(node.inputs):
+                if isinstance(value, Foreign):
+                    raise node.refused(number, "nothing that is computed")
             return listed(HOST[node.type](node, *map(plain, node.inputs)))
         if node.type in WHOLE or node.type in self.functions:
             node.inputs = [ops.convert(value) if _is_numbers(value) else value for value in node.inputs]

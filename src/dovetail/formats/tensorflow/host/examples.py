@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.core.errors import FormatError
 from dovetail.formats.tensorflow.host.strings import packed
 from dovetail.formats.tensorflow.host.table import host
 from dovetail.formats.wire.messages import TENSORFLOW, parsed
@@ -69,7 +70,10 @@ def _dtypes(node: Any, name: str) -> list[Any]:
 
 
 def _features(node: Any, data: bytes) -> Mapping[str, Any]:
-    return parsed(TENSORFLOW.Example, data, node.reader.file, f"a record of {node.name!r}").features.feature
+    try:
+        return parsed(TENSORFLOW.Example, data, node.reader.file).features.feature
+    except FormatError:
+        raise ValueError(f"the record {data[:20]!r} is no serialised tf.train.Example.") from None
 
 
 def _values(features: Mapping[str, Any], key: bytes, dtype: Any) -> list[Any] | None:
