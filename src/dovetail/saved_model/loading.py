@@ -409,7 +409,7 @@ def load(path: str | os.PathLike[str], tags: Iterable[str] | None = None) -> Loa
     file = Path(path)
     if file.is_dir():
         return LoadedModel(read_saved_model(file, tags))
-    return LoadedModel(read_meta_graph(file) if file.suffix == ".meta" else read_graph_def(file))
+    return LoadedModel(read_meta_graph(file) if file.name.endswith(".meta") else read_graph_def(file))
 
 
 __all__ = ["LoadedModel", "Signature", "load"]

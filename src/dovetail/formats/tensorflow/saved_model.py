@@ -461,7 +461,7 @@ def read_meta_graph(path: str | os.PathLike[str], checkpoint: str | None = None)
         FormatError: it is damaged.
     """
     file = Path(path)
-    prefix = checkpoint or str(file.with_suffix(""))
+    prefix = checkpoint or str(file).removesuffix(".meta")  # the base name may be empty
     return saved_meta_graph(_message(TENSORFLOW.MetaGraphDef, file), file, prefix, TENSORFLOW.MetaGraphDef)
 
 

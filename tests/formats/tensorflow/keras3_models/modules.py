@@ -41,6 +41,24 @@ class Loop(tf.Module):
         return {"numbers": self.table.lookup(words)}
 
 
+@of_module(texts={"texts": np.array([b"a b", b"b x b", b"b"])})
+class Texts(tf.Module):
+    """A model of texts: words, in a loop for each text, their numbers in a table, and an embedding."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = tf.Variable(array(4, 3), name="rows")
+        words = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([1, 2], tf.int64))
+        self.table = tf.lookup.StaticVocabularyTable(words, 1)
+
+    @tf.function(input_signature=[Spec((None,), tf.string, name="texts")])
+    def texts(self, texts: Any) -> Any:
+        lengths = tf.map_fn(lambda text: tf.size(tf.strings.split(text)), texts, tf.int32)
+        ids = self.table.lookup(tf.strings.split(texts).to_tensor("")) + 1
+        rows = tf.nn.embedding_lookup(self.rows, ids % 4)
+        return {"scores": tf.nn.softmax(tf.reduce_mean(rows, 1)), "lengths": lengths}
+
+
 @of_module(array(5, 3))
 class Arrays(tf.Module):
     """Loops over arrays: a loop that writes them, maps, scans and folds."""
