@@ -121,3 +121,13 @@ def test_what_is_missing_is_named(tmp_path):
             hdf5.read(tmp_path / "f")
     with pytest.raises(FormatError, match="no regular file"):
         hdf5.read(tmp_path)
+
+
+def test_an_array_without_elements_whose_shape_numpy_does_not_have(tmp_path):
+    with h5py.File(tmp_path / "f", "w") as file:
+        file.create_dataset("x", (0, 12_345_678_901), "f4")
+    data = (tmp_path / "f").read_bytes()
+    assert hdf5.read(data)["x"].read().shape == (0, 12_345_678_901)
+    data = data.replace((12_345_678_901).to_bytes(8, "little"), (2**63 - 1).to_bytes(8, "little"))
+    with pytest.raises(FormatError, match="a shape that NumPy has"):
+        hdf5.read(data, "f")["x"].read()

@@ -119,12 +119,18 @@ class Array(Node):
         else:
             where, length = blocks.number(at + 2, 8, place), blocks.number(at + 10, 8, place)
         if size == 0:
-            return np.zeros(self.shape, self.dtype or "S1")
+            return self._without_elements()
         if where == NOWHERE:
             raise blocks.wrong(place, "an array that was never written", "an array with its numbers")
         if length < size:
             raise blocks.wrong(place, f"{length} bytes", f"{size} bytes, for {self.shape}")
         return _value(blocks, where, self.shape, self._type, place)
+
+    def _without_elements(self) -> np.ndarray:
+        try:
+            return np.zeros(self.shape, self.dtype or "S1")
+        except ValueError as error:  # dimensions that NumPy does not multiply
+            raise self.blocks.wrong(self.place, f"the shape {self.shape}", f"a shape that NumPy has: {error}") from None
 
     def _chunked(self, at: int) -> np.ndarray:
         blocks, place, kind, shape = self.blocks, self.place, self._type, self.shape
@@ -137,7 +143,7 @@ class Array(Node):
         filters = filters_at(blocks, m.begin, place) if (m := next(self._all(FILTERS), None)) else []
         size, needed = math.prod(chunk) * kind.size, math.prod(-(-n // c) for n, c in zip(shape, chunk, strict=True))
         if needed == 0:
-            return np.zeros(shape, kind.numpy)
+            return self._without_elements()
         if tree == NOWHERE:
             raise blocks.wrong(place, "an array that was never written", "an array with its numbers")
         found = dict(self._chunks(tree, chunk))

@@ -20,6 +20,7 @@ from dovetail.formats.summary.source import Source
 MAGIC = b"\x89HDF\r\n\x1a\n"
 CONFIG, METADATA, WEIGHTS = "config.json", "metadata.json", "model.weights.h5"
 LONGEST = 2**26  # bytes of a config
+ROOM, MORE = 2**28, 100  # bytes of weights that any archive may have; for each byte in the archive
 DAMAGE = zipfile.BadZipFile, zlib.error, ValueError, EOFError, OSError, NotImplementedError, RuntimeError, KeyError
 
 
@@ -37,7 +38,7 @@ def of_keras(source: Source) -> Summary:
     try:
         with zipfile.ZipFile(source.path) as archive:
             config, metadata = _json(archive, CONFIG, source), _json(archive, METADATA, source)
-            weights = archive.read(WEIGHTS) if WEIGHTS in archive.namelist() else b""
+            weights = _weights_in(archive, source) if WEIGHTS in archive.namelist() else b""
     except DAMAGE as error:
         if isinstance(error, FormatError):
             raise
@@ -46,6 +47,13 @@ def of_keras(source: Source) -> Summary:
     facts = {"written by": f"Keras {version}" if version else ""}
     tables = [layers_of(config), *([_weights(hdf5.read(weights, source.path))] if weights else [])]
     return summary(source.path, "Keras model", facts | model_of(config), tables)
+
+
+def _weights_in(archive: zipfile.ZipFile, source: Source) -> bytes:
+    info = archive.getinfo(WEIGHTS)
+    if info.file_size > max(ROOM, MORE * info.compress_size):
+        raise FormatError(source.path, WEIGHTS, f"{info.file_size} bytes", "weights of a size that fits the archive")
+    return archive.read(WEIGHTS)
 
 
 def _json(archive: zipfile.ZipFile, name: str, source: Source) -> Any:
