@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import FormatError
-from dovetail.core.spec import TensorSpec
+from dovetail.core.spec import spec
 from dovetail.formats.strict_json import parse, room_of
 from dovetail.formats.wire.messages import KERAS, TENSORFLOW, parsed
 
@@ -56,7 +55,10 @@ def read_folder(path: str | os.PathLike[str]) -> SavedKeras:
     found = parse(text, file, "the model", room_of(len(text))) if text else {}
     if not isinstance(found, dict):
         raise FormatError(file, "the model", f"{type(found).__name__}", "an object of JSON")
-    found = _plain(found, file)
+    try:
+        found = _plain(found, file)
+    except RecursionError:
+        raise FormatError(file, "the model", "JSON that is nested too deeply", "objects of some levels") from None
     config = {"class_name": found.get("class_name"), "config": found.get("config")}
     is_whole = isinstance(config["class_name"], str) and isinstance(config["config"], dict)
     training = found.get("training_config")
@@ -110,7 +112,7 @@ def _spec(value: dict[str, Any], file: Path) -> Any:
     if value["type_spec"] != "tf.TensorSpec":
         return None
     shape, dtype, *_ = _plain(value["serialized"], file)
-    return TensorSpec(shape, as_dtype(dtype))
+    return spec(shape, dtype)
 
 
 READERS = {"__tuple__": _items, "TensorShape": _shape, "TypeSpec": _spec, "__ellipsis__": lambda value, file: ...}
