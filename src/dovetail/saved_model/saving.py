@@ -20,11 +20,11 @@ from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.edit.transplant import copy_graph
 from dovetail.formats.tensorflow.attributes import Unreadable
+from dovetail.formats.tensorflow.frozen import graph_def_of
 from dovetail.formats.tensorflow.functions import argument_name
 from dovetail.formats.tensorflow.main_graph import edit_graph
 from dovetail.formats.tensorflow.patching import Patch, changed_values
-from dovetail.formats.tensorflow.saving import LIST, Endpoint, Traced, Tree, graph_versions, saved_model
-from dovetail.formats.tensorflow.writing import Writer
+from dovetail.formats.tensorflow.saving import LIST, Endpoint, Traced, Tree, saved_model
 from dovetail.formats.wire.bundle import Bundle, write_bundle, write_changed
 from dovetail.formats.wire.libraries import need
 from dovetail.formats.wire.messages import TENSORFLOW, to_text
@@ -100,12 +100,9 @@ def _frozen(obj: Any, signatures: Any) -> Any:
         raise op_error(ValueError, "saved_model.save", problem)
     (one,) = endpoints.values()
     graph = next(tensor.op.graph for _, tensor in [*one.function.inputs, *one.function.outputs])
-    copy, writer = copy_graph(graph, own=True), Writer()
+    copy = copy_graph(graph, own=True)
     copy.freeze()
-    message = TENSORFLOW.GraphDef(node=writer.nodes(copy))
-    message.versions.CopyFrom(graph_versions())
-    message.library.function.extend(writer.library.values())
-    return message
+    return graph_def_of(copy)
 
 
 def _save_graph(obj: Any, file: Path, message: Any) -> None:
@@ -218,9 +215,10 @@ class _Walk:
             known = self._part(value)
         return known
 
-    def _part(self, value: Any) -> Any:
+    def _part(self, given: Any) -> Any:
+        value = _compiled(given) or given
         if isinstance(value, (Function, Graph, Signature, Trace)):
-            found = self._parts[id(value)] = _kinds(value)
+            found = self._parts[id(given)] = _kinds(value)
             return found
         pairs: Any
         if isinstance(value, Mapping):
@@ -231,7 +229,7 @@ class _Walk:
             pairs = {**_methods(value), **vars(value)}.items()
         else:
             return None
-        tree = self._parts[id(value)] = Tree({}, LIST) if isinstance(value, (list, tuple)) else Tree()
+        tree = self._parts[id(given)] = Tree({}, LIST) if isinstance(value, (list, tuple)) else Tree()
         for name, inner in list(pairs):
             part = self.part(inner)
             held = part.children if isinstance(part, Tree) else part
@@ -242,8 +240,14 @@ class _Walk:
 
 def _methods(value: Any) -> dict[str, Function[..., Any]]:
     """The methods of an object that are compiled functions, by name."""
-    names = [name for name in dir(type(value)) if isinstance(inspect.getattr_static(type(value), name), Function)]
+    names = [name for name in dir(type(value)) if _compiled(inspect.getattr_static(type(value), name))]
     return {name: getattr(value, name) for name in names}
+
+
+def _compiled(value: Any) -> Function[..., Any] | None:
+    """A compiled function, also of one that only holds it, as `tf.function` does; None for others."""
+    found = value if isinstance(value, Function) else getattr(value, "compiled", None)
+    return found if isinstance(found, Function) else None
 
 
 def _kinds(value: Any) -> list[Traced]:
@@ -273,7 +277,7 @@ def _of_graph(graph: Graph) -> Traced:
 def _of_signature(signature: Signature) -> Endpoint:
     """A signature of a loaded model, with what its graph needs alone."""
     if signature.has_host_nodes:
-        problem = f"{signature.name!r} has strings or tables, which only its whole model can be saved with."
+        problem = f"{signature.name!r}: the host computes strings, tables or records for it; save the whole model."
         raise op_error(NotImplementedError, "saved_model.save", problem)
     inputs, outputs = signature.graph.inputs, signature.graph.outputs
     results = dict(zip(signature.outputs, outputs, strict=True))

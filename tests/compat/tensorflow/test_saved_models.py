@@ -143,3 +143,19 @@ def test_checkpoints_have_an_empty_name_or_were_moved(made, tmp_path):
         np.testing.assert_array_equal(tf.train.load_variable(path, "net/b"), b)
         np.testing.assert_array_equal(tf.train.load_checkpoint(path).get_tensor("net/b"), b)
         assert ("net/w", [4, 3]) in tf.train.list_variables(path)
+
+
+def test_a_module_is_saved_and_loaded(tmp_path):
+    class Scorer(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = tf.Variable(np.ones((4, 2), "float32"), name="w")
+
+        @tf.function(input_signature=[tf.TensorSpec((None, 4), "float32")])
+        def __call__(self, x):
+            return x @ self.w
+
+    tf.saved_model.save(Scorer(), tmp_path / "scorer")
+    theirs = real.saved_model.load(str(tmp_path / "scorer"))
+    np.testing.assert_allclose(theirs(real.constant(X)), X @ np.ones((4, 2)), atol=1e-6)
+    assert tf.saved_model.load(tmp_path / "scorer").w.shape == (4, 2)

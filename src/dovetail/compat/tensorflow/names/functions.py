@@ -46,25 +46,25 @@ class _Switched:
     """A compiled function that calls its Python function instead, if `tf.config.run_functions_eagerly` said so."""
 
     def __init__(self, python_function: Callable[..., Any], compiled: Any) -> None:
-        self.python_function, self._compiled = python_function, compiled
+        self.python_function, self.compiled = python_function, compiled
         self.__wrapped__ = python_function
         self.__name__ = getattr(python_function, "__name__", "function")
         self.__doc__ = python_function.__doc__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return (self.python_function if _settings["eager"] else self._compiled)(*args, **kwargs)
+        return (self.python_function if _settings["eager"] else self.compiled)(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:
             return self
-        return _Switched(self.python_function.__get__(instance, owner), self._compiled.__get__(instance, owner))
+        return _Switched(self.python_function.__get__(instance, owner), self.compiled.__get__(instance, owner))
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The function for arguments of certain shapes and dtypes, which may be `tf.TensorSpec`s."""
-        return ConcreteFunction(self._compiled, args, kwargs)
+        return ConcreteFunction(self.compiled, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._compiled, name)
+        return getattr(self.compiled, name)
 
 
 class ConcreteFunction:

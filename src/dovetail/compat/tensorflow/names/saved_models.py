@@ -104,6 +104,19 @@ def load(export_dir: str | os.PathLike[str], tags: Any = None, options: Any = No
 value("saved_model.load_v2", load, "v1")
 
 
+@function("saved_model.save")
+def save(obj: Any, export_dir: str | os.PathLike[str], signatures: Any = None, options: Any = None) -> None:
+    """Save functions and variables as a SavedModel, as `dovetail.saved_model.save`.
+
+    Raises:
+        TypeError: it is no model.
+        ValueError: a function was not traced.
+
+    Source: `tf.saved_model.save`.
+    """
+    saved_model.save(obj, export_dir, signatures)
+
+
 @function("saved_model.loader.load saved_model.load", "v1")
 def load_into_session(
     sess: Any,
