@@ -466,6 +466,8 @@ CASES = [
     case("SparseReshape", INDICES, static(4, 3, dtype="int64"), static(2, -1, dtype="int64")),
     case("SparseFillEmptyRows", INDICES, array(3), static(5, 3, dtype="int64"), np.float32(9)),
     case("RaggedRange", np.array([0, 5, 8], "int32"), np.array([3, 5, 0], "int32"), np.array([1, 1, -3], "int32")),
+    *(case("CTCGreedyDecoder", array(6, 2, 4), np.array([6, 4], "int32"), merge_repeated=merged, blank_index=blank)
+      for merged, blank in ((True, -1), (False, 0))),
     # special functions
     case("Zeta", array(2, 3, low=1.5, high=5), array(2, 3, low=0.5, high=4)),
     case("Polygamma", Static(np.array([[0, 1, 2], [1, 3, 4]], "float32")), array(2, 3, low=0.5, high=4)),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import runpy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,12 +12,15 @@ import pytest
 
 from dovetail import saved_model  # it declares the special nodes
 from dovetail.core.table import OPS
+from dovetail.formats.tensorflow.host.table import HOST
 from dovetail.formats.tensorflow.reading import SPECIAL
 from dovetail.formats.tensorflow.rows import NAMES, READ, WRITTEN, Input
+from dovetail.formats.tensorflow.unread import UNREAD
 from dovetail.formats.tensorflow.writing import Writer
 from dovetail.formats.wire.messages import TENSORFLOW
 from tests.formats.tensorflow.calling import SIGNS, called, computed, defaults, emptied, in_dtype, op_def_registry, tf
 from tests.formats.tensorflow.cases import CASES, Case, Var
+from tests.formats.tensorflow.tf2onnx_types import TYPES
 from tests.libraries import require
 
 require("tensorflow", "rows are compared with it")
@@ -146,6 +151,21 @@ def parameters_of(body: Any) -> set[str]:
 
 def names_of(part: Any) -> tuple[str, ...]:
     return (part.param,) if isinstance(part, Input) else (part.ours,)
+
+
+def test_the_types_that_tf2onnx_converts_are_read_or_have_a_reason():
+    read = {*READ, *SPECIAL, *HOST, "Placeholder", "PlaceholderV2"}  # the last two are inputs
+    left = [name for name in TYPES if name not in read and name not in UNREAD]
+    assert [name for name in left if op_def_registry.get(name) is not None] == []
+    made_there = {"Conv1D", "DepthwiseConv2d", "Dropout", "Flatten", "HardSwish", "L2Normalization", "Loop", "Prelu"}
+    made_there |= {"RandomNormal", "RandomNormalLike", "RandomUniformLike", "Scan", "SquaredDistance"}
+    assert {*left} == made_there  # tf2onnx makes these of others
+    assert sorted(UNREAD.keys() & read) == []
+
+
+def test_the_page_of_types_is_what_its_script_writes():
+    script = runpy.run_path(str(Path(__file__).parents[3] / "docs/tf_types.py"))
+    assert script["PAGE"].read_text(encoding="utf-8") == script["page"]()
 
 
 def test_the_results_of_functions_have_tensorflows_names():

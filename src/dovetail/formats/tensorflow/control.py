@@ -144,7 +144,9 @@ def _with_elements(first: list[Any], step: Callable[[list[Any]], list[Any]]) -> 
         if not isinstance(once[i], TensorList):
             raise Unreadable("it carries a list whose next value is none")
         if once[i].data is not None:
-            values[i] = TensorList.of(ops.zeros_like(once[i].data))
+            zeros = ops.zeros_like(once[i].data)
+            grows = isinstance(first[i].size, int) and first[i].size == 0
+            values[i] = TensorList.of(zeros[:0] if grows else zeros)
     return values
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.core.table import OPS
-from dovetail.formats.tensorflow.attributes import Unreadable
 from dovetail.formats.tensorflow.reading import Node, special
 from dovetail.formats.tensorflow.values import Foreign, TensorList, constant_of, filled
 from dovetail.ops.shapes.shape import dims_of
@@ -25,10 +24,32 @@ def _element_shape(node: Node, index: int) -> Any:
     return found.tolist() if found is not None and found.ndim else None
 
 
-@special("TensorListReserve EmptyTensorList")
+@special("EmptyTensorList")
+def _empty(node: Node) -> Any:
+    return TensorList(None, 0, _element_shape(node, 0), node.attrs("element_dtype"))
+
+
+@special("TensorListPushBack")
+def _push(node: Node) -> Any:
+    return _list(node).grown(node.tensor(1))
+
+
+@special("TensorListPopBack")
+def _pop(node: Node) -> Any:
+    rows = _list(node).rows()
+    return [TensorList.of(rows[:-1]), rows[-1]]
+
+
+@special("TensorListResize")
+def _resize(node: Node) -> Any:
+    rows, size = _list(node).rows(), node.tensor(1)
+    spare = ops.maximum(size - ops.shape(rows)[0], 0)
+    zeros = ops.zeros([spare, *dims_of(rows)[1:]], rows.dtype)
+    return TensorList.of(ops.concatenate([rows, zeros], 0)[:size])
+
+
+@special("TensorListReserve")
 def _reserve(node: Node) -> Any:
-    if node.type == "EmptyTensorList":
-        raise Unreadable("the list grows, and its size is not known")
     size = constant_of(node.tensor(1))
     count = node.tensor(1) if size is None else int(size)
     return TensorList(None, count, _element_shape(node, 0), node.attrs("element_dtype"))

@@ -26,6 +26,7 @@ from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.opaque import OpaqueOp
 from dovetail.formats.tensorflow.records import Records
 from dovetail.formats.tensorflow.rows import NAMES, READ
+from dovetail.formats.tensorflow.unread import UNREAD
 from dovetail.formats.tensorflow.values import Foreign, Handle, Host, Spec, constant_of, is_tensor
 from dovetail.formats.wire.tensors import shape_of
 from dovetail.graph.base import name_new, unique_name
@@ -377,7 +378,7 @@ class Reader:
         if node.type in self.functions:
             return self.call(node.type, node.inputs)
         if node.type not in READ:
-            raise Unreadable(f"Dovetail has no rule for TensorFlow's op {node.type}")
+            raise Unreadable(UNREAD.get(node.type, f"Dovetail has no rule for TensorFlow's op {node.type}"))
         row = READ[node.type]
         if row.body is None and all(attribute.result is None for attribute in row.attributes):
             return by_row(row, node, self.new_name(node))

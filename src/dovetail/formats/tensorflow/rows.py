@@ -152,6 +152,7 @@ FusedBatchNormGradV3: x_backprop scale_backprop offset_backprop reserve_space_4 
 GRUBlockCellGrad: d_x d_h_prev d_c_bar d_r_bar_u_bar
 LSTMBlockCellGrad: cs_prev_grad dicfo wci_grad wcf_grad wco_grad
 ListDiff: out idx
+CTCGreedyDecoder: decoded_indices decoded_values decoded_shape log_probability
 QuantizeAndDequantizeV4Grad: input_backprop input_min_backprop input_max_backprop
 RefMerge: output value_index
 SparseReorder: output_indices output_values

@@ -101,6 +101,12 @@ class TensorList:
             raise Unreadable(f"the shape of the elements of an empty list is {self.shape}, and it must be known")
         return filled([self.size, *self.shape], 0, self.dtype)
 
+    def grown(self, item: Any) -> TensorList:
+        """The list with another element behind the last one."""
+        item = ops.expand_dims(item, 0)
+        known = self.data is not None or self.size != 0
+        return TensorList.of(ops.concatenate([self.rows(), item], 0) if known else item)
+
     def set(self, index: Any, item: Any) -> TensorList:
         """The list with another element."""
         if self.data is None:

@@ -98,3 +98,16 @@ def _(starts: Any, limits: Any, deltas: Any) -> list[Any]:
     )
     within = ops.cast(places - OPS["GatherV2"](splits, row_, 0), starts.dtype)
     return [splits, starts + deltas * within]
+
+
+# -- labels -----------------------------------------------------------------------------------------------------------
+
+
+@row("CTCGreedyDecoder: x/T lengths/-; merge_repeated:merged blank_index:blank")
+def _(x: Any, lengths: Any, merged: bool = False, blank: int = -1) -> list[Any]:
+    """The labels of the best path as a sparse tensor, and minus the sum of its scores."""
+    labels, scores = OPS["CTCGreedyDecoder"](ops.transpose(x, (1, 0, 2)), lengths, merged, blank)
+    places = OPS["Where"](labels >= 0)
+    longest = ops.max(ops.sum(ops.cast(labels >= 0, "int64"), -1))
+    shape = ops.stack([ops.cast(ops.shape(labels)[0], "int64"), longest])
+    return [ops.cast(places, "int64"), ops.cast(OPS["GatherNd"](labels, places), "int64"), shape, scores]
