@@ -119,3 +119,12 @@ def test_a_missing_engine_is_an_error_in_one_line(monkeypatch, capsys, tmp_path)
     monkeypatch.setattr(sys.modules["dovetail.core.engine_registry"], "_loaded", {})
     assert main(["demo", "--engine", "torch", "--out", str(tmp_path)]) == 1
     assert "which is not installed: pip install it" in capsys.readouterr().err
+
+
+def test_output_that_nobody_reads_to_its_end():
+    """As by `dovetail engines | head -1`, which closes the pipe."""
+    program = subprocess.Popen(
+        [sys.executable, "-m", "dovetail", "engines"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    program.stdout.close()
+    assert (program.stderr.read(), program.wait()) == ("", 0)

@@ -7,6 +7,7 @@ A subcommand is a module with its texts `DESCRIPTION` and `EXAMPLES`, `declare(p
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -86,9 +87,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = parser().parse_args(arguments)
         done = options.run(options)
+        sys.stdout.flush()
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
         return INTERRUPTED
+    except BrokenPipeError:  # whoever reads the output, as `head`, has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python reports it again at its end
+        return 0
     except Exception as error:
         if not isinstance(error, ERRORS) and not hasattr(error, "dovetail"):
             raise
