@@ -242,6 +242,11 @@ def check_configurations_are_refused_by_one_error():
         ("shared", '"input_1", 0, 0', '"input_9", 0, 0'),
         ("functions", '"function": "nn.relu"', '"function": "__loader__.load"'),
         ("functions", '"function": "nn.relu"', '"function": "nn.no_such_name"'),
+        ("functions", '"function": "nn.relu"', '"function": "py_function"'),
+        ("functions", '"function": "nn.relu"', '"function": "io.gfile.remove"'),
+        ("functions", '"function": "nn.relu"', '"function": "_import_module"'),
+        ("functions", '"function": "nn.relu"', '"function": "__operators__.attrgetter"'),
+        ("functions", '"function": "nn.relu"', '"function": "keras.backend.set_floatx"'),
     ):
         changed(MODELS / f"{stem}.h5", FOLDER / "changed.h5", old.encode(), new.encode())
         with pytest.raises(FormatError, match="model_config"):

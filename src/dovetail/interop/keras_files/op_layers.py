@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import Any
 import keras
 import numpy as np
 
-from dovetail import backend as K
+from dovetail.backend.table import FUNCTIONS as FUNCTIONS_OF_K
+from dovetail.compat.tensorflow.table import V1, V2
 from dovetail.core.dtypes import as_dtype
 from dovetail.formats.tensorflow.saved_model import Signature, saved_graph
 from dovetail.formats.wire.libraries import library, need
@@ -21,7 +23,18 @@ from dovetail.plan.function import function
 
 NODE = "operation"  # the name of the only operation of a graph
 SHORT = {"float64": "float32", "int64": "int32"}  # the dtypes of constants, which files have without a dtype
-BINARY = {"logical_and": "and_", "logical_or": "or_", "logical_xor": "xor"}  # names in `operator`
+OPERATORS = {  # names in `__operators__` → names in `operator`
+    **{name: name for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "getitem")},
+    **{name: name for name in ("eq", "ne", "lt", "le", "gt", "ge", "neg", "abs")},
+    "logical_and": "and_",
+    "logical_or": "or_",
+    "logical_xor": "xor",
+}
+# Modules whose functions a layer may have, and names there with effects, which it may not: nothing a file says is done.
+SPACES = ("", "math", "nn", "linalg", "image", "random", "sparse", "manip", "experimental.numpy")
+EFFECTS = re.compile(
+    "(print|set|clear|reset|update|enable|disable|manual|import|py|numpy|batch_set|raw)_|function|eval$|print$"
+)
 
 
 def keras2_hard_sigmoid(x: Any) -> Any:
@@ -155,16 +168,23 @@ def _index(part: Any) -> Any:
 
 
 def _function(name: str) -> Callable[..., Any]:
-    """Dovetail's function of one of TensorFlow's names."""
-    first, _, rest = name.partition(".")
-    if first == "__operators__":
-        compute = getattr(operator, BINARY.get(rest, rest))
-        return lambda x, y, name=None: compute(x, y)
-    if name.startswith("keras.backend."):
-        return getattr(K, name.removeprefix("keras.backend."))
-    found: Any = import_module("dovetail.compat.tensorflow")
-    for part in name.split("."):
-        found = getattr(found, part)
+    """Dovetail's function of one of TensorFlow's names.
+
+    Raises:
+        AttributeError: there is none, or it does more than compute.
+    """
+    space, _, last = name.removeprefix("compat.v1.").rpartition(".")
+    if space == "__operators__" and last in OPERATORS:
+        compute = getattr(operator, OPERATORS[last])
+        return lambda *args, name=None, **kwargs: compute(*args, *kwargs.values())
+    found: Any = None
+    if space == "keras.backend":
+        found = FUNCTIONS_OF_K.get(last)
+    elif space in SPACES:
+        import_module("dovetail.compat.tensorflow")  # it fills the tables
+        found = (V1 if name.startswith("compat.v1.") else V2).get(f"{space}.{last}".lstrip("."))
+    if not callable(found) or isinstance(found, type) or not last[:1].islower() or EFFECTS.match(last):
+        raise AttributeError(f"no function {name!r} of TensorFlow that a layer may call")
     return found
 
 
