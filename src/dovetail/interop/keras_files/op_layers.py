@@ -33,7 +33,7 @@ OPERATORS = {  # names in `__operators__` → names in `operator`
 # Modules whose functions a layer may have, and names there with effects, which it may not: nothing a file says is done.
 SPACES = ("", "math", "nn", "linalg", "image", "random", "sparse", "manip", "experimental.numpy")
 EFFECTS = re.compile(
-    "(print|set|clear|reset|update|enable|disable|manual|import|py|numpy|batch_set|raw)_|function|eval$|print$"
+    "(print|set|clear|reset|update|enable|disable|manual|import|py|numpy|batch_set|raw)_|function|eval$|print$|load|save"
 )
 
 
