@@ -133,7 +133,7 @@ def _new_folder(folder: Path) -> Iterator[Path]:
 
 
 def _save_loaded(model: LoadedModel, folder: Path) -> None:
-    """Save a model that was loaded: all that was not edited stays as it is in its files."""
+    """Save a model that was loaded: unedited parts stay as they are in its files."""
     saved, edits = model._saved, model._edits()
     patch = None
     if edits:
@@ -275,7 +275,7 @@ def _of_graph(graph: Graph) -> Traced:
 
 
 def _of_signature(signature: Signature) -> Endpoint:
-    """A signature of a loaded model, with what its graph needs alone."""
+    """A signature of a loaded model, with the needs of its graph alone."""
     if signature.has_host_nodes:
         problem = f"{signature.name!r}: the host computes strings, tables or records for it; save the whole model."
         raise op_error(NotImplementedError, "saved_model.save", problem)

@@ -1,8 +1,8 @@
-"""Editing: a graph that was read and edited becomes nodes again; those that nobody touched are written as they were.
+"""Editing: a graph that was read and edited becomes nodes again; untouched nodes are written as they were.
 
-A node is whole if its operations are all there, as they were read, and nobody else uses what is inside of it.  It is
-written with the names that its inputs have now.  A call that is not whole is inlined.  The operations of other nodes,
-and those that are new, are written by the `Writer`.
+A node is whole if its operations are all there, as they were read, and no other node uses its inner tensors.  It is
+written with the names that its inputs have now.  A call that is not whole is inlined.  The `Writer` writes the
+operations of other nodes, and new operations.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Whole:
     def __init__(self, records: Records, outputs: Iterable[Any]) -> None:
         self._records, self._outputs = records, {*outputs}
         self._known: dict[Record, bool] = {}
-        self.swapped: dict[Record, dict[Any, Any]] = {}  # tensors that the node took → those that it takes now
+        self.swapped: dict[Record, dict[Any, Any]] = {}  # tensors that a node took → its new tensors
 
     def __call__(self, record: Record) -> bool:
         if record not in self._known:
@@ -131,7 +131,7 @@ class Edited:
         self.read, self.records, self.graph = read, read.records, read.graph
         self.whole = Whole(read.records, read.graph.outputs)
         self.taken = {one.node.name for one in read.program.inputs if isinstance(one, Host)}  # arguments with strings
-        self.captured: dict[str, str] = {}  # what is captured, and these arguments → a good name
+        self.captured: dict[str, str] = {}  # captured value, or one of these arguments → a good name
         self.variables: dict[Any, None] = {}  # that the `Writer` reads or assigns
         self._functions, self._original = functions, original
         self._in_function, self._captures = in_function, captures
@@ -332,7 +332,7 @@ class Edited:
         Args:
             nodes: of the function or the main graph.
             given: input of the graph → its name.
-            captured: what is captured → its name.
+            captured: name of a captured value → its name among the nodes.
         """
         ordered = [operation for operation in self.graph.operations if operation in self._operations]
         taken = nodes.names | {operation.name for operation in ordered}

@@ -136,7 +136,7 @@ class Patch:
                 node.bare_concrete_function.concrete_function_name = function.signature.name
 
     def end(self) -> None:
-        """Add the new variables and functions, and drop those that nothing reaches any more."""
+        """Add the new variables and functions, and drop unreachable functions."""
         if self._saved.objects is None:
             return
         if self._added:
@@ -162,7 +162,7 @@ class Patch:
             title: its name.
             read: the graph.
             inputs, outputs: pairs of a name and a tensor.
-            number_of_object: (name of what is captured) → number of its object.
+            number_of_object: (name of a captured value) → number of its object.
         """
         edited = Edited(read, self._functions, self.original, in_function=True)
         hints = {number_of_object(name): hint for name, hint in edited.captured.items() if name not in edited.taken}

@@ -45,7 +45,7 @@ class Record:
         return self.body.nodes[self.name]
 
     def all_operations(self) -> Iterator[Operation]:
-        """The operations of the node, and of those that it calls."""
+        """The operations of the node, and of the function that it calls."""
         stack = [self]
         while stack:
             record = stack.pop()
@@ -68,7 +68,7 @@ class State(NamedTuple):
         return cls(operation.op, tuple(operation.inputs), dict(operation.attrs), operation.control_inputs, versions)
 
     def is_kept(self, operation: Operation) -> bool:
-        """Whether the operation is as it was, but for its inputs."""
+        """Whether the operation is as it was, apart from its inputs."""
         now = State.of(operation)
         same = (self.op, self.controls, self.versions) == (now.op, now.controls, now.versions)
         return (
@@ -86,7 +86,7 @@ class Records:
     """The records of one reading.
 
     Attributes:
-        all: the records, each behind those of its inputs.
+        all: the records, each behind the records of its inputs.
         owner: operation → the innermost record of it.
         origin: tensor → the innermost record that has it as a result.
         states: the operations as they were when the reading ended.
