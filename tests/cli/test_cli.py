@@ -122,9 +122,9 @@ def test_a_missing_engine_is_an_error_in_one_line(monkeypatch, capsys, tmp_path)
 
 
 def test_output_that_nobody_reads_to_its_end():
-    """As by `dovetail engines | head -1`, which closes the pipe."""
+    """As by `dovetail plan list | head -1`, which closes the pipe."""
     program = subprocess.Popen(
-        [sys.executable, "-m", "dovetail", "engines"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "dovetail", "plan", "list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     program.stdout.close()
     assert (program.stderr.read(), program.wait()) == ("", 0)

@@ -559,3 +559,14 @@ def test_without_arguments_it_runs_on_the_current_engine(engine):
         for name in ("numpy", engine):
             with dt.engine(name):
                 assert numbers().engine == name
+
+
+def test_keywords_and_a_dict_of_the_same_names_are_other_arguments():
+    @dt.function
+    def f(*args, **given):
+        return args[0][0] * 10 + args[1]["x"] if len(args) > 1 else args[0] + given["x"]
+
+    one, two = dt.ops.constant(1.0), dt.ops.constant(2.0)
+    calls = [lambda: f((one,), {"x": two}), lambda: f(one, x=two)]
+    assert [float(call()) for call in (*calls, *calls)] == [12, 3, 12, 3]
+    assert len(f.traces) == 2

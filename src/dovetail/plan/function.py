@@ -159,7 +159,7 @@ class Function(Generic[P, R]):
                 found = self._taking_part(around, leaves, structure, args, kwargs)
             self._is_first = False
             return found
-        given, engine, key = self._classify(leaves, structure)
+        given, engine, key = self._classify(leaves, structure, bool(kwargs))
         trace = self._traces.get(key) or self._trace(key, leaves, bool(kwargs), structure)
         if call_key is not None and all(map(operator.is_, given, args)):
             plan = trace.concrete.plan_for(list(map(native_of, args)), engine)
@@ -180,13 +180,13 @@ class Function(Generic[P, R]):
         """The leaves and the structure of a call's arguments, or of the pair (args, kwargs) if it has keywords."""
         return flatten((args, kwargs) if kwargs else args, self._name)
 
-    def _classify(self, leaves: list[Any], structure: Any) -> tuple[list[Any], Engine, Any]:
+    def _classify(self, leaves: list[Any], structure: Any, has_kwargs: bool = False) -> tuple[list[Any], Engine, Any]:
         """The tensors and NumPy arrays among the leaves, the engine that compiles, and the key of the signature."""
         engine = self._engine_for(leaves)
         if self._signature is not None:
             return self._checked(leaves, structure, engine.holder), engine, ("signature", config.context())
         given, key = given_and_key(leaves, engine.holder)
-        return given, engine, (structure, config.context(), *key)
+        return given, engine, ((structure, has_kwargs), config.context(), *key)
 
     def _engine_for(self, leaves: list[Any]) -> Engine:
         """The engine that compiles: the function's, else the first tensor's, else the current one.
@@ -360,7 +360,7 @@ class Function(Generic[P, R]):
             [float32[?,3]]
         """
         leaves, structure = self._flat(args, kwargs)
-        _, _, key = self._classify(leaves, structure)
+        _, _, key = self._classify(leaves, structure, bool(kwargs))
         return self._traces.get(key) or self._trace(key, leaves, bool(kwargs), structure)
 
     def graph(self, *args: Any, **kwargs: Any) -> Graph:
@@ -521,9 +521,9 @@ class GraphFunction(Function[..., Any]):
         options = self._options._replace(engine=name, fixed=None)
         return GraphFunction(self._replayed, self._given_signature, self._name, options)
 
-    def _classify(self, leaves: list[Any], structure: Any) -> tuple[list[Any], Engine, Any]:
+    def _classify(self, leaves: list[Any], structure: Any, has_kwargs: bool = False) -> tuple[list[Any], Engine, Any]:
         self._notice_edits()  # methods that only look inside call this, too
-        return super()._classify(leaves, structure)
+        return super()._classify(leaves, structure, has_kwargs)
 
     def _notice_edits(self) -> None:
         state = self._replayed.version, len(self._replayed.inputs)
