@@ -242,7 +242,10 @@ class Objects:
         if kind == "constant":
             return reader.read(main, [split(node.constant.operation)[0]])[0]
         if kind == "resource" and "_create_resource" in self.children(number):
-            create = self.concrete(self.children(number)["_create_resource"])[0].name
+            makers = self.concrete(self.children(number)["_create_resource"])
+            if not makers:
+                raise FormatError(self._saved.file, "the objects", f"the table {number} without a maker", "a function")
+            create = makers[0].name
             return reader.read(Body("the objects", [_calling(create)], {}), [create])[0]
         if kind == "asset":
             return reader.read_constant(self._asset(node.asset.asset_file_def_index))[0]

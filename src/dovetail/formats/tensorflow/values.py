@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dovetail import ops
+from dovetail.core.dtypes import as_dtype
 from dovetail.core.scopes import scopes
 from dovetail.core.tensor import Tensor
 from dovetail.formats.tensorflow.attributes import Unreadable
@@ -120,7 +121,7 @@ class TensorList:
 
 def recorded(value: Any, dtype: Any) -> Any:
     """A constant of the graph that is being built, so that ops on it are recorded; without a graph, a tensor."""
-    graphs, array = scopes().graphs, np.asarray(value, dtype.numpy)
+    graphs, array = scopes().graphs, np.asarray(value, as_dtype(dtype).numpy)
     return graphs[-1].constant(array, "Const") if graphs else ops.convert(array)
 
 
