@@ -97,14 +97,14 @@ def field(file: File, draw: random.Random) -> bytes:
         message.CopyFrom(file.message)
         for _ in range(draw.choice([1, 1, 2, 3])):
             change(message, draw)
-        return message.SerializeToString()
+        return message.SerializeToString(deterministic=True)
     if file.name.endswith(".index"):
         entries = read_table(file.data, file.name)
         key = draw.choice([*entries])
         kind = TENSORFLOW.BundleEntryProto if key else TENSORFLOW.BundleHeaderProto
         message = kind.FromString(entries[key])
         change(message, draw)
-        return table(sorted({**entries, key: message.SerializeToString()}.items()))
+        return table(sorted({**entries, key: message.SerializeToString(deterministic=True)}.items()))
     return words(file, draw) if file.name.endswith(".pbtxt") else damaged(file, draw)
 
 
@@ -139,7 +139,7 @@ def change(message: Any, draw: random.Random) -> None:
 
 
 def _change_map(value: Any, draw: random.Random) -> None:
-    keys = [*value]
+    keys = sorted(value)  # a map has no order
     if not keys:
         return
     key, other = draw.choice(keys), draw.choice(keys)
@@ -197,7 +197,7 @@ def _places(message: Any, draw: random.Random, depth: int = 0) -> Iterator[tuple
             continue
         value = getattr(message, one.name)
         if is_map:
-            inner = [value[key] for key in _some([*value], draw)]
+            inner = [value[key] for key in _some(sorted(value), draw)]
         else:
             inner = _some(value, draw) if one.is_repeated else [value] if message.HasField(one.name) else []
         for item in inner:
