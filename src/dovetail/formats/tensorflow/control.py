@@ -12,7 +12,8 @@ from dovetail import ops
 from dovetail.formats.tensorflow.attributes import Unreadable
 from dovetail.formats.tensorflow.frames import Frame
 from dovetail.formats.tensorflow.names import behind, split
-from dovetail.formats.tensorflow.reading import Node, special
+from dovetail.formats.tensorflow.read_nodes import Node
+from dovetail.formats.tensorflow.reading import special
 from dovetail.formats.tensorflow.values import Foreign, TensorList, constant_of, is_tensor
 
 # -- functions --------------------------------------------------------------------------------------------------------

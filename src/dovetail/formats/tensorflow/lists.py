@@ -6,7 +6,8 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.core.table import OPS
-from dovetail.formats.tensorflow.reading import Node, special
+from dovetail.formats.tensorflow.read_nodes import Node
+from dovetail.formats.tensorflow.reading import special
 from dovetail.formats.tensorflow.values import Foreign, TensorList, constant_of, filled
 from dovetail.ops.shapes.shape import dims_of
 

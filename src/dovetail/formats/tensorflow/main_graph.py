@@ -8,11 +8,11 @@ from typing import Any
 from dovetail.formats.tensorflow.editing import Edited
 from dovetail.formats.tensorflow.frames import ENTERS
 from dovetail.formats.tensorflow.names import split
-from dovetail.formats.tensorflow.nodes import Nodes, Ref
 from dovetail.formats.tensorflow.saved_model import PLACEHOLDERS, Read, SavedGraph
 from dovetail.formats.tensorflow.saving import tensor_info
 from dovetail.formats.tensorflow.structures import typed
 from dovetail.formats.tensorflow.writing import Writer
+from dovetail.formats.tensorflow.written_nodes import Nodes, Ref
 from dovetail.formats.wire.tensors import shape_proto
 
 

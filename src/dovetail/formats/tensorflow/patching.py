@@ -16,12 +16,12 @@ from dovetail.formats.tensorflow.editing import Edited
 from dovetail.formats.tensorflow.functions import fill_call
 from dovetail.formats.tensorflow.main_graph import edit_signature
 from dovetail.formats.tensorflow.names import split
-from dovetail.formats.tensorflow.nodes import HANDLES, Nodes, Ref, unique
 from dovetail.formats.tensorflow.saved_model import Read, SavedGraph
 from dovetail.formats.tensorflow.saving import LIST, add_saver, new_handle, new_object, new_variable, tensor_info
 from dovetail.formats.tensorflow.structures import argument_spec, structured
 from dovetail.formats.tensorflow.values import Host
 from dovetail.formats.tensorflow.writing import Writer
+from dovetail.formats.tensorflow.written_nodes import HANDLES, Nodes, Ref, unique
 from dovetail.formats.wire.messages import TENSORFLOW, parsed
 from dovetail.formats.wire.objects import GRAPH, VALUE, key_of
 from dovetail.formats.wire.tensors import DTYPES, number_of

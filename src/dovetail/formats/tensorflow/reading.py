@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 from dovetail.core.dtypes import DType
@@ -18,23 +18,19 @@ from dovetail.core.hooks import hooks
 from dovetail.core.scopes import scopes
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
-from dovetail.formats.tensorflow.attributes import Attributes, Unreadable, dtype_named
+from dovetail.formats.tensorflow.attributes import Attributes, Unreadable
 from dovetail.formats.tensorflow.calls import by_row, listed
-from dovetail.formats.tensorflow.frames import EXITS, MERGES, Frames
-from dovetail.formats.tensorflow.host.table import HOST, KNOWN, number_of_result, specs_of
+from dovetail.formats.tensorflow.host.table import HOST
 from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.opaque import OpaqueOp
+from dovetail.formats.tensorflow.read_nodes import REFUSALS, Body, Node, first_number, types_of
 from dovetail.formats.tensorflow.records import Records
-from dovetail.formats.tensorflow.rows import NAMES, READ
+from dovetail.formats.tensorflow.rows import READ
 from dovetail.formats.tensorflow.unread import UNREAD
 from dovetail.formats.tensorflow.values import Foreign, Handle, Host, Spec, constant_of, is_tensor
-from dovetail.formats.wire.tensors import shape_of
 from dovetail.graph.base import name_new, unique_name
 
-JOINS = {*MERGES, *EXITS}  # their values are those of branches and loops
 DEEPEST = 50  # functions that call each other
-MOST = 1 << 16  # results of a node
-DTYPE_NAMES = ("Tout", "dtype", "out_type", "output_type", "DstT", "element_dtype", "T", "Tparams")
 FOREIGN = re.compile(r"\w*(Dataset|Iterator|Queue|Summary|Reader)(V2|V3)?$|Serialize\w+")  # results are no tensors
 CHANGES = re.compile("Assign|Scatter|Apply|CountUpTo")  # in types that give variables new values
 CALLS = {"PartitionedCall", "StatefulPartitionedCall"}
@@ -46,7 +42,6 @@ ELEMENTS = {  # types whose values are no numbers if this attribute is no dtype 
     **dict.fromkeys(["Const", "ConstV2", "HostConst", "TensorArrayV3"], "dtype"),
     **dict.fromkeys(["TensorListReserve", "EmptyTensorList"], "element_dtype"),
 }
-REFUSALS = (Unreadable, TypeError, ValueError, LookupError, NotImplementedError, OverflowError)
 Special = Callable[["Node"], Any]
 SPECIAL: dict[str, Special] = {}  # TensorFlow's type → a function that reads a node
 
@@ -59,114 +54,6 @@ def special(types: str) -> Callable[[Special], Special]:
         return function
 
     return add
-
-
-class Node:
-    """A node that is being read.
-
-    Attributes:
-        reader: the reader.
-        body: the nodes around it, with their values.
-        proto: its message.
-        name, type: its name and TensorFlow's type.
-        inputs: the values of its data inputs.
-        attrs: its attributes.
-        waits: values of host nodes that run before it, by its control inputs.
-    """
-
-    def __init__(self, reader: Reader, body: Body, proto: Any, inputs: list[Any]) -> None:
-        self.reader, self.body, self.proto, self.inputs = reader, body, proto, inputs
-        self.name, self.type, self.attrs = proto.name, proto.op, Attributes(proto)
-        names = (text[1:] for text in proto.input if text.startswith("^"))
-        self.waits = [body.hosts[name] for name in names if name in body.hosts]
-
-    def tensor(self, index: int) -> Any:
-        """An input that must be a tensor.
-
-        Raises:
-            Unreadable: it is something else.
-        """
-        value = self.inputs[index]
-        if isinstance(value, Handle) and value.is_reference:
-            return hooks.read(self.reader.graph, value.variable)
-        value = self.taken(value)
-        if not is_tensor(value):
-            raise self.refused(index, "no tensor")
-        return value
-
-    def taken(self, value: Any) -> Any:
-        """A value as nodes of the graph take it: numbers that the host computes are placeholders."""
-        return self.reader.fed(value) if isinstance(value, Host) and value.is_number else value
-
-    def refused(self, index: int, what: str) -> Unreadable:
-        """The error for an input of another kind."""
-        value = self.inputs[index]
-        origin = f", the result of {value.name!r}: {value.reason}" if isinstance(value, Foreign) else ""
-        origin = f", the result of {value.node.name!r}" if isinstance(value, Host) else origin
-        return Unreadable(f"its input {index} is {what}{origin}")
-
-    def tensors(self) -> list[Any]:
-        """All inputs, which must be tensors."""
-        return [self.tensor(index) for index in range(len(self.inputs))]
-
-    def constant(self, index: int) -> Any:
-        """An input that must be known before the graph runs, as a Python number or a list.
-
-        Raises:
-            Unreadable: it is not known.
-        """
-        found = constant_of(self.tensor(index))
-        if found is None:
-            raise Unreadable(f"its input {index}, {self.proto.input[index]!r}, must be constant and depends on values")
-        return found.tolist()
-
-    def shape(self, index: int) -> Any:
-        """An input that is a shape: ints if they are known, else the tensor."""
-        tensor = self.tensor(index)
-        found = constant_of(tensor)
-        return tensor if found is None else found.reshape(-1).tolist()
-
-    def variable(self, index: int) -> Any:
-        """The variable of an input.
-
-        Raises:
-            Unreadable: the input is no handle of a variable.
-        """
-        value = self.inputs[index]
-        if not isinstance(value, Handle):
-            raise self.refused(index, "no variable")
-        return value.variable
-
-
-class Body:
-    """The nodes of a graph or of a function, with the values that are known so far.
-
-    Args:
-        place: its name, for errors.
-        nodes: the messages.
-        given: name of a node or an argument → its values.
-    """
-
-    def __init__(self, place: str, nodes: Iterable[Any], given: Mapping[str, list[Any]]) -> None:
-        self.place = place
-        self.nodes = {node.name: node for node in nodes}
-        self.values: dict[str, Any] = dict(given)
-        self.wanted: list[str] = []
-        self.hosts: dict[str, Host] = {}  # names of host nodes → their first values, or stand-ins
-        self.frames = Frames(self.nodes)
-        self.loops: dict[int, dict[str, Any]] = {}  # the results of loops, by their frames
-
-    def inside(self, given: Mapping[str, list[Any]]) -> Body:
-        """The same nodes in a branch or a loop, where some have other values, and no other is read yet."""
-        inner = Body.__new__(Body)
-        inner.place, inner.nodes, inner.frames = self.place, self.nodes, self.frames
-        inner.values, inner.wanted, inner.hosts, inner.loops = dict(given), [], {}, {}
-        return inner
-
-    def needs(self, name: str) -> list[str]:
-        """The references that a node needs before it is read."""
-        node = self.nodes[name]
-        return self.frames.needs(node) if node.op in JOINS else list(node.input)
 
 
 class Reader:
@@ -354,7 +241,7 @@ class Reader:
 
     def _hosted(self, node: Node) -> list[Any]:
         """The results of a node that the host will compute."""
-        dtypes, shapes = self._types(node)
+        dtypes, shapes = types_of(node)
         results = [Host(node, i, Spec(*pair)) for i, pair in enumerate(zip(shapes, dtypes, strict=True))]
         node.body.hosts[node.name] = Host(node, 0, Spec((), None))
         if not results:
@@ -412,7 +299,7 @@ class Reader:
     def _opaque(self, node: Node, reason: str) -> list[Any]:
         """The values of a node that Dovetail does not compute; variables that it changes get values of it, too."""
         changed = [value.variable for value in node.inputs if isinstance(value, Handle) and CHANGES.search(node.type)]
-        dtypes, shapes = self._types(node)
+        dtypes, shapes = types_of(node)
         others: list[Any] = []
         if None in dtypes or FOREIGN.match(node.type):
             others, dtypes, shapes = [Foreign(node.name, reason)] * len(dtypes), [], []
@@ -436,52 +323,6 @@ class Reader:
         specs = [TensorSpec(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
         layout = (0, None, None, None)  # without tensors a call would compute it
         return self.graph.add(op, [], {"reason": reason, **attrs}, specs, layout, f"{name}/").outputs
-
-    def _types(self, node: Node) -> tuple[list[DType | None], list[Any]]:
-        """The dtypes and shapes of a node's results, as far as it says them."""
-        dtypes, shapes = self._said(node)
-        return (
-            [one if isinstance(one, DType) else None for one in dtypes],
-            [one if isinstance(one, tuple) else None for one in shapes],
-        )
-
-    def _said(self, node: Node) -> tuple[list[Any], list[Any]]:
-        """The dtypes and shapes of a node's results, which may be anything in a damaged file."""
-        if node.type in KNOWN:
-            with suppress(*REFUSALS):  # an attribute is missing
-                specs = specs_of(node.proto, node.inputs)
-                return [spec.dtype for spec in specs], [spec.shape for spec in specs]
-        first = next((value.dtype for value in node.inputs if is_tensor(value)), None)
-        given = next((node.attrs(name) for name in DTYPE_NAMES if name in node.attrs), first)
-        known = node.proto.attr["_output_shapes"].list.shape if "_output_shapes" in node.attrs else []
-        if isinstance(given, list):
-            dtypes = given
-        else:
-            names = NAMES.get(node.type, [])
-            parts = [split(text) for text in _references(node.body, node.name)]
-            taken = [
-                min(number + (first_number(node.proto, output) if output else 0), MOST) for _, output, number in parts
-            ]
-            dtypes = [given] * max([1, len(known), len(names), *(number + 1 for number in taken)])
-        shapes = [shape_of(shape) for shape in known] if len(known) == len(dtypes) else [None] * len(dtypes)
-        return dtypes, shapes
-
-
-def _references(body: Body, name: str) -> Iterator[str]:
-    """The inputs of nodes that are results of a node."""
-    for texts in (body.wanted, *(node.input for node in body.nodes.values())):
-        for text in texts:
-            if not text.startswith("^") and text.partition(":")[0] == name:
-                yield text
-
-
-def first_number(proto: Any, output: str) -> int:
-    """The number of the first result with a name."""
-    names = NAMES.get(proto.op, [])
-    with suppress(*REFUSALS):  # an attribute is missing
-        if (number := number_of_result(proto, output)) is not None:
-            return number
-    return names.index(output) if output in names else 0
 
 
 def _is_fixed(node: Node) -> bool:
@@ -519,18 +360,4 @@ def spec_of(node: Any) -> Spec:
     return Spec(attrs("shape", None, (tuple, type(None))), attrs("dtype", None, (DType, type(None))))
 
 
-__all__ = [
-    "FORKS",
-    "JOINS",
-    "PASSING",
-    "SPECIAL",
-    "Body",
-    "Node",
-    "Reader",
-    "called",
-    "dtype_named",
-    "first_number",
-    "nesting",
-    "spec_of",
-    "special",
-]
+__all__ = ["FORKS", "PASSING", "SPECIAL", "Reader", "called", "nesting", "spec_of", "special"]

@@ -10,7 +10,7 @@ from dovetail.core.scopes import scopes
 from dovetail.graph.operation import Operation
 
 if TYPE_CHECKING:
-    from dovetail.formats.tensorflow.reading import Body
+    from dovetail.formats.tensorflow.read_nodes import Body
 
 SHARED = ("Placeholder", "ReadVariableOp")  # types of operations that belong to no node
 LOOPS = ("While", "StatelessWhile")

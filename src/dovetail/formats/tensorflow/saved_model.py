@@ -33,7 +33,8 @@ from dovetail.formats.tensorflow.host.program import Program
 from dovetail.formats.tensorflow.host.store import Store
 from dovetail.formats.tensorflow.host.table import HOST
 from dovetail.formats.tensorflow.names import behind, split
-from dovetail.formats.tensorflow.reading import PASSING, SPECIAL, Body, Reader, nesting, spec_of
+from dovetail.formats.tensorflow.read_nodes import Body
+from dovetail.formats.tensorflow.reading import PASSING, SPECIAL, Reader, nesting, spec_of
 from dovetail.formats.tensorflow.records import Records
 from dovetail.formats.tensorflow.rows import READ
 from dovetail.formats.tensorflow.values import Foreign

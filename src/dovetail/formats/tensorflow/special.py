@@ -9,7 +9,8 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.table import OPS
-from dovetail.formats.tensorflow.reading import Node, special
+from dovetail.formats.tensorflow.read_nodes import Node
+from dovetail.formats.tensorflow.reading import special
 from dovetail.formats.tensorflow.values import Handle, Host, is_tensor
 from dovetail.formats.wire.tensors import array_of
 

@@ -11,7 +11,7 @@ from dovetail import ops
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
-from dovetail.formats.tensorflow.nodes import Place, Ref, writes
+from dovetail.formats.tensorflow.written_nodes import Place, Ref, writes
 from dovetail.formats.wire.tensors import shape_proto
 from dovetail.ops.shapes.shape import dims_of
 

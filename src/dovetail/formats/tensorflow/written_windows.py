@@ -11,7 +11,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.core.table import OPS
 from dovetail.core.windows import CONVOLUTIONS, POOLS, Windows
-from dovetail.formats.tensorflow.nodes import body
+from dovetail.formats.tensorflow.written_nodes import body
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.ops.shapes.shape import dims_of
 

@@ -21,7 +21,8 @@ from dovetail.core.tensor import Tensor
 from dovetail.formats.tensorflow.attributes import Attributes, Unreadable
 from dovetail.formats.tensorflow.calls import listed
 from dovetail.formats.tensorflow.host.table import HOST, host
-from dovetail.formats.tensorflow.reading import FORKS, JOINS, PASSING, Node, Reader
+from dovetail.formats.tensorflow.read_nodes import JOINS, Node
+from dovetail.formats.tensorflow.reading import FORKS, PASSING, Reader
 from dovetail.formats.tensorflow.values import Foreign, TensorList
 from dovetail.formats.wire.tensors import STRING, array_of
 

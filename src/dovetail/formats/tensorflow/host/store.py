@@ -13,7 +13,8 @@ from dovetail.core.errors import FormatError
 from dovetail.formats.tensorflow.attributes import Unreadable, constant_node
 from dovetail.formats.tensorflow.host.evaluation import Evaluator
 from dovetail.formats.tensorflow.host.table import host
-from dovetail.formats.tensorflow.reading import Body, Node, called
+from dovetail.formats.tensorflow.read_nodes import Body, Node
+from dovetail.formats.tensorflow.reading import called
 from dovetail.formats.wire.messages import TENSORFLOW
 
 FILLING = ("InitializeTable", "LookupTableImport")  # how the types begin that fill a table
