@@ -9,6 +9,7 @@ Numbers that come from variables do not go through strings back to numbers: such
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -85,7 +86,8 @@ class Program:
         taken: dict[Any, None] = {}
         for value in (*values, *self._reader.effects):
             if isinstance(value, Host):
-                self._needed(value, taken)
+                with suppress(NotImplementedError):  # a run that needs the value raises it
+                    self._needed(value, taken)
         self._late = {tensor: len(results) + number for number, tensor in enumerate(taken)}
         self._graph.outputs = [*results, *taken]
 
