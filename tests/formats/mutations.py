@@ -188,8 +188,9 @@ def mutations(count: int, seed: int, folder: Path) -> Counter[str]:
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def command(description: str, mutations: Callable[[int, int, Path], Counter[str]]) -> None:
+    """Run mutations as the command line says, and print how many files were read and refused."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
@@ -199,9 +200,9 @@ def main() -> None:
         found = mutations(given.count, given.seed, Path(folder))
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     for name, number in sorted(found.items()):
-        print(f"{name:20} {number:8}")
+        print(f"{name:60} {number:8}")
     print(f"{time.perf_counter() - start:.0f} s, memory grew by {grown / 1024:.0f} MB")
 
 
 if __name__ == "__main__":
-    main()
+    command(__doc__, mutations)

@@ -8,10 +8,8 @@ It reads all of a file: attributes, weights, and the configuration, which become
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
-import resource
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -23,7 +21,7 @@ from dovetail.formats.hdf5.tree import Group
 from dovetail.formats.keras.configs import Configs
 from dovetail.formats.keras.weights import stored
 from dovetail.formats.strict_json import parse
-from tests.formats.mutations import LONGEST, block, cut, flip, replaced
+from tests.formats.mutations import LONGEST, block, command, cut, flip, replaced
 
 MODELS = Path(__file__).parent / "models"
 OWN = {"Scale", "cube", "double", "lambda"}
@@ -97,19 +95,5 @@ def mutations(count: int, seed: int) -> Counter[str]:
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    mutations(200, given.seed + 1)
-    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
-    found = mutations(given.count, given.seed)
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    for name, times in sorted(found.items()):
-        print(f"{name:20} {times:8}")
-    print(f"{time.perf_counter() - start:.0f} s, memory grew by {grown / 1024:.0f} MB")
-
-
 if __name__ == "__main__":
-    main()
+    command(__doc__, lambda count, seed, _: mutations(count, seed))

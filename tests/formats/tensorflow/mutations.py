@@ -8,12 +8,10 @@ numbers of files that were read and refused, the longest time, and how far the m
 
 from __future__ import annotations
 
-import argparse
 import random
 import re
 import resource
 import shutil
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -27,7 +25,7 @@ from dovetail import saved_model
 from dovetail.core.errors import FormatError
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.table import read_table, table
-from tests.formats.mutations import block, cut, flip
+from tests.formats.mutations import block, command, cut, flip
 from tests.formats.tensorflow.calls import FOLDER
 
 LONGEST = 10.0  # seconds
@@ -269,21 +267,6 @@ def mutations(count: int, seed: int, folder: Path) -> Counter[str]:
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    with tempfile.TemporaryDirectory() as folder:
-        mutations(100, given.seed + 1, Path(folder))
-        before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
-        found = mutations(given.count, given.seed, Path(folder))
-        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    for name, number in sorted(found.items()):
-        print(f"{name:60} {number:8}")
-    print(f"{time.perf_counter() - start:.0f} s, memory grew by {grown / 1024:.0f} MB")
-
-
 if __name__ == "__main__":
-    main()
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    command(__doc__, mutations)
