@@ -19,6 +19,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 
 from dovetail.compat import tensorflow as tensorflow  # fills the table
+from dovetail.compat.tensorflow.names.old_words import NAMES as OLD_WORDS
 from dovetail.compat.tensorflow.names.settings import DOES_NOTHING
 from dovetail.compat.tensorflow.table import ABSENT, V1, V2
 from dovetail.compat.tensorflow.unread import INTERFACE, TENSORFLOW
@@ -31,6 +32,7 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
     "contrib.graph_editor": "test_graph_editor.py",
     "graph_util": "test_graph_editor.py",
     "flags": "test_flags.py",
+    **dict.fromkeys(OLD_WORDS, "test_old_words.py"),
     "app.": "test_flags.py",
     "raw_ops": "test_graph_editor.py",
     "import_graph_def": "test_graph_editor.py",

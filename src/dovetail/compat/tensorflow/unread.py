@@ -157,6 +157,8 @@ OTHERS = {
         "_Computing.values": INTERFACE,
         "from_config.custom_objects": "The layer has no objects of the program.",
         "from_config.safe_mode": "Nothing that a SavedModel says is executed.",
+        "SavedModelExportArchive.kwargs": "Settings of jax2tf, which has no part in an export.",
+        "SavedModelExportArchive.options": "Files are written by this process, where the path says.",
         "_Holder.initializer": INTERFACE,
         "_Steps.key": INTERFACE,
         "cudnn_ok.args": INTERFACE,

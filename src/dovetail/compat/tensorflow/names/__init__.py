@@ -30,6 +30,7 @@ from dovetail.compat.tensorflow.names import meta_graphs as meta_graphs
 from dovetail.compat.tensorflow.names import nn as nn
 from dovetail.compat.tensorflow.names import numpy_names as numpy_names
 from dovetail.compat.tensorflow.names import object_checkpoints as object_checkpoints
+from dovetail.compat.tensorflow.names import old_words as old_words
 from dovetail.compat.tensorflow.names import optimizers as optimizers
 from dovetail.compat.tensorflow.names import printing as printing
 from dovetail.compat.tensorflow.names import profiler as profiler
