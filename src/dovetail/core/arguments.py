@@ -10,10 +10,12 @@ from collections.abc import Callable
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dovetail.core import host
 from dovetail.core.devices import require_device
 from dovetail.core.dtypes import DType, promote
-from dovetail.core.engine_registry import current_engine
+from dovetail.core.engine_registry import current_engine, get_engine
 from dovetail.core.errors import describe, describe_call, op_error
 from dovetail.core.scopes import scopes
 from dovetail.core.table import OPS
@@ -151,6 +153,15 @@ def move_quietly(tensor: Tensor, engine: Engine | None) -> Tensor:
     if engine is None or tensor._engine is engine:
         return tensor
     return Tensor(engine.receive(tensor._value, tensor._engine), engine)
+
+
+def in_place(array: np.ndarray) -> Tensor:
+    """A tensor of the current engine, in the memory of the array if the engine can use that.
+
+    Raises:
+        TypeError: no tensor has the array's dtype.
+    """
+    return move_quietly(Tensor(host.host_array(array), get_engine("numpy")), current_engine())
 
 
 def move(tensor: Tensor, engine: Engine) -> Tensor:

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from dovetail.core import arguments
-from dovetail.core.engine_registry import current_engine, get_engine
 from dovetail.core.errors import FormatError, describe, op_error
 from dovetail.core.scopes import scopes
 from dovetail.core.structure import fields_of, has_fields, no_tree
@@ -210,7 +209,7 @@ def load(path: str | Path, classes: Iterable[type] = ()) -> Any:
     tensors, metadata = safetensors.read(file)
     document = document_in(tensors, metadata, file)
     if document is None:
-        return {name: _tensor(array) for name, array in tensors.items()}
+        return {name: arguments.in_place(array) for name, array in tensors.items()}
     try:
         beside = Beside(arrays=tensors, tensors=_Tensors(tensors), parts=document["parts"])
         beside.classes = {kind.__name__: kind for kind in known}
@@ -269,20 +268,15 @@ class _Tensors(dict[str, Tensor]):
         self._arrays = arrays
 
     def __missing__(self, key: str) -> Tensor:
-        found = self[key] = _tensor(self._arrays[key])
+        found = self[key] = arguments.in_place(self._arrays[key])
         return found
-
-
-def _tensor(array: np.ndarray) -> Tensor:
-    """A tensor of the current engine, in the memory of the array if the engine can use that."""
-    return arguments.move_quietly(Tensor(array, get_engine("numpy")), current_engine())
 
 
 def _variable(key: str, given: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> Variable:
     name = given["name"]
     if type(name) is not str:
         raise ValueError(f"the variable {key!r} has the name {name!r}")
-    found = Variable(_tensor(tensors[key]), name=name)
+    found = Variable(arguments.in_place(tensors[key]), name=name)
     for mark in MARKS:
         setattr(found, mark, given.get(mark, False) is True)
     return found

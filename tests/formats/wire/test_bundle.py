@@ -111,6 +111,16 @@ def test_the_files_are_those_of_tensorflow(tmp_path):
     assert ours[1] == theirs[1] and read_table(ours[0], "x") == read_table(theirs[0], "x")
 
 
+def test_arrays_are_read_only_and_share_the_mapped_memory_if_they_are_aligned(tmp_path):
+    given = {"a": np.arange(3.0), "b": np.array([True]), "c": np.arange(5.0)}
+    write_bundle(str(tmp_path / "x"), given)
+    found = Bundle(str(tmp_path / "x"))
+    for name, array in given.items():
+        assert found[name].flags.aligned and not found[name].flags.writeable, name
+        assert np.shares_memory(found[name], found[name]) == (name != "c"), name
+        same(found[name], array)
+
+
 def test_several_shards_and_slices_are_read(tmp_path):
     whole = np.arange(24.0, dtype="float32").reshape(4, 6)
     for number, (start, end) in enumerate([(0, 1), (1, 4)]):

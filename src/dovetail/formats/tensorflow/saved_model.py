@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.core import arguments
 from dovetail.core.errors import FormatError
 from dovetail.core.hooks import hooks
 from dovetail.core.infer import fits
@@ -186,12 +187,15 @@ class SavedGraph:
             key = self.keys.get(node.name, node.name)
             if key not in self.bundle:
                 raise FormatError(self.file, f"the variable {node.name!r}", "no value of it", f"the key {key!r}")
-            value = np.array(self.bundle[key])
+            value = self.bundle[key]
             with self._attributes(node) as attrs:
                 shape = attrs("shape", None, (tuple, type(None)))
             if not fits(value.shape, shape):
                 raise FormatError(self.file, f"the variable {node.name!r}", f"the shape {value.shape}", f"{shape}")
-            self.variables[node.name] = Variable(value, name=node.name, trainable=self.is_trainable(node))
+            value = value.view()
+            value.flags.writeable = True  # else no engine takes the memory; variables write to memory of their own
+            trainable = self.is_trainable(node)
+            self.variables[node.name] = Variable(arguments.in_place(value), name=node.name, trainable=trainable)
         return self.variables[node.name]
 
     def first(self, node: Any) -> np.ndarray:
@@ -202,7 +206,7 @@ class SavedGraph:
         """
         key = self.keys.get(node.name, node.name)
         if key in self.bundle:
-            return np.array(self.bundle[key])
+            return self.bundle[key]
         place = f"the variable {node.name!r}"
         shape, dtype = node.attr["shape"].shape, node.attr["dtype"].type
         return np.zeros(known_shape(shape, self.file, place), dtype_of(dtype, self.file, place))

@@ -16,8 +16,9 @@ import numpy as np
 
 from dovetail.core.errors import FormatError
 from dovetail.core.files import replacing
-from dovetail.formats.wire.crc import masked, masked_bytes
+from dovetail.formats.wire.crc import masked, masked_bytes, masked_whole
 from dovetail.formats.wire.messages import TENSORFLOW, parsed
+from dovetail.formats.wire.shard import Shard
 from dovetail.formats.wire.slices import is_cut, slice_key
 from dovetail.formats.wire.table import Cursor, read_table, table, varint
 from dovetail.formats.wire.tensors import STRING, dtype_of, known_shape, little_endian, number_of, shape_proto
@@ -199,7 +200,7 @@ class Bundle(Mapping[str, np.ndarray]):
         self.header = header
         self.entries = {key: parsed(kind, data, self._file, f"the entry {key!r}") for key, data in entries.items()}
         self.names = [_text(key, self._file) for key in self.entries if key[:1] != b"\0"]  # the others are slices
-        self._shards: dict[int, Any] = {}
+        self._shards: dict[int, Shard] = {}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -251,7 +252,8 @@ class Bundle(Mapping[str, np.ndarray]):
         """A tensor, whose checksum is compared.
 
         Returns:
-            An array of its own memory; strings as `bytes` with dtype `object`.
+            Read-only memory of the file, or memory of its own: for slices, strings, and if the place in the file is
+            not aligned.  Strings are `bytes` with dtype `object`.
 
         Raises:
             KeyError: there is no such name.
@@ -282,7 +284,9 @@ class Bundle(Mapping[str, np.ndarray]):
 
     def _values(self, entry: Any, place: str) -> np.ndarray:
         dtype, shape = dtype_of(entry.dtype, self._file, place), known_shape(entry.shape, self._file, place)
-        data, file = self._bytes(entry, place)
+        shard, file = self._shard(entry, place)
+        start, end = entry.offset, entry.offset + entry.size
+        data = shard.bytes(start, end)
         if dtype.kind == "O":
             texts, crc = _read_strings(data.tobytes(), math.prod(shape), file, place)
             if crc != entry.crc32c:
@@ -290,23 +294,25 @@ class Bundle(Mapping[str, np.ndarray]):
             return texts.reshape(shape)
         if len(data) != math.prod(shape) * dtype.itemsize:
             raise FormatError(file, place, f"{len(data)} bytes", f"{math.prod(shape)} elements of {dtype.name}")
-        if masked(data) != entry.crc32c:
+        if masked_whole(shard.chunks(start, end)) != entry.crc32c:
             raise FormatError(file, place, "bytes of another checksum", "an undamaged file")
-        return np.array(data).view(dtype.newbyteorder("<")).astype(dtype, copy=False).reshape(shape)
+        values = data.view(dtype.newbyteorder("<"))
+        found = values.astype(dtype, copy=not values.flags.aligned).reshape(shape)
+        found.flags.writeable = False  # the next read may have the same memory
+        return found
 
-    def _bytes(self, entry: Any, place: str) -> tuple[np.ndarray, Path]:
-        """The bytes of an entry, and the shard that has them."""
+    def _shard(self, entry: Any, place: str) -> tuple[Shard, Path]:
+        """The shard that has the bytes of an entry, and its file."""
         path = _shard(self._prefix, entry.shard_id, self._count)
         if entry.shard_id not in self._shards:
             if not 0 <= entry.shard_id < self._count:
                 raise FormatError(self._file, place, f"shard {entry.shard_id}", f"one of {self._count} shards")
-            empty = path.stat().st_size == 0
-            self._shards[entry.shard_id] = np.zeros(0, np.uint8) if empty else np.memmap(path, np.uint8, "r")
+            self._shards[entry.shard_id] = Shard(path)
         shard = self._shards[entry.shard_id]
-        if entry.offset < 0 or entry.size < 0 or entry.offset + entry.size > len(shard):
+        if entry.offset < 0 or entry.size < 0 or entry.offset + entry.size > shard.size:
             found = f"{entry.size} bytes at {entry.offset}"
-            raise FormatError(path, place, found, f"a place in the file's {len(shard)} bytes")
-        return np.asarray(shard[entry.offset : entry.offset + entry.size]), path
+            raise FormatError(path, place, found, f"a place in the file's {shard.size} bytes")
+        return shard, path
 
 
 def _text(key: bytes, file: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,11 @@ def masked(*parts: Any) -> int:
         >>> hex(masked(b"123456789")), masked(b"1234", b"56789") == masked(b"123456789")
         ('0xc78ab0e5', True)
     """
+    return masked_whole(parts)
+
+
+def masked_whole(parts: Iterable[Any]) -> int:
+    """The masked checksum of parts that need not exist at once; see `masked`."""
     extend, crc = library("google_crc32c").extend, 0
     for part in parts:
         if len(part):

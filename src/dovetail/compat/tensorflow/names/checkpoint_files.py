@@ -213,7 +213,7 @@ class CheckpointReader:
         """The value with a name: an array; strings are `bytes`."""
         if name not in self._arrays:
             raise KeyError(f"the checkpoint {self._path!r} has no {name!r}; it has {', '.join(sorted(self._arrays))}.")
-        found = self._arrays[name]
+        found = np.array(self._arrays[name])
         return found.item() if found.dtype.kind == "O" and found.shape == () else found
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
