@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 
 FOLDER = Path(__file__).parent / "models"
+ENDINGS = (".pb", ".pbtxt", ".meta", "")
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)  # NumPy's files have no such dtype, so its numbers are kept as float32
 
 
@@ -76,3 +77,25 @@ def read_calls(path: Path) -> Known:
         if all(key.isdecimal() for key in call.inputs):
             call.inputs = tuple(call.inputs[str(number)] for number in range(len(call.inputs)))
     return Known(list(calls.values()), gradients)
+
+
+def models(folder: Path) -> Iterator[tuple[str, Path, Known]]:
+    """The models of a folder: their names, paths and calls."""
+    for known in sorted(folder.glob("*.npz")):
+        paths = (known.with_suffix(ending) for ending in ENDINGS)
+        yield known.stem, next(path for path in paths if path.exists()), read_calls(known)
+
+
+def difference(found: np.ndarray, expected: np.ndarray) -> float:
+    """The largest difference, by the largest number, but by 1 at least; infinite for another shape or dtype."""
+    if found.shape != expected.shape:
+        return float("inf")
+    if expected.dtype.kind in "SO":
+        return 0.0 if np.array_equal(found, expected.astype(found.dtype)) else float("inf")
+    gap = np.abs(found.astype("float64") - expected.astype("float64"))
+    return float((gap / np.maximum(1, np.abs(expected).max(initial=0))).max(initial=0))
+
+
+def plain(value: Any) -> np.ndarray:
+    """The array of a tensor; strings are in an array already."""
+    return value if isinstance(value, np.ndarray) else np.asarray(value.numpy())

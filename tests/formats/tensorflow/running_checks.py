@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,16 +30,7 @@ import numpy as np
 
 import dovetail as dt
 from dovetail import ops, saved_model
-from tests.formats.tensorflow.calls import Call, Known, read_calls
-
-ENDINGS = (".pb", ".pbtxt", ".meta", "")
-
-
-def models(folder: Path) -> Iterator[tuple[str, Path, Known]]:
-    """The models of a folder: their names, paths and calls."""
-    for known in sorted(folder.glob("*.npz")):
-        paths = (known.with_suffix(ending) for ending in ENDINGS)
-        yield known.stem, next(path for path in paths if path.exists()), read_calls(known)
+from tests.formats.tensorflow.calls import Call, Known, difference, models, plain
 
 
 def called(model: Any, path: Path, call: Call) -> dict[str, Any]:
@@ -54,21 +44,6 @@ def called(model: Any, path: Path, call: Call) -> dict[str, Any]:
     if isinstance(found, (list, tuple)):
         found = dict(enumerate(found))
     return {str(key): value for key, value in (found if isinstance(found, dict) else {"": found}).items()}
-
-
-def plain(value: Any) -> np.ndarray:
-    """The array of a tensor; strings are in an array already."""
-    return value if isinstance(value, np.ndarray) else np.asarray(value.numpy())
-
-
-def difference(found: np.ndarray, expected: np.ndarray) -> float:
-    """The largest difference, by the largest number, but by 1 at least; infinite for another shape or dtype."""
-    if found.shape != expected.shape:
-        return float("inf")
-    if expected.dtype.kind in "SO":
-        return 0.0 if np.array_equal(found, expected.astype(found.dtype)) else float("inf")
-    gap = np.abs(found.astype("float64") - expected.astype("float64"))
-    return float((gap / np.maximum(1, np.abs(expected).max(initial=0))).max(initial=0))
 
 
 def of_calls(path: Path, known: Known) -> float:

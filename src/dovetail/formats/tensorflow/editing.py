@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from dovetail.core.errors import op_error
+from dovetail.formats.tensorflow.definitions import OUTPUTS
 from dovetail.formats.tensorflow.frames import EXITS, MERGES
 from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.read_nodes import Body, first_number
@@ -36,7 +37,7 @@ class Place(NamedTuple):
 
 
 class Argument(NamedTuple):
-    """A value that a function captures: the name of a node of the main graph, or of an argument of the function."""
+    """A value that is captured: a reference to a node of the main graph, or the name of an argument of a function."""
 
     name: str
     hint: str
@@ -292,7 +293,7 @@ class Edited:
             if record is None or self.whole(record):
                 is_main = id(body) not in self.records.functions
                 if is_main and self._captures and not is_tensor(value):
-                    return Argument(name, hint or name)
+                    return Argument(f"{name}:{number}" if number else name, hint or name)
                 return Place(body, name, text[len(name) :])
             if record.inner is not None:
                 function = self._functions[self.records.functions[id(record.inner)]]
@@ -342,8 +343,8 @@ class Edited:
         nodes.names |= {*names.values()}
         known = {value: ref for value, ref in given.items() if is_tensor(value)}
         for tensor in self._crossing(ordered):
-            place = self._place_of(tensor)
-            if place is not None and tensor not in known:
+            place = None if tensor in known else self._place_of(tensor)
+            if place is not None:
                 known[tensor] = Ref(self._text(nodes, place, names), tensor.dtype)
         known = nodes.graph(ordered, known)
         written = {message.name: message for message in nodes.messages}
@@ -396,7 +397,7 @@ class Edited:
         """The reference of a node's result among the new nodes."""
         name = names[id(place.body), place.name]
         if place.rest.startswith("#"):
-            return nodes.reference(self.node(place).op, name, int(place.rest[1:]))
+            return self._known_text(place, name) or nodes.reference(self.node(place).op, name, int(place.rest[1:]))
         if place.rest == "^":
             return name
         if (id(place.body) in self.records.functions) == self._in_function:
@@ -404,3 +405,20 @@ class Edited:
         _, output, number = split(name + place.rest)
         number += first_number(place.body.nodes[place.name], output) if output else 0
         return nodes.reference(self.node(place).op, name, number)
+
+    def _known_text(self, place: Place, name: str) -> str:
+        """The reference of a result as the function around it has it, for types without names of results in the table.
+
+        Args:
+            place: of the result, by its number.
+            name: of the node now.
+        """
+        function = self._functions.get(self.records.functions.get(id(place.body), ""))
+        if not self._in_function or function is None or self.node(place).op in OUTPUTS:
+            return ""
+        texts = [text for node in function.node_def for text in node.input]
+        for text in (*texts, *function.ret.values()):
+            node, output, number = split(text)
+            if node == place.name and output and f"#{first_number(self.node(place), output) + number}" == place.rest:
+                return f"{name}:{output}:{number}"
+        return ""

@@ -51,7 +51,7 @@ class Patch:
         self._functions = {one.signature.name: one for one in self._graph.library.function}
         self._originals = {"": {node.name: node for node in self._graph.node}}
         self._writer, self._names = Writer({*self._functions}), {*self._originals[""]}
-        self._reached = self._reachable()
+        self._reached, self._named = self._reachable(), self._named_now()
         handles, bound = (saved.objects.handles, saved.objects.bound) if saved.objects is not None else ({}, {})
         self._texts = {**handles, **bound}
         self._numbers = {text: number for number, text in [*self._texts.items(), *bound.items()]}
@@ -74,6 +74,10 @@ class Patch:
                 found.add(name)
                 stack += [inner for node in self._functions[name].node_def for inner in called(node)]
         return found
+
+    def _named_now(self) -> set[str]:
+        """The functions that objects name; no object names a custom gradient."""
+        return {name for node in self._objects.nodes for name in _functions_of(node)}
 
     # edits
 
@@ -142,8 +146,7 @@ class Patch:
         if self._added:
             self._store_added()
         self._graph.library.function.extend(self._writer.library.values())
-        named = {name for node in self._objects.nodes for name in _functions_of(node)}
-        for name in {*self._objects.concrete_functions} - named:
+        for name in {*self._objects.concrete_functions} & self._named - self._named_now():
             del self._objects.concrete_functions[name]
         self._functions |= self._writer.library
         lost = self._reached - self._reachable()
