@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 
 import numpy as np
 import pytest
 
+from dovetail import saved_model
 from dovetail.compat import tensorflow as tf
 from dovetail.core.errors import FormatError
 from tests.libraries import Library, require
@@ -159,3 +161,96 @@ def test_a_module_is_saved_and_loaded(tmp_path):
     theirs = real.saved_model.load(str(tmp_path / "scorer"))
     np.testing.assert_allclose(theirs(real.constant(X)), X @ np.ones((4, 2)), atol=1e-6)
     assert tf.saved_model.load(tmp_path / "scorer").w.shape == (4, 2)
+
+
+@pytest.fixture
+def trained():
+    """A session of Dovetail with a network that was trained for some steps, and its result."""
+    with v1.Graph().as_default() as graph:
+        hidden = x = v1.placeholder("float32", [None, 4], name="x")
+        for name, size in (("hidden", (4, 5)), ("dense", (5, 2))):
+            with v1.variable_scope(name):
+                kernel, bias = v1.get_variable("kernel", size), v1.get_variable("bias", size[1:])
+            hidden = tf.tanh(tf.nn.bias_add(v1.matmul(hidden, kernel), bias, name=f"{name}/BiasAdd"))
+        loss = v1.reduce_mean(v1.square(hidden), name="loss")
+        train = v1.train.AdamOptimizer(0.1).minimize(loss, v1.train.get_or_create_global_step(), name="train")
+        tf.identity(bias, name="late")  # a read after the assignments, which must not run them
+        start = v1.global_variables_initializer()
+    with contextlib.closing(v1.Session(graph=graph)) as session:
+        session.run(start)
+        for _ in range(3):
+            session.run(train, {x: X})
+        yield session, session.run(["dense/BiasAdd:0", "late:0"], {x: X})
+
+
+def test_a_session_is_saved(trained, tmp_path, engine):
+    session, wanted = trained
+    path, tensor = str(tmp_path / "simple"), session.graph.get_tensor_by_name
+    v1.saved_model.simple_save(session, path, {"x": tensor("x:0")}, {"y": tensor("dense/BiasAdd:0")})
+    found = [saved_model.load(path)(X).numpy()]
+    for names in (v1, real.compat.v1):
+        with names.Graph().as_default(), names.Session() as other:
+            meta = names.saved_model.loader.load(other, ["serve"], path)
+            assert meta.signature_def["serving_default"].outputs["y"].name == "dense/BiasAdd:0"
+            trainable = ["hidden/kernel:0", "hidden/bias:0", "dense/kernel:0", "dense/bias:0"]
+            assert [one.name for one in names.trainable_variables()] == trainable
+            y, late = other.run(["dense/BiasAdd:0", "late:0"], {"x:0": X})
+            np.testing.assert_allclose(late, wanted[1], atol=1e-5)
+            found.append(y)
+    with names.Session(graph=names.Graph()) as other:  # TensorFlow trains on, with the optimizer's variables
+        names.saved_model.loader.load(other, ["serve"], path)
+        before, _, after = (other.run(one, {"x:0": X}) for one in ("loss:0", "train", "loss:0"))
+        assert after < before
+    found.append(real.saved_model.load(path).signatures["serving_default"](x=real.constant(X))["y"].numpy())
+    for y in found:
+        np.testing.assert_allclose(y, wanted[0], atol=1e-5)
+    with pytest.raises(FileExistsError, match="name a new one"):
+        v1.saved_model.Builder(path)
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_a_builder_saves_graphs_with_signatures_and_tags(trained, tmp_path, as_text):
+    session, (y, bias) = trained
+    path, tensor = str(tmp_path / "two"), session.graph.get_tensor_by_name
+    signatures = {
+        key: v1.saved_model.predict_signature_def({"x": tensor("x:0")}, {"y": tensor(name)})
+        for key, name in (("scores", "dense/BiasAdd:0"), ("inner", "hidden/BiasAdd:0"))
+    }
+    with session.graph.as_default():
+        step = v1.assign_add(v1.train.get_global_step(), 10).op
+        v1.add_to_collection("some", "text")
+    builder = v1.saved_model.builder.SavedModelBuilder(path)
+    with pytest.raises(RuntimeError, match="add_meta_graph_and_variables first"):
+        builder.add_meta_graph(["serve"])
+    builder.add_meta_graph_and_variables(session, ["train", "gpu"], signatures, main_op=step)
+    with pytest.raises(RuntimeError, match="add more graphs with add_meta_graph"):
+        builder.add_meta_graph_and_variables(session, ["serve"])
+    with v1.Graph().as_default():
+        tf.multiply(v1.get_variable("dense/bias", [2]), 2.0, name="double")
+        builder.add_meta_graph(["serve"])
+    with v1.Graph().as_default():
+        tf.multiply(v1.get_variable("other", [2]), 2.0)
+        with pytest.raises(ValueError, match="no values were added for other"):
+            builder.add_meta_graph(["other"])
+        with pytest.raises(KeyError, match="no operation 'x'"):
+            builder.add_meta_graph(["other"], signatures)
+    file = builder.save(as_text)
+    assert file.decode() == str(tmp_path / "two" / ("saved_model.pbtxt" if as_text else "saved_model.pb"))
+    for names in (v1, real.compat.v1):
+        with names.Session(graph=names.Graph()) as other:
+            assert {*names.saved_model.load(other, ["train", "gpu"], path).signature_def} >= {"scores", "inner"}
+            np.testing.assert_allclose(other.run("dense/BiasAdd:0", {"x:0": X}), y, atol=1e-5)
+            if names is not v1:  # TensorFlow runs the operation of loading
+                assert other.run(names.train.get_global_step()) == 13
+        with names.Session(graph=names.Graph()) as other:
+            names.saved_model.load(other, ["serve"], path)
+            np.testing.assert_allclose(other.run("double:0"), 2 * bias, atol=1e-5)
+
+
+def test_operations_that_no_file_can_hold_are_refused(trained, tmp_path):
+    session, _ = trained
+    with session.graph.as_default():
+        z = v1.py_func(np.sin, [session.graph.get_tensor_by_name("late:0")], tf.float32)
+    with pytest.raises(NotImplementedError, match="a file cannot hold its Python function"):
+        v1.saved_model.simple_save(session, str(tmp_path / "python"), {}, {"z": z})
+    assert not (tmp_path / "python").exists()

@@ -117,6 +117,7 @@ TENSORFLOW = {
     "Saver.save_relative_paths": "The file `checkpoint` always has relative paths.",
     "Saver.filename": "`save` and `restore` take the path.",
     "load_into_session.saver_kwargs": "The values are read without a saver.",
+    "SavedModelBuilder.saver": "The builder writes all variables of the graph by their names.",
     "clear_extraneous_savers": "A graph of Dovetail has no operations of savers.",
     "strip_default_attrs": "Attributes with their default values are never written.",
     "save_debug_info": "A meta graph has the lines of the program's operations in any case.",

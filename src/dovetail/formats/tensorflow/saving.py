@@ -25,6 +25,7 @@ from dovetail.formats.wire.objects import GRAPH, VALUE, key_of
 from dovetail.formats.wire.tensors import STRING, number_of, shape_proto
 
 PRODUCER, MIN_CONSUMER = 1882, 12  # versions of TensorFlow's graphs: that of TensorFlow 2.17, and of all since 1.0
+VERSION = "2.17.0"  # of TensorFlow, which has that version of graphs
 SERVE = "serve"
 OBJECT, LIST = "_generic_user_object", "trackable_list_wrapper"
 METHOD = "tensorflow/serving/predict"
@@ -137,7 +138,7 @@ class _ModelWriter:
         self.message = TENSORFLOW.SavedModel(saved_model_schema_version=1)
         self.meta = self.message.meta_graphs.add()
         self.meta.meta_info_def.tags.append(SERVE)
-        self.meta.meta_info_def.tensorflow_version = "2.17.0"
+        self.meta.meta_info_def.tensorflow_version = VERSION
         self.meta.graph_def.versions.CopyFrom(graph_versions())
         self.objects = self.meta.object_graph_def
         self.numbers: dict[int, int] = {}  # id of a part of the tree → number of its object
@@ -340,7 +341,7 @@ def new_variable(variable: Variable) -> Any:
 
 def new_handle(graph: Any, variable: Variable, names: set[str]) -> str:
     """Add the handle of a variable to a main graph; the name of its node."""
-    plain = re.sub(r"[^A-Za-z0-9_./-]", "_", variable.name)
+    plain = re.sub(r"[^A-Za-z0-9_./-]", "_", variable.op_name)
     node = graph.node.add(name=unique(plain, names), op="VarHandleOp")
     node.attr["dtype"].type = number_of(variable.dtype)
     node.attr["shape"].shape.CopyFrom(shape_proto(variable.shape))
@@ -348,13 +349,16 @@ def new_handle(graph: Any, variable: Variable, names: set[str]) -> str:
     return node.name
 
 
-def add_saver(meta: Any, variables: Sequence[tuple[str, str, int]], names: set[str]) -> None:
+def add_saver(meta: Any, variables: Sequence[tuple[str, str, int]], names: set[str]) -> list[tuple[str, str]]:
     """Add the nodes with which TensorFlow 1 saves and restores variables.
 
     Args:
         meta: the message `MetaGraphDef`.
         variables: the handle, the key in the checkpoint and the number of the dtype of each.
         names: the names of nodes that are taken.
+
+    Returns:
+        The nodes that restore and that read each variable.
     """
     scope = unique("saver", names)
 
@@ -378,14 +382,16 @@ def add_saver(meta: Any, variables: Sequence[tuple[str, str, int]], names: set[s
     for number, (handle, dtype) in enumerate(zip(handles, dtypes, strict=True)):
         reads.append(node(f"Read_{number}", "ReadVariableOp", [handle], dtype=dtype).name)
         value = node(f"Identity_{number}", "Identity", [f"{scope}/RestoreV2:{number}"], T=dtype).name
-        assigned.append(f"^{node(f'Assign_{number}', 'AssignVariableOp', [handle, value], dtype=dtype).name}")
+        assigned.append(node(f"Assign_{number}", "AssignVariableOp", [handle, value], dtype=dtype).name)
     if variables:
         restore = node("RestoreV2", "RestoreV2", [prefix.name, *tensors])
         save = node("SaveV2", "SaveV2", [prefix.name, *tensors, *reads])
         waits.append(f"^{save.name}")
         for one in (restore, save):
             one.attr["dtypes"].list.type.extend(dtypes)
-    path, done = node("path", "Identity", [prefix.name, *waits], T=STRING), node("restore_all", "NoOp", assigned)
+    path = node("path", "Identity", [prefix.name, *waits], T=STRING)
+    done = node("restore_all", "NoOp", [f"^{one}" for one in assigned])
     saver = TENSORFLOW.SaverDef(filename_tensor_name=f"{prefix.name}:0", restore_op_name=done.name, version=2)
     saver.save_tensor_name = f"{path.name}:0"
     meta.saver_def.CopyFrom(saver)
+    return list(zip(assigned, reads, strict=True))

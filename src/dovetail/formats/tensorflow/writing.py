@@ -75,7 +75,7 @@ class Writer:
         """
         given = {variable: Ref(text, "resource") for variable, text in (handles or {}).items()}
         nodes = Nodes(self, given, in_function=False)
-        nodes.graph(graph.operations, {})
+        nodes.graph(graph.operations, {}, is_session=True)
         return nodes.messages
 
     def function(self, name: str, inputs: Sequence[Named], outputs: Sequence[Named]) -> Written:

@@ -17,7 +17,7 @@ from dovetail.formats.tensorflow.definitions import INPUTS, OUTPUTS
 from dovetail.formats.tensorflow.rows import Row
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import number_of
-from dovetail.graph.effects import needed_for, waits_of_effects
+from dovetail.graph.effects import READ, needed_for, waits_of_effects
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.ops.control.plumbing import PRINTS
 from dovetail.ops.linalg.systems import real_dtype
@@ -129,7 +129,11 @@ class Nodes:
         return Ref(self.reference("Const", name, 0), np.asarray(array).dtype)
 
     def graph(
-        self, operations: Sequence[Operation], given: Mapping[GraphTensor, Ref], scope: str = ""
+        self,
+        operations: Sequence[Operation],
+        given: Mapping[GraphTensor, Ref],
+        scope: str = "",
+        is_session: bool = False,
     ) -> dict[GraphTensor, Ref]:
         """Add operations, and return the values of all tensors.
 
@@ -137,12 +141,14 @@ class Nodes:
             operations: of one graph, in program order.
             given: the values of its inputs.
             scope: a name scope, with its slash, for all nodes.
+            is_session: whether each run takes some of them; then only control inputs make one wait for an assignment.
         """
         known, waits = dict(given), waits_of_effects(operations)
         inputs = {tensor.op for tensor in given}
         names = {one: unique(scope + one.name, self.names) for one in operations if one not in inputs}
         for operation, name in names.items():
-            before = [*operation.control_inputs, *waits.get(operation, ())]
+            before = [one for one in waits.get(operation, ()) if not is_session or one.type == READ]
+            before = [*operation.control_inputs, *before]
             refs = [known[tensor] for tensor in operation.inputs]
             place = Place(self, operation, name, refs, [names[other] for other in before if other in names])
             known.update(zip(operation.outputs, self.writer.written(place), strict=False))

@@ -37,6 +37,7 @@ from dovetail.compat.tensorflow.names import profiler as profiler
 from dovetail.compat.tensorflow.names import python_calls as python_calls
 from dovetail.compat.tensorflow.names import random as random
 from dovetail.compat.tensorflow.names import records as records
+from dovetail.compat.tensorflow.names import saved_model_builders as saved_model_builders
 from dovetail.compat.tensorflow.names import saved_models as saved_models
 from dovetail.compat.tensorflow.names import segments as segments
 from dovetail.compat.tensorflow.names import session as session

@@ -69,20 +69,25 @@ def export_meta_graph(
     if export_scope is not None:
         raise NotImplementedError("tf.train.export_meta_graph writes the whole graph: leave export_scope out.")
     graph = graph_mode.open_graph() if graph is None else graph
-    known = graph.get_all_collection_keys() if collection_list is None else collection_list
-    collections = {key: graph.get_collection(key) for key in known if isinstance(key, str)}
+    collections = collections_of(graph, collection_list)
     made = TENSORFLOW.MetaGraphDef(meta_info_def=meta_info_def, saver_def=saver_def)
     used = dict.fromkeys(v for values in collections.values() for v in values if isinstance(v, Variable))
     definition = GraphDef(graph) if graph_def is None else graph_def
-    made.graph_def.CopyFrom(proto_of(_without_devices(definition.graph) if clear_devices else definition.graph, used))
+    made.graph_def.CopyFrom(proto_of(without_devices(definition.graph) if clear_devices else definition.graph, used))
     for key, values in collections.items():
-        _add_collection(made, key, values)
+        add_collection(made, key, values)
     if filename is not None:
         write_message(made, Path(filename), as_text)
     return made
 
 
-def _without_devices(graph: Graph) -> Graph:
+def collections_of(graph: Any, keys: Iterable[str] | None = None) -> dict[str, list[Any]]:
+    """The collections of a graph whose keys are texts, all of them or some."""
+    known = graph.get_all_collection_keys() if keys is None else keys
+    return {key: graph.get_collection(key) for key in known if isinstance(key, str)}
+
+
+def without_devices(graph: Graph) -> Graph:
     """A copy of a graph whose operations have no devices, those of its branches and bodies included."""
     copy = copy_graph(graph)
     _clear_devices(copy)
@@ -95,7 +100,7 @@ def _clear_devices(graph: Graph) -> None:
             operation.device = None
 
 
-def _add_collection(made: Any, key: str, values: list[Any]) -> None:
+def add_collection(made: Any, key: str, values: list[Any]) -> None:
     """Add a collection whose items have names, or are numbers or texts; another one is left out."""
     if values and all(isinstance(value, (Variable, GraphTensor, Operation)) for value in values):
         made.collection_def[key].node_list.value.extend(value.name for value in values)
@@ -147,8 +152,8 @@ def import_message(given: Any, import_scope: str | None, clear_devices: bool = F
     known: dict[str, Any] = {}
 
     def make(name: str, first: np.ndarray, trainable: bool) -> Any:
-        trainable = GraphKeys.TRAINABLE_VARIABLES in keys[f"{name}:0"] if keys.get(f"{name}:0") else trainable
         collections = keys.get(f"{name}:0", []) if keys else None
+        trainable = trainable if collections is None else GraphKeys.TRAINABLE_VARIABLES in collections
         whole = f"{scope}/{name}" if scope else name
         known[f"{name}:0"] = made = variable(first, trainable, name=whole, collections=collections)
         return made
