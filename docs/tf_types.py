@@ -32,7 +32,7 @@ def page() -> str:
         "One op computes it, and is written as it": both,
         "One op computes it, and is written as another type": one,
         "Several ops compute it": several,
-        "It has functions, handles, lists or constants": SPECIAL,
+        "It has functions, handles, lists or constants": SPECIAL.keys() - READ.keys(),
         "The host computes it": others,
     }
     reasons: dict[str, list[str]] = {}

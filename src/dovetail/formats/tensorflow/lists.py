@@ -19,6 +19,13 @@ def _list(node: Node, index: int = 0) -> TensorList:
     return value
 
 
+def _concatenated(elements: TensorList) -> Any:
+    """The elements in one, and the number of rows of each."""
+    rows = elements.rows()
+    dims = dims_of(rows)
+    return [ops.reshape(rows, [-1, *dims[2:]]), ops.cast(ops.full([dims[0]], dims[1]), "int64")]
+
+
 def _element_shape(node: Node, index: int) -> Any:
     """The shape of an element: ints with -1 for unknown ones, or None."""
     found = constant_of(node.tensor(index))
@@ -43,10 +50,8 @@ def _pop(node: Node) -> Any:
 
 @special("TensorListResize")
 def _resize(node: Node) -> Any:
-    rows, size = _list(node).rows(), node.tensor(1)
-    spare = ops.maximum(size - ops.shape(rows)[0], 0)
-    zeros = ops.zeros([spare, *dims_of(rows)[1:]], rows.dtype)
-    return TensorList.of(ops.concatenate([rows, zeros], 0)[:size])
+    size = node.tensor(1)
+    return TensorList.of(_list(node).longer(size)[:size])
 
 
 @special("TensorListReserve")
@@ -73,7 +78,7 @@ def _get(node: Node) -> Any:
 
 @special("TensorListSetItem")
 def _set(node: Node) -> Any:
-    return _list(node).set(node.tensor(1), node.tensor(2))
+    return _list(node).set(node.tensor(1), node.tensor(2), node.attrs("resize_if_index_out_of_bounds", False))
 
 
 @special("TensorListLength")
@@ -84,6 +89,11 @@ def _length(node: Node) -> Any:
 @special("TensorListGather")
 def _gather(node: Node) -> Any:
     return OPS["GatherV2"](_list(node).rows(), node.tensor(1), 0)
+
+
+@special("TensorListConcatV2")
+def _concat(node: Node) -> Any:
+    return _concatenated(_list(node))
 
 
 @special("TensorListElementShape")
@@ -134,9 +144,7 @@ def _array_size(node: Node) -> Any:
 
 @special("TensorArrayConcatV3")
 def _concat_array(node: Node) -> Any:
-    rows = _list(node, 1).rows()
-    dims = dims_of(rows)
-    return [ops.reshape(rows, [-1, *dims[2:]]), ops.cast(ops.full([dims[0]], dims[1]), "int64")]
+    return _concatenated(_list(node, 1))
 
 
 @special("TensorArrayCloseV3")

@@ -140,6 +140,7 @@ Svd: s u v
 Switch: output_false output_true
 TensorArrayV3: handle flow
 TensorArrayConcatV3: value lengths
+TensorListConcatV2: tensor lengths
 TopKV2: values indices
 BlockLSTMV2: i cs f o ci co h
 CombinedNonMaxSuppression: nmsed_boxes nmsed_scores nmsed_classes valid_detections

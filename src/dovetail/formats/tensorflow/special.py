@@ -9,9 +9,11 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.table import OPS
+from dovetail.formats.tensorflow.calls import by_row
 from dovetail.formats.tensorflow.read_nodes import Node
 from dovetail.formats.tensorflow.reading import special
-from dovetail.formats.tensorflow.values import Handle, Host, is_tensor
+from dovetail.formats.tensorflow.rows import READ
+from dovetail.formats.tensorflow.values import Handle, Host, constant_of, is_tensor
 from dovetail.formats.wire.tensors import array_of
 
 LARGEST = 1 << 20  # bytes of a constant with one value for all elements
@@ -59,6 +61,17 @@ def _print(node: Node) -> Any:
     if node.inputs[1:] != [x]:
         return ops.identity(x)
     return OPS["Print"](x, node.attrs("message", ""), node.attrs("summarize", 3))
+
+
+@special("TopKV2")
+def _top(node: Node) -> Any:
+    """The largest elements; all are sorted if their number is no constant, such as a part of a shape."""
+    x, k = node.tensor(0), node.tensor(1)
+    if constant_of(k) is not None:
+        return by_row(READ[node.type], node)
+    ascending = ops.argsort(ops.flip(x, -1), -1)  # flipped, so that the first of equal elements is the first in the end
+    places = (ops.shape(x)[-1] - 1 - ops.flip(ascending, -1))[..., :k]
+    return [ops.take_along_axis(x, places, -1), ops.cast(places, node.attrs("index_type", "int32"))]
 
 
 def _words(data: Sequence[Any]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from dovetail.formats.tensorflow.attributes import Unreadable
 from dovetail.graph.folding import folded
 from dovetail.graph.operation import GraphTensor
 from dovetail.graph.shape_values import ShapeValues
+from dovetail.ops.shapes.shape import dims_of
 
 DEEPEST = 64  # operations between constants and a value that they give
 
@@ -108,15 +109,22 @@ class TensorList:
         known = self.data is not None or self.size != 0
         return TensorList.of(ops.concatenate([self.rows(), item], 0) if known else item)
 
-    def set(self, index: Any, item: Any) -> TensorList:
-        """The list with another element."""
+    def longer(self, size: Any) -> Any:
+        """The elements as one tensor, with zeros behind them if there are fewer than `size`."""
+        rows = self.rows()
+        spare = ops.maximum(size - ops.shape(rows)[0], 0)
+        return ops.concatenate([rows, ops.zeros([spare, *dims_of(rows)[1:]], rows.dtype)], 0)
+
+    def set(self, index: Any, item: Any, grows: bool = False) -> TensorList:
+        """The list with another element; if it grows, the index may be behind the last one."""
+        filling = self
         if self.data is None:
             dims = ops.shape(item)
             zeros = filled([self.size, *(dims[i] for i in range(len(item.shape)))], 0, item.dtype)
-        else:
-            zeros = self.data
-        start = [index, *[0] * len(item.shape)]
-        return replace(self, data=ops.slice_update(zeros, start, ops.expand_dims(item, 0)))
+            filling = replace(self, data=zeros)
+        rows = filling.longer(index + 1) if grows else filling.data
+        rows = ops.slice_update(rows, [index, *[0] * len(item.shape)], ops.expand_dims(item, 0))
+        return TensorList.of(rows) if grows else replace(self, data=rows)
 
 
 def recorded(value: Any, dtype: Any) -> Any:
