@@ -77,7 +77,7 @@ def write_bundle(prefix: str, values: Mapping[str, Any]) -> None:
     for shard in shards[1:]:
         shard.write_bytes(b"")
     with replacing(shards[0]) as file:
-        entries += _add_arrays(file, values, 0)
+        entries += sorted(_add_arrays(file, values, 0))
     with replacing(_index(prefix)) as file:
         file.write(table(entries))
     for old in {*files(prefix)} - {_index(prefix), *shards}:
@@ -126,11 +126,11 @@ def _link(old: Path, new: Path) -> None:
 
 
 def _add_arrays(file: BinaryIO, values: Mapping[str, Any], shard: int) -> Iterator[tuple[bytes, bytes]]:
-    """Write arrays to a shard; pairs of a key and its entry, sorted."""
+    """Write arrays to a shard, such that all numbers are aligned; pairs of a key and its entry."""
     arrays = {name.encode(): np.asarray(value) for name, value in values.items()}
     numbers = {name: number_of(array.dtype) for name, array in arrays.items()}
     offset = 0
-    for name in sorted(arrays):
+    for name in sorted(arrays, key=lambda name: (numbers[name] == STRING, -arrays[name].itemsize, name)):
         array = arrays[name]
         parts, crc = _strings(array) if numbers[name] == STRING else _numbers(array)
         size = sum(map(len, parts))
