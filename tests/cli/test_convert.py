@@ -115,7 +115,7 @@ WRONG = [
     (["loop1.index", "x"], "'x' holds layers of Keras or a model, which cannot be made of arrays"),
     (["loop1.index", "y.npz", "--batch", "1"], "--batch is for models, and"),
     (["frozen.pb", "x.ckpt"], "no signature of the model reads a variable"),
-    (["loop", "x", "--signature", "look_up"], "has strings or tables, which only its whole model can be saved with"),
+    (["loop", "x", "--signature", "look_up"], "strings, tables or records for it; save the whole model"),
     (["mlp", "x", "--batch", "few"], "--batch is a whole number or none, not 'few'"),
     (["mlp", "x", "--signature", "train"], "no signature 'train'; there are serve, serving_default"),
     (["frozen.pb", "x", "--rename-input", "x=y"], "--rename-input: 'graph' has no key 'x' among its inputs, image"),
