@@ -22,7 +22,14 @@ from tests.libraries import OTHERS, compile_quickly  # the import also hides lib
 from tests.memory import Memory
 from tests.packages import OUTSIDE
 
-collect_ignore_glob = ["*/keras[23]_*.py", "*_checks.py"]  # they run in their own processes, with Keras
+collect_ignore_glob = [  # they run in their own processes, with Keras or TensorFlow
+    "*/keras[23]_*.py",
+    "*_checks.py",
+    "programs/old/*",
+    "programs/oracle_child.py",
+    "keras_dovetail/files_for_keras2.py",
+    "keras_dovetail/real_files.py",
+]
 
 os.environ.setdefault("DOVETAIL_CACHE", "")  # measurements of tests are not kept
 dt.set_engine("numpy")  # for tests that choose no engine; programs that tests start have the default, "auto"
