@@ -34,6 +34,7 @@ def values_of(texts: Iterable[str], inputs: Mapping[str, Any], random: bool) -> 
         WrongInput: an input is missing, is not known, or has another shape or dtype.
 
     Example:
+        >>> from dovetail.core.spec import TensorSpec
         >>> values_of(["n=3"], {"n": TensorSpec((), "int32")}, False)
         {'n': array(3, dtype=int32)}
     """

@@ -23,7 +23,7 @@ NEW_KEY, NEW_KEYS = 208, 100_000  # bytes of a key that is no other key; the mos
 STRING_AND_COLON = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)(\s*:)?', re.DOTALL)  # or a string without end
 
 
-def parse(text: str | bytes, file: Path, place: str, room: int = ROOM) -> Any:
+def parse(text: str | bytes, file: Path, place: str, room: int = ROOM, infinite: bool = False) -> Any:
     """Parse a text as JSON.
 
     Args:
@@ -31,6 +31,7 @@ def parse(text: str | bytes, file: Path, place: str, room: int = ROOM) -> Any:
         file: the file that holds it, for errors.
         place: the place in the file, for errors.
         room: the bytes of memory that the objects may take.
+        infinite: whether there may be Python's words `Infinity`, `-Infinity` and `NaN`.
 
     Raises:
         FormatError: it is not JSON, is nested too deeply, has a number without end, or an object with a key twice; or
@@ -44,7 +45,7 @@ def parse(text: str | bytes, file: Path, place: str, room: int = ROOM) -> Any:
         if (needed := memory(text, room)) > room:
             found = f"JSON whose objects would take {needed >> 20} MB of memory"
             raise FormatError(file, place, found, f"at most {room >> 20} MB, for a file of this size")
-        return json.loads(text, object_pairs_hook=_object, parse_constant=_no_number)
+        return json.loads(text, object_pairs_hook=_object, parse_constant=float if infinite else _no_number)
     except RecursionError:
         raise FormatError(file, place, "JSON that is nested too deeply", "lists and objects of some levels") from None
     except FormatError:

@@ -43,6 +43,7 @@ PRIVATES = {
     "draw_seed": "keras.src.random.seed_generator:draw_seed",
     "make_default_seed": "keras.src.random.seed_generator:make_default_seed",
     # layers, models, optimizers
+    "make_input_spec": "keras.src.export.export_utils:make_input_spec",
     "operations": "keras.src.ops",
     "Operation": "keras.src.ops.operation:Operation",
     "Functional": "keras.src.models.functional:Functional",

@@ -107,7 +107,8 @@ class SavedModelExportArchive:
 def _specs(signature: Any) -> tuple[Any, list[str]]:
     """Specs of Dovetail in place of Keras' specs and tensors, and the names of the inputs."""
     import keras
-    from keras.src.export.export_utils import make_input_spec
+
+    from dovetail.interop.privates import make_input_spec
 
     specs = [make_input_spec(leaf) for leaf in keras.tree.flatten(signature)]
     names = [one.name or f"input_{number}" for number, one in enumerate(specs)]

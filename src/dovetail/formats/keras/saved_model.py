@@ -52,7 +52,7 @@ def read_folder(path: str | os.PathLike[str]) -> SavedKeras:
     """
     folder = Path(path)
     file, text = _root(folder)
-    found = parse(text, file, "the model", room_of(len(text))) if text else {}
+    found = parse(text, file, "the model", room_of(len(text)), infinite=True) if text else {}
     if not isinstance(found, dict):
         raise FormatError(file, "the model", f"{type(found).__name__}", "an object of JSON")
     try:

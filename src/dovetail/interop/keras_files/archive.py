@@ -137,7 +137,7 @@ def load_model(file: Path, custom_objects: Mapping[str, Any], compile: bool, saf
         text, metadata = _part(archive, CONFIG, file, LONGEST), _part(archive, METADATA, file, LONGEST)
         version = parse(metadata, file, METADATA)
         root = hdf5.read(_part(archive, WEIGHTS, file), file)
-        config = parse(text, file, CONFIG, room_of(len(text)))
+        config = parse(text, file, CONFIG, room_of(len(text)), infinite=True)
     if not isinstance(version, dict) or not isinstance(config, dict):
         raise FormatError(file, CONFIG, "no object", "the configuration of a model")
     if not str(version.get("keras_version")).startswith("2."):

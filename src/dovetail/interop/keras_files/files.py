@@ -85,7 +85,7 @@ def _of_hdf5(file: Path, custom_objects: Mapping[str, Any], compile: bool) -> An
 
 def _json(root: hdf5.Group, name: str, file: Path) -> Any:
     text = root.attributes.get(name)
-    return parse(text, file, name, room_of(len(text))) if isinstance(text, bytes) and text else None
+    return parse(text, file, name, room_of(len(text)), infinite=True) if isinstance(text, bytes) and text else None
 
 
 # -- weights ----------------------------------------------------------------------------------------------------------
