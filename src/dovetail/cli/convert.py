@@ -13,6 +13,7 @@ import numpy as np
 import dovetail as dt
 from dovetail.cli import WrongInput
 from dovetail.cli.forms import Arrays, Model, forms_of, read, signature_of
+from dovetail.cli.progress import reading
 from dovetail.cli.writers import WRITERS, ending, is_there, write
 from dovetail.core.dtypes import as_dtype
 from dovetail.formats.tensorflow.saved_model import read_of
@@ -80,7 +81,8 @@ def run(options: argparse.Namespace) -> int:
     writers = WRITERS[ending(options.output)]
     if is_there(options.output) and not options.force:
         raise WrongInput(f"{str(options.output)!r} is there already; add --force to replace it.")
-    write(edited(read(options.input, writers), options), options.output)
+    with reading():
+        write(edited(read(options.input, writers), options), options.output)
     print(f"wrote {options.output}")
     return 0
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
+
+from dovetail.core.progress import WATCHER
 
 Item = TypeVar("Item")
 WIDTH = 60
+LARGE = 1 << 26  # bytes of a tensor whose reading is shown
 
 
 def tracked(items: Iterable[Item], label: str) -> Iterator[Item]:
@@ -22,13 +26,27 @@ def tracked(items: Iterable[Item], label: str) -> Iterator[Item]:
         ['a', 'b']
     """
     listed = list(items)
-    is_shown = sys.stderr.isatty()
     try:
         for number, item in enumerate(listed, 1):
-            if is_shown:
-                text = f"{label} {number} of {len(listed)}: {item}"
-                print(f"\r{text[:WIDTH]:{WIDTH}}", end="", file=sys.stderr, flush=True)
+            _show(f"{label} {number} of {len(listed)}: {item}")
             yield item
     finally:
-        if is_shown:
-            print(f"\r{'':{WIDTH}}\r", end="", file=sys.stderr, flush=True)
+        _show("")
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Show how far large tensors of files are read in the `with` block."""
+    with WATCHER.scope(_read):
+        yield
+
+
+def _read(what: str, done: int, size: int) -> None:
+    if size >= LARGE:
+        _show(f"reading {what}: {100 * done // size} %" if done < size else "")
+
+
+def _show(text: str) -> None:
+    """Replace the line by a text; by nothing, if it is empty."""
+    if sys.stderr.isatty():
+        print(f"\r{text[:WIDTH]:{WIDTH}}", end="" if text else "\r", file=sys.stderr, flush=True)

@@ -15,6 +15,7 @@ import numpy as np
 
 from dovetail.cli import WrongInput, program
 from dovetail.cli.options import add_engine, number
+from dovetail.cli.progress import reading
 from dovetail.cli.table import printable, table
 from dovetail.core.errors import FormatError
 from dovetail.core.places import engine as on_engine
@@ -131,7 +132,7 @@ def _run_model(options: argparse.Namespace) -> int:
 
     if options.profile or options.trace:
         raise WrongInput(f"--profile and --trace are for programs, and {str(options.target)!r} is a model.")
-    with on_engine(options.engine) if options.engine else nullcontext():
+    with on_engine(options.engine) if options.engine else nullcontext(), reading():
         way = ways.way_of(options.target, options.signature, options.outputs)
         if way.inputs and not options.input and not options.random:
             print(_described(way, options.target))

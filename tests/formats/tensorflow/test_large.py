@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import dovetail as dt
+from dovetail.cli import progress
 from dovetail.formats.tensorflow.saved_model import read_meta_graph
 from tests.conftest import WHOLE
 from tests.formats.tensorflow.large_checks import write
@@ -42,3 +43,12 @@ def test_an_assignment_does_not_change_the_file(tmp_path, engine):
     assert variable.numpy().tolist() == [4.0] * 2**21
     assert not saved.bundle["w"].any() and not saved.bundle["w"].flags.writeable
     assert not any((tmp_path / "large.data-00000-of-00001").read_bytes())
+
+
+def test_the_reading_of_a_large_variable_is_shown(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(progress, "LARGE", 2**20)
+    with progress.reading():
+        read_meta_graph(write(tmp_path, 2**23)).read("serving_default")
+    shown = [text.strip() for text in capsys.readouterr().err.split("\r")]
+    assert shown[:3] == ["", "reading the tensor 'w': 50 %", ""]

@@ -16,6 +16,7 @@ import numpy as np
 
 from dovetail.core.errors import FormatError
 from dovetail.core.files import replacing
+from dovetail.core.progress import watched
 from dovetail.formats.wire.crc import masked, masked_bytes, masked_whole
 from dovetail.formats.wire.messages import TENSORFLOW, parsed
 from dovetail.formats.wire.shard import Shard
@@ -294,7 +295,7 @@ class Bundle(Mapping[str, np.ndarray]):
             return texts.reshape(shape)
         if len(data) != math.prod(shape) * dtype.itemsize:
             raise FormatError(file, place, f"{len(data)} bytes", f"{math.prod(shape)} elements of {dtype.name}")
-        if masked_whole(shard.chunks(start, end)) != entry.crc32c:
+        if masked_whole(watched(shard.chunks(start, end), place, end - start)) != entry.crc32c:
             raise FormatError(file, place, "bytes of another checksum", "an undamaged file")
         values = data.view(dtype.newbyteorder("<"))
         found = values.astype(dtype, copy=not values.flags.aligned).reshape(shape)
