@@ -18,9 +18,9 @@ def program(request, monkeypatch):
         require("absl", "the flags of absl")
         from absl.flags import FlagValues
 
-        found = flags.Flags(flags.Absl(FlagValues()))
+        found = flags.Flags(lambda: flags.Absl(FlagValues()))
     else:
-        found = flags.Flags(flags.Argparse())
+        found = flags.Flags(flags.Argparse)
     monkeypatch.setattr(flags, "FLAGS", found)
     tf.flags.DEFINE_float("rate", 0.1, "the rate")
     tf.app.flags.DEFINE_integer(name="steps", default=5, help="the number of steps")

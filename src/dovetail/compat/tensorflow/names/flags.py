@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -82,11 +82,18 @@ def _truth(text: str) -> bool:
 class Flags:
     """The flags of a program.  The command line is parsed when a value is first asked for.
 
+    Args:
+        make: makes what keeps and parses them.
+
     Source: `tf.flags.FLAGS`.
     """
 
-    def __init__(self, keeper: Absl | Argparse) -> None:
-        self.__dict__.update(_keeper=keeper, _is_parsed=False)
+    def __init__(self, make: Callable[[], Absl | Argparse]) -> None:
+        self.__dict__.update(_make=make, _is_parsed=False)
+
+    @cached_property
+    def _keeper(self) -> Absl | Argparse:
+        return self._make()  # absl is imported when a flag is defined
 
     def _parse_flags(self, args: Sequence[str] | None = None) -> list[str]:
         """Parse a command line, `sys.argv` if none is given, and return the arguments that are no flags."""
@@ -124,7 +131,7 @@ class Flags:
         return {name: self[name] for name in self}
 
 
-FLAGS = Flags(Absl() if find_spec("absl") else Argparse())
+FLAGS = Flags(Absl if find_spec("absl") else Argparse)
 
 
 def _definer(kind: str) -> Callable[..., None]:
