@@ -118,5 +118,5 @@ $(VENV)/demo.done: pyproject.toml constraints.txt | $(PY)
 
 $(VENV)/test.done: pyproject.toml constraints.txt | $(PY)
 	$(INSTALL) --editable '.[demo,jax,test,torch]' tensorflow-cpu
-	$(INSTALL) --no-deps tf-keras  # which asks for the distribution of TensorFlow that can use GPUs
+	$(INSTALL) --no-deps tf-keras tf-slim  # which ask for a distribution of TensorFlow that can use GPUs
 	@touch $@

@@ -1,0 +1,142 @@
+"""Programs in TensorFlow 1's words against TensorFlow 2.21, which runs in a process of its own with tf_keras.
+
+A module of `old/` has cases: functions of `tf` and `fed`, which makes a placeholder of an array.  A case builds a
+graph and returns tensors in any nest.  Both sides give the variables the same numbers; a case that the module's `INITIAL`
+names keeps its initial numbers.  Compared are values, gradients, and the variables in order: name, shape, dtype,
+collections.
+
+    CASES = {"dense": lambda tf, fed: tf.layers.dense(fed(array(3, 4)), 5)}
+
+`tf.contrib` of the oracle is TF-Slim, whose layers and scopes are those of contrib.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import json
+import os
+import subprocess
+import sys
+import traceback
+import zlib
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+COLLECTIONS = (
+    "variables", "trainable_variables", "local_variables", "model_variables", "moving_average_variables",
+    "metric_variables",
+)  # fmt: skip
+COUNTED = ("losses", "regularization_losses", "update_ops", "summaries", "activations")  # collections whose size counts
+
+
+def array(*shape: int, seed: int = 0, dtype: Any = "float32") -> np.ndarray:
+    """Numbers between -1 and 1."""
+    return np.random.RandomState(seed).uniform(-1, 1, shape).astype(dtype)
+
+
+def outcome(tf: Any, case: Callable[..., Any], initial: bool) -> dict[str, Any]:
+    """The results of a case, as JSON has them, or the last line of its error."""
+    try:
+        with tf.Graph().as_default() as graph:
+            return _found(tf, graph, case, initial)
+    except Exception as error:
+        return {"error": type(error).__name__, "text": traceback.format_exc(limit=-4)}
+
+
+def _found(tf: Any, graph: Any, case: Callable[..., Any], initial: bool) -> dict[str, Any]:
+    feeds: dict[Any, np.ndarray] = {}
+
+    def fed(values: Any, shape: Any = None) -> Any:
+        values = np.asarray(values)
+        made = tf.placeholder(values.dtype, [None, *values.shape[1:]] if shape is None else shape)
+        feeds[made] = values
+        return made
+
+    results = [x for x in tf.nest.flatten(case(tf, fed)) if x is not None]
+    float_results = [x for x in results if getattr(getattr(x, "dtype", None), "is_floating", False)]
+    trained = tf.trainable_variables()
+    slopes = tf.gradients(float_results, trained) if float_results and trained else []
+    slopes = [tf.convert_to_tensor(slope) for slope in slopes if slope is not None]
+    variables = {v.name: v for name in COLLECTIONS for v in graph.get_collection(name)}
+    with tf.Session(graph=graph) as session:
+        session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+        if not initial:
+            for name, v in variables.items():
+                v.load(_numbers(name, np.asarray(session.run(v))), session)
+        values, gradients = session.run([results, slopes], feeds)
+    places = {c: graph.get_collection(c) for c in COLLECTIONS}
+    where = {name: [c for c, there in places.items() if any(v is w for w in there)] for name, v in variables.items()}
+    return {
+        "values": [np.asarray(x).tolist() for x in values],
+        "shapes": [list(np.shape(x)) for x in values],
+        "gradients": [np.asarray(x).tolist() for x in gradients],
+        "variables": [[v.name, v.shape.as_list(), v.dtype.base_dtype.name, where[v.name]] for v in variables.values()],
+        "counts": {name: len(graph.get_collection(name)) for name in COUNTED},
+    }
+
+
+def _numbers(name: str, like: np.ndarray) -> np.ndarray:
+    """Numbers that a variable's name gives, small and positive; integers stay."""
+    if like.dtype.kind != "f":
+        return like
+    return np.random.RandomState(zlib.crc32(name.encode())).uniform(0.02, 0.3, like.shape).astype(like.dtype)
+
+
+@functools.cache
+def expected(module: str) -> dict[str, dict[str, Any]]:
+    """What TensorFlow gives for the cases of a module of `old/`, by name."""
+    settings = {"TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONWARNINGS": "ignore"}
+    command = [sys.executable, "-m", __name__, module]
+    ran = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    return json.loads(ran.stdout.splitlines()[-1])
+
+
+def check(module: str, name: str, atol: float = 1e-5) -> None:
+    """Compare one case on the current engine with TensorFlow.
+
+    Raises:
+        AssertionError: something differs.
+    """
+    import dovetail.compat.tensorflow.compat.v1 as tf
+
+    cases = importlib.import_module(module)
+    ours = outcome(tf, cases.CASES[name], name in getattr(cases, "INITIAL", ()))
+    theirs = expected(module)[name]
+    assert ours.get("error") == theirs.get("error"), (
+        f"{ours.get('text', ours)}\nTensorFlow: {theirs.get('text', theirs)}"
+    )
+    if "error" in theirs:
+        return
+    for key in ("variables", "counts", "shapes"):
+        assert ours[key] == theirs[key], (key, ours[key], theirs[key])
+    for key in ("values", "gradients"):
+        for mine, its in zip(ours[key], theirs[key], strict=True):
+            np.testing.assert_allclose(mine, its, atol=atol, rtol=1e-4, err_msg=key)
+
+
+def oracle() -> Any:
+    """TensorFlow 1's names of TensorFlow 2.21, with those parts of contrib that TF-Slim has."""
+    import tensorflow as tf2
+
+    tf: Any = tf2.compat.v1
+    tf.disable_v2_behavior()
+    from tensorflow.python.framework import ops
+
+    ops.IndexedSlices = tf.IndexedSlices  # which TF-Slim takes from there
+    import tf_slim
+
+    tf.contrib = SimpleNamespace(
+        rnn=tf.nn.rnn_cell, slim=tf_slim, layers=tf_slim.layers, framework=tf_slim, metrics=tf_slim.metrics
+    )
+    return tf
+
+
+if __name__ == "__main__":
+    cases = importlib.import_module(sys.argv[1])
+    initial, tf = getattr(cases, "INITIAL", ()), oracle()
+    print("\n" + json.dumps({name: outcome(tf, case, name in initial) for name, case in cases.CASES.items()}))
