@@ -1,9 +1,8 @@
 """Programs in TensorFlow 1's words against TensorFlow 2.21, which runs in a process of its own with tf_keras.
 
 A module of `old/` has cases: functions of `tf` and `fed`, which makes a placeholder of an array.  A case builds a
-graph and returns tensors in any nest.  Both sides give the variables the same numbers; a case that the module's `INITIAL`
-names keeps its initial numbers.  Compared are values, gradients, and the variables in order: name, shape, dtype,
-collections.
+graph and returns tensors in any nest.  Both sides give the variables the same numbers; a case in the module's `INITIAL`
+keeps its initial numbers.  Compared are values, gradients, and the variables in order: name, shape, dtype, collections.
 
     CASES = {"dense": lambda tf, fed: tf.layers.dense(fed(array(3, 4)), 5)}
 
