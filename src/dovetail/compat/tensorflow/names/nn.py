@@ -82,7 +82,7 @@ def dropout_v1(
     x, keep_prob = shaped(x), ops.reshape(keep_prob, ())
     key = _key_of_dropout(x, keep_prob, noise_shape, seed)
     noise = ops.random.uniform(key, shape_of(x) if noise_shape is None else noise_shape, dtype=dtype_of(x))
-    return ops.where(ops.less(noise, keep_prob), ops.divide(x, keep_prob), ops.zeros_like(x))
+    return ops.where(ops.less(noise, 1 - keep_prob), ops.zeros_like(x), ops.divide(x, keep_prob))
 
 
 def _key_of_dropout(x: Any, rate: Any, noise_shape: Any, seed: Any) -> Any:

@@ -1,0 +1,57 @@
+"""One old program on Dovetail, as `dovetail run` runs it, with the random numbers of the oracle.
+
+    python -m tests.programs.child ENGINE PATH
+
+Random numbers depend on their place in the tensor alone, as in `oracle_child`.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+import numpy as np
+
+from dovetail import ops
+from dovetail.cli.main import main
+from dovetail.core.op import op_named
+from dovetail.ops.random import choices
+
+PRIME, FACTORS = 2**31 - 1, (48271, 16807)
+
+
+def unit(shape: Any) -> Any:
+    """float64 numbers between 0 and 1, each from its index."""
+    static = isinstance(shape, (list, tuple))
+    library: Any = np if static else ops
+    place = library.arange(1, (math.prod(shape) if static else ops.prod(ops.cast(shape, "int64"))) + 1, dtype="int64")
+    found = place * FACTORS[0] % PRIME
+    found = found * found % PRIME * FACTORS[1] % PRIME
+    found = (found.astype("float64") if static else ops.cast(found, "float64")) + 0.5
+    return library.reshape(found / 2.0**31, shape)
+
+
+def uniform(key: Any, shape: Any, dtype: Any) -> Any:
+    return ops.cast(unit(shape), dtype)
+
+
+def normal(key: Any, shape: Any, dtype: Any) -> Any:
+    return ops.cast(2**0.5 * ops.erfinv(2 * ops.convert(unit(shape)) - 1), dtype)
+
+
+def bernoulli(key: Any, shape: Any, p: Any = 0.5, dtype: Any = "bool") -> Any:
+    """True as TensorFlow's dropout keeps elements."""
+    return ops.cast(uniform(key, shape, "float32") >= 1 - p, dtype)
+
+
+def draw_by_place() -> None:
+    """Replace the two ops that all floats are drawn by, and the choices of dropout."""
+    op_named("StatelessRandomUniform").body = uniform
+    op_named("StatelessRandomNormal").body = normal
+    choices.bernoulli = bernoulli
+
+
+if __name__ == "__main__":
+    draw_by_place()
+    sys.exit(main(["run", "--engine", sys.argv[1], sys.argv[2]]))
