@@ -6,10 +6,10 @@ import argparse
 import sys
 
 from dovetail.cli.k_audit.report import Report
-from dovetail.cli.k_audit.sources import read
-from dovetail.cli.k_audit.uses import find
 from dovetail.cli.k_audit.verdict import FAILS, judge, known_names, tested_engines
 from dovetail.cli.options import add_audit
+from dovetail.compat.source.k_uses import find
+from dovetail.compat.source.sources import read
 
 DESCRIPTION = """\
 Lists the functions of the Keras backend that a program uses (keras.backend, tf.keras.backend, tf_keras.backend, under

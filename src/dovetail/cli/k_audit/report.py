@@ -6,10 +6,10 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from dovetail.cli.k_audit.sources import Place, Source, Unread
-from dovetail.cli.k_audit.uses import Found, Use
 from dovetail.cli.k_audit.verdict import DIFFERS, FAILS, STATES, UNTESTED, WORKS, Verdict
 from dovetail.cli.table import table
+from dovetail.compat.source.sources import Place, Source, Unread
+from dovetail.compat.source.uses import Found, Use
 
 SHOWN = 3  # the most places to list of one kind, without --verbose
 SAID = {

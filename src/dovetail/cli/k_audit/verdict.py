@@ -15,7 +15,7 @@ from typing import Any
 from dovetail import backend as K
 from dovetail.backend import docstring
 from dovetail.backend.table import FUNCTIONS
-from dovetail.cli.k_audit.uses import Use
+from dovetail.compat.source.uses import Use
 
 OF_KERAS_3 = ("is_float_dtype", "is_int_dtype", "result_type", "standardize_dtype")  # in keras.backend, but not K's
 NAMES_OF_TENSORFLOW = "tf"  # a module, which `dovetail tf-audit` reports on

@@ -1,6 +1,6 @@
 """`dovetail tf-audit`: which of TensorFlow's names a program uses, where, and whether each works on Dovetail's engines.
 
-`dovetail.cli.k_audit` reads the programs and resolves their names.
+`dovetail.compat.source` reads the programs and resolves their names.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import argparse
 import sys
 
 from dovetail.cli.k_audit.report import Report
-from dovetail.cli.k_audit.sources import read
 from dovetail.cli.k_audit.verdict import FAILS
 from dovetail.cli.options import add_audit
-from dovetail.cli.tf_audit.uses import find
 from dovetail.cli.tf_audit.verdict import judge, tested_engines
+from dovetail.compat.source.sources import read
+from dovetail.compat.source.tensorflow_uses import find
 
 DESCRIPTION = """\
 Lists the names of TensorFlow that a program uses, under any name, where, and whether each works on each engine, or why

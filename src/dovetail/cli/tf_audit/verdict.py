@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import Any
 
-from dovetail.cli.k_audit.uses import Use
 from dovetail.cli.k_audit.verdict import FAILS, WORKS, Verdict
 from dovetail.compat import tensorflow as tf
+from dovetail.compat.source.uses import Use
 
 
 @functools.cache

@@ -6,9 +6,9 @@ import ast
 import re
 from collections.abc import Iterable
 
-from dovetail.cli.k_audit.names import Project, k_name
-from dovetail.cli.k_audit.sources import Source
-from dovetail.cli.k_audit.uses import Found, Use, Walker, deep_recursion
+from dovetail.compat.source.names import Project, k_name
+from dovetail.compat.source.sources import Source
+from dovetail.compat.source.uses import Found, Use, Walker, deep_recursion
 
 OF_TENSORFLOW = re.compile(r"tensorflow(?:\.(?:compat\.v[12]|_api\.v[12]))*(?:\.(?P<name>[\w.]+))?")
 
@@ -16,7 +16,7 @@ OF_TENSORFLOW = re.compile(r"tensorflow(?:\.(?:compat\.v[12]|_api\.v[12]))*(?:\.
 def tf_name(path: str) -> str | None:
     """The name inside TensorFlow of a dotted path; "" for TensorFlow itself, None for other paths.
 
-    K's functions also give None: `dovetail k-audit` reports them.
+    K's functions also give None; `k_name` knows them.
 
     Example:
         >>> tf_name("tensorflow.nn.relu"), tf_name("tensorflow.compat.v1.placeholder"), tf_name("numpy.abs")

@@ -6,8 +6,8 @@ import ast
 import re
 from collections.abc import Collection, Iterable
 
-from dovetail.cli.k_audit.scopes import Binder, Bound, Scope
-from dovetail.cli.k_audit.sources import Source
+from dovetail.compat.source.scopes import Binder, Bound, Scope
+from dovetail.compat.source.sources import Source
 
 OF_K = re.compile(  # K, or something in it, of any Keras
     r"""(?: (?: (?:tensorflow|tensorflow_core) (?:\.\w+)*? \.keras | tf_keras | keras )

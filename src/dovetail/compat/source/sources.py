@@ -1,4 +1,4 @@
-"""The sources of an audit: Python files and the code cells of notebooks, parsed and never executed."""
+"""The sources of a program: Python files and the code cells of notebooks, parsed and never executed."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _is_the_users(folder: Path) -> bool:
 
 
 def _module_names(path: Path, root: Path) -> Iterator[str]:
-    """The names by which other files may import this one: in its package, and from the audited folder."""
+    """The names by which other files may import this one: in its package, and from the folder that is read."""
     module = path.parent if path.name == "__init__.py" else path.with_suffix("")
     package = path.resolve().parent
     while (package / "__init__.py").exists():
@@ -149,7 +149,7 @@ def _code(cell: dict) -> str:
 
 
 def _parse(code: bytes) -> ast.Module:
-    with warnings.catch_warnings():  # strings like "\d" warn, but not about the audit
+    with warnings.catch_warnings():  # strings like "\d" warn, and nothing runs
         warnings.simplefilter("ignore")
         try:
             return ast.parse(code)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import ast
-import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
 
-from dovetail.cli.k_audit.names import Project, k_name
-from dovetail.cli.k_audit.scopes import SCOPES, Scope, inside, outside
-from dovetail.cli.k_audit.sources import Place, Source
+from dovetail.compat.source.names import Project, k_name
+from dovetail.compat.source.sources import Source
+from dovetail.compat.source.uses import Found, Use, Walker, deep_recursion
 
 SESSIONS = {  # names that only TensorFlow 1's graphs and sessions need
     *("ConfigProto", "GPUOptions", "Graph", "InteractiveSession", "Session", "placeholder"),
@@ -19,43 +16,7 @@ SESSIONS = {  # names that only TensorFlow 1's graphs and sessions need
     *("global_variables_initializer", "initialize_all_variables", "variables_initializer"),
     *("disable_eager_execution", "disable_v2_behavior"),
 }
-DEEP = 30_000  # frames: Python parses at most 6,000 levels, and each level takes several frames
 TAKES_A_NAME = ("getattr", "setattr", "hasattr", "delattr", "object")  # the last is unittest.mock's patch.object
-
-
-@dataclass(frozen=True)
-class Use:
-    """One place where a program uses a function of K.
-
-    Attributes:
-        name: the function's name.
-        place: the line.
-        how: "used"; "imported", if nothing uses it after that; "replaced", if the program assigns something else to the
-            name; "assumed", if nothing shows that this K is Keras'.
-        arguments: the number of a call's positional arguments, and the names of the others; None if unknown.
-    """
-
-    name: str
-    place: Place
-    how: str = "used"
-    arguments: tuple[int, tuple[str, ...]] | None = None
-
-
-@dataclass
-class Found:
-    """The uses of K in a program.
-
-    Attributes:
-        uses: the uses of functions.
-        handed_on: the places where K as a whole is an argument or a result, so that the audit cannot see its uses.
-        dynamic: the places where only a run can tell the function's name: `getattr(K, name)`.
-        past: the places that use TensorFlow's sessions and graphs directly, without K.
-    """
-
-    uses: list[Use] = field(default_factory=list)
-    handed_on: list[Place] = field(default_factory=list)
-    dynamic: list[Place] = field(default_factory=list)
-    past: list[Place] = field(default_factory=list)
 
 
 def find(sources: Iterable[Source], known: Collection[str]) -> Found:
@@ -71,59 +32,6 @@ def find(sources: Iterable[Source], known: Collection[str]) -> Found:
         for source in sources:
             _Finder(source, project, found).run()
     return found
-
-
-@contextmanager
-def deep_recursion() -> Iterator[None]:
-    """Raise the recursion limit: the tree of a sum of a thousand terms is a thousand levels deep."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(DEEP)
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(limit)
-
-
-class Walker(ast.NodeVisitor):
-    """A visitor of one file that keeps the current scope."""
-
-    def __init__(self, source: Source, project: Project):
-        self.source, self.project = source, project
-        self.binder = project.binders[source.path]
-        self.scope = self.binder.file
-        self.cell: int | None = None
-
-    def walk(self) -> None:
-        """Visit all cells of a notebook, or the file."""
-        for cell, tree in self.source.parts:
-            self.cell = cell
-            self.visit(tree)
-
-    def place(self, node: ast.expr | ast.stmt) -> Place:
-        return Place(self.source.path, node.lineno, self.cell)
-
-    def resolve(self, node: ast.expr) -> str | None:
-        return self.project.resolve(node, self.scope, self.binder)
-
-    def generic_visit(self, node: ast.AST) -> None:
-        if not isinstance(node, SCOPES):
-            super().generic_visit(node)
-            return
-        for part in outside(node):
-            if self.is_seen_outside(part):
-                self.visit(part)
-        around: Scope = self.scope
-        self.scope = self.binder.scopes[node]
-        self.visit_all(inside(node))
-        self.scope = around
-
-    def is_seen_outside(self, part: ast.AST) -> bool:
-        """Whether a default of a parameter, a decorator or a base is visited."""
-        return True
-
-    def visit_all(self, nodes: Iterable[ast.AST]) -> None:
-        for node in nodes:
-            self.visit(node)
 
 
 class _Finder(Walker):
@@ -243,7 +151,7 @@ class _Finder(Walker):
         self.visit_all(node.keywords)
 
     def visit_Assign(self, node: ast.Assign) -> None:
-        """Visit an assignment; `K = keras.backend` hands nothing on, since the audit follows names."""
+        """Visit an assignment; `K = keras.backend` hands nothing on, since names are followed."""
         self.visit_all(node.targets)
         path = self.resolve(node.value)
         if path is None or k_name(path) != "":

@@ -1,0 +1,1 @@
+"""Readers of programs: their files, the meaning of their names, and their uses of K and TensorFlow; nothing runs."""
