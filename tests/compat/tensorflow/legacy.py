@@ -125,8 +125,9 @@ def oracle() -> Any:
     tf: Any = tf2.compat.v1
     tf.disable_v2_behavior()
     from tensorflow.python.framework import ops
+    from tensorflow.python.ops import variable_scope
 
-    ops.IndexedSlices = tf.IndexedSlices  # which TF-Slim takes from there
+    ops.IndexedSlices, variable_scope.variable = tf.IndexedSlices, tf.Variable  # which TF-Slim takes from there
     import tf_slim
 
     tf.contrib = SimpleNamespace(

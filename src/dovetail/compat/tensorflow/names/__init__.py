@@ -4,6 +4,7 @@ from dovetail.compat.tensorflow.names import absences as absences
 from dovetail.compat.tensorflow.names import checkpoint_files as checkpoint_files
 from dovetail.compat.tensorflow.names import checkpoints as checkpoints
 from dovetail.compat.tensorflow.names import compat as compat
+from dovetail.compat.tensorflow.names import contrib as contrib
 from dovetail.compat.tensorflow.names import control as control
 from dovetail.compat.tensorflow.names import convolution as convolution
 from dovetail.compat.tensorflow.names import core as core

@@ -31,7 +31,7 @@ absent(
     "profiler.",
     "dovetail.profile tells the time, bytes and line of each operation; tf.profiler.experimental.start and stop work.",
 )
-absent("contrib contrib.", "tf.contrib is gone; only contrib.graph_editor is offered.")
+absent("contrib contrib.", "tf.contrib is gone; parts of contrib.framework, layers, slim and others are offered.")
 absent("lite lite. quantization quantization.", "Models are not converted for small devices.")
 absent("autograph autograph.", "Python is not translated: branches and loops on tensors are tf.cond and tf.while_loop.")
 _PICTURES = "decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg decode_png encode_jpeg encode_png"

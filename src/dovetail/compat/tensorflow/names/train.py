@@ -11,8 +11,9 @@ from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.graph import GraphKeys, group
 from dovetail.compat.tensorflow.names.variables import named_variable
 from dovetail.compat.tensorflow.table import V1, function, told, value
+from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import is_recorded
+from dovetail.core.value_kinds import is_recorded, is_tensor, static_shape
 from dovetail.core.variable import Variable
 
 # -- the global step --------------------------------------------------------------------------------------------------
@@ -54,6 +55,21 @@ def get_or_create_global_step(graph: Any = None) -> Any:
     """
     found = get_global_step(graph)
     return create_global_step(graph) if found is None else found
+
+
+@function("train.assert_global_step", "v1")
+def assert_global_step(global_step_tensor: Any) -> None:
+    """Check that a tensor or a variable can count steps.
+
+    Raises:
+        TypeError: it is not a single integer.
+
+    Source: `tf.compat.v1.train.assert_global_step`.
+    """
+    is_one = is_tensor(global_step_tensor) and static_shape(global_step_tensor) in ((), None)
+    if not is_one or not as_dtype(global_step_tensor.dtype).is_integer:
+        problem = f"the global step is a variable or a tensor of one integer, not {global_step_tensor!r}."
+        raise op_error(TypeError, "tf.train.assert_global_step", problem)
 
 
 @function("train.global_step", "v1")
