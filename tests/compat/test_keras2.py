@@ -12,6 +12,7 @@ from tests.libraries import checks_of, require
 require("keras", "it is Keras whose names these are")
 CHECKS = "tests.compat.keras2_checks", "tests.compat.keras2_layers_checks"
 ON_STOCK, PROGRAMS = "tests.compat.keras2_stock_checks", "tests.compat.keras2_programs"
+DATA = "tests.compat.keras2_data"
 
 
 @pytest.mark.parametrize(("module", "check"), [(module, check) for module in CHECKS for check in checks_of(module)])
@@ -37,6 +38,16 @@ def test_a_program_does_what_it_does_on_keras_2(program, engine):
     assert not isinstance(wanted, str), wanted
     assert not isinstance(found, str), found
     assert len(wanted) > 1
+    same(found, wanted)
+
+
+@pytest.mark.parametrize("program", checks_of(DATA, "program_"))
+def test_a_program_prepares_the_data_of_keras_2(program):
+    require("tf_keras", "programs are compared with it")
+    require("PIL", "it reads images")
+    wanted, found = told(DATA, "tensorflow")[program], told(DATA, "dovetail", alone=True)[program]
+    assert not isinstance(wanted, str), wanted
+    assert not isinstance(found, str), found
     same(found, wanted)
 
 

@@ -73,6 +73,9 @@ PRIVATES = {
     "saving_utils": "keras.src.legacy.saving.saving_utils",
     "saving_lib": "keras.src.saving.saving_lib",
     "walk_saveable": "keras.src.saving.saving_lib:_walk_saveable",
+    "images": "keras.src.legacy.preprocessing.image",
+    "sequences": "keras.src.legacy.preprocessing.sequence",
+    "texts": "keras.src.legacy.preprocessing.text",
     # modules that Dovetail changes, or looks for without importing them
     "rng_utils": "keras.src.utils.rng_utils",
 }

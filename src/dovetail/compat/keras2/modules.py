@@ -13,7 +13,7 @@ import keras
 from dovetail import backend as K
 from dovetail.backend.table import FUNCTIONS
 from dovetail.compat.keras2.patches import Patch, methods
-from dovetail.interop.privates import ThresholdedReLU, saving_utils
+from dovetail.interop.privates import ThresholdedReLU, saving_utils, texts
 
 # Keras 2's modules → the modules of Keras 3 in which their names are looked for.
 MODULES: dict[str, tuple[Any, ...]] = {
@@ -43,7 +43,7 @@ MODULES: dict[str, tuple[Any, ...]] = {
     "legacy.interfaces": (SimpleNamespace(legacy_get_updates_support=lambda get_updates: get_updates),),
     "optimizers.legacy": (keras.optimizers,),
     "wrappers.scikit_learn": (),
-    "preprocessing.text": (),
+    "preprocessing.text": (texts,),
 }  # fmt: skip
 
 # Names without a counterpart in Keras 3 → the replacement to write.
@@ -54,9 +54,6 @@ GONE = {
     "LocallyConnected2D": "a layer whose call uses K.local_conv2d",
     "KerasClassifier": "keras.wrappers.SKLearnClassifier(model, fit_kwargs={...})",
     "KerasRegressor": "keras.wrappers.SKLearnRegressor(model, fit_kwargs={...})",
-    "Tokenizer": "keras.layers.TextVectorization",
-    "one_hot": "keras.layers.TextVectorization",
-    "text_to_word_sequence": "str.split, or keras.layers.TextVectorization",
     "multi_gpu_model": "keras.distribution, or one model for each device",
     "Merge": "keras.layers.Concatenate, Add or another layer of its kind",
     "MaxoutDense": "a Dense layer, K.reshape and K.max",
