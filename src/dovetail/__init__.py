@@ -16,6 +16,7 @@ from dovetail.core.accounting import MemoryInfo, memory_info, set_allocator, set
 from dovetail.core.devices import set_soft_placement, soft_placement
 from dovetail.core.engine_registry import list_engines, register_engine, set_engine, set_threads, unregister_engine
 from dovetail.core.gradients import RegisterGradient, gradient_override_map
+from dovetail.core.hooks import hooks as _hooks
 from dovetail.core.places import device, engine, place
 from dovetail.core.spec import TensorSpec, spec
 from dovetail.core.tensor import Tensor
@@ -42,6 +43,7 @@ from dovetail.sessions.session_graph import SessionGraph
 
 _memory.follow_environment()
 import_hooks.install()
+_hooks.run_keras = lambda: _import_module("keras_dovetail")
 
 
 if _TYPE_CHECKING:

@@ -52,7 +52,8 @@ def install() -> None:
     """
     if not any(type(each) is _Finder for each in sys.meta_path):  # it stays when Keras reloads itself
         if "keras" in sys.modules:
-            raise ImportError("keras was imported before keras_dovetail, on another backend: import it afterwards.")
+            advice = "import keras_dovetail first, or set KERAS_BACKEND=dovetail in the environment"
+            raise ImportError(f"keras was imported before keras_dovetail, on another backend: {advice}.")
         sys.meta_path.insert(0, _Finder())
     os.environ["KERAS_BACKEND"] = BACKEND
 

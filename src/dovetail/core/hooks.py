@@ -37,6 +37,7 @@ class _Hooks:
         with_unknown_rank: (function, title, args, kwargs) → the function's result for such values; of `trace`.
         graph_kind: the kind of graph Tensors; of `graph`.
         run_body: (op, engine, *arguments) → the results of a composite's body, run as one program; of `plan`.
+        run_keras: () → None; Keras then runs on Dovetail; of `dovetail`.
         reads: engine → (variable → a tensor that reads it in each run of the program under trace); of `interop`.
         array_result: (a result of a call that was given NumPy arrays) → the value for the caller; of `interop`.
         engine_loaded: (engine) → None, for an engine that is used for the first time; of an open profile, of `plan`.
@@ -63,6 +64,7 @@ class _Hooks:
     with_unknown_rank: Callable[..., Any]
     graph_kind: ValueKind
     run_body: Callable[..., Any]
+    run_keras: Callable[[], Any]
     numerics: Any
     seen: Callable[[Any], Any]
     reads: dict[str, Callable[[Any], Any]]

@@ -10,10 +10,12 @@ docs/tensorflow.md lists the differences.
 import sys as _sys
 from typing import Any as _Any
 
+from dovetail.compat.tensorflow import keras_view as _keras_view
 from dovetail.compat.tensorflow import names as _names  # noqa: F401  # fills the table
 from dovetail.compat.tensorflow import view as _view
 
 _view.install()
+_keras_view.install()
 
 
 def __getattr__(name: str) -> _Any:

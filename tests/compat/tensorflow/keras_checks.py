@@ -1,0 +1,87 @@
+"""Checks of TensorFlow's names for Keras, in a process where Keras is imported when the first of them is asked for."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import dovetail.compat.tensorflow as tf
+from dovetail import backend as K
+from tests.keras_backends import main
+
+ROOTS = "dovetail.compat.tensorflow", "dovetail.compat.tensorflow.compat.v1"
+LINES = """
+import R as tf; assert tf.keras.layers.Dense is keras.layers.Dense
+import R.keras as k; assert k.backend is K and k.Model is keras.Model
+import R.keras.backend as backend; assert backend is K
+import R.keras.layers as layers; assert layers.Dense is keras.layers.Dense
+import R.python.keras.layers.core as core; assert core.Dense is keras.layers.Dense
+import R.keras.layers; assert R.keras.layers.Dense is keras.layers.Dense
+from R import keras as k; assert k.layers.Dense is keras.layers.Dense
+from R.keras import backend; assert backend is K
+from R.keras import *; assert layers.LSTM is keras.layers.LSTM and Sequential is keras.Sequential
+from R.keras.layers import *; assert LSTM is keras.layers.LSTM
+from R.keras.layers import Dense; assert Dense is keras.layers.Dense
+from R.keras.applications.vgg16 import VGG16; assert VGG16 is keras.applications.VGG16
+from R.keras.datasets import mnist; assert mnist.load_data is keras.datasets.mnist.load_data
+from R.keras.losses import MSE; from R.keras.preprocessing.image import ImageDataGenerator
+from R.python.keras import backend; assert backend is K
+from R.python.keras.engine import input_spec; assert input_spec.InputSpec is keras.InputSpec
+from R.python.keras.engine.training import Model; assert Model is keras.Model
+from R.python.keras.utils import np_utils; assert np_utils.to_categorical is keras.utils.to_categorical
+import R as tf; assert "layers" in dir(tf.keras) and "Dense" in dir(tf.keras.layers)
+import R as tf; assert tf.keras.__version__ == keras.__version__ and "keras" in tf.keras.__name__
+""".strip().splitlines()
+
+
+def check_import_statements():
+    for root in ROOTS:
+        for line in LINES:
+            exec("import keras; " * ("keras" in line) + re.sub(r"\bR\b", root, line), {"K": K, "keras": _keras()})
+
+
+def _keras():
+    assert tf.keras.Model  # imports Keras on Dovetail
+    import keras
+
+    assert keras.backend.backend() == "dovetail"
+    return keras
+
+
+def check_modules_of_tensorflow_2_that_are_keras():
+    keras = _keras()
+    assert tf.losses.MeanSquaredError is keras.losses.MeanSquaredError
+    assert tf.losses.mean_squared_error is keras.losses.mean_squared_error
+    assert tf.optimizers.Adam is tf.compat.v2.optimizers.Adam is keras.optimizers.Adam
+    assert tf.optimizers.schedules.CosineDecay is keras.optimizers.schedules.CosineDecay
+    assert tf.metrics.Mean is keras.metrics.Mean
+    assert tf.initializers.GlorotUniform is keras.initializers.GlorotUniform
+
+
+def check_those_of_tensorflow_1_stay():
+    _keras()
+    assert tf.compat.v1.losses.mean_squared_error is not tf.losses.mean_squared_error
+    assert tf.losses.get_total_loss is tf.compat.v1.losses.get_total_loss
+    assert not hasattr(tf.compat.v1.losses, "MeanSquaredError")
+
+
+def check_a_layer_takes_operations_of_tensorflow():
+    class Doubled(tf.keras.layers.Layer):
+        def call(self, x):
+            return tf.reduce_sum(2 * x, -1, keepdims=True)
+
+    inputs = tf.keras.Input((3,))
+    model = tf.keras.Model(inputs, Doubled()(inputs))
+    assert model.predict(tf.ones((2, 3)).numpy(), verbose=0).tolist() == [[6.0], [6.0]]
+
+
+def check_names_that_are_not_there():
+    with pytest.raises(AttributeError, match=r"tf\.keras\.layers\.Densee is not offered\. Keras 3 has no such name"):
+        tf.keras.layers.Densee  # noqa: B018
+    with pytest.raises(ModuleNotFoundError, match=r"keras\.layers\.nothing"):
+        import dovetail.compat.tensorflow.keras.layers.nothing  # noqa: F401
+
+
+if __name__ == "__main__":
+    main(globals())
