@@ -30,11 +30,18 @@ class Store:
     Attributes:
         variables: name → variable, of `tf.get_variable`.
         variable_scopes: variable scope → how often it was opened, inside the scopes that are open now.
+        layers: name of a kind of layer → the number of layers that got their names from it.
     """
 
     def __init__(self) -> None:
         self.variables: dict[str, Any] = {}
         self.variable_scopes: Counter[str] = Counter()
+        self.layers: Counter[str] = Counter()
+
+    def layer_name(self, kind: str) -> str:
+        """A new name for a layer, with a number."""
+        self.layers[kind] += 1
+        return f"{kind}_{self.layers[kind]}"
 
 
 _stores: WeakKeyDictionary[Any, Store] = WeakKeyDictionary()

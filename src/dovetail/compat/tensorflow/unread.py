@@ -57,6 +57,9 @@ TENSORFLOW = {
     "_NoNames.feed_dict": INTERFACE,
     "_NoNames.session": INTERFACE,
     "Initializer.options": _ONE_PROCESS,
+    # layers
+    **dict.fromkeys([f"Layer.{it}" for it in ("inputs", "input_shape", "args", "kwargs")], INTERFACE),
+    "_filters.channels": INTERFACE,
     # optimizers
     "CustomStepMixin.var_list": INTERFACE,
     "CustomStepMixin.colocate_with": "A variable is on the device of the values that it meets.",

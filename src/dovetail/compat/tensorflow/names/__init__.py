@@ -22,6 +22,7 @@ from dovetail.compat.tensorflow.names import image as image
 from dovetail.compat.tensorflow.names import indexing as indexing
 from dovetail.compat.tensorflow.names import initializers as initializers
 from dovetail.compat.tensorflow.names import joining as joining
+from dovetail.compat.tensorflow.names import layers as layers
 from dovetail.compat.tensorflow.names import linalg as linalg
 from dovetail.compat.tensorflow.names import loss_functions as loss_functions
 from dovetail.compat.tensorflow.names import losses as losses

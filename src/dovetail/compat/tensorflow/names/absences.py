@@ -3,7 +3,7 @@
 from dovetail.compat.tensorflow.table import absent
 
 _KERAS = "Keras itself runs on Dovetail: `import keras`, with KERAS_BACKEND=dovetail in the environment."
-_LAYERS = "layers layers. contrib.slim contrib.slim. slim slim. contrib.layers contrib.layers."
+_LAYERS = "contrib.slim contrib.slim. slim slim. contrib.layers contrib.layers."
 absent("keras.", "Keras 3 has no such name; names that only Keras 2 has come with `import dovetail.compat.keras2`.")
 absent(_LAYERS, f"Use layers of Keras. {_KERAS}")
 _ESTIMATORS = "estimator estimator. contrib.learn contrib.learn."

@@ -14,6 +14,7 @@ from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.names.variable_views import Assigned, Slice, named
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.compat.tf_graph.variable_operation import VariableOperation
+from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.recording import not_building
 from dovetail.core.scopes import Scoped
@@ -230,7 +231,7 @@ def _first_tensor(graph: Any, initial_value: Any, dtype: Any, name: str) -> Any:
     first = first.read() if isinstance(first, DovetailVariable) else unwrapped(first)
     if not isinstance(first, GraphTensor):
         return graph.constant(ops.convert(first, dtype).numpy(), f"{name}/initial_value")
-    return first if dtype is None else ops.cast(first, dtype)
+    return first if dtype is None or first.dtype == as_dtype(dtype) else ops.cast(first, dtype)
 
 
 class AnyVariable(metaclass=Kind):

@@ -1,0 +1,65 @@
+"""The layer `batch_normalization`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail import ops
+from dovetail.compat.tensorflow.names.layers.rows import channel_axis, layer
+from dovetail.core.errors import op_error
+from dovetail.core.value_kinds import is_tensor, static_shape
+
+_PARAMETERS = (
+    "axis=-1 momentum=0.99 epsilon=0.001 center=True scale=True beta_initializer='zeros' gamma_initializer='ones' "
+    "moving_mean_initializer='zeros' moving_variance_initializer='ones' beta_regularizer=None gamma_regularizer=None "
+    "beta_constraint=None gamma_constraint=None renorm=False renorm_clipping=None renorm_momentum=0.99 fused=None "
+    "trainable=True virtual_batch_size=None adjustment=None name=None"
+)
+_ORDER = (
+    "inputs axis momentum epsilon center scale beta_initializer gamma_initializer moving_mean_initializer "
+    "moving_variance_initializer beta_regularizer gamma_regularizer beta_constraint gamma_constraint training "
+    "trainable name reuse renorm renorm_clipping renorm_momentum fused virtual_batch_size adjustment"
+)
+_VECTORS = dict.fromkeys(("gamma", "beta", "moving_mean", "moving_variance"), lambda layer, channels: [channels])
+
+
+@layer("BatchNormalization batch_normalization", _PARAMETERS, order=_ORDER, training=True, **_VECTORS)
+def batch_normalization(layer: Any, x: Any, training: Any = False) -> Any:
+    """Normalization of each channel by the batch in training, and by moving averages else.
+
+    The updates of the averages are in the collection `tf.GraphKeys.UPDATE_OPS`.
+    """
+    for setting in ("renorm", "virtual_batch_size", "adjustment"):
+        if getattr(layer, setting):
+            problem = f"{setting} is not offered: a batch is normalized as a whole, by its own mean and variance."
+            raise op_error(NotImplementedError, f"the layer {layer.name!r}", problem)
+    rank = len(static_shape(x))
+    axis = channel_axis(layer, rank)
+    mean, variance = layer.moving_mean, layer.moving_variance
+    if is_tensor(training) or training:
+        mean, variance, unbiased = _statistics(layer, x, training)
+        for moving, new in ((layer.moving_mean, mean), (layer.moving_variance, unbiased)):
+            layer.add_update(moving.assign_sub(ops.multiply(ops.subtract(moving, new), 1.0 - layer.momentum)))
+    name = "FusedBatchNormV3" if _is_fused(layer, rank) else "batchnorm/add_1"
+    return ops.batch_normalization(x, mean, variance, axis, layer.beta, layer.gamma, layer.epsilon, name=name)
+
+
+def _statistics(layer: Any, x: Any, training: Any) -> list[Any]:
+    """The mean and the variance that normalize, and the variance that the moving one nears."""
+    rank = len(static_shape(x))
+    others = [i for i in range(rank) if i != channel_axis(layer, rank) % rank]
+    mean, variance = ops.moments(x, others)
+    unbiased = variance
+    if _is_fused(layer, rank):  # as in TensorFlow's kernel
+        count = ops.cast(ops.prod(ops.stack([ops.shape(x)[i] for i in others])), x.dtype)
+        unbiased = ops.multiply(variance, ops.divide(count, ops.maximum(ops.subtract(count, 1), 1)))
+    new = [mean, variance, unbiased]
+    if not is_tensor(training):
+        return new
+    old = [layer.moving_mean, layer.moving_variance, layer.moving_variance]
+    return [ops.where(training, *pair) for pair in zip(new, old, strict=True)]
+
+
+def _is_fused(layer: Any, rank: int) -> bool:
+    """Whether TensorFlow uses its fused kernel."""
+    return rank in (4, 5) and layer.fused is not False and channel_axis(layer, rank) % rank in (1, rank - 1)

@@ -1,0 +1,144 @@
+"""The rows of layers: a class and a function are made of a row's parameters, variables and body.
+
+    @layer("Dense dense", f"units activation=None use_bias=True {WEIGHTS}", kernel=_matrix, bias=_units)
+    def dense(layer, x): ...
+
+Words for parameters are TensorFlow's, in its order; a word without a default must be given.  The shape of a
+variable is a function of the layer and the number of channels.  Its initialiser, regulariser and constraint are the
+parameters that begin with its name.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dovetail.compat.tensorflow.names.layers.base import InputSpec, Layer, found
+from dovetail.compat.tensorflow.table import V1, told, value
+from dovetail.core.errors import op_error
+from dovetail.core.value_kinds import is_tensor
+
+Body = Callable[..., Any]
+Shape = Callable[[Any, int], list[int]]
+BASE = {"trainable", "name", "dtype", "_scope", "_reuse", "activity_regularizer"}  # the parameters of the base class
+
+
+class Row(Layer):
+    """A layer that a row says."""
+
+    signature: inspect.Signature
+    shapes: Mapping[str, Shape]
+    body: Body
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        given = bound.arguments | bound.arguments.pop("kwargs")
+        if unknown := set(given) - BASE - set(self.signature.parameters):
+            raise TypeError(
+                f"no argument {', '.join(map(repr, unknown))}; it takes {', '.join(self.signature.parameters)}."
+            )
+        super().__init__(**{key: given.pop(key) for key in BASE & set(given)})
+        for key, own in given.items():
+            setattr(self, key, found(own, *PLACES.get(key.rpartition("_")[2], ())))
+
+    def build(self, input_shape: Any) -> None:
+        self.built = not self.shapes
+        if self.built:
+            return
+        axis = channel_axis(self, len(input_shape))
+        channels = input_shape[axis]
+        if channels is None:
+            problem = f"the axis {axis} of its inputs must have a size that is known, but the shape is {input_shape}."
+            raise op_error(ValueError, f"the layer {self.name!r}", problem)
+        for name, shape in self.shapes.items():
+            setattr(self, name, self._variable(name, shape, channels))
+        self.input_spec, self.built = InputSpec(axes={axis: channels}), True
+
+    def _variable(self, name: str, shape: Shape, channels: int) -> Any:
+        if not getattr(self, USES.get(name, ""), True):
+            return None
+        begin = name.removesuffix("_kernel")
+        options = {key: getattr(self, f"{begin}_{key}", None) for key in ("initializer", "regularizer", "constraint")}
+        return self.add_weight(name, shape(self, channels), trainable=not name.startswith("moving_"), **options)
+
+    def call(self, inputs: Any, **settings: Any) -> Any:
+        return self.body(inputs, **settings)
+
+
+USES = {"bias": "use_bias", "beta": "center", "gamma": "scale"}  # variable → the parameter that says whether it is made
+PLACES = {
+    "activation": ("nn.", ""),
+    "initializer": ("initializers.",),
+}  # parameter → where words are looked up
+_KWARGS = inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD)
+
+
+def layer(names: str, words: str, order: str = "", training: bool = False, **shapes: Shape) -> Callable[[Body], Body]:
+    """Decorator: add the class and the function of a layer, by the function that computes.
+
+    Args:
+        names: the class and the function.
+        words: the parameters of the class.
+        order: the names of the function's parameters, if they are in another order.
+        training: whether calls say whether they are for training.
+        shapes: variable → its shape.
+    """
+    class_name, function_name = names.split()
+    own = _parameters(words)
+
+    def decorate(body: Body) -> Body:
+        text = f"{(body.__doc__ or '').strip()}\n\n    Source: `tf.layers.{class_name}`.\n    "
+        members = {"signature": inspect.Signature([*own.values(), _KWARGS]), "shapes": shapes, "body": body}
+        made = type(class_name, (Row,), {**members, "__doc__": text, "__signature__": members["signature"]})
+        value(f"layers.{class_name}", made, "v1")
+        called = own | _parameters("inputs training=False name=None reuse=None")
+        taken = inspect.Signature([called[name] for name in (order or _order(own, training)).split()])
+        value(f"layers.{function_name}", told(f"layers.{function_name}", _function(made, taken, text), False), "v1")
+        return body
+
+    return decorate
+
+
+def _parameters(words: str) -> dict[str, inspect.Parameter]:
+    """The parameters that words say."""
+    found = {}
+    for word in words.split():
+        name, has_default, literal = word.partition("=")
+        default = ast.literal_eval(literal) if has_default else inspect.Parameter.empty
+        found[name] = inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
+    return found
+
+
+def _order(own: Mapping[str, Any], training: bool) -> str:
+    """The order of a function's parameters, which has no `reuse` without variables."""
+    last = [name for name in ("trainable", "name") if name in own]
+    first = [name for name in own if name not in last]
+    return " ".join(["inputs", *first, *["training"] * training, *last, *["reuse"] * ("trainable" in own)])
+
+
+def _function(made: type[Layer], signature: inspect.Signature, text: str) -> Callable[..., Any]:
+    """The function that makes a layer and calls it."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(*args, **kwargs).arguments
+        inputs = given.pop("inputs")
+        inputs = inputs if is_tensor(inputs) else V1["convert_to_tensor"](inputs)
+        settings = {"training": given.pop("training")} if "training" in given else {}
+        if "reuse" in signature.parameters:
+            given |= {"_reuse": given.pop("reuse", None), "_scope": given.get("name")}
+        return made(**given)(inputs, **settings)
+
+    call.__signature__, call.__doc__ = signature, text  # type: ignore[attr-defined]
+    return call
+
+
+def channel_axis(layer: Any, rank: int) -> int:
+    """The axis of the channels of a layer's inputs."""
+    axis = getattr(layer, "axis", None)
+    if axis is not None:
+        (axis,) = axis if isinstance(axis, (list, tuple)) else [axis]
+        return axis
+    return 1 if getattr(layer, "data_format", None) == "channels_first" else rank - 1
