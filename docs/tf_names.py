@@ -55,6 +55,15 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
     "load_": "test_checkpoints.py",
     "train.write_graph": "test_checkpoints.py",
     **dict.fromkeys(
+        [
+            f"train.{what}"
+            for what in ("Coordinator", "LooperThread", "add_queue", "start_queue", "generate_", "remove_")
+        ]
+        + ["train.get_checkpoint_mtimes"],
+        "test_training.py",
+    ),
+    **dict.fromkeys(["Dimension", "sparse_to_dense", "scatter_mul", "scatter_div"], "test_old.py"),
+    **dict.fromkeys(
         ["add_check_numerics_ops", "debugging.enable_check_numerics", "debugging.disable_check_numerics"],
         "test_python_calls.py",
     ),

@@ -113,7 +113,7 @@ class SparseTensor(_Parts):
         return self.values.name
 
     get_shape, set_shape, _keras_shape = Operators.get_shape, Operators.set_shape, Operators.__dict__["_keras_shape"]
-    _shape_with = Operators._shape_with
+    _shape_with, arrays_follow = Operators._shape_with, False
     __neg__, __abs__, __truediv__ = Operators.__neg__, Operators.__abs__, Operators.__truediv__
     __mul__, __rmul__ = Operators.__mul__, Operators.__rmul__  # a tuple's operators would repeat it
     __add__, __radd__ = Operators.__add__, Operators.__radd__  # a tuple's would join them; these raise a helpful error

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dovetail.core.dimension import plain
 from dovetail.core.dtypes import DType, as_dtype
 from dovetail.core.errors import annotate, describe
 from dovetail.core.structure import leaf
@@ -78,7 +79,7 @@ def spec(shape: Any, dtype: Any = "float32") -> TensorSpec:
         (float32[?,3], int32[...])
     """
     try:
-        return TensorSpec(None if shape is None else tuple(map(_dimension, shape)), as_dtype(dtype))
+        return TensorSpec(None if shape is None else tuple(_dimension(plain(dim)) for dim in shape), as_dtype(dtype))
     except (TypeError, ValueError) as error:
         annotate(error, "spec", lambda: f"shape={describe(shape)}, dtype={describe(dtype)}")
         raise

@@ -13,7 +13,7 @@ import numpy as np
 
 from dovetail.core.dtypes import DType, as_dtype
 from dovetail.core.errors import describe, op_error
-from dovetail.core.tensor_shape import TensorShape, shape_of
+from dovetail.core.tensor_shape import OldShape, TensorShape, shape_of
 
 if TYPE_CHECKING:
     from dovetail.core.engine import Engine
@@ -103,11 +103,14 @@ class Operators:
         return self.dtype.is_differentiable
 
     def get_shape(self: Any) -> TensorShape:
-        """The shape, with None for unknown dimensions; see also `K.int_shape`.
+        """The shape, with None for unknown dimensions; in graphs of TensorFlow 1, with its dimensions.
+
+        See also `K.int_shape`.
 
         Source: `tf.Tensor.get_shape`.
         """
-        return shape_of(self.shape)
+        shape = shape_of(self.shape)
+        return OldShape(shape) if self.arrays_follow and shape.rank is not None else shape
 
     def set_shape(self: Any, shape: Any) -> None:
         """Set the unknown parts of the shape.
@@ -124,7 +127,7 @@ class Operators:
 
     def _shape_with(self: Any, shape: Any) -> TensorShape:
         try:
-            return self.get_shape().merge_with(shape)
+            return shape_of(self.shape).merge_with(shape)
         except ValueError as error:
             raise op_error(ValueError, "set_shape", str(error), describe(self)) from None
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from operator import index
 from typing import Any
+
+from dovetail.core.dimension import Dimension, dimension, plain
 
 
 class TensorShape(tuple[Any, ...]):
@@ -36,16 +39,13 @@ class TensorShape(tuple[Any, ...]):
         Raises:
             ValueError: not even the rank is known.
         """
-        return list(self)
+        return list(map(plain, self))
 
     def num_elements(self) -> int | None:
         """The number of elements; None if it is unknown."""
         if not self.is_fully_defined():
             return None
-        count = 1
-        for dim in self:
-            count *= dim
-        return count
+        return math.prod(self.as_list())  # type: ignore[arg-type]
 
     def is_fully_defined(self) -> bool:
         """Whether each dimension is known."""
@@ -73,12 +73,13 @@ class TensorShape(tuple[Any, ...]):
             >>> TensorShape((None, 3)).merge_with((2, None))
             (2, 3)
         """
-        other = shape_of(other if other is None else [dim if dim is None else index(dim) for dim in other])
+        other = shape_of(other if other is None else [dim if dim is None else index(dim) for dim in map(plain, other)])
         if other.rank is None or self.rank is None:
             return self if other.rank is None else other
-        if len(self) != len(other) or any(None not in (a, b) and a != b for a, b in zip(self, other, strict=True)):
+        pairs = list(zip(self.as_list(), other, strict=False))
+        if len(self) != len(other) or any(None not in (a, b) and a != b for a, b in pairs):
             raise ValueError(f"no tensor has both the shape {self} and the shape {other}.")
-        return TensorShape(b if a is None else a for a, b in zip(self, other, strict=True))
+        return type(self)(b if a is None else a for a, b in pairs)
 
     @property
     def dims(self) -> list[int | None] | None:
@@ -88,7 +89,8 @@ class TensorShape(tuple[Any, ...]):
     def concatenate(self, other: Any) -> TensorShape:
         """The dimensions of both, one behind the other; the rank is unknown if one of the ranks is."""
         other = shape_of(other)
-        return UNKNOWN if self.rank is None or other.rank is None else TensorShape((*self, *other))
+        known = self.rank is not None and other.rank is not None
+        return type(self)((*self.as_list(), *other.as_list())) if known else UNKNOWN
 
     def with_rank(self, rank: int) -> TensorShape:
         """The shape, with this many axes if its rank is unknown.
@@ -104,7 +106,33 @@ class TensorShape(tuple[Any, ...]):
 
     def __getitem__(self, place: Any) -> Any:
         found = tuple.__getitem__(self, place)
-        return TensorShape(found) if type(place) is slice else found
+        if type(place) is slice:
+            return type(self)(found)
+        return found if found is None else Dimension(found)
+
+
+class OldShape(TensorShape):
+    """A shape as TensorFlow 1 has it: unknown dimensions, too, have a `value`.
+
+    Example:
+        >>> shape = OldShape((None, 3))
+        >>> [dim.value for dim in shape], shape, str(shape)
+        ([None, 3], TensorShape([Dimension(None), Dimension(3)]), '(?, 3)')
+    """
+
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(dimension, tuple.__iter__(self))
+
+    def __getitem__(self, place: Any) -> Any:
+        return super().__getitem__(place) if type(place) is slice else dimension(tuple.__getitem__(self, place))
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self))}{',' if len(self) == 1 else ''})"
+
+    def __repr__(self) -> str:
+        return f"TensorShape({list(self)})"
 
 
 class UnknownShape(TensorShape):
@@ -155,6 +183,6 @@ UNKNOWN = UnknownShape()
 
 def shape_of(dims: Iterable[Any] | None) -> TensorShape:
     """Dimensions as a `TensorShape`; None gives the shape of unknown rank."""
-    if isinstance(dims, TensorShape):
+    if isinstance(dims, TensorShape) and type(dims) is not OldShape:
         return dims
-    return UNKNOWN if dims is None else TensorShape(dims)
+    return UNKNOWN if dims is None else TensorShape(map(plain, dims))

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dovetail.core.dimension import Dimension
 from dovetail.core.dtypes import DType, as_dtype
 from dovetail.core.errors import describe
 from dovetail.core.spec import TensorSpec
@@ -164,6 +165,8 @@ def encode(value: Any, beside: Beside) -> Any:
         return {FUNCTION: _names[value]}
     if kind in PLAIN or (kind is float and math.isfinite(value)):
         return value
+    if kind is Dimension:
+        return int(value)
     if kind is tuple:
         return [encode(item, beside) for item in value]
     form = next((FORMS[base] for base in kind.__mro__ if base in FORMS), None)

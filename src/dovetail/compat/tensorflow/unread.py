@@ -138,6 +138,8 @@ TENSORFLOW = {
     "example_names": _ONLY_IN_ERRORS,
     "_summary_scope.values": "The scope is in the graph that is being built.",
     "TFRecordOptions.ignored": "Sizes of buffers and the like, which change no record.",
+    "remove_checkpoint.checkpoint_format_version": "All files of the checkpoint are deleted.",
+    "sparse_to_dense.validate_indices": "Indices may come in any order.",
     "all_model_checkpoint_timestamps": _ONLY_PATHS,
     "last_preserved_timestamp": _ONLY_PATHS,
 }

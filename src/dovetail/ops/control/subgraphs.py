@@ -127,7 +127,7 @@ def scan_length(xs: Sequence[Any], length: int | None) -> int | None:
     shapes = list(map(static_shape, xs))
     if () in shapes:
         raise ValueError("a scalar cannot be scanned: each of the xs needs a first axis, along which it is sliced.")
-    lengths = sorted({n for n in (length, *(shape[0] for shape in shapes if shape is not None)) if n is not None})
+    lengths = sorted({int(n) for n in (length, *(shape[0] for shape in shapes if shape is not None)) if n is not None})
     if len(lengths) > 1:
         raise ValueError(f"the xs and `length` must agree on the number of steps, but it is {lengths}.")
     return lengths[0] if lengths else None

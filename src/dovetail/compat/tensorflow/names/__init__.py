@@ -49,5 +49,6 @@ from dovetail.compat.tensorflow.names import sorting as sorting
 from dovetail.compat.tensorflow.names import sparse as sparse
 from dovetail.compat.tensorflow.names import summary as summary
 from dovetail.compat.tensorflow.names import train as train
+from dovetail.compat.tensorflow.names import training as training
 from dovetail.compat.tensorflow.names import variable_scope as variable_scope
 from dovetail.compat.tensorflow.names import variables as variables

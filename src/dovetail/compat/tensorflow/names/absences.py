@@ -16,8 +16,7 @@ absent(
 absent("distribute distribute. distribution distribution. contrib.distribute.", "One process computes, on one device.")
 absent("tpu tpu. contrib.tpu contrib.tpu.", "There are no TPUs here; the jax engine runs on what jax is installed for.")
 absent(
-    "queue queue. FIFOQueue RandomShuffleQueue QueueBase train.Coordinator train.start_queue_runners train.batch "
-    "train.shuffle_batch",
+    "queue queue. FIFOQueue RandomShuffleQueue QueueBase train.QueueRunner train.batch train.shuffle_batch",
     "Queues are not offered: feed batches.",
 )
 absent(

@@ -139,6 +139,48 @@ def update_checkpoint_state(
     state.write_state(save_dir, [*others, model_checkpoint_path], latest_filename)
 
 
+@function("train.generate_checkpoint_state_proto", "v1")
+def generate_checkpoint_state_proto(
+    save_dir: str,
+    model_checkpoint_path: str,
+    all_model_checkpoint_paths: Sequence[str] | None = None,
+    all_model_checkpoint_timestamps: Any = None,
+    last_preserved_timestamp: Any = None,
+) -> Any:
+    """The state of a folder as a message `CheckpointState`; relative paths are relative to the folder.
+
+    Source: `tf.compat.v1.train.generate_checkpoint_state_proto`.
+    """
+    need("tf.train.generate_checkpoint_state_proto")
+    known = [path for path in all_model_checkpoint_paths or () if path != model_checkpoint_path]
+    paths = [
+        path if os.path.isabs(save_dir) or os.path.isabs(path) else os.path.relpath(path, save_dir)
+        for path in (*known, model_checkpoint_path)
+    ]
+    return TENSORFLOW.CheckpointState(model_checkpoint_path=paths[-1], all_model_checkpoint_paths=paths)
+
+
+@function("train.remove_checkpoint", "v1")
+def remove_checkpoint(
+    checkpoint_prefix: str, checkpoint_format_version: Any = None, meta_graph_suffix: str = "meta"
+) -> None:
+    """Delete the files of a checkpoint.
+
+    Source: `tf.compat.v1.train.remove_checkpoint`.
+    """
+    delete(checkpoint_prefix)
+    Path(f"{checkpoint_prefix}.{meta_graph_suffix}").unlink(missing_ok=True)
+
+
+@function("train.get_checkpoint_mtimes", "v1")
+def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
+    """The times when checkpoints were written, of those that there are.
+
+    Source: `tf.compat.v1.train.get_checkpoint_mtimes`.
+    """
+    return [os.path.getmtime(bundle.files(path)[0]) for path in checkpoint_prefixes if bundle.exists(path)]
+
+
 @function("train.latest_checkpoint")
 def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
     """The latest checkpoint of a folder; None if there is none.

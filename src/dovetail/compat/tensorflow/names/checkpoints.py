@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -85,6 +86,18 @@ class Saver:
     def last_checkpoints(self) -> list[str]:
         """The kept checkpoints that it wrote, the latest last."""
         return list(self._kept.paths)
+
+    def set_last_checkpoints(self, last_checkpoints: list[str]) -> None:
+        """Replace the kept checkpoints by others, the latest last."""
+        self._kept.replace((path, math.inf) for path in last_checkpoints)
+
+    def set_last_checkpoints_with_time(self, last_checkpoints_with_time: list[tuple[str, float]]) -> None:
+        """Replace the kept checkpoints by others, with the times when they were made."""
+        self._kept.replace(last_checkpoints_with_time)
+
+    def recover_last_checkpoints(self, checkpoint_paths: list[str]) -> None:
+        """Replace the kept checkpoints by those of these that there are."""
+        self._kept.replace((p, files.get_checkpoint_mtimes([p])[0]) for p in checkpoint_paths if files.exists(p))
 
     def save(
         self,

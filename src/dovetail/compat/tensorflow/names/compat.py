@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.compat.tensorflow.table import function, value
+from dovetail.core.dimension import plain
 from dovetail.core.errors import op_error
 
 value("compat.bytes_or_text_types", (bytes, str))
@@ -69,11 +70,11 @@ def path_to_str(path: Any) -> Any:
 
 @function("compat.dimension_value")
 def dimension_value(dimension: Any) -> Any:
-    """The size of a dimension as an int, None if it is not known.  Dimensions here are already ints or None.
+    """The size of a dimension as an int, None if it is not known.
 
     Source: `tf.compat.dimension_value`.
     """
-    return dimension
+    return plain(dimension)
 
 
 @function("compat.dimension_at_index")
@@ -82,4 +83,4 @@ def dimension_at_index(shape: Any, index: int) -> Any:
 
     Source: `tf.compat.dimension_at_index`.
     """
-    return None if getattr(shape, "rank", 0) is None else shape[index]
+    return None if getattr(shape, "rank", 0) is None else plain(shape[index])

@@ -16,6 +16,7 @@ from dovetail.autodiff.recompute import recompute_grad
 from dovetail.autodiff.tape import GradientTape
 from dovetail.compat.tensorflow.names.variable_views import View
 from dovetail.compat.tensorflow.table import function, row, value
+from dovetail.core.dimension import Dimension, UnknownDimension, dimension
 from dovetail.core.dtypes import ALL, DType, as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.gradients import RegisterGradient
@@ -54,6 +55,18 @@ class TFTensorShape(metaclass=Kind):
         return shape_of([dims] if isinstance(dims, (int, np.integer)) else dims)
 
 
+class TFDimension(metaclass=Kind):
+    """A dimension, which may be unknown.
+
+    Source: `tf.compat.v1.Dimension`.
+    """
+
+    kinds = (Dimension, UnknownDimension)
+
+    def __new__(cls, value: Any) -> Any:
+        return dimension(value)
+
+
 class TFTensorSpec(metaclass=Kind):
     """The shape and dtype of a tensor.
 
@@ -76,6 +89,7 @@ class TFTensor(metaclass=Kind):
 
 
 value("TensorShape", TFTensorShape)
+value("Dimension", TFDimension, "v1")
 value("TensorSpec", TFTensorSpec)
 value("Tensor", TFTensor)
 value("Operation", Operation)

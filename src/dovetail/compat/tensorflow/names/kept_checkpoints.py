@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 
 from dovetail.compat.tensorflow.names.checkpoint_files import delete
 
@@ -25,6 +26,11 @@ class KeptCheckpoints:
         self.limit, self.hours = limit, hours
         self._seconds = None if hours is None else hours * 3600
         self._next = time.time() + (self._seconds or 0)
+
+    def replace(self, made: Iterable[tuple[str, float]]) -> None:
+        """Keep other checkpoints: paths, the latest last, and the times when they were made."""
+        self._made = dict(made)
+        self.paths = list(self._made)
 
     def add(self, path: str) -> None:
         """Add a checkpoint, and delete the oldest if there are too many."""

@@ -100,6 +100,31 @@ def to_dense(sp_input: Any, default_value: Any = None, validate_indices: bool = 
     return ops.where(ops.equal(K.to_dense(there), 0), ops.cast(default_value, dense.dtype), dense)
 
 
+@function("sparse_to_dense", "v1", scope=True)
+def sparse_to_dense(
+    sparse_indices: Any,
+    output_shape: Any,
+    sparse_values: Any,
+    default_value: Any = 0,
+    validate_indices: bool = True,
+    name: str | None = None,
+) -> Any:
+    """A tensor with some values at places, and one value at all others.
+
+    Args:
+        sparse_indices: the places: (values, axes); or (values,), or one number, for a tensor with one axis.
+        output_shape: the shape of the result.
+        sparse_values: a value for each place, or one for all.
+
+    Source: `tf.compat.v1.sparse_to_dense`.
+    """
+    places, values = ops.convert(sparse_indices), ops.convert(sparse_values)
+    if len(places.shape) < 2:
+        places = ops.reshape(places, (-1, 1))
+    values = ops.broadcast_to(values, ops.shape(places)[:1])
+    return ops.tensor_scatter_update(ops.full(output_shape, ops.cast(default_value, values.dtype)), places, values)
+
+
 @function("sparse.from_dense", scope=True)
 def from_dense(tensor: Any, name: str | None = None) -> Any:
     """A tensor without its zeros.

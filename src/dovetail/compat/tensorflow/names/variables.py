@@ -92,18 +92,6 @@ class _Names(DovetailVariable):
         with graph_mode.inside(graph_mode.graph()):
             return Slice(self, super().__getitem__(index), index)
 
-    def scatter_nd_update(self, indices: Any, updates: Any, name: Any = None) -> Any:
-        """Assign slices of it."""
-        return named(self.assign_changed(ops.tensor_scatter_update, indices, updates), name)
-
-    def scatter_nd_add(self, indices: Any, updates: Any, name: Any = None) -> Any:
-        """Add to slices of it."""
-        return named(self.assign_changed(ops.tensor_scatter_add, indices, updates), name)
-
-    def scatter_nd_sub(self, indices: Any, updates: Any, name: Any = None) -> Any:
-        """Subtract from slices of it."""
-        return named(self.assign_changed(_scatter_sub, indices, updates), name)
-
     def set_shape(self, shape: Any) -> None:
         """Check that its shape fits another one."""
         self.shape.merge_with(shape)
@@ -329,7 +317,11 @@ def _scatter_sub(x: Any, places: Any, changes: Any) -> Any:
     return ops.tensor_scatter_add(x, places, ops.negative(changes))
 
 
-def _scattering(title: str, change: Any) -> None:
+def _scatter_div(x: Any, places: Any, changes: Any) -> Any:
+    return ops.tensor_scatter_mul(x, places, ops.reciprocal(changes))
+
+
+def _scattering(title: str, change: Any, *, nd: bool = True) -> None:
     @function(f"scatter_{title}", "v1")
     def scatter(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
         rows, inner = ops.convert(indices), list(ref.shape[1:])
@@ -337,10 +329,18 @@ def _scattering(title: str, change: Any) -> None:
         places, changes = ops.reshape(rows, (-1, 1)), ops.reshape(wide, (-1, *inner))
         return named(ref.assign_changed(change, places, changes), name)
 
-    @function(f"scatter_nd_{title}", "v1")
+    @function(f"scatter_nd_{title}", "v1" if nd else "")
     def scatter_nd(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
         return named(ref.assign_changed(change, indices, updates), name)
 
+    def scatter_slices(self: Any, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        return scatter(self, sparse_delta.indices, sparse_delta.values, name=name)
+
+    def scatter_nd_slices(self: Any, indices: Any, updates: Any, name: str | None = None) -> Any:
+        return scatter_nd(self, indices, updates, name=name)
+
+    for method, kind in ((scatter_slices, "scatter"), (scatter_nd_slices, "scatter_nd")):
+        setattr(_Names, f"{kind}_{title}", method)
     scatter.__doc__ = f"""Slices of a variable along its first axis: `{title}`.
 
     Source: `tf.compat.v1.scatter_{title}`.
@@ -354,6 +354,8 @@ def _scattering(title: str, change: Any) -> None:
 _scattering("update", ops.tensor_scatter_update)
 _scattering("add", ops.tensor_scatter_add)
 _scattering("sub", _scatter_sub)
+_scattering("mul", ops.tensor_scatter_mul, nd=False)
+_scattering("div", _scatter_div, nd=False)
 _scattering("max", ops.tensor_scatter_max)
 _scattering("min", ops.tensor_scatter_min)
 

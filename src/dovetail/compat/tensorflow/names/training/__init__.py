@@ -1,0 +1,3 @@
+"""TensorFlow 1's names for training: what watches over threads and sessions, measures, samplers, optimizers."""
+
+from dovetail.compat.tensorflow.names.training import coordinator as coordinator

@@ -1,0 +1,75 @@
+"""Dimensions as TensorFlow 1 has them: numbers with `value`, which is None if the dimension is not known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Dimension(int):
+    """A known dimension: an int.  Sums, products and quotients of dimensions are dimensions, too.
+
+    Source: `tf.compat.v1.Dimension`.
+
+    Example:
+        >>> (Dimension(3) * 4).value, Dimension(3) + UNKNOWN_DIMENSION
+        (12, Dimension(None))
+    """
+
+    __slots__ = ()
+
+    @property
+    def value(self) -> int:
+        """The number as a plain int."""
+        return int(self)
+
+    def __str__(self) -> str:
+        return int.__repr__(self)
+
+    def __repr__(self) -> str:
+        return f"Dimension({self})"
+
+
+class UnknownDimension:
+    """A dimension that is not known; neither are sums with it, and comparisons with it give None."""
+
+    value = None
+
+    def __str__(self) -> str:
+        return "?"
+
+    def __repr__(self) -> str:
+        return "Dimension(None)"
+
+    def __hash__(self) -> int:
+        return hash(None)
+
+
+UNKNOWN_DIMENSION = UnknownDimension()
+
+
+def dimension(value: Any) -> Dimension | UnknownDimension:
+    """A dimension of TensorFlow 1: of an int, of None, or of another dimension."""
+    return UNKNOWN_DIMENSION if plain(value) is None else Dimension(value)
+
+
+def plain(dim: Any) -> Any:
+    """A dimension as an int or None; any other value itself."""
+    return dim.value if isinstance(dim, (Dimension, UnknownDimension)) else dim
+
+
+def _declare(name: str) -> None:
+    compute = getattr(int, name)
+
+    def calculate(self: Dimension, other: Any) -> Any:
+        found = compute(self, other)
+        return found if found is NotImplemented else Dimension(found)
+
+    setattr(Dimension, name, calculate)
+    setattr(UnknownDimension, name, lambda self, other: self)
+
+
+for _name in ("add", "sub", "mul", "floordiv", "mod"):
+    _declare(f"__{_name}__")
+    _declare(f"__r{_name}__")
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(UnknownDimension, f"__{_name}__", lambda self, other: None)
