@@ -39,6 +39,7 @@ from dovetail.compat.tensorflow.names import profiler as profiler
 from dovetail.compat.tensorflow.names import python_calls as python_calls
 from dovetail.compat.tensorflow.names import random as random
 from dovetail.compat.tensorflow.names import records as records
+from dovetail.compat.tensorflow.names import rnn as rnn
 from dovetail.compat.tensorflow.names import saved_model_builders as saved_model_builders
 from dovetail.compat.tensorflow.names import saved_models as saved_models
 from dovetail.compat.tensorflow.names import segments as segments

@@ -30,6 +30,14 @@ absent(
     "profiler.",
     "dovetail.profile tells the time, bytes and line of each operation; tf.profiler.experimental.start and stop work.",
 )
+absent(
+    "contrib.seq2seq contrib.seq2seq.",
+    "Decoders with helpers are not offered: write the loop with tf.nn.raw_rnn or tf.while_loop.",
+)
+absent(
+    "nn.static_state_saving_rnn contrib.rnn.static_state_saving_rnn nn.state_saving_rnn",
+    "Feed the last state as initial_state of the next call of tf.nn.static_rnn.",
+)
 absent("contrib contrib.", "tf.contrib is gone; parts of contrib.framework, layers, slim and others are offered.")
 absent("lite lite. quantization quantization.", "Models are not converted for small devices.")
 absent("autograph autograph.", "Python is not translated: branches and loops on tensors are tf.cond and tf.while_loop.")

@@ -1,0 +1,308 @@
+"""The cells of `nn.rnn_cell`, as rows: a class says its names, its arguments, its variables, and one step.
+
+    class GRUCell(Cell, names="nn.rnn_cell.GRUCell", takes="num_units activation=None ..."):
+        def shapes(self, depth): ...    # name of a variable → its shape
+        def step(self, x, h): ...       # → the output, and the parts of the next state
+
+Arguments become attributes with an underscore in front.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import namedtuple
+from collections.abc import Callable
+from inspect import Parameter, Signature
+from typing import Any, ClassVar
+
+from dovetail import ops
+from dovetail.compat.tensorflow.names.initializers import Constant
+from dovetail.compat.tensorflow.names.rnn.base import RNNCell
+from dovetail.compat.tensorflow.table import V1, value
+from dovetail.core.errors import op_error
+from dovetail.core.value_kinds import dtype_of
+from dovetail.ops.shapes.shape import dims_of
+
+
+class LSTMStateTuple(namedtuple("LSTMStateTuple", "c h")):
+    """The state of an LSTM cell: the cell and the output.
+
+    Source: `tf.compat.v1.nn.rnn_cell.LSTMStateTuple`.
+    """
+
+    __slots__ = ()
+
+    @property
+    def dtype(self) -> Any:
+        return self.c.dtype
+
+
+value("nn.rnn_cell.LSTMStateTuple contrib.rnn.LSTMStateTuple", LSTMStateTuple, "v1")
+ALL: Any = ()  # the lengths of sequences whose steps all count
+_OF_LAYERS = {"name": "name", "dtype": "dtype", "reuse": "_reuse", "trainable": "trainable"}
+
+
+class Cell(RNNCell):
+    """A cell of a row.
+
+    Attributes:
+        first: name of a variable → the number that it begins with; biases begin with 0.
+        of: name of a variable → the variable.
+    """
+
+    first: ClassVar[dict[str, float]] = {}
+    _state_is_tuple = True
+    of: dict[str, Any]
+    _num_units: int
+    _activation: Any
+
+    def __init_subclass__(cls, names: str = "", takes: str = "") -> None:
+        if takes:
+            cls.__init__ = _constructor(takes)  # type: ignore[method-assign]
+            value(names, cls, "v1")
+
+    def shapes(self, depth: int) -> dict[str, list[int]]:
+        """The shapes of its variables, by name, for inputs of a depth."""
+        raise NotImplementedError
+
+    def step(self, x: Any, *state: Any) -> tuple[Any, ...]:
+        """The output and the parts of the next state."""
+        raise NotImplementedError
+
+    @property
+    def sizes(self) -> list[int]:
+        """The sizes of the parts of its state."""
+        return [self._num_units]
+
+    @property
+    def state_size(self) -> Any:
+        sizes = self.sizes
+        if len(sizes) == 1:
+            return sizes[0]
+        return LSTMStateTuple(*sizes) if self._state_is_tuple else sum(sizes)
+
+    @property
+    def output_size(self) -> Any:
+        return self.sizes[-1]
+
+    def build(self, input_shape: Any) -> None:
+        """Make its variables.
+
+        Raises:
+            ValueError: the last dimension of the inputs is not known.
+        """
+        depth = input_shape[-1]
+        if depth is None:
+            problem = f"the last dimension of the inputs must be known, but their shape is {input_shape}."
+            raise op_error(ValueError, f"tf.nn.rnn_cell.{type(self).__name__}", problem)
+        self.of = {}
+        for name, shape in self.shapes(int(depth)).items():
+            self.of[name] = self.add_weight(name, shape=shape, initializer=self._initializer_of(name))
+        self._kernel, self._bias = self.of.get("kernel"), self.of.get("bias")  # as programs' own cells know them
+        super().build(input_shape)
+
+    def _initializer_of(self, name: str) -> Any:
+        is_bias = name.rpartition("/")[2] in ("bias", "biases")
+        given = [getattr(self, f"_{one}", None) for one in (["bias_initializer"] if is_bias else _INITIALIZERS)]
+        found = next((one for one in given if one is not None), None)
+        return Constant(self.first.get(name, 0.0)) if found is None and (is_bias or name in self.first) else found
+
+    def call(self, inputs: Any, state: Any) -> Any:
+        """One step: the output and the next state."""
+        sizes = self.sizes
+        if len(sizes) == 1:
+            return self.step(inputs, state)
+        parts = state if self._state_is_tuple else ops.split(state, [sizes[0]], axis=1)
+        output, *after = self.step(inputs, *parts)
+        return output, LSTMStateTuple(*after) if self._state_is_tuple else ops.concatenate(after, 1)
+
+
+_INITIALIZERS = ("initializer", "kernel_initializer")
+
+
+def _constructor(words: str) -> Callable[..., None]:
+    """A constructor with these arguments; a word is a name, or a name, `=`, and its default."""
+    parts = [word.partition("=") for word in words.split()]
+    defaults = {name: ast.literal_eval(literal) if literal else Parameter.empty for name, _, literal in parts}
+    kind = Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [Parameter(name, kind, default=defaults.get(name, Parameter.empty)) for name in ("self", *defaults)]
+    signature = Signature([*parameters, Parameter("options", Parameter.VAR_KEYWORD)])
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        bound = signature.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        given, options = bound.arguments, bound.arguments.pop("options")
+        known = {ours: given[theirs] for theirs, ours in _OF_LAYERS.items() if theirs in given}
+        RNNCell.__init__(self, **known, **options)
+        for name in defaults:
+            if name not in _OF_LAYERS:
+                setattr(self, f"_{name}", activation_of(given[name]) if name == "activation" else given[name])
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    return __init__
+
+
+def activation_of(given: Any) -> Callable[[Any], Any]:
+    """An activation: tanh by default, or a function, or the name of one."""
+    if given is None or given in ("tanh", V1["tanh"]):
+        return ops.tanh
+    return V1[f"nn.{given}"] if isinstance(given, str) else given
+
+
+def linear(x: Any, h: Any, kernel: Any, bias: Any) -> Any:
+    """The product of inputs and state, next to each other, with a matrix, and a bias."""
+    return ops.bias_add(ops.matmul(ops.concatenate([x, h], 1), kernel), bias)
+
+
+class BasicRNNCell(
+    Cell,
+    names="nn.rnn_cell.BasicRNNCell contrib.rnn.BasicRNNCell",
+    takes="num_units activation=None reuse=None name=None dtype=None",
+):
+    """A cell whose output is its state.
+
+    Source: `tf.compat.v1.nn.rnn_cell.BasicRNNCell`.
+    """
+
+    def shapes(self, depth: int) -> dict[str, list[int]]:
+        units = self._num_units
+        return {"kernel": [depth + units, units], "bias": [units]}
+
+    def step(self, x: Any, *state: Any) -> tuple[Any, ...]:
+        h = self._activation(linear(x, state[0], self.of["kernel"], self.of["bias"]))
+        return h, h
+
+
+class GRUCell(
+    Cell,
+    names="nn.rnn_cell.GRUCell contrib.rnn.GRUCell",
+    takes="num_units activation=None reuse=None kernel_initializer=None bias_initializer=None name=None dtype=None",
+):
+    """Gated recurrent units, whose reset gate comes before the recurrent product.
+
+    Source: `tf.compat.v1.nn.rnn_cell.GRUCell`.
+    """
+
+    first: ClassVar = {"gates/bias": 1.0}
+
+    def shapes(self, depth: int) -> dict[str, list[int]]:
+        units = self._num_units
+        rows = depth + units
+        gates = {"gates/kernel": [rows, 2 * units], "gates/bias": [2 * units]}
+        return {**gates, "candidate/kernel": [rows, units], "candidate/bias": [units]}
+
+    def step(self, x: Any, *state: Any) -> tuple[Any, ...]:
+        (h,) = state
+        r, u = ops.split(ops.sigmoid(linear(x, h, self.of["gates/kernel"], self.of["gates/bias"])), 2, axis=1)
+        new = self._activation(linear(x, r * h, self.of["candidate/kernel"], self.of["candidate/bias"]))
+        h = u * h + (1 - u) * new
+        return h, h
+
+
+class _LSTM(Cell):
+    """An LSTM cell: the options that a class does not take are off."""
+
+    _use_peepholes, _cell_clip, _num_proj, _proj_clip = False, None, None, None
+    _peepholes = "f i o"  # in the order of variables
+    _activation = staticmethod(ops.tanh)
+    _forget_bias = 0.0
+
+    @property
+    def sizes(self) -> list[int]:
+        return [self._num_units, self._num_proj or self._num_units]
+
+    def shapes(self, depth: int) -> dict[str, list[int]]:
+        units, outputs = self.sizes
+        found = {"kernel": [depth + outputs, 4 * units], "bias": [4 * units]}
+        if self._use_peepholes:
+            found |= {f"w_{gate}_diag": [units] for gate in self._peepholes.split()}
+        return found | ({"projection/kernel": [units, outputs]} if self._num_proj else {})
+
+    def step(self, x: Any, *state: Any) -> tuple[Any, ...]:
+        c, h = state
+        i, j, f, o = ops.split(linear(x, h, self.of["kernel"], self.of["bias"]), 4, axis=1)
+        f = f + self._forget_bias
+        if self._use_peepholes:
+            f, i = f + self.of["w_f_diag"] * c, i + self.of["w_i_diag"] * c
+        c = ops.sigmoid(f) * c + ops.sigmoid(i) * self._activation(j)
+        if self._cell_clip is not None:
+            c = ops.clip(c, -self._cell_clip, self._cell_clip)
+        if self._use_peepholes:
+            o = o + self.of["w_o_diag"] * c
+        h = ops.sigmoid(o) * self._activation(c)
+        if self._num_proj:
+            h = ops.matmul(h, self.of["projection/kernel"])
+            h = h if self._proj_clip is None else ops.clip(h, -self._proj_clip, self._proj_clip)
+        return h, c, h
+
+    @property
+    def is_whole(self) -> bool:
+        plain = not (self._use_peepholes or self._num_proj) and self._cell_clip is None and self._state_is_tuple
+        return plain and type(self) in _WHOLE and self._activation is ops.tanh
+
+    def call(self, inputs: Any, state: Any, lengths: Any = None) -> Any:
+        if lengths is None:
+            return super().call(inputs, state)
+        c, h = state
+        output, *after = whole_lstm(inputs, c, h, self.of["kernel"], self.of["bias"], self._forget_bias, lengths)
+        return output, LSTMStateTuple(*after)
+
+
+class BasicLSTMCell(
+    _LSTM,
+    names="nn.rnn_cell.BasicLSTMCell contrib.rnn.BasicLSTMCell",
+    takes="num_units forget_bias=1.0 state_is_tuple=True activation=None reuse=None name=None dtype=None",
+):
+    """A cell of long short-term memory.
+
+    Source: `tf.compat.v1.nn.rnn_cell.BasicLSTMCell`.
+    """
+
+
+class LSTMCell(
+    _LSTM,
+    names="nn.rnn_cell.LSTMCell contrib.rnn.LSTMCell",
+    takes="num_units use_peepholes=False cell_clip=None initializer=None num_proj=None proj_clip=None "
+    "num_unit_shards=None num_proj_shards=None forget_bias=1.0 state_is_tuple=True activation=None reuse=None "
+    "name=None dtype=None",
+):
+    """A cell of long short-term memory, with peepholes, a limit of the cell, or a projection of the output.
+
+    Source: `tf.compat.v1.nn.rnn_cell.LSTMCell`.
+    """
+
+
+_WHOLE = (BasicLSTMCell, LSTMCell)
+_SHUT = 3e4  # a gate with such an input is shut, or open, in every dtype
+
+
+def whole_lstm(
+    x: Any, c: Any, h: Any, kernel: Any, bias: Any, forget_bias: float, lengths: Any
+) -> tuple[Any, Any, Any]:
+    """All steps of an LSTM cell: the outputs (batch, steps, units), the last cell and the last output.
+
+    Args:
+        x: the inputs (batch, steps, depth).
+        c, h: the state before the first step.
+        kernel, bias: the cell's variables, for the input gate, the new cell, the forget gate and the output gate.
+        forget_bias: a number that the forget gate also adds.
+        lengths: how many steps of each sequence count, or `ALL`.  After them the state stays: a column of the inputs
+            shuts the input gate, and opens the forget gate.
+    """
+    i, j, f, o = ops.split(kernel, 4, axis=1)
+    kernel = ops.concatenate([i, f, j, o], 1)
+    i, j, f, o = ops.split(bias, 4)
+    bias = ops.concatenate([i, f + forget_bias, j, o])
+    depth = dims_of(x)[-1]
+    recurrent = kernel[depth:]
+    kernel = kernel[:depth]
+    if lengths is ALL:
+        y, after, c = ops.lstm(x, h, c, kernel, recurrent, bias)
+        return y, c, after
+    past = ops.expand_dims(ops.arange(dims_of(x)[1], dtype=lengths.dtype) >= ops.expand_dims(lengths, 1), 2)
+    x = ops.concatenate([ops.where(past, 0, x), ops.cast(past, dtype_of(x))], 2)
+    zeros = ops.zeros_like(i)
+    gates = ops.concatenate([zeros - _SHUT, zeros + _SHUT, zeros, zeros])
+    y, _, c = ops.lstm(x, h, c, ops.concatenate([kernel, ops.expand_dims(gates, 0)]), recurrent, bias)
+    after = ops.gather(ops.concatenate([ops.expand_dims(h, 1), y], 1), lengths, axis=1, batch_dims=1)
+    return y, c, after
