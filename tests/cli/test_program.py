@@ -82,3 +82,65 @@ def test_help_teaches(capsys):
         main(["run", "--help"])
     said = capsys.readouterr().out
     assert "script.py [--engine ENGINE]" in said and "KERAS_BACKEND=dovetail" in said
+
+
+OLD = """
+import tensorflow as tf
+from helper import double
+import numpy, sys
+x = tf.placeholder(tf.float32, [None])
+with tf.Session() as sess:
+    print(sess.run(double(x), {x: [1, 2]}), sys.argv[1:], "tensorflow" in sys.modules)
+"""
+
+
+def test_an_old_program_runs_as_it_is(script):
+    (script.parent / "helper.py").write_text("import tensorflow as tf\ndef double(x):\n    return tf.add(x, x)")
+    script.write_text(OLD)
+    code, said, told = run(str(script), "--engine", "numpy", "--lr", "0.1")
+    assert (code, said) == (0, ["[2. 4.] ['--lr', '0.1'] False"]), told
+    assert told == "dovetail: TensorFlow 1, since line 5 uses tf.placeholder; engine numpy\n"
+    code, said, told = run("--as", "tf2", str(script))
+    assert code == 0 and told.startswith("dovetail: TensorFlow 2, since you say so; it looks like TensorFlow 1, since ")
+
+
+def test_a_program_that_misses_names_ends_with_the_list_of_them(script):
+    script.write_text(
+        "import tensorflow as tf\ndef f():\n    tf.placeholder(3, tf.summm)\n    tf.contrib.seq2seq.A\ntf.reduce_summ"
+    )
+    code, _, told = run(str(script))
+    assert code == 3
+    trace, _, names = told.partition("dovetail: 3 names of this program are not offered:\n")
+    assert f'File "{script}", line 5, in <module>' in trace and "cli" not in trace and "frozen" not in trace
+    assert [line.split()[0] for line in names.splitlines()[::2]] == [
+        "tf.summm",
+        "tf.contrib.seq2seq.A",
+        "tf.reduce_summ",
+    ]
+    assert "Did you mean tf.reduce_sum" in names
+
+
+def test_errors_in_what_a_program_imports_look_as_in_python(script):
+    (script.parent / "helper.py").write_text("import beside\n1 / 0")
+    script.write_text("def f():\n    import helper\nf()")
+    plain = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    assert run(str(script)) == (1, [], plain.stderr)
+
+
+def test_a_file_of_python_2_is_refused_with_the_command_that_converts(script):
+    script.write_text("import tensorflow as tf\nprint 'loss', 3")
+    code, _, told = run(str(script))
+    assert code == 1 and told.startswith(f"dovetail: {script}:2: Python 2, which has to be converted first")
+    assert f"to convert it: python -m lib2to3 --write --nobackups {script}" in told
+
+
+def test_a_module_runs_and_pytest_rewrites_the_assertions_of_mapped_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mod.py").write_text("import sys, tensorflow as tf\nprint(tf.placeholder, sys.argv, sys.path[0])")
+    code, said, told = run("-m", "mod", "--x")
+    assert code == 0 and said[0].endswith(f"['{tmp_path}/mod.py', '--x'] {tmp_path}"), told
+    (tmp_path / "test_it.py").write_text(
+        "import tensorflow as tf\ndef test():\n    x = 3\n    assert [tf.float32.name, x] == ['float32', 4]"
+    )
+    code, said, told = run("--as", "tf1", "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py")
+    assert code == 1 and "At index 1 diff: 3 != 4" in "\n".join(said), told

@@ -90,7 +90,7 @@ WRONG = [
     (["mlp", "--input", "{}/mlp/saved_model.pb"], "has no arrays of NumPy's"),
     (["mlp", "--signature", "train"], "no signature 'train'; there are serve, serving_default"),
     (["mlp", "--random", "--output", "x.npy"], "--output x.npz"),
-    (["mlp", "--trace", "t.json", "--random"], "--profile and --trace are for programs"),
+    (["mlp", "--trace", "t.json", "--random"], "--as and --map are for programs"),
     (["loop", "--input", "n=2"], "the input 'x', float32[?,4], is not given: add --input x=FILE.npy or --random"),
     (["loop1.meta"], "it has no signature, so add --outputs NAME"),
     (["loop1.meta", "--outputs", "while/Merge:0"], "did you mean loop/Merge or"),

@@ -20,7 +20,7 @@ from dovetail.core.version import VERSION
 COMMANDS = {  # name → its purpose
     "engines": "list the engines: versions, devices, and how to install those that are missing",
     "show": "show the contents of a file",
-    "run": "run a model from a file, or a program with Keras on Dovetail",
+    "run": "run a model from a file, or a program, also one written for TensorFlow 1 or 2, or Keras 1 or 2",
     "convert": "convert a model, or its variables, to another kind of file",
     "demo": "train a model of Keras on scikit-learn's handwritten digits",
     "k-audit": "tell whether a program that uses the Keras backend (K) will work here",
@@ -44,6 +44,7 @@ examples:
   dovetail run my.py                  your own program, with Keras on Dovetail, each function on the engine
                                       that is measured to be the fastest for it
   dovetail run my.py --engine jax     the same on JAX
+  dovetail run old.py                 a program of TensorFlow 1 or 2, or of Keras 1 or 2, as it is
   DOVETAIL_ENGINE=jax python my.py    the same, where it imports dovetail itself
   dovetail k-audit src/               whether a program written for the Keras backend (K) will work here
   dovetail tf-audit src/              whether a program written for TensorFlow will work here

@@ -1,18 +1,29 @@
-"""Programs with Keras on Dovetail, on an engine."""
+"""Programs on Dovetail: old ones as they are, and programs of Keras 3, on an engine."""
 
 from __future__ import annotations
 
 import os
-import runpy
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from types import TracebackType
 
+import dovetail.cli
+from dovetail.cli import WrongInput
+from dovetail.compat import run as running_package
+from dovetail.compat.run import Program, running
+from dovetail.compat.run.missing import missing, said
+from dovetail.compat.source.sources import PYTHON_2
 from dovetail.core.engine_registry import AUTO, list_engines, set_engine
 from dovetail.plan.profile import profile
 
 KERAS_BACKEND = "keras_dovetail"  # it depends on Dovetail, so Dovetail imports it by name only
+OURS = os.path.dirname(dovetail.cli.__file__), os.path.dirname(running_package.__file__), "<frozen "
+LACKS_NAMES = 3  # the exit status of a program that needs a name that is not offered
 
 
 def choose(engine: str | None) -> None:
@@ -24,31 +35,102 @@ def choose(engine: str | None) -> None:
         os.environ["DOVETAIL_ENGINE"] = engine
 
 
-def run(script: Path, arguments: Sequence[str]) -> None:
-    """Make Keras run on Dovetail, then run a script as Python does.
+def prepared(
+    target: Path,
+    arguments: Sequence[str],
+    *,
+    is_module: bool = False,
+    kind: str | None = None,
+    packages: Sequence[str] = (),
+) -> Callable[[], None]:
+    """Map a program's imports, tell its kind on stderr, and return the function that runs it.
 
     Args:
-        script: a Python file.
-        arguments: the script's own, `sys.argv[1:]`.
+        target: a Python file or a notebook; or the name of a module, if `is_module` is true.
+        arguments: the program's own, `sys.argv[1:]`.
+        kind, packages: as in `running`.
+
+    Raises:
+        WrongInput: the file is not Python 3.
     """
     import_module(KERAS_BACKEND)
-    sys.argv[:] = [str(script), *arguments]
-    sys.path.insert(0, str(script.resolve().parent))
-    runpy.run_path(str(script), run_name="__main__")
+    if not sys.flags.safe_path:
+        del sys.path[0]  # the folder of this command; the program's takes its place
+    file = _file_of(str(target)) if is_module else target
+    stack = ExitStack()
+    program = stack.enter_context(running(file, kind=kind, packages=packages))
+    if program.unread and program.unread[0].place.path == str(target):
+        unread = program.unread[0]
+        raise WrongInput(f"{unread.place}: {unread.why}{_advice(target) if PYTHON_2 in unread.why else ''}")
+    if program.decision.is_shown:
+        engine = os.environ.get("DOVETAIL_ENGINE", AUTO)
+        print(f"dovetail: {program.decision}; engine {engine}", file=sys.stderr)
+    run = partial(program.run_module, str(target)) if is_module else program.run
+    return partial(_run, program, partial(run, arguments), stack)
 
 
-def run_profiled(script: Path, arguments: Sequence[str], trace: Path | None) -> None:
-    """Run a script in a profile, and print its table to stderr at the end, also if the script fails.
+def _file_of(module: str) -> Path | None:
+    """The file of a module that `-m` names; None for an installed package, which is not read."""
+    parts = Path(*module.split("."))
+    return next((file for file in (parts.with_suffix(".py"), parts / "__main__.py") if file.is_file()), None)
+
+
+def _advice(path: Path) -> str:
+    command = "python -m lib2to3" if find_spec("lib2to3") else "pip install fissix; python -m fissix"
+    return f"\nto convert it: {command} --write --nobackups {path}"
+
+
+def _run(program: Program, run: Callable[[], object], stack: ExitStack) -> None:
+    """Run a program as Python does; one that lacks names ends with the list of them."""
+    sys.excepthook = _report
+    with stack:
+        try:
+            run()
+        except (AttributeError, ImportError) as error:
+            names = missing(program.uses, program.imports)
+            if not any(each.name.rpartition(".")[2] in str(error) for each in names):
+                raise
+            _report(type(error), error, error.__traceback__)
+            print(f"\ndovetail: {len(names)} names of this program are not offered:\n{said(names)}", file=sys.stderr)
+            raise SystemExit(LACKS_NAMES) from None
+
+
+def profiled(run: Callable[[], None], trace: Path | None) -> None:
+    """Run a program in a profile, and print its table to stderr at the end, also if the program fails.
 
     Args:
-        script, arguments: as in `run`.
+        run: the program.
         trace: the file for a trace; None for none.
     """
     taken = profile()
     try:
         with taken:
-            run(script, arguments)
+            run()
     finally:
         print(taken, file=sys.stderr)
         if trace is not None:
             taken.save(trace)
+
+
+def _report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print an error as Python does, without the frames of this command."""
+    each: BaseException | None = error
+    while each is not None:
+        each.__traceback__ = _without_ours(each.__traceback__)
+        each = each.__cause__ or each.__context__
+    sys.__excepthook__(kind, error, error.__traceback__)
+
+
+def _without_ours(trace: TracebackType | None) -> TracebackType | None:
+    """A traceback that begins with the program's first frame, and has no frame that imports for it."""
+    frames: list[TracebackType] = []
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_filename
+        if name.startswith(OURS[0]):
+            frames.clear()
+        elif not name.startswith(OURS):
+            frames.append(trace)
+        trace = trace.tb_next
+    for earlier, later in zip(frames, [*frames[1:], None], strict=True):
+        earlier.tb_next = later
+    return frames[0] if frames else None

@@ -1,4 +1,4 @@
-"""`dovetail run`: a model from a file on arrays, or a program with Keras on Dovetail."""
+"""`dovetail run`: a model from a file on arrays, or a program, also one for TensorFlow or an older Keras."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from dovetail.cli import WrongInput, program
 from dovetail.cli.options import add_engine, number
 from dovetail.cli.progress import reading
 from dovetail.cli.table import printable, table
+from dovetail.compat.run.decide import KINDS
 from dovetail.core.errors import FormatError
 from dovetail.core.places import engine as on_engine
 
@@ -25,8 +26,11 @@ Runs a model from a file: the folder of a SavedModel, .pb, .pbtxt, .meta with it
 .keras and .h5 of Keras.  TensorFlow is not needed, and nothing in the file is executed.  Without inputs, it prints what
 the model takes and gives.
 
-A Python program runs with Keras on Dovetail: its `import keras` finds the backend "dovetail".  Without this command,
-KERAS_BACKEND=dovetail in the environment does the same, and DOVETAIL_ENGINE says which engine.
+A Python program runs as it is, also one written for TensorFlow 1 or 2, or for Keras 1 or 2.  Dovetail
+reads it and what it imports from its folder, and tells what it is.  Its imports of tensorflow and keras then give
+Dovetail's; TensorFlow is not needed.  If Dovetail lacks a name, a list tells all names that the program misses, with
+what to write, and the exit status is 3.  A program of Keras 3 needs no command: KERAS_BACKEND=dovetail in the
+environment is enough, and DOVETAIL_ENGINE says which engine.
 """
 
 EXAMPLES = """\
@@ -40,6 +44,10 @@ examples:
   dovetail run frozen.pb --outputs dense_1/BiasAdd:0 --input image=float32[8,28,28,1]
                                                  a tensor inside, for random numbers of this shape
   dovetail run train.py                          a program, on the engines that are measured to be the fastest
+  dovetail run old.py --batch_size 32            one of 2016 is run the same way, with arguments of its own
+  dovetail run --as tf1 old.py                   a program of TensorFlow 1, whatever its names look like
+  dovetail run --map tf_slim -m pytest --pyargs tf_slim
+                                                 a module, as `python -m` does; tf_slim's imports are mapped, too
   dovetail run train.py --engine torch           on PyTorch
   dovetail run train.py --engine jax --epochs 3  what follows the engine is for train.py
   dovetail run --engine jax train.py --engine 3  so is all that follows the script here
@@ -50,7 +58,9 @@ examples:
 USAGE = """\
 dovetail run MODEL [--input KEY=FILE ...] [--random] [--signature NAME] [--outputs NAME ...]
                           [--engine ENGINE] [--output FILE.npz] [--steps N]
-       dovetail run [--profile] [--trace FILE] script.py [--engine ENGINE] [argument ...]"""
+       dovetail run [--as KIND] [--map PACKAGE] [--profile] [--trace FILE]
+                    script.py [--engine ENGINE] [argument ...]
+       dovetail run [option ...] -m module [argument ...]"""
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -60,6 +70,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
     models = parser.add_argument_group("models")
     _add_options_of_models(models)
     programs = parser.add_argument_group("programs")
+    programs.add_argument("--as", dest="kind", choices=KINDS, help="the kind of program (default: its names tell)")
+    programs.add_argument(
+        "--map", action="append", default=[], metavar="PACKAGE", help="map the imports of an installed package, too"
+    )
+    programs.add_argument("-m", dest="is_module", action="store_true", help="run a module, as python -m does")
     programs.add_argument("--profile", action="store_true", help="print what takes the time, when the script ends")
     programs.add_argument("--trace", type=Path, metavar="FILE", help="profile, and write a trace for ui.perfetto.dev")
     parser.add_argument("target", type=Path, metavar="MODEL, script.py", help="a file, or the folder of a SavedModel")
@@ -85,12 +100,17 @@ def _add_options_of_models(group: Any) -> None:
         help="results, or tensors of the graph (default: all results)",
     )
     group.add_argument("--output", type=Path, metavar="FILE.npz", help="write the results, too")
-    group.add_argument("--steps", type=number(1), metavar="N", help="call it N times more, and print the time")
+    group.add_argument(
+        "--steps",
+        type=number(1),
+        metavar="N",
+        help="call it N times more, and print the time",
+    )
 
 
 def run(options: argparse.Namespace) -> int | Callable[[], None]:
-    """Run a model and return the exit status, or make an engine current and return the function that runs a script."""
-    if _is_model(options.target):
+    """Run a model and return the exit status, or prepare a program and return the function that runs it."""
+    if not options.is_module and _is_model(options.target):
         parser = argparse.ArgumentParser(f"dovetail run {options.target}")
         add_engine(parser)
         _add_options_of_models(parser)
@@ -101,9 +121,16 @@ def run(options: argparse.Namespace) -> int | Callable[[], None]:
     if engine is None and arguments[:1] == ["--engine"] and len(arguments) > 1:
         _, engine, *arguments = arguments
     program.choose(engine)
+    run = program.prepared(
+        options.target,
+        arguments,
+        is_module=options.is_module,
+        kind=options.kind,
+        packages=options.map,
+    )
     if not options.profile and options.trace is None:
-        return partial(program.run, options.target, arguments)
-    return partial(program.run_profiled, options.target, arguments, options.trace)
+        return run
+    return partial(program.profiled, run, options.trace)
 
 
 def _is_model(path: Path) -> bool:
@@ -130,8 +157,10 @@ def _is_model(path: Path) -> bool:
 def _run_model(options: argparse.Namespace) -> int:
     from dovetail.cli import values, ways  # a program does without them
 
-    if options.profile or options.trace:
-        raise WrongInput(f"--profile and --trace are for programs, and {str(options.target)!r} is a model.")
+    if options.profile or options.trace or options.kind or options.map:
+        raise WrongInput(
+            f"--profile, --trace, --as and --map are for programs, and {str(options.target)!r} is a model."
+        )
     with on_engine(options.engine) if options.engine else nullcontext(), reading():
         way = ways.way_of(options.target, options.signature, options.outputs)
         if way.inputs and not options.input and not options.random:

@@ -2,7 +2,7 @@
 
 python -m tests.compat.tensorflow.public_names     writes both files, from the TensorFlow that is installed
 
-    src/dovetail/compat/tensorflow/public_names.txt    a kind and a name a line
+    src/dovetail/compat/tensorflow/public_names.txt    a kind and a name a line; "1" if only `compat.v1` has it
     tests/compat/tensorflow/suggested_names.txt        a name that is not offered, and the offered one
 """
 
@@ -22,10 +22,11 @@ SUGGESTED = Path(__file__).with_name("suggested_names.txt")
 
 
 def of_tensorflow() -> dict[str, str]:
-    """The names of `tf` and `tf.compat.v1` → "class", "function", "module" or "value"."""
+    """The names of `tf` and `tf.compat.v1`, each with its line of the file."""
     import tensorflow
 
-    return dict(sorted((_walked(tensorflow) | _walked(tensorflow.compat.v1)).items()))
+    new, old = _walked(tensorflow), _walked(tensorflow.compat.v1)
+    return {name: f"{kind} {name}" + " 1" * (name not in new) for name, kind in sorted((new | old).items())}
 
 
 def _walked(module: ModuleType, prefix: str = "") -> dict[str, str]:
@@ -67,6 +68,6 @@ def rows(pairs: dict[str, str]) -> str:
 
 
 if __name__ == "__main__":
-    PUBLIC.write_text(rows({f"{kind} {name}": "" for name, kind in of_tensorflow().items()}).replace(" \n", "\n"))
+    PUBLIC.write_text("".join(f"{line}\n" for line in of_tensorflow().values()))
     nearest.public.cache_clear()
     SUGGESTED.write_text(rows(suggested()))

@@ -42,7 +42,6 @@ class _Finder(Walker):
         self.found = found
         self.is_of_keras = "keras" in source.text.lower()
         self.imported: list[Use] = []
-        self.calls: dict[ast.expr, ast.Call] = {}  # called expression → the call
 
     def run(self) -> None:
         before = len(self.found.uses)
@@ -57,14 +56,6 @@ class _Finder(Walker):
             self.found.handed_on.append(self.place(node))
         else:
             self.found.uses.append(Use(name, self.place(node), how, self.arguments(node)))
-
-    def arguments(self, node: ast.expr) -> tuple[int, tuple[str, ...]] | None:
-        """The arguments of the call, if `node` is called."""
-        call = self.calls.get(node)
-        if call is None or any(isinstance(argument, ast.Starred) for argument in call.args):
-            return None
-        names = [keyword.arg for keyword in call.keywords]
-        return None if None in names else (len(call.args), tuple(name for name in names if name))
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         for path in self.binder.imported(node):

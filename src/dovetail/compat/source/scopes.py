@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from dovetail.compat.source.sources import import_names
+
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 SCOPES = (*FUNCTIONS, *COMPREHENSIONS, ast.ClassDef)
@@ -84,9 +86,7 @@ class Binder(ast.NodeVisitor):
 
     def imported(self, node: ast.ImportFrom) -> list[str]:
         """The dotted name of each imported thing; the module's name for `*`."""
-        parts = self.package.split(".")[: 1 - node.level or None] if node.level and self.package else []
-        module = ".".join([*parts, *([node.module] if node.module else [])])
-        return [module if alias.name == "*" else f"{module}.{alias.name}" for alias in node.names]
+        return import_names(node, self.package)
 
     def visit_Assign(self, node: ast.Assign) -> None:
         for target in node.targets:

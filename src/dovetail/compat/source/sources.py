@@ -15,6 +15,7 @@ SUFFIXES = (".py", ".ipynb")
 NOT_THE_USERS = ("__pycache__", "node_modules", "site-packages")
 MAGIC = re.compile(r"^(\s*)(?:\w+\s*=\s*)?[%!].*$|^(\s*).*\?$", re.MULTILINE)  # of IPython: %time f(), x = !ls, f?
 CELL_IN_PYTHON = re.compile(r"\s*%%(capture|prun|px|snakeviz|time|timeit|mprun|memit)\b.*")
+PYTHON_2 = "Python 2"  # the beginning of the reason why such a file is not read
 SAID_BY_PYTHON_2 = ("print", "exec", "multiple exception types", "octal", "backquote", "inconsistent use of tabs")
 WRITTEN_IN_PYTHON_2 = re.compile(
     r"^\s*(print\s+[^=(\s]|exec\s+[\"']|raise\s+\w+\s*,|except\s[\w.\s]+,)|<>|`", re.MULTILINE
@@ -66,17 +67,67 @@ def read(paths: Iterable[Path]) -> tuple[list[Source], list[Unread]]:
     sources, unread = [], []
     for root in paths:
         for path in _files(root):
-            cells, failed = _cells(path)
-            parts = []
-            for number, code in cells:
-                try:
-                    parts.append((number, _parse(code)))
-                except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-                    failed.append(_unread(path, number, code, error))
-            text = b"\n".join(code for _, code in cells).decode(errors="replace")
-            sources.append(Source(str(path), tuple(_module_names(path, root)), text, tuple(parts)))
+            source, failed = _source(path, root)
+            sources.append(source)
             unread += failed
     return sources, unread
+
+
+def read_program(path: Path) -> tuple[list[Source], list[Unread]]:
+    """Read a program, then the files that it imports from its folder; return the same as `read`.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {str(path)!r}.")
+    folder, sources, unread = path.parent, [], []
+    waiting, seen = [path], {path}
+    for each in waiting:  # it grows
+        source, failed = _source(each, folder)
+        sources.append(source)
+        unread += failed
+        found = dict.fromkeys(near for name in _imported(source) for near in _files_of_module(folder, name))
+        waiting += [near for near in found if near not in seen]
+        seen.update(found)
+    return sources, unread
+
+
+def _source(path: Path, root: Path) -> tuple[Source, list[Unread]]:
+    cells, failed = _cells(path)
+    parts = []
+    for number, code in cells:
+        try:
+            parts.append((number, _parse(code)))
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            failed.append(_unread(path, number, code, error))
+    text = b"\n".join(code for _, code in cells).decode(errors="replace")
+    return Source(str(path), tuple(_module_names(path, root)), text, tuple(parts)), failed
+
+
+def _imported(source: Source) -> Iterator[str]:
+    """The dotted names in the import statements of a file, seen from the folder of the program."""
+    package = source.modules[-1] if source.path.endswith("__init__.py") else source.modules[-1].rpartition(".")[0]
+    for node in (node for _, tree in source.parts for node in ast.walk(tree)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from import_names(node, package)
+
+
+def _files_of_module(folder: Path, name: str) -> Iterator[Path]:
+    """The files in a folder that are executed for an import of a dotted name."""
+    parts = name.split(".")
+    for count in range(1, len(parts) + 1):
+        place = folder.joinpath(*parts[:count])
+        yield from (file for file in (place / "__init__.py", place.with_name(f"{place.name}.py")) if file.is_file())
+
+
+def import_names(node: ast.ImportFrom, package: str) -> list[str]:
+    """The dotted name of each thing that a statement imports in a module of a package; the module's name for `*`."""
+    parts = package.split(".")[: 1 - node.level or None] if node.level and package else []
+    module = ".".join([*parts, *([node.module] if node.module else [])])
+    return [module if alias.name == "*" else f"{module}.{alias.name}" for alias in node.names]
 
 
 def _files(root: Path) -> Iterator[Path]:
@@ -171,7 +222,7 @@ def _unread(path: Path, cell: int | None, code: bytes, error: Exception) -> Unre
     lines = code.decode(errors="replace").splitlines()
     at = lines[line - 1] if line <= len(lines) else ""
     if WRITTEN_IN_PYTHON_2.search(at) or any(word in said.lower() for word in SAID_BY_PYTHON_2):
-        return Unread(place, f"Python 2, which has to be converted first (2to3 does it): {said}")
+        return Unread(place, f"{PYTHON_2}, which has to be converted first (2to3 does it): {said}")
     if "null bytes" in said:
         return Unread(place, "no text: it has null bytes")
     return Unread(place, f"not Python 3: {said}")

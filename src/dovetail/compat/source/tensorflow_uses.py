@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 from dovetail.compat.source.names import Project, k_name
 from dovetail.compat.source.sources import Source
 from dovetail.compat.source.uses import Found, Use, Walker, deep_recursion
 
 OF_TENSORFLOW = re.compile(r"tensorflow(?:\.(?:compat\.v[12]|_api\.v[12]))*(?:\.(?P<name>[\w.]+))?")
+PUBLIC_NAMES = Path(__file__).parents[1] / "tensorflow" / "public_names.txt"  # a kind and a name a line
+
+
+@functools.cache
+def names_of_version_1() -> frozenset[str]:
+    """The public names of `tf.compat.v1` that are not names of TensorFlow 2."""
+    lines = map(str.split, PUBLIC_NAMES.read_text().splitlines())
+    return frozenset(name for kind, name, *mark in lines if mark and kind != "module")
 
 
 def tf_name(path: str) -> str | None:

@@ -69,6 +69,7 @@ class Walker(ast.NodeVisitor):
         self.binder = project.binders[source.path]
         self.scope = self.binder.file
         self.cell: int | None = None
+        self.calls: dict[ast.expr, ast.Call] = {}  # called expression → the call
 
     def walk(self) -> None:
         """Visit all cells of a notebook, or the file."""
@@ -81,6 +82,18 @@ class Walker(ast.NodeVisitor):
 
     def resolve(self, node: ast.expr) -> str | None:
         return self.project.resolve(node, self.scope, self.binder)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        self.calls[node.func] = node
+        self.generic_visit(node)
+
+    def arguments(self, node: ast.expr) -> tuple[int, tuple[str, ...]] | None:
+        """The arguments of the call, if `node` is called and shows them."""
+        call = self.calls.get(node)
+        if call is None or any(isinstance(argument, ast.Starred) for argument in call.args):
+            return None
+        names = [keyword.arg for keyword in call.keywords]
+        return None if None in names else (len(call.args), tuple(name for name in names if name))
 
     def generic_visit(self, node: ast.AST) -> None:
         if not isinstance(node, SCOPES):

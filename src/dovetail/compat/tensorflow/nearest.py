@@ -17,7 +17,7 @@ from dovetail.compat.tensorflow.table import ABSENT, VIEWS
 def public() -> dict[str, str]:
     """TensorFlow 2.21's public names, of `tf` and `tf.compat.v1` → "class", "function", "module" or "value"."""
     lines = Path(__file__).with_name("public_names.txt").read_text().splitlines()
-    return {name: kind for kind, _, name in (line.partition(" ") for line in lines)}
+    return {name: kind for kind, name, *_ in map(str.split, lines)}
 
 
 def kind_of(found: Any) -> str:

@@ -1,0 +1,176 @@
+"""Old programs as they are: `running` maps their imports of TensorFlow and Keras, and runs their files."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from dovetail.compat.run.decide import KINDS, Decision, decide
+from dovetail.compat.run.imports import Imports
+from dovetail.compat.source import dotted_names
+from dovetail.compat.source.sources import Unread, read, read_program
+from dovetail.compat.source.uses import Use
+from dovetail.core.hooks import hooks
+
+DISPLAYS = "DISPLAY", "WAYLAND_DISPLAY", "MPLBACKEND"
+
+
+class Program:
+    """An old program whose imports are mapped; `running` makes it.
+
+    Attributes:
+        decision: the kind of program, and the reason.
+        uses: the dotted names in its files.
+        unread: the files and cells that are not Python 3.
+        imports: the mapping of its imports.
+    """
+
+    def __init__(
+        self, target: Path | None, decision: Decision, uses: Sequence[Use], unread: Sequence[Unread], imports: Imports
+    ) -> None:
+        self.target, self.decision, self.uses, self.unread = target, decision, uses, unread
+        self.imports = imports
+
+    def run(self, arguments: Sequence[str] = ()) -> dict[str, Any]:
+        """Run the file as `__main__`, with arguments for `sys.argv`; return its global names."""
+        if self.target is None:
+            raise ValueError("there is no file to run: `running` was given a kind.")
+        sys.argv[:] = [str(self.target), *arguments]
+        sys.path.insert(0, str(self.target.resolve().parent))
+        main = sys.modules["__main__"] = ModuleType("__main__")
+        vars(main).update(__file__=os.path.abspath(self.target), __builtins__=self.imports.builtins)
+        exec(self.imports.compiled(self.target.read_bytes(), os.path.abspath(self.target)), vars(main))
+        return vars(main)
+
+    def run_module(self, name: str, arguments: Sequence[str] = ()) -> dict[str, Any]:
+        """Run a module as `python -m` does, with arguments for `sys.argv`; return its global names."""
+        own = ["-p", f"{__name__}.first"] if name == "pytest" else []
+        sys.argv[:] = [name, *own, *arguments]
+        sys.path.insert(0, os.getcwd())
+        return runpy.run_module(name, {"__builtins__": self.imports.builtins}, "__main__", alter_sys=True)
+
+    def import_module(self, name: str) -> Any:
+        """The module of a name as the program sees it: its own, or a mapped one as `tensorflow`."""
+        return self.imports.import_module(name)
+
+
+def _folder_of(package: str) -> Path | None:
+    """The folder of an installed package, which is not imported."""
+    spec = find_spec(package)
+    return Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else None
+
+
+@contextmanager
+def running(
+    target: str | os.PathLike[str] | None = None,
+    *,
+    kind: str | None = None,
+    packages: Iterable[str] = (),
+) -> Iterator[Program]:
+    """Map the imports of an old program in the `with` block: Dovetail answers imports of `tensorflow` and `keras`.
+
+    Args:
+        target: a file, Python or a notebook; without one, the kind: "tf1", "tf2", "keras2" or "keras3".
+        kind: the kind of the file or the packages; by default their names decide.
+        packages: packages to map, besides the files in the program's folder.
+
+    Yields:
+        The program: `decision` is its kind with the reason, `run` runs it.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: there is no such kind.
+
+    Source: Dovetail's own.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> text = "import tensorflow as tf\\nx = tf.placeholder('float32')\\nprint(tf.Session().run(x * 2, {x: 3}))"
+        >>> with TemporaryDirectory() as folder:
+        ...     old = Path(folder, "old.py")
+        ...     _ = old.write_text(text)
+        ...     with running(old) as program:
+        ...         print(program.decision)
+        ...         _ = program.run()
+        TensorFlow 1, since line 2 uses tf.placeholder
+        6.0
+    """
+    if target in KINDS:
+        kind, target = str(target), None
+    path = None if target is None else Path(target)
+    if kind not in (None, *KINDS):
+        raise ValueError(f"running: the kind must be one of {', '.join(KINDS)}, not {kind!r}.")
+    sources, unread = read_program(path) if path else read(filter(None, map(_folder_of, packages)))
+    uses = dotted_names.find(sources)
+    decision = decide(sources, uses, kind)
+    folders = [path.resolve().parent if path else Path.cwd()]
+    with ExitStack() as stack:
+        imports = stack.enter_context(Imports(decision.kind, folders, packages))
+        stack.enter_context(_process())
+        if decision.uses_keras_2 or decision.kind in ("tf1", "keras2"):
+            stack.enter_context(_keras_2())
+        if decision.kind == "tf1":
+            stack.enter_context(_open_graph())
+        if decision.uses_keras_2 or decision.kind == "keras2":
+            hooks.run_keras()  # now, since a library that imports Keras wants Keras 2's names, too
+        yield Program(path, decision, uses, unread, imports)
+
+
+@contextmanager
+def _keras_2() -> Iterator[None]:
+    """Give Keras 2's names, when Keras is first used in the `with` block; K says there that TensorFlow computes."""
+    run_keras = hooks.run_keras
+    with ExitStack() as stack:
+
+        def run() -> None:
+            hooks.run_keras = run_keras
+            run_keras()
+            from dovetail import backend as K
+            from dovetail.compat import keras2
+
+            stack.enter_context(keras2.installed())
+            K.set_backend_name("tensorflow")
+            stack.callback(K.set_backend_name, None)
+
+        hooks.run_keras = run
+        try:
+            yield
+        finally:
+            hooks.run_keras = run_keras
+
+
+@contextmanager
+def _open_graph() -> Iterator[None]:
+    """Open a graph of TensorFlow 1, and close it after the `with` block."""
+    from dovetail.compat.tensorflow import graph_mode
+    from dovetail.core.recording import DEFAULT_GRAPH
+
+    before = DEFAULT_GRAPH.get()
+    graph_mode.open_graph()
+    try:
+        yield
+    finally:
+        DEFAULT_GRAPH.set(before)
+
+
+@contextmanager
+def _process() -> Iterator[None]:
+    """Leave the process as it was before the `with` block: arguments, places of modules, and the main module."""
+    arguments, places, main = [*sys.argv], [*sys.path], sys.modules["__main__"]
+    has_display = sys.platform in ("darwin", "win32") or any(map(os.environ.get, DISPLAYS))
+    if not has_display:
+        os.environ["MPLBACKEND"] = "Agg"
+    try:
+        yield
+    finally:
+        if not has_display:
+            del os.environ["MPLBACKEND"]
+        sys.argv[:], sys.path[:], sys.modules["__main__"] = arguments, places, main

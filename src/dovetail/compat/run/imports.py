@@ -1,0 +1,208 @@
+"""The imports of an old program: its files get other modules for the names of TensorFlow and Keras.
+
+These files have builtins of their own, with an `__import__` that maps names.  All other modules, `builtins` and the
+entries of `sys.modules` stay as they are.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import CodeType, ModuleType
+from typing import Any
+
+from dovetail.compat.source.sources import NOT_THE_USERS
+from dovetail.core.hooks import hooks
+
+VIEW = "dovetail.compat.tensorflow"
+VIEWS = {"tf1": f"{VIEW}.compat.v1"}  # kind → the module that `import tensorflow` gives, if not VIEW
+MAPPED = {  # the program's name → the module here; {view} is the view of its kind
+    r"tensorflow(?:_core)?\.contrib\.keras(?:\.python\.keras)?(?P<inner>\..+)?": "{view}.keras{inner}",
+    r"tensorflow(?:_core)?(?P<inner>\..+)?": "{view}{inner}",
+    r"(?:tf_)?keras(?P<inner>\..+)?": "keras{inner}",
+}
+
+
+class Imports:
+    """The mapping of a program's imports.
+
+    Args:
+        kind: the kind of the program, which decides the view of TensorFlow.
+        folders: the folders whose files, also those below, are the program's.
+        packages: packages whose files count as the program's.
+        proxies: modules that only the program sees, by name.
+        change: a function that changes the syntax tree of each file before it is compiled; None for none.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        folders: Iterable[str | os.PathLike[str]] = (),
+        packages: Iterable[str] = (),
+        proxies: Mapping[str, Any] | None = None,
+        change: Callable[[ast.Module], ast.Module] | None = None,
+    ) -> None:
+        self.view = VIEWS.get(kind, VIEW)
+        self.folders = [os.path.join(os.path.realpath(folder), "") for folder in folders]
+        self.packages, self.change = set(packages), change
+        self.loaded: list[str] = []  # the program's modules
+        self.builtins = ModuleType("builtins", builtins.__doc__)
+        vars(self.builtins).update(vars(builtins), __import__=self.import_statement)
+        own = ModuleType("importlib", importlib.__doc__)
+        vars(own).update(vars(importlib), import_module=self.import_module)
+        self.proxies = {"importlib": own, **(proxies or {})}
+
+    def target(self, name: str) -> str | None:
+        """The name of the module here that a dotted name of TensorFlow or Keras means; None for other names."""
+        for pattern, target in MAPPED.items():
+            found = re.fullmatch(pattern, name)
+            if found:
+                return target.format(view=self.view, inner=found["inner"] or "")
+        return None
+
+    def import_statement(
+        self, name: str, globals: Any = None, locals: Any = None, fromlist: Sequence[str] | None = (), level: int = 0
+    ) -> Any:
+        """Import the module of a statement in the program, with the parameters and the result of `__import__`.
+
+        Raises:
+            ImportError: a name of TensorFlow or Keras is not offered; the message says what to write.
+        """
+        root = name.partition(".")[0]
+        if level or (self.target(root) is None and root not in self.proxies):
+            return builtins.__import__(name, globals, locals, fromlist or (), level)
+        if not fromlist:
+            self.import_module(name)
+            return self.import_module(root)
+        module = self.import_module(name)
+        for each in fromlist:
+            if each != "*":
+                self._member(module, name, each)
+        return module
+
+    def import_module(self, name: str, package: str | None = None) -> Any:
+        """The module of a name, as of `importlib.import_module`."""
+        root = name.partition(".")[0]
+        if root in self.proxies:
+            found = self.proxies[root]
+            for part in name.split(".")[1:]:
+                found = getattr(found, part)
+            return found
+        target = self.target(name)
+        if target is None:
+            return importlib.import_module(name, package)
+        if target.startswith("keras"):
+            hooks.run_keras()
+        try:
+            return importlib.import_module(target)
+        except ModuleNotFoundError as error:
+            if not f"{target}.".startswith(f"{error.name}."):
+                raise
+            raise _absence(name, self._why_not(name), name) from None
+
+    def _why_not(self, name: str) -> str:
+        """The reason of the view why it lacks a module."""
+        above, _, last = name.rpartition(".")
+        try:
+            getattr(self.import_module(above), last)
+        except (ImportError, AttributeError) as error:
+            return str(error)
+        return "it is a name, but no module"
+
+    def _member(self, module: Any, name: str, member: str) -> None:
+        """Import a module that a `from` statement may mean; refuse a name that the module does not have."""
+        try:
+            getattr(module, member)
+        except AttributeError as problem:
+            try:
+                importlib.import_module(f"{module.__name__}.{member}")
+            except ModuleNotFoundError:
+                raise _absence(f"{name}.{member}", str(problem), name) from None
+
+    def compiled(self, code: str | bytes, path: str) -> CodeType:
+        """Compile a file of the program, after the change."""
+        tree = ast.parse(code, path)
+        return compile(self.change(tree) if self.change else tree, path, "exec", dont_inherit=True)
+
+    def covers(self, name: str, place: str) -> bool:
+        """Whether a module, with its file or folder, is one of the program's."""
+        if name.partition(".")[0] in self.packages:
+            return True
+        path = os.path.realpath(place)
+        inside = next((path[len(folder) :] for folder in self.folders if path.startswith(folder)), None)
+        return inside is not None and not {*NOT_THE_USERS}.intersection(inside.split(os.sep))
+
+    def __enter__(self) -> Imports:
+        self._finder = Finder(self)
+        sys.meta_path.insert(0, self._finder)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.meta_path.remove(self._finder)
+        for name in self.loaded:
+            sys.modules.pop(name, None)
+
+
+def _absence(full: str, why: str, module: str) -> ImportError:
+    return ModuleNotFoundError(f"No module or name {full!r}: {why}", name=module)
+
+
+class Finder(MetaPathFinder):
+    """The finder that lets the other ones find the program's modules, and gives these another loader."""
+
+    def __init__(self, imports: Imports) -> None:
+        self.imports = imports
+        self._open: set[tuple[int, str]] = set()  # the searches of threads, which may come back here
+
+    def find_spec(self, fullname: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        search = threading.get_ident(), fullname
+        if search in self._open:
+            return None
+        self._open.add(search)
+        try:
+            finds = [finder.find_spec for finder in sys.meta_path if finder is not self]
+            spec = next(filter(None, (find(fullname, path, target) for find in finds)), None)
+        finally:
+            self._open.discard(search)
+        if spec is None:
+            return None
+        places = [spec.origin] if spec.has_location else [*(spec.submodule_search_locations or ())]
+        if places and self.imports.covers(fullname, str(places[0])):
+            self.imports.loaded.append(fullname)
+            if spec.loader is not None and str(spec.origin).endswith(".py"):
+                spec.loader = _Loader(spec.loader, self.imports)
+        return spec
+
+
+class _Loader(Loader):
+    """A loader that another one does the work for; the module gets the program's builtins."""
+
+    def __init__(self, loader: Any, imports: Imports) -> None:
+        self._loader, self._imports = loader, imports
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        vars(module)["__builtins__"] = vars(self._imports.builtins)
+        if self._imports.change is None:
+            self._loader.exec_module(module)
+        else:
+            exec(self.get_code(module.__name__), vars(module))
+
+    def get_code(self, fullname: str) -> CodeType:
+        if self._imports.change is None:
+            return self._loader.get_code(fullname)
+        path = self._loader.path
+        return self._imports.compiled(self._loader.get_data(path), path)

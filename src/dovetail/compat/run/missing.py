@@ -1,0 +1,68 @@
+"""The names of TensorFlow and Keras that a program uses and that are not offered, each with what to write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from importlib import import_module
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from dovetail.compat.run.imports import Imports
+from dovetail.compat.source.sources import Place
+from dovetail.compat.source.uses import Use
+
+
+class Missing(NamedTuple):
+    """A name that is not offered, the places that use it, and the reason with what to write."""
+
+    name: str
+    places: list[Place]
+    why: str
+
+
+def missing(uses: Iterable[Use], imports: Imports) -> list[Missing]:
+    """Find the names that are not offered, in the order of their first use.
+
+    Args:
+        uses: the dotted names of the program.
+        imports: the mapping of its imports, by which the names are looked up.
+    """
+    found: dict[str, Missing] = {}
+    told: dict[str, str | None] = {}
+    for use in uses:
+        if use.how == "replaced" or imports.target(use.name) is None:
+            continue
+        if use.name not in told:
+            told[use.name] = _looked_up(use.name.removesuffix(".*"), imports)
+        problem = told[use.name]
+        if problem is not None:
+            name = re.sub(r"^tensorflow(_core)?\b", "tf", use.name)
+            found.setdefault(name, Missing(name, [], problem)).places.append(use.place)
+    return [*found.values()]
+
+
+def _looked_up(full: str, imports: Imports) -> str | None:
+    """The reason why a part of a dotted name is not there; None if all is there."""
+    root, *parts = full.split(".")
+    place: Any = imports.import_module(root)
+    for part in parts:
+        if not isinstance(place, ModuleType):
+            return None  # an attribute of a class or of a function
+        try:
+            place = getattr(place, part)
+        except (AttributeError, ImportError) as problem:
+            try:
+                place = import_module(f"{place.__name__}.{part}")
+            except ImportError:
+                return str(problem).partition(" is not offered. ")[2] or str(problem)
+    return None
+
+
+def said(names: Iterable[Missing]) -> str:
+    """The list for people to read."""
+    lines = []
+    for name, places, why in names:
+        some = ", ".join(map(str, dict.fromkeys(places[:3]))) + (", …" if len(places) > 3 else "")
+        lines += [f"  {name}  ({some})", f"    {why}"]
+    return "\n".join(lines)

@@ -1,0 +1,128 @@
+"""The imports of a program's files, which leave all other modules alone."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+
+import pytest
+from dovetail.compat.tensorflow.compat import v1
+
+from dovetail.compat import running
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    """A function that writes files, and runs the first one; it returns the global names."""
+
+    def run(*, kind="tf1", packages=(), **files: str):
+        for name, text in files.items():
+            path = tmp_path / f"{name}.py"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        with running(tmp_path / f"{next(iter(files))}.py", kind=kind, packages=packages) as made:
+            return made.run(["1", "--two"])
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import tensorflow as found",
+        "import tensorflow\nfound = tensorflow",
+        "import tensorflow.contrib.framework\nfound = tensorflow",
+        "from tensorflow.contrib import framework as found",
+        "import tensorflow.contrib.framework as found",
+        "from tensorflow import nn as found",
+        "from tensorflow.python.framework import ops as found",
+        "import tensorflow.compat.v1 as found",
+        "from tensorflow.compat import v1 as found",
+        "import importlib\nfound = importlib.import_module('tensorflow')",
+        "from importlib import import_module\nfound = import_module('tensorflow.nn')",
+        "found = __import__('tensorflow')",
+        "exec('import tensorflow as found')",
+        "def f():\n    global found\n    import tensorflow as found\nf()",
+        "try:\n    import tensorflow.compat.v1 as found\nexcept ImportError:\n    found = None",
+        "from tensorflow.examples.tutorials.mnist import input_data as found",
+    ],
+)
+def test_every_form_of_import(program, text):
+    before = dict(sys.modules)
+    assert program(a=text)["found"].__name__.startswith("dovetail.compat.tensorflow")
+    assert {name for name in sys.modules if name.partition(".")[0] == "tensorflow"} <= {*before}
+    assert builtins.__import__.__module__ == "builtins"
+
+
+def test_the_view_is_that_of_the_kind(program):
+    text = "import tensorflow as tf"
+    assert program(a=text, kind="tf1")["tf"] is v1
+    assert program(a=text, kind="tf2")["tf"].__name__ == "dovetail.compat.tensorflow"
+
+
+def test_the_graph_is_open_before_the_first_line(program):
+    text = "import tensorflow as tf\nx = tf.zeros([2])\ngraph = tf.get_default_graph()"
+    found = program(a=text)
+    assert found["x"].graph is found["graph"]
+    assert v1.executing_eagerly()
+    assert program(a=text.replace("get_default_graph", "executing_eagerly"), kind="tf2")["graph"]
+
+
+def test_the_programs_own_modules_are_mapped_and_forgotten(program):
+    files = {
+        "a": "import os, b\nfrom pkg import c\nfrom pkg.deep.d import tf as last\nfound = [b.tf, c.tf, last]",
+        "b": "import tensorflow as tf",
+        "pkg/__init__": "",
+        "pkg/c": "from .deep.d import tf",
+        "pkg/deep/d": "import tensorflow as tf",
+    }
+    found = program(**files)
+    assert found["found"] == [v1] * 3
+    assert "__builtins__" in vars(found["os"]) and vars(found["os"])["__builtins__"] == vars(builtins)
+    assert not {"b", "pkg", "pkg.c", "pkg.deep"} & {*sys.modules}
+
+
+def test_packages_elsewhere_are_mapped_if_they_are_named(program, tmp_path_factory, monkeypatch):
+    folder = tmp_path_factory.mktemp("elsewhere")
+    (folder / "library.py").write_text("try:\n    import tensorflow as tf\nexcept ImportError:\n    tf = None")
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setitem(sys.modules, "tensorflow", None)  # an import of it fails
+    assert program(a="import library\ntf = library.tf", packages=["library"])["tf"] is v1
+    assert program(a="import library\ntf = library.tf")["tf"] is None
+
+
+def test_the_main_module_is_as_python_makes_it(program, tmp_path):
+    before = [*sys.argv], [*sys.path], sys.modules["__main__"]
+    found = program(
+        a="import sys\nmain, argv, first = sys.modules['__main__'], [*sys.argv], sys.path[0]\nname = __name__, __file__"
+    )
+    assert found["name"] == ("__main__", str(tmp_path / "a.py"))
+    assert found["argv"] == [str(tmp_path / "a.py"), "1", "--two"] and found["first"] == str(tmp_path)
+    assert vars(found["main"]) is found
+    assert ([*sys.argv], [*sys.path], sys.modules["__main__"]) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("from tensorflow.contrib import seq2seq", "'tensorflow.contrib.seq2seq': tf.contrib.seq2seq is not offered. "),
+        ("import tensorflow.contrib.seq2seq.python.ops", "No module or name 'tensorflow.contrib.seq2seq"),
+        ("from tensorflow import reduce_summ", "Did you mean tf.reduce_sum"),
+        ("import tensorflow.nn.relu", "'tensorflow.nn.relu': it is a name, but no module"),
+    ],
+)
+def test_what_is_not_offered_says_what_to_write(program, text, said):
+    with pytest.raises(ImportError, match="No module or name") as caught:
+        program(a=text)
+    assert said in str(caught.value)
+
+
+def test_wrong_kinds_and_files_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="the kind must be one of tf1, keras2, tf2, keras3, not 'tf3'"):
+        running(tmp_path / "a.py", kind="tf3").__enter__()
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        running(tmp_path / "a.py").__enter__()
+    with running("tf2") as made:
+        assert made.import_module("tensorflow").__name__ == "dovetail.compat.tensorflow"
+        with pytest.raises(ValueError, match="there is no file to run"):
+            made.run()
