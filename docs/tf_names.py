@@ -68,6 +68,7 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
         "test_python_calls.py",
     ),
     "compat.": "test_names.py",
+    "python.": "test_modules.py",
     **dict.fromkeys(
         ["ConfigProto", "GPUOptions", "GraphOptions", "OptimizerOptions", "Run", "config.threading"], "test_settings.py"
     ),

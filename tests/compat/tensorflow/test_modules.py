@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import os
 import subprocess
 import sys
+from operator import attrgetter
+from types import ModuleType
 
+import dovetail.compat.tensorflow.compat.v1 as tf
+import numpy as np
 import pytest
 
+from dovetail.compat.tensorflow import private
+from dovetail.compat.tensorflow.table import V1, V2
 from tests.keras_backends import outcomes
 from tests.libraries import checks_of, require
 
+TWO_ROWS = "softmax_cross_entropy_with_logits_v2", "matrix_diag", "matrix_diag_part"  # one function under two names
+PYTHON = "dovetail.compat.tensorflow.compat.v1.python"
 CHECKS = "tests.compat.tensorflow.keras_checks"
 
 
@@ -36,3 +46,132 @@ def test_keras_is_imported_when_it_is_asked_for(program, words):
     environment = {**os.environ, "KERAS_BACKEND": "numpy"}
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
     assert run.returncode == 1 and words in run.stdout + run.stderr
+
+
+def test_private_modules_have_names_for_what_they_are_in_tensorflow():
+    """Check that a name of `tensorflow.python` gives the function of its public name."""
+    require("tensorflow", "the oracle")
+    import tensorflow
+
+    public = _public(tensorflow, {}) | _public(tensorflow.compat.v1, {})
+    found, wrong = 0, []
+    for path, beginnings in private.modules().items():
+        theirs = _module(f"tensorflow.{path}")
+        for name, value in vars(theirs).items() if isinstance(beginnings, tuple) and theirs else ():
+            names = [key for key in public.get(id(value), ()) if key in V1 or key in V2]
+            ours = _module(f"dovetail.compat.tensorflow.compat.v1.{path}")
+            if names and name not in TWO_ROWS and hasattr(ours, name):
+                found += 1
+                if not any(
+                    getattr(ours, name) is attrgetter(key)(view) for key in names for view in (tf, tf.compat.v2)
+                ):
+                    wrong.append(f"{path}.{name} is not {names}")
+    assert wrong == [] and found > 900
+
+
+def _public(module, found, prefix=""):
+    """The functions and classes of TensorFlow by their ids → their public names."""
+    for name, value in vars(module).items():
+        if isinstance(value, ModuleType):
+            is_public = str(vars(value).get("__name__")).startswith("tensorflow._api")
+            if is_public and not name.startswith("_") and prefix + name not in ("compat.v1", "compat.v2"):
+                _public(value, found, f"{prefix}{name}.")
+        elif callable(value) and not name.startswith("_"):
+            found.setdefault(id(value), []).append(prefix + name)
+    return found
+
+
+def _module(name):
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+LINES = """
+from P.ops import ctc_ops; ctc_ops.ctc_loss
+from P.ops.gen_nn_ops import _relu_grad
+from P.ops import array_ops, math_ops, nn_ops, nn_grad, gen_math_ops, gen_array_ops; nn_ops.relu
+import P.ops.gen_math_ops as g; assert g.mat_mul is V1["matmul"]
+from P.ops.init_ops import Zeros, Constant; assert Zeros is V1["zeros_initializer"]
+from P.framework import ops, dtypes, tensor_util, errors_impl; ops.RegisterGradient, errors_impl.NotFoundError
+from P.training.saver import Saver; assert Saver is V1["train.Saver"]
+from P.training import adam, gradient_descent; adam.AdamOptimizer
+from P.saved_model import builder, tag_constants; builder.SavedModelBuilder, tag_constants.SERVING
+from P.saved_model.signature_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
+from P.summary.writer.writer import FileWriter
+from P.client.session import Session
+from P.eager import context; context.executing_eagerly
+from P.platform import tf_logging as logging; logging.info
+from P.platform.gfile import FastGFile
+from R.core.framework import graph_pb2, summary_pb2; graph_pb2.GraphDef, summary_pb2.Summary
+from R.core.protobuf import config_pb2; config_pb2.ConfigProto
+from R.core.example.example_pb2 import Example
+import R.python.ops.math_ops; R.python.ops.math_ops.reduce_sum
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_import_statements_of_private_modules(line):
+    exec(line.replace("P.", f"{PYTHON}.").replace("R.", "dovetail.compat.tensorflow."), {"V1": V1})
+
+
+def private_names(module, names):
+    found = importlib.import_module(f"{PYTHON}.{module}")
+    return [getattr(found, name) for name in names.split()]
+
+
+def test_decorators():
+    from dovetail.compat.tensorflow.python import tf2
+    from dovetail.compat.tensorflow.python.util import all_util, deprecation, tf_decorator, tf_export, tf_inspect
+
+    @tf_export.tf_export("own", v1=["own"])
+    @deprecation.deprecated("2018-01-01", "Use another.")
+    def own(x, y=2, *rest, **more):
+        "The text."
+        return x + y
+
+    def outer(*args):
+        return own(*args) * 2
+
+    made = tf_decorator.make_decorator(own, outer)
+    assert own(1) == 3 and made(1) == 6 and made.__doc__ == "The text." and tf_decorator.unwrap(made)[1] is own
+    assert (
+        tf_inspect.getargspec(own)[:4] == (["x", "y"], "rest", "more", (2,))
+        and tf_inspect.isfunction is inspect.isfunction
+    )
+    assert deprecation.deprecated_argument_lookup("axis", None, "dim", 1) == 1
+    assert deprecation.deprecated_argument_lookup("axis", 0, "dim", None) == 0
+    with pytest.raises(ValueError, match=r"dim.*: the argument has a value, and axis too"):
+        deprecation.deprecated_argument_lookup("axis", 0, "dim", 1)
+    assert "LINES" in all_util.make_all(__name__) and "_module" not in all_util.make_all(__name__)
+    all_util.remove_undocumented(__name__)
+    assert tf2.enabled()
+
+
+def test_functions_of_graphs():
+    constant_value, smart_cond = private_names("framework.tensor_util", "constant_value") + private_names(
+        "framework.smart_cond", "smart_cond"
+    )
+    from_inputs, tensors = private_names("framework.ops", "_get_graph_from_inputs convert_n_to_tensor")
+    (with_dependencies,) = private_names("ops.control_flow_ops", "with_dependencies")
+    relu_grad, (broadcast_mul,) = (
+        private_names("ops.gen_nn_ops", "relu_grad")[0],
+        private_names("ops.nn_grad", "_BroadcastMul"),
+    )
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2], name="x")
+        variable = tf.Variable([1.0, 2.0])
+        session.run(variable.initializer)
+        assert constant_value(tf.constant([1.0, 2.0])).tolist() == [1.0, 2.0] and constant_value(x) is None
+        assert constant_value(np.float32(3)) == 3
+        assert from_inputs([1.0, x]) is graph and from_inputs([1.0]) is graph
+        assert [t.shape.rank for t in tensors([1.0, x])] == [0, 1]
+        added = with_dependencies([tf.assign_add(variable, [1.0, 1.0])], x * 2, name="after")
+        assert added.op.name == "after" and session.run(added, {x: [1.0, 2.0]}).tolist() == [2.0, 4.0]
+        assert session.run(variable).tolist() == [2.0, 3.0]
+        assert smart_cond(True, lambda: 1, lambda: 2) == 1 and smart_cond(tf.constant(False), lambda: 1, lambda: 2) == 2
+        unknown = smart_cond(x[0] > 1, lambda: x + 1, lambda: x - 1)
+        assert session.run(unknown, {x: [2.0, 0.0]}).tolist() == [3.0, 1.0]
+        assert session.run(relu_grad(x, tf.constant([1.0, 0.0])), {x: [5.0, 6.0]}).tolist() == [5.0, 0.0]
+        assert session.run(broadcast_mul(x, tf.ones([2, 2])), {x: [5.0, 6.0]}).tolist() == [[5.0, 5.0], [6.0, 6.0]]

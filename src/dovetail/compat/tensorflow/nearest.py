@@ -43,7 +43,8 @@ def advice(full: str, modules: Iterable[str]) -> str:
     kind = public().get(full)
     if kind == "module":
         return "Dovetail offers nothing of this module."
-    offered = {name: public().get(name) or kind_of(x) for table in VIEWS.values() for name, x in table.items()}
+    every = {name: x for table in VIEWS.values() for name, x in table.items() if not name.startswith("python.")}
+    offered = {name: public().get(name) or kind_of(x) for name, x in every.items()}
     meant = nearest(full, {**offered, **dict.fromkeys(modules, "module")})
     hint = ""
     if meant is not None:

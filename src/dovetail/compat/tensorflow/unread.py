@@ -18,6 +18,7 @@ _ONLY_IN_ERRORS = "TensorFlow has it in errors alone; these say which feature is
 _LIMIT = "An error names one line of the program."
 _NO_GRAPH = "A trace writes no graph; `tf.summary.graph` does."
 _ALL_SHOWN = "The timeline shows each operation with its inputs, at the time when it ran."
+_OWN_TOOLS = "Only TensorFlow's documentation and its warnings need it."
 INTERFACE = "Whoever calls it gives this argument, and other classes need it."
 
 # The parameters of `tf`.
@@ -60,6 +61,16 @@ TENSORFLOW = {
     # layers
     **dict.fromkeys([f"Layer.{it}" for it in ("inputs", "input_shape", "args", "kwargs")], INTERFACE),
     "_filters.channels": INTERFACE,
+    # private tools
+    "_plain.args": _OWN_TOOLS,
+    "_plain.kwargs": _OWN_TOOLS,
+    "make_decorator.decorator_name": _OWN_TOOLS,
+    "make_decorator.decorator_doc": _OWN_TOOLS,
+    "make_decorator.decorator_argspec": _OWN_TOOLS,
+    "doc_string_modules": _OWN_TOOLS,
+    "remove_undocumented.module_name": _OWN_TOOLS,
+    "remove_undocumented.allowed_exception_list": _OWN_TOOLS,
+    "constant_value.partial": "A value is known as a whole, or not at all.",
     # optimizers
     "CustomStepMixin.var_list": INTERFACE,
     "CustomStepMixin.colocate_with": "A variable is on the device of the values that it meets.",

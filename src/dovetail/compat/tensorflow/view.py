@@ -8,83 +8,11 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from dovetail.compat.tensorflow.names import mnist, timeline
+from dovetail.compat.tensorflow import private
 from dovetail.compat.tensorflow.nearest import advice
 from dovetail.compat.tensorflow.table import VIEWS, Lazy
 
 ROOT = "dovetail.compat.tensorflow"
-
-
-# TensorFlow's private modules that programs import from → the beginnings of their names in the table, or our module.
-PRIVATE: dict[str, tuple[str, ...] | ModuleType] = {
-    "python": ("",),
-    "python.framework": (),
-    "python.framework.ops": ("", "math."),
-    "python.framework.dtypes": ("dtypes.",),
-    "python.framework.graph_util": ("graph_util.",),
-    "python.framework.tensor_shape": ("",),
-    "python.framework.constant_op": ("",),
-    "python.framework.random_seed": ("",),
-    "python.framework.errors": ("errors.",),
-    "python.framework.function": ("",),
-    "python.ops": ("",),
-    "python.ops.math_ops": ("", "math.", "linalg."),
-    "python.ops.array_ops": ("",),
-    "python.ops.nn_ops": ("nn.", "math."),
-    "python.ops.nn": ("nn.", "math."),
-    "python.ops.nn_impl": ("nn.", "math."),
-    "python.ops.linalg_ops": ("linalg.", ""),
-    "python.ops.image_ops": ("image.",),
-    "python.ops.random_ops": ("", "random."),
-    "python.ops.init_ops": ("",),
-    "python.ops.clip_ops": ("",),
-    "python.ops.check_ops": ("", "debugging."),
-    "python.ops.control_flow_ops": ("",),
-    "python.ops.gradients_impl": ("",),
-    "python.ops.gradients": ("",),
-    "python.ops.state_ops": ("",),
-    "python.ops.variables": ("",),
-    "python.ops.variable_scope": ("",),
-    "python.ops.resource_variable_ops": ("",),
-    "python.ops.rnn": ("nn.",),
-    "python.ops.rnn_cell": ("nn.rnn_cell.", "contrib.rnn."),
-    "python.ops.rnn_cell_impl": ("nn.rnn_cell.", "contrib.rnn."),
-    "python.ops.seq2seq": ("contrib.legacy_seq2seq.",),
-    "models": (),
-    "models.rnn": ("nn.",),
-    "models.rnn.rnn": ("nn.",),
-    "models.rnn.rnn_cell": ("nn.rnn_cell.", "contrib.rnn."),
-    "models.rnn.seq2seq": ("contrib.legacy_seq2seq.",),
-    "contrib.rnn.python": (),
-    "contrib.rnn.python.ops": (),
-    "contrib.rnn.python.ops.core_rnn": ("nn.",),
-    "contrib.rnn.python.ops.core_rnn_cell": ("contrib.rnn.",),
-    "contrib.rnn.python.ops.core_rnn_cell_impl": ("contrib.rnn.",),
-    "contrib.rnn.python.ops.rnn": ("contrib.rnn.",),
-    "contrib.rnn.python.ops.rnn_cell": ("contrib.rnn.",),
-    "python.ops.tensor_array_ops": ("",),
-    "python.ops.script_ops": ("",),
-    "python.ops.functional_ops": ("",),
-    "python.ops.map_fn": ("",),
-    "python.training": ("train.",),
-    "python.training.moving_averages": ("train.",),
-    "python.training.training_util": ("train.",),
-    "python.training.optimizer": ("train.",),
-    "python.util": (),
-    "python.util.nest": ("nest.",),
-    "python.platform": (),
-    "python.platform.app": ("app.",),
-    "python.platform.flags": ("flags.",),
-    "python.platform.gfile": ("gfile.", "io.gfile."),
-    "python.platform.tf_logging": ("logging.",),
-    "python.client": (),
-    "python.client.device_lib": ("config.",),
-    "python.client.timeline": timeline,
-    "examples": (),
-    "examples.tutorials": (),
-    "examples.tutorials.mnist": (),
-    "examples.tutorials.mnist.input_data": mnist,
-}
 
 
 class View(ModuleType):
@@ -156,23 +84,24 @@ def exported(module: str, prefixes: Sequence[str]) -> list[str]:
 def install() -> None:
     """Put the modules into `sys.modules`, where import statements find them by their dotted names."""
     roots = {f"{ROOT}.compat.{version}": version for version in VIEWS}
+    for root in (ROOT, f"{ROOT}.compat.v1"):
+        for path, found in private.modules().items():
+            made = found if isinstance(found, ModuleType) else View(f"{root}.{path}", "v1", found)
+            sys.modules.setdefault(f"{root}.{path}", made)
     for root, view in {ROOT: "v2", **roots}.items():
         for part in ["", *sorted(modules())]:
             name = f"{root}.{part}".rstrip(".")
             sys.modules.setdefault(name, View(name, view, [part and f"{part}."]))
     for root in roots:  # tf.compat.v1.compat.v1 is tf.compat.v1
         sys.modules.update({f"{root}.compat.{version}": sys.modules[f"{ROOT}.compat.{version}"] for version in VIEWS})
-    for root in (ROOT, f"{ROOT}.compat.v1"):
-        for path, found in PRIVATE.items():
-            made = found if isinstance(found, ModuleType) else View(f"{root}.{path}", "v1", found)
-            sys.modules.setdefault(f"{root}.{path}", made)
 
 
 @functools.cache
 def modules() -> frozenset[str]:
-    """The modules that have names: "math", "config", "config.experimental"."""
+    """The public modules that have names: "math", "config", "config.experimental"."""
     found = set()
     for full in {*VIEWS["v1"], *VIEWS["v2"]}:
         parts = full.split(".")[:-1]
-        found |= {".".join(parts[:count]) for count in range(1, len(parts) + 1)}
+        if parts[:1] != ["python"]:
+            found |= {".".join(parts[:count]) for count in range(1, len(parts) + 1)}
     return frozenset(found)

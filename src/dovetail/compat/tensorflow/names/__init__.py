@@ -37,6 +37,7 @@ from dovetail.compat.tensorflow.names import optimizers as optimizers
 from dovetail.compat.tensorflow.names import printing as printing
 from dovetail.compat.tensorflow.names import profiler as profiler
 from dovetail.compat.tensorflow.names import python_calls as python_calls
+from dovetail.compat.tensorflow.names import python_tools as python_tools
 from dovetail.compat.tensorflow.names import random as random
 from dovetail.compat.tensorflow.names import records as records
 from dovetail.compat.tensorflow.names import rnn as rnn
