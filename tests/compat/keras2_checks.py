@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-import tempfile
 import warnings
-from pathlib import Path
 from unittest.mock import Mock, patch
 
 import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
@@ -395,55 +393,6 @@ def check_what_keras_cannot_do_says_what_to_write():
         pytest.raises(TypeError, match=r"OwnSGD defines get_updates.*update_step\(self, gradient"),
     ):
         OwnSGD().apply(weights, weights)
-
-
-# -- preprocessing in the words of Keras 1 and 2.1 --------------------------------------------------------------------
-
-
-def check_images_in_old_words():
-    from keras.preprocessing import image
-
-    pixels = np.arange(2 * 3 * 4 * 5, dtype="float32").reshape(2, 3, 4, 5)
-    flow = image.ImageDataGenerator(dim_ordering="th").flow(X=pixels, y=[1, 2], batch_size=1, shuffle=False)
-    assert (flow.N, flow.n) == (2, 2) and np.array_equal(next(flow)[0], pixels[:1]) and flow.next()[1] == [2]
-    shift = np.float64([[1, 0, 0], [0, 1, 1], [0, 0, 1]])
-    np.testing.assert_array_equal(image.apply_transform(pixels[0], shift)[:, :, :-1], pixels[0][:, :, 1:])
-    np.testing.assert_array_equal(
-        image.apply_transform(np.moveaxis(pixels[0], 0, 2), shift, 2, "constant", 9.0)[:, -1], np.full((4, 3), 9)
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        path = f"{folder}/a.png"
-        image.array_to_img(pixels[0], dim_ordering="th").save(path)
-        Path(folder, "notes.txt").touch()
-        assert image.list_pictures(folder) == image.list_pictures(folder, "jpg|png") == [path]
-        assert image.list_pictures(folder, "bmp") == []
-        assert image.img_to_array(image.load_img(path), dim_ordering="th").shape == (3, 4, 5)
-        for arguments in ((True, (2, 3)), (True, "rgb", (2, 3))):
-            assert np.shape(image.load_img(path, *arguments)) == (2, 3)
-        assert np.shape(image.load_img(path, grayscale=True)) == (4, 5) == np.shape(image.load_img(path, "grayscale"))
-        Path(folder, "class").mkdir()
-        Path(path).rename(f"{folder}/class/a.png")
-        flow = image.ImageDataGenerator().flow_from_directory(folder)
-        assert (flow.nb_sample, flow.nb_class, flow.num_class) == (1, 1, 1)
-
-
-def check_own_iterators_of_images():
-    """Check a subclass that defines `next`, as programs for Keras 1 and 2.0 wrote it."""
-    from keras.preprocessing.image import Iterator
-
-    class Own(Iterator):
-        def next(self):
-            with self.lock:
-                return self._get_batches_of_transformed_samples(next(self.index_generator))
-
-        def _get_batches_of_transformed_samples(self, index_array):
-            return X[index_array], Y[index_array]
-
-    own = Own(len(X), batch_size=3, shuffle=False, seed=None)
-    assert [len(next(own)[0]) for _ in range(3)] == [3, 1, 3]
-    made = model()
-    made.compile("sgd", "mse")
-    assert np.isfinite(made.fit_generator(own, 2, epochs=1, verbose=0).history["loss"][0])
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from tests.keras_backends import BACKENDS, outcomes, told
 from tests.libraries import checks_of, require
 
 require("keras", "it is Keras whose names these are")
-CHECKS = "tests.compat.keras2_checks", "tests.compat.keras2_layers_checks"
+CHECKS = "tests.compat.keras2_checks", "tests.compat.keras2_layers_checks", "tests.compat.keras2_modules_checks"
 ON_STOCK, PROGRAMS = "tests.compat.keras2_stock_checks", "tests.compat.keras2_programs"
 DATA = "tests.compat.keras2_data"
 

@@ -76,6 +76,11 @@ PRIVATES = {
     "images": "keras.src.legacy.preprocessing.image",
     "sequences": "keras.src.legacy.preprocessing.sequence",
     "texts": "keras.src.legacy.preprocessing.text",
+    "standardize_tuple": "keras.src.utils.argument_validation:standardize_tuple",
+    "file_utils": "keras.src.utils.file_utils",
+    "io_utils": "keras.src.utils.io_utils",
+    "summary_utils": "keras.src.utils.summary_utils",
+    "obtain_input_shape": "keras.src.applications.imagenet_utils:obtain_input_shape",
     # modules that Dovetail changes, or looks for without importing them
     "rng_utils": "keras.src.utils.rng_utils",
 }

@@ -19,21 +19,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dovetail.compat.keras2 import arguments, layers, modules, optimizers, preprocessing, saving, training, weights
+from dovetail.compat.keras2 import (
+    arguments,
+    imported,
+    layers,
+    modules,
+    optimizers,
+    preprocessing,
+    saving,
+    training,
+    weights,
+)
 from dovetail.compat.keras2.modules import GONE as GONE
 from dovetail.compat.keras2.modules import MODULES as MODULES
 from dovetail.compat.keras2.patches import Patch
 
-PATCHED = (
-    modules,
-    arguments,
-    weights,
-    layers,
-    training,
-    saving,
-    optimizers,
-    preprocessing,
-)  # each lists its changes as rows
+# Each lists its changes as rows.
+PATCHED = modules, arguments, weights, layers, training, saving, optimizers, preprocessing, imported
 PATCHES = [patch for module in PATCHED for patch in module.patches()]
 
 _undo: list[Patch] = []  # in the order of the patches; empty if Keras is as it was

@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Iterable
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import keras
 
 from dovetail import backend as K
 from dovetail.backend.table import FUNCTIONS
+from dovetail.compat.keras2 import imported, scikit_learn, utils
 from dovetail.compat.keras2.patches import Patch, methods
 from dovetail.interop.privates import ThresholdedReLU, saving_utils, texts
 
@@ -28,21 +29,23 @@ MODULES: dict[str, tuple[Any, ...]] = {
         (f"engine{name}" for name in (
             "", ".topology", ".base_layer", ".input_layer", ".network", ".training", ".sequential", ".saving",
         )),
-        (keras.layers, keras.models, keras.utils, keras),
+        (keras.layers, keras.models, keras.utils, keras, utils),
     ),
     **dict.fromkeys(
         (f"utils.{name}" for name in (
             "np_utils", "generic_utils", "data_utils", "layer_utils", "vis_utils", "io_utils", "training_utils",
+            "conv_utils", "multi_gpu_utils", "visualize_util",
         )),
-        (keras.utils,),
+        (keras.utils, utils),
     ),
     "objectives": (keras.losses,),
     "backend.tensorflow_backend": (K,),
     "callbacks.callbacks": (keras.callbacks,),
     "legacy": (),
-    "legacy.interfaces": (SimpleNamespace(legacy_get_updates_support=lambda get_updates: get_updates),),
+    "legacy.interfaces": (imported.INTERFACES,),
     "optimizers.legacy": (keras.optimizers,),
-    "wrappers.scikit_learn": (),
+    "wrappers.scikit_learn": (scikit_learn,),
+    "applications.mobilenetv2": (keras.applications.mobilenet_v2,),
     "preprocessing.text": (texts,),
 }  # fmt: skip
 
@@ -52,9 +55,6 @@ GONE = {
     "CuDNNGRU": "keras.layers.GRU, which takes a fused kernel where there is one",
     "LocallyConnected1D": "a layer whose call uses K.local_conv1d",
     "LocallyConnected2D": "a layer whose call uses K.local_conv2d",
-    "KerasClassifier": "keras.wrappers.SKLearnClassifier(model, fit_kwargs={...})",
-    "KerasRegressor": "keras.wrappers.SKLearnRegressor(model, fit_kwargs={...})",
-    "multi_gpu_model": "keras.distribution, or one model for each device",
     "Merge": "keras.layers.Concatenate, Add or another layer of its kind",
     "MaxoutDense": "a Dense layer, K.reshape and K.max",
     "Highway": "a layer of two Dense layers",
@@ -70,6 +70,8 @@ class _Module(ModuleType):
         self._sources = sources
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__all__":
+            return [name for source in self._sources for name in dir(source) if not name.startswith("_")]
         for source in self.__dict__.get("_sources", ()):
             if hasattr(source, name):
                 return getattr(source, name)
