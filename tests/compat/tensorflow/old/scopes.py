@@ -17,4 +17,17 @@ def reused(tf: Any, fed: Any) -> Any:
     return y
 
 
-CASES = {"reused": reused}
+def trained_inside(tf: Any, fed: Any) -> Any:
+    """Slots and averages, which have the scope of the step before their own names."""
+    v = tf.get_variable("v", [2])
+    for scope in ("first", "second"):
+        with tf.variable_scope(scope):
+            tf.train.AdamOptimizer(0.1).minimize(tf.reduce_sum(v * v))
+            tf.train.ExponentialMovingAverage(0.9).apply([v])
+    tf.train.MomentumOptimizer(0.1, 0.9).minimize(tf.reduce_sum(v * v))
+    with tf.name_scope("named"):
+        tf.train.AdamOptimizer(0.1).minimize(tf.reduce_sum(v * v))
+    return v * 2.0
+
+
+CASES = {"reused": reused, "trained_inside": trained_inside}

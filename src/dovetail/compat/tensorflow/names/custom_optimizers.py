@@ -19,6 +19,7 @@ class CustomStepMixin:
 
     _slots: dict[tuple[str, Any], Any]
     _own: dict[str, Any]
+    _outside: str
     _apply_dense: Any = None
     _resource_apply_dense: Any = None
 
@@ -48,7 +49,7 @@ class CustomStepMixin:
 
     def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any = None) -> Any:
         if name not in self._own:
-            self._own[name] = named_variable(name, lambda: ops.convert(initial_value))
+            self._own[name] = named_variable(self._outside + name, lambda: ops.convert(initial_value))
         return self._own[name]
 
     def _get_non_slot_variable(self, name: str, graph: Any = None) -> Any:

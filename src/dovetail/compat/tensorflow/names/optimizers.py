@@ -12,6 +12,7 @@ from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.core import check_aggregation, nest_flatten
 from dovetail.compat.tensorflow.names.custom_optimizers import CustomStepMixin
 from dovetail.compat.tensorflow.names.graph import GraphKeys, group
+from dovetail.compat.tensorflow.names.variable_scope import in_variable_scope
 from dovetail.compat.tensorflow.names.variables import named_variable
 from dovetail.compat.tensorflow.table import value
 from dovetail.compat.tf_graph.graph import collected
@@ -34,6 +35,7 @@ class Optimizer(CustomStepMixin):
         self._name = name
         self._slots: dict[tuple[str, Any], Any] = {}
         self._own: dict[str, Any] = {}
+        self._outside = ""  # the name scope around its steps
 
     def get_name(self) -> str:
         """Its name."""
@@ -121,6 +123,7 @@ class Optimizer(CustomStepMixin):
         if not pairs:
             raise op_error(ValueError, f"tf.train.{type(self).__name__}", "there is no gradient to apply.")
         graph = graph_mode.graph()
+        self._outside = "" if graph is None else graph.scope
         with graph_mode.inside(graph), graph_mode.name_scope(name or self._name) as whole:
             if self._applies_itself:
                 return self._applied(pairs, global_step, whole)
@@ -146,7 +149,7 @@ class Optimizer(CustomStepMixin):
         """The slot of a variable under a name; `op_name` is the end of the slot's own name."""
         key = (name, variable)
         if key not in self._slots:
-            base = f"{variable.op_name}/{op_name or self._name}"
+            base = in_variable_scope(f"{variable.op_name}/{op_name or self._name}")
             self._slots[key] = named_variable(
                 base, lambda: ops.broadcast_to(ops.convert(first, variable.dtype), variable.shape)
             )
@@ -155,7 +158,7 @@ class Optimizer(CustomStepMixin):
     def own(self, name: str, first: float) -> Any:
         """The variable for a number in the optimizer's state."""
         if name not in self._own:
-            self._own[name] = named_variable(name, lambda: ops.constant(first, "float32"))
+            self._own[name] = named_variable(self._outside + name, lambda: ops.constant(first, "float32"))
         return self._own[name]
 
     def get_slot(self, var: Any, name: str) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.graph import GraphKeys, group
+from dovetail.compat.tensorflow.names.variable_scope import in_variable_scope
 from dovetail.compat.tensorflow.names.variables import named_variable
 from dovetail.compat.tensorflow.table import V1, function, told, value
 from dovetail.core.dtypes import as_dtype
@@ -232,7 +233,8 @@ class ExponentialMovingAverage:
     def _average(self, value: Any) -> Any:
         average = self._averages.get(value)
         if average is None:
-            average = self._averages[value] = named_variable(self.average_name(value), lambda: self._first(value))
+            name = in_variable_scope(self.average_name(value))
+            average = self._averages[value] = named_variable(name, lambda: self._first(value))
             if isinstance(value, Variable) and graph_mode.graph() is not None:
                 graph_mode.open_graph().add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, value)
         decay = ops.cast(self._decay, value.dtype)
@@ -269,7 +271,8 @@ class ExponentialMovingAverage:
 
     def average_name(self, var: Any) -> str:
         """The name of the variable that holds the average of a value."""
-        return f"{var.op.name}/{self._name}"
+        found = self._averages.get(var)
+        return f"{var.op.name}/{self._name}" if found is None else found.op_name
 
     def variables_to_restore(self, moving_avg_variables: Any = None) -> dict[str, Any]:
         """Names → variables, for a `Saver` that gives variables their averages."""

@@ -133,6 +133,12 @@ def get_variable_scope() -> VariableScope:
     return found
 
 
+def in_variable_scope(name: str) -> str:
+    """A name inside the innermost scope of variables; without a graph, the name itself."""
+    scope = "" if graph_mode.graph() is None else get_variable_scope().name
+    return f"{scope}/{name}" if scope else name
+
+
 class variable_scope(AbstractContextManager[VariableScope]):
     """A scope of `get_variable` and of names, for `with` statements.
 
