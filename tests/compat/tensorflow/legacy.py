@@ -125,13 +125,17 @@ def oracle() -> Any:
     tf: Any = tf2.compat.v1
     tf.disable_v2_behavior()
     from tensorflow.python.framework import ops
-    from tensorflow.python.ops import variable_scope
+    from tensorflow.python.ops import control_flow_ops, variable_scope
 
-    ops.IndexedSlices, variable_scope.variable = tf.IndexedSlices, tf.Variable  # which TF-Slim takes from there
+    # TF-Slim takes these from there.
+    ops.IndexedSlices, ops.Tensor, variable_scope.variable = tf.IndexedSlices, tf.Tensor, tf.Variable
+    control_flow_ops.cond = tf.cond
     import tf_slim
+    from tf_slim.layers import utils
 
+    layers = SimpleNamespace(**{**vars(tf_slim), "utils": utils})
     tf.contrib = SimpleNamespace(
-        rnn=tf.nn.rnn_cell, slim=tf_slim, layers=tf_slim.layers, framework=tf_slim, metrics=tf_slim.metrics
+        rnn=tf.nn.rnn_cell, slim=tf_slim, layers=layers, framework=tf_slim, metrics=tf_slim.metrics
     )
     return tf
 

@@ -63,14 +63,14 @@ def model_variables(tf: Any, fed: Any) -> Any:
     framework = tf.contrib.framework
     with tf.variable_scope("a"), framework.arg_scope([framework.variable], device="/cpu:0"):
         weights = framework.model_variable("weights", [3, 2], regularizer=tf.contrib.layers.l2_regularizer(0.1))
-        own = framework.variable("own", [2], collections=["mine", "mine"], trainable=False)
+        own = framework.variable("own", [2], collections=["mine", "mine", "variables"], trainable=False)
         framework.add_model_variable(own)
         framework.add_model_variable(own)
     framework.local_variable(0.5, name="count")
     framework.global_variable([1.0, 2.0], name="total")
     with tf.variable_scope("a", reuse=True):
         assert framework.model_variable("weights", [3, 2]) is weights
-    return tf.matmul(fed(array(4, 3)), weights) + own, len(tf.get_collection("mine"))
+    return tf.matmul(fed(array(4, 3)), weights) + own, tf.constant(len(tf.get_collection("mine")))
 
 
 def own_getter(tf: Any, fed: Any) -> Any:

@@ -126,6 +126,9 @@ _random(
 )
 
 
+SPREAD_OF_CUT = 0.87962566103423978  # the deviation of a normal that is cut off at 2
+
+
 class VarianceScaling(Initializer):
     """Random numbers whose variance is a scale divided by the number of inputs, of outputs, or their mean."""
 
@@ -154,7 +157,7 @@ class VarianceScaling(Initializer):
             return draws["uniform"](shape, -bound, bound, dtype=dtype, seed=self.seed)
         if self.distribution == "untruncated_normal":
             return draws["normal"](shape, 0.0, math.sqrt(variance), dtype=dtype, seed=self.seed)
-        spread = math.sqrt(variance) / 0.87962566103423978  # the deviation of a normal that is cut off at 2
+        spread = math.sqrt(variance) / SPREAD_OF_CUT
         return draws["truncated_normal"](shape, 0.0, spread, dtype=dtype, seed=self.seed)
 
 

@@ -2,3 +2,8 @@
 
 from dovetail.compat.tensorflow.names.contrib import arg_scope as arg_scope
 from dovetail.compat.tensorflow.names.contrib import framework as framework
+from dovetail.compat.tensorflow.names.contrib import losses as losses
+from dovetail.compat.tensorflow.names.contrib import optimizing as optimizing
+from dovetail.compat.tensorflow.names.contrib import summaries as summaries
+from dovetail.compat.tensorflow.names.contrib import utils as utils
+from dovetail.compat.tensorflow.names.contrib import weights as weights

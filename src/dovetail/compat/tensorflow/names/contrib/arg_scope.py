@@ -1,4 +1,7 @@
-"""`arg_scope` of `tf.contrib.framework`: default arguments of functions, for a block."""
+"""`arg_scope` of `tf.contrib.framework`: default arguments of functions, for a block.
+
+Source: `tf.contrib.framework`, the function of the same name.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,7 @@ _defaults: Scoped[dict[str, dict[str, Any]]] = Scoped({})  # key of a function â
 
 
 def add_arg_scope(func: Function) -> Function:
-    """Decorator: let `arg_scope` give default arguments to a function.
-
-    Source: `tf.contrib.framework.add_arg_scope`.
-    """
+    """Decorator: let `arg_scope` give default arguments to a function."""
     key = arg_scope_func_key(func)
 
     @functools.wraps(func)
@@ -33,7 +33,7 @@ def add_arg_scope(func: Function) -> Function:
 
 @contextmanager
 def arg_scope(list_ops_or_scope: Any, **kwargs: Any) -> Iterator[dict[str, dict[str, Any]]]:
-    """Give functions default arguments in the `with` block, besides those of the enclosing blocks.
+    """Give functions default arguments in the `with` block, which add to the outer defaults.
 
     Args:
         list_ops_or_scope: functions that `add_arg_scope` decorated; or a scope, whose arguments replace all others.
@@ -45,8 +45,6 @@ def arg_scope(list_ops_or_scope: Any, **kwargs: Any) -> Iterator[dict[str, dict[
     Raises:
         TypeError: neither a list nor a scope is given.
         ValueError: a function is not decorated; or there are arguments beside a scope.
-
-    Source: `tf.contrib.framework.arg_scope`.
     """
     scope = _with(_defaults.get(), list_ops_or_scope, kwargs)
     with _defaults.scope(scope):
@@ -72,35 +70,23 @@ def _with(outer: Mapping[str, dict[str, Any]], given: Any, arguments: dict[str, 
 
 
 def current_arg_scope() -> dict[str, dict[str, Any]]:
-    """The scope of this block, which `arg_scope` takes.
-
-    Source: `tf.contrib.framework.current_arg_scope`.
-    """
+    """The scope of this block, which `arg_scope` takes."""
     return _defaults.get()
 
 
 def has_arg_scope(func: Callable[..., Any]) -> bool:
-    """Whether `add_arg_scope` decorated a function.
-
-    Source: `tf.contrib.framework.has_arg_scope`.
-    """
+    """Whether `add_arg_scope` decorated a function."""
     return hasattr(func, "_key_op")
 
 
 def arg_scoped_arguments(func: Callable[..., Any]) -> Sequence[str]:
-    """The arguments that `arg_scope` may give to a function: those with a default.
-
-    Source: `tf.contrib.framework.arg_scoped_arguments`.
-    """
+    """The arguments that `arg_scope` may give to a function: those with a default."""
     parameters = inspect.signature(func).parameters.values()
     return tuple(parameter.name for parameter in parameters if parameter.default is not parameter.empty)
 
 
 def arg_scope_func_key(op: Callable[..., Any]) -> str:
-    """The key of a function in scopes.
-
-    Source: `tf.contrib.framework.arg_scope_func_key`.
-    """
+    """The key of a function in scopes."""
     return getattr(op, "_key_op", str(op))
 
 

@@ -1,4 +1,7 @@
-"""`tf.contrib.framework`: variables by scope and suffix, values for variables from arrays and checkpoints."""
+"""`tf.contrib.framework`: variables by scope and suffix, values for variables from arrays and checkpoints.
+
+Source: `tf.contrib.framework`, the function of the same name.
+"""
 
 from __future__ import annotations
 
@@ -27,61 +30,31 @@ from dovetail.core.errors import op_error, warn
 
 
 @add_arg_scope
-def variable(
-    name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
-    regularizer: Any = None,
-    trainable: bool = True,
-    collections: Any = None,
-    caching_device: Any = None,
-    device: Any = None,
-    partitioner: Any = None,
-    custom_getter: Any = None,
-    use_resource: Any = None,
-    synchronization: Any = None,
-    aggregation: Any = None,
-) -> Any:
+@functools.wraps(get_variable, assigned=(), updated=())
+def variable(*args: Any, device: Any = None, custom_getter: Any = None, **kwargs: Any) -> Any:
     """The variable of a name in the innermost scope, by default among the global variables.
 
     Args:
         device: the device of a new variable.
         custom_getter: a function that makes it instead of `tf.get_variable`, with the same arguments, and `reuse`.
-        other arguments: as of `tf.get_variable`.
-
-    Source: `tf.contrib.framework.variable`.
     """
-    getter = get_variable
+    given = {"trainable": True, **inspect.signature(get_variable).bind(*args, **kwargs).arguments}
+    kept = given.get("collections")
+    given["collections"] = [GraphKeys.GLOBAL_VARIABLES] if kept is None else list(dict.fromkeys(kept))
+    getter: Callable[..., Any] = get_variable
     if custom_getter is not None:
         getter = functools.partial(custom_getter, reuse=get_variable_scope().reuse)
     with device_v1(device or ""):
-        return getter(
-            name,
-            shape=shape,
-            dtype=dtype,
-            initializer=initializer,
-            regularizer=regularizer,
-            trainable=trainable,
-            collections=list(dict.fromkeys([GraphKeys.GLOBAL_VARIABLES] if collections is None else collections)),
-            caching_device=caching_device,
-            partitioner=partitioner,
-            use_resource=use_resource,
-            synchronization=synchronization,
-            aggregation=aggregation,
-        )
+        return getter(given.pop("name"), **given)
 
 
 @add_arg_scope
-@functools.wraps(variable, assigned=(), updated=())
-def model_variable(*args: Any, **kwargs: Any) -> Any:
-    """`variable`, also among the model's variables.
-
-    Source: `tf.contrib.framework.model_variable`.
-    """
-    given = {"dtype": "float32", **inspect.signature(variable).bind(*args, **kwargs).arguments}
+@functools.wraps(get_variable, assigned=(), updated=())
+def model_variable(*args: Any, device: Any = None, custom_getter: Any = None, **kwargs: Any) -> Any:
+    """`variable`, also among the model's variables."""
+    given = {"dtype": "float32", **inspect.signature(get_variable).bind(*args, **kwargs).arguments}
     own = [*(given.get("collections") or ()), GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES]
-    return variable(**{**given, "collections": own})
+    return variable(**{**given, "collections": own, "device": device, "custom_getter": custom_getter})
 
 
 def _kept_in(title: str, key: str) -> None:
@@ -99,10 +72,7 @@ _kept_in("global_variable", GraphKeys.GLOBAL_VARIABLES)
 
 
 def add_model_variable(var: Any) -> None:
-    """Put a variable among the model's variables.
-
-    Source: `tf.contrib.framework.add_model_variable`.
-    """
+    """Put a variable among the model's variables."""
     found = graph_mode.open_graph().get_collection_ref(GraphKeys.MODEL_VARIABLES)
     if not any(var is other for other in found):
         found.append(var)
@@ -117,8 +87,6 @@ def get_variables(scope: Any = None, suffix: str | None = None, collection: Any 
     Args:
         scope: a regular expression, or a variable scope.
         suffix: a regular expression for the end of the name, before the colon.
-
-    Source: `tf.contrib.framework.get_variables`.
     """
     scope = scope.name if isinstance(scope, VariableScope) else scope
     if suffix is not None:
@@ -142,18 +110,12 @@ _listing("get_trainable_variables", GraphKeys.TRAINABLE_VARIABLES)
 
 
 def get_variables_by_suffix(suffix: str, scope: Any = None) -> Any:
-    """The variables whose names end with a suffix.
-
-    Source: `tf.contrib.framework.get_variables_by_suffix`.
-    """
+    """The variables whose names end with a suffix."""
     return get_variables(scope, suffix)
 
 
 def get_variables_by_name(given_name: str, scope: Any = None) -> Any:
-    """The variables with a name, in any scope.
-
-    Source: `tf.contrib.framework.get_variables_by_name`.
-    """
+    """The variables with a name, in any scope."""
     return get_variables(scope, f"/{given_name}:|^{given_name}:")
 
 
@@ -162,8 +124,6 @@ def get_unique_variable(var_op_name: str) -> Any:
 
     Raises:
         ValueError: there is none.
-
-    Source: `tf.contrib.framework.get_unique_variable`.
     """
     for found in get_variables(var_op_name):
         if found.op.name == var_op_name:
@@ -173,20 +133,15 @@ def get_unique_variable(var_op_name: str) -> Any:
 
 
 def get_variable_full_name(var: Any) -> str:
-    """The name of a variable in checkpoints.
-
-    Source: `tf.contrib.framework.get_variable_full_name`.
-    """
+    """The name of a variable in checkpoints."""
     return var.op.name
 
 
 def get_variables_to_restore(include: Any = None, exclude: Any = None) -> list[Any]:
-    """The global variables of some scopes, without those of others.
+    """The global variables of some scopes, except for the variables of others.
 
     Raises:
         TypeError: the scopes are not in a list.
-
-    Source: `tf.contrib.framework.get_variables_to_restore`.
     """
     for scopes in (include, exclude):
         if scopes is not None and not isinstance(scopes, (list, tuple)):
@@ -205,8 +160,6 @@ def filter_variables(
     Args:
         include_patterns: None for all variables.
         reg_search: whether an expression may match anywhere in a name; else at its beginning.
-
-    Source: `tf.contrib.framework.filter_variables`.
     """
     matches = re.search if reg_search else re.match
 
@@ -226,8 +179,6 @@ def assign_from_values(var_names_to_values: Mapping[str, Any]) -> tuple[Any, dic
 
     Raises:
         ValueError: there is no such variable, or a size differs.
-
-    Source: `tf.contrib.framework.assign_from_values`.
     """
     found = {get_unique_variable(name): array for name, array in var_names_to_values.items()}
     return _assigning([(variable, np.reshape(array, variable.shape.as_list())) for variable, array in found.items()])
@@ -240,10 +191,7 @@ def _assigning(pairs: Sequence[tuple[Any, Any]]) -> tuple[Any, dict[Any, Any]]:
 
 
 def assign_from_values_fn(var_names_to_values: Mapping[str, Any]) -> Callable[[Any], Any]:
-    """A function of a session that gives variables the values of arrays.
-
-    Source: `tf.contrib.framework.assign_from_values_fn`.
-    """
+    """A function of a session that gives variables the values of arrays."""
     done, fed = assign_from_values(var_names_to_values)
     return lambda session: session.run(done, fed)
 
@@ -259,8 +207,6 @@ def assign_from_checkpoint(
 
     Raises:
         ValueError: a variable is not in the checkpoint, or its shape differs.
-
-    Source: `tf.contrib.framework.assign_from_checkpoint`.
     """
     reader, pairs = checkpoint_files.CheckpointReader(model_path), []
     for name, variables in _in_checkpoint(reader, var_list, ignore_missing_vars, "assign_from_checkpoint").items():
@@ -296,8 +242,6 @@ def assign_from_checkpoint_fn(
 
     Raises:
         ValueError: there are no variables.
-
-    Source: `tf.contrib.framework.assign_from_checkpoint_fn`.
     """
     if not var_list:
         raise op_error(ValueError, "tf.contrib.framework.assign_from_checkpoint_fn", "there are no variables.")
@@ -311,10 +255,7 @@ def assign_from_checkpoint_fn(
 
 
 def assert_or_get_global_step(graph: Any = None, global_step_tensor: Any = None) -> Any:
-    """A global step after a check; without one, the graph's, or None.
-
-    Source: `tf.contrib.framework.assert_or_get_global_step`.
-    """
+    """A global step after a check; without one, the graph's, or None."""
     if global_step_tensor is None:
         return train.get_global_step(graph)
     train.assert_global_step(global_step_tensor)

@@ -1,4 +1,4 @@
-"""The modules of `tf.contrib` that share functions: TF-Slim has those of layers and of the framework."""
+"""The modules of `tf.contrib` that share functions: TF-Slim has all of layers and framework."""
 
 FRAMEWORK = "contrib.framework contrib.slim"
 LAYERS = "contrib.layers contrib.slim"
