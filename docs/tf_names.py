@@ -62,6 +62,8 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
         + ["train.get_checkpoint_mtimes"],
         "test_training.py",
     ),
+    "contrib.opt.": "test_external_optimizers.py",
+    **dict.fromkeys(["uniform_c", "log_uniform_c", "fixed_unigram_c"], "test_samplers.py"),
     **dict.fromkeys(["Dimension", "sparse_to_dense", "scatter_mul", "scatter_div"], "test_old.py"),
     **dict.fromkeys(
         ["add_check_numerics_ops", "debugging.enable_check_numerics", "debugging.disable_check_numerics"],

@@ -71,6 +71,11 @@ TENSORFLOW = {
     "remove_undocumented.module_name": _OWN_TOOLS,
     "remove_undocumented.allowed_exception_list": _OWN_TOOLS,
     "constant_value.partial": "A value is known as a whole, or not at all.",
+    # samplers
+    "num_true": "The labels say how many true classes a sample has.",
+    "all_candidate_sampler.unique": "All classes come once, either way.",
+    "all_candidate_sampler.seed": "Nothing is drawn.",
+    "compute_accidental_hits.seed": "Nothing is drawn.",
     # optimizers
     "CustomStepMixin.var_list": INTERFACE,
     "CustomStepMixin.colocate_with": "A variable is on the device of the values that it meets.",

@@ -142,7 +142,7 @@ def lrn(
     return ops.divide(input, ops.power(ops.add(bias, ops.multiply(alpha, total)), beta))
 
 
-def _embedding(params: Any, ids: Any, max_norm: Any = None, partition_strategy: str = "div") -> Any:
+def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, partition_strategy: str = "div") -> Any:
     """Rows of a table, which may come in parts.
 
     Args:
@@ -174,7 +174,7 @@ def _row_of(parts: Sequence[Any], ids: Any) -> Any:
 
 row(
     "nn.embedding_lookup",
-    _embedding,
+    embedding_lookup,
     "params ids max_norm",
     v1="params ids partition_strategy='mod' name validate_indices max_norm",
 )

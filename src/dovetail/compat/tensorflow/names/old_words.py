@@ -6,7 +6,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from dovetail import ops
+from dovetail.compat.tensorflow.names.training import samplers as samplers  # whose words are replaced below
 from dovetail.compat.tensorflow.table import V1, Lazy, value
+from dovetail.core.engine import native_to_dtype
+from dovetail.core.value_kinds import dtype_of
 
 NAMES = {  # the old name → the name since 1.0
     "complex_abs": "abs",
@@ -56,6 +60,13 @@ def _axis_first(args: tuple[Any, ...]) -> bool:
     return len(args) > 1 and type(args[0]) is int and type(args[-1]) is not int
 
 
+def _inputs_third(args: tuple[Any, ...]) -> bool:
+    """Whether the third argument has floats, and not labels."""
+    return len(args) > 2 and native_to_dtype(dtype_of(ops.convert(args[2]))).is_floating
+
+
+for _name in ("nn.nce_loss", "nn.sampled_softmax_loss"):
+    V1[_name] = _also(("weights", "biases", "inputs", "labels", "num_sampled", "num_classes"), _inputs_third, V1[_name])
 for _name, _order in ORDERS.items():
     V1[_name] = _also(_order, _axis_first, V1[_name])
 for _name in LOGITS_FIRST:
