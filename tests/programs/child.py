@@ -15,6 +15,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.cli.main import main
+from dovetail.compat.tensorflow.names.training import samplers
 from dovetail.core.op import op_named
 from dovetail.ops.random import choices
 
@@ -45,11 +46,17 @@ def bernoulli(key: Any, shape: Any, p: Any = 0.5, dtype: Any = "bool") -> Any:
     return ops.cast(uniform(key, shape, "float32") >= 1 - p, dtype)
 
 
+def first_classes(title: str, true: Any, count: int, unique: bool, probabilities: np.ndarray, seed: Any) -> Any:
+    """The first classes in place of drawn ones."""
+    return samplers._with_counts(true, ops.arange(count), lambda p: ops.multiply(p, float(count)), probabilities)
+
+
 def draw_by_place() -> None:
-    """Replace the two ops that all floats are drawn by, and the choices of dropout."""
+    """Replace the two ops that all floats are drawn by, the choices of dropout, and the classes of samplers."""
     op_named("StatelessRandomUniform").body = uniform
     op_named("StatelessRandomNormal").body = normal
     choices.bernoulli = bernoulli
+    samplers._sampled = first_classes
 
 
 if __name__ == "__main__":

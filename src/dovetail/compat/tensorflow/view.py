@@ -84,14 +84,14 @@ def exported(module: str, prefixes: Sequence[str]) -> list[str]:
 def install() -> None:
     """Put the modules into `sys.modules`, where import statements find them by their dotted names."""
     roots = {f"{ROOT}.compat.{version}": version for version in VIEWS}
-    for root in (ROOT, f"{ROOT}.compat.v1"):
-        for path, found in private.modules().items():
-            made = found if isinstance(found, ModuleType) else View(f"{root}.{path}", "v1", found)
-            sys.modules.setdefault(f"{root}.{path}", made)
     for root, view in {ROOT: "v2", **roots}.items():
         for part in ["", *sorted(modules())]:
             name = f"{root}.{part}".rstrip(".")
             sys.modules.setdefault(name, View(name, view, [part and f"{part}."]))
+    for root in (ROOT, f"{ROOT}.compat.v1"):
+        for path, found in private.modules().items():
+            made = found if isinstance(found, ModuleType) else View(f"{root}.{path}", "v1", found)
+            sys.modules.setdefault(f"{root}.{path}", made)
     for root in roots:  # tf.compat.v1.compat.v1 is tf.compat.v1
         sys.modules.update({f"{root}.compat.{version}": sys.modules[f"{ROOT}.compat.{version}"] for version in VIEWS})
 
