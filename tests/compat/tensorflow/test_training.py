@@ -117,3 +117,119 @@ def test_a_state_has_paths_relative_to_its_folder():
     assert state.model_checkpoint_path == "model-2"
     whole = tf.train.generate_checkpoint_state_proto("/logs", "/logs/model-2")
     assert list(whole.all_model_checkpoint_paths) == ["/logs/model-2"]
+
+
+# -- supervisors and hooks --------------------------------------------------------------------------------------------
+
+
+def _steps():
+    step = tf.train.get_or_create_global_step()
+    loss = tf.Variable(8.0, name="loss")
+    tf.summary.scalar("loss_of_step", loss)
+    return tf.group(loss.assign_sub(1.0), step.assign_add(1))
+
+
+def test_threads_of_a_supervisor_write_checkpoints_and_summaries(tmp_path):
+    with tf.Graph().as_default():
+        step = _steps()
+        supervisor = tf.train.Supervisor(logdir=str(tmp_path), save_model_secs=0.01, save_summaries_secs=0.01)
+        calls = []
+        with supervisor.managed_session() as session:
+            supervisor.loop(0.01, calls.append, (1,))
+            session.run(step)
+            for _ in range(200):
+                time.sleep(0.01)
+                tags = [v.tag for path in tmp_path.glob("events*") for v in _values(supervisor, path)]
+                written = {"loss_of_step", "global_step/sec"} <= set(tags) and calls
+                if written and tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model.ckpt-1"):
+                    break
+            else:
+                raise AssertionError((tags, os.listdir(tmp_path)))
+
+
+def _values(supervisor, path):
+    supervisor.summary_writer.flush()
+    return [v for event in tf.train.summary_iterator(str(path)) for v in event.summary.value]
+
+
+def test_listeners_are_called_around_each_checkpoint_and_may_stop(tmp_path):
+    calls = []
+
+    class Listener(tf.train.CheckpointSaverListener):
+        def begin(self):
+            calls.append("begin")
+
+        def before_save(self, session, step):
+            calls.append(("before", step, tf.train.checkpoint_exists(str(tmp_path / f"model.ckpt-{step}"))))
+
+        def after_save(self, session, step):
+            calls.append(("after", step, tf.train.checkpoint_exists(str(tmp_path / f"model.ckpt-{step}"))))
+            return step == 2
+
+        def end(self, session, step):
+            calls.append(("end", step))
+
+    with tf.Graph().as_default():
+        step = _steps()
+        hook = tf.train.CheckpointSaverHook(str(tmp_path), save_steps=2, listeners=[Listener()])
+        with tf.train.MonitoredSession(hooks=[hook]) as session:
+            while not session.should_stop():
+                session.run(step)
+            with pytest.raises(RuntimeError, match="it is closed, or should_stop"):
+                session.run(step)
+    around = [(what, n, what == "after") for n in (0, 2) for what in ("before", "after")]
+    assert calls == ["begin", *around, ("end", 2)]
+
+
+def test_summaries_are_written_every_so_many_steps(tmp_path):
+    with tf.Graph().as_default():
+        step = _steps()
+        hooks, options = [tf.train.StopAtStepHook(8)], {"save_summaries_steps": 3, "log_step_count_steps": None}
+        with tf.train.MonitoredTrainingSession(hooks=hooks, summary_dir=str(tmp_path), **options) as session:
+            while not session.should_stop():
+                session.run(step)
+    (path,) = tmp_path.glob("events*")
+    assert [event.step for event in tf.train.summary_iterator(str(path)) if event.summary.value] == [1, 4, 7]
+
+
+def test_logs(caplog, tmp_path):
+    with tf.Graph().as_default(), caplog.at_level("INFO", "dovetail.compat.tensorflow"):
+        step = _steps()
+        hooks = [
+            tf.train.LoggingTensorHook({"now": "loss:0"}, every_n_iter=2),
+            tf.train.LoggingTensorHook(["global_step"], at_end=True, formatter=lambda found: f"end {found}"),
+            tf.train.StepCounterHook(every_n_steps=2, output_dir=str(tmp_path)),
+        ]
+        with tf.train.MonitoredSession(hooks=hooks) as session:
+            for _ in range(5):
+                session.run(step)
+    lines = [record.getMessage() for record in caplog.records]
+    assert [line.split(" (")[0] for line in lines if "now" in line] == ["now = 8.0", "now = 6.0", "now = 4.0"]
+    assert lines[-1].startswith("end {'global_step': ") and sum("global_step/sec: " in line for line in lines) == 2
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "problem"),
+    [
+        (lambda: tf.train.Supervisor(is_chief=False), NotImplementedError, "one process computes"),
+        (lambda: tf.train.MonitoredTrainingSession(is_chief=False), NotImplementedError, "one process computes"),
+        (lambda: tf.train.StopAtStepHook(), ValueError, "either num_steps or last_step"),
+        (lambda: tf.train.SecondOrStepTimer(1, 1), ValueError, "either every_secs or every_steps"),
+        (lambda: tf.train.SummarySaverHook(1), ValueError, "either scaffold or summary_op"),
+        (lambda: tf.train.StopAtStepHook(3).begin(), RuntimeError, "no global step"),
+        (lambda: tf.train.StepCounterHook().begin(), RuntimeError, "no global step"),
+        (lambda: tf.train.SessionManager().prepare_session(""), RuntimeError, "give init_op, init_fn or local_init_op"),
+        (lambda: tf.train.SessionCreator().create_session(), NotImplementedError, "define create_session"),
+        (lambda: tf.train.Supervisor().summary_computed(None, b""), RuntimeError, "give logdir, or summary_writer"),
+        (lambda: _run_fed_twice(), RuntimeError, "fed by feed_dict and by a hook"),
+    ],
+)
+def test_wrong_calls(call, error, problem):
+    with tf.Graph().as_default(), pytest.raises(error, match=problem):
+        call()
+
+
+def _run_fed_twice():
+    x = tf.placeholder(tf.float32)
+    with tf.train.MonitoredSession(hooks=[tf.train.FeedFnHook(lambda: {x: 1.0})]) as session:
+        session.run(x, {x: 2.0})

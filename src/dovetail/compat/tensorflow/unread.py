@@ -21,6 +21,8 @@ _ALL_SHOWN = "The timeline shows each operation with its inputs, at the time whe
 _OWN_TOOLS = "Only TensorFlow's documentation and its warnings need it."
 INTERFACE = "Whoever calls it gives this argument, and other classes need it."
 
+_HOOKS = ("_StepHook", "CheckpointSaverListener", "SessionRunHook", "StepCounterHook", "SummarySaverHook")
+
 # The parameters of `tf`.
 TENSORFLOW = {
     "use_locking": "The assignments of a run come in one order, and never race.",
@@ -76,6 +78,11 @@ TENSORFLOW = {
     "all_candidate_sampler.unique": "All classes come once, either way.",
     "all_candidate_sampler.seed": "Nothing is drawn.",
     "compute_accidental_hits.seed": "Nothing is drawn.",
+    # sessions with hooks
+    **dict.fromkeys(["ready_op", "ready_for_local_init_op"], "Each variable has a value."),
+    **dict.fromkeys(["max_wait_secs", "recovery_wait_secs", "wait_for_checkpoint"], _ONE_PROCESS),
+    **dict.fromkeys(["run_context", "run_values", "coord", "results", "passed", "global_step_value"], INTERFACE),
+    **dict.fromkeys(["_StepHook.step", *(f"{name}.session" for name in _HOOKS)], INTERFACE),
     # optimizers
     "CustomStepMixin.var_list": INTERFACE,
     "CustomStepMixin.colocate_with": "A variable is on the device of the values that it meets.",

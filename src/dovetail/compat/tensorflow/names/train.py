@@ -26,8 +26,9 @@ def get_global_step(graph: Any = None) -> Any:
 
     Source: `tf.compat.v1.train.get_global_step`.
     """
-    found = (graph or graph_mode.open_graph()).get_collection(GraphKeys.GLOBAL_STEP)
-    return found[0] if found else None
+    graph = graph or graph_mode.open_graph()
+    named = [v for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if v.name == "global_step:0"]
+    return next(iter([*graph.get_collection(GraphKeys.GLOBAL_STEP), *named]), None)
 
 
 @function("train.create_global_step", "v1")

@@ -162,7 +162,9 @@ class LooperThread(threading.Thread):
     def run(self) -> None:
         with self._coord.stop_on_exception():
             self.start_loop()
-            while not self._coord.wait_for_stop(self._interval or 0):
+            due = time.monotonic()
+            while not self._coord.wait_for_stop(max(0.0, due - time.monotonic())):
+                due += self._interval or 0.0
                 self.run_loop()
             self.stop_loop()
 

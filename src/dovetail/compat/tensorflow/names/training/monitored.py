@@ -1,0 +1,373 @@
+"""TensorFlow 1's sessions that begin with a checkpoint or the first values, and call hooks around each run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names import checkpoint_files as files
+from dovetail.compat.tensorflow.names.session import Session
+from dovetail.compat.tensorflow.names.training import hooks as hook_classes
+from dovetail.compat.tensorflow.names.training.coordinator import Coordinator, start_queue_runners
+from dovetail.compat.tensorflow.names.training.hook_base import SessionRunArgs, SessionRunContext, SessionRunValues
+from dovetail.compat.tensorflow.names.training.standard import standard
+from dovetail.compat.tensorflow.table import V1, value
+from dovetail.core.errors import op_error
+
+DEFAULT: Any = object()  # an argument that is not given
+
+
+class Scaffold:
+    """The parts of a graph that a monitored session needs; `finalize` takes those not given from the graph.
+
+    Args:
+        init_op, init_feed_dict, init_fn: run, fed and called if there is no checkpoint.
+        local_init_op, local_init_feed_dict: run and fed in any case.
+        copy_from_scaffold: another scaffold, which has the parts that are not given.
+
+    Source: `tf.compat.v1.train.Scaffold`.
+    """
+
+    def __init__(
+        self,
+        init_op: Any = None,
+        init_feed_dict: Any = None,
+        init_fn: Callable[..., Any] | None = None,
+        ready_op: Any = None,
+        ready_for_local_init_op: Any = None,
+        local_init_op: Any = None,
+        summary_op: Any = None,
+        saver: Any = None,
+        copy_from_scaffold: Scaffold | None = None,
+        local_init_feed_dict: Any = None,
+    ) -> None:
+        other = copy_from_scaffold
+
+        def given(name: str, one: Any) -> Any:
+            return getattr(other, name) if one is None and other is not None else one
+
+        call = init_fn and (lambda session: init_fn(self, session))
+        self.init_op, self.init_feed_dict = given("init_op", init_op), given("init_feed_dict", init_feed_dict)
+        self.init_fn, self.local_init_op = given("init_fn", call), given("local_init_op", local_init_op)
+        self.summary_op, self.saver = given("summary_op", summary_op), given("saver", saver)
+        self.local_init_feed_dict = given("local_init_feed_dict", local_init_feed_dict)
+
+    def finalize(self) -> Scaffold:
+        """Take the parts that were not given from the graph, and return the scaffold."""
+        for part in ("init_op", "local_init_op", "summary_op", "saver"):
+            if getattr(self, part) is None:
+                setattr(self, part, standard(part))
+        return self
+
+
+class SessionManager:
+    """A manager, which makes sessions that begin with a checkpoint or the first values.
+
+    Source: `tf.compat.v1.train.SessionManager`.
+    """
+
+    def __init__(
+        self,
+        local_init_op: Any = None,
+        ready_op: Any = None,
+        ready_for_local_init_op: Any = None,
+        graph: Any = None,
+        recovery_wait_secs: float = 30,
+        local_init_run_options: Any = None,
+        local_init_feed_dict: Any = None,
+    ) -> None:
+        self._local, self._graph = (local_init_op, local_init_feed_dict, local_init_run_options), graph
+
+    def recover_session(
+        self,
+        master: str,
+        saver: Any = None,
+        checkpoint_dir: str | None = None,
+        checkpoint_filename_with_path: str | None = None,
+        wait_for_checkpoint: bool = False,
+        max_wait_secs: float = 7200,
+        config: Any = None,
+    ) -> tuple[Session, bool]:
+        """Make a session with the latest checkpoint, and return it, and whether there is one."""
+        session = Session(master, self._graph, config)
+        path = checkpoint_filename_with_path or (checkpoint_dir and files.latest_checkpoint(checkpoint_dir))
+        if saver is None or not path:
+            return session, False
+        saver.restore(session, path)
+        if checkpoint_dir:
+            state = files.get_checkpoint_state(checkpoint_dir)
+            saver.recover_last_checkpoints([] if state is None else list(state.all_model_checkpoint_paths))
+        self._begin_locally(session)
+        return session, True
+
+    def prepare_session(
+        self,
+        master: str,
+        init_op: Any = None,
+        saver: Any = None,
+        checkpoint_dir: str | None = None,
+        checkpoint_filename_with_path: str | None = None,
+        wait_for_checkpoint: bool = False,
+        max_wait_secs: float = 7200,
+        config: Any = None,
+        init_feed_dict: Any = None,
+        init_fn: Callable[..., Any] | None = None,
+    ) -> Session:
+        """Make a session with the latest checkpoint, or else with the first values.
+
+        Raises:
+            RuntimeError: there is no checkpoint, and nothing that gives first values.
+        """
+        found = (saver, checkpoint_dir, checkpoint_filename_with_path)
+        session, is_restored = self.recover_session(master, *found, config=config)
+        if is_restored:
+            return session
+        if init_op is None and init_fn is None and self._local[0] is None:
+            problem = "there is no checkpoint: give init_op, init_fn or local_init_op."
+            raise op_error(RuntimeError, "tf.train.SessionManager.prepare_session", problem)
+        if init_op is not None:
+            session.run(init_op, init_feed_dict)
+        if init_fn is not None:
+            init_fn(session)
+        self._begin_locally(session)
+        return session
+
+    def wait_for_session(self, master: str, config: Any = None, max_wait_secs: float = 0) -> Session:
+        """Make a session: its variables have values, so there is nothing to wait for."""
+        session = Session(master, self._graph, config)
+        self._begin_locally(session)
+        return session
+
+    def _begin_locally(self, session: Session) -> None:
+        operation, feeds, options = self._local
+        if operation is not None:
+            session.run(operation, feeds, options)
+
+
+class SessionCreator:
+    """The base of what makes the session of a monitored session.
+
+    Source: `tf.compat.v1.train.SessionCreator`.
+    """
+
+    def create_session(self) -> Session:
+        """Make the session."""
+        raise op_error(NotImplementedError, f"tf.train.{type(self).__name__}", "define create_session.")
+
+
+class ChiefSessionCreator(SessionCreator):
+    """A maker of sessions that begin with the latest checkpoint of a folder, or with the first values.
+
+    Source: `tf.compat.v1.train.ChiefSessionCreator`.
+    """
+
+    def __init__(
+        self,
+        scaffold: Scaffold | None = None,
+        master: str = "",
+        config: Any = None,
+        checkpoint_dir: str | None = None,
+        checkpoint_filename_with_path: str | None = None,
+    ) -> None:
+        self._scaffold, self._at = scaffold or Scaffold(), (master, config)
+        self._paths = checkpoint_dir, checkpoint_filename_with_path
+
+    def create_session(self) -> Session:
+        parts, (master, config) = self._scaffold.finalize(), self._at
+        manager = SessionManager(parts.local_init_op, local_init_feed_dict=parts.local_init_feed_dict)
+        first = {"init_feed_dict": parts.init_feed_dict, "init_fn": parts.init_fn}
+        return manager.prepare_session(master, parts.init_op, parts.saver, *self._paths, config=config, **first)
+
+
+class MonitoredSession:
+    """A session that calls hooks, and stops when one asks for it or when inputs end.
+
+    Args:
+        session_creator: makes the session.
+        hooks: hooks of a program, or of this module.
+        stop_grace_period_secs: how long threads may run after the end.
+
+    Source: `tf.compat.v1.train.MonitoredSession`.
+
+    Example:
+        >>> import dovetail.compat.tensorflow.compat.v1 as tf
+        >>> with tf.Graph().as_default():
+        ...     step = tf.train.get_or_create_global_step().assign_add(1)
+        ...     with tf.train.MonitoredSession(hooks=[tf.train.StopAtStepHook(last_step=3)]) as session:
+        ...         while not session.should_stop():
+        ...             found = session.run(step)
+        >>> found
+        np.int64(3)
+    """
+
+    def __init__(
+        self,
+        session_creator: SessionCreator | None = None,
+        hooks: Sequence[Any] | None = None,
+        stop_grace_period_secs: float = 120,
+    ) -> None:
+        self.graph, self._hooks, self._grace = graph_mode.open_graph(), list(hooks or ()), stop_grace_period_secs
+        self._coord: Coordinator = Coordinator()
+        creator = session_creator or ChiefSessionCreator()
+        for hook in self._hooks:
+            hook.begin()
+        self._session: Session | None = creator.create_session()
+        self._threads = start_queue_runners(self._session, self._coord)
+        for hook in self._hooks:
+            hook.after_create_session(self._session, self._coord)
+
+    def should_stop(self) -> bool:
+        """Whether it is closed, or is to stop."""
+        return self._session is None or self._coord.should_stop()
+
+    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+        """Compute tensors, as a session does, and call the hooks.
+
+        Raises:
+            RuntimeError: it is to stop; or two feed the same.
+        """
+        session = self._session
+        if session is None or self.should_stop():
+            raise op_error(RuntimeError, "tf.train.MonitoredSession.run", "it is closed, or should_stop() is true.")
+        context = SessionRunContext(SessionRunArgs(fetches, feed_dict), session)
+        asked = [hook.before_run(context) or SessionRunArgs(None) for hook in self._hooks]
+        feeds = dict(feed_dict or {})
+        for one in asked:
+            if twice := feeds.keys() & (one.feed_dict or {}).keys():
+                problem = f"{list(twice)} are fed by feed_dict and by a hook: leave them out of one of these."
+                raise op_error(RuntimeError, "tf.train.MonitoredSession.run", problem)
+            feeds |= one.feed_dict or {}
+        try:
+            found, *others = session.run([fetches, *(one.fetches for one in asked)], feeds, options, run_metadata)
+        except Exception:
+            self._coord.raise_requested_exception()
+            raise
+        for hook, results in zip(self._hooks, others, strict=True):
+            hook.after_run(context, SessionRunValues(results, options, run_metadata))
+        if context.stop_requested:
+            self._coord.request_stop()
+        return found
+
+    def run_step_fn(self, step_fn: Callable[..., Any]) -> Any:
+        """Call a function with the session's `session`, `run_with_hooks` and `request_stop`."""
+        return step_fn(_StepContext(self))
+
+    def close(self) -> None:
+        """End it: call the hooks' `end`, stop the threads, and close the session."""
+        self._close(calls_hooks=True)
+
+    def _close(self, calls_hooks: bool) -> None:
+        session, self._session = self._session, None
+        if session is None:
+            return
+        try:
+            for hook in self._hooks if calls_hooks else ():
+                hook.end(session)
+            self._coord.request_stop()
+            self._coord.join(self._threads, self._grace, ignore_live_threads=True)
+        finally:
+            session.close()
+
+    def __enter__(self) -> MonitoredSession:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
+        is_end = isinstance(error, (V1["errors.OutOfRangeError"], StopIteration))
+        self._close(calls_hooks=error is None or is_end)
+        return is_end
+
+
+class _StepContext:
+    """A step, as `run_step_fn` gives it to a function."""
+
+    def __init__(self, monitored: MonitoredSession) -> None:
+        self.session, self.run_with_hooks = monitored._session, monitored.run
+
+    def request_stop(self) -> None:
+        """End the session, as if inputs had ended."""
+        raise StopIteration("step_fn asked to stop")
+
+
+class SingularMonitoredSession(MonitoredSession):
+    """A monitored session that begins with the latest checkpoint of a folder.
+
+    Source: `tf.compat.v1.train.SingularMonitoredSession`.
+    """
+
+    def __init__(
+        self,
+        hooks: Sequence[Any] | None = None,
+        scaffold: Scaffold | None = None,
+        master: str = "",
+        config: Any = None,
+        checkpoint_dir: str | None = None,
+        stop_grace_period_secs: float = 120,
+        checkpoint_filename_with_path: str | None = None,
+    ) -> None:
+        creator = ChiefSessionCreator(scaffold, master, config, checkpoint_dir, checkpoint_filename_with_path)
+        super().__init__(creator, hooks, stop_grace_period_secs)
+
+    def raw_session(self) -> Session | None:
+        """The session that it monitors."""
+        return self._session
+
+
+def monitored_training_session(
+    master: str = "",
+    is_chief: bool = True,
+    checkpoint_dir: str | None = None,
+    scaffold: Scaffold | None = None,
+    hooks: Sequence[Any] | None = None,
+    chief_only_hooks: Sequence[Any] | None = None,
+    save_checkpoint_secs: Any = DEFAULT,
+    save_summaries_steps: Any = DEFAULT,
+    save_summaries_secs: Any = DEFAULT,
+    config: Any = None,
+    stop_grace_period_secs: float = 120,
+    log_step_count_steps: int | None = 100,
+    max_wait_secs: float = 7200,
+    save_checkpoint_steps: Any = DEFAULT,
+    summary_dir: str | None = None,
+    save_graph_def: bool = True,
+) -> MonitoredSession:
+    """Make a monitored session that writes checkpoints and summaries into folders.
+
+    Args:
+        save_checkpoint_secs, save_checkpoint_steps: how often; by default every 600 s.
+        save_summaries_secs, save_summaries_steps: how often; by default every 100 steps.
+        log_step_count_steps: how often it logs the number of steps a second.
+
+    Source: `tf.compat.v1.train.MonitoredTrainingSession`.
+    """
+    one_process(is_chief, "tf.train.MonitoredTrainingSession")
+    if save_summaries_steps is save_summaries_secs is DEFAULT:
+        save_summaries_steps = 100
+    if save_checkpoint_secs is save_checkpoint_steps is DEFAULT:
+        save_checkpoint_secs = 600
+    given = (save_checkpoint_secs, save_checkpoint_steps, save_summaries_secs, save_summaries_steps)
+    checkpoint_secs, checkpoint_steps, secs, steps = (None if x is DEFAULT else x for x in given)
+    scaffold, folder = scaffold or Scaffold(), summary_dir or checkpoint_dir
+    found = list(chief_only_hooks or ())
+    if folder and log_step_count_steps:
+        found.append(hook_classes.StepCounterHook(log_step_count_steps, output_dir=folder))
+    if folder and (steps or secs):
+        found.append(hook_classes.SummarySaverHook(steps, secs, folder, scaffold=scaffold))
+    if checkpoint_dir and (checkpoint_secs or checkpoint_steps):
+        options: dict[str, Any] = {"scaffold": scaffold, "save_graph_def": save_graph_def}
+        found.append(hook_classes.CheckpointSaverHook(checkpoint_dir, checkpoint_secs, checkpoint_steps, **options))
+    creator = ChiefSessionCreator(scaffold, master, config, checkpoint_dir)
+    return MonitoredSession(creator, [*found, *(hooks or ())], stop_grace_period_secs)
+
+
+def one_process(is_chief: bool, title: str) -> None:
+    """Refuse to be one of several processes."""
+    if not is_chief:
+        raise op_error(NotImplementedError, title, "one process computes, which is the chief: leave is_chief out.")
+
+
+for _class in (
+    Scaffold, SessionManager, SessionCreator, ChiefSessionCreator, MonitoredSession, SingularMonitoredSession,
+):  # fmt: skip
+    value(f"train.{_class.__name__}", _class, "v1")
+value("train.MonitoredTrainingSession", monitored_training_session, "v1")

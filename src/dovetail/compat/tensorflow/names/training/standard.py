@@ -1,0 +1,33 @@
+"""The standard parts of a graph: what a graph's collections have, or what is made of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.checkpoints import Saver
+from dovetail.compat.tensorflow.names.graph import GraphKeys
+from dovetail.compat.tensorflow.names.summary import merge_all
+from dovetail.compat.tensorflow.names.train import get_global_step
+from dovetail.compat.tensorflow.names.variables import global_variables_initializer, local_variables_initializer
+
+# part → the collection that may have it, and what makes it
+PARTS: dict[str, tuple[str, Callable[[], Any]]] = {
+    "init_op": (GraphKeys.INIT_OP, global_variables_initializer),
+    "local_init_op": (GraphKeys.LOCAL_INIT_OP, local_variables_initializer),
+    "summary_op": (GraphKeys.SUMMARY_OP, merge_all),
+    "saver": (GraphKeys.SAVERS, lambda: Saver(allow_empty=True)),
+    "global_step": (GraphKeys.GLOBAL_STEP, get_global_step),
+}
+
+
+def standard(part: str) -> Any:
+    """A part of the graph that is being built; a part that is made joins the collection."""
+    key, make = PARTS[part]
+    graph = graph_mode.open_graph()
+    found = graph.get_collection(key)
+    if not found and (made := make()) is not None:
+        graph.add_to_collection(key, made)
+        return made
+    return found[0] if found else None
