@@ -1,0 +1,214 @@
+"""Names of NumPy 1 and SciPy 1 that the installed versions lack, in modules that only old programs see.
+
+A row is an old name and its replacement, a dotted name or a function; a name that the installed version has stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from dovetail.compat.source.uses import Use
+from dovetail.core.errors import op_error
+
+# -- pictures of scipy.misc, by Pillow --------------------------------------------------------------------------------
+
+_FILTERS = {"nearest": 0, "lanczos": 1, "bilinear": 2, "bicubic": 3, "cubic": 3}  # the numbers of Pillow
+
+
+def bytescale(data: Any, cmin: Any = None, cmax: Any = None, high: int = 255, low: int = 0) -> np.ndarray:
+    """Bytes from `low` to `high` for numbers from their smallest to their largest; bytes stay.
+
+    Source: `scipy.misc.bytescale` of SciPy 1.1.
+    """
+    data = np.asarray(data)
+    if data.dtype == np.uint8:
+        return data
+    low_end, high_end = (data.min() if cmin is None else cmin), (data.max() if cmax is None else cmax)
+    scaled = (data - low_end) * ((high - low) / ((high_end - low_end) or 1)) + low
+    return (scaled.clip(low, high) + 0.5).astype(np.uint8)
+
+
+def toimage(
+    arr: Any, high: int = 255, low: int = 0, cmin: Any = None, cmax: Any = None, pal: Any = None, mode: Any = None,
+    channel_axis: int | None = None,
+) -> Any:  # fmt: skip
+    """A picture of Pillow from an array (height, width), or with an axis of three or four channels.
+
+    Source: `scipy.misc.toimage` of SciPy 1.1.
+    """
+    from PIL import Image
+
+    data = np.asarray(arr)
+    if data.ndim == 2 and mode == "F":
+        return Image.fromarray(data.astype(np.float32))
+    if data.ndim == 3:
+        axes = [axis for count in (3, 4) for axis, size in enumerate(data.shape) if size == count]
+        data = np.moveaxis(data, axes[0] if axes and channel_axis is None else channel_axis or -1, -1)
+    if pal is not None or data.ndim not in (2, 3) or (data.ndim == 3 and data.shape[-1] not in (3, 4)):
+        problem = f"an array of the shape {np.shape(arr)} is no picture without a palette; it needs 1, 3 or 4 channels."
+        raise op_error(ValueError, "scipy.misc.toimage", problem)
+    image = Image.fromarray(np.ascontiguousarray(bytescale(data, cmin, cmax, high, low)))
+    return image if mode in (None, image.mode) else image.convert(mode)
+
+
+def fromimage(im: Any, flatten: bool = False, mode: str | None = None) -> np.ndarray:
+    """The array of a picture of Pillow; `flatten` makes gray numbers of it.
+
+    Source: `scipy.misc.fromimage` of SciPy 1.1.
+    """
+    own = ("RGBA" if "transparency" in im.info else "RGB") if im.mode == "P" else im.mode
+    im = im.convert(mode or own)
+    if flatten or im.mode == "1":
+        im = im.convert("F" if flatten else "L")
+    return np.array(im)
+
+
+def imread(name: Any, flatten: bool = False, mode: str | None = None) -> np.ndarray:
+    """The array of the picture in a file.
+
+    Source: `scipy.misc.imread` of SciPy 1.1.
+    """
+    from PIL import Image
+
+    with Image.open(name) as image:
+        return fromimage(image, flatten, mode)
+
+
+def imsave(name: Any, arr: Any, format: str | None = None) -> None:
+    """Write an array as a picture.
+
+    Source: `scipy.misc.imsave` of SciPy 1.1.
+    """
+    toimage(arr, channel_axis=2 if np.ndim(arr) == 3 else None).save(name, format)
+
+
+def imresize(arr: Any, size: Any, interp: str = "bilinear", mode: str | None = None) -> np.ndarray:
+    """An array as a picture of another size: a percentage, a fraction, or (height, width).
+
+    Source: `scipy.misc.imresize` of SciPy 1.1.
+    """
+    image = toimage(arr, mode=mode)
+    if isinstance(size, (int, np.integer, float, np.floating)):
+        share = size / 100 if isinstance(size, (int, np.integer)) else size
+        width, height = (np.array(image.size) * share).astype(int)
+    else:
+        height, width = size[:2]
+    return fromimage(image.resize((int(width), int(height)), _FILTERS[interp]))
+
+
+def imrotate(arr: Any, angle: float, interp: str = "bilinear") -> np.ndarray:
+    """An array as a picture that is turned against the clock.
+
+    Source: `scipy.misc.imrotate` of SciPy 1.1.
+    """
+    return fromimage(toimage(arr).rotate(angle, _FILTERS[interp]))
+
+
+# -- rows -------------------------------------------------------------------------------------------------------------
+
+
+def _load(file: Any, mmap_mode: Any = None, allow_pickle: bool = False, *args: Any, **kwargs: Any) -> Any:
+    """`numpy.load`, which never unpickles."""
+    try:
+        return np.load(file, mmap_mode, False, *args, **kwargs)
+    except ValueError as error:
+        if not allow_pickle:
+            raise
+        advice = "Nothing is unpickled, since that executes code: save arrays by np.savez, and load them."
+        raise op_error(ValueError, "numpy.load", f"{file!r} has Python objects. {advice}") from error
+
+
+def _binom_test(x: Any, n: Any = None, p: float = 0.5, alternative: str = "two-sided") -> float:
+    return import_module("scipy.stats").binomtest(x, n, p, alternative).pvalue
+
+
+def _in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False) -> np.ndarray:
+    return np.isin(np.ravel(ar1), ar2, assume_unique=assume_unique, invert=invert)
+
+
+MOVED = {  # (module, module of the replacements) → old name:replacement
+    ("numpy", "builtins"): "bool complex float int object str long:int unicode:str",
+    ("numpy", "numpy"): "Inf:inf Infinity:inf PINF:inf infty:inf NAN:nan NaN:nan alltrue:all sometrue:any product:prod "
+    "cumproduct:cumprod row_stack:vstack trapz:trapezoid rank:ndim mat:asmatrix round_:round float_:float64 "
+    "complex_:complex128 cfloat:complex128 singlecomplex:complex64 longfloat:longdouble unicode_:str_ string_:bytes_ "
+    "object0:object_ int0:intp uint0:uintp bool8:bool_",
+    ("scipy", "numpy"): "interp",
+    ("scipy.integrate", "scipy.integrate"): "simps:simpson trapz:trapezoid cumtrapz:cumulative_trapezoid",
+    ("scipy.linalg", "scipy.linalg"): "pinv2:pinv",
+    ("scipy.misc", "scipy.datasets"): "ascent electrocardiogram face",
+    ("scipy.misc", "scipy.special"): "comb factorial factorial2 logsumexp",
+    (
+        "scipy.signal",
+        "scipy.signal.windows",
+    ): "blackman blackmanharris boxcar gaussian hamming hann hanning:hann kaiser triang tukey",
+}
+ROWS: dict[str, Any] = {
+    **{
+        f"scipy.misc.{each.__name__}": each
+        for each in (bytescale, fromimage, imread, imresize, imrotate, imsave, toimage)
+    },
+    "numpy.NINF": -np.inf,
+    "numpy.alen": lambda a: len(np.atleast_1d(a)),
+    "numpy.asscalar": lambda a: a.item(),
+    "numpy.in1d": _in1d,
+    "numpy.load": _load,
+    "numpy.msort": lambda a: np.sort(a, axis=0),
+    "scipy.ndimage.imread": imread,
+    "scipy.stats.binom_test": _binom_test,
+}
+for (_module, _other), _pairs in MOVED.items():
+    for _old, _, _new in (pair.partition(":") for pair in _pairs.split()):
+        ROWS[f"{_module}.{_old}"] = f"{_other}.{_new or _old}"
+
+
+class _Proxy(ModuleType):
+    """A module with the names that the installed version lacks."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.__path__: list[str] = []  # other modules may be inside this one
+
+    def __getattr__(self, name: str) -> Any:
+        full = f"{self.__name__}.{name}"
+        if any(row.startswith(f"{full}.") for row in ROWS):
+            return _Proxy(full)
+        row = ROWS.get(full)
+        if row is None or (row is not _load and self._has(name)):
+            return getattr(import_module(self.__name__), name)
+        module, _, last = row.rpartition(".") if isinstance(row, str) else ("", "", "")
+        return getattr(import_module(module), last) if module else row
+
+    def _has(self, name: str) -> bool:
+        """Whether the installed version has the name itself, without asking for it, which may warn."""
+        try:
+            return name in vars(import_module(self.__name__))
+        except ModuleNotFoundError:  # as scipy.misc of SciPy 2
+            return False
+
+
+def proxies(uses: Iterable[Use]) -> dict[str, Any]:
+    """The modules that a program needs instead of NumPy and SciPy, since it uses old names of them.
+
+    Args:
+        uses: the dotted names in the program.
+
+    Returns:
+        The module for each name: "numpy", "scipy"; those without old names are left out.
+
+    Example:
+        >>> from dovetail.compat.source.sources import Place
+        >>> numpy = proxies([Use("numpy.float", Place("old.py", 3))])["numpy"]
+        >>> numpy.float, numpy.product([2, 3]).item(), numpy.pi == np.pi
+        (<class 'float'>, 6, True)
+    """
+    names = {use.name for use in uses}
+    return {root: _Proxy(root) for root in ("numpy", "scipy") if any(_is_old(name, root) for name in names)}
+
+
+def _is_old(name: str, root: str) -> bool:
+    return name.startswith(f"{root}.") and (name in ROWS or name == "scipy.misc")
