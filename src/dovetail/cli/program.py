@@ -42,13 +42,14 @@ def prepared(
     is_module: bool = False,
     kind: str | None = None,
     packages: Sequence[str] = (),
+    steps: int | None = None,
 ) -> Callable[[], None]:
     """Map a program's imports, tell its kind on stderr, and return the function that runs it.
 
     Args:
         target: a Python file or a notebook; or the name of a module, if `is_module` is true.
         arguments: the program's own, `sys.argv[1:]`.
-        kind, packages: as in `running`.
+        kind, packages, steps: as in `running`.
 
     Raises:
         WrongInput: the file is not Python 3.
@@ -58,7 +59,7 @@ def prepared(
         del sys.path[0]  # the folder of this command; the program's takes its place
     file = _file_of(str(target)) if is_module else target
     stack = ExitStack()
-    program = stack.enter_context(running(file, kind=kind, packages=packages))
+    program = stack.enter_context(running(file, kind=kind, packages=packages, steps=steps))
     if program.unread and program.unread[0].place.path == str(target):
         unread = program.unread[0]
         raise WrongInput(f"{unread.place}: {unread.why}{_advice(target) if PYTHON_2 in unread.why else ''}")

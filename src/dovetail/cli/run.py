@@ -45,6 +45,7 @@ examples:
                                                  a tensor inside, for random numbers of this shape
   dovetail run train.py                          a program, on the engines that are measured to be the fastest
   dovetail run old.py --batch_size 32            one of 2016 is run the same way, with arguments of its own
+  dovetail run --steps 20 old.py                 its loops of training end after 20 steps; all else runs
   dovetail run --as tf1 old.py                   a program of TensorFlow 1, whatever its names look like
   dovetail run --map tf_slim -m pytest --pyargs tf_slim
                                                  a module, as `python -m` does; tf_slim's imports are mapped, too
@@ -58,7 +59,7 @@ examples:
 USAGE = """\
 dovetail run MODEL [--input KEY=FILE ...] [--random] [--signature NAME] [--outputs NAME ...]
                           [--engine ENGINE] [--output FILE.npz] [--steps N]
-       dovetail run [--as KIND] [--map PACKAGE] [--profile] [--trace FILE]
+       dovetail run [--as KIND] [--map PACKAGE] [--steps N] [--profile] [--trace FILE]
                     script.py [--engine ENGINE] [argument ...]
        dovetail run [option ...] -m module [argument ...]"""
 
@@ -104,7 +105,7 @@ def _add_options_of_models(group: Any) -> None:
         "--steps",
         type=number(1),
         metavar="N",
-        help="call it N times more, and print the time",
+        help="call a model N times more, and print the time; end the loops of a program after N steps of training",
     )
 
 
@@ -115,7 +116,7 @@ def run(options: argparse.Namespace) -> int | Callable[[], None]:
         add_engine(parser)
         _add_options_of_models(parser)
         return _run_model(parser.parse_args(options.arguments, options))
-    if options.input or options.random or options.steps or options.output or options.outputs or options.signature:
+    if options.input or options.random or options.output or options.outputs or options.signature:
         raise WrongInput(f"{str(options.target)!r} is a program, and options of models stand before its name.")
     engine, arguments = options.engine, options.arguments
     if engine is None and arguments[:1] == ["--engine"] and len(arguments) > 1:
@@ -127,6 +128,7 @@ def run(options: argparse.Namespace) -> int | Callable[[], None]:
         is_module=options.is_module,
         kind=options.kind,
         packages=options.map,
+        steps=options.steps,
     )
     if not options.profile and options.trace is None:
         return run

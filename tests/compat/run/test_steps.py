@@ -12,6 +12,7 @@ from weakref import WeakSet
 import dovetail.compat.tensorflow.compat.v1 as tf
 import pytest
 
+from dovetail.compat import running
 from dovetail.compat.run import steps
 from dovetail.compat.run.steps import limited
 from tests.keras_backends import outcomes
@@ -252,6 +253,16 @@ for i in range(2):
     found.append(j)
 """
     assert run(text)["found"] == [0, 1, 2, 3, 4, ((1,), {"b": 2}), 3, 7, 7]
+
+
+def test_a_program_that_is_run(tmp_path):
+    tmp_path.joinpath("trained.py").write_text(
+        "def train(sess, op):\n    for i in range(9): sess.run(op)\n    return i"
+    )
+    made = TF.replace("import dovetail.compat.tensorflow.compat.v1 as tf", "import trained\nimport tensorflow as tf")
+    tmp_path.joinpath("old.py").write_text(f"{made}print(trained.train(sess, train_op))\nlast = sess.run(w)\n")
+    with running(tmp_path / "old.py", steps=2) as program:
+        assert abs(program.run()["last"] - 0.8**2) < 1e-6
 
 
 @pytest.mark.parametrize("check", [check for check in checks_of(CHECKS) if "fit" in check or "epochs" in check])

@@ -7,6 +7,7 @@ import runpy
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +15,8 @@ from typing import Any
 
 from dovetail.compat.run.decide import KINDS, Decision, decide
 from dovetail.compat.run.imports import Imports
+from dovetail.compat.run.numpy1 import proxies
+from dovetail.compat.run.steps import limited
 from dovetail.compat.source import dotted_names
 from dovetail.compat.source.sources import Unread, read, read_program
 from dovetail.compat.source.uses import Use
@@ -73,6 +76,7 @@ def running(
     *,
     kind: str | None = None,
     packages: Iterable[str] = (),
+    steps: int | None = None,
 ) -> Iterator[Program]:
     """Map the imports of an old program in the `with` block: Dovetail answers imports of `tensorflow` and `keras`.
 
@@ -80,6 +84,7 @@ def running(
         target: a file, Python or a notebook; without one, the kind: "tf1", "tf2", "keras2" or "keras3".
         kind: the kind of the file or the packages; by default their names decide.
         packages: packages to map, besides the files in the program's folder.
+        steps: how many steps of training each loop may take; None for all.
 
     Yields:
         The program: `decision` is its kind with the reason, `run` runs it.
@@ -113,7 +118,8 @@ def running(
     decision = decide(sources, uses, kind)
     folders = [path.resolve().parent if path else Path.cwd()]
     with ExitStack() as stack:
-        imports = stack.enter_context(Imports(decision.kind, folders, packages))
+        change = partial(limited, steps=steps) if steps else None
+        imports = stack.enter_context(Imports(decision.kind, folders, packages, proxies(uses), change))
         stack.enter_context(_process())
         if decision.uses_keras_2 or decision.kind in ("tf1", "keras2"):
             stack.enter_context(_keras_2())
