@@ -130,6 +130,9 @@ def oracle() -> Any:
     # TF-Slim takes these from there.
     ops.IndexedSlices, ops.Tensor, variable_scope.variable = tf.IndexedSlices, tf.Tensor, tf.Variable
     control_flow_ops.cond = tf.cond
+    from tf_keras.src.legacy_tf_layers import normalization
+
+    sys.modules["tf_keras.legacy_tf_layers.normalization"] = normalization  # TensorFlow imports it from there
     import tf_slim
     from tf_slim.layers import utils
 

@@ -79,3 +79,17 @@ def _strict():
 def test_errors_say_what_is_wrong(message):
     with pytest.raises((ValueError, TypeError, AttributeError), match=message):
         WRONG[message]()
+
+
+def test_embed_sequence_gives_rows_of_one_table_and_reuses_it():
+    ids = np.array([[1, 0], [2, 2]])
+    embed = tf.contrib.layers.embed_sequence
+    first = embed(ids, 3, 4, scope="words", regularizer=tf.nn.l2_loss)
+    again = embed(ids, scope="words", reuse=True)
+    (table,) = tf.model_variables()
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        rows, once_more, numbers = session.run([first, again, table])
+    assert table.name == "words/embeddings:0" and len(tf.losses.get_regularization_losses()) == 1
+    np.testing.assert_array_equal(rows, numbers[ids])
+    np.testing.assert_array_equal(once_more, rows)

@@ -90,7 +90,7 @@ def own_class(tf: Any, fed: Any) -> Any:
 
 def normalized(tf: Any, fed: Any, training: Any = True, **settings: Any) -> Any:
     """A batch is normalized twice, and the averages move."""
-    training = fed(training, []) if settings.pop("fed", False) else training
+    training = fed(training, []) if settings.pop("feeds", False) else training
     x = tf.layers.batch_normalization(fed(X4), training=training, **settings)
     y = tf.layers.batch_normalization(tf.layers.flatten(x), training=training, momentum=0.9, name="flat")
     with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
@@ -139,8 +139,8 @@ CASES = {
     "named": named,
     "own_class": own_class,
     "normalized": normalized,
-    "normalized_fed": functools.partial(normalized, training=True, fed=True),
-    "normalized_off": functools.partial(normalized, training=False, fed=True),
+    "normalized_fed": functools.partial(normalized, training=True, feeds=True),
+    "normalized_off": functools.partial(normalized, training=False, feeds=True),
     "normalized_later": functools.partial(normalized, training=False, scale=False),
     "normalized_rows": functools.partial(normalized, fused=False, center=False, trainable=False),
     "normalized_first": functools.partial(normalized, axis=1, momentum=0.5, epsilon=0.1),

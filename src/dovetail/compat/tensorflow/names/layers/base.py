@@ -19,7 +19,6 @@ from dovetail.compat.tensorflow.table import V1, value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.structure import flatten, unflatten
-from dovetail.core.tensor_shape import shape_of
 from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
 from dovetail.graph.operation import GraphTensor
 
@@ -95,6 +94,7 @@ class Layer:
 
     built = False
     input_spec: Any = None
+    update_keys: Any = (GraphKeys.UPDATE_OPS,)  # the collections of its updates
     _scope: VariableScope | None = None
     _reuse: Any = None
 
@@ -153,7 +153,8 @@ class Layer:
                 raise op_error(ValueError, f"the layer {self.name!r}", "its call returned None, and not a tensor.")
             self._calls.append((inputs, outputs))
             self._add_activity_losses(outputs)
-        _add_new(GraphKeys.UPDATE_OPS, self.updates)
+        for key in self.update_keys:
+            _add_new(key, self.updates)
         return outputs
 
     def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -178,7 +179,7 @@ class Layer:
         if getattr(self, "dtype", None) is None and leaves:
             self.dtype = as_dtype(dtype_of(leaves[0]))
         tensors, structure = flatten(inputs)
-        self.build(unflatten(structure, [shape_of(static_shape(x)) for x in tensors]))
+        self.build(unflatten(structure, [x.get_shape() for x in tensors]))
         self.built = True
 
     def _add_activity_losses(self, outputs: Any) -> None:

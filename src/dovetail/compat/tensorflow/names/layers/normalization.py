@@ -1,11 +1,16 @@
-"""The layer `batch_normalization`."""
+"""The layer `batch_normalization`, and moving averages."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from dovetail import ops
+from dovetail.compat.tensorflow.names.initializers import Zeros
+from dovetail.compat.tensorflow.names.layers.core import chosen
 from dovetail.compat.tensorflow.names.layers.rows import channel_axis, layer
+from dovetail.compat.tensorflow.names.variable_scope import get_variable, variable_scope
+from dovetail.compat.tensorflow.table import function
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import is_tensor, static_shape
 
@@ -39,7 +44,7 @@ def batch_normalization(layer: Any, x: Any, training: Any = False) -> Any:
     if is_tensor(training) or training:
         mean, variance, unbiased = _statistics(layer, x, training)
         for moving, new in ((layer.moving_mean, mean), (layer.moving_variance, unbiased)):
-            layer.add_update(moving.assign_sub(ops.multiply(ops.subtract(moving, new), 1.0 - layer.momentum)))
+            layer.add_update(_moved(layer, moving, new, training))
     name = "FusedBatchNormV3" if _is_fused(layer, rank) else "batchnorm/add_1"
     return ops.batch_normalization(x, mean, variance, axis, layer.beta, layer.gamma, layer.epsilon, name=name)
 
@@ -60,6 +65,40 @@ def _statistics(layer: Any, x: Any, training: Any) -> list[Any]:
     return [ops.where(training, *pair) for pair in zip(new, old, strict=True)]
 
 
+def _moved(layer: Any, moving: Any, new: Any, training: Any) -> Any:
+    """The update of an average."""
+    if moving is layer.moving_mean and getattr(layer, "zero_debias", False):
+        move = partial(assign_moving_average, moving, new, layer.momentum)
+        return chosen(training, move, moving.read_value)
+    return assign_moving_average(moving, new, layer.momentum, zero_debias=False)
+
+
+@function("python.training.moving_averages.assign_moving_average", "v1", scope=True)
+def assign_moving_average(
+    variable: Any, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None
+) -> Any:
+    """Move a variable a little towards a value: variable · decay + value · (1 - decay).
+
+    Args:
+        zero_debias: whether an average that began with 0 is scaled up, as in Adam; two more variables count for it.
+
+    Source: `tensorflow.python.training.moving_averages.assign_moving_average`.
+    """
+    value, rest = ops.cast(value, variable.dtype), ops.subtract(1.0, decay)
+    if not zero_debias:
+        return variable.assign_sub(ops.multiply(ops.subtract(variable, value), rest))
+    with variable_scope(variable.op_name):
+        options = {"dtype": variable.dtype, "initializer": Zeros(), "trainable": False}
+        biased, steps = get_variable("biased", variable.shape, **options), get_variable("local_step", (), **options)
+    biased = biased.assign_sub(ops.multiply(ops.subtract(biased, value), rest))
+    share = ops.subtract(1.0, ops.power(ops.subtract(1.0, rest), steps.assign_add(1.0)))
+    return variable.assign(ops.divide(biased, share))
+
+
 def _is_fused(layer: Any, rank: int) -> bool:
     """Whether TensorFlow uses its fused kernel."""
-    return rank in (4, 5) and layer.fused is not False and channel_axis(layer, rank) % rank in (1, rank - 1)
+    return (
+        rank in getattr(layer, "fused_ranks", (4, 5))
+        and layer.fused is not False
+        and channel_axis(layer, rank) % rank in (1, rank - 1)
+    )

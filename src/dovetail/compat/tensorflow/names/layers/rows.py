@@ -17,6 +17,7 @@ from typing import Any
 
 from dovetail.compat.tensorflow.names.layers.base import InputSpec, Layer, found
 from dovetail.compat.tensorflow.table import V1, told, value
+from dovetail.core.dimension import plain
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import is_tensor
 
@@ -49,7 +50,7 @@ class Row(Layer):
         if self.built:
             return
         axis = channel_axis(self, len(input_shape))
-        channels = input_shape[axis]
+        channels = plain(input_shape[axis])
         if channels is None:
             problem = f"the axis {axis} of its inputs must have a size that is known, but the shape is {input_shape}."
             raise op_error(ValueError, f"the layer {self.name!r}", problem)
@@ -87,14 +88,14 @@ def layer(names: str, words: str, order: str = "", training: bool = False, **sha
         shapes: variable → its shape.
     """
     class_name, function_name = names.split()
-    own = _parameters(words)
+    own = parameters_of(words)
 
     def decorate(body: Body) -> Body:
         text = f"{(body.__doc__ or '').strip()}\n\n    Source: `tf.layers.{class_name}`.\n    "
         members = {"signature": inspect.Signature([*own.values(), _KWARGS]), "shapes": shapes, "body": body}
         made = type(class_name, (Row,), {**members, "__doc__": text, "__signature__": members["signature"]})
         value(f"layers.{class_name}", made, "v1")
-        called = own | _parameters("inputs training=False name=None reuse=None")
+        called = own | parameters_of("inputs training=False name=None reuse=None")
         taken = inspect.Signature([called[name] for name in (order or _order(own, training)).split()])
         value(f"layers.{function_name}", told(f"layers.{function_name}", _function(made, taken, text), False), "v1")
         return body
@@ -102,7 +103,7 @@ def layer(names: str, words: str, order: str = "", training: bool = False, **sha
     return decorate
 
 
-def _parameters(words: str) -> dict[str, inspect.Parameter]:
+def parameters_of(words: str) -> dict[str, inspect.Parameter]:
     """The parameters that words say."""
     found = {}
     for word in words.split():
