@@ -82,9 +82,11 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
     "sparse_placeholder": "test_modes.py",
     "sparse.placeholder": "test_modes.py",
     **dict.fromkeys(
-        ["nn.rnn", "contrib.rnn", "nn.seq2seq", "contrib.legacy_seq2seq"]
-        + [f"nn.{name}" for name in ("dynamic_rnn", "static_", "bidirectional_", "raw_rnn")],
+        ["nn.rnn", *(f"nn.{name}" for name in ("dynamic_rnn", "static_", "bidirectional_", "raw_rnn"))],
         "test_old.py",
+    ),
+    **dict.fromkeys(
+        ["contrib.rnn", "contrib.cudnn_rnn", "nn.seq2seq", "contrib.legacy_seq2seq"], "test_contrib_rnn.py"
     ),
     **dict.fromkeys(["print", "Print"], "test_python_calls.py"),
     **dict.fromkeys(["DeviceSpec", *(f"config.{what}" for what in DEVICES)], "test_devices.py"),

@@ -1,66 +1,30 @@
-"""RNNCell: the base of recurrent cells, and of programs' own ones."""
+"""RNNCell: the base of recurrent cells, of programs' own ones, and of rows.
+
+    class GRUCell(Cell, places="nn.rnn_cell contrib.rnn", takes="num_units activation=None reuse=None"):
+
+A row says the modules in which the class is offered, and the arguments that it takes: a word is a name, or a name, `=`,
+and its default.  Arguments become attributes with an underscore in front.
+"""
 
 from __future__ import annotations
 
-import re
-from typing import Any
+import ast
+from collections.abc import Callable
+from inspect import Parameter, Signature
+from typing import TYPE_CHECKING, Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.core import is_nested, nest_flatten, nest_map_structure
-from dovetail.compat.tensorflow.names.variable_scope import get_variable, variable_scope
+from dovetail.compat.tensorflow.names.core import is_nested, nest_map_structure
+from dovetail.compat.tensorflow.names.layers.base import Layer
 from dovetail.compat.tensorflow.table import V1, value
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import TensorShape
-from dovetail.core.value_kinds import dtype_of, static_shape
+from dovetail.core.value_kinds import dtype_of
 
-
-class Layer:
-    """A layer: variables in a scope of their own."""
-
-    built = False
-    _scope: Any = None
-    _reuse: Any = None
-    _name: Any = None
-    _dtype: Any = None
-
-    def __init__(self, trainable: bool = True, name: str | None = None, dtype: Any = None, _reuse: Any = None) -> None:
-        self.trainable, self._name, self._dtype, self._reuse = trainable, name, dtype, _reuse
-
-    def _set_scope(self, scope: Any) -> None:
-        if self._scope is not None:
-            return
-        base = self._name or re.sub(r"(?<=[a-z0-9])([A-Z])|(?<=.)([A-Z][a-z])", r"_\1\2", type(self).__name__).lower()
-        given = variable_scope(base if scope is None else scope) if self._reuse else variable_scope(scope, base)
-        with given as self._scope:
-            pass
-
-    def add_weight(self, name: str, shape: Any, initializer: Any = None, trainable: bool = True) -> Any:
-        with variable_scope(self._scope, reuse=self.built or self._reuse, auxiliary_name_scope=False):
-            return get_variable(name, shape, self._dtype, initializer, trainable=trainable and self.trainable)
-
-    add_variable = add_weight
-
-    def build(self, input_shape: Any) -> None:
-        self.built = input_shape is not self
-
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(
-            f"{type(self).__name__} must compute a step in `call`; got {inputs}, {args}, {kwargs}."
-        )
-
-    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        self._set_scope(kwargs.pop("scope", None))
-        with (
-            variable_scope(self._scope, reuse=self.built or self._reuse, auxiliary_name_scope=False) as opened,
-            graph_mode.name_scope(f"{opened.original_name_scope.rstrip('/')}/"),
-        ):
-            if not self.built:
-                if self._dtype is None:
-                    self._dtype = dtype_of(nest_flatten(inputs)[0])
-                self.build(None if is_nested(inputs) else static_shape(inputs))
-                self.built = True
-            return self.call(inputs, *args, **kwargs)
+BOTH = "nn.rnn_cell contrib.rnn"
+_OF_LAYERS = {"name": "name", "dtype": "dtype", "reuse": "_reuse"}
+_OTHER_NAMES = {"use_peephole": "use_peepholes", "kernel_initializer": "initializer"}
 
 
 class RNNCell(Layer):
@@ -68,8 +32,31 @@ class RNNCell(Layer):
 
     A subclass of 2016 computes the step in `__call__(inputs, state, scope=None)`.
 
+    Attributes:
+        is_row: whether the class is a row itself, and not a program's own.
+        no_activation: the activation of a row that is given none.
+        is_whole: whether a call with `lengths` computes all steps of sequences (batch, steps, ...) by one op.
+
     Source: `tf.compat.v1.nn.rnn_cell.RNNCell`.
     """
+
+    is_row = False
+    is_whole: Any = False
+    no_activation = staticmethod(ops.tanh)
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, argument: str) -> Any:
+            return argument
+
+    def __init_subclass__(cls, places: str = "", takes: str = "") -> None:
+        cls.is_row = bool(places)
+        if places:
+            cls.__init__ = _constructor(takes)  # type: ignore[method-assign]
+            value(" ".join(f"{place}.{cls.__name__}" for place in places.split()), cls, "v1")
+
+    def begin(self) -> None:
+        """Check the arguments of a row."""
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None, **options: Any) -> Any:
         return super().__call__(inputs, state, scope=scope, **options)
@@ -84,15 +71,10 @@ class RNNCell(Layer):
         """The size of its output, or a nest of them."""
         raise NotImplementedError(f"{type(self).__name__} must say its output_size.")
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether it computes all steps of a sequence by one op, if it is called with `lengths`."""
-        return False
-
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         """The state before the first step: zeros."""
         with graph_mode.name_scope(f"{type(self).__name__}ZeroState"):
-            return nest_map_structure(lambda size: V1["zeros"](of_batch(batch_size, size), dtype), self.state_size)
+            return zeros_of(self.state_size, batch_size, dtype)
 
     def get_initial_state(self, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Any:
         """The state before the first step, for the batch and the dtype of inputs, or for given ones."""
@@ -103,9 +85,45 @@ class RNNCell(Layer):
         return self.zero_state(batch_size, dtype)
 
 
-def of_batch(batch_size: Any, size: Any) -> list[Any]:
-    """The shape of a batch of values of a size."""
-    return [batch_size, *(size if isinstance(size, TensorShape) or is_nested(size) else [size])]
+def zeros_of(sizes: Any, batch_size: Any, dtype: Any) -> Any:
+    """Zeros for a batch of values of a nest of sizes."""
+    return nest_map_structure(lambda size: V1["zeros"]([batch_size, *dims_of_size(size)], dtype), sizes)
+
+
+def dims_of_size(size: Any) -> list[Any]:
+    """The dimensions of a value of a size, which may be a shape."""
+    return list(size) if isinstance(size, TensorShape) or is_nested(size) else [size]
+
+
+def _constructor(words: str) -> Callable[..., None]:
+    """A constructor with the arguments of a row."""
+    parts = [word.partition("=") for word in words.split()]
+    defaults = {name: ast.literal_eval(literal) if literal else Parameter.empty for name, _, literal in parts}
+    kind = Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [Parameter(name, kind, default=defaults.get(name, Parameter.empty)) for name in ("self", *defaults)]
+    signature = Signature([*parameters, Parameter("options", Parameter.VAR_KEYWORD)])
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        bound = signature.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        given, options = bound.arguments, bound.arguments.pop("options")
+        RNNCell.__init__(
+            self, **{mine: given[theirs] for theirs, mine in _OF_LAYERS.items() if theirs in given}, **options
+        )
+        for name in defaults:
+            if name not in _OF_LAYERS:
+                found = activation_of(given[name], self.no_activation) if name == "activation" else given[name]
+                setattr(self, f"_{_OTHER_NAMES.get(name, name)}", found)
+        self.begin()
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    return __init__
+
+
+def activation_of(given: Any, default: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """An activation: a function, or the name of one, or the default."""
+    found = V1[f"nn.{given}"] if isinstance(given, str) else given or default
+    return ops.tanh if found is V1["tanh"] else found
 
 
 value("nn.rnn_cell.RNNCell contrib.rnn.RNNCell contrib.rnn.LayerRNNCell", RNNCell, "v1")

@@ -1,24 +1,14 @@
-"""The cells of `nn.rnn_cell`, as rows: a class says its names, its arguments, its variables, and one step.
-
-    class GRUCell(Cell, names="nn.rnn_cell.GRUCell", takes="num_units activation=None ..."):
-        def shapes(self, depth): ...    # name of a variable → its shape
-        def step(self, x, h): ...       # → the output, and the parts of the next state
-
-Arguments become attributes with an underscore in front.
-"""
+"""The cells of `nn.rnn_cell`, as rows, each with its variables and one step."""
 
 from __future__ import annotations
 
-import ast
 from collections import namedtuple
-from collections.abc import Callable
-from inspect import Parameter, Signature
 from typing import Any, ClassVar
 
 from dovetail import ops
 from dovetail.compat.tensorflow.names.initializers import Constant
-from dovetail.compat.tensorflow.names.rnn.base import RNNCell
-from dovetail.compat.tensorflow.table import V1, value
+from dovetail.compat.tensorflow.names.rnn.base import BOTH, RNNCell
+from dovetail.compat.tensorflow.table import value
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import dtype_of
 from dovetail.ops.shapes.shape import dims_of
@@ -39,27 +29,19 @@ class LSTMStateTuple(namedtuple("LSTMStateTuple", "c h")):
 
 value("nn.rnn_cell.LSTMStateTuple contrib.rnn.LSTMStateTuple", LSTMStateTuple, "v1")
 ALL: Any = ()  # the lengths of sequences whose steps all count
-_OF_LAYERS = {"name": "name", "dtype": "dtype", "reuse": "_reuse", "trainable": "trainable"}
 
 
 class Cell(RNNCell):
     """A cell of a row.
 
     Attributes:
-        first: name of a variable → the number that it begins with; biases begin with 0.
+        first: name of a variable → the number that it begins with, or None as the scope says; biases begin with 0.
         of: name of a variable → the variable.
     """
 
-    first: ClassVar[dict[str, float]] = {}
+    first: ClassVar[dict[str, float | None]] = {}
     _state_is_tuple = True
     of: dict[str, Any]
-    _num_units: int
-    _activation: Any
-
-    def __init_subclass__(cls, names: str = "", takes: str = "") -> None:
-        if takes:
-            cls.__init__ = _constructor(takes)  # type: ignore[method-assign]
-            value(names, cls, "v1")
 
     def shapes(self, depth: int) -> dict[str, list[int]]:
         """The shapes of its variables, by name, for inputs of a depth."""
@@ -102,10 +84,11 @@ class Cell(RNNCell):
         super().build(input_shape)
 
     def _initializer_of(self, name: str) -> Any:
-        is_bias = name.rpartition("/")[2] in ("bias", "biases")
-        given = [getattr(self, f"_{one}", None) for one in (["bias_initializer"] if is_bias else _INITIALIZERS)]
-        found = next((one for one in given if one is not None), None)
-        return Constant(self.first.get(name, 0.0)) if found is None and (is_bias or name in self.first) else found
+        last = name.rpartition("/")[2]
+        given = getattr(self, f"_{_ARGUMENTS.get(last, 'initializer')}", None)
+        if given is None:
+            given = self.first.get(name, 0.0 if last.startswith("bias") else None)
+        return Constant(given) if isinstance(given, (int, float)) else given
 
     def call(self, inputs: Any, state: Any) -> Any:
         """One step: the output and the next state."""
@@ -117,36 +100,8 @@ class Cell(RNNCell):
         return output, LSTMStateTuple(*after) if self._state_is_tuple else ops.concatenate(after, 1)
 
 
-_INITIALIZERS = ("initializer", "kernel_initializer")
-
-
-def _constructor(words: str) -> Callable[..., None]:
-    """A constructor with these arguments; a word is a name, or a name, `=`, and its default."""
-    parts = [word.partition("=") for word in words.split()]
-    defaults = {name: ast.literal_eval(literal) if literal else Parameter.empty for name, _, literal in parts}
-    kind = Parameter.POSITIONAL_OR_KEYWORD
-    parameters = [Parameter(name, kind, default=defaults.get(name, Parameter.empty)) for name in ("self", *defaults)]
-    signature = Signature([*parameters, Parameter("options", Parameter.VAR_KEYWORD)])
-
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        bound = signature.bind(self, *args, **kwargs)
-        bound.apply_defaults()
-        given, options = bound.arguments, bound.arguments.pop("options")
-        known = {ours: given[theirs] for theirs, ours in _OF_LAYERS.items() if theirs in given}
-        RNNCell.__init__(self, **known, **options)
-        for name in defaults:
-            if name not in _OF_LAYERS:
-                setattr(self, f"_{name}", activation_of(given[name]) if name == "activation" else given[name])
-
-    __init__.__signature__ = signature  # type: ignore[attr-defined]
-    return __init__
-
-
-def activation_of(given: Any) -> Callable[[Any], Any]:
-    """An activation: tanh by default, or a function, or the name of one."""
-    if given is None or given in ("tanh", V1["tanh"]):
-        return ops.tanh
-    return V1[f"nn.{given}"] if isinstance(given, str) else given
+# The last name of a variable → the argument that says how it begins.
+_ARGUMENTS = {"gamma": "norm_gain", "beta": "norm_shift", **dict.fromkeys(["bias", "biases"], "bias_initializer")}
 
 
 def linear(x: Any, h: Any, kernel: Any, bias: Any) -> Any:
@@ -156,7 +111,7 @@ def linear(x: Any, h: Any, kernel: Any, bias: Any) -> Any:
 
 class BasicRNNCell(
     Cell,
-    names="nn.rnn_cell.BasicRNNCell contrib.rnn.BasicRNNCell",
+    places=BOTH,
     takes="num_units activation=None reuse=None name=None dtype=None",
 ):
     """A cell whose output is its state.
@@ -175,7 +130,7 @@ class BasicRNNCell(
 
 class GRUCell(
     Cell,
-    names="nn.rnn_cell.GRUCell contrib.rnn.GRUCell",
+    places=BOTH,
     takes="num_units activation=None reuse=None kernel_initializer=None bias_initializer=None name=None dtype=None",
 ):
     """Gated recurrent units, whose reset gate comes before the recurrent product.
@@ -184,17 +139,19 @@ class GRUCell(
     """
 
     first: ClassVar = {"gates/bias": 1.0}
+    variables_of_step: ClassVar = ("gates/kernel", "gates/bias", "candidate/kernel", "candidate/bias")
 
     def shapes(self, depth: int) -> dict[str, list[int]]:
-        units = self._num_units
+        (units,) = self.sizes
         rows = depth + units
-        gates = {"gates/kernel": [rows, 2 * units], "gates/bias": [2 * units]}
-        return {**gates, "candidate/kernel": [rows, units], "candidate/bias": [units]}
+        found = [rows, 2 * units], [2 * units], [rows, units], [units]
+        return dict(zip(self.variables_of_step, found, strict=True))
 
     def step(self, x: Any, *state: Any) -> tuple[Any, ...]:
         (h,) = state
-        r, u = ops.split(ops.sigmoid(linear(x, h, self.of["gates/kernel"], self.of["gates/bias"])), 2, axis=1)
-        new = self._activation(linear(x, r * h, self.of["candidate/kernel"], self.of["candidate/bias"]))
+        kernel, bias, candidate_kernel, candidate_bias = (self.of[name] for name in self.variables_of_step)
+        r, u = ops.split(ops.sigmoid(linear(x, h, kernel, bias)), 2, axis=1)
+        new = self._activation(linear(x, r * h, candidate_kernel, candidate_bias))
         h = u * h + (1 - u) * new
         return h, h
 
@@ -230,15 +187,20 @@ class _LSTM(Cell):
         if self._use_peepholes:
             o = o + self.of["w_o_diag"] * c
         h = ops.sigmoid(o) * self._activation(c)
-        if self._num_proj:
-            h = ops.matmul(h, self.of["projection/kernel"])
-            h = h if self._proj_clip is None else ops.clip(h, -self._proj_clip, self._proj_clip)
+        h = self.projected(h, self.of.get("projection/kernel"))
         return h, c, h
+
+    def projected(self, h: Any, kernel: Any) -> Any:
+        """The output, multiplied with a variable if the cell has it."""
+        if kernel is None:
+            return h
+        h = ops.matmul(h, kernel)
+        return h if self._proj_clip is None else ops.clip(h, -self._proj_clip, self._proj_clip)
 
     @property
     def is_whole(self) -> bool:
         plain = not (self._use_peepholes or self._num_proj) and self._cell_clip is None and self._state_is_tuple
-        return plain and type(self) in _WHOLE and self._activation is ops.tanh
+        return plain and self.is_row and self._activation is ops.tanh
 
     def call(self, inputs: Any, state: Any, lengths: Any = None) -> Any:
         if lengths is None:
@@ -250,7 +212,7 @@ class _LSTM(Cell):
 
 class BasicLSTMCell(
     _LSTM,
-    names="nn.rnn_cell.BasicLSTMCell contrib.rnn.BasicLSTMCell",
+    places=BOTH,
     takes="num_units forget_bias=1.0 state_is_tuple=True activation=None reuse=None name=None dtype=None",
 ):
     """A cell of long short-term memory.
@@ -261,7 +223,7 @@ class BasicLSTMCell(
 
 class LSTMCell(
     _LSTM,
-    names="nn.rnn_cell.LSTMCell contrib.rnn.LSTMCell",
+    places=BOTH,
     takes="num_units use_peepholes=False cell_clip=None initializer=None num_proj=None proj_clip=None "
     "num_unit_shards=None num_proj_shards=None forget_bias=1.0 state_is_tuple=True activation=None reuse=None "
     "name=None dtype=None",
@@ -272,7 +234,6 @@ class LSTMCell(
     """
 
 
-_WHOLE = (BasicLSTMCell, LSTMCell)
 _SHUT = 3e4  # a gate with such an input is shut, or open, in every dtype
 
 

@@ -8,17 +8,11 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow.table import V1, function
-from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import dtype_of
 from dovetail.ops.shapes.shape import dims_of
 
 
-def _both(name: str) -> str:
-    """A name of `contrib.legacy_seq2seq`, and its name before 1.0."""
-    return f"contrib.legacy_seq2seq.{name} nn.seq2seq.{name}"
-
-
-@function(_both("sequence_loss_by_example"), "v1", scope=True)
+@function("contrib.legacy_seq2seq.sequence_loss_by_example nn.seq2seq.sequence_loss_by_example", "v1", scope=True)
 def sequence_loss_by_example(
     logits: Sequence[Any],
     targets: Sequence[Any],
@@ -42,8 +36,7 @@ def sequence_loss_by_example(
     Source: `tf.contrib.legacy_seq2seq.sequence_loss_by_example`.
     """
     if not len(logits) == len(targets) == len(weights):
-        problem = f"there are {len(logits)} logits, {len(targets)} targets and {len(weights)} weights."
-        raise op_error(ValueError, "tf.contrib.legacy_seq2seq.sequence_loss_by_example", problem)
+        raise ValueError(f"there are {len(logits)} logits, {len(targets)} targets and {len(weights)} weights.")
     loss = softmax_loss_function or V1["nn.sparse_softmax_cross_entropy_with_logits"]
     losses = [
         ops.multiply(loss(labels=ops.reshape(target, [-1]), logits=logit), weight)
@@ -53,7 +46,7 @@ def sequence_loss_by_example(
     return ops.divide(total, ops.add(reduce(ops.add, weights), 1e-12)) if average_across_timesteps else total
 
 
-@function(_both("sequence_loss"), "v1", scope=True)
+@function("contrib.legacy_seq2seq.sequence_loss nn.seq2seq.sequence_loss", "v1", scope=True)
 def sequence_loss(
     logits: Sequence[Any],
     targets: Sequence[Any],

@@ -1,8 +1,8 @@
-"""Cells around other cells: stacks, dropout, sums, devices."""
+"""Cells around other cells, as rows: stacks, dropout, sums, devices."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -10,20 +10,18 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.core import is_nested, nest_flatten, nest_map_structure, pack_sequence_as
 from dovetail.compat.tensorflow.names.devices import device as device_scope
-from dovetail.compat.tensorflow.names.rnn.base import RNNCell, of_batch
+from dovetail.compat.tensorflow.names.rnn.base import BOTH, RNNCell, dims_of_size
 from dovetail.compat.tensorflow.names.rnn.cells import LSTMStateTuple
 from dovetail.compat.tensorflow.names.variable_scope import variable_scope
-from dovetail.compat.tensorflow.table import V1, value
+from dovetail.compat.tensorflow.table import V1
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import is_tensor
 
 
-class MultiRNNCell(RNNCell):
+class MultiRNNCell(RNNCell, places=BOTH, takes="cells state_is_tuple=True"):
     """Cells in a stack: the output of each is the input of the next.
 
-    Args:
-        cells: the cells; the first one gets the inputs.
-        state_is_tuple: whether the state is the tuple of the cells' states, and not one tensor of them all.
+    Its state is the tuple of the cells' states; without `state_is_tuple` it is one tensor of them all.
 
     Raises:
         TypeError: `cells` is no list or tuple.
@@ -32,16 +30,14 @@ class MultiRNNCell(RNNCell):
     Source: `tf.compat.v1.nn.rnn_cell.MultiRNNCell`.
     """
 
-    def __init__(self, cells: Sequence[Any], state_is_tuple: bool = True, **options: Any) -> None:
-        super().__init__(**options)
-        if not is_nested(cells):
-            raise op_error(TypeError, "tf.nn.rnn_cell.MultiRNNCell", f"cells must be a list, not {cells!r}.")
-        if not cells:
+    def begin(self) -> None:
+        if not is_nested(self._cells):
+            raise op_error(TypeError, "tf.nn.rnn_cell.MultiRNNCell", f"cells must be a list, not {self._cells!r}.")
+        if not self._cells:
             raise op_error(ValueError, "tf.nn.rnn_cell.MultiRNNCell", "it needs a cell.")
-        if not state_is_tuple and any(is_nested(cell.state_size) for cell in cells):
+        if not self._state_is_tuple and any(is_nested(cell.state_size) for cell in self._cells):
             problem = "the state of a cell is a tuple: give state_is_tuple=False to the cells, too."
             raise op_error(ValueError, "tf.nn.rnn_cell.MultiRNNCell", problem)
-        self._cells, self._state_is_tuple = cells, state_is_tuple
 
     @property
     def state_size(self) -> Any:
@@ -53,8 +49,8 @@ class MultiRNNCell(RNNCell):
         return self._cells[-1].output_size
 
     @property
-    def is_whole(self) -> bool:
-        return self._state_is_tuple and all(getattr(cell, "is_whole", False) for cell in self._cells)
+    def is_whole(self) -> Any:
+        return self.is_row and self._state_is_tuple and all(getattr(cell, "is_whole", False) for cell in self._cells)
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         if not self._state_is_tuple:
@@ -79,20 +75,14 @@ class MultiRNNCell(RNNCell):
 
 
 class Wrapper(RNNCell):
-    """A cell around another, which has the variables and the state.
-
-    Args:
-        cell: the other cell.
-    """
-
-    def __init__(self, cell: Any, **options: Any) -> None:
-        super().__init__(**options)
-        self._cell = self.cell = cell
+    """A cell around another, which has the variables and the state."""
 
     @property
     def wrapped_cell(self) -> Any:
         """The other cell."""
         return self._cell
+
+    cell = wrapped_cell
 
     @property
     def state_size(self) -> Any:
@@ -103,37 +93,36 @@ class Wrapper(RNNCell):
         return self._cell.output_size
 
     @property
-    def is_whole(self) -> bool:
-        return getattr(self._cell, "is_whole", False)
+    def is_whole(self) -> Any:
+        return self.is_row and getattr(self._cell, "is_whole", False)
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         with graph_mode.name_scope(f"{type(self).__name__}ZeroState"):
             return self._cell.zero_state(batch_size, dtype)
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None, **options: Any) -> Any:
-        return self.around(partial(self._cell, scope=scope, **options), inputs, state)
+        return self.around(partial(self._cell, **({} if scope is None else {"scope": scope}), **options), inputs, state)
 
     def around(self, cell: Callable[..., Any], inputs: Any, state: Any) -> Any:
         """One step: the output and the next state, by one step of the other cell."""
         raise NotImplementedError
 
 
-def _dropped_by_default(substate: Any) -> Any:
-    """Which parts of a state are dropped: not the cell of an LSTM."""
-    return LSTMStateTuple(False, True) if isinstance(substate, LSTMStateTuple) else not is_nested(substate) or None
+def _dropped_by_default(state: Any) -> Any:
+    """Which parts of a state may lose elements: not the cell of an LSTM."""
+    return LSTMStateTuple(False, True) if isinstance(state, LSTMStateTuple) else True
 
 
-class DropoutWrapper(Wrapper):
+class DropoutWrapper(
+    Wrapper,
+    places=BOTH,
+    takes="cell input_keep_prob=1.0 output_keep_prob=1.0 state_keep_prob=1.0 variational_recurrent=False "
+    "input_size=None dtype=None seed=None dropout_state_filter_visitor=None",
+):
     """A cell whose inputs, outputs and states lose random elements; the others are scaled up.
 
-    Args:
-        cell: the cell.
-        input_keep_prob, output_keep_prob, state_keep_prob: the chances that an element stays.
-        variational_recurrent: whether all steps lose the same elements, as they do in all sequences.
-        input_size: the size of the inputs, which `variational_recurrent` needs if they are dropped.
-        dtype: the dtype of the inputs, which `variational_recurrent` needs.
-        seed: a seed of the draws.
-        dropout_state_filter_visitor: (a part of the state) → whether it may be dropped, or a nest of that.
+    A chance of 1 drops nothing.  With `variational_recurrent`, which needs `dtype` and `input_size`, all steps lose the
+    same elements.  `dropout_state_filter_visitor` says of a part of the state whether it may be dropped.
 
     Raises:
         ValueError: a chance is not between 0 and 1; or `variational_recurrent` lacks an argument.
@@ -141,45 +130,29 @@ class DropoutWrapper(Wrapper):
     Source: `tf.compat.v1.nn.rnn_cell.DropoutWrapper`.
     """
 
-    def __init__(
-        self,
-        cell: Any,
-        input_keep_prob: Any = 1.0,
-        output_keep_prob: Any = 1.0,
-        state_keep_prob: Any = 1.0,
-        variational_recurrent: bool = False,
-        input_size: Any = None,
-        dtype: Any = None,
-        seed: Any = None,
-        dropout_state_filter_visitor: Callable[[Any], Any] | None = None,
-        **options: Any,
-    ) -> None:
-        super().__init__(cell, dtype=dtype, **options)
-        self._keep = {"input": input_keep_prob, "output": output_keep_prob, "state": state_keep_prob}
+    def begin(self) -> None:
+        self._keep = {kind: getattr(self, f"_{kind}_keep_prob") for kind in ("input", "output", "state")}
         for kind, keep in self._keep.items():
             if not is_tensor(keep) and not 0 <= keep <= 1:
                 problem = f"{kind}_keep_prob must be between 0 and 1, not {keep}."
                 raise op_error(ValueError, "tf.nn.rnn_cell.DropoutWrapper", problem)
-        self._seed, self._filter = seed, dropout_state_filter_visitor or _dropped_by_default
         self._noise: dict[str, Any] = {}
-        if variational_recurrent:
-            sizes = {"input": input_size, "output": cell.output_size, "state": cell.state_size}
-            needed = {kind: sizes[kind] for kind in self._keep if self._drops(kind)}
-            if dtype is None or None in needed.values():
-                problem = (
-                    "variational_recurrent needs the dtype of the inputs, and their input_size if they are dropped."
-                )
+        if self._variational_recurrent:
+            sizes = {"input": self._input_size, "output": self.output_size, "state": self.state_size}
+            needed = {kind: size for kind, size in sizes.items() if self._drops(kind)}
+            if self.dtype is None or None in needed.values():
+                problem = "variational_recurrent needs the inputs' dtype, and their input_size if they are dropped."
                 raise op_error(ValueError, "tf.nn.rnn_cell.DropoutWrapper", problem)
-            for kind, size in needed.items():
-                self._noise[kind] = nest_map_structure(
-                    lambda s: V1["random_uniform"](of_batch(1, s), dtype=dtype, seed=seed), size
-                )
+            self._noise = {kind: nest_map_structure(self._draw, size) for kind, size in needed.items()}
 
     def _drops(self, kind: str) -> bool:
         return is_tensor(self._keep[kind]) or self._keep[kind] < 1
 
+    def _draw(self, size: Any) -> Any:
+        return V1["random_uniform"]([1, *dims_of_size(size)], dtype=self.dtype, seed=self._seed)
+
     @property
-    def is_whole(self) -> bool:
+    def is_whole(self) -> Any:
         return super().is_whole and not self._noise and not self._drops("state")
 
     def around(self, cell: Callable[..., Any], inputs: Any, state: Any) -> Any:
@@ -190,74 +163,53 @@ class DropoutWrapper(Wrapper):
         """A nest of tensors without their dropped elements."""
         if not self._drops(kind):
             return values
-        leaves = nest_flatten(values)
+        leaves, keep = nest_flatten(values), self._keep[kind]
         noises = nest_flatten(self._noise[kind]) if self._noise else [None] * len(leaves)
-        chosen = _chosen(self._filter, values) if kind == "state" else [True] * len(leaves)
-        pairs = zip(leaves, noises, chosen, strict=True)
-        return pack_sequence_as(values, [self._drop(kind, *pair) for pair in pairs])
+        visit = self._dropout_state_filter_visitor or _dropped_by_default
+        chosen = _chosen(visit, values) if kind == "state" else [True] * len(leaves)
 
-    def _drop(self, kind: str, x: Any, noise: Any, is_chosen: bool) -> Any:
-        keep = self._keep[kind]
-        if not is_chosen:
-            return x
-        if noise is None:
-            return V1["nn.dropout"](x, keep, seed=self._seed)
-        return ops.divide(x, keep) * ops.floor(noise + keep)
+        def dropped(x: Any, noise: Any, is_chosen: bool) -> Any:
+            if not is_chosen:
+                return x
+            if noise is None:
+                return V1["nn.dropout"](x, keep, seed=self._seed)
+            return ops.divide(x, keep) * ops.floor(noise + keep)
+
+        return pack_sequence_as(values, list(map(dropped, leaves, noises, chosen)))
 
 
 def _chosen(visit: Callable[[Any], Any], state: Any) -> list[bool]:
     """For each tensor of a state, whether it may be dropped."""
     found = visit(state)
-    if is_nested(state) and not isinstance(found, bool):
-        parts = found if is_nested(found) else [None] * len(state)
-        pairs = zip(state, parts, strict=True)
-        return [one for part, own in pairs for one in ([own] if isinstance(own, bool) else _chosen(visit, part))]
+    if is_nested(found):
+        return [bool(one) for one in nest_flatten(found)]
+    if found and is_nested(state):
+        return [one for part in state for one in _chosen(visit, part)]
     return [bool(found)] * len(nest_flatten(state))
 
 
-class ResidualWrapper(Wrapper):
-    """A cell whose output is added to its input.
-
-    Args:
-        cell: the cell.
-        residual_fn: (input, output) → the sum, or another function of them.
+class ResidualWrapper(Wrapper, places=BOTH, takes="cell residual_fn=None"):
+    """A cell whose output is added to its input, or joined with it by `residual_fn`.
 
     Source: `tf.compat.v1.nn.rnn_cell.ResidualWrapper`.
     """
 
-    def __init__(self, cell: Any, residual_fn: Callable[[Any, Any], Any] | None = None, **options: Any) -> None:
-        super().__init__(cell, **options)
-        self._residual_fn = residual_fn
-
     @property
-    def is_whole(self) -> bool:
+    def is_whole(self) -> Any:
         return super().is_whole and self._residual_fn is None
 
     def around(self, cell: Callable[..., Any], inputs: Any, state: Any) -> Any:
         output, after = cell(inputs, state)
-        if self._residual_fn is not None:
-            return self._residual_fn(inputs, output), after
-        return nest_map_structure(ops.add, inputs, output), after
+        joined = self._residual_fn or partial(nest_map_structure, ops.add)
+        return joined(inputs, output), after
 
 
-class DeviceWrapper(Wrapper):
+class DeviceWrapper(Wrapper, places=BOTH, takes="cell device"):
     """A cell whose operations are on a device.
-
-    Args:
-        cell: the cell.
-        device: the device, as in `tf.device`.
 
     Source: `tf.compat.v1.nn.rnn_cell.DeviceWrapper`.
     """
 
-    def __init__(self, cell: Any, device: Any, **options: Any) -> None:
-        super().__init__(cell, **options)
-        self._device = device
-
     def around(self, cell: Callable[..., Any], inputs: Any, state: Any) -> Any:
         with device_scope(self._device):
             return cell(inputs, state)
-
-
-for _cell in (MultiRNNCell, DropoutWrapper, ResidualWrapper, DeviceWrapper):
-    value(f"nn.rnn_cell.{_cell.__name__} contrib.rnn.{_cell.__name__}", _cell, "v1")
