@@ -34,6 +34,7 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
     **dict.fromkeys(["contrib.metrics", "train.assert_global_step"], "test_old.py"),
     "contrib.graph_editor": "test_graph_editor.py",
     "graph_util": "test_graph_editor.py",
+    "test.": "test_testing.py",
     "layers.": "test_old.py",
     "flags": "test_flags.py",
     **dict.fromkeys(OLD_WORDS, "test_old_words.py"),

@@ -59,7 +59,7 @@ def test_every_name_is_offered_or_says_why_not(view):
         ("maths.add", "Did you mean tf.math?"),
         ("train.AdamOptimiser", "Did you mean tf.train.AdamOptimizer"),
         ("math.softmax", "There is tf.nn.softmax, whose last part is the same"),
-        ("test", "tf.test is not offered. Dovetail offers nothing of this module."),
+        ("sysconfig", "tf.sysconfig is not offered. Dovetail offers nothing of this module."),
         ("config.optimizer", "Dovetail offers nothing of this module."),
     ],
 )

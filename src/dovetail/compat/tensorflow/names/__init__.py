@@ -50,6 +50,7 @@ from dovetail.compat.tensorflow.names import shapes as shapes
 from dovetail.compat.tensorflow.names import sorting as sorting
 from dovetail.compat.tensorflow.names import sparse as sparse
 from dovetail.compat.tensorflow.names import summary as summary
+from dovetail.compat.tensorflow.names import testing as testing
 from dovetail.compat.tensorflow.names import train as train
 from dovetail.compat.tensorflow.names import training as training
 from dovetail.compat.tensorflow.names import variable_scope as variable_scope
