@@ -244,7 +244,7 @@ class AdamOptimizer(Optimizer):
         beta1, beta2 = _number(self._beta1, variable), _number(self._beta2, variable)
         first, second = (ops.cast(power, variable.dtype) for power in self._powers())
         rate = _number(self._rate, variable)
-        rate = ops.multiply(rate, ops.divide(ops.sqrt(ops.subtract(1.0, second)), ops.subtract(1.0, first)))
+        rate = ops.divide(ops.multiply(rate, ops.sqrt(ops.subtract(1.0, second))), ops.subtract(1.0, first))
         m, v = self.slot(variable, "m"), self.slot(variable, "v")
         new_m = ops.add(m, ops.multiply(ops.subtract(gradient, m), ops.subtract(1.0, beta1)))
         new_v = ops.add(v, ops.multiply(ops.subtract(ops.square(gradient), v), ops.subtract(1.0, beta2)))
