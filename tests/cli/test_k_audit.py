@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from dovetail.cli.k_audit import verdict
+from dovetail.cli.audit import k_verdict as verdict
 from dovetail.cli.main import main
 from tests.compat.source.files import write
 
@@ -78,7 +78,7 @@ works with a difference
   K.argmax (src/loss.py:7)
     NaN counts as the largest"""
     )
-    assert text.endswith("change its import of K to `from dovetail import backend as K`.\n")
+    assert text.endswith("`dovetail run FILE` runs the program as it is.\n")
 
 
 def test_hints(tmp_path, capsys):
@@ -86,7 +86,7 @@ def test_hints(tmp_path, capsys):
     write(tmp_path, {"a.py": program, "b.py": "1 +", "c.py": "from somewhere import K  # of keras\nK.square(x)"})
     main(["k-audit", str(tmp_path)])
     text = capsys.readouterr().out
-    assert "sessions and graphs are used past K: " in text
+    assert "sessions and graphs are used past K; " in text
     assert "K as a whole is handed on" in text
     assert "known only when the program runs" in text
     assert "Nothing shows that this K is Keras'" in text

@@ -23,8 +23,9 @@ COMMANDS = {  # name → its purpose
     "run": "run a model from a file, or a program, also one written for TensorFlow 1 or 2, or Keras 1 or 2",
     "convert": "convert a model, or its variables, to another kind of file",
     "demo": "train a model of Keras on scikit-learn's handwritten digits",
-    "k-audit": "tell whether a program that uses the Keras backend (K) will work here",
-    "tf-audit": "tell whether a program written for TensorFlow will work here",
+    "audit": "tell what kind of program each file is, which names it misses, and the share of files that run",
+    "k-audit": "the part of audit about the Keras backend (K)",
+    "tf-audit": "the part of audit about TensorFlow",
     "plan": "list, show or forget the measurements by which engines are chosen",
     "tune": "measure how quick each engine is on this machine",
 }
@@ -46,8 +47,7 @@ examples:
   dovetail run my.py --engine jax     the same on JAX
   dovetail run old.py                 a program of TensorFlow 1 or 2, or of Keras 1 or 2, as it is
   DOVETAIL_ENGINE=jax python my.py    the same, where it imports dovetail itself
-  dovetail k-audit src/               whether a program written for the Keras backend (K) will work here
-  dovetail tf-audit src/              whether a program written for TensorFlow will work here
+  dovetail audit src/                 which programs for TensorFlow, Keras or K will run here, and what others miss
   dovetail plan list                  measurements by which engines are chosen
   dovetail tune                       how quick each engine is here, measured once, for a better first choice
 

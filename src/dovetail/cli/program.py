@@ -89,7 +89,7 @@ def _run(program: Program, run: Callable[[], object], stack: ExitStack) -> None:
             run()
         except (AttributeError, ImportError) as error:
             names = missing(program.uses, program.imports)
-            if not any(each.name.rpartition(".")[2] in str(error) for each in names):
+            if not any(each.message in str(error) for each in names):
                 raise
             _report(type(error), error, error.__traceback__)
             print(f"\ndovetail: {len(names)} names of this program are not offered:\n{said(names)}", file=sys.stderr)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dovetail.cli.k_audit.verdict import known_names
-from dovetail.compat.source.k_uses import find
+from dovetail.cli.audit.k_verdict import find
 from dovetail.compat.source.sources import read
 from dovetail.compat.source.uses import Found
 from tests.compat.source.files import write
@@ -17,7 +16,7 @@ def find_in(tmp_path):
 
     def run(files: str | dict) -> Found:
         write(tmp_path, {"a.py": files} if isinstance(files, str) else files)
-        return find(read([tmp_path])[0], known_names())
+        return find(read([tmp_path])[0])
 
     return run
 

@@ -67,11 +67,12 @@ OLD_ATTRIBUTES = re.compile(
 
 
 class Sign(NamedTuple):
-    """A place that shows what kind of program it is in."""
+    """A place that shows what kind of program it is in; a weak one gives the reason if there is no other."""
 
     kind: str
     what: str
     place: Place
+    is_weak: bool = False
 
 
 class Decision(NamedTuple):
@@ -111,7 +112,7 @@ def decide(sources: Sequence[Source], uses: Iterable[Use], asked: str | None = N
     """
     of_keras = {source.path for source in sources if "keras" in source.text}
     signs = [sign for use in uses for sign in _signs(use, use.place.path in of_keras)]
-    first = min(signs, key=lambda sign: [*KINDS].index(sign.kind), default=None)
+    first = min(signs, key=lambda sign: ([*KINDS].index(sign.kind), sign.is_weak), default=None)
     kind = first.kind if first else "keras3"
     why = _said(first, sources) if first else "nothing in it is of TensorFlow or Keras"
     of_keras_2 = any(sign.kind == "keras2" for sign in signs)
@@ -140,7 +141,7 @@ def _signs(use: Use, is_beside_keras: bool) -> Iterator[Sign]:
         if OLD_ATTRIBUTES.fullmatch(use.name):
             yield Sign("keras2", f"uses {use.name}", use.place)
         if re.fullmatch(r"__future__\.(?!annotations).+", use.name):
-            yield Sign("keras2", f"imports {use.name}, of the time of Python 2", use.place)
+            yield Sign("keras2", f"imports {use.name}, of the time of Python 2", use.place, True)
         for calls, words in OLD_ARGUMENTS.items():
             if use.arguments and re.fullmatch(calls, name):
                 yield from (Sign("keras2", f"has {w}=", use.place) for w in use.arguments[1] if w in words.split())

@@ -14,11 +14,11 @@ from dovetail.compat.source.uses import Use
 
 
 class Missing(NamedTuple):
-    """A name that is not offered, the places that use it, and the reason with what to write."""
+    """A name that is not offered, the places that use it, and the message of the error."""
 
     name: str
     places: list[Place]
-    why: str
+    message: str
 
 
 def missing(uses: Iterable[Use], imports: Imports) -> list[Missing]:
@@ -34,7 +34,7 @@ def missing(uses: Iterable[Use], imports: Imports) -> list[Missing]:
         if use.how == "replaced" or imports.target(use.name) is None:
             continue
         if use.name not in told:
-            told[use.name] = _looked_up(use.name.removesuffix(".*"), imports)
+            told[use.name] = problem_of(use.name, imports)
         problem = told[use.name]
         if problem is not None:
             name = re.sub(r"^tensorflow(_core)?\b", "tf", use.name)
@@ -42,9 +42,9 @@ def missing(uses: Iterable[Use], imports: Imports) -> list[Missing]:
     return [*found.values()]
 
 
-def _looked_up(full: str, imports: Imports) -> str | None:
-    """The reason why a part of a dotted name is not there; None if all is there."""
-    root, *parts = full.split(".")
+def problem_of(name: str, imports: Imports) -> str | None:
+    """The message of the error for a dotted name; None if it is there."""
+    root, *parts = name.removesuffix(".*").split(".")
     place: Any = imports.import_module(root)
     for part in parts:
         if not isinstance(place, ModuleType):
@@ -55,14 +55,14 @@ def _looked_up(full: str, imports: Imports) -> str | None:
             try:
                 place = import_module(f"{place.__name__}.{part}")
             except ImportError:
-                return str(problem).partition(" is not offered. ")[2] or str(problem)
+                return str(problem)
     return None
 
 
 def said(names: Iterable[Missing]) -> str:
     """The list for people to read."""
     lines = []
-    for name, places, why in names:
+    for name, places, message in names:
         some = ", ".join(map(str, dict.fromkeys(places[:3]))) + (", …" if len(places) > 3 else "")
-        lines += [f"  {name}  ({some})", f"    {why}"]
+        lines += [f"  {name}  ({some})", f"    {message.partition(' is not offered. ')[2] or message}"]
     return "\n".join(lines)

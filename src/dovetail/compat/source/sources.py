@@ -93,6 +93,21 @@ def read_program(path: Path) -> tuple[list[Source], list[Unread]]:
     return sources, unread
 
 
+def imported_files(source: Source, sources: Iterable[Source]) -> list[Source]:
+    """A file, and the files among some sources that it imports, also through others."""
+    by_module = {module: each for each in sources for module in each.modules}
+    found = {source.path: source}
+    for each in (waiting := [source]):  # it grows
+        for name in _imported(each):
+            parts = name.split(".")
+            for count in range(1, len(parts) + 1):
+                other = by_module.get(".".join(parts[:count]))
+                if other is not None and other.path not in found:
+                    found[other.path] = other
+                    waiting.append(other)
+    return [*found.values()]
+
+
 def _source(path: Path, root: Path) -> tuple[Source, list[Unread]]:
     cells, failed = _cells(path)
     parts = []

@@ -6,7 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from dovetail.cli.k_audit.verdict import DIFFERS, FAILS, STATES, UNTESTED, WORKS, Verdict
+from dovetail.cli.audit.k_verdict import DIFFERS, FAILS, STATES, UNTESTED, WORKS, Verdict
 from dovetail.cli.table import table
 from dovetail.compat.source.sources import Place, Source, Unread
 from dovetail.compat.source.uses import Found, Use
@@ -19,11 +19,8 @@ SAID = {
     UNTESTED: ("is untested", "are untested"),
 }
 HEADINGS = {FAILS: "does not work", DIFFERS: "works with a difference", UNTESTED: "untested on some engine"}
-NEXT = "To bring the program over, change its import of K to `from dovetail import backend as K`."
-PAST = """\
-TensorFlow's sessions and graphs are used past K: {}
-  They stay TensorFlow's.  On Dovetail no program needs them: K.function runs what is built of placeholders, and
-  K.get_session and K.clear_session are there."""
+NEXT = "`dovetail run FILE` runs the program as it is."
+PAST = "TensorFlow's sessions and graphs are used past K; `dovetail run` gives them, too: {}"
 HANDED_ON = "K as a whole is handed on, so its uses there are not seen: {}"
 DYNAMIC = "The name of a function is known only when the program runs: {}"
 ASSUMED = "Nothing shows that this K is Keras', but it is counted: {}"
@@ -37,7 +34,6 @@ class Report:
         found: the uses.
         verdicts: the verdict on each name.
         subject: the module that the names belong to, as programs call it.
-        next_step: how to bring the program over.
     """
 
     def __init__(
@@ -47,10 +43,9 @@ class Report:
         found: Found,
         verdicts: dict[str, Verdict],
         subject: str = "K",
-        next_step: str = NEXT,
     ) -> None:
         self.sources, self.unread, self.found, self.verdicts = sources, unread, found, verdicts
-        self.subject, self.next_step = subject, next_step
+        self.subject = subject
         self.uses: dict[str, list[Use]] = defaultdict(list)
         for use in found.uses:
             self.uses[use.name].append(use)
@@ -72,11 +67,11 @@ class Report:
         uses, functions = _count(len(self.found.uses), "use"), _count(len(self.verdicts), "function")
         return f"{uses} of {functions} in {_count(files, 'file')}: {', '.join(said)}."
 
-    def as_text(self, verbose: bool) -> str:
-        """The whole report."""
-        parts = [self.summary(), self._table(verbose)]
+    def as_text(self, verbose: bool, is_part: bool = False) -> str:
+        """The whole report, with every place if `verbose` is true; a part of a larger one is shorter."""
+        parts = [self.summary(), self._table(verbose) if verbose or not is_part else ""]
         parts += [self._notes(state, verbose) for state in HEADINGS]
-        parts += [self._hints(verbose), self._not_read(), self.next_step if self.found.uses else ""]
+        parts += [self._hints(verbose), self._not_read(), NEXT if self.found.uses and not is_part else ""]
         return "\n\n".join(part for part in parts if part)
 
     def _table(self, verbose: bool) -> str:
@@ -94,7 +89,7 @@ class Report:
     def _notes(self, state: str, verbose: bool) -> str:
         lines = []
         for name in self.in_state(state):
-            places = "" if verbose else f" ({_some(use.place for use in self.uses[name])})"
+            places = "" if verbose else f" ({some(use.place for use in self.uses[name])})"
             lines += [
                 f"  {self.subject}.{name}{places}",
                 *(f"    {_sentence(note)}" for note in self.verdicts[name].notes),
@@ -110,7 +105,7 @@ class Report:
             ASSUMED: assumed,
         }
         return "\n".join(
-            text.format(_some(places, len(places) if verbose else SHOWN)) for text, places in found.items() if places
+            text.format(some(places, len(places) if verbose else SHOWN)) for text, places in found.items() if places
         )
 
     def _not_read(self) -> str:
@@ -119,6 +114,10 @@ class Report:
 
     def as_json(self) -> str:
         """The report for programs to read, with every place."""
+        return json.dumps(self.as_data(), indent=2)
+
+    def as_data(self) -> dict[str, object]:
+        """The report as plain data."""
         functions = [
             {
                 "name": name,
@@ -129,7 +128,7 @@ class Report:
             }
             for name, verdict in sorted(self.verdicts.items())
         ]
-        whole = {
+        return {
             "summary": self.summary(),
             "functions": functions,
             "handed_on": list(map(_json, self.found.handed_on)),
@@ -137,15 +136,15 @@ class Report:
             "past": list(map(_json, self.found.past)),
             "unread": [{**_json(unread.place), "why": unread.why} for unread in self.unread],
         }
-        return json.dumps(whole, indent=2)
 
 
 def _count(number: int, one: str, more: str = "") -> str:
     return f"{number} {one}" if number == 1 else f"{number} {more or one + 's'}"
 
 
-def _some(places: Iterable[Place], shown: int = SHOWN) -> str:
-    texts = list(dict.fromkeys(map(str, places)))
+def some(things: Iterable[object], shown: int = SHOWN) -> str:
+    """The first of some things, and the number of the others."""
+    texts = list(dict.fromkeys(map(str, things)))
     more = f" and {len(texts) - shown} more" if len(texts) > shown else ""
     return ", ".join(texts[:shown]) + more
 
@@ -155,7 +154,7 @@ def _at(use: Use) -> str:
 
 
 def _sentence(note: str) -> str:
-    return note[:1].upper() + note[1:]
+    return note if "." in note.partition(" ")[0] else note[:1].upper() + note[1:]  # names as tf.nn keep their case
 
 
 def _json(place: Place) -> dict[str, object]:

@@ -15,7 +15,9 @@ from typing import Any
 from dovetail import backend as K
 from dovetail.backend import docstring
 from dovetail.backend.table import FUNCTIONS
-from dovetail.compat.source.uses import Use
+from dovetail.compat.source import k_uses
+from dovetail.compat.source.sources import Source
+from dovetail.compat.source.uses import Found, Use
 
 OF_KERAS_3 = ("is_float_dtype", "is_int_dtype", "result_type", "standardize_dtype")  # in keras.backend, but not K's
 NAMES_OF_TENSORFLOW = "tf"  # a module, which `dovetail tf-audit` reports on
@@ -53,9 +55,9 @@ def tested_engines() -> list[str]:
     return [name for name in support()["versions"] if name in found]
 
 
-def known_names() -> set[str]:
-    """The functions that K has, or had in some Keras."""
-    return {*support()["functions"], NAMES_OF_TENSORFLOW}
+def find(sources: Iterable[Source]) -> Found:
+    """Find the uses of functions that K has, or had in some Keras, in sources that may import each other."""
+    return k_uses.find(sources, {*support()["functions"], NAMES_OF_TENSORFLOW})
 
 
 def judge(uses: Iterable[Use], engines: Sequence[str]) -> dict[str, Verdict]:

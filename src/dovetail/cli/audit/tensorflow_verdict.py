@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import Any
 
-from dovetail.cli.k_audit.verdict import FAILS, WORKS, Verdict
+from dovetail.cli.audit.k_verdict import FAILS, WORKS, Verdict
 from dovetail.compat import tensorflow as tf
 from dovetail.compat.source.uses import Use
 

@@ -1,0 +1,65 @@
+"""`dovetail audit`: the kinds of files, the names that they miss, and the share of files that run."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dovetail.cli.main import main
+from tests.compat.source.files import notebook, write
+
+FILES = {
+    "train.py": "import tensorflow as tf\nimport model\nx = tf.placeholder(tf.float32)\nmodel.f(x)",
+    "model.py": "import tensorflow as tf\nfrom utils import g\ndef f(x):\n    return tf.nn.relu(g(x))",
+    "utils.py": "from keras import backend as K\ndef g(x):\n    return K.square(x)",
+    "bad.py": "import tensorflow as tf\nimport broken\ntf.reduce_summ(tf.placeholder(3))",
+    "broken.py": "import tensorflow as tf\nprint tf",
+    "uses_bad.py": "import bad, tensorflow as tf\ntf.Session()",
+    "old.ipynb": notebook("from keras import backend as K", "K.mean(x), K.squre(x)"),
+    "plain.py": "import numpy",
+}
+PYTHON_2 = (
+    "Python 2, which has to be converted first (2to3 does it): "
+    "Missing parentheses in call to 'print'. Did you mean print(...)?"
+)
+
+
+@pytest.fixture
+def project(tmp_path):
+    write(tmp_path, FILES)
+    return tmp_path
+
+
+def test_kinds_misses_and_the_share(project, capsys):
+    assert main(["audit", str(project), "--json", "--engine", "numpy"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    files = {one["file"].removeprefix(f"{project}/"): one for one in found["files"]}
+    assert {name: (one["kind"], one["runs"], one["misses"]) for name, one in files.items()} == {
+        "train.py": ("tf1", True, []),
+        "model.py": ("keras2", True, []),
+        "utils.py": ("keras2", True, []),
+        "bad.py": ("tf1", False, ["tf.reduce_summ"]),
+        "broken.py": ("keras3", False, [f"{project}/broken.py:2: {PYTHON_2}"]),
+        "uses_bad.py": ("tf1", False, []),
+        "old.ipynb": ("keras2", False, ["K.squre"]),
+    }
+    assert found["summary"] == "3 of 7 files that use TensorFlow or Keras run (43%), as far as names tell."
+    assert files["train.py"]["why"] == "line 3 uses tf.placeholder"
+    assert {name: [one["name"] for one in part["functions"]] for name, part in found["names"].items()} == {
+        "tf": ["Session", "float32", "nn.relu", "placeholder", "reduce_summ"],
+        "keras": [],
+        "K": ["mean", "square", "squre"],
+    }
+
+
+def test_the_report_says_what_to_write(project, capsys):
+    main(["audit", str(project)])
+    text = capsys.readouterr().out
+    assert "Did you mean tf.reduce_sum?" in text and "did you mean K.square?" in text
+    assert [*map(str.split, text.splitlines())][2] == ["file", "kind", "runs", "misses"]
+    assert text.count("which has to be converted first") == 1
+    (project / "none").mkdir()
+    write(project / "none", {"a.py": "print(1)"})
+    assert main(["audit", str(project / "none")]) == 0
+    assert capsys.readouterr().out == "No file uses TensorFlow or Keras.\n"
