@@ -72,7 +72,7 @@ def run(options: argparse.Namespace, only: str | None = None) -> int:
         print(f"dovetail: {error}", file=sys.stderr)
         return 2
     reports = {}
-    with running("tf1"):  # its views have all names, and Keras those of Keras 2
+    with running("tf1"):  # its views have all names, and Keras has the names of Keras 2
         for name in [only] if only else SUBJECTS:
             found = SUBJECTS[name].find(sources)
             verdicts = SUBJECTS[name].judge(found.uses, options.engine or SUBJECTS[name].engines())

@@ -17,7 +17,7 @@ ROOTS = "keras.", "tf_keras."
 
 
 def find(sources: Iterable[Source]) -> Found:
-    """Find the uses of Keras in sources that may import each other; `k_uses` finds those of its backend."""
+    """Find the uses of Keras in sources that may import each other; `k_uses` finds the uses of its backend."""
     uses = [use for use in dotted_names.find(sources) if use.name.startswith(ROOTS) and use.how != "replaced"]
     return Found([replace(use, name=use.name.partition(".")[2]) for use in uses if k_name(use.name) is None])
 
