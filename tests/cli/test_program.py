@@ -104,6 +104,26 @@ def test_an_old_program_runs_as_it_is(script):
     assert code == 0 and told.startswith("dovetail: TensorFlow 2, since you say so; it looks like TensorFlow 1, since ")
 
 
+KERAS_2 = """
+import keras, tensorflow as tf, tensorflow.keras.backend
+from keras import backend as K
+from keras.layers.core import Dense
+from keras.utils import np_utils
+from tensorflow.python.keras.layers import Dense as Same
+print(K.backend(), tf.keras.backend.backend(), keras.__version__, Dense is Same is keras.layers.Dense)
+print(np_utils.to_categorical([0, 1]).tolist(), K.eval(K.square(3.0)), tf.executing_eagerly())
+"""
+
+
+def test_a_program_of_keras_2_finds_its_names(script):
+    script.write_text(KERAS_2)
+    code, said, told = run(str(script))
+    assert (code, said) == (0, ["tensorflow tensorflow 2.3.1 True", "[[1.0, 0.0], [0.0, 1.0]] 9.0 True"]), told
+    script.write_text(KERAS_2 + "print(tf.placeholder('float32').graph is tf.get_default_graph())")
+    code, said, told = run(str(script))
+    assert (code, said[1:]) == (0, ["[[1.0, 0.0], [0.0, 1.0]] 9.0 False", "True"]), told
+
+
 def test_a_program_that_misses_names_ends_with_the_list_of_them(script):
     script.write_text(
         "import tensorflow as tf\ndef f():\n    tf.placeholder(3, tf.summm)\n    tf.contrib.seq2seq.A\ntf.reduce_summ"

@@ -60,6 +60,12 @@ def test_the_view_is_that_of_the_kind(program):
     assert program(a=text, kind="tf2")["tf"].__name__ == "dovetail.compat.tensorflow"
 
 
+def test_the_version_is_that_of_the_kind(program):
+    text = "import tensorflow as tf\nfound = tf.__version__, tf.VERSION"
+    assert program(a=text)["found"] == ("1.15.5", "1.15.5")
+    assert program(a=text, kind="tf2")["found"][0] == v1.__version__ != "1.15.5"
+
+
 def test_the_graph_is_open_before_the_first_line(program):
     text = "import tensorflow as tf\nx = tf.zeros([2])\ngraph = tf.get_default_graph()"
     found = program(a=text)

@@ -8,13 +8,14 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from dovetail.compat.run.decide import KINDS, Decision, decide
-from dovetail.compat.run.imports import Imports
+from dovetail.compat.run.imports import VIEWS, Imports
 from dovetail.compat.run.numpy1 import proxies
 from dovetail.compat.run.steps import limited
 from dovetail.compat.source import dotted_names
@@ -22,6 +23,8 @@ from dovetail.compat.source.sources import Unread, read, read_program
 from dovetail.compat.source.uses import Use
 from dovetail.core.hooks import hooks
 
+VERSIONS_OF_1 = {"__version__": "1.15.5", "VERSION": "1.15.5"}
+VERSION_OF_KERAS_2 = "2.3.1"
 DISPLAYS = "DISPLAY", "WAYLAND_DISPLAY", "MPLBACKEND"
 
 
@@ -124,7 +127,7 @@ def running(
         if decision.uses_keras_2 or decision.kind in ("tf1", "keras2"):
             stack.enter_context(_keras_2())
         if decision.kind == "tf1":
-            stack.enter_context(_open_graph())
+            stack.enter_context(_tensorflow_1())
         if decision.uses_keras_2 or decision.kind == "keras2":
             hooks.run_keras()  # now, since a library that imports Keras wants Keras 2's names, too
         yield Program(path, decision, uses, unread, imports)
@@ -141,8 +144,12 @@ def _keras_2() -> Iterator[None]:
             run_keras()
             from dovetail import backend as K
             from dovetail.compat import keras2
+            from dovetail.compat.keras2.patches import Patch
 
             stack.enter_context(keras2.installed())
+            import keras
+
+            stack.callback(Patch(keras, "__version__", VERSION_OF_KERAS_2).apply().apply)
             K.set_backend_name("tensorflow")
             stack.callback(K.set_backend_name, None)
 
@@ -154,17 +161,21 @@ def _keras_2() -> Iterator[None]:
 
 
 @contextmanager
-def _open_graph() -> Iterator[None]:
-    """Open a graph of TensorFlow 1, and close it after the `with` block."""
+def _tensorflow_1() -> Iterator[None]:
+    """Open a graph of TensorFlow 1, whose names tell its last version, and close it after the `with` block."""
     from dovetail.compat.tensorflow import graph_mode
     from dovetail.core.recording import DEFAULT_GRAPH
 
     before = DEFAULT_GRAPH.get()
     graph_mode.open_graph()
+    v1 = import_module(VIEWS["tf1"])
+    vars(v1).update(VERSIONS_OF_1)  # before the values of the table
     try:
         yield
     finally:
         DEFAULT_GRAPH.set(before)
+        for name in VERSIONS_OF_1:
+            vars(v1).pop(name, None)
 
 
 @contextmanager
