@@ -152,13 +152,22 @@ def test_a_file_of_python_2_is_refused_with_the_command_that_converts(script):
     code, _, told = run(str(script))
     assert code == 1 and told.startswith(f"dovetail: {script}:2: Python 2, which has to be converted first")
     assert f"to convert it: python -m lib2to3 --write --nobackups {script}" in told
+    (script.parent / "beside.py").write_text("print 'loss', 3")
+    script.write_text("import beside, tensorflow as tf")
+    code, _, told = run(str(script))
+    assert code == 1 and "SyntaxError: Missing parentheses" in told
+    assert told.endswith(f"to convert it: python -m lib2to3 --write --nobackups {script.parent}/beside.py\n")
 
 
 def test_a_module_runs_and_pytest_rewrites_the_assertions_of_mapped_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "mod.py").write_text("import sys, tensorflow as tf\nprint(tf.placeholder, sys.argv, sys.path[0])")
-    code, said, told = run("-m", "mod", "--x")
-    assert code == 0 and said[0].endswith(f"['{tmp_path}/mod.py', '--x'] {tmp_path}"), told
+    for name in ("pkg", "beside"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "pkg/mod.py").write_text("import sys\nfrom beside.part import x\nprint(x, sys.argv, sys.path[0])")
+    (tmp_path / "beside/part.py").write_text("import tensorflow as tf\nx = tf.placeholder('float32')")
+    code, said, told = run("-m", "pkg.mod", "--x")
+    assert code == 0 and said[0].endswith(f"['{tmp_path}/pkg/mod.py', '--x'] {tmp_path}"), told
+    assert told.startswith("dovetail: TensorFlow 1, since line 2 of beside/part.py uses tf.placeholder")
     (tmp_path / "test_it.py").write_text(
         "import tensorflow as tf\ndef test():\n    x = 3\n    assert [tf.float32.name, x] == ['float32', 4]"
     )

@@ -17,7 +17,7 @@ from dovetail.cli import WrongInput
 from dovetail.compat import run as running_package
 from dovetail.compat.run import Program, running
 from dovetail.compat.run.missing import missing, said
-from dovetail.compat.source.sources import PYTHON_2
+from dovetail.compat.source.sources import PYTHON_2, Unread
 from dovetail.core.engine_registry import AUTO, list_engines, set_engine
 from dovetail.plan.profile import profile
 
@@ -59,10 +59,11 @@ def prepared(
         del sys.path[0]  # the folder of this command; the program's takes its place
     file = _file_of(str(target)) if is_module else target
     stack = ExitStack()
-    program = stack.enter_context(running(file, kind=kind, packages=packages, steps=steps))
+    folder = "." if is_module else None
+    mapped = running(file, kind=kind, packages=packages, folder=folder, steps=steps)
+    program = stack.enter_context(mapped)
     if program.unread and program.unread[0].place.path == str(target):
-        unread = program.unread[0]
-        raise WrongInput(f"{unread.place}: {unread.why}{_advice(target) if PYTHON_2 in unread.why else ''}")
+        raise WrongInput(_said(program.unread[0]))
     if program.decision.is_shown:
         engine = os.environ.get("DOVETAIL_ENGINE", AUTO)
         print(f"dovetail: {program.decision}; engine {engine}", file=sys.stderr)
@@ -76,9 +77,11 @@ def _file_of(module: str) -> Path | None:
     return next((file for file in (parts.with_suffix(".py"), parts / "__main__.py") if file.is_file()), None)
 
 
-def _advice(path: Path) -> str:
+def _said(unread: Unread) -> str:
+    """Why a file is not Python 3, and the command that converts one of Python 2."""
     command = "python -m lib2to3" if find_spec("lib2to3") else "pip install fissix; python -m fissix"
-    return f"\nto convert it: {command} --write --nobackups {path}"
+    advice = f"\nto convert it: {command} --write --nobackups {unread.place.path}"
+    return f"{unread.place}: {unread.why}{advice if PYTHON_2 in unread.why else ''}"
 
 
 def _run(program: Program, run: Callable[[], object], stack: ExitStack) -> None:
@@ -94,6 +97,12 @@ def _run(program: Program, run: Callable[[], object], stack: ExitStack) -> None:
             _report(type(error), error, error.__traceback__)
             print(f"\ndovetail: {len(names)} names of this program are not offered:\n{said(names)}", file=sys.stderr)
             raise SystemExit(LACKS_NAMES) from None
+        except SyntaxError as error:
+            old = [each for each in program.unread if os.path.realpath(each.place.path) == error.filename]
+            if not old:
+                raise
+            _report(type(error), error, error.__traceback__)
+            raise SystemExit(f"\ndovetail: {_said(old[0])}") from None
 
 
 def profiled(run: Callable[[], None], trace: Path | None) -> None:

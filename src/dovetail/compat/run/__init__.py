@@ -79,6 +79,7 @@ def running(
     *,
     kind: str | None = None,
     packages: Iterable[str] = (),
+    folder: str | os.PathLike[str] | None = None,
     steps: int | None = None,
 ) -> Iterator[Program]:
     """Map the imports of an old program in the `with` block: Dovetail answers imports of `tensorflow` and `keras`.
@@ -87,6 +88,7 @@ def running(
         target: a file, Python or a notebook; without one, the kind: "tf1", "tf2", "keras2" or "keras3".
         kind: the kind of the file or the packages; by default their names decide.
         packages: packages to map, besides the files in the program's folder.
+        folder: the program's folder; by default the file's, or the current one if there is no file.
         steps: how many steps of training each loop may take; None for all.
 
     Yields:
@@ -116,13 +118,13 @@ def running(
     path = None if target is None else Path(target)
     if kind not in (None, *KINDS):
         raise ValueError(f"running: the kind must be one of {', '.join(KINDS)}, not {kind!r}.")
-    sources, unread = read_program(path) if path else read(filter(None, map(_folder_of, packages)))
+    home = Path(folder or (path.parent if path else "."))
+    sources, unread = read_program(path, home) if path else read(filter(None, map(_folder_of, packages)))
     uses = dotted_names.find(sources)
     decision = decide(sources, uses, kind)
-    folders = [path.resolve().parent if path else Path.cwd()]
     with ExitStack() as stack:
         change = partial(limited, steps=steps) if steps else None
-        imports = stack.enter_context(Imports(decision.kind, folders, packages, proxies(uses), change))
+        imports = stack.enter_context(Imports(decision.kind, [home], packages, proxies(uses), change))
         stack.enter_context(_process())
         if decision.uses_keras_2 or decision.kind in ("tf1", "keras2"):
             stack.enter_context(_keras_2())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import importlib
 import os
 import re
@@ -57,7 +58,7 @@ class Imports:
         self.builtins = ModuleType("builtins", builtins.__doc__)
         vars(self.builtins).update(vars(builtins), __import__=self.import_statement)
         own = ModuleType("importlib", importlib.__doc__)
-        vars(own).update(vars(importlib), import_module=self.import_module)
+        vars(own).update(import_module=self.import_module, __getattr__=functools.partial(getattr, importlib))
         self.proxies = {"importlib": own, **(proxies or {})}
 
     def target(self, name: str) -> str | None:
@@ -92,10 +93,10 @@ class Imports:
         """The module of a name, as of `importlib.import_module`."""
         root = name.partition(".")[0]
         if root in self.proxies:
-            found = self.proxies[root]
-            for part in name.split(".")[1:]:
-                found = getattr(found, part)
-            return found
+            try:
+                return functools.reduce(getattr, name.split(".")[1:], self.proxies[root])
+            except AttributeError:  # it is not imported yet
+                return importlib.import_module(name)
         target = self.target(name)
         if target is None:
             return importlib.import_module(name, package)

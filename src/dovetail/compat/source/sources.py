@@ -73,15 +73,15 @@ def read(paths: Iterable[Path]) -> tuple[list[Source], list[Unread]]:
     return sources, unread
 
 
-def read_program(path: Path) -> tuple[list[Source], list[Unread]]:
-    """Read a program, then the files that it imports from its folder; return the same as `read`.
+def read_program(path: Path, folder: Path) -> tuple[list[Source], list[Unread]]:
+    """Read a program, then the files that it imports from a folder; return the same as `read`.
 
     Raises:
         FileNotFoundError: there is no such file.
     """
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {str(path)!r}.")
-    folder, sources, unread = path.parent, [], []
+    sources, unread = [], []
     waiting, seen = [path], {path}
     for each in waiting:  # it grows
         source, failed = _source(each, folder)
