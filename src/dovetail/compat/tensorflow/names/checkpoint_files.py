@@ -76,6 +76,8 @@ def shapes(arrays: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
 def give(values: Mapping[str, Any], arrays: Mapping[str, np.ndarray], path: str, reshape: bool = False) -> None:
     """Give variables the values of a checkpoint: all of them, or none.
 
+    The `kernel` and the `bias` of a recurrent cell are also found by their names before TensorFlow 1.2.
+
     Args:
         reshape: whether a value may have another shape of as many elements.
 
@@ -85,6 +87,7 @@ def give(values: Mapping[str, Any], arrays: Mapping[str, np.ndarray], path: str,
         FormatError: a value is damaged.
     """
     known = shapes(arrays)
+    values = {_stored_name(name, known): variable for name, variable in values.items()}
     for name, variable in values.items():
         if name not in known:
             raise KeyError(f"the checkpoint {path!r} has no variable {name!r}; it has {', '.join(sorted(known))}.")
@@ -97,6 +100,16 @@ def give(values: Mapping[str, Any], arrays: Mapping[str, np.ndarray], path: str,
     for name, variable in values.items():
         array = found[name].reshape(variable.shape)
         variable.load(array) if hasattr(variable, "load") else variable.assign(array)
+
+
+_BEFORE = {"kernel": "weights", "bias": "biases"}  # the last name of a cell's variable → before TensorFlow 1.2
+
+
+def _stored_name(name: str, known: Mapping[str, Any]) -> str:
+    """The name of a variable in a checkpoint."""
+    scope, slash, last = name.rpartition("/")
+    before = f"{scope}{slash}{_BEFORE.get(last, last)}"
+    return before if name not in known and before in known else name
 
 
 # -- the state of a folder --------------------------------------------------------------------------------------------
