@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from dovetail.compat.run import notebook
 from dovetail.compat.run.decide import KINDS, Decision, decide
 from dovetail.compat.run.imports import VIEWS, Imports
 from dovetail.compat.run.numpy1 import proxies
@@ -52,7 +53,11 @@ class Program:
         sys.path.insert(0, str(self.target.resolve().parent))
         main = sys.modules["__main__"] = ModuleType("__main__")
         vars(main).update(__file__=os.path.abspath(self.target), __builtins__=self.imports.builtins)
-        exec(self.imports.compiled(self.target.read_bytes(), os.path.abspath(self.target)), vars(main))
+        path = self.target.absolute()
+        is_notebook = path.suffix == ".ipynb"
+        vars(main).update(notebook.NAMES if is_notebook else {})
+        for name, code in notebook.trees(path) if is_notebook else [(str(path), path.read_bytes())]:
+            exec(self.imports.compiled(code, name), vars(main))
         return vars(main)
 
     def run_module(self, name: str, arguments: Sequence[str] = ()) -> dict[str, Any]:

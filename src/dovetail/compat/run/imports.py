@@ -128,7 +128,7 @@ class Imports:
             except ModuleNotFoundError:
                 raise _absence(f"{name}.{member}", str(problem), name) from None
 
-    def compiled(self, code: str | bytes, path: str) -> CodeType:
+    def compiled(self, code: str | bytes | ast.Module, path: str) -> CodeType:
         """Compile a file of the program, after the change."""
         tree = ast.parse(code, path)
         return compile(self.change(tree) if self.change else tree, path, "exec", dont_inherit=True)

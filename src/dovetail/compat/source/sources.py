@@ -109,14 +109,14 @@ def imported_files(source: Source, sources: Iterable[Source]) -> list[Source]:
 
 
 def _source(path: Path, root: Path) -> tuple[Source, list[Unread]]:
-    cells, failed = _cells(path)
+    found, failed = cells(path)
     parts = []
-    for number, code in cells:
+    for number, code in found:
         try:
-            parts.append((number, _parse(code)))
+            parts.append((number, parse(code)))
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             failed.append(_unread(path, number, code, error))
-    text = b"\n".join(code for _, code in cells).decode(errors="replace")
+    text = b"\n".join(code for _, code in found).decode(errors="replace")
     return Source(str(path), tuple(_module_names(path, root)), text, tuple(parts)), failed
 
 
@@ -181,7 +181,7 @@ def _module_names(path: Path, root: Path) -> Iterator[str]:
 # -- notebooks --------------------------------------------------------------------------------------------------------
 
 
-def _cells(path: Path) -> tuple[list[tuple[int | None, bytes]], list[Unread]]:
+def cells(path: Path) -> tuple[list[tuple[int | None, bytes]], list[Unread]]:
     """The pieces of code in a file, each with the number of its cell; and the file, if it is a damaged notebook."""
     try:
         data = path.read_bytes()
@@ -194,8 +194,8 @@ def _cells(path: Path) -> tuple[list[tuple[int | None, bytes]], list[Unread]]:
         language = notebook.get("metadata", {}).get("kernelspec", {}).get("language", "python")
         if language.lower() != "python":
             return [], [Unread(Place(str(path), 1), f"a notebook in {language}")]
-        cells = [cell for sheet in notebook.get("worksheets", [notebook]) for cell in sheet["cells"]]
-        code = [(number, _code(cell)) for number, cell in enumerate(cells, 1) if cell["cell_type"] == "code"]
+        all_cells = [cell for sheet in notebook.get("worksheets", [notebook]) for cell in sheet["cells"]]
+        code = [(number, _code(cell)) for number, cell in enumerate(all_cells, 1) if cell["cell_type"] == "code"]
     except (ValueError, KeyError, TypeError, AttributeError):
         return [], [Unread(Place(str(path), 1), "not a notebook: its JSON is damaged or of another kind")]
     return [(number, text.encode()) for number, text in code], []
@@ -214,7 +214,8 @@ def _code(cell: dict) -> str:
 # -- parsing ----------------------------------------------------------------------------------------------------------
 
 
-def _parse(code: bytes) -> ast.Module:
+def parse(code: bytes) -> ast.Module:
+    """The syntax tree of a file or a cell, whose magics count as `pass`."""
     with warnings.catch_warnings():  # strings like "\d" warn, and nothing runs
         warnings.simplefilter("ignore")
         try:

@@ -1,0 +1,39 @@
+"""The code cells of a notebook, which run in order as parts of one program."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Iterator
+from pathlib import Path
+
+from dovetail.compat.source.sources import cells, parse
+
+NAMES = {"display": print}  # names that a notebook has from the start
+
+
+def trees(path: Path) -> Iterator[tuple[str, ast.Module]]:
+    """Read a notebook's cells, without magics.
+
+    Args:
+        path: the notebook.
+
+    Yields:
+        The name of each cell, "old.ipynb[3]", with its syntax tree; a traceback shows its lines.
+
+    Raises:
+        SyntaxError: the file is no notebook of Python, or a cell is not Python 3.
+    """
+    found, failed = cells(path)
+    if failed:
+        raise SyntaxError(f"{failed[0].place}: {failed[0].why}")
+    for number, code in found:
+        name = f"{path}[{number}]"
+        text = code.decode(errors="replace")
+        linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+        try:
+            tree = parse(code)
+        except SyntaxError as error:
+            error.filename = name
+            raise
+        yield name, tree

@@ -1,0 +1,60 @@
+"""Notebooks as programs: their cells run in order, each with its own lines."""
+
+from __future__ import annotations
+
+import json
+import traceback
+from pathlib import Path
+
+import pytest
+
+from dovetail.compat import running
+from dovetail.compat.run.notebook import trees
+
+REGRESSION = Path(__file__).parents[2] / "programs" / "old" / "regression.ipynb"
+
+
+@pytest.fixture
+def notebook(tmp_path):
+    def write(*cells, **metadata):
+        made = [{"cell_type": "code", "source": text.splitlines(keepends=True)} for text in cells]
+        made.insert(1, {"cell_type": "markdown", "source": "# Text"})
+        path = tmp_path / "old.ipynb"
+        path.write_text(json.dumps({"cells": made, "metadata": metadata, "nbformat": 4}))
+        return path
+
+    return write
+
+
+def test_cells_run_in_order(notebook, capsys):
+    first = (
+        "%matplotlib inline\n!pip install x\nimport tensorflow as tf\nfiles = !ls\nx = tf.placeholder('float')"
+    )
+    cells = first, "%%time\ny = x * 2\n", "%%bash\nls\n", "display(tf.Session().run(y, {x: 3}))\ny?\n"
+    with running(notebook(*cells), kind="tf1") as program:
+        names = program.run()
+    assert capsys.readouterr().out.endswith("6.0\n") and names["__name__"] == "__main__"
+
+
+def test_a_traceback_shows_the_line_of_the_cell(notebook):
+    path = notebook("a = 1", "%magic\nb = a - 1\n\nc = a / b\n")
+    with running(path, kind="keras3") as program, pytest.raises(ZeroDivisionError) as caught:
+        program.run()
+    last = traceback.extract_tb(caught.tb)[-1]
+    assert (last.filename, last.lineno, last.line) == (f"{path}[3]", 4, "c = a / b")
+
+
+def test_what_is_no_program(notebook, tmp_path):
+    with pytest.raises(SyntaxError, match=r"a notebook in R"):
+        [*trees(notebook("a <- 1", kernelspec={"language": "R"}))]
+    with pytest.raises(SyntaxError) as caught:
+        [*trees(notebook("a = 1", "b ="))]
+    assert (caught.value.filename, caught.value.lineno) == (f"{tmp_path}/old.ipynb[3]", 1)
+    tmp_path.joinpath("bad.ipynb").write_text("{")
+    with pytest.raises(SyntaxError, match="not a notebook"):
+        [*trees(tmp_path / "bad.ipynb")]
+
+
+def test_each_cell_of_the_old_notebook_is_python():
+    found = [*trees(REGRESSION)]
+    assert len(found) > 4 and all(name.startswith(str(REGRESSION)) and tree.body for name, tree in found)
