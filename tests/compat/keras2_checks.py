@@ -60,11 +60,7 @@ def check_modules_find_what_keras_has():
     assert keras.engine.base_layer.Layer is keras.layers.Layer
 
 
-def check_what_is_gone_says_what_to_write():
-    for name, instead in keras2.GONE.items():
-        with pytest.raises(ImportError, match=f"no {name}: use "):
-            getattr(sys.modules["keras.layers.core"], name)
-        assert instead and not hasattr(keras.layers, name)
+def check_a_name_that_never_was_is_no_name():
     with pytest.raises(ImportError, match="Nonsense"):
         exec("from keras.layers.core import Nonsense")
 
@@ -384,9 +380,6 @@ class OwnSGD(SGD):
 
 
 def check_what_keras_cannot_do_says_what_to_write():
-    made = model()
-    with pytest.raises(NotImplementedError, match=r"make a layer whose call\(self, x\).*self.add_loss"):
-        made.add_loss(backend.sum(made.output))
     weights = model().trainable_weights
     with (
         patch.object(keras.config, "backend", lambda: "jax"),

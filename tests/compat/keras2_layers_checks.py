@@ -26,7 +26,7 @@ from keras.models import Input, model_from_config
 import dovetail as dt
 from dovetail.compat import keras2
 from dovetail.compat.keras2 import patches
-from dovetail.compat.keras2.patches import MISSING
+from dovetail.compat.keras2.patches import held
 from tests.keras_backends import main
 
 X = np.random.default_rng(0).normal(size=(4, 3)).astype("float32")
@@ -43,12 +43,7 @@ def check_what_is_changed_is_one_table():
     last = {(id(patch.owner), patch.name): patch for patch in keras2.PATCHES}
     assert len(last) == len(keras2.PATCHES)
     for patch in keras2.PATCHES:
-        assert held(patch) is patch.value
-
-
-def held(patch):
-    """The value that the owner of a patch has now."""
-    return (patch.owner if isinstance(patch.owner, dict) else vars(patch.owner)).get(patch.name, MISSING)
+        assert held(patch.owner, patch.name) is patch.value
 
 
 def check_the_changes_can_be_undone():
@@ -57,7 +52,7 @@ def check_the_changes_can_be_undone():
     keras2.uninstall()
     try:
         keras2.uninstall()
-        before = [held(patch) for patch in keras2.PATCHES]
+        before = [held(patch.owner, patch.name) for patch in keras2.PATCHES]
         assert not any(value is patch.value for value, patch in zip(before, keras2.PATCHES, strict=True))
         assert "keras.engine" not in sys.modules and not hasattr(keras, "engine")
         with pytest.raises(ValueError, match="lr"):
@@ -67,14 +62,14 @@ def check_the_changes_can_be_undone():
                 assert keras.optimizers.SGD(lr=0.5).learning_rate == 0.5
             assert keras.optimizers.SGD(lr=0.5).lr == 0.5  # the outer block goes on
             raise KeyError
-        assert [held(patch) for patch in keras2.PATCHES] == before
+        assert [held(patch.owner, patch.name) for patch in keras2.PATCHES] == before
         model = keras.Sequential([keras.layers.Dense(1)])
         model.compile("sgd", "mse")
         model.fit(X, X[:, :1], verbose=0)
     finally:
         keras2.install()
         keras2.install()
-    assert set(sys.modules) >= names and all(held(patch) is patch.value for patch in keras2.PATCHES)
+    assert set(sys.modules) >= names and all(held(patch.owner, patch.name) is patch.value for patch in keras2.PATCHES)
 
 
 def check_a_change_that_fails_leaves_keras_as_it_was():

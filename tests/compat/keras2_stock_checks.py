@@ -42,7 +42,7 @@ def check_each_output_has_the_metrics():
     model = keras.Model(x, list(outputs))
     model.compile("sgd", ["binary_crossentropy", "mse"], metrics=["accuracy"])
     assert len(model.train_on_batch(X, [Y, Y])) == 5
-    assert model.metrics_names == ["loss", "a_loss", "b_loss", "a_accuracy", "b_accuracy"]
+    assert model.metrics_names == ["loss", "a_loss", "b_loss", "a_acc", "b_acc"]
 
 
 def check_weights_of_k_are_refused():

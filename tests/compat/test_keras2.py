@@ -11,7 +11,8 @@ from tests.libraries import checks_of, require
 
 require("keras", "it is Keras whose names these are")
 CHECKS = "tests.compat.keras2_checks", "tests.compat.keras2_layers_checks", "tests.compat.keras2_modules_checks"
-ON_STOCK, PROGRAMS = "tests.compat.keras2_stock_checks", "tests.compat.keras2_programs"
+ON_STOCK = "tests.compat.keras2_stock_checks"
+PROGRAMS = "tests.compat.keras2_programs", "tests.compat.keras1_programs"
 DATA = "tests.compat.keras2_data"
 
 
@@ -30,11 +31,13 @@ def test_keras2_on_keras_own_backends(check, backend):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("program", checks_of(PROGRAMS, "program_"))
-def test_a_program_does_what_it_does_on_keras_2(program, engine):
+@pytest.mark.parametrize(
+    ("module", "program"), [(module, program) for module in PROGRAMS for program in checks_of(module, "program_")]
+)
+def test_a_program_does_what_it_does_on_keras_2(module, program, engine):
     require("tf_keras", "programs are compared with it")
-    wanted = told(PROGRAMS, "tensorflow", "tf_keras")["tf_keras"][program]
-    found = told(PROGRAMS, "dovetail", *ENGINES, alone=True)[engine][program]
+    wanted = told(module, "tensorflow", "tf_keras")["tf_keras"][program]
+    found = told(module, "dovetail", *ENGINES, alone=True)[engine][program]
     assert not isinstance(wanted, str), wanted
     assert not isinstance(found, str), found
     assert len(wanted) > 1

@@ -21,21 +21,41 @@ from contextlib import contextmanager
 
 from dovetail.compat.keras2 import (
     arguments,
+    generators,
     imported,
     layers,
+    logs,
+    merging,
+    models,
     modules,
+    names,
+    old_layers,
     optimizers,
     preprocessing,
     saving,
     training,
     weights,
 )
-from dovetail.compat.keras2.modules import GONE as GONE
 from dovetail.compat.keras2.modules import MODULES as MODULES
 from dovetail.compat.keras2.patches import Patch
 
-# Each lists its changes as rows.
-PATCHED = modules, arguments, weights, layers, training, saving, optimizers, preprocessing, imported
+PATCHED = (
+    modules,
+    names,
+    old_layers,
+    arguments,
+    weights,
+    layers,
+    merging,
+    models,
+    training,
+    generators,
+    logs,
+    saving,
+    optimizers,
+    preprocessing,
+    imported,
+)  # each lists its changes as rows
 PATCHES = [patch for module in PATCHED for patch in module.patches()]
 
 _undo: list[Patch] = []  # in the order of the patches; empty if Keras is as it was

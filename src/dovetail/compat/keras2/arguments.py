@@ -11,16 +11,10 @@ from typing import Any
 import keras
 
 from dovetail.backend.values import told_to_layer
+from dovetail.compat.keras2 import words
 from dovetail.compat.keras2.patches import Patch
 from dovetail.core.static_types import with_ints
 from dovetail.interop.privates import Operation
-
-# Arguments of any layer that Keras 3 lacks or warns of → the attribute for the value, and a conversion.
-OLD_ARGUMENTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "weights": ("_given_weights", lambda weights: weights),
-    "input_shape": ("_input_shape_arg", lambda shape: shape),
-    "input_dim": ("_input_shape_arg", lambda size: (size,)),
-}
 
 # Arguments of the TensorBoard callback that Keras 3 lacks → the behaviour without them.
 OF_TENSORBOARD = {
@@ -39,10 +33,11 @@ def patches() -> Iterable[Patch]:
     bases = Operation, keras.initializers.Initializer, keras.random.SeedGenerator
     for cls in dict.fromkeys(cls for base in bases for cls in (base, *_subclasses(base))):
         if "__init__" in vars(cls):
-            init = _with_old_arguments(cls.__init__) if cls is layer else cls.__init__
-            yield Patch(cls, "__init__", _with_integers(init))
+            wrapped = _in_old_words if issubclass(cls, layer) else _with_integers
+            yield Patch(cls, "__init__", wrapped(cls.__init__, cls.__name__))
         if issubclass(cls, layer) and (position := _position_of_training(vars(cls).get("call"))):
             yield Patch(cls, "call", _that_asks_whether_it_trains(vars(cls)["call"], position - 1))
+    yield Patch(keras.Model, "__new__", staticmethod(words.in_old_words(keras.Model.__new__, words.MODEL)))
     yield Patch(keras.activations, "relu", _with_alpha(keras.activations.relu))
     yield Patch(keras.callbacks.TensorBoard, "__init__", _without_old_arguments(keras.callbacks.TensorBoard.__init__))
 
@@ -56,7 +51,7 @@ def _subclasses(cls: Any) -> Iterator[Any]:
 # -- arguments of constructors ----------------------------------------------------------------------------------------
 
 
-def _with_integers(function: Callable[..., Any]) -> Callable[..., Any]:
+def _with_integers(function: Callable[..., Any], name: str = "") -> Callable[..., Any]:
     """Wrap a constructor: it also takes integers of NumPy, alone and in lists."""
 
     @functools.wraps(function)
@@ -67,17 +62,21 @@ def _with_integers(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _with_old_arguments(init: Callable[..., None]) -> Callable[..., None]:
-    """Wrap the base class' `__init__`: it also takes the arguments of Keras 2."""
+def _in_old_words(init: Callable[..., None], cls: str) -> Callable[..., None]:
+    """Wrap the `__init__` of a class of layers: it also takes the arguments of Keras 1 and 2."""
+    names, init = list(inspect.signature(init).parameters)[1:], _with_integers(init)
 
     @functools.wraps(init)
-    def call(self: Any, **kwargs: Any) -> None:
-        old = {name: kwargs.pop(name) for name in OLD_ARGUMENTS if name in kwargs}
-        init(self, **kwargs)
-        for name, (attribute, made_of) in OLD_ARGUMENTS.items():
-            if old.get(name) is not None:
-                vars(self)[attribute] = made_of(old[name])
-        _name_the_inputs(self)
+    def call(self: Any, *args: Any, **kwargs: Any) -> None:
+        args, kwargs = words.arguments(cls, names, args, kwargs)
+        old = {name: kwargs.pop(name) for name in words.OF_LAYERS if name in kwargs and name not in names}
+        init(self, *args, **kwargs)
+        if (weights := old.get("weights")) is not None:
+            vars(self)["_given_weights"] = weights
+        if (shape := words.input_of(cls, old)) is not None:
+            vars(self)["_batch_input_shape"] = with_ints(shape)
+        if cls == "Layer":
+            _name_the_inputs(self)
 
     return call
 

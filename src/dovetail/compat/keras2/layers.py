@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NoReturn
+from typing import Any
 
 import keras
 
 from dovetail.compat.keras2.patches import Patch, methods
-from dovetail.interop.privates import Functional, get_keras_mask
+from dovetail.interop.privates import Node, get_keras_mask
 
 
 def patches() -> Iterable[Patch]:
@@ -23,9 +23,39 @@ def patches() -> Iterable[Patch]:
         get_input_mask_at=_at("input_tensors", "input mask", get_keras_mask),
         get_output_mask_at=_at("output_tensors", "output mask", get_keras_mask),
     )
-    yield Patch(Functional, "add_loss", _refuse_symbolic_loss)
     yield from methods(keras.Sequential, input=_of_the_graph("input"), output=_of_the_graph("output"))
+    yield from methods(
+        keras.layers.Layer,
+        input_shape=_Found("input", lambda tensor: tuple(tensor.shape)),
+        output_shape=_Found("output", lambda tensor: tuple(tensor.shape)),
+        batch_input_shape=property(lambda self: vars(self).get("_batch_input_shape")),
+        inbound_nodes=property(lambda self: self._inbound_nodes),
+        outbound_nodes=property(lambda self: self._outbound_nodes),
+    )
+    yield Patch(keras.layers.InputLayer, "input", property(lambda self: self.output))
+    yield from methods(
+        Node,
+        outbound_layer=property(lambda self: self.operation),
+        inbound_layers=property(lambda self: [tensor._keras_history.operation for tensor in self.input_tensors]),
+        node_indices=property(lambda self: [tensor._keras_history.node_index for tensor in self.input_tensors]),
+        tensor_indices=property(lambda self: [tensor._keras_history.tensor_index for tensor in self.input_tensors]),
+        input_shapes=_Found("input_tensors", lambda tensor: tuple(tensor.shape)),
+        output_shapes=_Found("output_tensors", lambda tensor: tuple(tensor.shape)),
+    )
     yield Patch(keras.KerasTensor, "_keras_shape", property(lambda self: tuple(self.shape)))
+
+
+class _Found:
+    """An attribute that is made of another one, tensor by tensor, unless the object has its own."""
+
+    def __init__(self, name: str, part: Callable[[Any], Any]) -> None:
+        self.name, self.part = name, part
+
+    def __get__(self, owner: Any, cls: Any = None) -> Any:
+        if owner is None:
+            return self
+        found = getattr(owner, self.name)
+        return [self.part(each) for each in found] if isinstance(found, (list, tuple)) else self.part(found)
 
 
 def _add_update(self: Any, updates: Any, inputs: Any = None) -> None:
@@ -62,10 +92,3 @@ def _of_the_graph(name: str) -> property:
         return tensors[0] if isinstance(tensors, list) and len(tensors) == 1 else tensors
 
     return property(found)
-
-
-def _refuse_symbolic_loss(self: Any, losses: Any, inputs: Any = None) -> NoReturn:
-    raise NotImplementedError(
-        "Keras 3 has no losses that are tensors of a functional model: make a layer whose call(self, x) computes the "
-        "loss, calls self.add_loss(loss) and returns x, and put it where the loss is computed."
-    )

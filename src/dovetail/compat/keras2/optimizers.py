@@ -18,6 +18,7 @@ import keras
 from dovetail import backend as K
 from dovetail.backend.table import FUNCTIONS
 from dovetail.compat.keras2.patches import Patch, methods
+from dovetail.compat.keras2.words import in_old_words
 from dovetail.core.recording import not_building, record_on
 from dovetail.core.value_kinds import kind_of
 from dovetail.plan.function import function
@@ -26,13 +27,23 @@ from dovetail.sessions.session_graph import open_default_graph
 RATE = 0.01  # of an optimizer without a rate: in Keras 2 the base class had none
 
 
+# Defaults of Keras 2 that are others in Keras 3.
+DEFAULTS = {
+    "Adagrad": "+learning_rate=0.01 +initial_accumulator_value=0.0",
+    "Adadelta": "+learning_rate=1.0",
+    "Adamax": "+learning_rate=0.002",
+    "Nadam": "+learning_rate=0.002",
+}
+
+
 def patches() -> Iterable[Patch]:
     """Yield the changes of Keras 3's optimizers."""
     base: Any = keras.optimizers.Optimizer
     classes: list[Any] = [cls for cls in vars(keras.optimizers).values() if inspect.isclass(cls)]
     for cls in dict.fromkeys(classes):
         if issubclass(cls, base) and cls is not base:
-            yield Patch(cls, "__init__", _with_old_arguments(cls.__init__))
+            init = in_old_words(cls.__init__, f"-schedule_decay {DEFAULTS.get(cls.__name__, '')}")
+            yield Patch(cls, "__init__", _with_old_arguments(init))
     yield Patch(base, "__init__", _with_a_rate(base.__init__))
     yield from methods(
         base,

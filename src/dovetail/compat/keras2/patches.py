@@ -37,6 +37,11 @@ class Patch(NamedTuple):
         return self._replace(value=before)
 
 
+def held(owner: Any, name: str) -> Any:
+    """The value that an owner has now, or `MISSING`."""
+    return (owner if isinstance(owner, dict) else vars(owner)).get(name, MISSING)
+
+
 def methods(owner: Any, **values: Any) -> Iterable[Patch]:
     """Make the patches of one class or module."""
     return [Patch(owner, name, value) for name, value in values.items()]

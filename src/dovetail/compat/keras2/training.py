@@ -10,9 +10,15 @@ from typing import Any
 
 import keras
 
+from dovetail.compat.keras2.generators import from_iterators
+from dovetail.compat.keras2.models import NAMES, TENSORS, Appended
+from dovetail.compat.keras2.names import METRICS
 from dovetail.compat.keras2.patches import Patch, methods
+from dovetail.compat.keras2.words import in_old_words
 from dovetail.interop.privates import CompileLoss, CompileMetrics, tree
 
+COMPILE_ORDER = "self optimizer loss metrics loss_weights sample_weight_mode weighted_metrics target_tensors"
+COMPILE = "-sample_weight_mode target_tensors=None -class_mode -theano_mode"
 DISCREPANCY = (
     "Discrepancy between trainable weights and collected trainable weights, did you set `model.trainable` without "
     "calling `model.compile` after ?"
@@ -24,11 +30,11 @@ def patches() -> Iterable[Patch]:
     model: Any = keras.Model
     yield from methods(
         model,
-        fit=_as_compiled(model.fit),
-        train_on_batch=_as_compiled(model.train_on_batch),
-        fit_generator=_generator_method("fit", "steps_per_epoch"),
-        evaluate_generator=_generator_method("evaluate", "steps"),
-        predict_generator=_generator_method("predict", "steps"),
+        compile=in_old_words(model.compile, COMPILE, COMPILE_ORDER),
+        fit=_as_compiled(from_iterators(in_old_words(model.fit, "nb_epoch:epochs -show_accuracy"))),
+        evaluate=from_iterators(in_old_words(model.evaluate, "-show_accuracy")),
+        predict=from_iterators(in_old_words(model.predict, "+verbose=0"), of_inputs=True),
+        train_on_batch=_as_compiled(in_old_words(model.train_on_batch, "-accuracy")),
         metrics=property(_metrics(model.metrics.fget)),
         metrics_names=property(_metrics_names),
         _flatten_metrics_in_order=_flatten_in_order,
@@ -96,7 +102,9 @@ def _with_a_list(init: Callable[..., None]) -> Callable[..., None]:
 
 
 def _listed(metrics: Any) -> Any:
-    return metrics if metrics is None or isinstance(metrics, (list, tuple, dict)) else [metrics]
+    """Metrics in a list or dict, under Keras 2's names."""
+    metrics = metrics if metrics is None or isinstance(metrics, (list, tuple, dict)) else [metrics]
+    return tree.map_structure(lambda each: METRICS.get(each, each) if isinstance(each, str) else each, metrics)
 
 
 def _with_names(build: Callable[..., None]) -> Callable[..., None]:
@@ -162,14 +170,15 @@ def _metrics(get: Callable[[Any], list[Any]]) -> Callable[[Any], list[Any]]:
 def _metrics_names(self: Any) -> list[str]:
     """The names of the results of training: the loss, the losses of outputs, their metrics.
 
-    The names of metrics are known after the first results.
+    The names of metrics are known after the first results.  A program may append one, with a tensor of
+    `metrics_tensors`.
 
     Source: `keras.Model.metrics_names` of Keras 2.3.
     """
     names = list[str]()
     for metric in self.metrics:
         names += vars(metric).get("_names", []) if isinstance(metric, CompileMetrics) else [metric.name]
-    return names
+    return Appended(self, names, NAMES, TENSORS)
 
 
 def _flatten_in_order(self: Any, logs: dict[str, Any]) -> Any:
@@ -179,7 +188,7 @@ def _flatten_in_order(self: Any, logs: dict[str, Any]) -> Any:
     return found[0] if len(found) == 1 else found
 
 
-# -- losses and generators --------------------------------------------------------------------------------------------
+# -- losses ------------------------------------------------------------------------------------------------------------
 
 
 def _with_history(compute_loss: Callable[..., Any]) -> Callable[..., Any]:
@@ -193,20 +202,5 @@ def _with_history(compute_loss: Callable[..., Any]) -> Callable[..., Any]:
                 with suppress(AttributeError):  # JAX's tensors take no attributes
                     prediction._keras_history = output._keras_history
         return compute_loss(self, x, y, y_pred, *args, **kwargs)
-
-    return call
-
-
-def _generator_method(name: str, steps: str) -> Callable[..., Any]:
-    """Make `fit_generator` or the like from the method that takes generators."""
-
-    def call(self: Any, generator: Any, *args: Any, **kwargs: Any) -> Any:
-        for unused in ("max_queue_size", "workers", "use_multiprocessing"):
-            kwargs.pop(unused, None)
-        if args:
-            args, kwargs = args[1:], {**kwargs, steps: args[0]}
-        if args:
-            raise TypeError(f"{name}_generator takes the arguments after the number of steps by keyword.")
-        return getattr(self, name)(generator, **kwargs)
 
     return call

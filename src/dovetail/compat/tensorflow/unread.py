@@ -174,6 +174,9 @@ OTHERS = {
     "dovetail.compat.keras2": {
         "_add_update.inputs": "Updates belong to the call in which they are made.",
         "_run_own_updates.options": INTERFACE,
+        "_Continued.index": INTERFACE,
+        "_add_loss.inputs": "Tensors know their inputs.",
+        "initialize.dim_ordering": "Keras 1 passes it to initializers of kernels, whose shape has the order.",
         "_update_step.learning_rate": "The class reads its own rate.",
     },
     "dovetail.backend": {

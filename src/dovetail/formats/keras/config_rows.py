@@ -146,6 +146,7 @@ JOINED: dict[str, tuple[str, ...]] = {
     "Conv2D": ("nb_row", "nb_col"),
     "Conv2DTranspose": ("nb_row", "nb_col"),
     "SeparableConv2D": ("nb_row", "nb_col"),
+    "LocallyConnected2D": ("nb_row", "nb_col"),
     "Conv3D": ("kernel_dim1", "kernel_dim2", "kernel_dim3"),
 }  # fmt: skip  # → kernel_size
 
@@ -159,7 +160,19 @@ class Words(NamedTuple):
     defaults: dict[str, Any]
 
 
-@cache
+class Refused(ValueError):
+    """An argument of which Keras 3 takes one value only.
+
+    Attributes:
+        found: the argument and its value.
+        needed: the value that Keras 3 takes.
+    """
+
+    def __init__(self, name: str, value: Any, needed: Any) -> None:
+        self.found, self.needed = f"{name}={value!r}", f"{name}={needed!r}, as Keras 3 computes"
+        super().__init__(f"{self.found}: it needs {self.needed}.")
+
+
 def words(cls: str) -> Words:
     """The parsed words of a class and of every layer.
 
@@ -167,8 +180,14 @@ def words(cls: str) -> Words:
         >>> words("GaussianNoise").renamed
         {'sigma': 'stddev'}
     """
+    return parsed(f"{ANY} {ARGUMENTS.get(cls, '')}")
+
+
+@cache
+def parsed(text: str) -> Words:
+    """Words for arguments, in the language of this table."""
     found = Words({}, set(), {}, {})
-    for word in f"{ANY} {ARGUMENTS.get(cls, '')}".split():
+    for word in text.split():
         if word[0] == "-":
             found.dropped.add(word[1:])
         elif "=" in word:
@@ -177,6 +196,37 @@ def words(cls: str) -> Words:
         else:
             old, _, new = word.partition(":")
             found.renamed[old] = new
+    return found
+
+
+def renamed(cls: str, rows: Words, given: dict[str, Any], value_of: Callable[[str, Any], Any]) -> dict[str, Any]:
+    """The arguments of a class under Keras 3's names.
+
+    Args:
+        cls: its name in Keras 3.
+        rows: the words for its arguments.
+        given: the arguments of Keras 1 or 2.
+        value_of: the conversion of a value, by the argument's new name.
+
+    Raises:
+        Refused: Keras 3 computes something else.
+
+    Example:
+        >>> renamed("Dense", words("Dense"), {"output_dim": 2, "init": "one"}, value_of)
+        {'units': 2, 'kernel_initializer': 'ones'}
+    """
+    found = dict[str, Any]()
+    for name, value in given.items():
+        if name in rows.fixed:
+            if value != rows.fixed[name] and value is not None:
+                raise Refused(name, value, rows.fixed[name])
+        elif name in rows.renamed or name not in rows.dropped:
+            new = rows.renamed.get(name, name)
+            found[new] = value_of(new, value)
+    if (parts := JOINED.get(cls)) and all(part in found for part in parts):
+        found["kernel_size"] = [found.pop(part) for part in parts]
+    if "forget_bias_init" in found:
+        found["unit_forget_bias"] = found.pop("forget_bias_init") in ("one", "ones")
     return found
 
 

@@ -17,10 +17,11 @@ from dovetail.formats.keras.config_rows import (
     FUNCTIONAL,
     IMPLIED,
     INNER,
-    JOINED,
     MERGES,
     MODELS,
     RECURRENT,
+    Refused,
+    renamed,
     value_of,
     words,
 )
@@ -112,26 +113,15 @@ class Configs:
 
     def _by_rows(self, name: str, inner: dict[str, Any], place: str) -> dict[str, Any]:
         """The arguments of a layer, by the tables."""
-        rows, config = words(name), {}
-        for key, value in inner.items():
-            if key in rows.fixed:
-                if value != rows.fixed[key] and value is not None:
-                    found = f"{key}={value!r}"
-                    needed = (
-                        f"{key}={rows.fixed[key]!r}, as Keras 3 computes; else pass custom_objects={{{name!r}: cls}}"
-                    )
-                    raise FormatError(self.file, place, found, needed)
-            elif key in rows.renamed or key not in rows.dropped:
-                new = rows.renamed.get(key, key)
-                config[new] = self._value(new, value)
-        for key, value in rows.defaults.items():
-            config.setdefault(key, value)
-        if (parts := JOINED.get(name)) and all(part in config for part in parts):
-            config["kernel_size"] = [config.pop(part) for part in parts]
+        rows = words(name)
+        try:
+            config = renamed(name, rows, inner, self._value)
+        except Refused as problem:
+            needed = f"{problem.needed}; else pass custom_objects={{{name!r}: cls}}"
+            raise FormatError(self.file, place, problem.found, needed) from None
+        config = {**rows.defaults, **config}
         if name == "Embedding" and str(config.get("dtype")).startswith("int"):
             del config["dtype"]  # of its inputs, in Keras 2.0
-        if name in ("LSTM", "LSTMCell") and "forget_bias_init" in config:
-            config["unit_forget_bias"] = config.pop("forget_bias_init") in ("one", "ones")
         return config
 
     def _value(self, name: str, given: Any) -> Any:

@@ -1,0 +1,84 @@
+"""Results of training under their names in Keras 1 and 2, which are also found under those of Keras 2.3."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import keras
+
+from dovetail.compat.keras2.names import METRICS
+from dovetail.compat.keras2.patches import Patch, methods
+from dovetail.interop.privates import python_utils
+
+ENDS = [*METRICS.items(), *((new, old) for old, new in METRICS.items())]
+
+
+class Logs(dict[str, Any]):
+    """Results by name, in which "val_accuracy" finds "val_acc", and the other way round."""
+
+    def __missing__(self, key: str) -> Any:
+        for other in others(key):
+            if dict.__contains__(self, other):
+                return dict.__getitem__(self, other)
+        raise KeyError(key)
+
+    def __contains__(self, key: object) -> bool:
+        return any(dict.__contains__(self, each) for each in (key, *others(key)))
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value of a key, or the default."""
+        try:
+            return self[key]
+        except KeyError:
+            return default
+
+
+def others(name: object) -> list[str]:
+    """Other names of a result.
+
+    Example:
+        >>> others("val_acc"), others("loss")
+        (['val_accuracy'], [])
+    """
+    name = str(name)
+    found = [(name.removesuffix(end), other) for end, other in ENDS if name.endswith(end)]
+    return [f"{start}{other}" for start, other in found if not start or start.endswith("_")]
+
+
+def patches() -> Iterable[Patch]:
+    """Yield the changes of callbacks and of their logs."""
+    yield Patch(python_utils, "pythonify_logs", _as_logs(python_utils.pythonify_logs))
+    callbacks: Any = keras.callbacks
+    yield from methods(callbacks.History, __init__=_with_logs(callbacks.History.__init__))
+    checkpoint = callbacks.ModelCheckpoint
+    yield Patch(checkpoint, "_get_file_path", _with_all_names(checkpoint._get_file_path))
+
+
+def _as_logs(pythonify: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(pythonify)
+    def call(logs: Any) -> Any:
+        return Logs(pythonify(logs))
+
+    return call
+
+
+def _with_logs(init: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(init)
+    def call(self: Any) -> None:
+        init(self)
+        self.history = Logs()
+
+    return call
+
+
+def _with_all_names(path: Callable[..., str]) -> Callable[..., str]:
+    """Wrap the method that makes the name of a file of logs: it knows each result by all its names."""
+
+    @functools.wraps(path)
+    def call(self: Any, epoch: int, batch: Any, logs: Any) -> str:
+        more = {other: value for name, value in (logs or {}).items() for other in others(name)}
+        return path(self, epoch, batch, {**more, **(logs or {})})
+
+    return call

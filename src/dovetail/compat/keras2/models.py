@@ -1,0 +1,199 @@
+"""Methods and attributes of models in Keras 1 and 2, among them losses that are tensors of the model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+
+from dovetail.compat.keras2.patches import Patch, methods
+from dovetail.interop.keras_files.building import built
+from dovetail.interop.privates import Functional, map_graph, tree
+
+
+def patches() -> Iterable[Patch]:
+    """Yield the changes of models, and the functions of `keras.models`."""
+    model: Any = keras.Model
+    yield from methods(
+        model,
+        predict_proba=lambda self, x, batch_size=None, verbose=0: self.predict(x, batch_size, verbose),
+        predict_classes=_predict_classes,
+        _make_train_function=lambda self: self.make_train_function(),
+        _make_test_function=lambda self: self.make_test_function(),
+        _make_predict_function=lambda self: self.make_predict_function(),
+        reset_states=_reset_states,
+        stateful=property(lambda self: any(getattr(layer, "stateful", False) for layer in self.layers)),
+        uses_learning_phase=property(lambda self: any(layer._call_has_training_arg for layer in self.layers)),
+        updates=property(lambda self: []),  # those of Keras 3 belong to calls
+        state_updates=property(lambda self: []),
+        input_names=property(lambda self: [tensor._keras_history.operation.name for tensor in self.inputs]),
+    )
+    yield Patch(keras.layers.RNN, "reset_states", lambda self, states=None: _reset_layer(self, states))
+    yield Patch(Functional, "add_loss", _add_loss)
+    yield Patch(Functional, "add_metric", _add_metric)
+    yield Patch(Functional, "metrics_tensors", property(lambda self: Appended(self, [], TENSORS, NAMES)))
+    yield from methods(
+        keras.models,
+        Input=keras.Input,
+        model_from_config=model_from_config,
+        model_from_json=lambda text, custom_objects=None: model_from_config(json.loads(text), custom_objects),
+    )
+
+
+def _predict_classes(self: Any, x: Any, batch_size: int | None = None, verbose: int = 0) -> Any:
+    """The classes of samples: the largest of several outputs, or whether a single one is over 0.5.
+
+    Source: `keras.Sequential.predict_classes` of Keras 2.3.
+    """
+    found = self.predict(x, batch_size, verbose)
+    return found.argmax(axis=-1) if found.shape[-1] > 1 else (found > 0.5).astype("int32")
+
+
+def _reset_states(self: Any) -> None:
+    """Forget the states of all layers that keep them between batches."""
+    for layer in self.layers:
+        if getattr(layer, "stateful", False):
+            layer.reset_states()
+
+
+def _reset_layer(self: Any, states: Any) -> None:
+    """Set the states that a recurrent layer keeps between batches; they are zeros if not given."""
+    self.reset_state()
+    if states is not None:
+        kept = tree.flatten(self.states)
+        for variable, state in zip(kept, states if len(kept) > 1 else [states], strict=True):
+            variable.assign(np.asarray(state))
+
+
+# -- losses and metrics that are tensors of a model -------------------------------------------------------------------
+
+
+def _same(self: Any, value: Any) -> Any:
+    return keras.KerasTensor(value.shape, value.dtype)
+
+
+class AddLoss(keras.layers.Layer):
+    """A layer that adds its input to the losses of the model."""
+
+    compute_output_spec = _same
+
+    def call(self, loss: Any) -> Any:
+        """The mean of the loss, which is added."""
+        self.add_loss(keras.ops.mean(loss))
+        return loss
+
+
+class AddMetric(keras.layers.Layer):
+    """A layer that keeps the mean of its input as a metric of the model."""
+
+    def __init__(self, metric: str, **options: Any) -> None:
+        super().__init__(**options)
+        self.mean = keras.metrics.Mean(name=metric)
+
+    compute_output_spec = _same
+
+    def call(self, value: Any) -> Any:
+        """The value, which is counted."""
+        self.mean.update_state(value)
+        return value
+
+
+def _add_loss(self: Any, losses: Any, inputs: Any = None) -> None:
+    """Add losses to those of a functional model: tensors that are made of its inputs, or numbers.
+
+    Args:
+        losses: one, or a list of them.
+        inputs: ignored, as tensors know theirs.
+
+    Source: `keras.Model.add_loss` of Keras 2.3.
+    """
+    for loss in losses if isinstance(losses, (list, tuple)) else [losses]:
+        if isinstance(loss, keras.KerasTensor):
+            _insert(self, AddLoss(), loss)
+        else:
+            keras.layers.Layer.add_loss(self, loss)
+
+
+def _add_metric(self: Any, value: Any, name: str, aggregation: str = "mean") -> None:
+    """Add the mean of a tensor of a functional model to its results, under a name.
+
+    Raises:
+        ValueError: the aggregation is not "mean".
+
+    Source: `keras.Model.add_metric` of Keras 2.3.
+    """
+    if aggregation != "mean":
+        raise ValueError(f"add_metric takes aggregation='mean', not {aggregation!r}; or compile with a metric object.")
+    _insert(self, AddMetric(name), value)
+
+
+def _insert(model: Any, layer: Any, tensor: Any) -> None:
+    """Make a layer, called with a tensor of a model, run whenever the model does."""
+    ends = [*vars(model).get("_more_ends", []), layer(tensor)]
+    parts = "_nodes", "_nodes_by_depth", "_operations", "_operations_by_depth"
+    vars(model).update(zip(parts, map_graph(model._inputs, [*model._outputs, *ends]), strict=True), _more_ends=ends)
+    for each in model.layers:
+        model._tracker.track(each)
+    model.train_function = model.test_function = model.predict_function = None
+
+
+class Appended(list[Any]):
+    """The tensors or the names of a model's metrics; those that are appended to both lists make a metric.
+
+    Args:
+        model: the model.
+        found: the tensors or names that there are.
+        key: the attribute of the model that keeps what is appended until there is a pair.
+        other: that of the other list.
+    """
+
+    def __init__(self, model: Any, found: Iterable[Any], key: str, other: str) -> None:
+        super().__init__(found)
+        self.waiting = [vars(model).setdefault(each, []) for each in (key, other)]
+        self.model, self.is_name = model, key == NAMES
+
+    def append(self, value: Any) -> None:
+        """Make a metric if the other list waits for it."""
+        super().append(value)
+        own, others = self.waiting
+        if others:
+            pair = value, others.pop(0)
+            _add_metric(self.model, *(pair[::-1] if self.is_name else pair))
+        else:
+            own.append(value)
+
+
+NAMES, TENSORS = "_appended_names", "_appended_tensors"
+
+
+# -- configurations ---------------------------------------------------------------------------------------------------
+
+
+def model_from_config(config: Any, custom_objects: Any = None) -> Any:
+    """The model of a configuration of Keras 1, 2 or 3, uncompiled and with new weights.
+
+    Args:
+        config: `{"class_name": type(model).__name__, "config": model.get_config()}`.
+        custom_objects: classes and functions of the program, by name.
+
+    Raises:
+        TypeError: `config` is the list of a Sequential's layers.
+
+    Source: `keras.models.model_from_config` of Keras 2.3.
+    """
+    if isinstance(config, list):
+        raise TypeError(
+            "model_from_config takes a dict; for a list of layers use keras.Sequential.from_config(config)."
+        )
+    return built(config, Path("config"), custom_objects or {}, old=not _of_keras3(config))
+
+
+def _of_keras3(config: Any) -> bool:
+    """Whether Keras 3 made a configuration: it names the modules of classes."""
+    inner = config.get("config")
+    layers = inner.get("layers", []) if isinstance(inner, dict) else inner
+    return "module" in config or any("module" in layer for layer in layers)
