@@ -88,8 +88,13 @@ def _numbers(name: str, like: np.ndarray) -> np.ndarray:
 @functools.cache
 def expected(module: str) -> dict[str, dict[str, Any]]:
     """What TensorFlow gives for the cases of a module of `old/`, by name."""
+    return answer(__name__, module)
+
+
+def answer(module: str, *args: str) -> Any:
+    """What a module prints last, as JSON, in a process with TensorFlow."""
     settings = {"TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONWARNINGS": "ignore"}
-    command = [sys.executable, "-m", __name__, module]
+    command = [sys.executable, "-m", module, *args]
     ran = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr[-3000:]
     return json.loads(ran.stdout.splitlines()[-1])

@@ -19,7 +19,9 @@ from dovetail.compat.tensorflow.names.contrib.places import LAYERS, under
 from dovetail.compat.tensorflow.names.contrib.utils import collect_named_outputs, get_variable_collections
 from dovetail.compat.tensorflow.names.convolution import layout_of
 from dovetail.compat.tensorflow.names.layers.base import found
-from dovetail.compat.tensorflow.names.layers.rows import parameters_of
+from dovetail.compat.tensorflow.names.layers.convolution import SEPARATE, moves, window
+from dovetail.compat.tensorflow.names.layers.core import WEIGHTS, finished
+from dovetail.compat.tensorflow.names.layers.rows import parameters_of, row_class
 from dovetail.compat.tensorflow.names.variable_scope import variable_scope
 from dovetail.compat.tensorflow.table import V1, told, value
 from dovetail.core.errors import op_error
@@ -52,6 +54,13 @@ WORDS = {  # contrib's parameter → the parameters of layers that get its value
 _KEPT = {"shape", "dtype", "initializer", "regularizer", "trainable", "collections", "caching_device", "use_resource"}
 
 
+class Given(SimpleNamespace):
+    """The arguments of a call; arguments that the function does not have are None."""
+
+    def __getattr__(self, name: str) -> Any:
+        return None
+
+
 def contrib(names: str, scope: str, words: str, variables: bool = True) -> Callable[[Body], Body]:
     """Decorator: add a function with contrib's parameters, by the function of the inputs and the other arguments.
 
@@ -68,15 +77,16 @@ def contrib(names: str, scope: str, words: str, variables: bool = True) -> Calla
         def call(*args: Any, **kwargs: Any) -> Any:
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
-            given = SimpleNamespace(**bound.arguments)
-            name, x = getattr(given, "scope", None) or getattr(given, "name", None), getattr(given, first)
-            opening = _scope(name, scope, x, given) if variables else graph_mode.name_scope(name or scope)
+            given = Given(**bound.arguments)
+            name, x = given.scope or given.name, getattr(given, first)
+            options = {"reuse": given.reuse, "custom_getter": _model_variable}
+            opening = variable_scope(name, scope, [x], **options) if variables else graph_mode.name_scope(name or scope)
             with opening as given.scope:
                 y = body(x if is_tensor(x) else V1["convert_to_tensor"](x), given)
-                activation = found(getattr(given, "activation_fn", None), "nn.", "")
+                activation = found(given.activation_fn, "nn.", "")
                 y = y if activation is None else activation(y)
                 alias = given.scope.name if variables else given.scope
-                return collect_named_outputs(getattr(given, "outputs_collections", None), alias, y)
+                return collect_named_outputs(given.outputs_collections, alias, y)
 
         call.__name__ = names.split()[0]
         title = f"contrib.layers.{call.__name__}"
@@ -86,10 +96,6 @@ def contrib(names: str, scope: str, words: str, variables: bool = True) -> Calla
         return body
 
     return decorate
-
-
-def _scope(name: Any, default: str, x: Any, given: Any) -> variable_scope:
-    return variable_scope(name, default, [x], reuse=getattr(given, "reuse", None), custom_getter=_model_variable)
 
 
 def _model_variable(getter: Any, name: str, **options: Any) -> Any:
@@ -115,9 +121,8 @@ def made(title: Any, given: Any, **others: Any) -> Any:
     }
     if "data_format" in layer.signature.parameters:
         options["data_format"] = layout_of(given.data_format)
-    return layer(
-        **{**options, **others}, name=given.scope.name, _scope=given.scope, _reuse=getattr(given, "reuse", None)
-    )
+    base = {"name": given.scope.name, "_scope": given.scope, "_reuse": given.reuse}
+    return layer(**{**options, **others, **base})
 
 
 def collect(layer: Any, given: Any) -> None:
@@ -129,27 +134,29 @@ def collect(layer: Any, given: Any) -> None:
             graph_mode.open_graph().add_to_collections(keys, getattr(layer, name))
 
 
-def _weighted(names: str, scope: str, layer: str, words: str, rank: int | None = None) -> None:
-    """Add a layer with weights, whose outputs may be normalized."""
+def _weighted(names: str, scope: str, layer: Any, words: str, rank: int | None = None, more: str = "") -> None:
+    """Add a layer with weights, whose outputs may be normalized, and are then without a bias.
+
+    Args:
+        layer: the class in `tf.layers`, with braces for the number of axes; or a function of the arguments.
+        more: words that come before `weights_regularizer`.
+    """
 
     def body(x: Any, given: Any) -> Any:
         dims = static_shape(x)
         if rank is not None and len(dims) != rank:
-            raise op_error(
-                ValueError, f"tf.contrib.layers.{names.split()[0]}", f"the inputs have {rank} axes, not {dims}."
-            )
+            problem = f"the inputs have {rank} axes, not the shape {dims}."
+            raise op_error(ValueError, f"tf.contrib.layers.{names.split()[0]}", problem)
+        title = layer.format(len(dims) - 2) if isinstance(layer, str) else layer(given)
         has_bias = not given.normalizer_fn and given.biases_initializer is not None
-        built = made(layer.format(len(dims) - 2), given, use_bias=has_bias)
+        built = made(title, given, use_bias=has_bias)
         y = built(x)
         collect(built, given)
-        return _normalized(y, given)
+        return y if given.normalizer_fn is None else given.normalizer_fn(y, **(given.normalizer_params or {}))
 
-    body.__doc__ = f"`tf.layers.{layer.format('*')}` with an activation, and with a normalization instead of a bias."
-    contrib(names, scope, f"inputs {words} {_WEIGHTS}")(body)
-
-
-def _normalized(y: Any, given: Any) -> Any:
-    return y if given.normalizer_fn is None else given.normalizer_fn(y, **(given.normalizer_params or {}))
+    body.__doc__ = "A layer of `tf.layers` with an activation, and with a normalization instead of a bias."
+    weights = _WEIGHTS.replace("weights_reg", f"{more} weights_reg")
+    contrib(names, scope, f"inputs {words} {weights}")(body)
 
 
 def _pooling(name: str, scope: str, pool: Callable[..., Any], layout: str) -> None:
@@ -179,57 +186,52 @@ for _name, _activation in {"relu": "relu", "relu6": "relu6", "elu": "elu", "line
     value(under(LAYERS, _name), _dense, "v1")
 
 
-@contrib(
+def _each_channel(layer: Any, x: Any) -> Any:
+    """Convolution of each channel by itself."""
+    return finished(layer, ops.depthwise_conv(x, layer.depthwise_kernel, *moves(layer)))
+
+
+def _in_plane(layer: Any, x: Any) -> Any:
+    """Convolution of each channel by itself, with one window for all."""
+    kernel = ops.tile(layer.kernel, (1, 1, static_shape(x)[-1], 1))
+    return finished(layer, ops.depthwise_conv(x, kernel, *moves(layer)))
+
+
+_MOVES = "kernel_size strides padding data_format dilation_rate=1 activation=None use_bias=True"
+_EachChannel = row_class(
+    "DepthwiseConv2D",
+    f"{_MOVES} depth_multiplier=1 {SEPARATE}",
+    _each_channel,
+    depthwise_kernel=lambda layer, channels: [*window(layer, 2), channels, layer.depth_multiplier],
+    bias=lambda layer, channels: [channels * layer.depth_multiplier],
+)
+_InPlane = row_class(
+    "ConvInPlane",
+    f"{_MOVES} {WEIGHTS}",
+    _in_plane,
+    kernel=lambda layer, channels: [*window(layer, 2), 1, 1],
+    bias=lambda layer, channels: [channels],
+)
+_weighted(
     "separable_conv2d separable_convolution2d",
     "SeparableConv2d",
-    "inputs num_outputs kernel_size depth_multiplier=1 stride=1 padding='SAME' data_format='NHWC' rate=1 "
-    + _WEIGHTS.replace("weights_regularizer", "pointwise_initializer=None weights_regularizer"),
+    lambda given: _EachChannel if given.num_outputs is None else "SeparableConv2D",
+    "num_outputs kernel_size depth_multiplier=1 stride=1 padding='SAME' data_format='NHWC' rate=1",
+    more="pointwise_initializer=None",
 )
-def separable_conv2d(x: Any, given: Any) -> Any:
-    """Convolution of each channel by itself, then a mixture of the channels, unless `num_outputs` is None."""
-    if given.num_outputs is not None:
-        has_bias = not given.normalizer_fn and given.biases_initializer is not None
-        layer = made("SeparableConv2D", given, use_bias=has_bias)
-        y = layer(x)
-        collect(layer, given)
-        return _normalized(y, given)
-    channels = size_of(x, 1 if layout_of(given.data_format) == "channels_first" else 3)
-    shape = [*_pair(given.kernel_size), channels, given.depth_multiplier]
-    return _each_channel(x, _weights("depthwise_weights", shape, x, given), given, given.rate)
-
-
-@contrib(
-    "conv2d_in_plane convolution2d_in_plane", "ConvInPlane", f"inputs kernel_size stride=1 padding='SAME' {_WEIGHTS}"
+_weighted(
+    "conv2d_in_plane convolution2d_in_plane",
+    "ConvInPlane",
+    lambda given: _InPlane,
+    "kernel_size stride=1 padding='SAME'",
 )
-def conv2d_in_plane(x: Any, given: Any) -> Any:
-    """Convolution of each channel by itself with one window for all."""
-    weights = _weights("weights", [*_pair(given.kernel_size), 1, 1], x, given)
-    return _each_channel(x, ops.tile(weights, (1, 1, size_of(x, 3), 1)), given, 1)
-
-
-def _each_channel(x: Any, weights: Any, given: Any, rate: Any) -> Any:
-    layout = layout_of(getattr(given, "data_format", None))
-    y = ops.depthwise_conv(x, weights, given.stride, given.padding.lower(), layout, rate)
-    if given.normalizer_fn is not None or given.biases_initializer is None:
-        return _normalized(y, given)
-    shape = [size_of(y, 1 if layout == "channels_first" else 3)]
-    biases = variable("biases", shape, x, given, given.biases_initializer, given.biases_regularizer)
-    return ops.bias_add(y, biases, layout)
-
-
-def _weights(name: str, shape: Any, x: Any, given: Any) -> Any:
-    return variable(name, shape, x, given, given.weights_initializer, given.weights_regularizer)
 
 
 def variable(name: str, shape: Any, x: Any, given: Any, initializer: Any, regularizer: Any = None) -> Any:
     """A variable of a function that stands on no layer of `tf.layers`."""
-    keys = get_variable_collections(given.variables_collections, name.removeprefix("depthwise_"))
+    keys = get_variable_collections(given.variables_collections, name)
     first = found(initializer, "initializers.")
     return model_variable(name, shape, dtype_of(x), first, regularizer, given.trainable, keys)
-
-
-def _pair(size: Any) -> list[int]:
-    return [int(n) for n in size] if hasattr(size, "__iter__") else [int(size)] * 2
 
 
 def size_of(x: Any, axis: int) -> int:

@@ -31,6 +31,7 @@ class _OwnUpdates(_BatchNormalization):  # type: ignore[misc, valid-type]
 
     shapes: ClassVar[Mapping[str, Any]] = {name: _BatchNormalization.shapes[name] for name in _VARIABLES}
     fused_ranks = (2, 4)
+    updates = property(lambda self: list(self._updates))
 
 
 @contrib("batch_norm", "BatchNorm", _BATCH_NORM)
@@ -40,9 +41,8 @@ def batch_norm(x: Any, given: Any) -> Any:
     The updates of the averages go to `updates_collections`; if that is None, they come before the outputs.
     """
     if given.batch_weights is not None:
-        raise op_error(
-            NotImplementedError, "tf.contrib.layers.batch_norm", "batch_weights are not offered: leave them out."
-        )
+        problem = "batch_weights are not offered: all samples of a batch count alike."
+        raise op_error(NotImplementedError, "tf.contrib.layers.batch_norm", problem)
     keys = given.updates_collections
     settings: dict[str, Any] = {}
     for kind in ("initializer", "regularizer"):
@@ -63,7 +63,7 @@ def batch_norm(x: Any, given: Any) -> Any:
 
 def _affine(x: Any, given: Any, shape: Any) -> tuple[Any, Any]:
     """The variables `beta` and `gamma`, if they are wanted."""
-    first = getattr(given, "param_initializers", None) or {}
+    first = given.param_initializers or {}
     beta, gamma = (
         variable(name, shape, x, given, first.get(name, initial)) if wanted else None
         for name, initial, wanted in (("beta", "zeros", given.center), ("gamma", "ones", given.scale))

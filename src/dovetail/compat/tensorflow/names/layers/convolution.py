@@ -11,46 +11,47 @@ from dovetail.compat.tensorflow.names.layers.core import WEIGHTS, finished
 from dovetail.compat.tensorflow.names.layers.rows import layer
 
 _WINDOW = "filters kernel_size strides=1 padding='valid' data_format='channels_last'"
-_SEPARATE = (
+SEPARATE = (
     "depthwise_initializer=None pointwise_initializer=None bias_initializer='zeros' depthwise_regularizer=None "
     "pointwise_regularizer=None bias_regularizer=None activity_regularizer=None depthwise_constraint=None "
     "pointwise_constraint=None bias_constraint=None trainable=True name=None"
 )
 
 
-def _window(layer: Any, rank: int) -> list[int]:
+def window(layer: Any, rank: int) -> list[int]:
     """The size of a window along each axis, of one size or several."""
     size = layer.kernel_size
     return [int(n) for n in size] if hasattr(size, "__iter__") else [int(size)] * rank
 
 
 def _kernel(rank: int, layer: Any, channels: int) -> list[int]:
-    return [*_window(layer, rank), channels, int(layer.filters)]
+    return [*window(layer, rank), channels, int(layer.filters)]
 
 
 def _transposed(rank: int, layer: Any, channels: int) -> list[int]:
-    return [*_window(layer, rank), int(layer.filters), channels]
+    return [*window(layer, rank), int(layer.filters), channels]
 
 
 def _depthwise(rank: int, layer: Any, channels: int) -> list[int]:
-    return [*_window(layer, rank), channels, int(layer.depth_multiplier)]
+    return [*window(layer, rank), channels, int(layer.depth_multiplier)]
 
 
 def _pointwise(rank: int, layer: Any, channels: int) -> list[int]:
     return [*[1] * rank, channels * int(layer.depth_multiplier), int(layer.filters)]
 
 
-def _filters(layer: Any, channels: int) -> list[int]:
+def filters(layer: Any, channels: int) -> list[int]:
     return [int(layer.filters)]
 
 
-def _moves(layer: Any) -> tuple[Any, ...]:
+def moves(layer: Any) -> tuple[Any, ...]:
+    """How a window moves."""
     return layer.strides, layer.padding.lower(), layer.data_format, layer.dilation_rate
 
 
 def conv(layer: Any, x: Any) -> Any:
     """Convolution with a window that slides over the inputs."""
-    return finished(layer, ops.conv(x, layer.kernel, *_moves(layer)))
+    return finished(layer, ops.conv(x, layer.kernel, *moves(layer)))
 
 
 def conv_transpose(layer: Any, x: Any) -> Any:
@@ -61,7 +62,7 @@ def conv_transpose(layer: Any, x: Any) -> Any:
 
 def separable_conv(layer: Any, x: Any) -> Any:
     """Convolution of each channel by itself, then a mixture of the channels."""
-    return finished(layer, ops.separable_conv(x, layer.depthwise_kernel, layer.pointwise_kernel, *_moves(layer)))
+    return finished(layer, ops.separable_conv(x, layer.depthwise_kernel, layer.pointwise_kernel, *moves(layer)))
 
 
 for _rank in (1, 2, 3):
@@ -69,22 +70,22 @@ for _rank in (1, 2, 3):
         f"Conv{_rank}D conv{_rank}d",
         f"{_WINDOW} dilation_rate=1 activation=None use_bias=True {WEIGHTS}",
         kernel=partial(_kernel, _rank),
-        bias=_filters,
+        bias=filters,
     )(conv)
 for _rank in (2, 3):
     layer(
         f"Conv{_rank}DTranspose conv{_rank}d_transpose",
         f"{_WINDOW} activation=None use_bias=True {WEIGHTS}",
         kernel=partial(_transposed, _rank),
-        bias=_filters,
+        bias=filters,
     )(conv_transpose)
 for _rank in (1, 2):
     layer(
         f"SeparableConv{_rank}D separable_conv{_rank}d",
-        f"{_WINDOW} dilation_rate=1 depth_multiplier=1 activation=None use_bias=True {_SEPARATE}",
+        f"{_WINDOW} dilation_rate=1 depth_multiplier=1 activation=None use_bias=True {SEPARATE}",
         depthwise_kernel=partial(_depthwise, _rank),
         pointwise_kernel=partial(_pointwise, _rank),
-        bias=_filters,
+        bias=filters,
     )(separable_conv)
 
 

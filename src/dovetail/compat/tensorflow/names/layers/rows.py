@@ -37,10 +37,8 @@ class Row(Layer):
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         given = bound.arguments | bound.arguments.pop("kwargs")
-        if unknown := set(given) - BASE - set(self.signature.parameters):
-            raise TypeError(
-                f"no argument {', '.join(map(repr, unknown))}; it takes {', '.join(self.signature.parameters)}."
-            )
+        if unknown := ", ".join(map(repr, set(given) - BASE - set(self.signature.parameters))):
+            raise TypeError(f"no argument {unknown}; it takes {', '.join(self.signature.parameters)}.")
         super().__init__(**{key: given.pop(key) for key in BASE & set(given)})
         for key, own in given.items():
             setattr(self, key, found(own, *PLACES.get(key.rpartition("_")[2], ())))
@@ -70,10 +68,8 @@ class Row(Layer):
 
 
 USES = {"bias": "use_bias", "beta": "center", "gamma": "scale"}  # variable → the parameter that says whether it is made
-PLACES = {
-    "activation": ("nn.", ""),
-    "initializer": ("initializers.",),
-}  # parameter → where words are looked up
+# Parameter → where words are looked up.
+PLACES = {"activation": ("nn.", ""), "initializer": ("initializers.",)}
 _KWARGS = inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD)
 
 
@@ -91,16 +87,22 @@ def layer(names: str, words: str, order: str = "", training: bool = False, **sha
     own = parameters_of(words)
 
     def decorate(body: Body) -> Body:
-        text = f"{(body.__doc__ or '').strip()}\n\n    Source: `tf.layers.{class_name}`.\n    "
-        members = {"signature": inspect.Signature([*own.values(), _KWARGS]), "shapes": shapes, "body": body}
-        made = type(class_name, (Row,), {**members, "__doc__": text, "__signature__": members["signature"]})
+        made = row_class(class_name, words, body, **shapes)
         value(f"layers.{class_name}", made, "v1")
         called = own | parameters_of("inputs training=False name=None reuse=None")
         taken = inspect.Signature([called[name] for name in (order or _order(own, training)).split()])
-        value(f"layers.{function_name}", told(f"layers.{function_name}", _function(made, taken, text), False), "v1")
+        value(f"layers.{function_name}", told(f"layers.{function_name}", _function(made, taken), False), "v1")
         return body
 
     return decorate
+
+
+def row_class(name: str, words: str, body: Body, **shapes: Shape) -> type[Row]:
+    """The class of a layer."""
+    signature = inspect.Signature([*parameters_of(words).values(), _KWARGS])
+    text = f"{(body.__doc__ or '').strip()}\n\n    Source: `tf.layers.{name}`.\n    "
+    members = {"signature": signature, "__signature__": signature, "shapes": shapes, "body": body, "__doc__": text}
+    return type(name, (Row,), members)
 
 
 def parameters_of(words: str) -> dict[str, inspect.Parameter]:
@@ -120,7 +122,7 @@ def _order(own: Mapping[str, Any], training: bool) -> str:
     return " ".join(["inputs", *first, *["training"] * training, *last, *["reuse"] * ("trainable" in own)])
 
 
-def _function(made: type[Layer], signature: inspect.Signature, text: str) -> Callable[..., Any]:
+def _function(made: type[Layer], signature: inspect.Signature) -> Callable[..., Any]:
     """The function that makes a layer and calls it."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -132,7 +134,7 @@ def _function(made: type[Layer], signature: inspect.Signature, text: str) -> Cal
             given |= {"_reuse": given.pop("reuse", None), "_scope": given.get("name")}
         return made(**given)(inputs, **settings)
 
-    call.__signature__, call.__doc__ = signature, text  # type: ignore[attr-defined]
+    call.__signature__, call.__doc__ = signature, made.__doc__  # type: ignore[attr-defined]
     return call
 
 
