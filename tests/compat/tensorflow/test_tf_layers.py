@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import importlib
 
 import dovetail.compat.tensorflow.compat.v1 as tf
 import numpy as np
 import pytest
 
+from dovetail.compat.tensorflow.names.layers.second_names import NAMES
 from tests.compat.tensorflow.legacy import array
 
 FIRST = (0, 3, 1, 2)
@@ -93,3 +95,11 @@ def test_embed_sequence_gives_rows_of_one_table_and_reuses_it():
     assert table.name == "words/embeddings:0" and len(tf.losses.get_regularization_losses()) == 1
     np.testing.assert_array_equal(rows, numbers[ids])
     np.testing.assert_array_equal(once_more, rows)
+
+
+def test_private_modules_have_second_names():
+    place = "dovetail.compat.tensorflow.compat.v1.python.layers"
+    for module, names in NAMES.items():
+        for name in names.split():
+            second, _, first = name.partition(":")
+            assert getattr(importlib.import_module(f"{place}.{module}"), second) is getattr(tf.layers, first)

@@ -62,7 +62,7 @@ TENSORFLOW = {
     "Initializer.options": _ONE_PROCESS,
     # layers
     **dict.fromkeys([f"Layer.{it}" for it in ("inputs", "input_shape", "args", "kwargs")], INTERFACE),
-    **dict.fromkeys(["filters.channels", "flatten.given", "softmax.given"], INTERFACE),
+    **dict.fromkeys(["filters.channels", "flatten.given", "softmax.given", "Given.name"], INTERFACE),
     # private tools
     "_plain.args": _OWN_TOOLS,
     "_plain.kwargs": _OWN_TOOLS,

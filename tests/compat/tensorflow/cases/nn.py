@@ -70,6 +70,9 @@ def activations():
 
 def convolutions():
     yield call("nn.conv2d", IMAGES, array(3, 3, 3, 4), 1, "SAME")
+    yield call("nn.convolution", IMAGES, array(3, 2, 3, 4), padding="SAME", strides=[2, 1])
+    yield call("nn.convolution", array(2, 6, 3), array(3, 3, 4), dilations=[2])
+    yield call("compat.v1.nn.convolution", IMAGES, array(3, 2, 3, 4), "VALID", None, [1, 2])
     yield call("nn.conv2d", IMAGES, array(3, 2, 3, 4), [1, 2, 2, 1], "VALID")
     yield call("nn.conv2d", IMAGES, array(3, 3, 3, 2), [2, 1], "SAME")
     yield call("nn.conv2d", IMAGES, array(2, 2, 3, 2), 1, "SAME", dilations=2)

@@ -94,6 +94,27 @@ def conv3d(
     return _convolution(3, input, filters, _moves(3, strides, padding, data_format, dilations), name)
 
 
+def _any_convolution(
+    input: Any,
+    filters: Any,
+    strides: Any = None,
+    padding: Any = "VALID",
+    data_format: Any = None,
+    dilations: Any = None,
+    name: Any = None,
+) -> Any:
+    rank = len(static_shape(shaped(filters))) - 2
+    return _convolution(rank, input, filters, _moves(rank, strides or 1, padding, data_format, dilations), name)
+
+
+row(
+    "nn.convolution",
+    _any_convolution,
+    "input filters strides padding data_format dilations",
+    v1="input filter:filters padding strides dilation_rate:dilations name data_format filters dilations",
+)
+
+
 def _transposed(rank: int) -> Callable[..., Any]:
     def transposed(
         input: Any,

@@ -5,3 +5,4 @@ from dovetail.compat.tensorflow.names.layers import contrib_norms as contrib_nor
 from dovetail.compat.tensorflow.names.layers import convolution as convolution
 from dovetail.compat.tensorflow.names.layers import core as core
 from dovetail.compat.tensorflow.names.layers import normalization as normalization
+from dovetail.compat.tensorflow.names.layers import second_names as second_names
