@@ -27,9 +27,7 @@ def notebook(tmp_path):
 
 
 def test_cells_run_in_order(notebook, capsys):
-    first = (
-        "%matplotlib inline\n!pip install x\nimport tensorflow as tf\nfiles = !ls\nx = tf.placeholder('float')"
-    )
+    first = "%matplotlib inline\n!pip install x\nimport tensorflow as tf\nfiles = !ls\nx = tf.placeholder('float')"
     cells = first, "%%time\ny = x * 2\n", "%%bash\nls\n", "display(tf.Session().run(y, {x: 3}))\ny?\n"
     with running(notebook(*cells), kind="tf1") as program:
         names = program.run()

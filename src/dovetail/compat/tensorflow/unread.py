@@ -112,7 +112,6 @@ TENSORFLOW = {
     "select_ops.restrict_ts_regex": "It is of select_ts, which has the same arguments.",
     "select_ts.restrict_ops_regex": "It is of select_ops, which has the same arguments.",
     "AttrValue.field": "There is one choice of fields.",
-    "assert_rank.name": _NO_OPERATION,
     # numbers
     "diag.align": _ALIGN,
     "diag_part.align": _ALIGN,

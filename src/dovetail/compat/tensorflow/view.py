@@ -92,6 +92,10 @@ def install() -> None:
         for path, found in private.modules().items():
             made = found if isinstance(found, ModuleType) else View(f"{root}.{path}", "v1", found)
             sys.modules.setdefault(f"{root}.{path}", made)
+        for path in private.modules():  # in a package of TensorFlow's own, a module stands before a function
+            package, _, name = f"{root}.{path}".rpartition(".")
+            if path.startswith("python."):
+                setattr(sys.modules[package], name, sys.modules[f"{root}.{path}"])
     for root in roots:  # tf.compat.v1.compat.v1 is tf.compat.v1
         sys.modules.update({f"{root}.compat.{version}": sys.modules[f"{ROOT}.compat.{version}"] for version in VIEWS})
 

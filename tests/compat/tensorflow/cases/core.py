@@ -186,6 +186,11 @@ def checks():
         for x in ([1, 2], [0, 0], [-1, -2]):
             yield program(f"debugging.assert_{name} ({x})", lambda tf, n=name, x=x: held(tf, n, x), ways=EAGER)
     yield call("debugging.assert_rank", array(3), 2, raises=True, ways=EAGER)
+    yield call("debugging.assert_rank_at_least", array(3), 2, raises=True, ways=EAGER)
+    yield call("debugging.assert_scalar", array(3), raises=True, ways=EAGER)
+    yield call("compat.v1.assert_scalar", np.float32(3))
+    yield program("debugging.assert_rank_at_least", lambda tf: tf.debugging.assert_rank_at_least(tf.ones(3), 1))
+    yield program("debugging.assert_type", lambda tf: tf.debugging.assert_type(tf.ones(3), "float32"), ways=EAGER)
     yield call("debugging.Assert", False, ["no"], raises=True, ways=EAGER)
     yield call("debugging.check_numerics", array(3), "x")
     yield call("debugging.check_numerics", np.float32([1, np.inf]), "x", raises=True)

@@ -76,7 +76,9 @@ BINARY = [
     "math.divide_no_nan",
 ]
 COMPARISONS = ["greater", "greater_equal", "less", "less_equal", "equal", "not_equal"]
-INTEGERS = ["add", "subtract", "multiply", "divide", "math.floordiv", "math.floormod", "maximum", "minimum"]
+INTEGERS = [
+    *("add", "subtract", "multiply", "divide", "compat.v1.div", "math.floordiv", "math.floormod", "maximum", "minimum")
+]
 REDUCTIONS = [
     "reduce_sum",
     "reduce_mean",

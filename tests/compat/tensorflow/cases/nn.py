@@ -102,6 +102,15 @@ def convolutions():
     yield call("nn.bias_add", IMAGES, array(3))
     yield call("nn.bias_add", array(2, 3, 4), array(3), "NCHW")
     yield call("nn.bias_add", IMAGES, array(2), raises=True, ways=FIXED)
+    steps, volumes = array(2, 7, 3), array(1, 4, 4, 4, 2)
+    filters_of = {1: (steps, array(2, 3, 4)), 2: (IMAGES, array(2, 2, 3, 4)), 3: (volumes, array(2, 2, 2, 2, 3))}
+    for rank, (x, filters) in filters_of.items():
+        yield call("nn.convolution", x, filters)
+        yield call("nn.convolution", x, filters, strides=2, padding="SAME")
+        yield call("compat.v1.nn.convolution", x, filters, "VALID", None, 2)
+        for kind in ("MAX", "AVG"):
+            yield call("nn.pool", x, [2] * rank, kind, strides=[2] * rank, padding="SAME")
+            yield call("compat.v1.nn.pool", x, [2] * rank, kind, "VALID")
 
 
 def normalisation():
@@ -110,6 +119,12 @@ def normalisation():
     yield call("compat.v1.nn.moments", array(4, 3), [0], None, "name", True)
     yield call("nn.batch_normalization", array(4, 3), array(3), array(3, low=0.5), array(3), array(3), 1e-3)
     yield call("nn.batch_normalization", array(4, 3), array(3), array(3, low=0.5), None, None, 1e-3)
+    yield call("nn.weighted_moments", array(4, 3), [0], array(4, 1, low=0.5))
+    yield call("nn.weighted_moments", array(4, 3), [0, 1], array(3, low=0.5), keepdims=True)
+    yield call("compat.v1.nn.weighted_moments", array(4, 3), [1], array(4, 3, low=0.5), "name", True)
+    channels = array(3, low=0.5), array(3)
+    for more in ({}, {"epsilon": 0.01, "mean": array(3), "variance": array(3, low=0.5), "is_training": False}):
+        yield call("compat.v1.nn.fused_batch_norm", IMAGES, *channels, **more)
     yield call("nn.lrn", array(1, 2, 2, 7), 2, 1.0, 0.5, 0.75)
     yield call("nn.local_response_normalization", array(1, 2, 2, 3))
     yield call("nn.embedding_lookup", array(5, 3), ints(2, 4, high=5))

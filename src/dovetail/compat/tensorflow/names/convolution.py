@@ -217,3 +217,30 @@ for _name, _op in {"max_pool": ops.max_pool, "avg_pool": ops.average_pool}.items
     row(f"nn.{_name}", _pool(None, _op), _POOL, v1=f"value:{_POOL} name input")
     for _rank in (1, 2, 3):
         row(f"nn.{_name}{_rank}d", _pool(_rank, _op), _POOL)
+
+
+_POOLS = {"MAX": _pool(None, ops.max_pool), "AVG": _pool(None, ops.average_pool)}
+
+
+def _any_pool(
+    input: Any,
+    window_shape: Any,
+    pooling_type: str,
+    strides: Any = None,
+    padding: str = "VALID",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Any:
+    if pooling_type not in _POOLS or any(step != 1 for step in dilations or ()):
+        problem = f"the pooling_type is one of {', '.join(_POOLS)}, and the dilations are 1, not {pooling_type!r}"
+        raise ValueError(f"{problem} and {dilations}.")
+    return _POOLS[pooling_type](input, list(window_shape), strides or 1, padding, data_format, name)
+
+
+row(
+    "nn.pool",
+    _any_pool,
+    "input window_shape pooling_type strides padding data_format dilations",
+    v1="input window_shape pooling_type padding dilation_rate:dilations strides name data_format input dilations",
+)

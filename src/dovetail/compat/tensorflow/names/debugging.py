@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import operator
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.table import alike_values, function, row, value
+from dovetail.core.dtypes import as_dtype
 from dovetail.core.engine import array_text
 from dovetail.core.errors import describe, op_error
 from dovetail.core.table import OPS
@@ -126,29 +128,56 @@ def assert_near(
     return require("debugging.assert_near", holds, message, data or [x, y], summarize)
 
 
-def assert_rank(
-    x: Any, rank: Any, message: Any = None, data: Sequence[Any] = (), summarize: int | None = None, name: Any = None
-) -> None:
-    """Refuse a tensor of another rank; its rank must be known.
+def _ranked(title: str, words: str, holds: Callable[[int, int], bool]) -> None:
+    """Add a function that refuses a tensor of another rank; `words` tell which ranks may be."""
 
-    Source: `tf.debugging.assert_rank`.
+    def check(x: Any, rank: Any, message: Any = None, data: Sequence[Any] = (), summarize: Any = None) -> None:
+        shape = ops.convert(x).shape
+        if shape is None:
+            raise op_error(ValueError, f"tf.debugging.{title}", "the rank is not known: say it with set_shape.")
+        if not holds(len(shape), int(rank)):
+            shown = [x if isinstance(x, str) else describe(x) if is_recorded(x) else _text(x, summarize) for x in data]
+            said = [message or "", f"the rank is {len(shape)}, not {rank}{words}.", *shown]
+            raise op_error(ValueError, f"tf.debugging.{title}", " ".join(filter(None, said)))
+
+    check.__name__ = title
+    check.__doc__ = f"""Refuse a tensor of another rank; its rank must be known.
+
+    Source: `tf.debugging.{title}`.
     """
-    shape = ops.convert(x).shape
-    if shape is None:
-        raise op_error(ValueError, "tf.debugging.assert_rank", "the rank is not known: say it with set_shape.")
-    if len(shape) != int(rank):
-        shown = [x if isinstance(x, str) else describe(x) if is_recorded(x) else _text(x, summarize) for x in data]
-        words = [message or "", f"the rank is {len(shape)}, not {rank}.", *shown]
-        raise op_error(ValueError, "tf.debugging.assert_rank", " ".join(filter(None, words)))
+    old = "x rank data summarize message name"
+    row(f"debugging.{title} {title}", check, "x rank message", v1=old, defers=False)
 
 
-row(
-    "debugging.assert_rank assert_rank",
-    assert_rank,
-    "x rank message",
-    v1="x rank data summarize message name",
-    defers=False,
-)
+_ranked("assert_rank", "", operator.eq)
+_ranked("assert_rank_at_least", " or more", operator.ge)
+
+
+def assert_scalar(tensor: Any, message: str | None = None) -> Any:
+    """A tensor, which must have no axes if its rank is known.
+
+    Source: `tf.debugging.assert_scalar`.
+    """
+    found = ops.convert(tensor)
+    if found.shape is not None and len(found.shape):
+        problem = f"{message or ''} the shape is {found.shape}, not ().".strip()
+        raise op_error(ValueError, "tf.debugging.assert_scalar", problem)
+    return found
+
+
+def assert_type(tensor: Any, tf_type: Any, message: str | None = None) -> None:
+    """Refuse a tensor of another dtype.
+
+    Source: `tf.debugging.assert_type`.
+    """
+    found = ops.convert(tensor).dtype
+    if found != as_dtype(tf_type):
+        problem = f"{message or ''} the dtype is {found}, not {as_dtype(tf_type)}.".strip()
+        raise op_error(TypeError, "tf.debugging.assert_type", problem)
+
+
+row("debugging.assert_scalar assert_scalar", assert_scalar, "tensor message", v1="tensor name message", defers=False)
+row("debugging.assert_type assert_type", assert_type, "tensor tf_type message", defers=False)
 
 
 def _text(x: Any, summarize: int | None) -> str:

@@ -231,6 +231,15 @@ def no_op(name: str | None = None) -> Any:
     return None if graph is None else graph.group(name=name or "NoOp")
 
 
+@function("tables_initializer initializers.tables_initializer initialize_all_tables", "v1")
+def tables_initializer(name: str = "init_all_tables") -> Any:
+    """An operation that does nothing: a graph has no tables.
+
+    Source: `tf.compat.v1.tables_initializer`.
+    """
+    return no_op(name)
+
+
 @function("container", "v1")
 def container(container_name: str) -> AbstractContextManager[Any]:
     """Do nothing: sessions share no state, so it is in no container.

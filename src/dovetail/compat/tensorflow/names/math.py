@@ -90,6 +90,16 @@ row("scalar_mul math.scalar_mul", ops.multiply, "scalar:x x:y", alike=True)
 row("clip_by_value", ops.clip, "t:x clip_value_min:x_min clip_value_max:x_max", alike=True)
 
 
+@function("div", "v1")
+def div(x: Any, y: Any, name: str | None = None) -> Any:
+    """x / y, rounded down for integers.
+
+    Source: `tf.compat.v1.div`.
+    """
+    x, y = (ops.convert(one) for one in alike_values([x, y]))
+    return (ops.floor_divide if x.dtype.is_integer else ops.divide)(x, y, name=name)
+
+
 @function("divide math.divide truediv math.truediv")
 def divide(x: Any, y: Any, name: str | None = None) -> Any:
     """The quotient: in float64 for integers of 32 and more bits, in float32 for shorter integers.

@@ -124,6 +124,58 @@ def batch_normalization(
     return ops.add(ops.multiply(x, factor), shift if offset is None else ops.add(offset, shift))
 
 
+@function("nn.fused_batch_norm", "v1", scope=True)
+def fused_batch_norm(
+    x: Any,
+    scale: Any,
+    offset: Any,
+    mean: Any = None,
+    variance: Any = None,
+    epsilon: float = 0.001,
+    data_format: str = "NHWC",
+    is_training: bool = True,
+    name: str | None = None,
+    exponential_avg_factor: float = 1.0,
+) -> tuple[Any, Any, Any]:
+    """Images, normalised by a mean and a variance: their own in training, else the given ones.
+
+    Returns:
+        The images; the mean and the unbiased variance, which in training are averages with the given ones, by a factor.
+
+    Source: `tf.compat.v1.nn.fused_batch_norm`.
+    """
+    axis, axes = (1, (0, 2, 3)) if layout_of(data_format) == "channels_first" else (3, (0, 1, 2))
+    x = of_rank(x, 4)
+    own_mean, own_variance = ops.moments(x, axes) if is_training else (mean, variance)
+    result = ops.batch_normalization(x, own_mean, own_variance, axis, offset, scale, epsilon)
+    if not is_training:
+        return result, mean, variance
+    count = ops.cast(ops.prod(ops.gather(ops.shape(x), axes)), own_variance.dtype)
+    found = own_mean, own_variance * count / ops.maximum(count - 1.0, 1.0)
+    if exponential_avg_factor != 1.0:
+        pairs = zip((mean, variance), found, strict=True)
+        found = tuple(old * (1.0 - exponential_avg_factor) + new * exponential_avg_factor for old, new in pairs)
+    return result, *found
+
+
+def _weighted_moments(x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False) -> tuple[Any, Any]:
+    axes = tuple(axes) if isinstance(axes, (list, tuple)) else axes
+    x, weights = alike_values([x, frequency_weights])
+    weights = ops.multiply(weights, ops.ones_like(x))
+    total = ops.sum(weights, axes, True)
+    mean = ops.sum(weights * x, axes, True) / total
+    variance = ops.sum(weights * ops.square(x - mean), axes, True) / total
+    return (mean, variance) if keepdims else (ops.squeeze(mean, axes), ops.squeeze(variance, axes))
+
+
+row(
+    "nn.weighted_moments",
+    _weighted_moments,
+    "x axes frequency_weights keepdims",
+    v1="x axes frequency_weights name keep_dims:keepdims keepdims",
+)
+
+
 @function("nn.lrn nn.local_response_normalization", scope=True)
 def lrn(
     input: Any, depth_radius: int = 5, bias: float = 1, alpha: float = 1, beta: float = 0.5, name: str | None = None

@@ -123,6 +123,9 @@ def remove_undocumented(module_name: str, allowed_exception_list: Any = None, do
 # -- graphs -----------------------------------------------------------------------------------------------------------
 
 value("python.tf2.enabled", lambda: graph_mode.graph() is None)
+value("python.ops.control_flow_util.GraphOrParentsInXlaContext", lambda graph: False)
+value("python.ops.io_ops.ReaderBase", type("ReaderBase", (), {}))  # the base of a program's own readers
+value("python.ops.variables.PartitionedVariable", type("PartitionedVariable", (), {}))  # each variable is whole
 value("python.eager.context.in_eager_mode", executing_eagerly)
 value("python.eager.context.in_graph_mode", lambda: not executing_eagerly())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -437,6 +438,28 @@ class _NoNames:
     def eval(self, feed_dict: Any = None, session: Any = None) -> np.ndarray:
         """The names."""
         return self.written([])
+
+
+class VariableSynchronization(Enum):
+    """When the copies of a variable are made equal: there is one copy.
+
+    Source: `tf.VariableSynchronization`.
+    """
+
+    AUTO, NONE, ON_WRITE, ON_READ = range(4)
+
+
+class VariableAggregation(Enum):
+    """How the copies of a variable are added up: there is one copy.
+
+    Source: `tf.VariableAggregation`.
+    """
+
+    NONE, SUM, MEAN, ONLY_FIRST_REPLICA = range(4)
+
+
+value("VariableSynchronization", VariableSynchronization)
+value("VariableAggregation", VariableAggregation)
 
 
 class IndexedSlices:
