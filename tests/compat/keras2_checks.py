@@ -105,6 +105,24 @@ def check_rates_decay_as_they_did():
     assert backend.get_value(plain.lr) == 0.125
 
 
+def check_rates_with_decay_can_be_set():
+    made = model()
+    made.compile(SGD(lr=0.5, decay=0.25, momentum=0.0), "mse")
+    assert made.optimizer.get_config()["decay"] == 0.25 == SGD.from_config(made.optimizer.get_config()).decay
+    kernel = made.layers[1].kernel
+    found = []
+    for rate in (0.5, 0.5, 2.0):
+        backend.set_value(made.optimizer.lr, rate)
+        before = np.array(kernel)
+        made.train_on_batch(X, before.sum(0) * X[:, :1] - 3 / 2)  # each gradient is 1
+        found.append(float((before - np.array(kernel)).mean()))
+        assert backend.get_value(made.optimizer.lr) == rate == float(made.optimizer.learning_rate)
+    np.testing.assert_allclose(found, [0.5, 0.5 / 1.25, 2.0 / 1.5], rtol=1e-5)
+    schedule = keras.callbacks.LearningRateScheduler(lambda epoch: 0.1 / (1 + epoch))
+    made.fit(X, Y, epochs=2, verbose=0, callbacks=[schedule])
+    np.testing.assert_allclose(backend.get_value(made.optimizer.lr), 0.05)
+
+
 def check_updates_are_those_of_apply():
     for make in (lambda: SGD(lr=0.1, momentum=0.9), lambda: Adam(lr=0.1), lambda: SGD(0.1, clipnorm=0.1)):
         found = []

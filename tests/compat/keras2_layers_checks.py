@@ -83,6 +83,25 @@ def check_a_change_that_fails_leaves_keras_as_it_was():
         keras2.install()
 
 
+# -- layers that change after they are built --------------------------------------------------------------------------
+
+
+def check_a_built_layer_takes_weights_and_layers():
+    """Check that a layer takes another's kernel, and an inner layer, and trains them."""
+    first, second = layers.Dense(2), layers.Dense(2)
+    for layer in (first, second):
+        layer.build((None, 3))
+    second.kernel = first.kernel
+    np.testing.assert_array_equal(np.array(second(X)), np.array(first(X)))
+    second.inner = layers.Dense(1)
+    second.inner.build((None, 2))
+    assert any(weight is second.inner.kernel for weight in second.trainable_weights)
+    table = layers.Embedding(4, 2)
+    table.build(())
+    table.embeddings = keras.Variable(np.eye(4, 2))
+    assert np.array(table(np.array([1]))).tolist() == [[0, 1]]
+
+
 # -- NumPy's integers as sizes ----------------------------------------------------------------------------------------
 
 

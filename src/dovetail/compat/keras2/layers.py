@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import keras
 
 from dovetail.compat.keras2.patches import Patch, methods
-from dovetail.interop.privates import Node, get_keras_mask
+from dovetail.interop.privates import BaseConv, Node, get_keras_mask
+
+# Properties that were attributes, which a program may set.
+SETTABLE = {keras.layers.Dense: "kernel", BaseConv: "kernel", keras.layers.Embedding: "embeddings"}
 
 
 def patches() -> Iterable[Patch]:
     """Yield the changes of layers, models and KerasTensors."""
+    yield Patch(keras.layers.Layer, "_lock_state", lambda self: None)  # a built layer may get weights and layers
+    for cls, name in SETTABLE.items():
+        yield Patch(cls, name, vars(cls)[name].setter(functools.partial(_set_private, name=name)))
     yield from methods(
         keras.layers.Layer,
         add_update=_add_update,
@@ -56,6 +63,10 @@ class _Found:
             return self
         found = getattr(owner, self.name)
         return [self.part(each) for each in found] if isinstance(found, (list, tuple)) else self.part(found)
+
+
+def _set_private(self: Any, value: Any, name: str) -> None:
+    setattr(self, f"_{name}", value)
 
 
 def _add_update(self: Any, updates: Any, inputs: Any = None) -> None:

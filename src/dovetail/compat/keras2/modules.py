@@ -45,6 +45,7 @@ MODULES: dict[str, tuple[Any, ...]] = {
     "backend.tensorflow_backend": (K,),
     "callbacks.callbacks": (keras.callbacks,),
     "legacy": (),
+    "legacy.layers": (keras.layers,),
     "legacy.interfaces": (imported.INTERFACES,),
     "optimizers.legacy": (keras.optimizers,),
     "wrappers.scikit_learn": (scikit_learn,),

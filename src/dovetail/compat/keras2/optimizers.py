@@ -48,6 +48,8 @@ def patches() -> Iterable[Patch]:
     yield from methods(
         base,
         lr=property(lambda self: self._learning_rate, lambda self, value: setattr(self, "learning_rate", value)),
+        apply=_with_decay(base.apply),
+        get_config=_with_decay_in_it(base.get_config),
         get_gradients=_get_gradients,
         get_updates=_get_updates,
         _check_variables_are_known=_get_to_know,
@@ -62,18 +64,42 @@ def _with_old_arguments(init: Callable[..., None]) -> Callable[..., None]:
     def call(self: Any, *args: Any, lr: Any = None, decay: float = 0.0, **kwargs: Any) -> None:
         if lr is not None:
             kwargs["learning_rate"] = lr
-        if decay:
-            given = inspect.signature(init).bind(self, *args, **kwargs)
-            given.apply_defaults()
-            rate = given.arguments["learning_rate"]
-            args, kwargs = args[1:], {**kwargs, "learning_rate": _decaying(rate, decay)}
         init(self, *args, **kwargs)
+        if decay:
+            self.decay = _decays[self] = decay
 
     return call
 
 
-def _decaying(rate: float, decay: float) -> Any:
-    return keras.optimizers.schedules.InverseTimeDecay(rate, decay_steps=1, decay_rate=decay)
+_decays: WeakKeyDictionary[Any, float] = WeakKeyDictionary()  # by optimizer
+
+
+def _with_decay(apply: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap `apply`: the rate is a smaller one during the step; outside of it the rate is what a program has set."""
+
+    @functools.wraps(apply)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self not in _decays:
+            return apply(self, *args, **kwargs)
+        state, rate, of_step = vars(self), self._learning_rate, self.learning_rate
+        steps = keras.ops.cast(self.iterations, keras.config.floatx())
+        state["_learning_rate"] = lambda: of_step / (1.0 + _decays[self] * steps)
+        try:
+            return apply(self, *args, **kwargs)
+        finally:
+            state["_learning_rate"] = rate
+
+    return call
+
+
+def _with_decay_in_it(get_config: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap `get_config`: an optimizer with a decay says so."""
+
+    @functools.wraps(get_config)
+    def call(self: Any) -> Any:
+        return {**get_config(self), **({"decay": _decays[self]} if self in _decays else {})}
+
+    return call
 
 
 def _with_a_rate(init: Callable[..., None]) -> Callable[..., None]:
