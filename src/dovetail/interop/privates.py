@@ -54,7 +54,6 @@ PRIVATES = {
     "Operation": "keras.src.ops.operation:Operation",
     "map_graph": "keras.src.ops.function:map_graph",
     "Node": "keras.src.ops.node:Node",
-    "BaseConv": "keras.src.layers.convolutional.base_conv:BaseConv",
     "Functional": "keras.src.models.functional:Functional",
     "Model": "keras.src.models.model:Model",
     "Sequential": "keras.src.models.sequential:Sequential",
