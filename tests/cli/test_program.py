@@ -140,6 +140,14 @@ def test_a_program_that_misses_names_ends_with_the_list_of_them(script):
     assert "Did you mean tf.reduce_sum" in names
 
 
+def test_a_package_that_lacks_tensorflow_is_told_how_to_get_it(script):
+    (script.parent / "site-packages/library").mkdir(parents=True)
+    lacks = "raise ModuleNotFoundError('No module', name='tensorflow')"
+    (script.parent / "site-packages/library/__init__.py").write_text(lacks)
+    script.write_text("import sys\nsys.path.append(sys.path[0] + '/site-packages')\nimport library")
+    assert "`dovetail run --map library` gives it Dovetail's." in run(str(script))[2]
+
+
 def test_errors_in_what_a_program_imports_look_as_in_python(script):
     (script.parent / "helper.py").write_text("import beside\n1 / 0")
     script.write_text("def f():\n    import helper\nf()")

@@ -91,6 +91,9 @@ def _run(program: Program, run: Callable[[], object], stack: ExitStack) -> None:
         try:
             run()
         except (AttributeError, ImportError) as error:
+            if isinstance(error, ModuleNotFoundError) and error.name in ("tensorflow", "keras"):
+                package = _package(error)
+                error.add_note(f"`dovetail run --map {package}` gives it Dovetail's.")
             names = missing(program.uses, program.imports)
             if not any(each.message in str(error) for each in names):
                 raise
@@ -103,6 +106,14 @@ def _run(program: Program, run: Callable[[], object], stack: ExitStack) -> None:
                 raise
             _report(type(error), error, error.__traceback__)
             raise SystemExit(f"\ndovetail: {_said(old[0])}") from None
+
+
+def _package(error: BaseException) -> str:
+    """The package whose code raised an error."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0] if trace else ""
 
 
 def profiled(run: Callable[[], None], trace: Path | None) -> None:

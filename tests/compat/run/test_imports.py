@@ -45,6 +45,8 @@ def program(tmp_path, monkeypatch):
         "def f():\n    global found\n    import tensorflow as found\nf()",
         "try:\n    import tensorflow.compat.v1 as found\nexcept ImportError:\n    found = None",
         "from tensorflow.examples.tutorials.mnist import input_data as found",
+        "import tensorflow.contrib.learn.python.learn.datasets.mnist as _\nfound = _",
+        "from tensorflow.contrib.framework.python.ops import arg_scope\nimport tensorflow.contrib.framework as found",
     ],
 )
 def test_every_form_of_import(program, text):

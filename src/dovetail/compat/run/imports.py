@@ -27,6 +27,8 @@ VIEW = "dovetail.compat.tensorflow"
 VIEWS = {"tf1": f"{VIEW}.compat.v1"}  # kind → the module that `import tensorflow` gives, if not VIEW
 MAPPED = {  # the program's name → the module here; {view} is the view of its kind
     r"tensorflow(?:_core)?\.contrib\.keras(?:\.python\.keras)?(?P<inner>\..+)?": "{view}.keras{inner}",
+    r"tensorflow\.contrib\.learn\.(?:python\.learn\.)?datasets\.mnist": "{view}.examples.tutorials.mnist.input_data",
+    r"tensorflow(?:_core)?(?P<inner>\.contrib\.\w+)\.python(?:\..+)?": "{view}{inner}",  # its private modules
     r"tensorflow(?:_core)?(?P<inner>\..+)?": "{view}{inner}",
     r"(?:tf_)?keras(?P<inner>\..+)?": "keras{inner}",
 }
@@ -66,7 +68,7 @@ class Imports:
         for pattern, target in MAPPED.items():
             found = re.fullmatch(pattern, name)
             if found:
-                return target.format(view=self.view, inner=found["inner"] or "")
+                return target.format(view=self.view, inner=found.groupdict().get("inner") or "")
         return None
 
     def import_statement(
@@ -80,10 +82,9 @@ class Imports:
         root = name.partition(".")[0]
         if level or (self.target(root) is None and root not in self.proxies):
             return builtins.__import__(name, globals, locals, fromlist or (), level)
-        if not fromlist:
-            self.import_module(name)
-            return self.import_module(root)
         module = self.import_module(name)
+        if not fromlist:
+            return self._above(module, name)
         for each in fromlist:
             if each != "*":
                 self._member(module, name, each)
@@ -108,6 +109,25 @@ class Imports:
             if not f"{target}.".startswith(f"{error.name}."):
                 raise
             raise _absence(name, self._why_not(name), name) from None
+
+    def _above(self, module: Any, name: str) -> Any:
+        """The first module of a dotted name, with the last one at its end, also if that is elsewhere here."""
+        first, *parts = name.split(".")
+        found = self.import_module(first)
+        try:
+            functools.reduce(getattr, parts, found)
+            return found
+        except AttributeError:
+            for count in range(len(parts), 0, -1):
+                above = ".".join([first, *parts[: count - 1]])
+                alias = ModuleType(above)
+                names = {parts[count - 1]: module, "__getattr__": functools.partial(self._attribute, above)}
+                vars(alias).update(names)
+                module = alias
+            return module
+
+    def _attribute(self, name: str, attribute: str) -> Any:
+        return getattr(self.import_module(name), attribute)
 
     def _why_not(self, name: str) -> str:
         """The reason of the view why it lacks a module."""
@@ -179,15 +199,15 @@ class Finder(MetaPathFinder):
         if places and self.imports.covers(fullname, str(places[0])):
             self.imports.loaded.append(fullname)
             if spec.loader is not None and str(spec.origin).endswith(".py"):
-                spec.loader = _Loader(spec.loader, self.imports)
+                spec.loader = _Loader(spec.loader, str(spec.origin), self.imports)
         return spec
 
 
 class _Loader(Loader):
     """A loader that another one does the work for; the module gets the program's builtins."""
 
-    def __init__(self, loader: Any, imports: Imports) -> None:
-        self._loader, self._imports = loader, imports
+    def __init__(self, loader: Any, path: str, imports: Imports) -> None:
+        self._loader, self._path, self._imports = loader, path, imports
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)
@@ -205,5 +225,5 @@ class _Loader(Loader):
     def get_code(self, fullname: str) -> CodeType:
         if self._imports.change is None:
             return self._loader.get_code(fullname)
-        path = self._loader.path
-        return self._imports.compiled(self._loader.get_data(path), path)
+        with open(self._path, "rb") as file:
+            return self._imports.compiled(file.read(), self._path)
