@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -62,8 +63,9 @@ def prepared(
     folder = "." if is_module else None
     mapped = running(file, kind=kind, packages=packages, folder=folder, steps=steps)
     program = stack.enter_context(mapped)
-    if program.unread and program.unread[0].place.path == str(target):
-        raise WrongInput(_said(program.unread[0]))
+    for unread in program.unread:
+        if unread.place.path == str(target) and (unread.place.cell is None or PYTHON_2 in unread.why):
+            raise WrongInput(_said(unread))
     if program.decision.is_shown:
         engine = os.environ.get("DOVETAIL_ENGINE", AUTO)
         print(f"dovetail: {program.decision}; engine {engine}", file=sys.stderr)
@@ -79,8 +81,10 @@ def _file_of(module: str) -> Path | None:
 
 def _said(unread: Unread) -> str:
     """Why a file is not Python 3, and the command that converts one of Python 2."""
+    path = Path(unread.place.path)
+    before = "" if unread.place.cell is None else f"jupyter nbconvert --to script {path}; "
     command = "python -m lib2to3" if find_spec("lib2to3") else "pip install fissix; python -m fissix"
-    advice = f"\nto convert it: {command} --write --nobackups {unread.place.path}"
+    advice = f"\nto convert it: {before}{command} --write --nobackups {path.with_suffix('.py')}"
     return f"{unread.place}: {unread.why}{advice if PYTHON_2 in unread.why else ''}"
 
 
@@ -139,7 +143,7 @@ def _report(kind: type[BaseException], error: BaseException, trace: TracebackTyp
     while each is not None:
         each.__traceback__ = _without_ours(each.__traceback__)
         each = each.__cause__ or each.__context__
-    sys.__excepthook__(kind, error, error.__traceback__)
+    traceback.print_exception(error)  # it knows the lines of cells
 
 
 def _without_ours(trace: TracebackType | None) -> TracebackType | None:

@@ -26,7 +26,7 @@ Runs a model from a file: the folder of a SavedModel, .pb, .pbtxt, .meta with it
 .keras and .h5 of Keras.  TensorFlow is not needed, and nothing in the file is executed.  Without inputs, it prints what
 the model takes and gives.
 
-A Python program runs as it is, also one written for TensorFlow 1 or 2, or for Keras 1 or 2.  Dovetail
+A Python program or a notebook runs as it is, also one written for TensorFlow 1 or 2, or for Keras 1 or 2.  Dovetail
 reads it and what it imports from its folder, and tells what it is.  Its imports of tensorflow and keras then give
 Dovetail's; TensorFlow is not needed.  If Dovetail lacks a name, a list tells all names that the program misses, with
 what to write, and the exit status is 3.  A program of Keras 3 needs no command: KERAS_BACKEND=dovetail in the
