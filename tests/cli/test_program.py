@@ -179,5 +179,20 @@ def test_a_module_runs_and_pytest_rewrites_the_assertions_of_mapped_files(tmp_pa
     (tmp_path / "test_it.py").write_text(
         "import tensorflow as tf\ndef test():\n    x = 3\n    assert [tf.float32.name, x] == ['float32', 4]"
     )
-    code, said, told = run("--as", "tf1", "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py")
-    assert code == 1 and "At index 1 diff: 3 != 4" in "\n".join(said), told
+    code, said, told = run("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py")
+    assert told.startswith("dovetail: TensorFlow 1, since line 2 of ") and code == 1
+    assert "At index 1 diff: 3 != 4" in "\n".join(said), told
+
+
+LOADED = "assert not {'tensorflow', 'keras'} & {*sys.modules}"
+
+
+def test_a_program_of_tensorflow_1_starts_within_a_second(script):
+    measure = "print(sum(resource.getrusage(resource.RUSAGE_SELF)[:2]))"
+
+    def least(*arguments):
+        runs = [subprocess.run([sys.executable, *arguments], capture_output=True, check=True) for _ in range(3)]
+        return min(float(run.stdout) for run in runs)
+
+    script.write_text(f"import resource, sys, tensorflow as tf\ntf.placeholder('float32')\n{measure}\n{LOADED}")
+    assert least("-m", "dovetail", "run", str(script)) < least("-c", f"import resource, numpy, scipy\n{measure}") + 1.0

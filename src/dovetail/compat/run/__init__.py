@@ -20,7 +20,7 @@ from dovetail.compat.run.imports import VIEWS, Imports
 from dovetail.compat.run.numpy1 import proxies
 from dovetail.compat.run.steps import limited
 from dovetail.compat.source import dotted_names
-from dovetail.compat.source.sources import Unread, read, read_program
+from dovetail.compat.source.sources import Source, Unread, read, read_program
 from dovetail.compat.source.uses import Use
 from dovetail.core.hooks import hooks
 
@@ -70,6 +70,15 @@ class Program:
     def import_module(self, name: str) -> Any:
         """The module of a name as the program sees it: its own, or a mapped one as `tensorflow`."""
         return self.imports.import_module(name)
+
+
+def _read(home: Path, packages: Iterable[str], kind: str | None) -> tuple[list[Source], list[Unread]]:
+    """Read the packages of a program without a file; or its folder, if nobody says what kind it is."""
+    folders = [*filter(None, map(_folder_of, packages))] or ([] if kind else [home])
+    try:
+        return read(folders)
+    except FileNotFoundError:  # there is no Python
+        return [], []
 
 
 def _folder_of(package: str) -> Path | None:
@@ -124,7 +133,7 @@ def running(
     if kind not in (None, *KINDS):
         raise ValueError(f"running: the kind must be one of {', '.join(KINDS)}, not {kind!r}.")
     home = Path(folder or (path.parent if path else "."))
-    sources, unread = read_program(path, home) if path else read(filter(None, map(_folder_of, packages)))
+    sources, unread = read_program(path, home) if path else _read(home, packages, kind)
     uses = dotted_names.find(sources)
     decision = decide(sources, uses, kind)
     with ExitStack() as stack:
