@@ -187,6 +187,22 @@ def raw(tf: Any, fed: Any, own: bool = False) -> Any:
     return outputs.stack(), state, count
 
 
+def one_stack_by_two_cells(tf: Any, fed: Any) -> Any:
+    found = []
+    with tf.variable_scope("model", reuse=tf.AUTO_REUSE):
+        for i in range(2):
+            stack = CELLS["stack"](tf)
+            found.append(stack(fed(array(3, 3, seed=i)), stack.zero_state(3, tf.float32))[0])
+    return found
+
+
+def weights_of_cells(tf: Any, fed: Any) -> Any:
+    stack = tf.nn.rnn_cell.MultiRNNCell([CELLS["lstm"](tf), CELLS["gru"](tf)])
+    x = stack(fed(array(3, 3)), stack.zero_state(3, tf.float32))[0]
+    assert len(stack.trainable_weights) == len(stack.variables) == 6
+    return x, [v.read_value() for v in stack.trainable_variables]
+
+
 CASES = {
     **{f"{name}_once": once(make) for name, make in CELLS.items()},
     **{f"{name}_dynamic": dynamic(make, sequence_length=LENGTHS) for name, make in CELLS.items()},
@@ -203,9 +219,12 @@ CASES = {
     "subclass": subclass,
     "reused": reused,
     "two_scopes": two_scopes,
+    "one_stack_by_two_cells": one_stack_by_two_cells,
+    "weights_of_cells": weights_of_cells,
     "raw": raw,
     "raw_own_state": lambda tf, fed: raw(tf, fed, own=True),
     "no_dtype": lambda tf, fed: tf.nn.dynamic_rnn(tf.nn.rnn_cell.GRUCell(4), fed(array(3, 5, 3))),
     "no_cell": lambda tf, fed: tf.nn.dynamic_rnn(tf.nn.rnn_cell.GRUCell, fed(array(3, 5, 3)), dtype=tf.float32),
 }
 INITIAL = ("gru_first_once",)
+REFUSED = {"raw": ("jax",), "raw_own_state": ("jax",)}  # arrays of no known size, for which jax compiles nothing

@@ -17,6 +17,7 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.core import is_nested, nest_map_structure
 from dovetail.compat.tensorflow.names.layers.base import Layer
+from dovetail.compat.tensorflow.names.variable_scope import get_variable_scope, variable_scope
 from dovetail.compat.tensorflow.table import V1, value
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import TensorShape
@@ -59,7 +60,16 @@ class RNNCell(Layer):
         """Check the arguments of a row."""
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None, **options: Any) -> Any:
-        return super().__call__(inputs, state, scope=scope, **options)
+        with variable_scope(scope or get_variable_scope(), custom_getter=self._tracked) as opened:
+            return super().__call__(inputs, state, scope=scope and opened, **options)
+
+    def _tracked(self, getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """A variable of the scope, which becomes one of the cell's weights."""
+        made = getter(*args, **kwargs)
+        weights = self._trainable_weights if made.trainable else self._non_trainable_weights
+        if not any(made is known for known in weights):
+            weights.append(made)
+        return made
 
     @property
     def state_size(self) -> Any:

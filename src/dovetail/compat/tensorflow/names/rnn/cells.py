@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from dovetail import ops
 from dovetail.compat.tensorflow.names.initializers import Constant
+from dovetail.compat.tensorflow.names.layers.base import Layer
 from dovetail.compat.tensorflow.names.rnn.base import BOTH, RNNCell
 from dovetail.compat.tensorflow.table import value
 from dovetail.core.errors import op_error
@@ -42,6 +43,9 @@ class Cell(RNNCell):
     first: ClassVar[dict[str, float | None]] = {}
     _state_is_tuple = True
     of: dict[str, Any]
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None, **options: Any) -> Any:
+        return Layer.__call__(self, inputs, state, scope=scope, **options)
 
     def shapes(self, depth: int) -> dict[str, list[int]]:
         """The shapes of its variables, by name, for inputs of a depth."""

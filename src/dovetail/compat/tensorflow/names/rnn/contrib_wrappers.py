@@ -59,6 +59,7 @@ class Around(Wrapper):
     is_whole = False
     no_activation = staticmethod(ops.identity)
     __call__ = RNNCell.__call__
+    begin = RNNCell.begin
 
 
 class EmbeddingWrapper(Around, places=BOTH, takes="cell embedding_classes embedding_size initializer=None reuse=None"):

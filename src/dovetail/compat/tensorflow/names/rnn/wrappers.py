@@ -10,6 +10,7 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.core import is_nested, nest_flatten, nest_map_structure, pack_sequence_as
 from dovetail.compat.tensorflow.names.devices import device as device_scope
+from dovetail.compat.tensorflow.names.layers.base import Layer
 from dovetail.compat.tensorflow.names.rnn.base import BOTH, RNNCell, dims_of_size
 from dovetail.compat.tensorflow.names.rnn.cells import LSTMStateTuple
 from dovetail.compat.tensorflow.names.variable_scope import variable_scope
@@ -77,6 +78,11 @@ class MultiRNNCell(RNNCell, places=BOTH, takes="cells state_is_tuple=True"):
 class Wrapper(RNNCell):
     """A cell around another, which has the variables and the state."""
 
+    def begin(self) -> None:
+        if isinstance(self._cell, Layer):
+            self._trainable_weights = self._cell._trainable_weights
+            self._non_trainable_weights = self._cell._non_trainable_weights
+
     @property
     def wrapped_cell(self) -> Any:
         """The other cell."""
@@ -131,6 +137,7 @@ class DropoutWrapper(
     """
 
     def begin(self) -> None:
+        super().begin()
         self._keep = {kind: getattr(self, f"_{kind}_keep_prob") for kind in ("input", "output", "state")}
         for kind, keep in self._keep.items():
             if not is_tensor(keep) and not 0 <= keep <= 1:
