@@ -12,6 +12,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import dovetail.cli
 from dovetail.cli import WrongInput
@@ -41,16 +42,14 @@ def prepared(
     arguments: Sequence[str],
     *,
     is_module: bool = False,
-    kind: str | None = None,
-    packages: Sequence[str] = (),
-    steps: int | None = None,
+    **given: Any,
 ) -> Callable[[], None]:
     """Map a program's imports, tell its kind on stderr, and return the function that runs it.
 
     Args:
         target: a Python file or a notebook; or the name of a module, if `is_module` is true.
         arguments: the program's own, `sys.argv[1:]`.
-        kind, packages, steps: as in `running`.
+        given: the other arguments of `running`.
 
     Raises:
         WrongInput: the file is not Python 3.
@@ -61,8 +60,7 @@ def prepared(
     file = _file_of(str(target)) if is_module else target
     stack = ExitStack()
     folder = "." if is_module else None
-    mapped = running(file, kind=kind, packages=packages, folder=folder, steps=steps)
-    program = stack.enter_context(mapped)
+    program = stack.enter_context(running(file, folder=folder, **given))
     for unread in program.unread:
         if unread.place.path == str(target) and (unread.place.cell is None or PYTHON_2 in unread.why):
             raise WrongInput(_said(unread))

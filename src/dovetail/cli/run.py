@@ -59,8 +59,8 @@ examples:
 USAGE = """\
 dovetail run MODEL [--input KEY=FILE ...] [--random] [--signature NAME] [--outputs NAME ...]
                           [--engine ENGINE] [--output FILE.npz] [--steps N]
-       dovetail run [--as KIND] [--map PACKAGE] [--steps N] [--profile] [--trace FILE]
-                    script.py [--engine ENGINE] [argument ...]
+       dovetail run [--as KIND] [--map PACKAGE] [--steps N] [--data FOLDER] [--synthetic-data]
+                    [--profile] [--trace FILE] script.py [--engine ENGINE] [argument ...]
        dovetail run [option ...] -m module [argument ...]"""
 
 
@@ -76,6 +76,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--map", action="append", default=[], metavar="PACKAGE", help="map the imports of an installed package, too"
     )
     programs.add_argument("-m", dest="is_module", action="store_true", help="run a module, as python -m does")
+    programs.add_argument("--data", type=Path, metavar="FOLDER", help="the folder of MNIST and Keras' data sets")
+    programs.add_argument("--synthetic-data", action="store_true", help="make up the numbers of these data sets")
     programs.add_argument("--profile", action="store_true", help="print what takes the time, when the script ends")
     programs.add_argument("--trace", type=Path, metavar="FILE", help="profile, and write a trace for ui.perfetto.dev")
     parser.add_argument("target", type=Path, metavar="MODEL, script.py", help="a file, or the folder of a SavedModel")
@@ -129,6 +131,8 @@ def run(options: argparse.Namespace) -> int | Callable[[], None]:
         kind=options.kind,
         packages=options.map,
         steps=options.steps,
+        data=options.data,
+        synthetic_data=options.synthetic_data,
     )
     if not options.profile and options.trace is None:
         return run

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import ast
+import tarfile
+import tempfile
+from pathlib import Path
 
 import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
 
 # isort: split
 import keras
 import numpy as np
+import pytest
 
+from dovetail.compat.run.data_sets import answered
 from dovetail.compat.run.steps import limited
+from dovetail.core.hooks import hooks
 from tests.keras_backends import main
+from tests.programs.data import write_mnist
 
 X, Y = np.ones((20, 3), "float32"), np.zeros((20, 1), "float32")
 
@@ -45,6 +52,35 @@ def check_a_loop_around_fit_ends_too():
 def check_fit_after_fit():
     names = run("for k in (1, 2): model.fit(x, y, epochs=1, verbose=0, callbacks=[count])")
     assert names["batches"] == [0, 0]
+
+
+def check_keras_data_that_is_here():
+    with tempfile.TemporaryDirectory() as folder, answered(folder):
+        hooks.run_keras()
+        np.savez(Path(folder, "mnist.npz"), x_train=X, y_train=Y, x_test=X[:2], y_test=Y[:2])
+        write_mnist(Path(folder, "fashion-mnist"))
+        with tarfile.open(Path(folder, "cifar-10-python.tar.gz"), "w:gz") as archive:
+            archive.addfile(tarfile.TarInfo("cifar-10-batches-py/readme.html"))
+        (x, _), (_, test_y) = keras.datasets.mnist.load_data()
+        assert x.shape == (20, 3) and test_y.shape == (2, 1)
+        assert keras.datasets.fashion_mnist.load_data()[0][0].shape == (120, 28, 28)
+        assert keras.utils.get_file("mnist.npz", origin="https://gone/mnist.npz") == str(Path(folder, "mnist.npz"))
+        with pytest.raises(FileNotFoundError, match="data_batch_1"):  # the archive is unpacked
+            keras.datasets.cifar10.load_data()
+        with pytest.raises(FileNotFoundError, match=r"put imdb\.npz into"):
+            keras.datasets.imdb.load_data()
+    assert "partial" not in repr(keras.utils.get_file)
+
+
+def check_keras_data_that_is_made_up():
+    own = keras.datasets.imdb.load_data
+    with answered(made_up=True):
+        hooks.run_keras()
+        (x, y), _ = keras.datasets.imdb.load_data(num_words=30, maxlen=9)
+        assert len(x) == len(y) == 25_000 and max(x[0]) < 30
+        assert keras._tf_keras.keras.datasets.cifar10.load_data()[0][0].shape == (50_000, 32, 32, 3)
+        assert keras.datasets.reuters.get_word_index()["word7"] == 7
+    assert keras.datasets.imdb.load_data is own
 
 
 if __name__ == "__main__":

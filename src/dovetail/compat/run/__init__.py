@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from dovetail.compat.run import notebook
+from dovetail.compat.run.data_sets import answered
 from dovetail.compat.run.decide import KINDS, Decision, decide
 from dovetail.compat.run.imports import VIEWS, Imports
 from dovetail.compat.run.numpy1 import proxies
@@ -95,6 +96,8 @@ def running(
     packages: Iterable[str] = (),
     folder: str | os.PathLike[str] | None = None,
     steps: int | None = None,
+    data: str | os.PathLike[str] | None = None,
+    synthetic_data: bool = False,
 ) -> Iterator[Program]:
     """Map the imports of an old program in the `with` block: Dovetail answers imports of `tensorflow` and `keras`.
 
@@ -104,6 +107,8 @@ def running(
         packages: packages to map, besides the files in the program's folder.
         folder: the program's folder; by default the file's, or the current one if there is no file.
         steps: how many steps of training each loop may take; None for all.
+        data: the folder of MNIST and Keras' data sets; by default that of `DOVETAIL_DATA`, then Keras' own.
+        synthetic_data: whether their numbers are drawn instead; a line on stderr says so.
 
     Yields:
         The program: `decision` is its kind with the reason, `run` runs it.
@@ -140,6 +145,7 @@ def running(
         change = partial(limited, steps=steps) if steps else None
         imports = stack.enter_context(Imports(decision.kind, [home], packages, proxies(uses), change))
         stack.enter_context(_process())
+        stack.enter_context(answered(data, synthetic_data))
         if decision.uses_keras_2 or decision.kind in ("tf1", "keras2"):
             stack.enter_context(_keras_2())
         if decision.kind == "tf1":

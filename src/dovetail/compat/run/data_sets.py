@@ -1,0 +1,229 @@
+"""MNIST and Keras' data sets for old programs, whose own hosts of them are gone: from files here, or made up.
+
+Files are looked for in the folder of `DOVETAIL_DATA`, then in Keras' cache.  Nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import struct
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache, partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dovetail.compat.tensorflow.names import mnist
+from dovetail.core.errors import op_error
+from dovetail.core.hooks import hooks
+
+Parts = tuple[tuple[Any, Any], tuple[Any, Any]]  # images or texts with labels, to train and to test
+
+PLACES = "", "mnist", "MNIST_data"  # folders in the folder of data
+FASHION = "fashion-mnist", "fashion_mnist"  # whose files have the names of MNIST's
+UNPACKED = {  # an archive → the folder in it
+    "cifar-10-python.tar.gz": "cifar-10-batches-py",
+    "cifar-100-python.tar.gz": "cifar-100-python",
+}
+IDX = [f"{file}.gz" for file in mnist.FILES.values()]
+TEXTS = [f"{name}{end}" for name in ("imdb", "reuters") for end in (".npz", "_word_index.json")]
+KNOWN = {*IDX, *UNPACKED, *TEXTS, mnist.KERAS, "boston_housing.npz"}
+SETS = {  # data set → shape of an image or a row, none for texts; classes, none for numbers; rows to train and to test
+    "mnist": ((28, 28), 10, 60_000, 10_000),
+    "fashion_mnist": ((28, 28), 10, 60_000, 10_000),
+    "cifar10": ((32, 32, 3), 10, 50_000, 10_000),
+    "cifar100": ((32, 32, 3), 100, 50_000, 10_000),
+    "imdb": ((), 2, 25_000, 25_000),
+    "reuters": ((), 46, 8_982, 2_246),
+    "boston_housing": ((13,), 0, 404, 102),
+}
+
+
+@contextmanager
+def answered(folder: str | os.PathLike[str] | None = None, made_up: bool = False) -> Iterator[None]:
+    """Answer a program's requests for known data sets in the `with` block; others are as they were.
+
+    These are `load_data` and `get_file` of Keras, TensorFlow's reader of MNIST, and `urlretrieve` and `urlopen`.
+
+    Args:
+        folder: the folder of the files; by default that of the environment.
+        made_up: whether numbers are drawn instead, always the same ones; a line on stderr says so.
+
+    Raises:
+        FileNotFoundError: a request for a file that is not here; the error says where it belongs.
+    """
+    with ExitStack() as stack:
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory())) if made_up else None
+        find = partial(_path, place)
+        if folder is not None:
+            stack.enter_context(_replaced(os.environ, mnist.VARIABLE, str(folder)))
+        for function in (_urlretrieve, _urlopen):
+            name = function.__name__[1:]
+            own = getattr(urllib.request, name)
+            stack.enter_context(_replaced(vars(urllib.request), name, partial(function, find, own)))
+        if made_up:
+            stack.enter_context(_replaced(vars(mnist), "_found", _made_for_tensorflow))
+        run_keras = hooks.run_keras
+
+        def run() -> None:
+            hooks.run_keras = run_keras
+            run_keras()
+            _answer_keras(stack, find, made_up)
+
+        stack.enter_context(_replaced(vars(hooks), "run_keras", run))
+        yield
+
+
+@contextmanager
+def _replaced(names: Any, name: str, value: Any) -> Iterator[None]:
+    before = names.get(name)
+    names[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del names[name]
+        else:
+            names[name] = before
+
+
+def _answer_keras(stack: ExitStack, find: Callable[..., Path | None], made_up: bool) -> None:
+    keras: Any = import_module("keras")
+    get_file = partial(_get_file, find, keras.utils.get_file)
+    for root in (keras, keras._tf_keras.keras):
+        stack.enter_context(_replaced(vars(root.utils), "get_file", get_file))
+        for name in SETS:
+            module = getattr(root.datasets, name)
+            stack.enter_context(_replaced(vars(sys.modules[module.load_data.__module__]), "get_file", get_file))
+            if made_up:
+                stack.enter_context(_replaced(vars(module), "load_data", partial(made, name)))
+
+
+# -- files ------------------------------------------------------------------------------------------------------------
+
+
+def _path(place: Path | None, url: str) -> Path | None:
+    """The file of a known data set for an address; None for another address.
+
+    Args:
+        place: a folder for files that are made up; None if they are not.
+        url: the address, or the name of the file.
+
+    Raises:
+        FileNotFoundError: the file is not here.
+    """
+    name = url.rpartition("/")[2]
+    if name not in KNOWN:
+        return None
+    is_fashion = "fashion" in url and name in IDX
+    if place is not None:
+        return _written(place / ("fashion_mnist" if is_fashion else "mnist") / name)
+    said = os.environ.get(mnist.VARIABLE)
+    folders = [*([Path(said)] if said else []), mnist.CACHE.expanduser()]
+    for folder in folders:
+        for near in FASHION if is_fashion else PLACES:
+            if (folder / near / name).is_file():
+                return folder / near / name
+        for around in (folder, folder / f"{UNPACKED.get(name)}-target"):  # the second is Keras'
+            if name in UNPACKED and (around / UNPACKED[name]).is_dir():
+                return around
+    wanted = os.path.join(FASHION[0], name) if is_fashion else name
+    advice = f"put {wanted} into {str(folders[0])!r}, or name its folder by --data; --synthetic-data makes numbers up."
+    raise op_error(FileNotFoundError, name, f"nothing is downloaded, and the file is not here: {advice}")
+
+
+def _get_file(
+    find: Callable[[str], Path | None], own: Any, fname: Any = None, origin: Any = None, *args: Any, **kwargs: Any
+) -> Any:
+    """Keras' `get_file`; for an archive, it gives the folder around the unpacked one."""
+    found = find(f"{kwargs.get('cache_subdir', '')}/{str(origin or fname).rpartition('/')[2]}")
+    if found is None:
+        return own(fname, origin, *args, **kwargs)
+    if found.name in UNPACKED:
+        folder = tempfile.mkdtemp()
+        shutil.unpack_archive(found, folder, filter="data")
+        return folder
+    return str(found)
+
+
+def _urlretrieve(
+    find: Callable[[str], Path | None], own: Any, url: str, filename: Any = None, *args: Any, **kwargs: Any
+) -> Any:
+    found = find(url)
+    if found is None:
+        return own(url, filename, *args, **kwargs)
+    return (str(found), {}) if filename is None else (shutil.copyfile(found, filename), {})
+
+
+def _urlopen(find: Callable[[str], Path | None], own: Any, url: Any, *args: Any, **kwargs: Any) -> Any:
+    found = find(getattr(url, "full_url", url))
+    return own(url, *args, **kwargs) if found is None else found.open("rb")
+
+
+# -- numbers that are made up -----------------------------------------------------------------------------------------
+
+
+@cache
+def _say() -> None:
+    print("dovetail: the data sets of this program are made up (--synthetic-data)", file=sys.stderr)
+
+
+def made(name: str, path: Any = None, num_words: int | None = None, **options: Any) -> Parts:
+    """The parts of a data set in its own shapes and dtypes; the numbers are drawn, always the same ones.
+
+    Args:
+        name: one of `SETS`.
+        num_words: an end for the numbers of words in a text, as for Keras' `load_data`.
+        path, options: its other arguments, which do nothing.
+    """
+    _say()
+    random = np.random.RandomState(len(name))
+    shape, classes, count, tests = SETS[name]
+    labels = np.arange(count + tests) * 7 % max(classes, 1)
+    x: Any
+    if not classes:  # a regression
+        x = random.uniform(0, 10, (count + tests, *shape))
+        labels = x @ random.uniform(0, 1, *shape)
+    elif not shape:  # texts
+        x = np.empty(count + tests, object)
+        x[:] = [[1, *random.randint(3, num_words or 10_000, 20 + 10 * (label % 3)).tolist()] for label in labels]
+    else:
+        labels = labels.astype("uint8")
+        x = random.randint(0, 256, (classes, *shape)).astype("uint8")[labels]
+        labels = labels[:, None] if len(shape) == 3 else labels
+    return (x[:count], labels[:count]), (x[count:], labels[count:])
+
+
+def _made_for_tensorflow(given: Path) -> dict[str, np.ndarray]:
+    (x, y), (test_x, test_y) = made("mnist")
+    return dict(zip(mnist.FILES, (x[..., None], y, test_x[..., None], test_y), strict=True))
+
+
+def _written(path: Path) -> Path:
+    """Write the file of a data set that is made up, if it is not there."""
+    if path.exists():
+        return path
+    path.parent.mkdir(exist_ok=True)
+    if path.name in IDX:
+        (x, y), (test_x, test_y) = made(path.parent.name)
+        array = (x, y, test_x, test_y)[IDX.index(path.name)]
+        mark = mnist.MARKS["images" if array.ndim == 3 else "labels"]
+        path.write_bytes(gzip.compress(struct.pack(f">{1 + array.ndim}I", mark, *array.shape) + array.tobytes(), 1))
+    elif path.name == mnist.KERAS:
+        (x, y), (test_x, test_y) = made("mnist")
+        np.savez(path, x_train=x, y_train=y, x_test=test_x, y_test=test_y)
+    elif path.suffix == ".json":
+        path.write_text(json.dumps({f"word{number}": number for number in range(1, 10_000)}))
+    else:
+        advice = "only its arrays are: read them by keras.datasets, or give the file by --data."
+        raise op_error(FileNotFoundError, path.name, f"this file is not made up, {advice}")
+    return path
