@@ -76,16 +76,9 @@ LAYERS = {  # a layer in Keras 1's words, in Keras 2's, and its input
         lambda: layers.LSTM(2, recurrent_regularizer=keras.regularizers.l2(0.01)),
         STEPS,
     ),
-    "recurrent by default": (
-        lambda: layers.GRU(2, input_dim=3),
-        lambda: layers.GRU(2, recurrent_activation="hard_sigmoid", reset_after=False),
-        STEPS,
-    ),
     "in both directions": (
         lambda: layers.Bidirectional(layers.LSTM(2, return_sequences=True), merge_mode="ave"),
-        lambda: layers.Bidirectional(
-            layers.LSTM(2, return_sequences=True, recurrent_activation="hard_sigmoid"), merge_mode="ave"
-        ),
+        lambda: layers.Bidirectional(layers.LSTM(2, return_sequences=True), merge_mode="ave"),
         STEPS,
     ),
     "fused": (lambda: layers.CuDNNGRU(2), lambda: layers.GRU(2), STEPS),
@@ -209,20 +202,17 @@ def program_generators_that_count_samples():
     ]
 
 
-def program_optimizers_by_default():
-    """Losses of the optimizers whose defaults Keras 3 changed."""
-    found = []
-    for old, new in (
-        ("adagrad", lambda: legacy.Adagrad(0.01, 0.0)),
-        ("adadelta", lambda: legacy.Adadelta(1.0)),
-        ("adamax", lambda: legacy.Adamax(0.002)),
-        ("nadam", lambda: legacy.Nadam(0.002)),
-    ):
-        model = keras.Sequential([layers.Dense(1, input_shape=(4,))])
-        with_weights(model)
-        model.compile(both(lambda: old, new), "mse")  # noqa: B023
-        found.append([model.train_on_batch(VECTORS, Y) for _ in range(3)])
-    return found
+def program_rates_that_decay():
+    """Losses of an optimizer whose rate decays, and is also set between epochs; then its rate and its state."""
+    model = keras.Sequential([layers.Dense(1, input_shape=(4,))])
+    with_weights(model)
+    model.compile(legacy.RMSprop(lr=0.02, decay=0.1), "mse")
+    rate = keras.callbacks.LearningRateScheduler(lambda epoch: 0.02 * 0.5**epoch)
+    history = model.fit(VECTORS, Y, batch_size=2, epochs=3, shuffle=False, verbose=0, callbacks=[rate]).history
+    optimizer = model.optimizer
+    weights = optimizer.get_weights()
+    optimizer.set_weights(weights)
+    return [history["loss"], history["lr"], keras.backend.get_value(optimizer.lr), *map(np.sum, weights)]
 
 
 LOSSES = (

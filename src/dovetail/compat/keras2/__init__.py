@@ -35,6 +35,7 @@ from dovetail.compat.keras2 import (
     saving,
     training,
     weights,
+    words,
 )
 from dovetail.compat.keras2.modules import MODULES as MODULES
 from dovetail.compat.keras2.patches import Patch
@@ -83,13 +84,19 @@ def uninstall() -> None:
 
 
 @contextmanager
-def installed() -> Iterator[None]:
-    """Give Keras 3 the names of Keras 2 in the `with` block, and leave it as it was before the block."""
-    was_installed = bool(_undo)
+def installed(*, of_tensorflow: bool = False) -> Iterator[None]:
+    """Give Keras 3 the names of Keras 2 in the `with` block, and leave it as it was before the block.
+
+    Args:
+        of_tensorflow: whether they are those of `tf.keras`, where the last number of `Conv2D(8, 3, 2)` is the stride.
+    """
+    was_installed, was_joining = bool(_undo), words.joins_sizes
     install()
+    words.joins_sizes = not of_tensorflow
     try:
         yield
     finally:
+        words.joins_sizes = was_joining
         if not was_installed:
             uninstall()
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import keras
 
-from dovetail.compat.keras2.patches import Patch, methods
+from dovetail.compat.keras2.patches import Own, Patch, methods
 from dovetail.interop.privates import BaseConv, Node, get_keras_mask
 
 # Properties that were attributes, which a program may set.
@@ -33,8 +33,8 @@ def patches() -> Iterable[Patch]:
     yield from methods(keras.Sequential, input=_of_the_graph("input"), output=_of_the_graph("output"))
     yield from methods(
         keras.layers.Layer,
-        input_shape=_Found("input", lambda tensor: tuple(tensor.shape)),
-        output_shape=_Found("output", lambda tensor: tuple(tensor.shape)),
+        input_shape=_shape_of("input"),
+        output_shape=_shape_of("output"),
         batch_input_shape=property(lambda self: vars(self).get("_batch_input_shape")),
         inbound_nodes=property(lambda self: self._inbound_nodes),
         outbound_nodes=property(lambda self: self._outbound_nodes),
@@ -46,23 +46,22 @@ def patches() -> Iterable[Patch]:
         inbound_layers=property(lambda self: [tensor._keras_history.operation for tensor in self.input_tensors]),
         node_indices=property(lambda self: [tensor._keras_history.node_index for tensor in self.input_tensors]),
         tensor_indices=property(lambda self: [tensor._keras_history.tensor_index for tensor in self.input_tensors]),
-        input_shapes=_Found("input_tensors", lambda tensor: tuple(tensor.shape)),
-        output_shapes=_Found("output_tensors", lambda tensor: tuple(tensor.shape)),
+        input_shapes=_shape_of("input_tensors"),
+        output_shapes=_shape_of("output_tensors"),
     )
     yield Patch(keras.KerasTensor, "_keras_shape", property(lambda self: tuple(self.shape)))
 
 
-class _Found:
-    """An attribute that is made of another one, tensor by tensor, unless the object has its own."""
+def _shape_of(name: str) -> Own:
+    """Make an attribute for the shapes of the tensors of another one."""
 
-    def __init__(self, name: str, part: Callable[[Any], Any]) -> None:
-        self.name, self.part = name, part
+    def found(self: Any) -> Any:
+        tensors = getattr(self, name)
+        if isinstance(tensors, (list, tuple)):
+            return [tuple(tensor.shape) for tensor in tensors]
+        return tuple(tensors.shape)
 
-    def __get__(self, owner: Any, cls: Any = None) -> Any:
-        if owner is None:
-            return self
-        found = getattr(owner, self.name)
-        return [self.part(each) for each in found] if isinstance(found, (list, tuple)) else self.part(found)
+    return Own(found)
 
 
 def _set_private(self: Any, value: Any, name: str) -> None:

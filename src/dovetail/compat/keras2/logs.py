@@ -12,11 +12,16 @@ from dovetail.compat.keras2.names import METRICS
 from dovetail.compat.keras2.patches import Patch, methods
 from dovetail.interop.privates import python_utils
 
-ENDS = [*METRICS.items(), *((new, old) for old, new in METRICS.items())]
+RENAMED = {"learning_rate": "lr"}  # what callbacks add
+PAIRS = METRICS | RENAMED
+ENDS = [*PAIRS.items(), *((new, old) for old, new in PAIRS.items())]
 
 
 class Logs(dict[str, Any]):
     """Results by name, in which "val_accuracy" finds "val_acc", and the other way round."""
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        super().__setitem__(RENAMED.get(key, key), value)
 
     def __missing__(self, key: str) -> Any:
         for other in others(key):

@@ -14,10 +14,11 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import keras
+import numpy as np
 
 from dovetail import backend as K
 from dovetail.backend.table import FUNCTIONS
-from dovetail.compat.keras2.patches import Patch, methods
+from dovetail.compat.keras2.patches import Own, Patch, methods
 from dovetail.compat.keras2.words import in_old_words
 from dovetail.core.recording import not_building, record_on
 from dovetail.core.value_kinds import kind_of
@@ -27,29 +28,24 @@ from dovetail.sessions.session_graph import open_default_graph
 RATE = 0.01  # of an optimizer without a rate: in Keras 2 the base class had none
 
 
-# Defaults of Keras 2 that are others in Keras 3.
-DEFAULTS = {
-    "Adagrad": "+learning_rate=0.01 +initial_accumulator_value=0.0",
-    "Adadelta": "+learning_rate=1.0",
-    "Adamax": "+learning_rate=0.002",
-    "Nadam": "+learning_rate=0.002",
-}
-
-
 def patches() -> Iterable[Patch]:
     """Yield the changes of Keras 3's optimizers."""
     base: Any = keras.optimizers.Optimizer
     classes: list[Any] = [cls for cls in vars(keras.optimizers).values() if inspect.isclass(cls)]
     for cls in dict.fromkeys(classes):
         if issubclass(cls, base) and cls is not base:
-            init = in_old_words(cls.__init__, f"-schedule_decay {DEFAULTS.get(cls.__name__, '')}")
+            init = in_old_words(cls.__init__, "-schedule_decay")
             yield Patch(cls, "__init__", _with_old_arguments(init))
     yield Patch(base, "__init__", _with_a_rate(base.__init__))
     yield from methods(
         base,
         lr=property(lambda self: self._learning_rate, lambda self, value: setattr(self, "learning_rate", value)),
-        apply=_with_decay(base.apply),
-        get_config=_with_decay_in_it(base.get_config),
+        decay=0.0,
+        weights=Own(_weights),
+        get_weights=lambda self: [np.asarray(K.get_value(weight)) for weight in self.weights],
+        set_weights=_set_weights,
+        get_config=_config_with_decay(base.get_config),
+        _backend_update_step=_with_decay(base._backend_update_step),
         get_gradients=_get_gradients,
         get_updates=_get_updates,
         _check_variables_are_known=_get_to_know,
@@ -66,38 +62,27 @@ def _with_old_arguments(init: Callable[..., None]) -> Callable[..., None]:
             kwargs["learning_rate"] = lr
         init(self, *args, **kwargs)
         if decay:
-            self.decay = _decays[self] = decay
+            self.decay = decay
 
     return call
 
 
-_decays: WeakKeyDictionary[Any, float] = WeakKeyDictionary()  # by optimizer
+def _with_decay(step: Callable[..., None]) -> Callable[..., None]:
+    """Wrap the method that takes a step: the rate, which callbacks may set, decays."""
 
-
-def _with_decay(apply: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap `apply`: the rate is a smaller one during the step; outside of it the rate is what a program has set."""
-
-    @functools.wraps(apply)
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if self not in _decays:
-            return apply(self, *args, **kwargs)
-        state, rate, of_step = vars(self), self._learning_rate, self.learning_rate
-        steps = keras.ops.cast(self.iterations, keras.config.floatx())
-        state["_learning_rate"] = lambda: of_step / (1.0 + _decays[self] * steps)
-        try:
-            return apply(self, *args, **kwargs)
-        finally:
-            state["_learning_rate"] = rate
+    @functools.wraps(step)
+    def call(self: Any, grads: Any, trainable_variables: Any, learning_rate: Any) -> None:
+        if self.decay:
+            learning_rate = learning_rate / (1 + self.decay * keras.ops.cast(self.iterations, "float32"))
+        step(self, grads, trainable_variables, learning_rate)
 
     return call
 
 
-def _with_decay_in_it(get_config: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap `get_config`: an optimizer with a decay says so."""
-
+def _config_with_decay(get_config: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
     @functools.wraps(get_config)
-    def call(self: Any) -> Any:
-        return {**get_config(self), **({"decay": _decays[self]} if self in _decays else {})}
+    def call(self: Any) -> dict[str, Any]:
+        return {**get_config(self), **({"decay": self.decay} if isinstance(self.decay, float) and self.decay else {})}
 
     return call
 
@@ -141,6 +126,23 @@ def _get_updates(self: Any, loss: Any, params: Any) -> list[Any]:
         (variable, scope.get_current_value(variable)) for variable in (*self._trainable_variables, *self.variables)
     )
     return [_function("update")(variable, value) for variable, value in after if value is not None]
+
+
+def _weights(self: Any) -> list[Any]:
+    """The count of steps and the state of an optimizer, without its rate."""
+    return [variable for variable in self.variables if variable is not self._learning_rate]
+
+
+def _set_weights(self: Any, weights: list[Any]) -> None:
+    """Set the count of steps and the state.
+
+    Raises:
+        ValueError: there are more or fewer of them.
+
+    Source: `keras.optimizers.Optimizer.set_weights` of Keras 2.3.
+    """
+    for variable, value in zip(self.weights, weights, strict=True):
+        K.set_value(variable, value)
 
 
 def _function(name: str) -> Callable[..., Any]:

@@ -37,6 +37,16 @@ class Patch(NamedTuple):
         return self._replace(value=before)
 
 
+class Own:
+    """An attribute that a function computes, unless the object has its own value."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def __get__(self, owner: Any, cls: Any = None) -> Any:
+        return self if owner is None else self.function(owner)
+
+
 def held(owner: Any, name: str) -> Any:
     """The value that an owner has now, or `MISSING`."""
     return (owner if isinstance(owner, dict) else vars(owner)).get(name, MISSING)

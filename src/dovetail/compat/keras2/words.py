@@ -13,13 +13,11 @@ from dovetail.formats.keras.config_rows import ARGUMENTS, JOINED, Words, parsed,
 # -- rows, in the language of formats.keras.config_rows ---------------------------------------------------------------
 
 MODEL = "input:inputs output:outputs"
-GATES = "+recurrent_activation='hard_sigmoid'"
 
 # Words of constructors beside those of files, by the class in Keras 3.
 CONSTRUCTORS = {
     "Model": MODEL,
     "Functional": MODEL,
-    **dict.fromkeys(("LSTM", "GRU", "LSTMCell", "GRUCell", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D"), GATES),
     "LocallyConnected1D": ARGUMENTS["Conv1D"],
     "LocallyConnected2D": ARGUMENTS["Conv2D"],
     **dict.fromkeys(("MaxoutDense", "Highway"), ARGUMENTS["Dense"]),
@@ -42,11 +40,14 @@ OF_LAYERS = (
 )
 
 
+joins_sizes = True  # whether the numbers of Conv2D(8, 3, 2) are those of the kernel
+
+
 @functools.cache
 def of_constructor(cls: str) -> Words:
     """The words for the arguments of a class' constructor."""
-    kept = " ".join(word for word in ARGUMENTS.get(cls, "").split() if word not in ("-trainable", "-weights"))
-    return parsed(f"{kept} {CONSTRUCTORS.get(cls, '')}")
+    kept = [w for w in ARGUMENTS.get(cls, "").split() if w not in ("-trainable", "-weights") and w[0] != "+"]
+    return parsed(f"{' '.join(kept)} {CONSTRUCTORS.get(cls, '')}")
 
 
 # -- calls ------------------------------------------------------------------------------------------------------------
@@ -101,7 +102,7 @@ def arguments(cls: str, names: list[str], args: tuple[Any, ...], kwargs: dict[st
         Refused: Keras 3 computes something else.
     """
     rows, count = of_constructor(cls), len(JOINED.get(cls, ()))
-    if count and len(args) > count and all(isinstance(size, Integral) for size in args[1 : count + 1]):
+    if joins_sizes and count and len(args) > count and all(isinstance(size, Integral) for size in args[1 : count + 1]):
         rest = args[count + 1 :]
         if cls.endswith("Transpose") and rest and isinstance(rest[0], tuple):
             rest = rest[1:]  # the shape of the output

@@ -147,7 +147,7 @@ def running(
         stack.enter_context(_process())
         stack.enter_context(answered(data, synthetic_data))
         if decision.uses_keras_2 or decision.kind in ("tf1", "keras2"):
-            stack.enter_context(_keras_2())
+            stack.enter_context(_keras_2(of_tensorflow=not decision.uses_keras_2 and decision.kind == "tf1"))
         if decision.kind == "tf1":
             stack.enter_context(_tensorflow_1())
         if decision.uses_keras_2 or decision.kind == "keras2":
@@ -156,7 +156,7 @@ def running(
 
 
 @contextmanager
-def _keras_2() -> Iterator[None]:
+def _keras_2(of_tensorflow: bool) -> Iterator[None]:
     """Give Keras 2's names, when Keras is first used in the `with` block; K says there that TensorFlow computes."""
     run_keras = hooks.run_keras
     with ExitStack() as stack:
@@ -168,7 +168,7 @@ def _keras_2() -> Iterator[None]:
             from dovetail.compat import keras2
             from dovetail.compat.keras2.patches import Patch
 
-            stack.enter_context(keras2.installed())
+            stack.enter_context(keras2.installed(of_tensorflow=of_tensorflow))
             import keras
 
             stack.callback(Patch(keras, "__version__", VERSION_OF_KERAS_2).apply().apply)
