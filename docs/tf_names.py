@@ -57,6 +57,7 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
     "load_": "test_checkpoints.py",
     "train.write_graph": "test_checkpoints.py",
     **dict.fromkeys([f"train.{what}" for what in ("generate_", "remove_", "get_checkpoint_m")], "test_training.py"),
+    **dict.fromkeys(["metrics.", "confusion_matrix", "math.confusion_matrix"], "test_old.py"),
     **{name: "test_training.py" for name, found in V1.items() if getattr(found, "__module__", "").startswith(TRAINING)},
     "contrib.opt.": "test_external_optimizers.py",
     **dict.fromkeys(["uniform_c", "log_uniform_c", "fixed_unigram_c"], "test_samplers.py"),

@@ -3,6 +3,7 @@
 from dovetail.compat.tensorflow.names.training import coordinator as coordinator
 from dovetail.compat.tensorflow.names.training import external_optimizers as external_optimizers
 from dovetail.compat.tensorflow.names.training import hooks as hooks
+from dovetail.compat.tensorflow.names.training import metrics as metrics
 from dovetail.compat.tensorflow.names.training import monitored as monitored
 from dovetail.compat.tensorflow.names.training import samplers as samplers
 from dovetail.compat.tensorflow.names.training import supervisor as supervisor

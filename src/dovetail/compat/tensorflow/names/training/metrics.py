@@ -1,0 +1,408 @@
+"""TensorFlow 1's measures of predictions over many runs: local variables sum up what each run adds.
+
+A measure is the variables' names with what is added to each, and a function of the variables for its value.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from dovetail import ops
+from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.graph import GraphKeys
+from dovetail.compat.tensorflow.names.variable_scope import variable_scope
+from dovetail.compat.tensorflow.names.variables import variable
+from dovetail.compat.tensorflow.table import V1, row, told, value
+from dovetail.core.errors import op_error
+from dovetail.core.value_kinds import static_shape
+from dovetail.ops.shapes.shape import dims_of, shaped
+
+Added = Mapping[str, Any]  # the name of a variable → what a run adds to it
+COLLECTIONS = "metrics_collections=None updates_collections=None"
+EPSILON = 1e-7
+
+
+def metric(
+    name: str,
+    words: str,
+    added: Callable[..., Added],
+    result: Callable[..., Any],
+    scope: str | Callable[..., str] | None = None,
+    update: Callable[..., Any] | None = None,
+) -> None:
+    """Add a measure to `tf.metrics`.
+
+    Args:
+        name: its name.
+        words: its own parameters in TensorFlow's order; "+" stands for the collections.
+        added: its own arguments → what a run adds to each variable.
+        result: the variables, and those own arguments that it names → the value.
+        scope: the default scope of the variables, or a function of the arguments for it; by default the name.
+        update: the variables after a run → the value of the operation that updates; by default `result`.
+    """
+    signature = _signature(f"{words} name=None".replace("+", COLLECTIONS))
+    further = signature.parameters.keys() & inspect.signature(result).parameters.keys()
+
+    def measure(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        given = signature.bind(*args, **kwargs)
+        given.apply_defaults()
+        own = given.arguments
+        values, updates, title = (own.pop(key) for key in ("metrics_collections", "updates_collections", "name"))
+        graph_mode.open_for_variables()
+        if graph_mode.graph() is None:
+            raise op_error(RuntimeError, f"tf.metrics.{name}", "it needs a graph: use Keras' metrics without one.")
+        with variable_scope(title, scope(**own) if callable(scope) else scope or name):
+            parts = added(**own)
+            options: dict[str, Any] = {
+                "trainable": False,
+                "collections": [GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES],
+            }
+            made = [variable(ops.zeros(x.shape, x.dtype), name=part, **options) for part, x in parts.items()]
+            changed = [v.assign_add(x) for v, x in zip(made, parts.values(), strict=True)]
+            settings = {key: own[key] for key in further}
+            found = result(*(v.read_value() for v in made), **settings), (update or result)(*changed, **settings)
+        for one, keys in zip(found, (values, updates), strict=True):
+            graph_mode.open_graph().add_to_collections(keys or (), one)
+        return found
+
+    measure.__signature__, measure.__name__ = signature, name  # type: ignore[attr-defined]
+    measure.__doc__ = f"""A measure over many runs: its value, and the operation that takes in the numbers of a run.
+
+    Source: `tf.compat.v1.metrics.{name}`.
+    """
+    value(f"metrics.{name}", told(f"metrics.{name}", measure, scope=False), "v1")
+
+
+def _signature(words: str) -> inspect.Signature:
+    pairs = [word.partition("=") for word in words.split()]
+    kind, none = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
+    return inspect.Signature(
+        [inspect.Parameter(w, kind, default=ast.literal_eval(literal) if eq else none) for w, eq, literal in pairs]
+    )
+
+
+# -- parts ------------------------------------------------------------------------------------------------------------
+
+
+def _rank(x: Any) -> int | None:
+    shape = static_shape(shaped(x))
+    return None if shape is None else len(shape)
+
+
+def _alike(labels: Any, predictions: Any) -> tuple[Any, Any]:
+    """Both of one rank: a last axis of size 1 that only one of them has is left out."""
+    ranks = _rank(labels), _rank(predictions)
+    if None in ranks or ranks[0] == ranks[1]:
+        return labels, predictions
+    return (labels, ops.squeeze(predictions, -1)) if ranks[0] < ranks[1] else (ops.squeeze(labels, -1), predictions)  # type: ignore[operator]
+
+
+def _wide(weights: Any, like: Any) -> Any:
+    """Weights for each of these numbers; by default 1."""
+    if weights is None:
+        return ops.ones_like(like, "float32")
+    weights, mine, theirs = ops.cast(weights, "float32"), _rank(weights), _rank(like)
+    if mine and theirs and abs(mine - theirs) == 1:
+        weights = ops.expand_dims(weights, -1) if mine < theirs else ops.squeeze(weights, -1)
+    return ops.broadcast_to(weights, dims_of(shaped(like)))
+
+
+def _ratio(total: Any, count: Any) -> Any:
+    """The quotient; 0 where the count is not positive."""
+    is_some = ops.greater(count, 0)
+    return ops.where(is_some, ops.divide(total, ops.where(is_some, count, 1.0)), 0.0)
+
+
+def _flat(x: Any, dtype: str) -> Any:
+    return ops.cast(ops.reshape(x, (-1,)), dtype)
+
+
+# -- means ------------------------------------------------------------------------------------------------------------
+
+
+def _mean(values: Any, weights: Any = None) -> Added:
+    values = ops.cast(values, "float32")
+    wide = _wide(weights, values)
+    return {"total": ops.sum(ops.multiply(values, wide)), "count": ops.sum(wide)}
+
+
+def _mean_of(error: Callable[..., Any], labels: Any, predictions: Any, weights: Any, **own: Any) -> Added:
+    labels, predictions = _alike(*map(ops.convert, (labels, predictions)))
+    return _mean(error(labels, ops.cast(predictions, labels.dtype), **own), weights)
+
+
+def _relative(labels: Any, predictions: Any, normalizer: Any) -> Any:
+    normalizer = _alike(normalizer, predictions)[0]
+    is_zero = ops.equal(normalizer, 0.0)
+    quotient = ops.divide(ops.absolute(ops.subtract(labels, predictions)), ops.where(is_zero, 1.0, normalizer))
+    return ops.where(is_zero, ops.zeros_like(labels), quotient)
+
+
+def _squared(labels: Any, predictions: Any) -> Any:
+    return ops.square(ops.subtract(labels, predictions))
+
+
+# name → further parameters, the number for each sample, and a function of the mean
+MEANS: dict[str, tuple[str, Callable[..., Any], Callable[..., Any]]] = {
+    "accuracy": ("", ops.equal, _ratio),
+    "mean_absolute_error": ("", lambda y, p: ops.absolute(ops.subtract(y, p)), _ratio),
+    "mean_squared_error": ("", _squared, _ratio),
+    "root_mean_squared_error": ("", _squared, lambda *sums: ops.sqrt(_ratio(*sums))),
+    "mean_relative_error": ("normalizer ", _relative, _ratio),
+    "mean_cosine_distance": (
+        "dim ",
+        lambda y, p, dim: ops.sum(ops.multiply(y, p), dim, True),
+        lambda *sums: ops.subtract(1.0, _ratio(*sums)),
+    ),
+}
+for _name, (_own, _error, _result) in MEANS.items():
+    metric(_name, f"labels predictions {_own}weights=None +", partial(_mean_of, _error), _result)
+
+
+def _mean_tensor(values: Any, weights: Any) -> Added:
+    values = ops.cast(values, "float32")
+    wide = _wide(weights, values)
+    return {"total_tensor": ops.multiply(values, wide), "count_tensor": wide}
+
+
+def _below(values: Any, threshold: Any, weights: Any) -> Added:
+    return _mean(ops.less(values, threshold), weights)
+
+
+metric("mean", "values weights=None +", _mean, _ratio)
+metric("mean_tensor", "values weights=None +", _mean_tensor, _ratio, "mean")
+metric("percentage_below", "values threshold weights=None +", _below, _ratio, "percentage_below_threshold")
+
+# -- right and wrong predictions --------------------------------------------------------------------------------------
+
+KINDS = {  # kind → the name, and whether the labels and the predictions are positive
+    "tp": ("true_positives", True, True),
+    "fn": ("false_negatives", True, False),
+    "tn": ("true_negatives", False, False),
+    "fp": ("false_positives", False, True),
+}
+EACH = "labels predictions weights=None +"
+AT = "labels predictions thresholds weights=None +"
+
+
+def _counts(kinds: str, end: str, labels: Any, predictions: Any, weights: Any) -> Added:
+    """The weights of right and wrong predictions, by their kinds."""
+    labels, predictions = _alike(*(ops.cast(x, "bool") for x in (labels, predictions)))
+    wide = _wide(weights, predictions)
+    return {f"{KINDS[k][0]}{end}": ops.sum(_of_kind(k, labels, predictions, wide)) for k in kinds.split()}
+
+
+def _of_kind(kind: str, labels: Any, predictions: Any, weights: Any) -> Any:
+    _, is_true, is_predicted = KINDS[kind]
+    fits = ops.logical_and(ops.equal(labels, is_true), ops.equal(predictions, is_predicted))
+    return ops.multiply(ops.cast(fits, "float32"), weights)
+
+
+def _count(kind: str, **given: Any) -> Added:
+    return {"count": next(iter(_counts(kind, "", **given).values()))}
+
+
+def _counts_at(kinds: str, labels: Any, predictions: Any, thresholds: Any, weights: Any) -> Added:
+    """The weights of right and wrong predictions at each threshold, by their kinds."""
+    labels, predictions = _alike(ops.cast(labels, "bool"), ops.cast(predictions, "float32"))
+    wide = _flat(_wide(weights, predictions), "float32")
+    above = ops.greater(_flat(predictions, "float32"), ops.convert([[float(t)] for t in thresholds]))
+    return {KINDS[k][0]: ops.sum(_of_kind(k, _flat(labels, "bool"), above, wide), 1) for k in kinds.split()}
+
+
+def _share(right: Any, wrong: Any) -> Any:
+    return ops.divide(right, ops.add(EPSILON, ops.add(right, wrong)))
+
+
+for _kind, (_name, _, _) in KINDS.items():
+    metric(_name, EACH, partial(_count, _kind), ops.identity)
+    metric(f"{_name}_at_thresholds", AT, partial(_counts_at, _kind), ops.identity, _name)
+for _name, _kinds in {"precision": "tp fp", "recall": "tp fn"}.items():
+    metric(_name, EACH, partial(_counts, _kinds, "/count"), lambda right, wrong: _ratio(right, ops.add(right, wrong)))
+    metric(f"{_name}_at_thresholds", AT, partial(_counts_at, _kinds), _share)
+
+
+def _spread(count: int, last: float = 1.0 + EPSILON) -> list[float]:
+    return [-EPSILON, *((i + 1) / (count - 1) for i in range(count - 2)), last]
+
+
+# -- curves -----------------------------------------------------------------------------------------------------------
+
+
+def _curve(title: str, words: str, result: Callable[..., Any], last: float = 1.0 + EPSILON) -> None:
+    """Add a measure of right and wrong predictions at many thresholds."""
+
+    def added(labels: Any, predictions: Any, weights: Any, num_thresholds: int, **own: Any) -> Added:
+        given = own.get("thresholds")
+        at = _spread(num_thresholds, last) if given is None else [-EPSILON, *sorted(given), last]
+        return _counts_at("tp fn tn fp", labels, predictions, at, weights)
+
+    metric(title, words, added, result)
+
+
+def _auc(tp: Any, fn: Any, tn: Any, fp: Any, curve: str, summation_method: str) -> Any:
+    if curve not in ("ROC", "PR") or summation_method not in SUMS:
+        problem = f"the curve is ROC or PR, and summation_method is {', '.join(SUMS)}."
+        raise op_error(ValueError, "tf.metrics.auc", problem)
+    if curve == "PR" and summation_method == "careful_interpolation":
+        return _interpolated(tp, fn, fp)
+    small = 1e-6  # as TensorFlow adds
+    recall = ops.divide(ops.add(tp, small), ops.add(ops.add(tp, fn), small))
+    if curve == "ROC":
+        x, y = ops.divide(fp, ops.add(ops.add(fp, tn), small)), recall
+    else:
+        x, y = recall, ops.divide(ops.add(tp, small), ops.add(ops.add(tp, fp), small))
+    return ops.sum(ops.multiply(ops.subtract(x[:-1], x[1:]), SUMS[summation_method](y[:-1], y[1:])))
+
+
+def _middle(a: Any, b: Any) -> Any:
+    return ops.divide(ops.add(a, b), 2.0)
+
+
+# the height of the curve between two thresholds
+SUMS: dict[str, Callable[..., Any]] = {
+    "trapezoidal": _middle,
+    "careful_interpolation": _middle,
+    "minoring": ops.minimum,
+    "majoring": ops.maximum,
+}
+
+
+def _interpolated(tp: Any, fn: Any, fp: Any) -> Any:
+    """The area under the curve of precision and recall, where both counts go linearly between two thresholds.
+
+    Source: Davis and Goadrich 2006, "The relationship between precision-recall and ROC curves".
+    """
+    p, step = ops.add(tp, fp), ops.subtract(tp[:-1], tp[1:])
+    slope = _ratio(step, ops.subtract(p[:-1], p[1:]))
+    start = ops.subtract(tp[1:], ops.multiply(slope, p[1:]))
+    is_some = ops.logical_and(ops.greater(p[:-1], 0), ops.greater(p[1:], 0))
+    ratio = ops.where(is_some, _ratio(p[:-1], p[1:]), 1.0)
+    area = ops.multiply(slope, ops.add(step, ops.multiply(start, ops.log(ops.where(is_some, ratio, 1.0)))))
+    return ops.sum(_ratio(area, ops.add(tp[1:], fn[1:])))
+
+
+def _sensitivity(tp: Any, fn: Any, tn: Any, fp: Any, specificity: float) -> Any:
+    place = ops.argmin(ops.absolute(ops.subtract(_share(tn, fp), specificity)), 0)
+    return _share(ops.gather(tp, place), ops.gather(fn, place))
+
+
+def _specificity(tp: Any, fn: Any, tn: Any, fp: Any, sensitivity: float) -> Any:
+    away = ops.absolute(ops.subtract(_share(tp, fn), sensitivity))
+    last = ops.subtract(dims_of(away)[0] - 1, ops.argmin(ops.flip(away, 0), 0))
+    return _share(ops.gather(tn, last), ops.gather(fp, last))
+
+
+_AUC = "labels predictions weights=None num_thresholds=200 + curve='ROC' summation_method='trapezoidal' thresholds=None"
+_curve("auc", _AUC, _auc)
+_AT = "labels predictions {} weights=None num_thresholds=200 +"
+_curve("sensitivity_at_specificity", _AT.format("specificity"), _sensitivity)
+_curve("specificity_at_sensitivity", _AT.format("sensitivity"), _specificity, 1.0 - EPSILON)
+
+# -- classes ----------------------------------------------------------------------------------------------------------
+
+
+def _confusion(labels: Any, predictions: Any, num_classes: Any, weights: Any, dtype: Any) -> Any:
+    places = ops.stack([_flat(labels, "int64"), _flat(predictions, "int64")], 1)
+    if num_classes is None:
+        num_classes = ops.cast(ops.add(ops.max(places), 1), "int32")
+    wide = _wide(weights if weights is None else ops.reshape(weights, (-1,)), places[:, 0])
+    return ops.tensor_scatter_add(ops.zeros([num_classes, num_classes], dtype), places, ops.cast(wide, dtype))
+
+
+def _confusion_matrix(
+    labels: Any, predictions: Any, num_classes: Any = None, weights: Any = None, dtype: Any = "int32"
+) -> Any:
+    """How often each class is predicted for each class: (true classes, predicted classes).
+
+    Source: `tf.math.confusion_matrix`.
+    """
+    return _confusion(labels, predictions, num_classes, weights, dtype)
+
+
+row(
+    "math.confusion_matrix confusion_matrix",
+    _confusion_matrix,
+    "labels predictions num_classes weights dtype",
+    v1="labels predictions num_classes dtype name weights",
+)
+
+
+def _iou(matrix: Any) -> Any:
+    matrix = ops.cast(matrix, "float32")
+    right = ops.diagonal(matrix)
+    either = ops.subtract(ops.add(ops.sum(matrix, 0), ops.sum(matrix, 1)), right)
+    return _ratio(ops.sum(_ratio(right, either)), ops.sum(ops.cast(ops.not_equal(either, 0), "float32")))
+
+
+def _matrix(**given: Any) -> Added:
+    return {"total_confusion_matrix": _confusion(**given, dtype="float64")}
+
+
+def _of_classes(labels: Any, predictions: Any, num_classes: int, weights: Any) -> Added:
+    labels = _flat(labels, "int64")
+    wide = _wide(weights if weights is None else ops.reshape(weights, (-1,)), labels)
+    right = ops.multiply(ops.cast(ops.equal(labels, _flat(predictions, "int64")), "float32"), wide)
+    sums = (ops.tensor_scatter_add(ops.zeros([num_classes]), labels[:, None], x) for x in (wide, right))
+    return dict(zip(("total", "count"), sums, strict=True))
+
+
+_CLASSES = "labels predictions num_classes weights=None +"
+metric("mean_iou", _CLASSES, _matrix, _iou, update=ops.identity)
+metric(
+    "mean_per_class_accuracy",
+    _CLASSES,
+    _of_classes,
+    lambda total, count: ops.mean(_ratio(count, total)),
+    "mean_accuracy",
+    lambda total, count: _ratio(count, total),
+)
+
+# -- the k best predictions -------------------------------------------------------------------------------------------
+
+
+def _at_k(wrong: str, labels: Any, predictions_idx: Any, k: int | None, class_id: int | None, weights: Any) -> Added:
+    """The weights of right and wrong classes among the k best predictions of each sample."""
+    best, labels = ops.cast(predictions_idx, "int64"), ops.cast(labels, "int64")
+    if _rank(labels) == _rank(best) - 1:  # type: ignore[operator]
+        labels = ops.expand_dims(labels, -1)
+    counts = {"true_positive": _met(best, labels, True, class_id)}
+    own, others = (best, labels) if wrong == "false_positive" else (labels, best)
+    counts[wrong] = _met(own, others, False, class_id)
+    wide = ops.cast(_wide(weights, counts[wrong]), "float64")
+    return {_scope_at_k(key, k, class_id): ops.sum(ops.multiply(x, wide)) for key, x in counts.items()}
+
+
+def _met(own: Any, others: Any, is_there: bool, class_id: int | None) -> Any:
+    """How many different classes of each row are among the others of the row, or are not."""
+    same = ops.equal(ops.expand_dims(own, -1), ops.expand_dims(own, -2))
+    is_first = ops.equal(ops.argmax(ops.cast(same, "int32"), -1), ops.arange(dims_of(own)[-1]))
+    met = ops.any(ops.equal(ops.expand_dims(own, -1), ops.expand_dims(others, -2)), -1)
+    counted = ops.logical_and(is_first, ops.equal(met, is_there))
+    if class_id is not None:
+        counted = ops.logical_and(counted, ops.equal(own, class_id))
+    return ops.sum(ops.cast(counted, "float64"), -1)
+
+
+def _at_best(wrong: str, labels: Any, predictions: Any, k: int, **own: Any) -> Added:
+    return _at_k(wrong, labels, ops.top_k(predictions, k)[1], k, **own)
+
+
+def _scope_at_k(name: str, k: int | None, class_id: int | None, **_: Any) -> str:
+    return f"{name}_at_{'k' if k is None else k}{'' if class_id is None else f'_class{class_id}'}"
+
+
+for _name, _wrong in {"precision": "false_positive", "recall": "false_negative"}.items():
+    for _title, _words, _added in (("k", "predictions k", _at_best), ("top_k", "predictions_idx k=None", _at_k)):
+        metric(
+            f"{_name}_at_{_title}",
+            f"labels {_words} class_id=None weights=None +",
+            partial(_added, _wrong),
+            lambda right, wrong: ops.divide(right, ops.add(right, wrong)),
+            partial(_scope_at_k, _name),
+        )
+value("metrics.sparse_precision_at_k", V1["metrics.precision_at_k"], "v1")

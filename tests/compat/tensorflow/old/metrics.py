@@ -1,0 +1,84 @@
+"""Measures over many runs: the value before and after two runs, what the runs return, the variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tests.compat.tensorflow.legacy import array
+
+X, Y = array(6, 3), array(6, 3, seed=1)
+P = (array(5, 2, seed=2) + 1) / 2  # probabilities
+T = np.array([[1, 0], [0, 1], [1, 1], [0, 0], [1, 0]], "float32")
+C, D = np.array([0, 2, 1, 2, 0, 2]), np.array([0, 1, 1, 2, 2, 2])  # classes
+W = np.array([0.5, 2.0, 0.0, 1.0, 1.5, 3.0], "float32")
+LABELS = np.array([[0, 2], [3, 3], [1, 4], [2, 0], [4, 1]], "int64")
+SCORES = array(5, 6, seed=3)
+BEST = (LABELS, SCORES, 3, 4)
+AT = [0.2, 0.5, 0.9]
+
+CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
+    "mean": [((X,), {}), ((X, W[:, None]), {}), ((X, 2.0), {"name": "mine"})],
+    "mean_tensor": [((X,), {}), ((X, W[:, None]), {})],
+    "percentage_below": [((X, 0.3), {}), ((X[:, 0], 0.3, W), {})],
+    "accuracy": [((C, D), {}), ((C[:, None], D, W), {}), ((C, D.astype("float32")), {"weights": W})],
+    "mean_absolute_error": [((X, Y), {}), ((X, Y, W[:, None]), {})],
+    "mean_squared_error": [((X, Y), {}), ((X[:, :1], Y[:, 0], W), {})],
+    "root_mean_squared_error": [((X, Y), {}), ((X, Y, W[:, None]), {})],
+    "mean_relative_error": [((X, Y, np.where(X > 0, X, 0)), {}), ((X, Y, Y, 0.5), {})],
+    "mean_cosine_distance": [((X, Y, 1), {}), ((X, Y, 1, W[:, None]), {})],
+    **{
+        name: [((T, T[::-1]), {}), ((T, T[::-1], W[:5, None]), {})]
+        for name in ("true_positives", "false_positives", "true_negatives", "false_negatives", "precision", "recall")
+    },
+    **{
+        f"{name}_at_thresholds": [((T, P, AT), {}), ((T, P, AT, W[:5, None]), {})]
+        for name in ("true_positives", "false_positives", "true_negatives", "false_negatives", "precision", "recall")
+    },
+    "auc": [
+        ((T, P), {}),
+        ((T, P, W[:5, None], 9), {"curve": "PR", "summation_method": "careful_interpolation"}),
+        ((T, P), {"curve": "PR", "summation_method": "minoring", "num_thresholds": 5}),
+        ((T, P), {"summation_method": "majoring", "thresholds": [0.7, 0.3]}),
+    ],
+    "sensitivity_at_specificity": [((T, P, 0.6), {}), ((T, P, 0.6, W[:5, None], 20), {})],
+    "specificity_at_sensitivity": [((T, P, 0.6), {}), ((T, P, 0.6, W[:5, None], 20), {})],
+    "mean_iou": [((C, D, 4), {}), ((C, D, 3, W), {})],
+    "mean_per_class_accuracy": [((C, D, 4), {}), ((C, D, 3, W), {})],
+    **{
+        f"{name}_at_k": [((LABELS, SCORES, 3), {}), ((LABELS[:, 0], SCORES, 2, None, W[:5]), {}), (BEST, {})]
+        for name in ("precision", "recall")
+    },
+    "precision_at_top_k": [((LABELS, LABELS[::-1]), {}), ((LABELS, LABELS[::-1], 2, 1), {})],
+    "recall_at_top_k": [((LABELS, LABELS[::-1]), {}), ((LABELS, LABELS[::-1], 2, 1), {})],
+}  # fmt: skip
+
+
+def case(name: str) -> Callable[..., Any]:
+    def run(tf: Any, fed: Any) -> Any:
+        found = []
+        for args, options in CALLS[name]:
+            given = [tf.constant(x) if isinstance(x, np.ndarray) else x for x in args]
+            options = {"metrics_collections": ["losses"], "updates_collections": "update_ops", **options}
+            if "weights" in options:
+                options["weights"] = tf.constant(options["weights"])
+            value, update = getattr(tf.metrics, name)(*given, **options)
+            with tf.Session() as session:
+                session.run(tf.local_variables_initializer())
+                results = [session.run(value), session.run(update), session.run(update), session.run(value)]
+            found += [tf.constant(x) for x in results]
+        return found
+
+    return run
+
+
+def confusion(tf: Any, fed: Any) -> Any:
+    matrix = tf.math.confusion_matrix
+    found = [tf.confusion_matrix(fed(C), fed(D)), matrix(C, D, 4), tf.confusion_matrix(C, D, 3, weights=fed(W))]
+    return [*found, tf.confusion_matrix(C, D, None, tf.float64, "matrix", W)]
+
+
+CASES = {**{name: case(name) for name in CALLS}, "confusion": confusion}
+INITIAL = tuple(CASES)
