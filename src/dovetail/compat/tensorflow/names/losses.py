@@ -143,6 +143,28 @@ def zero_fraction(value: Any, name: str | None = None) -> Any:
 row("math.in_top_k nn.in_top_k", ops.in_top_k, "targets predictions k", v1="predictions targets k name")
 
 
+def confusion_matrix(
+    labels: Any, predictions: Any, num_classes: Any = None, weights: Any = None, dtype: Any = "int32"
+) -> Any:
+    """How often each class is predicted for each class: (true classes, predicted classes).
+
+    Source: `tf.math.confusion_matrix`.
+    """
+    places = ops.stack([ops.cast(ops.reshape(x, (-1,)), "int64") for x in (labels, predictions)], 1)
+    if num_classes is None:
+        num_classes = ops.cast(ops.add(ops.max(places), 1), "int32")
+    counted = ops.ones_like(places[:, 0], dtype) if weights is None else ops.cast(ops.reshape(weights, (-1,)), dtype)
+    return ops.tensor_scatter_add(ops.zeros([num_classes, num_classes], dtype), places, counted)
+
+
+row(
+    "math.confusion_matrix confusion_matrix",
+    confusion_matrix,
+    "labels predictions num_classes weights dtype",
+    v1="labels predictions num_classes dtype name weights",
+)
+
+
 @function("nn.ctc_loss", "v2", scope=True)
 def ctc_loss(
     labels: Any,

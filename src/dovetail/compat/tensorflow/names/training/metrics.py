@@ -14,9 +14,10 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.graph import GraphKeys
+from dovetail.compat.tensorflow.names.losses import confusion_matrix
 from dovetail.compat.tensorflow.names.variable_scope import variable_scope
 from dovetail.compat.tensorflow.names.variables import variable
-from dovetail.compat.tensorflow.table import V1, row, told, value
+from dovetail.compat.tensorflow.table import V1, told, value
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of, shaped
@@ -306,32 +307,6 @@ _curve("specificity_at_sensitivity", _AT.format("sensitivity"), _specificity, 1.
 # -- classes ----------------------------------------------------------------------------------------------------------
 
 
-def _confusion(labels: Any, predictions: Any, num_classes: Any, weights: Any, dtype: Any) -> Any:
-    places = ops.stack([_flat(labels, "int64"), _flat(predictions, "int64")], 1)
-    if num_classes is None:
-        num_classes = ops.cast(ops.add(ops.max(places), 1), "int32")
-    wide = _wide(weights if weights is None else ops.reshape(weights, (-1,)), places[:, 0])
-    return ops.tensor_scatter_add(ops.zeros([num_classes, num_classes], dtype), places, ops.cast(wide, dtype))
-
-
-def _confusion_matrix(
-    labels: Any, predictions: Any, num_classes: Any = None, weights: Any = None, dtype: Any = "int32"
-) -> Any:
-    """How often each class is predicted for each class: (true classes, predicted classes).
-
-    Source: `tf.math.confusion_matrix`.
-    """
-    return _confusion(labels, predictions, num_classes, weights, dtype)
-
-
-row(
-    "math.confusion_matrix confusion_matrix",
-    _confusion_matrix,
-    "labels predictions num_classes weights dtype",
-    v1="labels predictions num_classes dtype name weights",
-)
-
-
 def _iou(matrix: Any) -> Any:
     matrix = ops.cast(matrix, "float32")
     right = ops.diagonal(matrix)
@@ -340,7 +315,7 @@ def _iou(matrix: Any) -> Any:
 
 
 def _matrix(**given: Any) -> Added:
-    return {"total_confusion_matrix": _confusion(**given, dtype="float64")}
+    return {"total_confusion_matrix": confusion_matrix(**given, dtype="float64")}
 
 
 def _of_classes(labels: Any, predictions: Any, num_classes: int, weights: Any) -> Added:
