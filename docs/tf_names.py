@@ -59,7 +59,11 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
     **dict.fromkeys([f"train.{what}" for what in ("generate_", "remove_", "get_checkpoint_m")], "test_training.py"),
     **dict.fromkeys(["metrics.", "confusion_matrix", "math.confusion_matrix"], "test_old.py"),
     **{name: "test_training.py" for name, found in V1.items() if getattr(found, "__module__", "").startswith(TRAINING)},
-    "contrib.opt.": "test_external_optimizers.py",
+    **dict.fromkeys(["contrib.opt.Ext", "contrib.opt.Sci"], "test_external_optimizers.py"),
+    "contrib.opt.": "test_ruled_optimizers.py",
+    **dict.fromkeys(
+        [f"train.{what}" for what in ("Proximal", "AdagradDA", "cosine_decay_r", "linear_c", "noisy_l")], "test_old.py"
+    ),
     **dict.fromkeys(["uniform_c", "log_uniform_c", "fixed_unigram_c"], "test_samplers.py"),
     **dict.fromkeys(["Dimension", "sparse_to_dense", "scatter_mul", "scatter_div"], "test_old.py"),
     **dict.fromkeys(

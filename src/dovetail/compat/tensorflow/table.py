@@ -194,6 +194,15 @@ def _renamed(target: Callable[..., Any], parameters: str, alike: bool = False) -
     return call
 
 
+def signature_of(words: str) -> inspect.Signature:
+    """Parameters with their defaults in order: "labels weights=None"."""
+    pairs = [word.partition("=") for word in words.split()]
+    kind, none = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
+    return inspect.Signature(
+        [inspect.Parameter(w, kind, default=ast.literal_eval(literal) if eq else none) for w, eq, literal in pairs]
+    )
+
+
 def _default(parameter: inspect.Parameter | None) -> Any:
     return None if parameter is None else parameter.default
 

@@ -84,6 +84,8 @@ TENSORFLOW = {
     **dict.fromkeys(["run_context", "run_values", "coord", "results", "passed", "global_step_value"], INTERFACE),
     **dict.fromkeys(["_StepHook.step", *(f"{name}.session" for name in _HOOKS)], INTERFACE),
     # optimizers
+    "_dual_averaging.v": INTERFACE,
+    "MovingAverageOptimizer.sequential_update": "The averages come after the step in any case.",
     "CustomStepMixin.var_list": INTERFACE,
     "CustomStepMixin.colocate_with": "A variable is on the device of the values that it meets.",
     "CustomStepMixin.graph": "An optimizer serves one graph.",

@@ -174,7 +174,7 @@ class Optimizer(CustomStepMixin):
         return [*self._own.values(), *self._slots.values()]
 
 
-def _number(given: Any, like: Any) -> Any:
+def number(given: Any, like: Any) -> Any:
     """A rate, which may be a function, in the dtype of a variable."""
     found = given() if callable(given) else given
     return ops.cast(found, like.dtype)
@@ -191,7 +191,7 @@ class GradientDescentOptimizer(Optimizer):
         self._rate = learning_rate
 
     def updates(self, gradient: Any, variable: Any) -> Updates:
-        return [(variable, ops.subtract(variable, ops.multiply(_number(self._rate, variable), gradient)))]
+        return [(variable, ops.subtract(variable, ops.multiply(number(self._rate, variable), gradient)))]
 
 
 class MomentumOptimizer(Optimizer):
@@ -212,7 +212,7 @@ class MomentumOptimizer(Optimizer):
         self._rate, self._momentum, self._nesterov = learning_rate, momentum, use_nesterov
 
     def updates(self, gradient: Any, variable: Any) -> Updates:
-        rate, momentum = _number(self._rate, variable), _number(self._momentum, variable)
+        rate, momentum = number(self._rate, variable), number(self._momentum, variable)
         kept = self.slot(variable, "momentum")
         new = ops.add(ops.multiply(kept, momentum), gradient)
         step = ops.add(gradient, ops.multiply(momentum, new)) if self._nesterov else new
@@ -237,18 +237,23 @@ class AdamOptimizer(Optimizer):
         super().__init__(use_locking, name)
         self._rate, self._beta1, self._beta2, self._epsilon = learning_rate, beta1, beta2, epsilon
 
+    _looks_ahead = False  # whether the momentum is Nesterov's
+
     def _powers(self) -> tuple[Any, Any]:
         return self.own("beta1_power", self._beta1), self.own("beta2_power", self._beta2)
 
     def updates(self, gradient: Any, variable: Any) -> Updates:
-        beta1, beta2 = _number(self._beta1, variable), _number(self._beta2, variable)
+        beta1, beta2 = number(self._beta1, variable), number(self._beta2, variable)
         first, second = (ops.cast(power, variable.dtype) for power in self._powers())
-        rate = _number(self._rate, variable)
+        rate = number(self._rate, variable)
         rate = ops.divide(ops.multiply(rate, ops.sqrt(ops.subtract(1.0, second))), ops.subtract(1.0, first))
         m, v = self.slot(variable, "m"), self.slot(variable, "v")
         new_m = ops.add(m, ops.multiply(ops.subtract(gradient, m), ops.subtract(1.0, beta1)))
         new_v = ops.add(v, ops.multiply(ops.subtract(ops.square(gradient), v), ops.subtract(1.0, beta2)))
-        step = ops.divide(ops.multiply(rate, new_m), ops.add(ops.sqrt(new_v), self._epsilon))
+        ahead = new_m
+        if self._looks_ahead:
+            ahead = ops.add(ops.multiply(new_m, beta1), ops.multiply(ops.subtract(1.0, beta1), gradient))
+        step = ops.divide(ops.multiply(rate, ahead), ops.add(ops.sqrt(new_v), self._epsilon))
         return [(variable, ops.subtract(variable, step)), (m, new_m), (v, new_v)]
 
     def finish(self) -> Updates:
@@ -277,8 +282,8 @@ class RMSPropOptimizer(Optimizer):
         self._epsilon, self._centered = epsilon, centered
 
     def updates(self, gradient: Any, variable: Any) -> Updates:
-        rate, momentum = _number(self._rate, variable), _number(self._momentum, variable)
-        left = ops.subtract(1.0, _number(self._decay, variable))
+        rate, momentum = number(self._rate, variable), number(self._momentum, variable)
+        left = ops.subtract(1.0, number(self._decay, variable))
         squares = self.slot(variable, "rms", 1.0)
         new_squares = ops.add(squares, ops.multiply(ops.subtract(ops.square(gradient), squares), left))
         found, spread = [(squares, new_squares)], new_squares
@@ -312,7 +317,7 @@ class AdagradOptimizer(Optimizer):
     def updates(self, gradient: Any, variable: Any) -> Updates:
         total = self.slot(variable, "accumulator", self._first)
         new = ops.add(total, ops.square(gradient))
-        step = ops.divide(ops.multiply(_number(self._rate, variable), gradient), ops.sqrt(new))
+        step = ops.divide(ops.multiply(number(self._rate, variable), gradient), ops.sqrt(new))
         return [(variable, ops.subtract(variable, step)), (total, new)]
 
 
@@ -334,14 +339,14 @@ class AdadeltaOptimizer(Optimizer):
         self._rate, self._rho, self._epsilon = learning_rate, rho, epsilon
 
     def updates(self, gradient: Any, variable: Any) -> Updates:
-        rho = _number(self._rho, variable)
+        rho = number(self._rho, variable)
         left = ops.subtract(1.0, rho)
         squares, steps = self.slot(variable, "accum"), self.slot(variable, "accum_update")
         new_squares = ops.add(ops.multiply(rho, squares), ops.multiply(left, ops.square(gradient)))
         ratio = ops.divide(ops.sqrt(ops.add(steps, self._epsilon)), ops.sqrt(ops.add(new_squares, self._epsilon)))
         step = ops.multiply(ratio, gradient)
         new_steps = ops.add(ops.multiply(rho, steps), ops.multiply(left, ops.square(step)))
-        moved = ops.subtract(variable, ops.multiply(_number(self._rate, variable), step))
+        moved = ops.subtract(variable, ops.multiply(number(self._rate, variable), step))
         return [(variable, moved), (squares, new_squares), (steps, new_steps)]
 
 
@@ -372,7 +377,7 @@ class FtrlOptimizer(Optimizer):
         self._names = accum_name, linear_name
 
     def updates(self, gradient: Any, variable: Any) -> Updates:
-        rate = _number(self._rate, variable)
+        rate = number(self._rate, variable)
         accum_name, linear_name = self._names
         total = self.slot(variable, "accum", self._first, accum_name)
         linear = self.slot(variable, "linear", op_name=linear_name)

@@ -9,6 +9,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.graph import GraphKeys, group
+from dovetail.compat.tensorflow.names.random import key_of_draw
 from dovetail.compat.tensorflow.names.variable_scope import in_variable_scope
 from dovetail.compat.tensorflow.names.variables import named_variable
 from dovetail.compat.tensorflow.table import V1, function, told, value
@@ -177,6 +178,78 @@ def cosine_decay(learning_rate: Any, global_step: Any, decay_steps: Any, alpha: 
     part = ops.divide(ops.minimum(_float(global_step), _float(decay_steps)), _float(decay_steps))
     wave = ops.multiply(0.5, ops.add(1.0, ops.cos(ops.multiply(math.pi, part))))
     return ops.multiply(learning_rate, ops.add(ops.multiply(1 - alpha, wave), alpha))
+
+
+@_decay("cosine_decay_restarts")
+def cosine_decay_restarts(
+    learning_rate: Any,
+    global_step: Any,
+    first_decay_steps: Any,
+    t_mul: float = 2.0,
+    m_mul: float = 1.0,
+    alpha: float = 0.0,
+    name: Any = None,
+) -> Any:
+    """A rate that goes down along half a wave again and again, each time for longer and from a lower rate.
+
+    Source: `tf.compat.v1.train.cosine_decay_restarts`; Loshchilov and Hutter 2016, "SGDR".
+    """
+    part = ops.divide(_float(global_step), _float(first_decay_steps))
+    if t_mul == 1.0:
+        times = ops.floor(part)
+        part = ops.subtract(part, times)
+    else:
+        times = ops.floor(ops.divide(ops.log(ops.subtract(1.0, ops.multiply(part, 1.0 - t_mul))), math.log(t_mul)))
+        longer = ops.power(t_mul, times)
+        part = ops.divide(ops.subtract(part, ops.divide(ops.subtract(1.0, longer), 1.0 - t_mul)), longer)
+    wave = ops.multiply(ops.multiply(0.5, ops.power(m_mul, times)), ops.add(1.0, ops.cos(ops.multiply(math.pi, part))))
+    return ops.multiply(learning_rate, ops.add(ops.multiply(1 - alpha, wave), alpha))
+
+
+def _linear_cosine(rate: Any, step: Any, span: Any, periods: float, alpha: float, beta: float, noise: Any) -> Any:
+    part = ops.divide(ops.minimum(_float(step), _float(span)), _float(span))
+    wave = ops.multiply(0.5, ops.add(1.0, ops.cos(ops.multiply(2 * math.pi * periods, part))))
+    left = ops.add(ops.add(alpha, ops.subtract(1.0, part)), noise)
+    return ops.multiply(rate, ops.add(ops.multiply(left, wave), beta))
+
+
+@_decay("linear_cosine_decay")
+def linear_cosine_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    num_periods: float = 0.5,
+    alpha: float = 0.0,
+    beta: float = 0.001,
+    name: Any = None,
+) -> Any:
+    """A rate that goes down along a line times waves.
+
+    Source: `tf.compat.v1.train.linear_cosine_decay`; Bello et al. 2017, "Neural optimizer search".
+    """
+    return _linear_cosine(learning_rate, global_step, decay_steps, num_periods, alpha, beta, 0.0)
+
+
+@_decay("noisy_linear_cosine_decay")
+def noisy_linear_cosine_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    initial_variance: float = 1.0,
+    variance_decay: float = 0.55,
+    num_periods: float = 0.5,
+    alpha: float = 0.0,
+    beta: float = 0.001,
+    name: Any = None,
+) -> Any:
+    """A rate that goes down along a line, with noise, times waves.
+
+    Source: `tf.compat.v1.train.noisy_linear_cosine_decay`; Bello et al. 2017, "Neural optimizer search".
+    """
+    step = ops.minimum(_float(global_step), _float(decay_steps))
+    spread = ops.sqrt(ops.divide(initial_variance, ops.power(ops.add(1.0, step), variance_decay)))
+    noise = ops.random.normal(key_of_draw("train.noisy_linear_cosine_decay", None, "float32"), (), 0.0, spread)
+    return _linear_cosine(learning_rate, global_step, decay_steps, num_periods, alpha, beta, noise)
 
 
 @_decay("piecewise_constant")

@@ -5,5 +5,6 @@ from dovetail.compat.tensorflow.names.training import external_optimizers as ext
 from dovetail.compat.tensorflow.names.training import hooks as hooks
 from dovetail.compat.tensorflow.names.training import metrics as metrics
 from dovetail.compat.tensorflow.names.training import monitored as monitored
+from dovetail.compat.tensorflow.names.training import ruled_optimizers as ruled_optimizers
 from dovetail.compat.tensorflow.names.training import samplers as samplers
 from dovetail.compat.tensorflow.names.training import supervisor as supervisor

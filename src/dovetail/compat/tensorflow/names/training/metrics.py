@@ -5,7 +5,6 @@ A measure is the variables' names with what is added to each, and a function of 
 
 from __future__ import annotations
 
-import ast
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -17,7 +16,7 @@ from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.names.losses import confusion_matrix
 from dovetail.compat.tensorflow.names.variable_scope import variable_scope
 from dovetail.compat.tensorflow.names.variables import variable
-from dovetail.compat.tensorflow.table import V1, told, value
+from dovetail.compat.tensorflow.table import V1, signature_of, told, value
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of, shaped
@@ -45,7 +44,7 @@ def metric(
         scope: the default scope of the variables, or a function of the arguments for it; by default the name.
         update: the variables after a run → the value of the operation that updates; by default `result`.
     """
-    signature = _signature(f"{words} name=None".replace("+", COLLECTIONS))
+    signature = signature_of(f"{words} name=None".replace("+", COLLECTIONS))
     further = signature.parameters.keys() & inspect.signature(result).parameters.keys()
 
     def measure(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
@@ -76,14 +75,6 @@ def metric(
     Source: `tf.compat.v1.metrics.{name}`.
     """
     value(f"metrics.{name}", told(f"metrics.{name}", measure, scope=False), "v1")
-
-
-def _signature(words: str) -> inspect.Signature:
-    pairs = [word.partition("=") for word in words.split()]
-    kind, none = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
-    return inspect.Signature(
-        [inspect.Parameter(w, kind, default=ast.literal_eval(literal) if eq else none) for w, eq, literal in pairs]
-    )
 
 
 # -- parts ------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,46 @@
+"""Optimizers that one rule says, and decays of rates, against TensorFlow; `test_ruled_optimizers.py` has contrib's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.compat.tensorflow.legacy import array
+
+
+def steps(make: Callable[..., Any]) -> Callable[..., Any]:
+    def run(tf: Any, fed: Any) -> Any:
+        v = tf.get_variable("v", initializer=array(2, 3), use_resource=False)
+        step = tf.train.get_or_create_global_step()
+        train = make(tf, step).minimize(tf.reduce_sum(v * v * array(2, 3, seed=1)), step)
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            for _ in range(4):
+                session.run(train)
+            found = session.run(tf.global_variables())
+        return [tf.constant(x) for x in found]
+
+    return run
+
+
+def decays(tf: Any, fed: Any) -> Any:
+    found = []
+    for step in (0, 3, 10, 25, 40):
+        found += [
+            tf.train.cosine_decay_restarts(0.1, step, 10),
+            tf.train.cosine_decay_restarts(0.1, step, 10, 1.0, 0.5, 0.1),
+            tf.train.cosine_decay_restarts(0.1, step, 8, t_mul=3.0, m_mul=0.7),
+            tf.train.linear_cosine_decay(0.1, step, 30, 2.0, 0.1, 0.01),
+            tf.train.noisy_linear_cosine_decay(0.1, step, 30, 0.0),
+        ]
+    return found
+
+
+L1_L2 = {"l1_regularization_strength": 0.05, "l2_regularization_strength": 0.1}
+CASES = {
+    "proximal_descent": steps(lambda tf, step: tf.train.ProximalGradientDescentOptimizer(0.1, **L1_L2)),
+    "proximal_adagrad": steps(lambda tf, step: tf.train.ProximalAdagradOptimizer(0.1, 0.2, **L1_L2)),
+    "dual_averaging": steps(lambda tf, step: tf.train.AdagradDAOptimizer(0.1, step, 0.2, **L1_L2)),
+    "decays": decays,
+}
+INITIAL = tuple(CASES)
