@@ -78,6 +78,9 @@ TENSORFLOW = {
     "all_candidate_sampler.unique": "All classes come once, either way.",
     "all_candidate_sampler.seed": "Nothing is drawn.",
     "compute_accidental_hits.seed": "Nothing is drawn.",
+    # distributions
+    "Distribution.name": "The operations have names of their own.",
+    "allow_nan_stats": "A number that is not defined is NaN.",
     # sessions with hooks
     **dict.fromkeys(["ready_op", "ready_for_local_init_op"], "Each variable has a value."),
     **dict.fromkeys(["max_wait_secs", "recovery_wait_secs", "wait_for_checkpoint"], _ONE_PROCESS),

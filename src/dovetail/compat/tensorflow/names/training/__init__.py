@@ -1,6 +1,7 @@
 """TensorFlow 1's names for training: what watches over threads and sessions, measures, samplers, optimizers."""
 
 from dovetail.compat.tensorflow.names.training import coordinator as coordinator
+from dovetail.compat.tensorflow.names.training import distributions as distributions
 from dovetail.compat.tensorflow.names.training import external_optimizers as external_optimizers
 from dovetail.compat.tensorflow.names.training import hooks as hooks
 from dovetail.compat.tensorflow.names.training import metrics as metrics
