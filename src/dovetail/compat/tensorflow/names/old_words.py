@@ -13,9 +13,33 @@ from dovetail.core.engine import native_to_dtype
 from dovetail.core.value_kinds import dtype_of
 
 NAMES = {  # the old name → the name since 1.0
+    "arg_max": "argmax",
+    "arg_min": "argmin",
+    "batch_cholesky": "cholesky",
+    "batch_matmul": "matmul",
+    "batch_matrix_band_part": "matrix_band_part",
+    "batch_matrix_determinant": "matrix_determinant",
+    "batch_matrix_diag": "matrix_diag",
+    "batch_matrix_diag_part": "matrix_diag_part",
+    "batch_matrix_inverse": "matrix_inverse",
+    "batch_matrix_set_diag": "matrix_set_diag",
+    "batch_matrix_solve": "matrix_solve",
+    "batch_matrix_solve_ls": "matrix_solve_ls",
+    "batch_matrix_transpose": "matrix_transpose",
+    "batch_matrix_triangular_solve": "matrix_triangular_solve",
+    "batch_self_adjoint_eig": "self_adjoint_eig",
+    "batch_self_adjoint_eigvals": "self_adjoint_eigvals",
+    "batch_svd": "svd",
     "complex_abs": "abs",
+    "contrib.deprecated.histogram_summary": "summary.histogram",
+    "contrib.deprecated.image_summary": "summary.image",
+    "contrib.deprecated.merge_all_summaries": "summary.merge_all",
+    "contrib.deprecated.merge_summary": "summary.merge",
+    "contrib.deprecated.scalar_summary": "summary.scalar",
     "histogram_summary": "summary.histogram",
+    "image.per_image_whitening": "image.per_image_standardization",
     "image_summary": "summary.image",
+    "initialize_local_variables": "local_variables_initializer",
     "inv": "reciprocal",
     "merge_all_summaries": "summary.merge_all",
     "merge_summary": "summary.merge",
@@ -31,7 +55,14 @@ ORDERS = {  # the old order of arguments, by their names since 1.0
     "concat": ("axis", "values"),
     "split": ("axis", "num_or_size_splits", "value"),
 }
-ARGUMENTS = {"concat_dim": "axis", "split_dim": "axis", "num_split": "num_or_size_splits"}  # old name → new name
+ARGUMENTS = {  # old name → new name
+    "adj_x": "adjoint_a",
+    "adj_y": "adjoint_b",
+    "concat_dim": "axis",
+    "num_split": "num_or_size_splits",
+    "split_dim": "axis",
+    "targets": "labels",
+}
 LOGITS_FIRST = (  # TensorFlow 1 takes these arguments by name alone, so those in order are 0.x's
     "nn.sigmoid_cross_entropy_with_logits",
     "nn.softmax_cross_entropy_with_logits",
@@ -71,3 +102,20 @@ for _name, _order in ORDERS.items():
     V1[_name] = _also(_order, _axis_first, V1[_name])
 for _name in LOGITS_FIRST:
     V1[_name] = _also(("logits", "labels"), bool, V1[_name])
+V1["matmul"] = _also((), lambda args: False, V1["matmul"])
+
+
+def _reverse(call: Callable[..., Any]) -> Any:
+    """Wrap `tf.reverse`, which took a bool for each axis."""
+
+    @functools.wraps(call)
+    def reverse(tensor: Any, axis: Any = None, name: str | None = None, dims: Any = None) -> Any:
+        axes = dims if axis is None else axis
+        if isinstance(axes, (list, tuple)) and axes and all(type(one) is bool for one in axes):
+            axes = [place for place, is_reversed in enumerate(axes) if is_reversed]
+        return call(tensor, axes, name=name)
+
+    return reverse
+
+
+V1["reverse"] = _reverse(V1["reverse"])
