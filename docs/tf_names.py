@@ -58,6 +58,7 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
     "train.write_graph": "test_checkpoints.py",
     **dict.fromkeys([f"train.{what}" for what in ("generate_", "remove_", "get_checkpoint_m")], "test_training.py"),
     "contrib.distributions.": "test_distributions.py",
+    "contrib.training.": "test_hparams.py",
     **dict.fromkeys(["metrics.", "distributions.", "confusion_matrix", "math.confusion_matrix"], "test_old.py"),
     **{name: "test_training.py" for name, found in V1.items() if getattr(found, "__module__", "").startswith(TRAINING)},
     **dict.fromkeys(["contrib.opt.Ext", "contrib.opt.Sci"], "test_external_optimizers.py"),

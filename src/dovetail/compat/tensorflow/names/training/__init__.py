@@ -4,6 +4,7 @@ from dovetail.compat.tensorflow.names.training import coordinator as coordinator
 from dovetail.compat.tensorflow.names.training import distributions as distributions
 from dovetail.compat.tensorflow.names.training import external_optimizers as external_optimizers
 from dovetail.compat.tensorflow.names.training import hooks as hooks
+from dovetail.compat.tensorflow.names.training import hparams as hparams
 from dovetail.compat.tensorflow.names.training import metrics as metrics
 from dovetail.compat.tensorflow.names.training import monitored as monitored
 from dovetail.compat.tensorflow.names.training import ruled_optimizers as ruled_optimizers
