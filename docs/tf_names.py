@@ -93,7 +93,9 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
         ["nn.rnn", *(f"nn.{name}" for name in ("dynamic_rnn", "static_", "bidirectional_", "raw_rnn"))],
         "test_old.py",
     ),
-    **dict.fromkeys(["contrib.rnn", "contrib.cudnn_rnn", "nn.seq2seq", "contrib.legacy_seq2seq"], "test_rnn.py"),
+    **dict.fromkeys(
+        ["contrib.rnn", "contrib.cudnn_rnn", "nn.seq2seq", "contrib.legacy_seq2seq", "contrib.seq2seq"], "test_rnn.py"
+    ),
     **dict.fromkeys(["print", "Print"], "test_python_calls.py"),
     **dict.fromkeys(["DeviceSpec", *(f"config.{what}" for what in DEVICES)], "test_devices.py"),
     **dict.fromkeys(

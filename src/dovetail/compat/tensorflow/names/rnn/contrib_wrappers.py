@@ -149,15 +149,19 @@ class AttentionCellWrapper(
         return output, after if self._state_is_tuple else ops.concatenate(after, 1)
 
     def _attention(self, query: Any, outputs: Any) -> Any:
-        """The mean of the outputs, weighted by how they fit a query."""
         features = self._attn_vec_size or self._size
         with variable_scope("attention"):
             w = get_variable("attn_w", [1, 1, self._size, features])
-            v = get_variable("attn_v", [features])
-            y = ops.expand_dims(linear(query, features, True), 1)
-        hidden = ops.matmul(outputs, ops.reshape(w, [self._size, features]))
-        scores = ops.softmax(ops.sum(v * ops.tanh(hidden + y), 2))
-        return ops.sum(ops.expand_dims(scores, 2) * outputs, 1)
+            return attended(query, outputs, w, get_variable("attn_v", [features]))
+
+
+def attended(query: Any, states: Any, w: Any, v: Any) -> Any:
+    """The mean of states (batch, length, size), weighted by how they fit a query; it has variables of its own."""
+    features = static_shape(v)[0]
+    y = ops.expand_dims(linear(query, features, True), 1)
+    hidden = ops.matmul(states, ops.reshape(w, [-1, features]))
+    scores = ops.softmax(ops.sum(v * ops.tanh(hidden + y), 2))
+    return ops.sum(ops.expand_dims(scores, 2) * states, 1)
 
 
 class HighwayWrapper(Wrapper, places="contrib.rnn", takes="cell couple_carry_transform_gates=True carry_bias_init=1.0"):
