@@ -210,6 +210,7 @@ CASES = {
     **{f"{name}_static": static(CELLS[name]) for name in ("gru", "lstm", "stack")},
     **{f"{name}_static_lengths": static(CELLS[name], sequence_length=LENGTHS) for name in ("gru", "lstm")},
     **{f"{name}_all": dynamic(CELLS[name]) for name in ("gru", "basic_lstm", "stack", "dropout_none")},
+    "longer_lengths": dynamic(CELLS["lstm"], sequence_length=np.array([2, 9, 0])),
     "first_state": first_state,
     "both": both,
     "both_lengths": lambda tf, fed: both(tf, fed, sequence_length=fed(LENGTHS), time_major=False),

@@ -264,10 +264,12 @@ def whole_lstm(
     if lengths is ALL:
         y, after, c = ops.lstm(x, h, c, kernel, recurrent, bias)
         return y, c, after
-    past = ops.expand_dims(ops.arange(dims_of(x)[1], dtype=lengths.dtype) >= ops.expand_dims(lengths, 1), 2)
+    steps = dims_of(x)[1]
+    past = ops.expand_dims(ops.arange(steps, dtype=lengths.dtype) >= ops.expand_dims(lengths, 1), 2)
     x = ops.concatenate([ops.where(past, 0, x), ops.cast(past, dtype_of(x))], 2)
     zeros = ops.zeros_like(i)
     gates = ops.concatenate([zeros - _SHUT, zeros + _SHUT, zeros, zeros])
     y, _, c = ops.lstm(x, h, c, ops.concatenate([kernel, ops.expand_dims(gates, 0)]), recurrent, bias)
-    after = ops.gather(ops.concatenate([ops.expand_dims(h, 1), y], 1), lengths, axis=1, batch_dims=1)
+    states = ops.concatenate([ops.expand_dims(h, 1), y], 1)
+    after = ops.gather(states, ops.minimum(lengths, steps), axis=1, batch_dims=1)
     return y, c, after
