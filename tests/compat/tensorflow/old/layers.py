@@ -109,6 +109,72 @@ def dropped(tf: Any, fed: Any) -> Any:
     return near, kinds, same, tf.layers.dropout(ones, rate, training=off), tf.layers.dropout(ones)
 
 
+def adversaries(tf: Any, fed: Any) -> Any:
+    """A discriminator twice: its layers have no names, and find their variables by their order in the scope."""
+
+    def judged(x: Any, reuse: Any = None) -> Any:
+        with tf.variable_scope("judge", reuse=reuse):
+            h = tf.nn.leaky_relu(tf.layers.conv2d(x, 4, 3, strides=2, padding="same"))
+            h = tf.layers.batch_normalization(h, training=True)
+            h = tf.layers.batch_normalization(tf.layers.conv2d(h, 4, 3), training=True, momentum=0.8)
+            return tf.layers.dense(tf.layers.flatten(h), 1)
+
+    with tf.variable_scope("maker"):
+        h = tf.reshape(tf.layers.dense(fed(array(2, 5)), 18, tf.nn.relu), [-1, 3, 3, 2])
+        made = tf.layers.conv2d_transpose(h, 3, [4, 4], strides=(2, 2), padding="same", activation=tf.tanh)
+    first, second = judged(made), judged(fed(array(2, 6, 6, 3)), reuse=True)
+    assert len(tf.get_collection(tf.GraphKeys.UPDATE_OPS, scope="judge")) == 8
+    with tf.variable_scope("judge", reuse=True):
+        kernel = tf.get_variable("conv2d_1/kernel")
+    return made, first, second, tf.gradients(first, tf.trainable_variables("judge")), kernel + 0
+
+
+def in_loops(tf: Any, fed: Any) -> Any:
+    """Layers that are made inside of the bodies of loops, and in a template."""
+    x = fed(X3)
+    each = tf.map_fn(lambda v: tf.layers.dense(v, 3, name="each", reuse=tf.AUTO_REUSE), x)
+    layer, cell = tf.layers.Dense(4, use_bias=False), tf.layers.Dense(4, name="cell")
+    scanned = tf.scan(lambda h, v: tf.tanh(layer(v) + h), tf.transpose(x, [1, 0, 2]), tf.zeros([2, 4]))
+    looped = tf.while_loop(lambda i, h: i < 3, lambda i, h: (i + 1, cell(h)), [0, x[0]])[1]
+    shared = tf.make_template("shared", lambda v: tf.layers.dense(tf.layers.dense(v, 4), 4))
+    return each, scanned, looped, shared(shared(x[0]))
+
+
+def built(tf: Any, fed: Any) -> Any:
+    """A layer that is built by hand, and one with a scope of its own."""
+    layer = tf.layers.Dense(7, use_bias=False, name="out")
+    layer.build(tf.TensorShape([None, 4]))
+    y, other = layer(fed(X2)), tf.layers.Dense(5, _scope="own")
+    with tf.variable_scope("in"):
+        return y, other(y), layer.kernel + 0
+
+
+def unknown_sizes(tf: Any, fed: Any) -> Any:
+    x = tf.layers.conv2d(fed(X4, [None, None, None, 3]), 2, 3, padding="same")
+    x = tf.layers.conv2d_transpose(tf.layers.max_pooling2d(x, 2, 2), 3, 3, strides=2, padding="same")
+    wide = tf.layers.conv2d_transpose(x, 3, 3, strides=2)
+    y = tf.layers.batch_normalization(tf.layers.separable_conv2d(x, 3, 3), training=True)
+    return x, wide, tf.nn.relu(y), tf.layers.flatten(x)
+
+
+def dtypes(tf: Any, fed: Any) -> Any:
+    """Variables of float64, and of float16 but for normalization."""
+    x, y = (tf.layers.dense(fed(X2.astype(kind)), 3) for kind in ("float64", "float16"))
+    y = tf.layers.batch_normalization(y, training=True)
+    return x, tf.layers.batch_normalization(x, training=True), tf.shape(y)
+
+
+def regular(tf: Any, fed: Any) -> Any:
+    """A regularizer of the scope besides those of layers; and a constraint, which optimizers apply."""
+    l1, l2 = tf.contrib.layers.l1_regularizer(0.2), tf.contrib.layers.l2_regularizer(0.1)
+    with tf.variable_scope("net", regularizer=l2, initializer=tf.constant_initializer(0.2)):
+        y = tf.layers.dense(fed(X2), 3, kernel_regularizer=l1, kernel_constraint=lambda v: tf.clip_by_value(v, 0, 0.1))
+        y = tf.contrib.layers.fully_connected(y, 2)
+    loss = tf.reduce_sum(y) + tf.losses.get_regularization_loss()
+    with tf.control_dependencies([tf.train.GradientDescentOptimizer(0.01).minimize(loss)]):
+        return [tf.identity(v.read_value()) for v in tf.trainable_variables()]
+
+
 POOLS = {
     f"{word}_pooling{n}d{end}": called(f"{word}_pooling{n}d", x, 2, 1, padding=padding)
     for word in ("max", "average")
@@ -145,6 +211,12 @@ CASES = {
     "normalized_rows": functools.partial(normalized, fused=False, center=False, trainable=False),
     "normalized_first": functools.partial(normalized, axis=1, momentum=0.5, epsilon=0.1),
     "dropped": dropped,
+    "adversaries": adversaries,
+    "in_loops": in_loops,
+    "built": built,
+    "unknown_sizes": unknown_sizes,
+    "dtypes": dtypes,
+    "regular": regular,
     "no_scope_to_reuse": called("dense", X2, 5, name="missing", reuse=True),
     "unknown_channels": lambda tf, fed: tf.layers.dense(fed(X2, [None, None]), 2),
 }

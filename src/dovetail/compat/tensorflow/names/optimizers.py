@@ -128,7 +128,8 @@ class Optimizer(CustomStepMixin):
             if self._applies_itself:
                 return self._applied(pairs, global_step, whole)
             with graph_mode.in_program_order(graph):
-                done = [variable.assign(new) for g, v in pairs for variable, new in self.updates(g, v)]
+                changes = (change for g, v in pairs for change in self.updates(g, v))
+                done = [variable.assign(_constrained(variable, new)) for variable, new in changes]
                 done += [variable.assign(new) for variable, new in self.finish()]
             if global_step is not None:
                 done.append(global_step.assign_add(ops.cast(1, global_step.dtype)))
@@ -172,6 +173,11 @@ class Optimizer(CustomStepMixin):
     def variables(self) -> list[Any]:
         """All variables that it made."""
         return [*self._own.values(), *self._slots.values()]
+
+
+def _constrained(variable: Any, new: Any) -> Any:
+    """The new value of a variable, as its constraint changes it."""
+    return new if variable.constraint is None else variable.constraint(new)
 
 
 def number(given: Any, like: Any) -> Any:

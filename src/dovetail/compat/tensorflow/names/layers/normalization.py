@@ -8,7 +8,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow.names.initializers import Zeros
 from dovetail.compat.tensorflow.names.layers.core import chosen
-from dovetail.compat.tensorflow.names.layers.rows import channel_axis, layer
+from dovetail.compat.tensorflow.names.layers.rows import HALVES, channel_axis, layer
 from dovetail.compat.tensorflow.names.variable_scope import get_variable, variable_scope
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.errors import op_error
@@ -41,12 +41,14 @@ def batch_normalization(layer: Any, x: Any, training: Any = False) -> Any:
     rank = len(static_shape(x))
     axis = channel_axis(layer, rank)
     mean, variance = layer.moving_mean, layer.moving_variance
+    wide = ops.cast(x, mean.dtype) if layer.dtype in HALVES else x
     if is_tensor(training) or training:
-        mean, variance, unbiased = _statistics(layer, x, training)
+        mean, variance, unbiased = _statistics(layer, wide, training)
         for moving, new in ((layer.moving_mean, mean), (layer.moving_variance, unbiased)):
             layer.add_update(_moved(layer, moving, new, training))
     name = "FusedBatchNormV3" if _is_fused(layer, rank) else "batchnorm/add_1"
-    return ops.batch_normalization(x, mean, variance, axis, layer.beta, layer.gamma, layer.epsilon, name=name)
+    y = ops.batch_normalization(wide, mean, variance, axis, layer.beta, layer.gamma, layer.epsilon, name=name)
+    return y if wide is x else ops.cast(y, x.dtype)
 
 
 def _statistics(layer: Any, x: Any, training: Any) -> list[Any]:

@@ -18,6 +18,7 @@ from typing import Any
 from dovetail.compat.tensorflow.names.layers.base import InputSpec, Layer, found
 from dovetail.compat.tensorflow.table import V1, told, value
 from dovetail.core.dimension import plain
+from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import is_tensor
 
@@ -61,12 +62,14 @@ class Row(Layer):
             return None
         begin = name.removesuffix("_kernel")
         options = {key: getattr(self, f"{begin}_{key}", None) for key in ("initializer", "regularizer", "constraint")}
-        return self.add_weight(name, shape(self, channels), trainable=not name.startswith("moving_"), **options)
+        dtype = "float32" if "moving_mean" in self.shapes and self.dtype in HALVES else self.dtype
+        return self.add_weight(name, shape(self, channels), dtype, trainable=not name.startswith("moving_"), **options)
 
     def call(self, inputs: Any, **settings: Any) -> Any:
         return self.body(inputs, **settings)
 
 
+HALVES = as_dtype("float16"), as_dtype("bfloat16")  # dtypes that no statistics are kept in
 USES = {"bias": "use_bias", "beta": "center", "gamma": "scale"}  # variable → the parameter that says whether it is made
 # Parameter → where words are looked up.
 PLACES = {"activation": ("nn.", ""), "initializer": ("initializers.",)}
