@@ -120,6 +120,10 @@ def test_raw_ops_suggest_misspelt_ops():
         tf.raw_ops.Abort  # noqa: B018
 
 
+def test_functions_have_the_last_part_of_their_names():
+    assert [tf.nn.relu.__name__, tf.math.reduce_sum.__name__, tf.nn.conv2d.__name__] == ["relu", "reduce_sum", "conv2d"]
+
+
 def test_python_adds_no_guess_of_its_own():
     program = "import dovetail.compat.tensorflow.compat.v1 as tf; tf.zeross"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

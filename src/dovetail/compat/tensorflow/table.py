@@ -245,6 +245,7 @@ def told(
             refuse_nesting(f"tf.{title}", (*args, *kwargs.values()))
             raise
 
+    call.__name__ = title.rpartition(".")[2]  # Keras writes an activation by its name
     return call
 
 

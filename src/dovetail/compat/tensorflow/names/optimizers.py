@@ -17,7 +17,7 @@ from dovetail.compat.tensorflow.names.variables import named_variable
 from dovetail.compat.tensorflow.table import value
 from dovetail.compat.tf_graph.graph import collected
 from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import is_recorded
+from dovetail.core.value_kinds import is_recorded, kind_of
 from dovetail.graph.nesting import outermost_of
 
 Updates = list[tuple[Any, Any]]  # variables and their new values
@@ -106,6 +106,7 @@ class Optimizer(CustomStepMixin):
         variables = nest_flatten(list(var_list or collected(outermost_of(graph), GraphKeys.TRAINABLE_VARIABLES)))
         if not variables:
             raise op_error(ValueError, f"tf.train.{type(self).__name__}", "there are no variables to train.")
+        variables = [kind_of(variable).followed(variable) for variable in variables]  # Keras' hold one
         with graph_mode.inside(graph), graph.at_scope("gradients/"):
             return list(zip(graph_gradients(loss, variables, grad_loss), variables, strict=True))
 
@@ -119,7 +120,7 @@ class Optimizer(CustomStepMixin):
         Raises:
             ValueError: there is no gradient.
         """
-        pairs = [(gradient, variable) for gradient, variable in grads_and_vars if gradient is not None]
+        pairs = [(gradient, kind_of(v).followed(v)) for gradient, v in grads_and_vars if gradient is not None]
         if not pairs:
             raise op_error(ValueError, f"tf.train.{type(self).__name__}", "there is no gradient to apply.")
         graph = graph_mode.graph()
