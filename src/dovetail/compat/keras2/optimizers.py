@@ -37,6 +37,8 @@ def patches() -> Iterable[Patch]:
             init = in_old_words(cls.__init__, "-schedule_decay")
             yield Patch(cls, "__init__", _with_old_arguments(init))
     yield Patch(base, "__init__", _with_a_rate(base.__init__))
+    rmsprop: Any = keras.optimizers.RMSprop
+    yield Patch(rmsprop, "update_step", _with_epsilon_outside(rmsprop.update_step))
     yield from methods(
         base,
         lr=property(lambda self: self._learning_rate, lambda self, value: setattr(self, "learning_rate", value)),
@@ -72,7 +74,7 @@ def _with_decay(step: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(step)
     def call(self: Any, grads: Any, trainable_variables: Any, learning_rate: Any) -> None:
-        if self.decay:
+        if isinstance(self.decay, float) and self.decay:
             learning_rate = learning_rate / (1 + self.decay * keras.ops.cast(self.iterations, "float32"))
         step(self, grads, trainable_variables, learning_rate)
 
@@ -126,6 +128,23 @@ def _get_updates(self: Any, loss: Any, params: Any) -> list[Any]:
         (variable, scope.get_current_value(variable)) for variable in (*self._trainable_variables, *self.variables)
     )
     return [_function("update")(variable, value) for variable, value in after if value is not None]
+
+
+def _with_epsilon_outside(update_step: Callable[..., None]) -> Callable[..., None]:
+    """Wrap `RMSprop.update_step`: without momentum, epsilon is added to the root, and not under it."""
+
+    @functools.wraps(update_step)
+    def call(self: Any, gradient: Any, variable: Any, learning_rate: Any) -> None:
+        if self.momentum or self.centered:
+            update_step(self, gradient, variable, learning_rate)
+            return
+        ops, dtype = keras.ops, variable.dtype
+        rate, gradient = ops.cast(learning_rate, dtype), ops.cast(gradient, dtype)
+        square = self._velocities[self._get_variable_index(variable)]
+        self.assign(square, self.rho * square + (1 - self.rho) * ops.square(gradient))
+        self.assign_sub(variable, rate * gradient / (ops.sqrt(square) + self.epsilon))
+
+    return call
 
 
 def _weights(self: Any) -> list[Any]:

@@ -39,6 +39,7 @@ def patches() -> Iterable[Patch]:
         metrics_names=property(_metrics_names),
         _flatten_metrics_in_order=_flatten_in_order,
         _compute_loss=_with_history(model._compute_loss),
+        compute_metrics=_of_columns(model.compute_metrics),
     )
     yield Patch(CompileMetrics, "__init__", _with_a_list(CompileMetrics.__init__))
     yield Patch(CompileMetrics, "build", _with_names(CompileMetrics.build))
@@ -201,6 +202,24 @@ def _with_history(compute_loss: Callable[..., Any]) -> Callable[..., Any]:
             for output, prediction in zip(outputs, predictions, strict=True):
                 with suppress(AttributeError):  # JAX's tensors take no attributes
                     prediction._keras_history = output._keras_history
-        return compute_loss(self, x, y, y_pred, *args, **kwargs)
+        return compute_loss(self, x, _columns(y, y_pred), y_pred, *args, **kwargs)
 
     return call
+
+
+def _of_columns(compute_metrics: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap the method that computes metrics: targets with one number for each sample are columns."""
+
+    @functools.wraps(compute_metrics)
+    def call(self: Any, x: Any, y: Any, y_pred: Any, *args: Any, **kwargs: Any) -> Any:
+        return compute_metrics(self, x, _columns(y, y_pred), y_pred, *args, **kwargs)
+
+    return call
+
+
+def _columns(y: Any, y_pred: Any) -> Any:
+    """Targets, of which vectors become columns if the predictions are not vectors, too."""
+    ranks = [len(each.shape) for each in tree.flatten(y_pred)]
+    if y is None or not all(rank > 1 for rank in ranks):
+        return y
+    return tree.map_structure(lambda each: keras.ops.expand_dims(each, -1) if len(each.shape) == 1 else each, y)
