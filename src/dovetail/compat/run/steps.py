@@ -8,7 +8,6 @@ only in inner loops ends with the first of these that has used its steps.
 from __future__ import annotations
 
 import ast
-import inspect
 import itertools
 import re
 import sys
@@ -22,7 +21,7 @@ from weakref import WeakKeyDictionary, WeakSet
 HERE = "__dovetail_steps__"  # this module, in the programs
 MAKES = {"minimize", "apply_gradients", "create_train_op", "optimize_loss"}  # a step, or the operation of one
 TRAINS = {"train_on_batch"}
-FITS = {"fit", "fit_generator"}
+FITS = {"fit": 5, "fit_generator": 4}  # method → the place of its callbacks
 LIKE_TRAINING = re.compile(r"(train|optim|solver|minimi[sz]e|update)|^(opt|step)(_|$)|_(opt|step)$", re.IGNORECASE)
 SCOPES = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
 
@@ -111,7 +110,8 @@ class _Limiter(ast.NodeTransformer):
             given = [name for argument in [node.func.value, *node.args[:1]] for name in _names(argument)]
             node.func = _call("running", node.func, node.func, ast.Constant(any(map(LIKE_TRAINING.search, given))))
         elif isinstance(node.func, ast.Attribute) and name in FITS:
-            node.func = _call("fitting", node.func, node.func, ast.Constant(next(_SITES)), ast.Constant(self.steps))
+            given = (ast.Constant(number) for number in (FITS[name], next(_SITES), self.steps))
+            node.func = _call("fitting", node.func, node.func, *given)
         return node
 
 
@@ -285,25 +285,30 @@ def _before(operation: Any) -> Iterator[Any]:
         left += before
 
 
-def fitting(fit: Callable[..., Any], site: int, steps: int) -> Callable[..., Any]:
-    """Wrap a model's `fit`, which is a loop of its batches; another object's is as it is."""
-    if not hasattr(getattr(fit, "__self__", None), "train_on_batch"):
+def fitting(fit: Callable[..., Any], place: int, site: int, steps: int) -> Callable[..., Any]:
+    """Wrap a model's `fit`, which is a loop of its batches; another object's is as it is.
+
+    Args:
+        fit: the method.
+        place: the place of its callbacks.
+        site, steps: as for `Loop`.
+    """
+    model: Any = getattr(fit, "__self__", None)
+    if not hasattr(model, "train_on_batch"):
         return fit
 
+    def ended(batch: int, logs: Any = None) -> None:
+        did_step(None)
+        if not goes_on():
+            model.stop_training = True
+
     def call(*args: Any, **kwargs: Any) -> Any:
-        model: Any = fit.__self__  # type: ignore[attr-defined]
-
-        def ended(batch: int, logs: Any = None) -> None:
-            did_step(None)
-            if not goes_on():
-                model.stop_training = True
-
-        given = inspect.signature(fit).bind_partial(*args, **kwargs).arguments
-        given |= given.pop("kwargs", {})
-        theirs = given.get("callbacks") or []
+        theirs = (args[place] if len(args) > place else kwargs.pop("callbacks", None)) or []
         stop = sys.modules["keras"].callbacks.LambdaCallback(on_train_batch_end=ended)
-        given["callbacks"] = [*(theirs if isinstance(theirs, (list, tuple)) else [theirs]), stop]
+        kwargs["callbacks"] = [*(theirs if isinstance(theirs, (list, tuple)) else [theirs]), stop]
+        if len(args) > place:
+            args = (*args[:place], kwargs.pop("callbacks"), *args[place + 1 :])
         with Loop(site, steps):
-            return fit(*given.pop("args", ()), **given)
+            return fit(*args, **kwargs)
 
     return call
