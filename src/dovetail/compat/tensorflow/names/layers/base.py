@@ -173,7 +173,7 @@ class Layer:
         leaves = nest_flatten(inputs)
         for spec, x in zip(nest_flatten(self.input_spec), leaves, strict=False):
             if spec is not None:
-                spec.check(f"the layer {self.name!r}", x)
+                InputSpec.check(spec, f"the layer {self.name!r}", x)  # Keras has such a class, too
         if self.built:
             return
         if getattr(self, "dtype", None) is None and leaves:
