@@ -72,7 +72,7 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
         ["add_check_numerics_ops", "debugging.enable_check_numerics", "debugging.disable_check_numerics"],
         "test_python_calls.py",
     ),
-    "compat.": "test_names.py",
+    **dict.fromkeys(["compat.", "dimension_"], "test_names.py"),
     "python.": "test_modules.py",
     **dict.fromkeys(
         ["ConfigProto", "GPUOptions", "GraphOptions", "OptimizerOptions", "Run", "config.threading"], "test_settings.py"

@@ -82,9 +82,9 @@ class TensorShape(tuple[Any, ...]):
         return type(self)(b if a is None else a for a, b in pairs)
 
     @property
-    def dims(self) -> list[int | None] | None:
-        """The dimensions in a list; None if not even the rank is known."""
-        return None if self.rank is None else list(self)
+    def dims(self) -> list[Any] | None:
+        """The dimensions in a list, with a `value` each; None if not even the rank is known."""
+        return None if self.rank is None else list(map(dimension, self))
 
     def concatenate(self, other: Any) -> TensorShape:
         """The dimensions of both, one behind the other; the rank is unknown if one of the ranks is."""

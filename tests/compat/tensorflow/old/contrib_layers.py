@@ -128,6 +128,7 @@ CASES = {
     "softmax": called("softmax", X3),
     "spatial_softmax": called("spatial_softmax", X4, temperature=0.5),
     "spatial_softmax_first": called("spatial_softmax", X4, data_format="NCHW", trainable=False),
+    "spatial_softmax_unknown": lambda tf, fed: tf.contrib.layers.spatial_softmax(fed(X4, [None, None, None, 4])),
     "unit_norm": called("unit_norm", X3, 1),
     "maxout": called("maxout", X4, 2),
 }

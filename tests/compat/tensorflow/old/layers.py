@@ -58,6 +58,9 @@ def named(tf: Any, fed: Any) -> Any:
     x = tf.layers.flatten(tf.layers.max_pooling2d(x, 2, 2))
     with tf.variable_scope("out"):
         tf.layers.dense(x, 2, tf.nn.sigmoid, name="logits")
+    tf.layers.batch_normalization(x, training=True)
+    updates = [op.name for op in tf.get_collection(tf.GraphKeys.UPDATE_OPS)]
+    assert updates == ["batch_normalization/AssignMovingAvg", "batch_normalization/AssignMovingAvg_1"], updates
     names = "conv2d/Conv2D conv2d/BiasAdd conv2d/Relu max_pooling2d/MaxPool out/logits/BiasAdd out/logits/Sigmoid"
     return [tf.get_default_graph().get_tensor_by_name(f"{name}:0") for name in names.split()]
 

@@ -68,7 +68,7 @@ def path_to_str(path: Any) -> Any:
     return as_str_any(os.fspath(path)) if hasattr(path, "__fspath__") else path
 
 
-@function("compat.dimension_value")
+@function("compat.dimension_value dimension_value")
 def dimension_value(dimension: Any) -> Any:
     """The size of a dimension as an int, None if it is not known.
 
@@ -77,7 +77,7 @@ def dimension_value(dimension: Any) -> Any:
     return plain(dimension)
 
 
-@function("compat.dimension_at_index")
+@function("compat.dimension_at_index dimension_at_index")
 def dimension_at_index(shape: Any, index: int) -> Any:
     """One dimension of a shape; None if the rank is not known.
 

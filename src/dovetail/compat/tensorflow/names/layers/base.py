@@ -226,7 +226,8 @@ class Layer:
                 partitioner=partitioner,
             )
             if regularizer is not None and not any(made is v for v in known):
-                with graph_mode.name_scope(f"{made.op_name}/Regularizer/"):
+                place = f"{self._scope.original_name_scope}{name}/Regularizer/"  # type: ignore[union-attr]
+                with graph_mode.name_scope(place):
                     self.add_loss(regularizer(made))
         is_trained = trainable and any(made is v for v in made.graph.get_collection(GraphKeys.TRAINABLE_VARIABLES))
         (self._trainable_weights if is_trained else self._non_trainable_weights).append(made)

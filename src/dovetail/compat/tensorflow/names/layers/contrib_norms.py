@@ -150,9 +150,15 @@ def spatial_softmax(x: Any, given: Any) -> Any:
     temperature = variable("temperature", (), x, given, first)
     share = ops.softmax(ops.divide(ops.reshape(x, (-1, channels, height * width)), temperature))
     share = ops.reshape(share, (-1, channels, height, width))
-    places = [ops.linspace(-1.0, 1.0, size) for size in (height, width)]
+    places = [_places(size) for size in (height, width)]
     means = [ops.sum(ops.multiply(ops.sum(share, axis), at), -1) for axis, at in zip((3, 2), places, strict=True)]
     return ops.reshape(ops.stack(means, -1), (-1, channels * 2))
+
+
+def _places(size: Any) -> Any:
+    """Numbers from -1 to 1, of a number that may be a tensor."""
+    steps = ops.cast(ops.maximum(ops.subtract(size, 1), 1), "float32")
+    return ops.subtract(ops.divide(ops.multiply(2.0, ops.cast(ops.arange(size), "float32")), steps), 1.0)
 
 
 @contrib("unit_norm", "UnitNorm", "inputs dim epsilon=1e-07 scope=None")

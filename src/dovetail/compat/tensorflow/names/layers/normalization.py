@@ -88,13 +88,13 @@ def assign_moving_average(
     """
     value, rest = ops.cast(value, variable.dtype), ops.subtract(1.0, decay)
     if not zero_debias:
-        return variable.assign_sub(ops.multiply(ops.subtract(variable, value), rest))
+        return variable.assign_sub(ops.multiply(ops.subtract(variable, value), rest), name="AssignMovingAvg")
     with variable_scope(variable.op_name):
         options = {"dtype": variable.dtype, "initializer": Zeros(), "trainable": False}
         biased, steps = get_variable("biased", variable.shape, **options), get_variable("local_step", (), **options)
     biased = biased.assign_sub(ops.multiply(ops.subtract(biased, value), rest))
     share = ops.subtract(1.0, ops.power(ops.subtract(1.0, rest), steps.assign_add(1.0)))
-    return variable.assign(ops.divide(biased, share))
+    return variable.assign(ops.divide(biased, share), name="AssignMovingAvg")
 
 
 def _is_fused(layer: Any, rank: int) -> bool:
