@@ -34,6 +34,18 @@ absent(
     "contrib.seq2seq contrib.seq2seq.",
     "Decoders with helpers are not offered: write the loop with tf.nn.raw_rnn or tf.while_loop.",
 )
+_CELLS = (
+    "TimeFreqLSTMCell GridLSTMCell BidirectionalGridLSTMCell PhasedLSTMCell GLSTMCell SRUCell IndRNNCell IndyGRUCell "
+    "IndyLSTMCell LayerNormLSTMCell WeightNormLSTMCell"
+)
+absent(
+    " ".join(f"contrib.rnn.{name}" for name in _CELLS.split()),
+    "Derive a class from tf.nn.rnn_cell.RNNCell, with the step in `call`.",
+)
+absent(
+    "contrib.cudnn_rnn contrib.cudnn_rnn.",
+    "Write tf.nn.dynamic_rnn with cells of tf.nn.rnn_cell: engines have kernels for LSTMCell.",
+)
 absent(
     "nn.static_state_saving_rnn contrib.rnn.static_state_saving_rnn nn.state_saving_rnn",
     "Feed the last state as initial_state of the next call of tf.nn.static_rnn.",
