@@ -40,6 +40,7 @@ PRIVATES = {
     "constraints": "keras.src.constraints",
     "regularizers": "keras.src.regularizers",
     # functions of a backend
+    "backend_nn": "keras.src.backend:nn",
     "canonicalize_axis": "keras.src.backend.common.backend_utils:canonicalize_axis",
     "check_conv_input_channels": "keras.src.backend.common.backend_utils:check_conv_input_channels",
     "check_conv_transpose_input_channels": "keras.src.backend.common.backend_utils:check_conv_transpose_input_channels",

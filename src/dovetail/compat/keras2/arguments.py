@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -36,7 +37,8 @@ def patches() -> Iterable[Patch]:
             wrapped = _in_old_words if issubclass(cls, layer) else _with_integers
             yield Patch(cls, "__init__", wrapped(cls.__init__, cls.__name__))
         if issubclass(cls, layer) and (position := _position_of_training(vars(cls).get("call"))):
-            yield Patch(cls, "call", _that_asks_whether_it_trains(vars(cls)["call"], position - 1))
+            body = OTHER_CALLS.get(cls, lambda found: found)(vars(cls)["call"])
+            yield Patch(cls, "call", _that_asks_whether_it_trains(body, position - 1))
     yield Patch(keras.Model, "__new__", staticmethod(words.in_old_words(keras.Model.__new__, words.MODEL)))
     yield Patch(keras.activations, "relu", _with_alpha(keras.activations.relu))
     yield Patch(keras.callbacks.TensorBoard, "__init__", _without_old_arguments(keras.callbacks.TensorBoard.__init__))
@@ -117,6 +119,29 @@ def _name_the_inputs(layer: Any) -> None:
         inputs = inspect.Parameter("inputs", inspect.Parameter.POSITIONAL_OR_KEYWORD)
         layer._call_signature = layer._call_signature.replace(parameters=[inputs, *parameters])
         layer._call_has_training_arg = True
+
+
+def _of_samples(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap the `call` of a normalization: for images the moving variance is that of samples, as TensorFlow computes it.
+
+    A batch of n numbers for each channel has n / (n − 1) times its own variance.
+    """
+
+    @functools.wraps(call)
+    def normalized(self: Any, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+        if not (training and self.trainable and len(inputs.shape) == 4) or mask is not None or self.renorm:
+            return call(self, inputs, training=training, mask=mask)
+        kept = keras.ops.convert_to_tensor(self.moving_variance) * self.momentum
+        found = call(self, inputs, training=training)
+        shape = keras.ops.shape(inputs)
+        count = keras.ops.cast(math.prod(shape[axis] for axis in self._reduction_axes), kept.dtype)
+        self.moving_variance.assign(kept + (self.moving_variance - kept) * (count / keras.ops.maximum(count - 1, 1)))
+        return found
+
+    return normalized
+
+
+OTHER_CALLS = {keras.layers.BatchNormalization: _of_samples}  # class → the change of its `call`
 
 
 def _position_of_training(call: Any) -> int:
