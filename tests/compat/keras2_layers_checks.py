@@ -412,5 +412,37 @@ def check_files_of_models_with_masks_load():
     assert made.fit(words, np.ones((6, 2)), epochs=2, verbose=0).history["loss"][1] < 10
 
 
+class OfKeras1(layers.Layer):
+    """A layer as Keras 1 had it: the shape of a weight is first, and the output's shape has another name."""
+
+    def build(self, input_shape):
+        self.W = self.add_weight((input_shape[-1], 2), "one", "W_1")
+        self.b = self.add_weight("b_1", (2,), None, "zero")
+        super().build(input_shape)
+
+    def call(self, x, mask=None):
+        return K.dot(x, self.W) + self.b
+
+    def get_output_shape_for(self, input_shape):
+        return input_shape[0], 2
+
+
+def check_layers_and_files_of_keras_1():
+    x = Input((3,))
+    layer = OfKeras1()
+    model = Model(input=x, output=layer(x))
+    assert layer.compute_output_shape((None, 3)) == layer.output_shape == (None, 2)
+    assert [weight.name for weight in layer.weights] == ["W_1", "b_1"]
+    near(model.predict(X), np.repeat(X.sum(1, keepdims=True), 2, 1))
+    model.compile("sgd", "mse", metrics=["accuracy"])
+    with tempfile.TemporaryDirectory() as folder:
+        kept = keras.callbacks.ModelCheckpoint(
+            f"{folder}/w.{{epoch:d}}-{{acc:.0f}}.hdf5", "loss", 0, False, True, period=2
+        )
+        model.fit(X, X[:, :2], nb_epoch=4, verbose=0, callbacks=[kept])
+        assert sorted(path.name[:3] for path in Path(folder).iterdir()) == ["w.2", "w.4"]
+        model.load_weights(next(Path(folder).glob("w.4*")))
+
+
 if __name__ == "__main__":
     main(globals())

@@ -23,6 +23,8 @@ def patches() -> Iterable[Patch]:
     yield from methods(
         keras.layers.Layer,
         add_update=_add_update,
+        get_output_shape_for=lambda self, shape: self.compute_output_shape(shape),
+        __init_subclass__=classmethod(_with_shape_of_keras1),
         get_input_at=_at("input_tensors", "input"),
         get_output_at=_at("output_tensors", "output"),
         get_input_shape_at=_at("input_tensors", "input shape", lambda tensor: tuple(tensor.shape)),
@@ -62,6 +64,13 @@ def _shape_of(name: str) -> Own:
         return tuple(tensors.shape)
 
     return Own(found)
+
+
+def _with_shape_of_keras1(cls: Any, **options: Any) -> None:
+    """Let a class that defines `get_output_shape_for`, as in Keras 1, compute the shape of its output by that."""
+    super(keras.layers.Layer, cls).__init_subclass__(**options)
+    if "get_output_shape_for" in vars(cls) and "compute_output_shape" not in vars(cls):
+        cls.compute_output_shape = cls.get_output_shape_for
 
 
 def _set_private(self: Any, value: Any, name: str) -> None:

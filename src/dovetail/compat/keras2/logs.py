@@ -10,6 +10,7 @@ import keras
 
 from dovetail.compat.keras2.names import METRICS
 from dovetail.compat.keras2.patches import Patch, methods
+from dovetail.compat.keras2.words import in_old_words, named
 from dovetail.interop.privates import python_utils
 
 RENAMED = {"learning_rate": "lr"}  # what callbacks add
@@ -58,7 +59,14 @@ def patches() -> Iterable[Patch]:
     callbacks: Any = keras.callbacks
     yield from methods(callbacks.History, __init__=_with_logs(callbacks.History.__init__))
     checkpoint = callbacks.ModelCheckpoint
-    yield Patch(checkpoint, "_get_file_path", _with_all_names(checkpoint._get_file_path))
+    yield from methods(
+        checkpoint,
+        __init__=_of_any_file(checkpoint.__init__),
+        on_epoch_end=_in_periods(checkpoint.on_epoch_end),
+        _get_file_path=_with_all_names(checkpoint._get_file_path),
+    )
+    plateau = callbacks.ReduceLROnPlateau
+    yield Patch(plateau, "__init__", in_old_words(plateau.__init__, "epsilon:min_delta"))
 
 
 def _as_logs(pythonify: Callable[..., Any]) -> Callable[..., Any]:
@@ -85,5 +93,30 @@ def _with_all_names(path: Callable[..., str]) -> Callable[..., str]:
     def call(self: Any, epoch: int, batch: Any, logs: Any) -> str:
         more = {other: value for name, value in (logs or {}).items() for other in others(name)}
         return path(self, epoch, batch, {**more, **(logs or {})})
+
+    return call
+
+
+CHECKPOINT = ["filepath", "monitor", "verbose", "save_best_only", "save_weights_only", "mode", "period"]
+
+
+def _of_any_file(init: Callable[..., None]) -> Callable[..., None]:
+    """Wrap the `__init__` of ModelCheckpoint: a file may have any name, and be written every `period` epochs."""
+
+    @functools.wraps(init)
+    def call(self: Any, *args: Any, **kwargs: Any) -> None:
+        given = named(CHECKPOINT, args, kwargs)
+        path, period = str(given.pop("filepath")), given.pop("period", 1)
+        init(self, "any.weights.h5" if given.get("save_weights_only") else "any.keras", **given)
+        self.filepath, self.period = path, period
+
+    return call
+
+
+def _in_periods(on_epoch_end: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(on_epoch_end)
+    def call(self: Any, epoch: int, logs: Any = None) -> None:
+        if (epoch + 1) % self.period == 0:
+            on_epoch_end(self, epoch, logs)
 
     return call

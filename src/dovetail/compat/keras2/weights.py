@@ -9,6 +9,7 @@ from typing import Any
 import keras
 
 from dovetail.compat.keras2.patches import Patch, methods
+from dovetail.compat.keras2.words import named
 
 KINDS = {"trainable": "_trainable_variables", "non_trainable": "_non_trainable_variables"}  # → Keras 3's list
 
@@ -121,13 +122,17 @@ def _with_given_weights(post_build: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
+# The arguments of `add_weight` by position, in Keras 2, and in Keras 1, where the shape is first.
+NAME_FIRST = ["name", "shape", "dtype", "initializer", "regularizer", "trainable", "constraint"]
+SHAPE_FIRST = ["shape", "initializer", "name", "trainable", "regularizer", "constraint"]
+
+
 def _with_name_first(add_weight: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap `add_weight`: it also takes the name before the shape."""
+    """Wrap `add_weight`: it also takes arguments by position, as Keras 1 and 2 did."""
 
     @functools.wraps(add_weight)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if args and isinstance(args[0], str):
-            args, kwargs = args[1:], {**kwargs, "name": args[0]}
-        return add_weight(self, *args, **kwargs)
+        is_named = bool(args) and (args[0] is None or isinstance(args[0], str))
+        return add_weight(self, **named(NAME_FIRST if is_named else SHAPE_FIRST, args, kwargs))
 
     return call
