@@ -173,12 +173,20 @@ TENSORFLOW = {
     "all_model_checkpoint_timestamps": _ONLY_PATHS,
     "last_preserved_timestamp": _ONLY_PATHS,
 }
+_AS_ASKED = "Items are made one after the other, when they are asked for."
 # The parameters of Keras 2, K, and Keras on Dovetail, by package.
 OTHERS = {
     "dovetail.compat.keras2": {
         "_add_update.inputs": "Updates belong to the call in which they are made.",
         "_run_own_updates.options": INTERFACE,
         "_Continued.index": INTERFACE,
+        "BaseWrapper.params": "scikit-learn asks for deep parameters, which are the same.",
+        **dict.fromkeys(
+            (f"GeneratorEnqueuer.{name}" for name in ("max_queue_size", "options", "timeout", "workers")), _AS_ASKED
+        ),
+        "GeneratorEnqueuer.use_multiprocessing": _AS_ASKED,
+        "OrderedEnqueuer.use_multiprocessing": _AS_ASKED,
+        "HDF5Matrix.copy": "The array is new in any case.",
         "_add_loss.inputs": "Tensors know their inputs.",
         "initialize.dim_ordering": "Keras 1 passes it to initializers of kernels, whose shape has the order.",
         "_update_step.learning_rate": "The class reads its own rate.",
