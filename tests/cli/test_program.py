@@ -124,6 +124,27 @@ def test_a_program_of_keras_2_finds_its_names(script):
     assert (code, said[1:]) == (0, ["[[1.0, 0.0], [0.0, 1.0]] 9.0 False", "True"]), told
 
 
+OF_TENSORFLOW = """
+import numpy as np, tensorflow as tf
+from tensorflow.keras.layers import Dense
+x, y = np.ones((1, 1)), np.zeros((1, 1))
+for made in (tf.train.GradientDescentOptimizer(0.1), tf.train.MomentumOptimizer(0.1, 0.9), tf.train.AdamOptimizer(0.1)):
+    model = tf.keras.Sequential([Dense(1, kernel_initializer="ones", input_shape=(1,))])
+    model.compile(made, "mse")
+    model.train_on_batch(x, y)
+    model.train_on_batch(x, y)
+    print("%.4f" % model.get_weights()[0][0, 0])
+model.compile(tf.train.FtrlOptimizer(0.1), "mse")
+"""
+
+
+def test_keras_takes_the_optimizers_of_tensorflow_1(script):
+    script.write_text(OF_TENSORFLOW)
+    code, said, told = run(str(script), "--engine", "numpy")
+    assert said == ["0.6800", "0.5000", "0.8012"], told
+    assert code == 1 and "no optimizer with the steps of FtrlOptimizer: name one of keras.optimizers" in told
+
+
 def test_a_program_that_misses_names_ends_with_the_list_of_them(script):
     script.write_text(
         "import tensorflow as tf\ndef f():\n    tf.placeholder(3, tf.summm)\n    tf.contrib.seq2seq.A\ntf.reduce_summ"

@@ -34,6 +34,7 @@ from dovetail.compat.keras2 import (
     optimizers,
     preprocessing,
     saving,
+    tensorflow_optimizers,
     training,
     weights,
     words,
@@ -56,6 +57,7 @@ PATCHED = (
     losses,
     saving,
     optimizers,
+    tensorflow_optimizers,
     preprocessing,
     imported,
 )  # each lists its changes as rows

@@ -1,0 +1,41 @@
+"""TensorFlow 1's optimizers in Keras: `model.compile(tf.train.AdamOptimizer(0.01), ...)`."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import keras
+
+from dovetail.compat.keras2.patches import Patch
+
+# TensorFlow's class → Keras' optimizer with the same steps.  The other classes have no exact counterpart.
+OF_TENSORFLOW: dict[str, Callable[[Any], Any]] = {
+    "GradientDescentOptimizer": lambda tf: keras.optimizers.SGD(tf._rate),
+    "MomentumOptimizer": lambda tf: keras.optimizers.SGD(tf._rate, tf._momentum, tf._nesterov),
+    "AdamOptimizer": lambda tf: keras.optimizers.Adam(tf._rate, tf._beta1, tf._beta2, tf._epsilon),
+}
+
+
+def patches() -> Iterable[Patch]:
+    """Yield the changes of `keras.optimizers.get`, which `compile` calls in the module that defines it."""
+    get = _that_takes_tensorflows(keras.optimizers.get)
+    for module in (keras.optimizers, sys.modules[keras.optimizers.get.__module__]):
+        yield Patch(module, "get", get)
+
+
+def _that_takes_tensorflows(get: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap `get`: it also takes an optimizer of TensorFlow 1."""
+
+    @functools.wraps(get)
+    def call(identifier: Any) -> Any:
+        if not hasattr(identifier, "compute_gradients"):
+            return get(identifier)
+        name = type(identifier).__name__
+        if name not in OF_TENSORFLOW:
+            raise ValueError(f"Keras has no optimizer with the steps of {name}: name one of keras.optimizers.")
+        return OF_TENSORFLOW[name](identifier)
+
+    return call
