@@ -113,8 +113,8 @@ def test_the_main_module_is_as_python_makes_it(program, tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("from tensorflow.contrib import seq2seq", "'tensorflow.contrib.seq2seq': tf.contrib.seq2seq is not offered. "),
-        ("import tensorflow.contrib.seq2seq.python.ops", "No module or name 'tensorflow.contrib.seq2seq"),
+        ("from tensorflow.contrib import no_such", "'tensorflow.contrib.no_such': tf.contrib.no_such is not offered. "),
+        ("import tensorflow.contrib.no_such.python.ops", "No module or name 'tensorflow.contrib.no_such"),
         ("from tensorflow import reduce_summ", "Did you mean tf.reduce_sum"),
         ("import tensorflow.nn.relu", "'tensorflow.nn.relu': it is a name, but no module"),
     ],
