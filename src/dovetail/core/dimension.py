@@ -22,6 +22,10 @@ class Dimension(int):
         """The number as a plain int."""
         return int(self)
 
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether another dimension may be the same number."""
+        return plain(other) in (None, self.value)
+
     def __str__(self) -> str:
         return int.__repr__(self)
 
@@ -33,6 +37,10 @@ class UnknownDimension:
     """A dimension that is not known; neither are sums with it, and comparisons with it give None."""
 
     value = None
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """True: it may be any number."""
+        return True
 
     def __str__(self) -> str:
         return "?"

@@ -70,6 +70,10 @@ class DType(str):
         """The dtype itself; TensorFlow 1 had references to dtypes, too."""
         return self
 
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether it is another dtype; see `base_dtype`."""
+        return self == as_dtype(other)
+
     @cached_property
     def itemsize(self) -> int:
         """Bytes per element."""

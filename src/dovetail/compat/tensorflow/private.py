@@ -32,10 +32,10 @@ PACKAGES = {
     "python.ops.losses": ("losses losses_impl util", ("losses.",)),
     "python.layers": ("base convolutional core layers normalization pooling utils", ("layers.",)),
     "python.training": (
-        "adadelta adagrad adam basic_session_run_hooks checkpoint_management checkpoint_utils coordinator ftrl "
-        "gradient_descent input learning_rate_decay momentum monitored_session moving_averages optimizer "
-        "proximal_adagrad queue_runner queue_runner_impl rmsprop saver session_manager session_run_hook summary_io "
-        "supervisor training training_util",
+        "adadelta adagrad adam basic_session_run_hooks checkpoint_management checkpoint_utils coordinator "
+        "device_setter evaluation ftrl gradient_descent input learning_rate_decay momentum monitored_session "
+        "moving_averages optimizer proximal_adagrad queue_runner queue_runner_impl rmsprop saver session_manager "
+        "session_run_hook summary_io supervisor sync_replicas_optimizer training training_util",
         ("train.", "summary."),
     ),
     "python.eager": ("backprop context def_function function", ("",)),
@@ -81,6 +81,7 @@ MODULES: dict[str, tuple[str, ...] | ModuleType] = {
     "contrib.slim.python.slim.learning": ("contrib.slim.learning.",),
     "python.util.nest": ("nest.",),
     "python.util.compat": ("compat.",),
+    "python.lib.io.file_io": ("python.lib.io.file_io.", "io.gfile.", "gfile."),
     "python.platform.gfile": ("gfile.", "io.gfile."),
     "python.platform.tf_logging": ("logging.",),
     "python.client.device_lib": ("config.",),

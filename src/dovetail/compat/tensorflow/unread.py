@@ -167,6 +167,7 @@ TENSORFLOW = {
     "devices": "The engine and its device are chosen outside of the test.",
     "is_gpu_available.cuda_only": "All GPUs of the engine count.",
     "is_gpu_available.min_cuda_compute_capability": "All GPUs of the engine count.",
+    "StopAfterNEvalsHook.log_progress": "No progress is logged.",
     "TFRecordOptions.ignored": "Sizes of buffers and the like, which change no record.",
     "remove_checkpoint.checkpoint_format_version": "All files of the checkpoint are deleted.",
     "sparse_to_dense.validate_indices": "Indices may come in any order.",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -71,6 +73,67 @@ def _step(**options: Any) -> Callable[[Any, Any], Any]:
     return lambda tf, fed: _taken(tf, fed, **options)
 
 
+def _fitted(tf: Any) -> tuple[Any, Any]:
+    v = tf.get_variable("v", [2], initializer=tf.constant_initializer(1.0))
+    step = tf.contrib.slim.learning.create_train_op(tf.reduce_sum(v * v), tf.train.GradientDescentOptimizer(0.1))
+    return v, step
+
+
+def trained(tf: Any, fed: Any) -> Any:
+    """Train to a step without a folder, then in a folder, and on from its checkpoint.
+
+    TensorFlow may read a variable before or after the step, so the values in the checkpoints are compared.
+    """
+    learning, found = tf.contrib.slim.learning, []
+    with tf.Graph().as_default():
+        assert 0 < learning.train(_fitted(tf)[1], None, number_of_steps=3) < 2
+    with tempfile.TemporaryDirectory() as folder:
+        for last in (2, 4):
+            with tf.Graph().as_default():
+                learning.train(_fitted(tf)[1], folder, number_of_steps=last, save_summaries_secs=0)
+            assert os.path.basename(tf.train.latest_checkpoint(folder)) == f"model.ckpt-{last}"
+            found += [tf.train.load_variable(folder, name) for name in ("v", "global_step")]
+    return [tf.constant(value) for value in found]
+
+
+def no_steps(tf: Any, fed: Any) -> Any:
+    return tf.contrib.slim.learning.train(_fitted(tf)[1], None, number_of_steps=0)
+
+
+def summaries_in_no_folder(tf: Any, fed: Any) -> Any:
+    return tf.contrib.slim.learning.train(_fitted(tf)[1], None, number_of_steps=1, summary_op=None)
+
+
+def evaluated(tf: Any, fed: Any) -> Any:
+    """The last values of evaluations of a checkpoint, by slim's two functions."""
+    slim, found = tf.contrib.slim, []
+    with tempfile.TemporaryDirectory() as folder:
+        with tf.Graph().as_default():
+            slim.learning.train(_fitted(tf)[1], folder, number_of_steps=2, save_summaries_secs=0)
+        path = tf.train.latest_checkpoint(folder)
+        for evaluate, where, more in (
+            (slim.evaluation.evaluate_once, path, {}),
+            (slim.evaluation.evaluation_loop, folder, {"max_number_of_evaluations": 1}),
+        ):
+            with tf.Graph().as_default():
+                v, _ = _fitted(tf)
+                tf.summary.scalar("first", v[0])
+                total = tf.get_variable(
+                    "total", [], collections=["local_variables"], initializer=tf.zeros_initializer(), trainable=False
+                )
+                count = total.assign_add(tf.reduce_sum(v))
+                found += evaluate("", where, folder, num_evals=3, eval_op=count, final_op=[total, v], **more)
+        assert any("events" in name for name in os.listdir(folder))
+    return [tf.constant(value) for value in found]
+
+
+def no_checkpoint_comes(tf: Any, fed: Any) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        found = list(tf.contrib.slim.evaluation.checkpoints_iterator(folder, timeout=0))
+        assert tf.contrib.slim.evaluation.wait_for_new_checkpoint(folder, timeout=0) is None
+    return tf.constant(len(found))
+
+
 def no_factors(tf: Any, fed: Any) -> Any:
     return tf.contrib.slim.learning.multiply_gradients([], {})
 
@@ -96,5 +159,18 @@ CASES = {
     "step_of_some": _step(some=True),
     "step_of_no_count": _step(global_step=None),
     "step_without_updates": _step(update_ops=[], check_numerics=False),
-    **{f.__name__: f for f in (sparse, weighted, no_factors, no_gradient)},
+    **{
+        f.__name__: f
+        for f in (
+            trained,
+            no_steps,
+            summaries_in_no_folder,
+            evaluated,
+            no_checkpoint_comes,
+            sparse,
+            weighted,
+            no_factors,
+            no_gradient,
+        )
+    },
 }

@@ -78,8 +78,8 @@ def compute_weighted_loss(
         weighted = ops.multiply(ops.cast(losses, "float32"), weights)
         if reduction != Reduction.NONE:
             divisor = _DIVISORS[reduction](ops.multiply(weights, ops.ones_like(weighted)))
-            weighted = ops.divide_no_nan(ops.sum(weighted), divisor)
-        found = ops.cast(weighted, losses.dtype)
+            weighted = ops.divide_no_nan(ops.sum(weighted), divisor, name="value")
+        found = weighted if weighted.dtype == losses.dtype else ops.cast(weighted, losses.dtype)
     add_loss(found, loss_collection)
     return found
 

@@ -22,6 +22,7 @@ ALSO = {  # module → private name:public name
     "RandomNormal:random_normal_initializer RandomUniform:random_uniform_initializer "
     "TruncatedNormal:truncated_normal_initializer VarianceScaling:variance_scaling_initializer",
     "ops.gradients_impl": "gradients_v2:gradients",
+    "ops.variable_scope": "variable:Variable",
     "ops.gen_array_ops": "concat_v2:concat gather_v2:gather pack:stack unpack:unstack",
     "ops.gen_math_ops": "_sum:reduce_sum _max:reduce_max _range:range mat_mul:matmul mul:multiply select:where "
     "sub:subtract",
@@ -123,9 +124,11 @@ def remove_undocumented(module_name: str, allowed_exception_list: Any = None, do
 # -- graphs -----------------------------------------------------------------------------------------------------------
 
 value("python.tf2.enabled", lambda: graph_mode.graph() is None)
+value("python.ops.variable_scope.resource_variables_enabled", lambda: True)
 value("python.ops.control_flow_util.GraphOrParentsInXlaContext", lambda graph: False)
 value("python.ops.io_ops.ReaderBase", type("ReaderBase", (), {}))  # the base of a program's own readers
-value("python.ops.variables.PartitionedVariable", type("PartitionedVariable", (), {}))  # each variable is whole
+for _path in ("ops.variables.PartitionedVariable", "training.sync_replicas_optimizer.SyncReplicasOptimizer"):
+    value(f"python.{_path}", type(_path.rpartition(".")[2], (), {}))  # of several processes, so nothing is one
 value("python.eager.context.in_eager_mode", executing_eagerly)
 value("python.eager.context.in_graph_mode", lambda: not executing_eagerly())
 

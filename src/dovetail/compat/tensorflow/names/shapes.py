@@ -11,9 +11,16 @@ from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import shape_of
 from dovetail.core.value_kinds import static_shape
+from dovetail.graph.operation import GraphTensor
 from dovetail.ops.shapes.shape import dims_of, shaped
 
-row("cast dtypes.cast", ops.cast, "x dtype")
+
+def _cast(x: Any, dtype: Any, name: str | None = None) -> Any:
+    """A tensor of another dtype; a tensor of a graph that has the dtype is returned itself."""
+    return x if isinstance(x, GraphTensor) and x.dtype == as_dtype(dtype) else ops.cast(x, dtype, name=name)
+
+
+row("cast dtypes.cast", _cast, "x dtype")
 for _name, _dtype in {
     "to_float": "float32",
     "to_double": "float64",
@@ -23,7 +30,7 @@ for _name, _dtype in {
     "to_complex64": "complex64",
     "to_complex128": "complex128",
 }.items():
-    row(_name, lambda x, dtype=_dtype, name=None: ops.cast(x, dtype, name=name), "x")
+    row(_name, lambda x, dtype=_dtype, name=None: _cast(x, dtype, name), "x")
 row("reshape", ops.reshape, "tensor:x shape")
 row("stop_gradient", ops.stop_gradient, "input:x")
 row("identity", ops.identity, "input:x")

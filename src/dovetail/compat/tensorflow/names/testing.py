@@ -32,6 +32,7 @@ class TestCase(unittest.TestCase):
 
     __test__ = False  # pytest runs the classes of programs, and not this one
     maxDiff = None
+    _session: Any = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -39,7 +40,7 @@ class TestCase(unittest.TestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self._session: Any = None
+        self._session = None
         reset_default_graph()
         for seed in (random.seed, np.random.seed, set_seed):
             seed(_SEED)

@@ -1,7 +1,9 @@
 """The names of `tf.contrib` besides layers, cells and optimizers: a module for each family."""
 
 from dovetail.compat.tensorflow.names.contrib import arg_scope as arg_scope
+from dovetail.compat.tensorflow.names.contrib import evaluation as evaluation
 from dovetail.compat.tensorflow.names.contrib import framework as framework
+from dovetail.compat.tensorflow.names.contrib import learning as learning
 from dovetail.compat.tensorflow.names.contrib import losses as losses
 from dovetail.compat.tensorflow.names.contrib import optimizing as optimizing
 from dovetail.compat.tensorflow.names.contrib import summaries as summaries

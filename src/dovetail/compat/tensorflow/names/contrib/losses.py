@@ -39,7 +39,8 @@ def compute_weighted_loss(losses: Any, weights: Any = 1.0, scope: str | None = N
         axes = tuple(range(len(static_shape(weights)), len(shape)))
         sums, sizes = (ops.sum(x, axes) for x in (ops.cast(losses, "float32"), ops.ones_like(losses, "float32")))
         present = ops.sum(ops.multiply(sizes, ops.cast(ops.not_equal(weights, 0.0), "float32")))
-        found = ops.cast(ops.divide_no_nan(ops.sum(ops.multiply(sums, weights)), present), losses.dtype)
+        mean = ops.divide_no_nan(ops.sum(ops.multiply(sums, weights)), present, name="value")
+        found = mean if mean.dtype == losses.dtype else ops.cast(mean, losses.dtype)
     add_loss(found)
     return found
 
