@@ -10,15 +10,12 @@ from typing import Any
 
 import keras
 
-from dovetail import backend as K
-from dovetail.backend import logits
 from dovetail.compat.keras2.generators import from_iterators
 from dovetail.compat.keras2.models import NAMES, TENSORS, Appended
 from dovetail.compat.keras2.names import METRICS
 from dovetail.compat.keras2.patches import Patch, methods
 from dovetail.compat.keras2.words import in_old_words
-from dovetail.compat.tensorflow.names.losses import softmax_cross_entropy_with_logits
-from dovetail.interop.privates import CompileLoss, CompileMetrics, operations, tree
+from dovetail.interop.privates import CompileLoss, CompileMetrics, tree
 
 COMPILE_ORDER = "self optimizer loss metrics loss_weights sample_weight_mode weighted_metrics target_tensors"
 COMPILE = "-sample_weight_mode target_tensors=None -class_mode -theano_mode"
@@ -49,7 +46,6 @@ def patches() -> Iterable[Patch]:
     yield Patch(CompileMetrics, "result", _in_order_of_outputs(CompileMetrics.result))
     yield Patch(CompileMetrics, "_build_metrics_set", _for_each_output(CompileMetrics._build_metrics_set))
     yield Patch(CompileLoss, "build", _with_names(CompileLoss.build))
-    yield Patch(operations, "categorical_crossentropy", _crossentropy)
 
 
 # -- trainable layers -------------------------------------------------------------------------------------------------
@@ -91,17 +87,6 @@ def _set(layers: Iterable[Any], state: dict[Any, bool]) -> None:
             layer._trainable = state[layer]
             for variable in layer._trainable_variables:
                 variable.trainable = state[layer]
-
-
-def _crossentropy(target: Any, output: Any, from_logits: bool = False, axis: int = -1) -> Any:
-    """The cross-entropy of a softmax, by its scores, as tf_keras computes it.
-
-    Its gradient is TensorFlow's also where targets do not add up to 1, as those after the end of a sequence.
-    """
-    scores = output if from_logits else logits.recall(output)
-    if scores is None:
-        return K.categorical_crossentropy(target, output, axis=axis)
-    return softmax_cross_entropy_with_logits(target, scores, axis)
 
 
 # -- metrics of several outputs ---------------------------------------------------------------------------------------
