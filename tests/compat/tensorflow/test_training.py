@@ -8,6 +8,7 @@ import time
 from contextlib import nullcontext
 
 import dovetail.compat.tensorflow.compat.v1 as tf
+import numpy as np
 import pytest
 
 # -- threads ----------------------------------------------------------------------------------------------------------
@@ -117,6 +118,21 @@ def test_a_state_has_paths_relative_to_its_folder():
     assert state.model_checkpoint_path == "model-2"
     whole = tf.train.generate_checkpoint_state_proto("/logs", "/logs/model-2")
     assert list(whole.all_model_checkpoint_paths) == ["/logs/model-2"]
+
+
+def test_variables_that_a_checkpoint_lacks_do_not_begin_with_it(tmp_path):
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.get_variable("v", [2])
+        path = tf.train.Saver().save(session, str(tmp_path / "model"))
+        wide = tf.get_variable("wide", [3])
+        for given, problem in (
+            ({"w": v}, "'w' is not in the checkpoint"),
+            ({"v": wide}, r"has the shape \[2\] in the checkpoint"),
+            ({"v": "none"}, "no variable 'none'; there are v, wide"),
+            ({"v/": "none/"}, "no variables in the scope 'none/'"),
+        ):
+            with pytest.raises(ValueError, match=problem):
+                tf.train.init_from_checkpoint(path, given)
 
 
 # -- supervisors and hooks --------------------------------------------------------------------------------------------
@@ -233,3 +249,8 @@ def _run_fed_twice():
     x = tf.placeholder(tf.float32)
     with tf.train.MonitoredSession(hooks=[tf.train.FeedFnHook(lambda: {x: 1.0})]) as session:
         session.run(x, {x: 2.0})
+
+
+def test_a_matrix_of_confusion_has_as_many_classes_as_the_numbers():
+    found = np.asarray(tf.confusion_matrix([0, 3, 1], [0, 1, 1]))
+    assert found.tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0], [0, 1, 0, 0]]

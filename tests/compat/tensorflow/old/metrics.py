@@ -76,8 +76,8 @@ def case(name: str) -> Callable[..., Any]:
 
 def confusion(tf: Any, fed: Any) -> Any:
     matrix = tf.math.confusion_matrix
-    found = [tf.confusion_matrix(fed(C), fed(D)), matrix(C, D, 4), tf.confusion_matrix(C, D, 3, weights=fed(W))]
-    return [*found, tf.confusion_matrix(C, D, None, tf.float64, "matrix", W)]
+    found = [tf.confusion_matrix(fed(C), fed(D), 3), matrix(C, D, 4), tf.confusion_matrix(C, D, 3, weights=fed(W))]
+    return [*found, tf.confusion_matrix(C, D, 3, tf.float64, "matrix", W)]
 
 
 CASES = {**{name: case(name) for name in CALLS}, "confusion": confusion}

@@ -49,6 +49,25 @@ def referred(tf: Any, fed: Any) -> Any:
     return tf.scatter_update(tf.assign(v, tf.zeros([3])), [1], [5.0])
 
 
+def warm(tf: Any, fed: Any) -> Any:
+    def variables(scope: str) -> list[Any]:
+        with tf.variable_scope(scope):
+            return [tf.get_variable(name, initializer=array(2, seed=ord(name))) for name in "abc"]
+
+    with tempfile.TemporaryDirectory() as folder:
+        with tf.Graph().as_default(), tf.Session() as session:
+            variables("old")
+            session.run(tf.global_variables_initializer())
+            tf.train.Saver().save(session, f"{folder}/model")
+        with tf.Graph().as_default(), tf.Session() as session:
+            a, b, c = [2.0 * v for v in variables("new")]
+            other = tf.get_variable("other", initializer=array(2))
+            tf.train.init_from_checkpoint(folder, {"old/": "new/", "old/c": other})
+            tf.train.init_from_checkpoint(f"{folder}/model", {"old/c": "new/b"})
+            session.run(tf.global_variables_initializer())
+            return [tf.constant(x) for x in session.run([a, b, c, other])]
+
+
 # -- sessions with hooks: a case runs a program, and returns what it saw ----------------------------------------------
 
 
@@ -191,6 +210,6 @@ def supervisor(tf: Any, fed: Any) -> Any:
 
 CASES = {
     "dimensions": dimensions, "dense": dense, "scattered": scattered, "referred": referred, "monitored": monitored,
-    "singular": singular, "timers": timers, "supervisor": supervisor,
+    "warm": warm, "singular": singular, "timers": timers, "supervisor": supervisor,
 }  # fmt: skip
 INITIAL = ("scattered", "referred")

@@ -149,6 +149,12 @@ class TFGraphVariable(_Names, SessionVariable):
             self._initializer = self.session_graph.initializer([self], f"{self.op_name}/Assign")
         return self._initializer
 
+    def begin_with(self, value: Any) -> None:
+        """Let it begin with a value, in initializers that are made from now on, and in new sessions."""
+        array = np.asarray(value).astype(self.dtype.numpy)
+        self.initial_value = self.session_graph.constant(array, f"{self.op_name}/initial_value")
+        self._initializer = None
+
     def initialized_value(self) -> Any:
         """The first value."""
         return self.initial_value

@@ -10,3 +10,4 @@ from dovetail.compat.tensorflow.names.training import monitored as monitored
 from dovetail.compat.tensorflow.names.training import ruled_optimizers as ruled_optimizers
 from dovetail.compat.tensorflow.names.training import samplers as samplers
 from dovetail.compat.tensorflow.names.training import supervisor as supervisor
+from dovetail.compat.tensorflow.names.training import warm_starts as warm_starts
