@@ -50,6 +50,22 @@ absent(
     "nn.static_state_saving_rnn contrib.rnn.static_state_saving_rnn nn.state_saving_rnn",
     "Feed the last state as initial_state of the next call of tf.nn.static_rnn.",
 )
+absent(
+    "train.SyncReplicasOptimizer train.Server train.ClusterSpec train.WorkerSessionCreator train.GlobalStepWaiterHook "
+    "train.replica_device_setter",
+    "One process computes: leave the cluster out, and call the optimizer itself.",
+)
+absent(
+    "contrib.opt.LazyAdamOptimizer",
+    "Gradients are dense: tf.train.AdamOptimizer moves all rows of a table, also those that a step does not look up.",
+)
+absent(
+    "nn.learned_unigram_candidate_sampler", "Count the labels, and give tf.nn.fixed_unigram_candidate_sampler unigrams."
+)
+absent(
+    "metrics.average_precision_at_k metrics.sparse_average_precision_at_k",
+    "Keep the scores and labels of all batches, and compute it with NumPy or scikit-learn.",
+)
 absent("contrib contrib.", "tf.contrib is gone; parts of contrib.framework, layers, slim and others are offered.")
 absent("lite lite. quantization quantization.", "Models are not converted for small devices.")
 absent("autograph autograph.", "Python is not translated: branches and loops on tensors are tf.cond and tf.while_loop.")
