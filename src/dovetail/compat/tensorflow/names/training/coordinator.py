@@ -169,10 +169,10 @@ class LooperThread(threading.Thread):
             self.stop_loop()
 
     def start_loop(self) -> None:
-        """Do what comes before the loop."""
+        """Prepare the loop."""
 
     def stop_loop(self) -> None:
-        """Do what comes after the loop."""
+        """Clean up after the loop."""
 
     def run_loop(self) -> None:
         """Call the function once."""

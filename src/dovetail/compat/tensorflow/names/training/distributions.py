@@ -107,7 +107,7 @@ def distribution(
     Args:
         names: with spaces between.
         words: its parameters in TensorFlow's order, and their defaults.
-        ready: makes the parameters that are not given of those that are.
+        ready: computes the parameters that are not given from the others.
         rules: what it computes: (the distribution, the method's argument) → the number; `draw` gets a key and a shape.
     """
     kind = names.split()[0].rpartition(".")[2]

@@ -52,21 +52,21 @@ class SessionRunHook:
         """Add to the graph, before the session is made."""
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Do what the session needs first."""
+        """Prepare the session."""
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Say what the run computes for the hook, and what it is fed."""
+        """Return the fetches and feeds that the hook adds to the run."""
         return None
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Take the results of a run."""
 
     def end(self, session: Any) -> None:
-        """Do what comes last, if no error ended the session."""
+        """Finish, if no error ended the session."""
 
 
 class SecondOrStepTimer:
-    """A timer that is over every so many seconds or steps.
+    """A timer for a number of seconds or steps.
 
     Source: `tf.compat.v1.train.SecondOrStepTimer`.
     """

@@ -25,7 +25,7 @@ from dovetail.formats.wire.messages import TENSORFLOW
 
 
 class _StepHook(SessionRunHook):
-    """A hook that acts at the first step, and then every so many seconds or steps."""
+    """A hook that acts at the first step, and then after each interval of seconds or steps."""
 
     def __init__(self, secs: float | None, steps: int | None, folder: str | None = None, writer: Any = None) -> None:
         self._timer, self._next = SecondOrStepTimer(secs, steps), 0
@@ -128,18 +128,18 @@ class CheckpointSaverListener:
         """Add to the graph, before the session is made."""
 
     def before_save(self, session: Any, global_step_value: int) -> None:
-        """Do what comes before a checkpoint."""
+        """Prepare a checkpoint."""
 
     def after_save(self, session: Any, global_step_value: int) -> bool | None:
-        """Do what comes after a checkpoint; return True to stop."""
+        """Take note of a checkpoint; return True to stop."""
         return None
 
     def end(self, session: Any, global_step_value: int) -> None:
-        """Do what comes last."""
+        """Finish."""
 
 
 class CheckpointSaverHook(_StepHook):
-    """A hook that writes checkpoints: before the first step, every so many steps or seconds, and at the end.
+    """A hook that writes checkpoints: before the first step, after each interval, and at the end.
 
     Source: `tf.compat.v1.train.CheckpointSaverHook`.
     """
@@ -198,10 +198,10 @@ class CheckpointSaverHook(_StepHook):
 
 
 class LoggingTensorHook(SessionRunHook):
-    """A hook that logs tensors every so many runs or seconds.
+    """A hook that logs tensors after each interval of runs or seconds.
 
     Args:
-        tensors: tag → tensor, or a list of tensors; a name stands for a tensor.
+        tensors: tag → tensor or its name; or a list of these.
         at_end: whether it logs at the end, too; alone, only then.
         formatter: tag → value to the text; by default, "tag = value, ...".
 
@@ -316,7 +316,7 @@ class FinalOpsHook(SessionRunHook):
 
 
 class FeedFnHook(SessionRunHook):
-    """A hook that feeds each run with what a function returns.
+    """A hook that feeds each run with the result of a function.
 
     Source: `tf.compat.v1.train.FeedFnHook`.
     """

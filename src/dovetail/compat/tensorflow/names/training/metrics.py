@@ -1,6 +1,6 @@
 """TensorFlow 1's measures of predictions over many runs: local variables sum up what each run adds.
 
-A measure is the variables' names with what is added to each, and a function of the variables for its value.
+A measure has names of variables, a number that a run adds to each, and a function of the variables for its value.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of, shaped
 
-Added = Mapping[str, Any]  # the name of a variable → what a run adds to it
+Added = Mapping[str, Any]  # the name of a variable → the number that a run adds to it
 COLLECTIONS = "metrics_collections=None updates_collections=None"
 EPSILON = 1e-7
 
@@ -38,8 +38,8 @@ def metric(
 
     Args:
         name: its name.
-        words: its own parameters in TensorFlow's order; "+" stands for the collections.
-        added: its own arguments → what a run adds to each variable.
+        words: its own parameters in TensorFlow's order; "+" means the collections.
+        added: its own arguments → the number that a run adds to each variable.
         result: the variables, and those own arguments that it names → the value.
         scope: the default scope of the variables, or a function of the arguments for it; by default the name.
         update: the variables after a run → the value of the operation that updates; by default `result`.

@@ -146,7 +146,7 @@ class SessionManager:
 
 
 class SessionCreator:
-    """The base of what makes the session of a monitored session.
+    """The base of makers of sessions.
 
     Source: `tf.compat.v1.train.SessionCreator`.
     """

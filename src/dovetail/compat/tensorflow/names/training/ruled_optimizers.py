@@ -1,6 +1,6 @@
 """TensorFlow 1's optimizers that one rule says: the variable and its slots after a step, by the gradient.
 
-Those of `contrib.opt` are of TensorFlow 1.15.
+The classes of `contrib.opt` are TensorFlow 1.15's.
 """
 
 from __future__ import annotations

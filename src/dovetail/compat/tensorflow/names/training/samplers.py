@@ -248,7 +248,7 @@ _loss(
 
 # -- sparse lookups ---------------------------------------------------------------------------------------------------
 
-# combiner → what is summed up of the weights, and what of the sum is the divisor
+# combiner → the numbers of the weights that are summed up, and the divisor by their sum
 COMBINERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "sum": (lambda weights: ops.zeros_like(weights), lambda total: ops.ones_like(total)),
     "mean": (lambda weights: weights, lambda total: total),

@@ -1,4 +1,4 @@
-"""The standard parts of a graph: what a graph's collections have, or what is made of the graph."""
+"""The standard parts of a graph, from its collections, or made of the graph."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dovetail.compat.tensorflow.names.summary import merge_all
 from dovetail.compat.tensorflow.names.train import get_global_step
 from dovetail.compat.tensorflow.names.variables import global_variables_initializer, local_variables_initializer
 
-# part → the collection that may have it, and what makes it
+# part → the collection that may have it, and the function that makes it
 PARTS: dict[str, tuple[str, Callable[[], Any]]] = {
     "init_op": (GraphKeys.INIT_OP, global_variables_initializer),
     "local_init_op": (GraphKeys.LOCAL_INIT_OP, local_variables_initializer),

@@ -190,7 +190,7 @@ class Supervisor:
         return LooperThread.loop(self.coord, timer_interval_secs, target, args, kwargs)
 
     def start_queue_runners(self, sess: Session, queue_runners: Sequence[Any] | None = None) -> list[Any]:
-        """Start the threads of runners; by default, of those of the graph."""
+        """Start the threads of runners; by default, of the graph's runners."""
         if queue_runners is None:
             return start_queue_runners(sess, self.coord)
         return [t for r in queue_runners for t in r.create_threads(sess, coord=self.coord, daemon=True, start=True)]
