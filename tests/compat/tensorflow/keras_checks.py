@@ -76,6 +76,24 @@ def check_a_layer_takes_operations_of_tensorflow():
     assert model.predict(tf.ones((2, 3)).numpy(), verbose=0).tolist() == [[6.0], [6.0]]
 
 
+def check_optimizers_of_tensorflow_1_train_variables_of_keras():
+    v1 = tf.compat.v1
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, use_bias=False, kernel_initializer="ones")])
+    model.build((None, 2))
+    with v1.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(v1.float32, [None, 2])
+        optimizer = v1.train.GradientDescentOptimizer(0.1)
+        pairs = optimizer.compute_gradients(v1.reduce_sum(model(x)), var_list=model.trainable_weights)
+        session.run(optimizer.apply_gradients(pairs), {x: [[1.0, 2.0]]})
+    assert abs(model.get_weights()[0] - [[0.9], [0.8]]).max() < 1e-6
+
+
+def check_an_activation_of_tensorflow_is_written_by_its_name():
+    model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1, activation=tf.nn.relu)])
+    again = tf.keras.Sequential.from_config(model.get_config())
+    assert again.layers[0].activation is tf.keras.activations.relu
+
+
 def check_names_that_are_not_there():
     with pytest.raises(AttributeError, match=r"tf\.keras\.layers\.Densee is not offered\. Keras 3 has no such name"):
         tf.keras.layers.Densee  # noqa: B018

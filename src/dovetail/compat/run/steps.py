@@ -110,8 +110,8 @@ class _Limiter(ast.NodeTransformer):
             given = [name for argument in [node.func.value, *node.args[:1]] for name in _names(argument)]
             node.func = _call("running", node.func, node.func, ast.Constant(any(map(LIKE_TRAINING.search, given))))
         elif isinstance(node.func, ast.Attribute) and name in FITS:
-            given = (ast.Constant(number) for number in (FITS[name], next(_SITES), self.steps))
-            node.func = _call("fitting", node.func, node.func, *given)
+            numbers = map(ast.Constant, (FITS[name], next(_SITES), self.steps))
+            node.func = _call("fitting", node.func, node.func, *numbers)
         return node
 
 
