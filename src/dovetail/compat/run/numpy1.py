@@ -5,6 +5,7 @@ A row is an old name and its replacement, a dotted name or a function; a name th
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from importlib import import_module
 from types import ModuleType
@@ -186,7 +187,9 @@ class _Proxy(ModuleType):
     def _has(self, name: str) -> bool:
         """Whether the installed version has the name itself, without asking for it, which may warn."""
         try:
-            return name in vars(import_module(self.__name__))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # scipy.misc warns that it has no names
+                return name in vars(import_module(self.__name__))
         except ModuleNotFoundError:  # as scipy.misc of SciPy 2
             return False
 

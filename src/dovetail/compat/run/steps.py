@@ -50,10 +50,8 @@ def limited(tree: ast.Module, steps: int) -> ast.Module:
         3
     """
     _Limiter(tree, steps).visit(tree)
-    starts = [isinstance(n, ast.ImportFrom) and n.module == "__future__" for n in tree.body]
-    first = (
-        len(starts) - starts[::-1].index(True) if True in starts else int(ast.get_docstring(tree, False) is not None)
-    )
+    heads = [i for i, n in enumerate(tree.body, 1) if isinstance(n, ast.ImportFrom) and n.module == "__future__"]
+    first = max(heads, default=int(ast.get_docstring(tree, False) is not None))
     tree.body.insert(first, ast.Import([ast.alias(__name__, HERE)], lineno=1, col_offset=0))
     return ast.fix_missing_locations(tree)
 
@@ -66,9 +64,7 @@ class _Limiter(ast.NodeTransformer):
         every = [*ast.walk(tree)]
         functions = [node for node in every if isinstance(node, ast.FunctionDef) and _is_traced(node)]
         self.trains = TRAINS | {node.name for node in functions if MAKES & {*_called(node)}}
-        updates = [
-            n for n in every if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call) and _updates(n.value)
-        ]
+        updates = [node for node in every if isinstance(node, ast.Assign) and _updates(node.value)]
         self.trains |= {name for node in updates for target in node.targets for name in _names(target)}
         self.is_suspended = False  # whether the function around is a generator, whose loops stop in the middle
 
@@ -83,19 +79,19 @@ class _Limiter(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> ast.AST:
         self.generic_visit(node)
-        if not self.is_suspended:
-            node.iter = _call("over", node.iter, node.iter)
+        if self.is_suspended:
+            return node
+        node.iter = _call("over", node.iter, node.iter)
         return self._counted(node)
 
     def visit_While(self, node: ast.While) -> ast.AST:
         self.generic_visit(node)
-        if not self.is_suspended:
-            node.test = ast.copy_location(ast.BoolOp(ast.And(), [_call("goes_on", node.test), node.test]), node.test)
+        if self.is_suspended:
+            return node
+        node.test = ast.copy_location(ast.BoolOp(ast.And(), [_call("goes_on", node.test), node.test]), node.test)
         return self._counted(node)
 
     def _counted(self, node: ast.For | ast.While) -> ast.AST:
-        if self.is_suspended:
-            return node
         loop = _call("Loop", node, ast.Constant(next(_SITES)), ast.Constant(self.steps))
         return ast.copy_location(ast.With([ast.withitem(loop)], [node]), node)
 
@@ -138,8 +134,10 @@ def _called(node: ast.AST) -> Iterator[str]:
     return (_last(part.func) for part in ast.walk(node) if isinstance(part, ast.Call))
 
 
-def _updates(node: ast.Call) -> bool:
-    """Whether a call makes a function of K that trains: it has updates."""
+def _updates(node: ast.expr) -> bool:
+    """Whether a value is a function of K that trains: it has updates."""
+    if not isinstance(node, ast.Call):
+        return False
     has_updates = len(node.args) > 2 or any(keyword.arg == "updates" for keyword in node.keywords)
     return _last(node.func) == "function" and has_updates
 
