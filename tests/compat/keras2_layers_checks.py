@@ -102,6 +102,24 @@ def check_a_built_layer_takes_weights_and_layers():
     assert np.array(table(np.array([1]))).tolist() == [[0, 1]]
 
 
+class Alone(layers.Layer):
+    """A layer that returns a list of one tensor."""
+
+    def call(self, x):
+        return [x + 1]
+
+    def compute_output_shape(self, shape):
+        return [shape]
+
+
+def check_a_list_of_one_is_the_tensor():
+    x = keras.Input((3,))
+    y = Alone()(x)
+    model = keras.Model([x], [layers.Add()([x, y])])
+    assert np.array(Alone()(X)).shape == (4, 3) == model.predict(X, verbose=0).shape
+    np.testing.assert_allclose(model.predict(X, verbose=0), 2 * X + 1, rtol=1e-6)
+
+
 # -- NumPy's integers as sizes ----------------------------------------------------------------------------------------
 
 

@@ -18,6 +18,7 @@ SETTABLE = {keras.layers.Dense: "kernel", BaseConv: "kernel", keras.layers.Embed
 def patches() -> Iterable[Patch]:
     """Yield the changes of layers, models and KerasTensors."""
     yield Patch(keras.layers.Layer, "_lock_state", lambda self: None)  # a built layer may get weights and layers
+    yield Patch(keras.layers.Layer, "__call__", _that_unpacks(keras.layers.Layer.__call__))
     for cls, name in SETTABLE.items():
         yield Patch(cls, name, vars(cls)[name].setter(functools.partial(_set_private, name=name)))
     yield from methods(
@@ -71,6 +72,17 @@ def _with_shape_of_keras1(cls: Any, **options: Any) -> None:
     super(keras.layers.Layer, cls).__init_subclass__(**options)
     if "get_output_shape_for" in vars(cls) and "compute_output_shape" not in vars(cls):
         cls.compute_output_shape = cls.get_output_shape_for
+
+
+def _that_unpacks(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap `__call__`: a layer that returns a list of one tensor gives the tensor."""
+
+    @functools.wraps(call)
+    def unpacked(self: Any, *args: Any, **kwargs: Any) -> Any:
+        found = call(self, *args, **kwargs)
+        return found[0] if type(found) is list and len(found) == 1 else found
+
+    return unpacked
 
 
 def _set_private(self: Any, value: Any, name: str) -> None:
