@@ -16,6 +16,7 @@ import keras
 import numpy as np
 
 from dovetail.compat.keras2.patches import Patch, methods
+from dovetail.compat.keras2.words import in_old_words
 from dovetail.interop.privates import images, sequences
 
 KEPT = {  # module of `keras.preprocessing` → the module of Keras 3, and names
@@ -28,11 +29,7 @@ KEPT = {  # module of `keras.preprocessing` → the module of Keras 3, and names
     "sequence": (sequences, "TimeseriesGenerator make_sampling_table skipgrams"),
 }
 
-# Argument of Keras 1 → its present name, and a conversion.
-OLD_ARGUMENTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "dim_ordering": ("data_format", {"th": "channels_first", "tf": "channels_last"}.get),
-    "X": ("x", lambda x: x),
-}
+WORDS = "dim_ordering:data_format X:x"  # of Keras 1, for arguments
 
 # Attribute of iterators of Keras 1 and 2.0 → its present name.
 OLD_ATTRIBUTES = {"N": "n", "nb_sample": "samples", "nb_class": "num_classes", "num_class": "num_classes"}
@@ -47,15 +44,15 @@ def patches() -> Iterable[Patch]:
     yield from methods(
         image,
         load_img=_with_grayscale(image.load_img),
-        img_to_array=_with_old_arguments(image.img_to_array),
-        array_to_img=_with_old_arguments(image.array_to_img),
+        img_to_array=in_old_words(image.img_to_array, WORDS),
+        array_to_img=in_old_words(image.array_to_img, WORDS),
         apply_transform=apply_transform,
         list_pictures=list_pictures,
     )
     for cls in (images.ImageDataGenerator, images.NumpyArrayIterator, images.DirectoryIterator):
-        yield Patch(cls, "__init__", _with_old_arguments(cls.__init__))
+        yield Patch(cls, "__init__", in_old_words(cls.__init__, WORDS))
     generator = images.ImageDataGenerator
-    yield from methods(generator, flow=_with_old_arguments(generator.flow), fit=_with_old_arguments(generator.fit))
+    yield from methods(generator, flow=in_old_words(generator.flow, WORDS), fit=in_old_words(generator.fit, WORDS))
     yield from methods(iterator, next=iterator.__next__, __next__=lambda self: self.next())
     for old, new in OLD_ATTRIBUTES.items():
         yield Patch(iterator, old, property(functools.partial(_attribute, name=new)))
@@ -66,19 +63,6 @@ def patches() -> Iterable[Patch]:
 
 def _attribute(self: Any, name: str) -> Any:
     return getattr(self, name)
-
-
-def _with_old_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a function or method: it also takes the arguments of Keras 1."""
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        for old in OLD_ARGUMENTS.keys() & kwargs.keys():
-            name, made_of = OLD_ARGUMENTS[old]
-            kwargs[name] = made_of(kwargs.pop(old))
-        return function(*args, **kwargs)
-
-    return call
 
 
 def _with_grayscale(load_img: Callable[..., Any]) -> Callable[..., Any]:

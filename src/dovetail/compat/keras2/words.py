@@ -67,7 +67,7 @@ def in_old_words(function: Callable[..., Any], text: str, order: str = "") -> Ca
     def call(*args: Any, **kwargs: Any) -> Any:
         if old:
             args, kwargs = (), named(old, args, kwargs)
-        return function(*args, **with_defaults(rows, names[: len(args)], renamed("", rows, kwargs, lambda _, v: v)))
+        return function(*args, **with_defaults(rows, names[: len(args)], renamed("", rows, kwargs, value_of)))
 
     return call
 
