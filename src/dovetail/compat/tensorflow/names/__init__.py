@@ -1,14 +1,17 @@
 """The rows and functions of the table, a module for each family of names; importing this package fills the table."""
 
 from dovetail.compat.tensorflow.names import absences as absences
+from dovetail.compat.tensorflow.names import by_type as by_type
 from dovetail.compat.tensorflow.names import checkpoint_files as checkpoint_files
 from dovetail.compat.tensorflow.names import checkpoints as checkpoints
+from dovetail.compat.tensorflow.names import colours as colours
 from dovetail.compat.tensorflow.names import compat as compat
 from dovetail.compat.tensorflow.names import contrib as contrib
 from dovetail.compat.tensorflow.names import control as control
 from dovetail.compat.tensorflow.names import convolution as convolution
 from dovetail.compat.tensorflow.names import core as core
 from dovetail.compat.tensorflow.names import creation as creation
+from dovetail.compat.tensorflow.names import crops as crops
 from dovetail.compat.tensorflow.names import debugging as debugging
 from dovetail.compat.tensorflow.names import devices as devices
 from dovetail.compat.tensorflow.names import event_files as event_files
@@ -39,6 +42,7 @@ from dovetail.compat.tensorflow.names import profiler as profiler
 from dovetail.compat.tensorflow.names import python_calls as python_calls
 from dovetail.compat.tensorflow.names import python_tools as python_tools
 from dovetail.compat.tensorflow.names import random as random
+from dovetail.compat.tensorflow.names import rare_math as rare_math
 from dovetail.compat.tensorflow.names import records as records
 from dovetail.compat.tensorflow.names import rnn as rnn
 from dovetail.compat.tensorflow.names import saved_model_builders as saved_model_builders
@@ -55,3 +59,4 @@ from dovetail.compat.tensorflow.names import train as train
 from dovetail.compat.tensorflow.names import training as training
 from dovetail.compat.tensorflow.names import variable_scope as variable_scope
 from dovetail.compat.tensorflow.names import variables as variables
+from dovetail.compat.tensorflow.names import windows as windows

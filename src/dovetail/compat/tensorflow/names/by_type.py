@@ -1,0 +1,119 @@
+"""TensorFlow's functions that are one type of its graphs: the row that reads the type computes them.
+
+A row here has the names, the type, and TensorFlow's words for the row's inputs and attributes, in order; a word
+may have a default.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from dovetail import ops
+from dovetail.compat.tensorflow.table import row
+from dovetail.core.errors import op_error
+from dovetail.core.table import OPS
+from dovetail.formats.tensorflow import bodies as bodies  # fills the table of types
+from dovetail.formats.tensorflow.rows import READ
+from dovetail.formats.tensorflow.values import constant_of
+from dovetail.ops.shapes.shape import shaped
+
+TYPES = """
+cross linalg.cross: Cross a b
+invert_permutation math.invert_permutation: InvertPermutation x
+dynamic_partition: DynamicPartition data partitions num_partitions
+dynamic_stitch: DynamicStitch indices data
+betainc math.betainc: Betainc a b x
+igamma math.igamma: Igamma a x
+igammac math.igammac: Igammac a x
+zeta math.zeta: Zeta x q
+polygamma math.polygamma: Polygamma a x
+angle math.angle: Angle input
+math.ndtri: Ndtri x
+math.xlogy: Xlogy x y
+math.xlog1py: Xlog1py x y
+math.xdivy: Xdivy x y
+math.multiply_no_nan: MulNoNan x y
+math.nextafter: NextAfter x1 x2
+math.bessel_i0 math.special.bessel_i0: BesselI0 x
+math.bessel_i1 math.special.bessel_i1: BesselI1 x
+math.bessel_i0e math.special.bessel_i0e: BesselI0e x
+math.bessel_i1e math.special.bessel_i1e: BesselI1e x
+batch_to_space_nd manip.batch_to_space_nd: BatchToSpaceND input block_shape crops
+space_to_batch_nd manip.space_to_batch_nd nn.space_to_batch: SpaceToBatchND input block_shape paddings
+histogram_fixed_width: HistogramFixedWidth values value_range nbins=100 dtype='int32'
+unravel_index: UnravelIndex indices dims
+truncatediv: TruncateDiv x y
+truncatemod: TruncateMod x y
+realdiv: RealDiv x y
+fft spectral.fft signal.fft: FFT input
+fft2d spectral.fft2d signal.fft2d: FFT2D input
+fft3d spectral.fft3d signal.fft3d: FFT3D input
+ifft spectral.ifft signal.ifft: IFFT input
+ifft2d spectral.ifft2d signal.ifft2d: IFFT2D input
+ifft3d spectral.ifft3d signal.ifft3d: IFFT3D input
+fake_quant_with_min_max_args quantization.fake_quant_with_min_max_args:
+    FakeQuantWithMinMaxArgs inputs min=-6.0 max=6.0 num_bits=8 narrow_range=False
+fake_quant_with_min_max_vars quantization.fake_quant_with_min_max_vars:
+    FakeQuantWithMinMaxVars inputs min max num_bits=8 narrow_range=False
+fake_quant_with_min_max_vars_per_channel quantization.fake_quant_with_min_max_vars_per_channel:
+    FakeQuantWithMinMaxVarsPerChannel inputs min max num_bits=8 narrow_range=False
+sparse_segment_sum sparse.segment_sum: SparseSegmentSum data indices segment_ids
+sparse_segment_mean sparse.segment_mean: SparseSegmentMean data indices segment_ids
+sparse_segment_sqrt_n sparse.segment_sqrt_n: SparseSegmentSqrtN data indices segment_ids
+image.rgb_to_hsv: RGBToHSV images
+image.hsv_to_rgb: HSVToRGB images
+"""
+
+
+def of_type(type: str) -> Callable[..., Any]:
+    """The function of a type, with the parameters of its row.
+
+    Raises (when it is called):
+        ValueError: an argument that must be known in the graph is not.
+    """
+    found = READ[type]
+    body = found.body or OPS[found.ours]
+    fixed = {one.ours: one.only for one in found.attributes if one.ours and not one.theirs}
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(*args, **kwargs).arguments
+        taken = {one.param: _TAKEN[one.way](given[one.param], type, one.param) for one in found.inputs}
+        named = {one.ours: given[one.ours] for one in found.attributes if one.ours in given and one.theirs}
+        return body(**taken, **named, **fixed)
+
+    names = [*(one.param for one in found.inputs), *(one.ours for one in found.attributes if one.ours and one.theirs)]
+    signature = inspect.Signature([_parameter(name) for name in names])
+    run.__signature__ = signature  # type: ignore[attr-defined]
+    run.__name__, run.__doc__ = type, f"The results of TensorFlow's op {type}."
+    return run
+
+
+def _parameter(name: str) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def _static(given: Any, type: str, param: str) -> Any:
+    found = constant_of(ops.convert(given))
+    if found is None:
+        raise op_error(ValueError, f"tf.raw_ops.{type}", f"{param} must be known when the graph is made.")
+    return found.tolist()
+
+
+_TAKEN: dict[str, Callable[[Any, str, str], Any]] = {
+    "": lambda given, *_: shaped(given),
+    "!": _static,
+    "?": lambda given, *_: given,
+    "*": lambda given, *_: [shaped(one) for one in given],
+}
+
+for _line in TYPES.replace("\n    ", " ").strip().splitlines():
+    _names, _, _rest = _line.partition(": ")
+    _type, *_words = _rest.split()
+    _function = of_type(_type)
+    _ours = list(inspect.signature(_function).parameters)
+    _parts = [word.partition("=") for word in _words]
+    _mapped = [f"{w}:{mine}{eq}{value}" for (w, eq, value), mine in zip(_parts, _ours, strict=False)]
+    _ways = [one.way for one in READ[_type].inputs]
+    row(_names, _function, " ".join(_mapped), alike=len(_ways) > 1 and not any(_ways))

@@ -1,0 +1,215 @@
+"""TensorFlow's names for parts of images, images turned or mirrored by chance, and what compares images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dovetail import ops
+from dovetail.compat.tensorflow.names.colours import convert_image_dtype
+from dovetail.compat.tensorflow.names.image import flip_left_right, flip_up_down
+from dovetail.compat.tensorflow.names.random import uniform
+from dovetail.compat.tensorflow.table import function, of_rank, row
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.errors import op_error
+from dovetail.ops.shapes.shape import dims_of, shaped
+
+
+@function("image.crop_to_bounding_box")
+def crop_to_bounding_box(
+    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+) -> Any:
+    """A part of images.
+
+    Source: `tf.image.crop_to_bounding_box`.
+    """
+    image = shaped(image)
+    rows, columns = (
+        slice(offset_height, offset_height + target_height),
+        slice(offset_width, offset_width + target_width),
+    )
+    return image[..., rows, columns, :]
+
+
+@function("image.pad_to_bounding_box")
+def pad_to_bounding_box(
+    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+) -> Any:
+    """Images with zeros around them.
+
+    Source: `tf.image.pad_to_bounding_box`.
+    """
+    image = shaped(image)
+    *batch, height, width, _ = dims_of(image)
+    pads = [
+        *[(0, 0)] * len(batch),
+        (offset_height, target_height - offset_height - height),
+        (offset_width, target_width - offset_width - width),
+        (0, 0),
+    ]
+    return ops.pad(image, pads)
+
+
+@function("image.central_crop")
+def central_crop(image: Any, central_fraction: float) -> Any:
+    """The middle of images.
+
+    Args:
+        central_fraction: its share of the height and of the width, above 0 and at most 1.
+
+    Source: `tf.image.central_crop`.
+    """
+    if not 0 < central_fraction <= 1:
+        problem = f"central_fraction must be above 0 and at most 1, not {central_fraction}."
+        raise op_error(ValueError, "tf.image.central_crop", problem)
+    image = shaped(image)
+    *_, height, width, _ = dims_of(image)
+    starts = [_start(size, central_fraction) for size in (height, width)]
+    (top, left), (bottom, right) = starts, [size - start for size, start in zip((height, width), starts, strict=True)]
+    return image[..., top:bottom, left:right, :]
+
+
+def _start(size: Any, fraction: float) -> Any:
+    if isinstance(size, int):
+        return int((size - size * fraction) / 2)
+    wide = ops.cast(size, "float64")
+    return ops.cast((wide - wide * fraction) / 2, "int32")
+
+
+@function("image.rot90", scope=True)
+def rot90(image: Any, k: int = 1, name: str | None = None) -> Any:
+    """Images, turned by quarters against the clock.
+
+    Source: `tf.image.rot90`.
+    """
+    image = shaped(image)
+    rows = len(image.shape) - 3
+    for axis in ((), (rows + 1,), (rows, rows + 1), (rows,))[k % 4]:
+        image = ops.flip(image, axis)
+    return _transposed(image) if k % 2 else image
+
+
+def _transposed(image: Any) -> Any:
+    image = shaped(image)
+    return ops.swapaxes(image, len(image.shape) - 3, len(image.shape) - 2)
+
+
+row("image.transpose image.transpose_image", _transposed, "image")
+
+
+# -- by chance --------------------------------------------------------------------------------------------------------
+
+
+def _flipped(title: str, flip: Callable[[Any], Any]) -> None:
+    """Add a function that mirrors half of the images."""
+
+    @function(f"image.random_{title}")
+    def flipped(image: Any, seed: Any = None) -> Any:
+        image = shaped(image)
+        batch = dims_of(image)[:-3]
+        drawn = ops.reshape(uniform(batch, seed=seed), [*batch, 1, 1, 1])
+        return ops.where(ops.less(drawn, 0.5), flip(image), image)
+
+    flipped.__doc__ = f"""Images, of which each is mirrored with the chance of one half.
+
+    Source: `tf.image.random_{title}`.
+    """
+
+
+_flipped("flip_left_right", flip_left_right)
+_flipped("flip_up_down", flip_up_down)
+
+
+@function("random_crop image.random_crop", scope=True)
+def random_crop(value: Any, size: Any, seed: Any = None, name: str | None = None) -> Any:
+    """A part of a tensor, at a place that is drawn.
+
+    Args:
+        size: the size of the part along each axis.
+
+    Source: `tf.compat.v1.random_crop`.
+    """
+    value = shaped(value)
+    spare = ops.subtract(ops.shape(value), ops.cast(size, "int32")) + 1
+    drawn = uniform([len(value.shape)], 0, 2**31 - 1, "int32", seed=seed)
+    return ops.slice(value, ops.mod(drawn, spare), size)
+
+
+# -- edges and likeness -----------------------------------------------------------------------------------------------
+
+
+@function("image.image_gradients")
+def image_gradients(image: Any) -> Any:
+    """The differences of each pixel and the one below, and the one to the right; 0 at the ends.
+
+    Source: `tf.image.image_gradients`.
+    """
+    image = of_rank(image, 4)
+    down, right = image[:, 1:] - image[:, :-1], image[:, :, 1:] - image[:, :, :-1]
+    return ops.pad(down, [(0, 0), (0, 1), (0, 0), (0, 0)]), ops.pad(right, [(0, 0), (0, 0), (0, 1), (0, 0)])
+
+
+SOBEL = np.array([[[-1, -2, -1], [0, 0, 0], [1, 2, 1]], [[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]], "float32")
+
+
+@function("image.sobel_edges")
+def sobel_edges(image: Any) -> Any:
+    """The slopes of images, (batch, height, width, channels, 2): downwards and to the right.
+
+    Source: `tf.image.sobel_edges`.
+    """
+    image = of_rank(image, 4)
+    channels = dims_of(image)[-1]
+    kernel = np.tile(np.transpose(SOBEL, (1, 2, 0))[:, :, None], [1, 1, channels, 1])
+    padded = ops.pad(image, [(0, 0), (1, 1), (1, 1), (0, 0)], "reflect")
+    found = ops.depthwise_conv(padded, ops.cast(kernel, image.dtype), 1, "valid", "channels_last")
+    return ops.reshape(found, [*dims_of(image), 2])
+
+
+@function("image.psnr", scope=True)
+def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Any:
+    """The ratio of the largest number and the mean difference of images, in decibels.
+
+    Source: `tf.image.psnr`.
+    """
+    a, b = (convert_image_dtype(x, "float32") for x in (a, b))
+    top = convert_image_dtype(np.asarray(max_val), "float32")
+    difference = ops.mean(ops.square(a - b), (-3, -2, -1))
+    return 20 * ops.log(top) / np.float32(np.log(10)) - np.float32(10 / np.log(10)) * ops.log(difference)
+
+
+@function("image.ssim")
+def ssim(
+    img1: Any,
+    img2: Any,
+    max_val: Any,
+    filter_size: int = 11,
+    filter_sigma: float = 1.5,
+    k1: float = 0.01,
+    k2: float = 0.03,
+) -> Any:
+    """The structural similarity of images, at most 1, for each pair.
+
+    Source: `tf.image.ssim`; Wang et al., "Image quality assessment: from error visibility to structural similarity"
+    (2004).
+    """
+    dtype = as_dtype(shaped(img1).dtype)
+    top = float(max_val) / (float(dtype.max) if dtype.is_integer else 1.0)
+    x, y = (convert_image_dtype(image, "float32") for image in (img1, img2))
+    places = np.arange(filter_size) - (filter_size - 1) / 2
+    weights = np.exp(-(places**2) / (2 * filter_sigma**2))
+    window = np.outer(weights, weights) / weights.sum() ** 2
+    *batch, height, width, channels = dims_of(x)
+    kernel = np.tile(window[:, :, None, None], [1, 1, channels, 1]).astype("float32")
+
+    def mean(values: Any) -> Any:
+        flat = ops.reshape(values, [-1, height, width, channels])
+        return ops.depthwise_conv(flat, kernel, 1, "valid", "channels_last")
+
+    c1, c2 = (k1 * top) ** 2, (k2 * top) ** 2
+    product, squares = mean(x) * mean(y) * 2, ops.square(mean(x)) + ops.square(mean(y))
+    luminance = (product + c1) / (squares + c1)
+    structure = (mean(x * y) * 2 - product + c2) / (mean(ops.square(x) + ops.square(y)) - squares + c2)
+    return ops.reshape(ops.mean(luminance * structure, (1, 2, 3)), batch)
