@@ -378,6 +378,8 @@ def check_old_names_are_there():
     assert keras.activations.serialize(layers.Dense(1, activation=keras.activations.relu).activation) == "relu"
     with pytest.warns(UserWarning, match="TensorBoard ignores write_grads: gradients are not written"):
         keras.callbacks.TensorBoard("logs", write_grads=True, batch_size=None, embeddings_layer_names=None)
+    with pytest.warns(UserWarning, match="TensorBoard ignores embeddings_data"):
+        keras.callbacks.TensorBoard("logs", embeddings_data=np.zeros((2, 3)))
     with pytest.raises(TypeError, match="nonsense"):
         keras.callbacks.TensorBoard("logs", nonsense=1)
 

@@ -54,6 +54,11 @@ def check_names_from_imports():
     assert star("preprocessing.text")["Tokenizer"] is keras.preprocessing.text.Tokenizer
 
 
+def check_optimizers_in_small_letters():
+    """Check that Keras 2.2's functions of optimizers are the classes."""
+    assert keras.optimizers.rmsprop is keras.optimizers.RMSprop and star("optimizers")["adam"] is keras.optimizers.Adam
+
+
 def check_applications():
     for module in ("vgg16", "resnet50", "inception_v3", "imagenet_utils"):
         assert getattr(keras.applications, module)._obtain_input_shape is _obtain_input_shape

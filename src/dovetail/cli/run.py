@@ -76,7 +76,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--map", action="append", default=[], metavar="PACKAGE", help="map the imports of an installed package, too"
     )
     programs.add_argument("-m", dest="is_module", action="store_true", help="run a module, as python -m does")
-    programs.add_argument("--data", type=Path, metavar="FOLDER", help="the folder of MNIST and Keras' data sets")
+    programs.add_argument("--data", type=Path, metavar="FOLDER", help="the folder of files that it downloads")
     programs.add_argument("--synthetic-data", action="store_true", help="make up the numbers of these data sets")
     programs.add_argument("--profile", action="store_true", help="print what takes the time, when the script ends")
     programs.add_argument("--trace", type=Path, metavar="FILE", help="profile, and write a trace for ui.perfetto.dev")

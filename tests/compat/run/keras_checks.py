@@ -72,6 +72,25 @@ def check_keras_data_that_is_here():
     assert "partial" not in repr(keras.utils.get_file)
 
 
+def check_other_files_of_the_folder():
+    """Check that Keras copies and unpacks a file of the folder, and that a failed download says how to give one."""
+    with tempfile.TemporaryDirectory() as folder, answered(folder):
+        hooks.run_keras()
+        cache = Path(folder, "cache")
+        cache.mkdir()
+        Path(folder, "old.txt").write_text("texts")
+        with tarfile.open(Path(folder, "old.tar.gz"), "w:gz") as archive:
+            archive.add(Path(folder, "old.txt"), "old/old.txt")
+        for fname, origin in (("new.txt", "nowhere:/old.txt"), ("old.txt", "nowhere:/new.txt?v=1")):
+            found = keras.utils.get_file(fname, origin=origin, cache_dir=cache)
+            assert found == str(cache / "datasets" / fname) and Path(found).read_text() == "texts"
+        unpacked = keras.utils.get_file("old", "nowhere:/old.tar.gz", extract=True, cache_dir=cache)
+        assert [each.name for each in Path(unpacked).rglob("*.txt")] == ["old.txt"]
+        with pytest.raises(Exception, match="nowhere") as raised:
+            keras.utils.get_file("gone.txt", "nowhere:/gone.txt", cache_dir=cache)
+        assert "the file gone.txt, put it into a folder, and name the folder by --data" in raised.value.__notes__[0]
+
+
 def check_keras_data_that_is_made_up():
     own = keras.datasets.imdb.load_data
     with answered(made_up=True):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import keras
+import numpy as np
 
 from dovetail.backend.values import told_to_layer
 from dovetail.compat.keras2 import words
@@ -89,7 +90,8 @@ def _without_old_arguments(init: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(init)
     def call(self: Any, *args: Any, **kwargs: Any) -> None:
         for name in OF_TENSORBOARD.keys() & kwargs.keys():
-            if kwargs.pop(name):
+            given = kwargs.pop(name)
+            if isinstance(given, np.ndarray) or given:
                 warnings.warn(f"TensorBoard ignores {name}: {OF_TENSORBOARD[name]}.", stacklevel=2)
         init(self, *args, **kwargs)
 

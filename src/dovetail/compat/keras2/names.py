@@ -50,6 +50,8 @@ INITIALIZATIONS: dict[str, tuple[str, Callable[[float], dict[str, float]]]] = {
     )},
 }  # fmt: skip
 
+OPTIMIZERS = "SGD", "RMSprop", "Adagrad", "Adadelta", "Adam", "Adamax", "Nadam"  # also in small letters
+
 # Old names of classes of layers that are neither aliases nor layers of their own.
 LAYERS = {
     "Recurrent": keras.layers.RNN,
@@ -70,6 +72,7 @@ def patches() -> Iterable[Patch]:
     yield Patch(keras.activations, "hard_sigmoid", keras2_hard_sigmoid)
     for name in ("hard_sigmoid", keras.saving.get_registered_name(keras2_hard_sigmoid)):
         yield Patch(privates.activations.ALL_OBJECTS_DICT, name, keras2_hard_sigmoid)
+    yield from methods(keras.optimizers, **{name.lower(): getattr(keras.optimizers, name) for name in OPTIMIZERS})
     yield from methods(keras.layers, **LAYERS, TimeDistributedDense=_TimeDistributedDense)
     for old, new in CLASSES.items():
         cls = getattr(keras.layers, new, None)

@@ -1,6 +1,7 @@
-"""MNIST and Keras' data sets for old programs, whose own hosts of them are gone: from files here, or made up.
+"""Files that old programs download: those of known data sets are here or made up, as their hosts are gone.
 
-Files are looked for in the folder of `DOVETAIL_DATA`, then in Keras' cache.  Nothing is downloaded.
+Files are looked for in the folder of `DOVETAIL_DATA`, then in Keras' cache.  No known data set is downloaded.  The
+folder may also have other files; the program downloads these if they are not there.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import numpy as np
 from dovetail.compat.tensorflow.names import mnist
 from dovetail.core.errors import op_error
 from dovetail.core.hooks import hooks
+from dovetail.interop import privates
 
 Parts = tuple[tuple[Any, Any], tuple[Any, Any]]  # images or texts with labels, to train and to test
 
@@ -50,9 +52,10 @@ SETS = {  # data set → shape of an image or a row, none for texts; classes, no
 
 @contextmanager
 def answered(folder: str | os.PathLike[str] | None = None, made_up: bool = False) -> Iterator[None]:
-    """Answer a program's requests for known data sets in the `with` block; others are as they were.
+    """Answer a program's requests for known data sets, and for files of the folder, in the `with` block.
 
     These are `load_data` and `get_file` of Keras, TensorFlow's reader of MNIST, and `urlretrieve` and `urlopen`.
+    If a download of another file fails, a note at the error says how to give the file.
 
     Args:
         folder: the folder of the files; by default that of the environment.
@@ -99,6 +102,7 @@ def _replaced(names: Any, name: str, value: Any) -> Iterator[None]:
 def _answer_keras(stack: ExitStack, find: Callable[..., Path | None], made_up: bool) -> None:
     keras: Any = import_module("keras")
     get_file = partial(_get_file, find, keras.utils.get_file)
+    stack.enter_context(_replaced(vars(privates.file_utils), "get_file", get_file))  # of keras.applications
     for root in (keras, keras._tf_keras.keras):
         stack.enter_context(_replaced(vars(root.utils), "get_file", get_file))
         for name in SETS:
@@ -112,22 +116,22 @@ def _answer_keras(stack: ExitStack, find: Callable[..., Path | None], made_up: b
 
 
 def _path(place: Path | None, url: str) -> Path | None:
-    """The file of a known data set for an address; None for another address.
+    """The file of a known data set, or one of the folder of data, for an address; None if there is none.
 
     Args:
         place: a folder for files that are made up; None if they are not.
         url: the address, or the name of the file.
 
     Raises:
-        FileNotFoundError: the file is not here.
+        FileNotFoundError: the file of a known data set is not here.
     """
     name = url.rpartition("/")[2]
+    said = os.environ.get(mnist.VARIABLE)
     if name not in KNOWN:
-        return None
+        return Path(said, name) if said and Path(said, name).is_file() else None
     is_fashion = "fashion" in url and name in IDX
     if place is not None:
         return _written(place / ("fashion_mnist" if is_fashion else "mnist") / name)
-    said = os.environ.get(mnist.VARIABLE)
     folders = [*([Path(said)] if said else []), mnist.CACHE.expanduser()]
     for folder in folders:
         for near in FASHION if is_fashion else PLACES:
@@ -141,13 +145,25 @@ def _path(place: Path | None, url: str) -> Path | None:
     raise op_error(FileNotFoundError, name, f"nothing is downloaded, and the file is not here: {advice}")
 
 
+def _downloaded(own: Any, url: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call a function that downloads a file; a note at its error says how to give the file."""
+    try:
+        return own(*args, **kwargs)
+    except Exception as error:
+        name = str(getattr(url, "full_url", url)).rpartition("/")[2]
+        error.add_note(f"dovetail: if you have the file {name}, put it into a folder, and name the folder by --data.")
+        raise
+
+
 def _get_file(
     find: Callable[[str], Path | None], own: Any, fname: Any = None, origin: Any = None, *args: Any, **kwargs: Any
 ) -> Any:
-    """Keras' `get_file`; for an archive, it gives the folder around the unpacked one."""
-    found = find(f"{kwargs.get('cache_subdir', '')}/{str(origin or fname).rpartition('/')[2]}")
+    """Keras' `get_file`; for an archive of a known data set, it gives the folder around the unpacked one."""
+    found = find(f"{kwargs.get('cache_subdir', '')}/{str(origin or fname).rpartition('/')[2]}") or find(str(fname))
     if found is None:
-        return own(fname, origin, *args, **kwargs)
+        return _downloaded(own, origin, fname, origin, *args, **kwargs)
+    if found.is_file() and found.name not in KNOWN:  # Keras copies it, and unpacks it if that is asked
+        return own(fname, found.absolute().as_uri(), *args, **kwargs)
     if found.name in UNPACKED:
         folder = tempfile.mkdtemp()
         shutil.unpack_archive(found, folder, filter="data")
@@ -160,13 +176,15 @@ def _urlretrieve(
 ) -> Any:
     found = find(url)
     if found is None:
-        return own(url, filename, *args, **kwargs)
+        return _downloaded(own, url, url, filename, *args, **kwargs)
     return (str(found), {}) if filename is None else (shutil.copyfile(found, filename), {})
 
 
 def _urlopen(find: Callable[[str], Path | None], own: Any, url: Any, *args: Any, **kwargs: Any) -> Any:
     found = find(getattr(url, "full_url", url))
-    return own(url, *args, **kwargs) if found is None else found.open("rb")
+    if found is None:
+        return _downloaded(own, url, url, *args, **kwargs)
+    return own(found.absolute().as_uri())
 
 
 # -- numbers that are made up -----------------------------------------------------------------------------------------
