@@ -164,6 +164,9 @@ def test_files(tmp_path):
     tf.io.gfile.makedirs(path)
     with v1.gfile.GFile(f"{path}/text", "w") as file:
         file.write("words")
+    for mode in ("r", "rb"):
+        with tf.io.gfile.GFile(f"{path}/text", mode) as file:
+            assert file.size() == 5
     assert (tf.io.gfile.exists(f"{path}/text"), v1.gfile.Glob(f"{path}/*")) == (True, [f"{path}/text"])
 
 

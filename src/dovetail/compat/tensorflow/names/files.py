@@ -11,11 +11,13 @@ from dovetail.compat.tensorflow.table import value
 
 
 def GFile(name: str, mode: str = "r") -> Any:
-    """A file of this machine.
+    """A file of this machine; `size()` gives its bytes.
 
     Source: `tf.io.gfile.GFile`.
     """
-    return open(name, mode)
+    file: Any = open(name, mode)  # noqa: SIM115  the program closes it
+    file.size = lambda: os.path.getsize(name)
+    return file
 
 
 def _glob(pattern: Any) -> list[str]:
