@@ -25,24 +25,27 @@ PROGRAMS = sorted(path.name for path in OLD.iterdir() if path.suffix in (".py", 
 ENGINES = ("numpy", "torch")
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|inf")
 TOLERANCE = 1e-3
-# Programs whose first lines count alone.  A bias of ddpg is 0.001 less one step of 0.001: its last bit says whether a
-# unit is on, and is another in TensorFlow's kernel of Adam.
-FIRST_LINES = {"ddpg.py": 7}
+# Rounding decides steps in two programs, so their later numbers differ by more.  A bias of ddpg is 0.001 less a step of
+# 0.001, and its last bit switches a unit on.  A bias of image_folder stands before a batch normalization, so its
+# gradient is rounding alone, of which RMSprop makes whole steps.
+TOLERANCES = {"ddpg.py": 2e-2, "image_folder.py": 4e-3}
 
 
-def differences(found: str, expected: str) -> list[str]:
+def differences(found: str, expected: str, tolerance: float = TOLERANCE) -> list[str]:
     """The lines that differ by more than the tolerance."""
     ours, theirs = found.splitlines(), expected.splitlines()
-    wrong = [f"{mine!r} is not {its!r}" for mine, its in zip(ours, theirs, strict=False) if not alike(mine, its)]
+    wrong = [
+        f"{mine!r} is not {its!r}" for mine, its in zip(ours, theirs, strict=False) if not alike(mine, its, tolerance)
+    ]
     return wrong if len(ours) == len(theirs) else [*wrong, f"{len(ours)} lines are not {len(theirs)}"]
 
 
-def alike(mine: str, its: str) -> bool:
+def alike(mine: str, its: str, tolerance: float) -> bool:
     """Whether two lines have the same text, and numbers within the tolerance."""
     if NUMBER.split(mine) != NUMBER.split(its):
         return False
     pairs = zip(NUMBER.findall(mine), NUMBER.findall(its), strict=True)
-    return all(a == b or abs(float(a) - float(b)) <= TOLERANCE * max(1, abs(float(b))) for a, b in pairs)
+    return all(a == b or abs(float(a) - float(b)) <= tolerance * max(1, abs(float(b))) for a, b in pairs)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -54,9 +57,8 @@ def test_program(name: str, engine: str, tmp_path: Path):
     command = [sys.executable, "-m", "tests.programs.child", engine, str(OLD / name)]
     ran = subprocess.run(command, cwd=tmp_path, env=os.environ | settings, capture_output=True, text=True)
     assert ran.returncode == 0, f"{ran.stdout[-500:]}\n{ran.stderr[-3000:]}"
-    lines = FIRST_LINES.get(name)
-    texts = ran.stdout, (OLD / name).with_suffix(".txt").read_text()
-    assert not differences(*("\n".join(text.splitlines()[:lines]) for text in texts))
+    expected = (OLD / name).with_suffix(".txt").read_text()
+    assert not differences(ran.stdout, expected, TOLERANCES.get(name, TOLERANCE))
 
 
 def test_differences_are_seen():
