@@ -130,11 +130,11 @@ def oracle() -> Any:
     tf: Any = tf2.compat.v1
     tf.disable_v2_behavior()
     from tensorflow.python.framework import ops
-    from tensorflow.python.ops import control_flow_ops, variable_scope
+    from tensorflow.python.ops import array_ops, control_flow_ops, variable_scope
 
     # TF-Slim takes these from there.
     ops.IndexedSlices, ops.Tensor, variable_scope.variable = tf.IndexedSlices, tf.Tensor, tf.Variable
-    control_flow_ops.cond = tf.cond
+    control_flow_ops.cond, array_ops.stack = tf.cond, tf.stack
     from tf_keras.src.legacy_tf_layers import normalization
 
     sys.modules["tf_keras.legacy_tf_layers.normalization"] = normalization  # TensorFlow imports it from there

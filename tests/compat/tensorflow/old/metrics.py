@@ -56,15 +56,17 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
 }  # fmt: skip
 
 
-def case(name: str) -> Callable[..., Any]:
+def case(name: str, calls: Any, module: Callable[[Any], Any] = lambda tf: tf.metrics) -> Callable[..., Any]:
+    """The values of a measure before and after two runs, and what the runs return."""
+
     def run(tf: Any, fed: Any) -> Any:
         found = []
-        for args, options in CALLS[name]:
+        for args, options in calls:
             given = [tf.constant(x) if isinstance(x, np.ndarray) else x for x in args]
             options = {"metrics_collections": ["losses"], "updates_collections": "update_ops", **options}
             if "weights" in options:
                 options["weights"] = tf.constant(options["weights"])
-            value, update = getattr(tf.metrics, name)(*given, **options)
+            value, update = getattr(module(tf), name)(*given, **options)
             with tf.Session() as session:
                 session.run(tf.local_variables_initializer())
                 results = [session.run(value), session.run(update), session.run(update), session.run(value)]
@@ -80,5 +82,5 @@ def confusion(tf: Any, fed: Any) -> Any:
     return [*found, tf.confusion_matrix(C, D, 3, tf.float64, "matrix", W)]
 
 
-CASES = {**{name: case(name) for name in CALLS}, "confusion": confusion}
+CASES = {**{name: case(name, calls) for name, calls in CALLS.items()}, "confusion": confusion}
 INITIAL = tuple(CASES)

@@ -5,6 +5,7 @@ from dovetail.compat.tensorflow.names.contrib import evaluation as evaluation
 from dovetail.compat.tensorflow.names.contrib import framework as framework
 from dovetail.compat.tensorflow.names.contrib import learning as learning
 from dovetail.compat.tensorflow.names.contrib import losses as losses
+from dovetail.compat.tensorflow.names.contrib import metrics as metrics
 from dovetail.compat.tensorflow.names.contrib import optimizing as optimizing
 from dovetail.compat.tensorflow.names.contrib import summaries as summaries
 from dovetail.compat.tensorflow.names.contrib import utils as utils

@@ -33,8 +33,9 @@ def metric(
     result: Callable[..., Any],
     scope: str | Callable[..., str] | None = None,
     update: Callable[..., Any] | None = None,
+    names: str | None = None,
 ) -> None:
-    """Add a measure to `tf.metrics`.
+    """Add a measure to the table.
 
     Args:
         name: its name.
@@ -43,6 +44,7 @@ def metric(
         result: the variables, and those own arguments that it names → the value.
         scope: the default scope of the variables, or a function of the arguments for it; by default the name.
         update: the variables after a run → the value of the operation that updates; by default `result`.
+        names: its names in the table; by default that of `tf.metrics`.
     """
     signature = signature_of(f"{words} name=None".replace("+", COLLECTIONS))
     further = signature.parameters.keys() & inspect.signature(result).parameters.keys()
@@ -74,7 +76,8 @@ def metric(
 
     Source: `tf.compat.v1.metrics.{name}`.
     """
-    value(f"metrics.{name}", told(f"metrics.{name}", measure, scope=False), "v1")
+    title = names or f"metrics.{name}"
+    value(title, told(title.split()[0], measure, scope=False), "v1")
 
 
 # -- parts ------------------------------------------------------------------------------------------------------------
@@ -93,7 +96,7 @@ def _alike(labels: Any, predictions: Any) -> tuple[Any, Any]:
     return (labels, ops.squeeze(predictions, -1)) if ranks[0] < ranks[1] else (ops.squeeze(labels, -1), predictions)  # type: ignore[operator]
 
 
-def _wide(weights: Any, like: Any) -> Any:
+def wide_of(weights: Any, like: Any) -> Any:
     """Weights for each of these numbers; by default 1."""
     if weights is None:
         return ops.ones_like(like, "float32")
@@ -103,7 +106,7 @@ def _wide(weights: Any, like: Any) -> Any:
     return ops.broadcast_to(weights, dims_of(shaped(like)))
 
 
-def _ratio(total: Any, count: Any) -> Any:
+def ratio(total: Any, count: Any) -> Any:
     """The quotient; 0 where the count is not positive."""
     is_some = ops.greater(count, 0)
     return ops.where(is_some, ops.divide(total, ops.where(is_some, count, 1.0)), 0.0)
@@ -118,7 +121,7 @@ def _flat(x: Any, dtype: str) -> Any:
 
 def _mean(values: Any, weights: Any = None) -> Added:
     values = ops.cast(values, "float32")
-    wide = _wide(weights, values)
+    wide = wide_of(weights, values)
     return {"total": ops.sum(ops.multiply(values, wide)), "count": ops.sum(wide)}
 
 
@@ -140,15 +143,15 @@ def _squared(labels: Any, predictions: Any) -> Any:
 
 # name → further parameters, the number for each sample, and a function of the mean
 MEANS: dict[str, tuple[str, Callable[..., Any], Callable[..., Any]]] = {
-    "accuracy": ("", ops.equal, _ratio),
-    "mean_absolute_error": ("", lambda y, p: ops.absolute(ops.subtract(y, p)), _ratio),
-    "mean_squared_error": ("", _squared, _ratio),
-    "root_mean_squared_error": ("", _squared, lambda *sums: ops.sqrt(_ratio(*sums))),
-    "mean_relative_error": ("normalizer ", _relative, _ratio),
+    "accuracy": ("", ops.equal, ratio),
+    "mean_absolute_error": ("", lambda y, p: ops.absolute(ops.subtract(y, p)), ratio),
+    "mean_squared_error": ("", _squared, ratio),
+    "root_mean_squared_error": ("", _squared, lambda *sums: ops.sqrt(ratio(*sums))),
+    "mean_relative_error": ("normalizer ", _relative, ratio),
     "mean_cosine_distance": (
         "dim ",
         lambda y, p, dim: ops.sum(ops.multiply(y, p), dim, True),
-        lambda *sums: ops.subtract(1.0, _ratio(*sums)),
+        lambda *sums: ops.subtract(1.0, ratio(*sums)),
     ),
 }
 for _name, (_own, _error, _result) in MEANS.items():
@@ -157,7 +160,7 @@ for _name, (_own, _error, _result) in MEANS.items():
 
 def _mean_tensor(values: Any, weights: Any) -> Added:
     values = ops.cast(values, "float32")
-    wide = _wide(weights, values)
+    wide = wide_of(weights, values)
     return {"total_tensor": ops.multiply(values, wide), "count_tensor": wide}
 
 
@@ -165,9 +168,9 @@ def _below(values: Any, threshold: Any, weights: Any) -> Added:
     return _mean(ops.less(values, threshold), weights)
 
 
-metric("mean", "values weights=None +", _mean, _ratio)
-metric("mean_tensor", "values weights=None +", _mean_tensor, _ratio, "mean")
-metric("percentage_below", "values threshold weights=None +", _below, _ratio, "percentage_below_threshold")
+metric("mean", "values weights=None +", _mean, ratio)
+metric("mean_tensor", "values weights=None +", _mean_tensor, ratio, "mean")
+metric("percentage_below", "values threshold weights=None +", _below, ratio, "percentage_below_threshold")
 
 # -- right and wrong predictions --------------------------------------------------------------------------------------
 
@@ -181,10 +184,10 @@ EACH = "labels predictions weights=None +"
 AT = "labels predictions thresholds weights=None +"
 
 
-def _counts(kinds: str, end: str, labels: Any, predictions: Any, weights: Any) -> Added:
+def counts(kinds: str, end: str, labels: Any, predictions: Any, weights: Any) -> Added:
     """The weights of right and wrong predictions, by their kinds."""
     labels, predictions = _alike(*(ops.cast(x, "bool") for x in (labels, predictions)))
-    wide = _wide(weights, predictions)
+    wide = wide_of(weights, predictions)
     return {f"{KINDS[k][0]}{end}": ops.sum(_of_kind(k, labels, predictions, wide)) for k in kinds.split()}
 
 
@@ -195,30 +198,30 @@ def _of_kind(kind: str, labels: Any, predictions: Any, weights: Any) -> Any:
 
 
 def _count(kind: str, **given: Any) -> Added:
-    return {"count": next(iter(_counts(kind, "", **given).values()))}
+    return {"count": next(iter(counts(kind, "", **given).values()))}
 
 
-def _counts_at(kinds: str, labels: Any, predictions: Any, thresholds: Any, weights: Any) -> Added:
+def counts_at(kinds: str, labels: Any, predictions: Any, thresholds: Any, weights: Any) -> Added:
     """The weights of right and wrong predictions at each threshold, by their kinds."""
     labels, predictions = _alike(ops.cast(labels, "bool"), ops.cast(predictions, "float32"))
-    wide = _flat(_wide(weights, predictions), "float32")
+    wide = _flat(wide_of(weights, predictions), "float32")
     above = ops.greater(_flat(predictions, "float32"), ops.convert([[float(t)] for t in thresholds]))
     return {KINDS[k][0]: ops.sum(_of_kind(k, _flat(labels, "bool"), above, wide), 1) for k in kinds.split()}
 
 
-def _share(right: Any, wrong: Any) -> Any:
+def share(right: Any, wrong: Any) -> Any:
     return ops.divide(right, ops.add(EPSILON, ops.add(right, wrong)))
 
 
 for _kind, (_name, _, _) in KINDS.items():
     metric(_name, EACH, partial(_count, _kind), ops.identity)
-    metric(f"{_name}_at_thresholds", AT, partial(_counts_at, _kind), ops.identity, _name)
+    metric(f"{_name}_at_thresholds", AT, partial(counts_at, _kind), ops.identity, _name)
 for _name, _kinds in {"precision": "tp fp", "recall": "tp fn"}.items():
-    metric(_name, EACH, partial(_counts, _kinds, "/count"), lambda right, wrong: _ratio(right, ops.add(right, wrong)))
-    metric(f"{_name}_at_thresholds", AT, partial(_counts_at, _kinds), _share)
+    metric(_name, EACH, partial(counts, _kinds, "/count"), lambda right, wrong: ratio(right, ops.add(right, wrong)))
+    metric(f"{_name}_at_thresholds", AT, partial(counts_at, _kinds), share)
 
 
-def _spread(count: int, last: float = 1.0 + EPSILON) -> list[float]:
+def spread(count: int, last: float = 1.0 + EPSILON) -> list[float]:
     return [-EPSILON, *((i + 1) / (count - 1) for i in range(count - 2)), last]
 
 
@@ -230,8 +233,8 @@ def _curve(title: str, words: str, result: Callable[..., Any], last: float = 1.0
 
     def added(labels: Any, predictions: Any, weights: Any, num_thresholds: int, **own: Any) -> Added:
         given = own.get("thresholds")
-        at = _spread(num_thresholds, last) if given is None else [-EPSILON, *sorted(given), last]
-        return _counts_at("tp fn tn fp", labels, predictions, at, weights)
+        at = spread(num_thresholds, last) if given is None else [-EPSILON, *sorted(given), last]
+        return counts_at("tp fn tn fp", labels, predictions, at, weights)
 
     metric(title, words, added, result)
 
@@ -270,23 +273,23 @@ def _interpolated(tp: Any, fn: Any, fp: Any) -> Any:
     Source: Davis and Goadrich 2006, "The relationship between precision-recall and ROC curves".
     """
     p, step = ops.add(tp, fp), ops.subtract(tp[:-1], tp[1:])
-    slope = _ratio(step, ops.subtract(p[:-1], p[1:]))
+    slope = ratio(step, ops.subtract(p[:-1], p[1:]))
     start = ops.subtract(tp[1:], ops.multiply(slope, p[1:]))
     is_some = ops.logical_and(ops.greater(p[:-1], 0), ops.greater(p[1:], 0))
-    ratio = ops.where(is_some, _ratio(p[:-1], p[1:]), 1.0)
-    area = ops.multiply(slope, ops.add(step, ops.multiply(start, ops.log(ops.where(is_some, ratio, 1.0)))))
-    return ops.sum(_ratio(area, ops.add(tp[1:], fn[1:])))
+    growth = ops.where(is_some, ratio(p[:-1], p[1:]), 1.0)
+    area = ops.multiply(slope, ops.add(step, ops.multiply(start, ops.log(ops.where(is_some, growth, 1.0)))))
+    return ops.sum(ratio(area, ops.add(tp[1:], fn[1:])))
 
 
 def _sensitivity(tp: Any, fn: Any, tn: Any, fp: Any, specificity: float) -> Any:
-    place = ops.argmin(ops.absolute(ops.subtract(_share(tn, fp), specificity)), 0)
-    return _share(ops.gather(tp, place), ops.gather(fn, place))
+    place = ops.argmin(ops.absolute(ops.subtract(share(tn, fp), specificity)), 0)
+    return share(ops.gather(tp, place), ops.gather(fn, place))
 
 
 def _specificity(tp: Any, fn: Any, tn: Any, fp: Any, sensitivity: float) -> Any:
-    away = ops.absolute(ops.subtract(_share(tp, fn), sensitivity))
+    away = ops.absolute(ops.subtract(share(tp, fn), sensitivity))
     last = ops.subtract(dims_of(away)[0] - 1, ops.argmin(ops.flip(away, 0), 0))
-    return _share(ops.gather(tn, last), ops.gather(fp, last))
+    return share(ops.gather(tn, last), ops.gather(fp, last))
 
 
 _AUC = "labels predictions weights=None num_thresholds=200 + curve='ROC' summation_method='trapezoidal' thresholds=None"
@@ -302,7 +305,7 @@ def _iou(matrix: Any) -> Any:
     matrix = ops.cast(matrix, "float32")
     right = ops.diagonal(matrix)
     either = ops.subtract(ops.add(ops.sum(matrix, 0), ops.sum(matrix, 1)), right)
-    return _ratio(ops.sum(_ratio(right, either)), ops.sum(ops.cast(ops.not_equal(either, 0), "float32")))
+    return ratio(ops.sum(ratio(right, either)), ops.sum(ops.cast(ops.not_equal(either, 0), "float32")))
 
 
 def _matrix(**given: Any) -> Added:
@@ -311,7 +314,7 @@ def _matrix(**given: Any) -> Added:
 
 def _of_classes(labels: Any, predictions: Any, num_classes: int, weights: Any) -> Added:
     labels = _flat(labels, "int64")
-    wide = _wide(weights if weights is None else ops.reshape(weights, (-1,)), labels)
+    wide = wide_of(weights if weights is None else ops.reshape(weights, (-1,)), labels)
     right = ops.multiply(ops.cast(ops.equal(labels, _flat(predictions, "int64")), "float32"), wide)
     sums = (ops.tensor_scatter_add(ops.zeros([num_classes]), labels[:, None], x) for x in (wide, right))
     return dict(zip(("total", "count"), sums, strict=True))
@@ -323,9 +326,9 @@ metric(
     "mean_per_class_accuracy",
     _CLASSES,
     _of_classes,
-    lambda total, count: ops.mean(_ratio(count, total)),
+    lambda total, count: ops.mean(ratio(count, total)),
     "mean_accuracy",
-    lambda total, count: _ratio(count, total),
+    lambda total, count: ratio(count, total),
 )
 
 # -- the k best predictions -------------------------------------------------------------------------------------------
@@ -339,7 +342,7 @@ def _at_k(wrong: str, labels: Any, predictions_idx: Any, k: int | None, class_id
     counts = {"true_positive": _met(best, labels, True, class_id)}
     own, others = (best, labels) if wrong == "false_positive" else (labels, best)
     counts[wrong] = _met(own, others, False, class_id)
-    wide = ops.cast(_wide(weights, counts[wrong]), "float64")
+    wide = ops.cast(wide_of(weights, counts[wrong]), "float64")
     return {_scope_at_k(key, k, class_id): ops.sum(ops.multiply(x, wide)) for key, x in counts.items()}
 
 
