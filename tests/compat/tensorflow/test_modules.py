@@ -108,6 +108,8 @@ from R.core.framework import graph_pb2, summary_pb2; graph_pb2.GraphDef, summary
 from R.core.protobuf import config_pb2; config_pb2.ConfigProto
 from R.core.example.example_pb2 import Example
 import R.python.ops.math_ops; R.python.ops.math_ops.reduce_sum
+from R.models.rnn import rnn, rnn_cell, seq2seq; rnn.bidirectional_rnn, rnn_cell.LSTMCell, seq2seq.rnn_decoder
+from P.client import device_lib; assert {d.device_type for d in device_lib.list_local_devices()} <= {"CPU", "GPU"}
 """.strip().splitlines()
 
 

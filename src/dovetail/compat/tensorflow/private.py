@@ -84,7 +84,7 @@ MODULES: dict[str, tuple[str, ...] | ModuleType] = {
     "python.lib.io.file_io": ("python.lib.io.file_io.", "io.gfile.", "gfile."),
     "python.platform.gfile": ("gfile.", "io.gfile."),
     "python.platform.tf_logging": ("logging.",),
-    "python.client.device_lib": ("config.",),
+    "python.client.device_lib": ("config.", "python.client.device_lib."),
     "python.client.timeline": timeline,
     "examples.tutorials.mnist.input_data": mnist,
 }

@@ -94,7 +94,7 @@ def install() -> None:
             sys.modules.setdefault(f"{root}.{path}", made)
         for path in private.modules():  # in a package of TensorFlow's own, a module stands before a function
             package, _, name = f"{root}.{path}".rpartition(".")
-            if path.startswith("python."):
+            if path.startswith(("python.", "models.")):
                 setattr(sys.modules[package], name, sys.modules[f"{root}.{path}"])
     for root in roots:  # tf.compat.v1.compat.v1 is tf.compat.v1
         sys.modules.update({f"{root}.compat.{version}": sys.modules[f"{ROOT}.compat.{version}"] for version in VIEWS})

@@ -16,8 +16,11 @@ absent(
 absent("distribute distribute. distribution distribution. contrib.distribute.", "One process computes, on one device.")
 absent("tpu tpu. contrib.tpu contrib.tpu.", "There are no TPUs here; the jax engine runs on what jax is installed for.")
 absent(
-    "queue queue. FIFOQueue RandomShuffleQueue QueueBase train.QueueRunner train.batch train.shuffle_batch",
-    "Queues are not offered: feed batches.",
+    "queue queue. FIFOQueue PaddingFIFOQueue PriorityQueue RandomShuffleQueue QueueBase train.QueueRunner train.batch "
+    "train.batch_join train.maybe_batch train.shuffle_batch train.shuffle_batch_join train.input_producer "
+    "train.range_input_producer train.slice_input_producer train.string_input_producer FixedLengthRecordReader "
+    "IdentityReader ReaderBase TFRecordReader TextLineReader WholeFileReader",
+    "Queues are not offered: read the files in Python, and feed batches.",
 )
 absent(
     "string dtypes.string strings strings.",
@@ -66,6 +69,11 @@ absent(
     "metrics.average_precision_at_k metrics.sparse_average_precision_at_k",
     "Keep the scores and labels of all batches, and compute it with NumPy or scikit-learn.",
 )
+absent(
+    "contrib.boosted_trees contrib.boosted_trees. contrib.tensor_forest contrib.tensor_forest.",
+    "Grow the trees with scikit-learn or XGBoost.",
+)
+absent("contrib.factorization contrib.factorization.", "Use sklearn.cluster.KMeans, or GaussianMixture.")
 absent("contrib contrib.", "tf.contrib is gone; parts of contrib.framework, layers, slim and others are offered.")
 absent("lite lite. quantization quantization.", "Models are not converted for small devices.")
 absent("autograph autograph.", "Python is not translated: branches and loops on tensors are tf.cond and tf.while_loop.")

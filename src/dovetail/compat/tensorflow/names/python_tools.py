@@ -29,6 +29,7 @@ ALSO = {  # module → private name:public name
     "framework.ops": "internal_convert_to_tensor:convert_to_tensor "
     "convert_to_tensor_or_indexed_slices:convert_to_tensor",
     "framework.tensor_shape": "dimension_value:compat.dimension_value dimension_at_index:compat.dimension_at_index",
+    "client.device_lib": "list_local_devices:config.list_logical_devices",
     "framework.device_spec": "DeviceSpecV1:DeviceSpec DeviceSpecV2:DeviceSpec",
 }
 for _module, _pairs in ALSO.items():
