@@ -56,7 +56,7 @@ def _method(name: str, order: str, text: str) -> Callable[..., Any]:
 
 
 def _in_steps(batches: Any, samples: Any) -> tuple[Any, int | None]:
-    """A generator, and the number of batches with so many samples; arrays stay."""
+    """A generator, and the number of batches of a number of samples; arrays stay."""
     if samples is None or not hasattr(batches, "__next__"):
         return batches, None
     if (size := getattr(batches, "batch_size", None)) is None:
@@ -82,7 +82,7 @@ def from_iterators(method: Callable[..., Any], of_inputs: bool = False) -> Calla
 
     Args:
         method: the method of Keras 3.
-        of_inputs: whether a batch that is no tuple is that of the inputs.
+        of_inputs: whether a batch that is no tuple has the inputs only.
     """
 
     @functools.wraps(method)

@@ -1,4 +1,4 @@
-"""Results of training under their names in Keras 1 and 2, which are also found under those of Keras 2.3."""
+"""Results of training under their names in Keras 1 and 2, which are also found under the names of Keras 2.3."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def patches() -> Iterable[Patch]:
         reset_states=_reset_states,
         stateful=property(lambda self: any(getattr(layer, "stateful", False) for layer in self.layers)),
         uses_learning_phase=property(lambda self: any(layer._call_has_training_arg for layer in self.layers)),
-        updates=property(lambda self: []),  # those of Keras 3 belong to calls
+        updates=property(lambda self: []),  # the updates of Keras 3 belong to calls
         state_updates=property(lambda self: []),
         input_names=property(lambda self: [tensor._keras_history.operation.name for tensor in self.inputs]),
     )
@@ -142,13 +142,13 @@ def _insert(model: Any, layer: Any, tensor: Any) -> None:
 
 
 class Appended(list[Any]):
-    """The tensors or the names of a model's metrics; those that are appended to both lists make a metric.
+    """The tensors or the names of a model's metrics; a tensor and a name that are appended make one.
 
     Args:
         model: the model.
         found: the tensors or names that there are.
         key: the attribute of the model that keeps what is appended until there is a pair.
-        other: that of the other list.
+        other: the attribute of the other list.
     """
 
     def __init__(self, model: Any, found: Iterable[Any], key: str, other: str) -> None:

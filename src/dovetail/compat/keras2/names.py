@@ -81,7 +81,7 @@ def patches() -> Iterable[Patch]:
 
 
 def _strings() -> Iterable[tuple[str, str, Any, Any, Any]]:
-    """Yield old and new names, with the module of the old one, that of the new one, and the table of strings."""
+    """Yield old and new names, with the modules of both, and the table of strings."""
     for name, rows in (
         ("losses", LOSSES), ("metrics", LOSSES), ("initializers", INITIALIZERS), ("constraints", CONSTRAINTS),
         ("regularizers", REGULARIZERS),

@@ -60,7 +60,7 @@ class BaseWrapper:
         Args:
             x: (samples, features).
             y: (samples,) or (samples, outputs).
-            kwargs: arguments of the model's `fit`; they win over those of the estimator.
+            kwargs: arguments of the model's `fit`; they win over the estimator's.
 
         Returns:
             The history of the training.

@@ -1,4 +1,4 @@
-"""Keras 1's and 2's words for arguments, as rows: layers take those of their files, functions those of this module."""
+"""Keras 1's and 2's words for arguments, as rows; the rows of layers are with their files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dovetail.formats.keras.config_rows import ARGUMENTS, JOINED, Words, parsed,
 
 MODEL = "input:inputs output:outputs"
 
-# Words of constructors beside those of files, by the class in Keras 3.
+# Words of constructors beside the words of files, by the class in Keras 3.
 CONSTRUCTORS = {
     "Model": MODEL,
     "Functional": MODEL,
@@ -40,7 +40,7 @@ OF_LAYERS = (
 )
 
 
-joins_sizes = True  # whether the numbers of Conv2D(8, 3, 2) are those of the kernel
+joins_sizes = True  # whether the numbers of Conv2D(8, 3, 2) are the kernel's
 
 
 @functools.cache
@@ -85,7 +85,7 @@ def named(names: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> di
 
 
 def with_defaults(rows: Words, positional: list[str], given: dict[str, Any]) -> dict[str, Any]:
-    """Named arguments, and the defaults of those that are not given."""
+    """Named arguments, with defaults for the others."""
     return {name: value for name, value in rows.defaults.items() if name not in positional} | given
 
 
@@ -95,7 +95,7 @@ def arguments(cls: str, names: list[str], args: tuple[Any, ...], kwargs: dict[st
     Args:
         cls: the name of the class.
         names: the names of its parameters.
-        args: positional arguments; those of a kernel's size may be single numbers.
+        args: positional arguments; a kernel's size may be single numbers.
         kwargs: named arguments.
 
     Raises:

@@ -107,7 +107,7 @@ def running(
         packages: packages to map, besides the files in the program's folder.
         folder: the program's folder; by default the file's, or the current one if there is no file.
         steps: how many steps of training each loop may take; None for all.
-        data: the folder of files that it downloads; by default that of `DOVETAIL_DATA`, then Keras' own.
+        data: the folder of files that it downloads; by default the one of `DOVETAIL_DATA`, then Keras' own.
         synthetic_data: whether their numbers are drawn instead; a line on stderr says so.
 
     Yields:

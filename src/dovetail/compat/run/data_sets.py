@@ -58,7 +58,7 @@ def answered(folder: str | os.PathLike[str] | None = None, made_up: bool = False
     If a download of another file fails, a note at the error says how to give the file.
 
     Args:
-        folder: the folder of the files; by default that of the environment.
+        folder: the folder of the files; by default the environment's.
         made_up: whether numbers are drawn instead, always the same ones; a line on stderr says so.
 
     Raises:

@@ -19,7 +19,7 @@ from dovetail.compat.tensorflow.view import ROOT, View
 from dovetail.core.hooks import hooks
 
 SAME = "losses", "metrics", "optimizers", "initializers"  # modules of TensorFlow 2 that are modules of Keras
-VERSIONS = "keras", "keras._tf_keras.keras"  # Keras' own names, then those that it has for TensorFlow alone
+VERSIONS = "keras", "keras._tf_keras.keras"  # Keras' own names, then its names for TensorFlow alone
 HOMES = "", "layers", "models", "utils"  # where names of private modules are
 
 

@@ -187,7 +187,7 @@ def remove_checkpoint(
 
 @function("train.get_checkpoint_mtimes", "v1")
 def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
-    """The times when checkpoints were written, of those that there are.
+    """The times when checkpoints were written, for each that exists.
 
     Source: `tf.compat.v1.train.get_checkpoint_mtimes`.
     """

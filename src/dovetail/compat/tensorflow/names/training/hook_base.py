@@ -78,7 +78,7 @@ class SecondOrStepTimer:
         self.reset()
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Begin again."""
         self._last: tuple[int, float] | None = None
 
     def should_trigger_for_step(self, step: int) -> bool:
