@@ -75,12 +75,13 @@ def _with_shape_of_keras1(cls: Any, **options: Any) -> None:
 
 
 def _that_unpacks(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap `__call__`: a layer that returns a list of one tensor gives the tensor."""
+    """Wrap `__call__`: a program's layer that returns a list of one tensor gives the tensor."""
 
     @functools.wraps(call)
     def unpacked(self: Any, *args: Any, **kwargs: Any) -> Any:
         found = call(self, *args, **kwargs)
-        return found[0] if type(found) is list and len(found) == 1 else found
+        is_own = not type(self).__module__.startswith(("keras.", "dovetail."))
+        return found[0] if is_own and type(found) is list and len(found) == 1 else found
 
     return unpacked
 
