@@ -28,7 +28,7 @@ TOLERANCE = 1e-3
 # Rounding decides steps in two programs, so their later numbers differ by more.  A bias of ddpg is 0.001 less a step of
 # 0.001, and its last bit switches a unit on.  A bias of image_folder stands before a batch normalization, so its
 # gradient is rounding alone, of which RMSprop makes whole steps.
-TOLERANCES = {"ddpg.py": 2e-2, "image_folder.py": 4e-3}
+TOLERANCES = {"ddpg.py": 2e-2, "image_folder.py": 6e-3}
 
 
 def differences(found: str, expected: str, tolerance: float = TOLERANCE) -> list[str]:
