@@ -43,7 +43,7 @@ def test_every_name_is_offered_or_says_why_not(view):
         ("reduce_summ", "Did you mean tf.reduce_sum"),
         ("hypot", "dovetail.ops.hypot"),
         ("layers.denze", "Did you mean tf.layers.dense"),
-        ("contrib.layers.crossed_column", "Use layers of Keras"),
+        ("contrib.layers.crossed_column", "Columns of features are not offered"),
         ("data.Dataset", "iterate over arrays"),
         ("data.AUTOTUNE", "write import tensorflow, then tensorflow.data"),
         ("io.read_file", "write import tensorflow, then tensorflow.io"),

@@ -74,6 +74,22 @@ absent(
     "Grow the trees with scikit-learn or XGBoost.",
 )
 absent("contrib.factorization contrib.factorization.", "Use sklearn.cluster.KMeans, or GaussianMixture.")
+_COLUMNS = (
+    "real_valued_column sparse_column_with_keys sparse_column_with_hash_bucket sparse_column_with_integerized_feature "
+    "embedding_column one_hot_column bucketized_column crossed_column input_from_feature_columns"
+)
+absent(
+    " ".join(["feature_column feature_column.", *(f"contrib.layers.{name}" for name in _COLUMNS.split())]),
+    "Columns of features are not offered: make arrays of the features, and feed them to tf.layers.dense or "
+    "tf.nn.embedding_lookup.",
+)
+_NETS, _DATA, _QUEUES = (f"contrib.slim.{name} contrib.slim.{name}." for name in ("nets", "data", "queues"))
+absent(_NETS, "Networks are not offered: copy the network's own file, as nets/vgg.py of tensorflow/models.")
+absent(
+    _DATA, "Data sets of TF-Slim are not offered: read the records with tf.python_io.tf_record_iterator, and feed them."
+)
+absent(_QUEUES, "Queues are not offered: feed batches.")
+absent("contrib.data contrib.data.", "Pipelines of data are not offered: feed arrays, in batches of your own.")
 absent("contrib contrib.", "tf.contrib is gone; parts of contrib.framework, layers, slim and others are offered.")
 absent("lite lite. quantization quantization.", "Models are not converted for small devices.")
 absent("autograph autograph.", "Python is not translated: branches and loops on tensors are tf.cond and tf.while_loop.")

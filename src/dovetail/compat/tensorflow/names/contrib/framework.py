@@ -21,6 +21,7 @@ from dovetail.compat.tensorflow.names.contrib.arg_scope import add_arg_scope
 from dovetail.compat.tensorflow.names.contrib.places import FRAMEWORK, under
 from dovetail.compat.tensorflow.names.devices import device_v1
 from dovetail.compat.tensorflow.names.graph import GraphKeys, group, placeholder
+from dovetail.compat.tensorflow.names.training import warm_starts as warm_starts  # its row is looked up here
 from dovetail.compat.tensorflow.names.variable_scope import VariableScope, get_variable, get_variable_scope
 from dovetail.compat.tensorflow.names.variables import AnyVariableV1
 from dovetail.compat.tensorflow.table import V1, function, value
@@ -283,7 +284,7 @@ for _function in (
 
 _OTHERS = {  # the module of names that are TensorFlow's own, too
     "train.": "get_global_step create_global_step get_or_create_global_step assert_global_step list_variables "
-    "load_variable load_checkpoint",
+    "load_variable load_checkpoint init_from_checkpoint",
     "": "sort argsort is_tensor",
 }
 for _module, _names in _OTHERS.items():
