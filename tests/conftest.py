@@ -23,7 +23,7 @@ from tests.memory import Memory
 from tests.packages import OUTSIDE
 
 collect_ignore_glob = [  # they run in their own processes, with Keras or TensorFlow
-    "*/keras[23]_*.py",
+    "*/keras[123]_*.py",
     "*_checks.py",
     "programs/old/*",
     "programs/oracle_child.py",

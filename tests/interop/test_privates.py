@@ -45,6 +45,8 @@ def test_each_row_is_used():
             used |= {alias.name for alias in node.names} - {"TESTED", "PRIVATES"}
         elif isinstance(node, ast.Subscript) and ast.unparse(node.value) == "PRIVATES":
             used |= {node.slice.value} if isinstance(node.slice, ast.Constant) else set()
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "privates" and node.attr != "loaded":
+            used.add(node.attr)
         elif isinstance(node, ast.Call) and ast.unparse(node.func) == "privates.loaded":
             used.add(ast.literal_eval(node.args[0]))
     assert used == set(privates.PRIVATES)

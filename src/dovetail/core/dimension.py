@@ -33,6 +33,18 @@ class Dimension(int):
         return f"Dimension({self})"
 
 
+class Size(Dimension):
+    """A known dimension that prints as a number.
+
+    Example:
+        >>> Size(3), Size(3).value + 1
+        (3, 4)
+    """
+
+    __slots__ = ()
+    __repr__ = int.__repr__
+
+
 class UnknownDimension:
     """A dimension that is not known; neither are sums with it, and comparisons with it give None."""
 
@@ -70,7 +82,7 @@ def _declare(name: str) -> None:
 
     def calculate(self: Dimension, other: Any) -> Any:
         found = compute(self, other)
-        return found if found is NotImplemented else Dimension(found)
+        return found if found is NotImplemented else type(self)(found)
 
     setattr(Dimension, name, calculate)
     setattr(UnknownDimension, name, lambda self, other: self)

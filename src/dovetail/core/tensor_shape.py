@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from operator import index
 from typing import Any
 
-from dovetail.core.dimension import Dimension, dimension, plain
+from dovetail.core.dimension import Size, dimension, plain
 
 
 class TensorShape(tuple[Any, ...]):
@@ -108,7 +108,7 @@ class TensorShape(tuple[Any, ...]):
         found = tuple.__getitem__(self, place)
         if type(place) is slice:
             return type(self)(found)
-        return found if found is None else Dimension(found)
+        return found if found is None else Size(found)
 
 
 class OldShape(TensorShape):

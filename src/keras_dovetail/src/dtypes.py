@@ -22,7 +22,13 @@ def name_of(x: Any) -> str:
 
 def result_type(*values: Any) -> str:
     """The common dtype of tensors, dtypes and Python numbers; the numbers are weak."""
-    return dtypes.result_type(*(getattr(v, "dtype", v if isinstance(v, (str, type)) else type(v)) for v in values))
+    return dtypes.result_type(*map(_dtype_of, values))
+
+
+def _dtype_of(value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return int  # also of a dimension
+    return getattr(value, "dtype", value if isinstance(value, (str, type)) else type(value))
 
 
 def promoted(*values: Any, with_float: bool = False) -> list[Any]:

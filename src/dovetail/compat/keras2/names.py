@@ -82,14 +82,14 @@ def patches() -> Iterable[Patch]:
 
 def _strings() -> Iterable[tuple[str, str, Any, Any, Any]]:
     """Yield old and new names, with the modules of both, and the table of strings."""
-    for name, rows in (
-        ("losses", LOSSES), ("metrics", LOSSES), ("initializers", INITIALIZERS), ("constraints", CONSTRAINTS),
-        ("regularizers", REGULARIZERS),
-    ):  # fmt: skip
-        public = getattr(keras, name)
-        source = keras.losses if name == "metrics" else public  # Keras 3's metrics are objects
-        table = getattr(privates, name).ALL_OBJECTS_DICT
-        yield from ((old, new, public, source, table) for old, new in rows.items())
+    for public, source, private, rows in (
+        (keras.losses, keras.losses, privates.losses, LOSSES),
+        (keras.metrics, keras.losses, privates.metrics, LOSSES),  # Keras 3's metrics are objects
+        (keras.initializers, keras.initializers, privates.initializers, INITIALIZERS),
+        (keras.constraints, keras.constraints, privates.constraints, CONSTRAINTS),
+        (keras.regularizers, keras.regularizers, privates.regularizers, REGULARIZERS),
+    ):
+        yield from ((old, new, public, source, private.ALL_OBJECTS_DICT) for old, new in rows.items())
 
 
 def _of_a_shape_alone(get: Callable[[Any], Any]) -> Callable[[Any], Any]:
