@@ -13,7 +13,6 @@ import shutil
 import struct
 import sys
 import tempfile
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache, partial
@@ -64,6 +63,8 @@ def answered(folder: str | os.PathLike[str] | None = None, made_up: bool = False
     Raises:
         FileNotFoundError: a request for a file that is not here; the error says where it belongs.
     """
+    import urllib.request  # which imports ssl: only programs need it
+
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory())) if made_up else None
         find = partial(_path, place)
