@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 import tempfile
 import unittest
-import unittest.mock
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from dovetail.compat.tensorflow.names.devices import list_physical_devices
 from dovetail.compat.tensorflow.names.graph import reset_default_graph
 from dovetail.compat.tensorflow.names.random import set_seed
 from dovetail.compat.tensorflow.names.session import Session
-from dovetail.compat.tensorflow.table import function, value
+from dovetail.compat.tensorflow.table import function, lazy, value
 from dovetail.compat.tf_graph.device_spec import DeviceSpec
 from dovetail.core.value_kinds import is_tensor
 
@@ -160,7 +160,7 @@ class TestCase(unittest.TestCase):
 
 value("test.TestCase", TestCase)
 value("test.main", unittest.main)
-value("test.mock", unittest.mock)
+lazy("test.mock", lambda: import_module("unittest.mock"))  # which imports asyncio and ssl
 
 
 @function("test.get_temp_dir")
