@@ -11,7 +11,7 @@ from dovetail.compat.tensorflow.names.core import nest_flatten, pack_sequence_as
 from dovetail.compat.tensorflow.names.debugging import require
 from dovetail.compat.tensorflow.names.graph import group
 from dovetail.compat.tensorflow.names.tensor_array import TensorArray
-from dovetail.compat.tensorflow.table import absent, function, row, value
+from dovetail.compat.tensorflow.table import function, row, value
 from dovetail.compat.tf_graph.variable_operation import VariableOperation
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
@@ -397,6 +397,3 @@ def tuple_(tensors: Sequence[Any], control_inputs: Any = None, name: str | None 
 
 
 value("TensorArray", TensorArray)
-absent(
-    "queue. QueueBase FIFOQueue train.Coordinator train.start_queue_runners", "Queues are not offered: feed batches."
-)
