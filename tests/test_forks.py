@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from dovetail.core.locks import holding, let_forks_wait, make_lock
+from dovetail.plan.background import later
 from tests.conftest import ENGINES
 from tests.forked import PROGRAMS, WAYS
 
@@ -65,6 +66,23 @@ def test_torch_has_one_thread_in_a_child_and_says_so():
     )
     assert sorted(done.stdout.split()) == ["1", "2"], done.stderr
     assert done.stderr.count("torch keeps its number of threads") == 1
+
+
+def test_a_fork_waits_for_work_in_the_background():
+    """Check this since a kernel's first call sets up a library, which would stay unfinished in a child."""
+    begun, done = threading.Event(), []
+
+    def work():
+        begun.set()
+        time.sleep(0.5)
+        done.append(True)
+
+    later(work)
+    begun.wait()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if done else 1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_a_fork_waits_for_a_lock_that_another_thread_holds():

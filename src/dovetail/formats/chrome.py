@@ -55,7 +55,7 @@ def document(
     found: list[dict[str, Any]] = [
         {"name": kind, "ph": "M", "pid": pid, "tid": thread, "args": {"name": name}} for kind, thread, name in named
     ]
-    found += [{"name": name, "ph": "i", "s": "p", "pid": pid, "tid": 0, "ts": at / 1e3} for name, at in marks]
+    found += [{"name": name, "ph": "i", "s": "p", "pid": pid, "tid": 0, "ts": at / 1000} for name, at in marks]
     found += [
         {
             "name": span.name,
@@ -63,8 +63,8 @@ def document(
             "ph": "X",
             "pid": pid,
             "tid": span.thread,
-            "ts": span.start / 1e3,
-            "dur": span.duration / 1e3,
+            "ts": span.start / 1000,
+            "dur": span.duration / 1000,
             "args": dict(span.details),
         }
         for span in spans

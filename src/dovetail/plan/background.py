@@ -15,9 +15,11 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
-from dovetail.core.locks import holding, make_lock
+from dovetail.core.locks import holding, let_forks_wait, make_lock
 
 logger = logging.getLogger("dovetail.plan")
+
+LONGEST_JOB = 10.0  # seconds for which a fork waits while the thread works
 
 
 class Ending(BaseException):
@@ -49,7 +51,7 @@ class _Worker:
 
     def _call(self, function: Callable[[], None]) -> None:
         try:
-            function()
+            holding(_working, function)
         except Ending:
             return
         except Exception:
@@ -69,7 +71,7 @@ class _Worker:
 
 
 _workers: list[_Worker] = []
-_starting = make_lock()
+_starting, _working = make_lock(), make_lock()
 
 
 def later(function: Callable[[], None]) -> None:
@@ -98,5 +100,7 @@ def _started() -> _Worker:
     return _workers[0]
 
 
+# A library that sets up its first kernel in the thread would never be ready in a child: the setup stays begun there.
+let_forks_wait(_working, LONGEST_JOB)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_workers.clear)  # a fork does not copy threads
