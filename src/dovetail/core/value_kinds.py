@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from dovetail.core import host
+from dovetail.core.dimension import Dimension, Size
 from dovetail.core.dtypes import DType, promote, weak_type
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.engine_registry import owner_of_type
@@ -301,7 +302,22 @@ def default_graph() -> Any:
 HOST, EAGER, NATIVE = _Host(), _Eager(), _Native()
 
 KINDS: dict[type, ValueKind] = {Tensor: EAGER}
-PLAIN = (bool, int, float, complex, str, type(None), list, tuple, np.ndarray, np.generic, DType, TensorShape)
+PLAIN = (
+    bool,
+    int,
+    Dimension,
+    Size,
+    float,
+    complex,
+    str,
+    type(None),
+    list,
+    tuple,
+    np.ndarray,
+    np.generic,
+    DType,
+    TensorShape,
+)
 KINDS.update(dict.fromkeys(PLAIN, HOST))
 
 
