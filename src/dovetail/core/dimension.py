@@ -26,6 +26,20 @@ class Dimension(int):
         """Whether another dimension may be the same number."""
         return plain(other) in (None, self.value)
 
+    def assert_is_compatible_with(self, other: Any) -> None:
+        """Raise ValueError if `is_compatible_with` is false."""
+        self.merge_with(other)
+
+    def merge_with(self, other: Any) -> Dimension:
+        """This dimension, which must be the other one, too, if that is known.
+
+        Raises:
+            ValueError: the other one is another number.
+        """
+        if not self.is_compatible_with(other):
+            raise ValueError(f"no tensor has both the dimension {self} and the dimension {other}.")
+        return self
+
     def __str__(self) -> str:
         return int.__repr__(self)
 
@@ -53,6 +67,13 @@ class UnknownDimension:
     def is_compatible_with(self, other: Any) -> bool:
         """True: it may be any number."""
         return True
+
+    def assert_is_compatible_with(self, other: Any) -> None:
+        """Do nothing: it may be any number."""
+
+    def merge_with(self, other: Any) -> Dimension | UnknownDimension:
+        """The other dimension."""
+        return dimension(other)
 
     def __str__(self) -> str:
         return "?"

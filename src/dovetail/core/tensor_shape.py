@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from operator import index
 from typing import Any
 
-from dovetail.core.dimension import Size, dimension, plain
+from dovetail.core.dimension import UNKNOWN_DIMENSION, Size, dimension, plain
 
 
 class TensorShape(tuple[Any, ...]):
@@ -100,6 +100,21 @@ class TensorShape(tuple[Any, ...]):
         """
         return self.merge_with([None] * rank)
 
+    def with_rank_at_least(self, rank: int) -> TensorShape:
+        """The shape, which must not have fewer axes.
+
+        Raises:
+            ValueError: it has fewer.
+        """
+        if self.rank is not None and self.rank < rank:
+            raise ValueError(f"the shape {self} must have {rank} axes or more.")
+        return self
+
+    def assert_is_fully_defined(self) -> None:
+        """Raise ValueError if a dimension is unknown."""
+        if not self.is_fully_defined():
+            raise ValueError(f"each dimension of the shape {self} must be known.")
+
     def assert_has_rank(self, rank: int) -> None:
         """Raise ValueError if the shape cannot have this many axes."""
         self.with_rank(rank)
@@ -178,7 +193,19 @@ class UnknownShape(TensorShape):
         raise ValueError("the rank of the shape is not known; give it with set_shape, or reshape the tensor.")
 
 
-UNKNOWN = UnknownShape()
+class OldUnknownShape(UnknownShape):
+    """The shape of unknown rank as TensorFlow 1 has it: each dimension is unknown."""
+
+    __slots__ = ()
+
+    def __getitem__(self, place: Any) -> Any:
+        return self if type(place) is slice else UNKNOWN_DIMENSION
+
+    def merge_with(self, other: Any) -> TensorShape:
+        return old_shape(super().merge_with(other))
+
+
+UNKNOWN, OLD_UNKNOWN = UnknownShape(), OldUnknownShape()
 
 
 def shape_of(dims: Iterable[Any] | None) -> TensorShape:
@@ -186,3 +213,9 @@ def shape_of(dims: Iterable[Any] | None) -> TensorShape:
     if isinstance(dims, TensorShape) and type(dims) is not OldShape:
         return dims
     return UNKNOWN if dims is None else TensorShape(map(plain, dims))
+
+
+def old_shape(dims: Iterable[Any] | None) -> TensorShape:
+    """Dimensions as a shape of TensorFlow 1; None gives its shape of unknown rank."""
+    shape = shape_of(dims)
+    return OLD_UNKNOWN if shape.rank is None else OldShape(shape)

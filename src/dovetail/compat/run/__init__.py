@@ -17,8 +17,9 @@ from typing import Any
 from dovetail.compat.run import notebook
 from dovetail.compat.run.data_sets import answered
 from dovetail.compat.run.decide import KINDS, Decision, decide
-from dovetail.compat.run.imports import VIEWS, Imports
+from dovetail.compat.run.imports import VIEWS, Change, Imports
 from dovetail.compat.run.numpy1 import proxies
+from dovetail.compat.run.shapes import has_dimensions, with_dimensions
 from dovetail.compat.run.steps import limited
 from dovetail.compat.source import dotted_names
 from dovetail.compat.source.sources import Source, Unread, read, read_program
@@ -142,8 +143,9 @@ def running(
     uses = dotted_names.find(sources)
     decision = decide(sources, uses, kind)
     with ExitStack() as stack:
-        change = partial(limited, steps=steps) if steps else None
-        imports = stack.enter_context(Imports(decision.kind, [home], packages, proxies(uses), change))
+        changes: list[Change] = [partial(limited, steps=steps)] if steps else []
+        changes += [with_dimensions] if decision.kind == "tf1" and has_dimensions(uses) else []
+        imports = stack.enter_context(Imports(decision.kind, [home], packages, proxies(uses), changes))
         stack.enter_context(_process())
         stack.enter_context(answered(data, synthetic_data))
         if decision.uses_keras_2 or decision.kind in ("tf1", "keras2"):

@@ -20,6 +20,7 @@ from importlib.machinery import ModuleSpec
 from types import CodeType, ModuleType
 from typing import Any
 
+from dovetail.compat.run import shapes
 from dovetail.compat.source.sources import NOT_THE_USERS
 from dovetail.core.hooks import hooks
 
@@ -35,6 +36,8 @@ MAPPED = {  # the program's name → the module here; {view} is the view of its 
     r"(?:tf_)?keras(?P<inner>\..+)?": "keras{inner}",
 }
 
+Change = Callable[[ast.Module], ast.Module]  # a function that changes the syntax tree of a file
+
 
 class Imports:
     """The mapping of a program's imports.
@@ -44,7 +47,7 @@ class Imports:
         folders: the folders whose files, also those below, are the program's.
         packages: packages whose files count as the program's.
         proxies: modules that only the program sees, by name.
-        change: a function that changes the syntax tree of each file before it is compiled; None for none.
+        changes: made in each file before it is compiled.
     """
 
     def __init__(
@@ -53,14 +56,14 @@ class Imports:
         folders: Iterable[str | os.PathLike[str]] = (),
         packages: Iterable[str] = (),
         proxies: Mapping[str, Any] | None = None,
-        change: Callable[[ast.Module], ast.Module] | None = None,
+        changes: Sequence[Change] = (),
     ) -> None:
         self.view = VIEWS.get(kind, VIEW)
         self.folders = [os.path.join(os.path.realpath(folder), "") for folder in folders]
-        self.packages, self.change = set(packages), change
+        self.packages, self.changes = set(packages), changes
         self.loaded: list[str] = []  # the program's modules
         self.builtins = ModuleType("builtins", builtins.__doc__)
-        vars(self.builtins).update(vars(builtins), __import__=self.import_statement)
+        vars(self.builtins).update(vars(builtins), __import__=self.import_statement, **{shapes.HERE: shapes.shape})
         own = ModuleType("importlib", importlib.__doc__)
         vars(own).update(import_module=self.import_module, __getattr__=functools.partial(getattr, importlib))
         self.proxies = {"importlib": own, **(proxies or {})}
@@ -151,9 +154,9 @@ class Imports:
                 raise _absence(f"{name}.{member}", str(problem), name) from None
 
     def compiled(self, code: str | bytes | ast.Module, path: str) -> CodeType:
-        """Compile a file of the program, after the change."""
-        tree = ast.parse(code, path)
-        return compile(self.change(tree) if self.change else tree, path, "exec", dont_inherit=True)
+        """Compile a file of the program, after the changes."""
+        tree = functools.reduce(lambda found, change: change(found), self.changes, ast.parse(code, path))
+        return compile(tree, path, "exec", dont_inherit=True)
 
     def covers(self, name: str, place: str) -> bool:
         """Whether a module, with its file or folder, is one of the program's."""
@@ -219,13 +222,13 @@ class _Loader(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         vars(module)["__builtins__"] = vars(self._imports.builtins)
-        if self._imports.change is None:
+        if not self._imports.changes:
             self._loader.exec_module(module)
         else:
             exec(self.get_code(module.__name__), vars(module))
 
     def get_code(self, fullname: str) -> CodeType:
-        if self._imports.change is None:
+        if not self._imports.changes:
             return self._loader.get_code(fullname)
         with open(self._path, "rb") as file:
             return self._imports.compiled(file.read(), self._path)

@@ -26,6 +26,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.backend.table import as_value_error
+from dovetail.backend.values import known_value
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import CONVENTIONAL, annotate, describe_arguments
@@ -267,6 +268,12 @@ def of_rank(x: Any, rank: int) -> Any:
         x = ops.identity(x)
         x.set_shape([None] * rank)
     return x
+
+
+def constant_value(x: Any) -> Any:
+    """The value of a tensor or number as an array; None if it is not known before a run."""
+    node: Any = getattr(x, "op", None)
+    return node.attrs["value"] if node is not None and node.type == "Const" else known_value(x)
 
 
 def alike_values(values: Sequence[Any]) -> list[Any]:

@@ -16,14 +16,14 @@ from dovetail.autodiff.recompute import recompute_grad
 from dovetail.autodiff.tape import GradientTape
 from dovetail.compat.tensorflow.names.variable_views import View
 from dovetail.compat.tensorflow.table import function, row, value
-from dovetail.core.dimension import Dimension, UnknownDimension, dimension
+from dovetail.core.dimension import Dimension, UnknownDimension, dimension, plain
 from dovetail.core.dtypes import ALL, DType, as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.gradients import RegisterGradient
 from dovetail.core.spec import TensorSpec, spec
 from dovetail.core.structure import flatten, flatten_like
 from dovetail.core.tensor import Tensor
-from dovetail.core.tensor_shape import TensorShape, shape_of
+from dovetail.core.tensor_shape import TensorShape, old_shape, shape_of
 from dovetail.core.value_kinds import dtype_of, is_tensor
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.interop import dlpack
@@ -53,6 +53,16 @@ class TFTensorShape(metaclass=Kind):
 
     def __new__(cls, dims: Any = None) -> Any:
         return shape_of([dims] if isinstance(dims, (int, np.integer)) else dims)
+
+
+class TFOldShape(TFTensorShape):
+    """A shape, whose dimensions have a `value`, which is None for unknown ones.
+
+    Source: `tf.compat.v1.TensorShape`.
+    """
+
+    def __new__(cls, dims: Any = None) -> Any:
+        return old_shape(super().__new__(cls, plain(dims)))
 
 
 class TFDimension(metaclass=Kind):
@@ -88,7 +98,8 @@ class TFTensor(metaclass=Kind):
     kinds = (Tensor, GraphTensor, View)
 
 
-value("TensorShape", TFTensorShape)
+value("TensorShape", TFTensorShape, "v2")
+value("TensorShape", TFOldShape, "v1")
 value("Dimension", TFDimension, "v1")
 value("TensorSpec", TFTensorSpec)
 value("Tensor", TFTensor)

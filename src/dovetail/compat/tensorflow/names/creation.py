@@ -6,7 +6,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow.names.shapes import of_dtype
-from dovetail.compat.tensorflow.table import function, row
+from dovetail.compat.tensorflow.table import constant_value, function, row
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import is_tensor
@@ -64,7 +64,13 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
 
     Source: `tf.linspace`.
     """
-    return ops.linspace(start, stop, int(num), axis=axis)
+    count = constant_value(num)
+    if count is not None:
+        return ops.linspace(start, stop, int(count), axis=axis)
+    start, steps = ops.convert(start), ops.arange(num)
+    spacing = ops.divide(ops.subtract(stop, start), ops.cast(ops.maximum(num - 1, 1), start.dtype))
+    found = ops.add(start, ops.multiply(ops.cast(steps, start.dtype), spacing))
+    return ops.where(ops.logical_and(ops.equal(steps, num - 1), ops.greater(num, 1)), stop, found)
 
 
 @function("one_hot", scope=True)

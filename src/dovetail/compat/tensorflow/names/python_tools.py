@@ -10,8 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail import ops
-from dovetail.backend.values import known_value
-from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow import graph_mode, table
 from dovetail.compat.tensorflow.names.graph import control_dependencies, executing_eagerly, get_default_graph, nodes_of
 from dovetail.compat.tensorflow.table import V1, function, row, value
 from dovetail.core.errors import op_error
@@ -140,8 +139,7 @@ def constant_value(tensor: Any, partial: bool = False) -> Any:
 
     Source: `tensorflow.python.framework.tensor_util.constant_value`.
     """
-    node: Any = getattr(tensor, "op", None)
-    return node.attrs["value"] if node is not None and node.type == "Const" else known_value(tensor)
+    return table.constant_value(tensor)
 
 
 @function("python.framework.ops._get_graph_from_inputs")

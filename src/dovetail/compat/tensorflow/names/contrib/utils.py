@@ -9,13 +9,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow import graph_mode, table
 from dovetail.compat.tensorflow.names.contrib.places import under
 from dovetail.compat.tensorflow.table import V1, value
 from dovetail.core.errors import op_error
-from dovetail.core.tensor import Tensor
 from dovetail.core.tensor_shape import shape_of
-from dovetail.core.value_kinds import is_recorded, is_tensor
+from dovetail.core.value_kinds import is_tensor
 from dovetail.core.variable import Variable
 
 
@@ -64,9 +63,7 @@ def constant_value(value_or_tensor_or_var: Any, dtype: Any = None) -> Any:
         raise op_error(ValueError, "tf.contrib.layers.utils.constant_value", problem)
     if isinstance(given, Variable):
         return None
-    if is_recorded(given):
-        return given.op.attr("value") if given.op.type == "Const" else None
-    return given.numpy() if isinstance(given, Tensor) else given
+    return table.constant_value(given) if is_tensor(given) else given
 
 
 def static_cond(pred: Any, fn1: Callable[[], Any], fn2: Callable[[], Any]) -> Any:
