@@ -77,15 +77,6 @@ def test_the_mode_of_batch_dot_stays_when_another_is_refused():
     assert K.batch_dot(K.ones((2, 3, 4, 5)), K.ones((2, 3, 5, 6))).shape == (2, 3, 4, 3, 6)
 
 
-def test_the_matmul_mode_sums_over_the_last_two_axes():
-    K.set_batch_dot_mode("matmul")
-    try:
-        with pytest.raises(ValueError, match="one of the last two of 4 axes"):
-            K.batch_dot(K.ones((2, 3, 4, 5)), K.ones((2, 3, 5, 6)), axes=(1, 1))
-    finally:
-        K.set_batch_dot_mode("batch")
-
-
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [

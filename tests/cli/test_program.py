@@ -139,6 +139,16 @@ model.compile(tf.train.FtrlOptimizer(0.1), "mse")
 """
 
 
+def test_keras_2_by_itself_and_of_tensorflow(script):
+    text = (
+        "from {} import layers, backend as K\nK.gradients\nx = layers.Input((2, 3, 4))\nprint(layers.Dense(1).name)\n"
+    )
+    script.write_text(text.format("keras") + "print(K.batch_dot(K.ones((1, 2, 3, 4)), K.ones((1, 2, 4, 5))).shape)")
+    assert run("--engine", "numpy", str(script))[:2] == (0, ["dense_1", "(1, 2, 3, 5)"])
+    script.write_text(text.format("tensorflow.keras"))
+    assert run("--engine", "numpy", str(script))[:2] == (0, ["dense"])
+
+
 def test_keras_takes_the_optimizers_of_tensorflow_1(script):
     script.write_text(OF_TENSORFLOW)
     code, said, told = run(str(script), "--engine", "numpy")

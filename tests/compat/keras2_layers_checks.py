@@ -401,6 +401,35 @@ def check_models_are_made_of_configurations():
         model_from_config([])
 
 
+def names():
+    """The automatic names of two models; the second is a Sequential, whose inner model is not counted."""
+    K.clear_session()
+    x = layers.Input((3,))
+    y = layers.Conv2DTranspose(1, 2)(layers.Reshape((1, 3, 1))(layers.Dense(3)(layers.Dense(3)(x))))
+    model = Model(x, y)
+    row = keras.Sequential([layers.Dense(2, input_shape=(3,)), layers.PReLU()])
+    found = [layer.name for layer in model.layers], [layer.name for layer in row.layers], row.input_names
+    return [*found, model.name, row.name, Model(x, y).name, K.get_uid("dense")]
+
+
+def check_automatic_names_are_numbered():
+    """Check the names of Keras 2.2, and those of tf_keras 2.21; a layer that is called with another is made first."""
+    of_model = "input_1", "dense_2", "dense_1", "reshape_1", "conv2d_transpose_1"
+    assert names() == [
+        [*of_model],
+        ["dense_3", "p_re_lu_1"],
+        ["dense_3_input"],
+        "model_1",
+        "sequential_1",
+        "model_2",
+        4,
+    ]
+    with keras2.installed(of_tensorflow=True):
+        of_model = "input_1", "dense_1", "dense", "reshape", "conv2d_transpose"
+        assert names()[:6] == [[*of_model], ["dense_2", "p_re_lu"], ["dense_2_input"], "model", "sequential", "model_1"]
+    assert names()[3] == "model_1"
+
+
 def check_losses_know_the_layers_of_predictions():
     seen = []
 

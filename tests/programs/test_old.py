@@ -29,6 +29,8 @@ TOLERANCE = 1e-3
 # 0.001, and its last bit switches a unit on.  A bias of image_folder stands before a batch normalization, so its
 # gradient is rounding alone, of which RMSprop makes whole steps.
 TOLERANCES = {"ddpg.py": 2e-2, "image_folder.py": 6e-3}
+# Keras 2 numbers the first layer of a class, as Dovetail does; tf_keras, which printed the lines, does not.
+NUMBERED = {"attention_k.py": ("attention_with_context", "attention_with_context_1")}
 
 
 def differences(found: str, expected: str, tolerance: float = TOLERANCE) -> list[str]:
@@ -57,7 +59,7 @@ def test_program(name: str, engine: str, tmp_path: Path):
     command = [sys.executable, "-m", "tests.programs.child", engine, str(OLD / name)]
     ran = subprocess.run(command, cwd=tmp_path, env=os.environ | settings, capture_output=True, text=True)
     assert ran.returncode == 0, f"{ran.stdout[-500:]}\n{ran.stderr[-3000:]}"
-    expected = (OLD / name).with_suffix(".txt").read_text()
+    expected = (OLD / name).with_suffix(".txt").read_text().replace(*NUMBERED.get(name, ("", "")))
     assert not differences(ran.stdout, expected, TOLERANCES.get(name, TOLERANCE))
 
 

@@ -91,7 +91,7 @@ def batch_dot(x: TensorLike, y: TensorLike, axes: Any = None) -> Any:
     if min(ranks) < 2:
         raise k_error(ValueError, "batch_dot", f"both must have the rank 2 or more, not {ranks[0]} and {ranks[1]}.")
     first, second = _summed_axes(axes, *ranks)
-    if _mode == "matmul" and max(ranks) > 3:
+    if _mode == "matmul" and _are_matrices(x, y, first, second):
         return _batch_matmul(x, y, first, second)
     _check_sizes(x, y, first, second)
     left, right = dims_of(x), dims_of(y)
@@ -134,16 +134,22 @@ def _check_sizes(x: Any, y: Any, first: int, second: int) -> None:
             raise k_error(ValueError, "batch_dot", problem, f"x.shape={left}, y.shape={right}")
 
 
+def _are_matrices(x: Any, y: Any, first: int, second: int) -> bool:
+    """Whether Keras before 2.2.5 multiplied matrices: of equal rank, or of vectors of `x`, over a last axis or two."""
+    left, right = K.int_shape(x), K.int_shape(y)
+    rank = len(right)
+    if rank < 4 or len(left) not in (rank - 1, rank) or min(first, second) < rank - 2:
+        return False
+    pairs = zip(left, right[: rank - 2], strict=False)
+    return all(None in pair or 1 in pair or pair[0] == pair[1] for pair in pairs)
+
+
 def _batch_matmul(x: Any, y: Any, first: int, second: int) -> Any:
-    """Matrix products over the last two axes; an operand with one axis less is a batch of vectors."""
-    ranks = K.ndim(x), K.ndim(y)
-    rank = max(ranks)
-    if min(ranks) < rank - 1 or min(first, second) < rank - 2:
-        problem = f"in the mode 'matmul' sums run over one of the last two of {rank} axes."
-        raise k_error(ValueError, "batch_dot", problem, f"x.shape={K.int_shape(x)}, y.shape={K.int_shape(y)}")
-    x, y = (ops.expand_dims(t, -1) if own < rank else t for t, own in zip((x, y), ranks, strict=True))
+    """Matrix products over the last two axes; an `x` with one axis less is a batch of vectors."""
+    rank, of_vectors = K.ndim(y), K.ndim(x) < K.ndim(y)
+    x = ops.expand_dims(x, -1) if of_vectors else x
     product = ops.matmul(x, y, transpose_a=first == rank - 2, transpose_b=second == rank - 1)
-    return product if ranks[0] == ranks[1] else ops.squeeze(product, -2 if ranks[0] < rank else -1)
+    return ops.squeeze(product, -2) if of_vectors else product
 
 
 @k_function
@@ -152,9 +158,9 @@ def set_batch_dot_mode(mode: str) -> None:
 
     Args:
         mode: "batch", the default: the first axis is the batch, and all other axes of both are in the result.
-            With "matmul", as in Keras before 2.2.5, all axes but the last two are the batch, as for `np.matmul`.  If
-            the ranks differ, the operand of the lower rank is a batch of vectors.  Programs of that time, capsule
-            networks and attention among them, rely on it.
+            With "matmul", as in Keras before 2.2.5, all axes but the last two are the batch, as for `np.matmul`.  An
+            `x` with one axis less is a batch of vectors.  Programs of that time, capsule networks and attention among
+            them, rely on it.  Tensors that those versions refused are multiplied as with "batch".
 
     Raises:
         ValueError: the mode is something else.

@@ -53,6 +53,8 @@ PRIVATES = {
     "make_input_spec": "keras.src.export.export_utils:make_input_spec",
     "operations": "keras.src.ops",
     "Operation": "keras.src.ops.operation:Operation",
+    "operation": "keras.src.ops.operation",
+    "naming": "keras.src.utils.naming",
     "map_graph": "keras.src.ops.function:map_graph",
     "Node": "keras.src.ops.node:Node",
     "Functional": "keras.src.models.functional:Functional",

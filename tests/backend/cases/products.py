@@ -62,7 +62,9 @@ MATMULS = [  # for the mode "matmul": x, y, axes, and the NumPy expression
     ((2, 3, 4, 5), (2, 1, 5, 2), None, "bcij,bxjk->bcik"),
     ((2, 3, 5), (2, 3, 6, 5), [2, 3], "bcj,bckj->bck"),
     ((2, 3, 4), (2, 3, 4, 5), [2, 2], "bcj,bcjk->bck"),
-    ((2, 3, 4, 5), (2, 3, 5), [3, 2], "bcij,bcj->bci"),
+    ((2, 3, 4, 5), (2, 3, 5), [3, 2], "bcij,bdj->bcid"),  # which Keras 2.2.4 refuses; this is Keras 2.3's
+    ((2, 3, 4, 5), (2, 6, 5, 2), None, "bcij,bdjk->bcidk"),
+    ((2, 3, 4, 5), (2, 3, 5, 6), [1, 1], "bcij,bckl->bijkl"),
 ]
 
 

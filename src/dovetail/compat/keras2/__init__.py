@@ -30,6 +30,7 @@ from dovetail.compat.keras2 import (
     models,
     modules,
     names,
+    naming,
     old_layers,
     optimizers,
     preprocessing,
@@ -45,6 +46,7 @@ from dovetail.compat.keras2.patches import Patch
 PATCHED = (
     modules,
     names,
+    naming,
     old_layers,
     arguments,
     weights,
@@ -92,15 +94,16 @@ def installed(*, of_tensorflow: bool = False) -> Iterator[None]:
     """Give Keras 3 the names of Keras 2 in the `with` block, and leave it as it was before the block.
 
     Args:
-        of_tensorflow: whether they are those of `tf.keras`, where the last number of `Conv2D(8, 3, 2)` is the stride.
+        of_tensorflow: whether they are those of `tf.keras`: the last number of `Conv2D(8, 3, 2)` is the stride, and the
+            first automatic name of a class is `dense`, not `dense_1`.
     """
-    was_installed, was_joining = bool(_undo), words.joins_sizes
+    was_installed, was_of_tensorflow = bool(_undo), words.of_tensorflow
     install()
-    words.joins_sizes = not of_tensorflow
+    words.of_tensorflow = of_tensorflow
     try:
         yield
     finally:
-        words.joins_sizes = was_joining
+        words.of_tensorflow = was_of_tensorflow
         if not was_installed:
             uninstall()
 

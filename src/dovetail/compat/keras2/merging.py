@@ -8,6 +8,7 @@ from typing import Any
 
 import keras
 
+from dovetail.compat.keras2.naming import that_numbers_no_model
 from dovetail.compat.keras2.patches import Patch, methods
 from dovetail.formats.keras.config_rows import MERGES
 from dovetail.interop.privates import Functional
@@ -17,7 +18,9 @@ def patches() -> Iterable[Patch]:
     """Yield the name of a layer, and the changes of `Sequential`; `merge` is also the name of a module."""
     yield Patch(keras.layers, "Merge", Merge)
     sequential: Any = keras.Sequential
-    yield from methods(sequential, add=_after_given_inputs(sequential.add), build=_of_merged(sequential.build))
+    yield from methods(
+        sequential, add=_after_given_inputs(sequential.add), build=that_numbers_no_model(_of_merged(sequential.build))
+    )
 
 
 def merge(

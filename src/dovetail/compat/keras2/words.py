@@ -40,7 +40,7 @@ OF_LAYERS = (
 )
 
 
-joins_sizes = True  # whether the numbers of Conv2D(8, 3, 2) are the kernel's
+of_tensorflow = False  # whether the program's Keras is tf.keras, where the 2 of Conv2D(8, 3, 2) is a stride
 
 
 @functools.cache
@@ -102,7 +102,12 @@ def arguments(cls: str, names: list[str], args: tuple[Any, ...], kwargs: dict[st
         Refused: Keras 3 computes something else.
     """
     rows, count = of_constructor(cls), len(JOINED.get(cls, ()))
-    if joins_sizes and count and len(args) > count and all(isinstance(size, Integral) for size in args[1 : count + 1]):
+    if (
+        not of_tensorflow
+        and count
+        and len(args) > count
+        and all(isinstance(size, Integral) for size in args[1 : count + 1])
+    ):
         rest = args[count + 1 :]
         if cls.endswith("Transpose") and rest and isinstance(rest[0], tuple):
             rest = rest[1:]  # the shape of the output

@@ -149,12 +149,18 @@ def running(
         stack.enter_context(_process())
         stack.enter_context(answered(data, synthetic_data))
         if decision.uses_keras_2 or decision.kind in ("tf1", "keras2"):
-            stack.enter_context(_keras_2(of_tensorflow=not decision.uses_keras_2 and decision.kind == "tf1"))
+            stack.enter_context(_keras_2(of_tensorflow=_is_of_tensorflow(uses, decision.kind)))
         if decision.kind == "tf1":
             stack.enter_context(_tensorflow_1())
         if decision.uses_keras_2 or decision.kind == "keras2":
             hooks.run_keras()  # now, since a library that imports Keras wants Keras 2's names, too
         yield Program(path, decision, uses, unread, imports)
+
+
+def _is_of_tensorflow(uses: Iterable[Use], kind: str) -> bool:
+    """Whether a program's Keras is `tf.keras`: it names no `keras` of its own."""
+    roots = {use.name.partition(".")[0] for use in uses}
+    return "keras" not in roots and (kind == "tf1" or "tensorflow" in roots)
 
 
 @contextmanager
@@ -176,6 +182,8 @@ def _keras_2(of_tensorflow: bool) -> Iterator[None]:
             stack.callback(Patch(keras, "__version__", VERSION_OF_KERAS_2).apply().apply)
             K.set_backend_name("tensorflow")
             stack.callback(K.set_backend_name, None)
+            K.set_batch_dot_mode("matmul")
+            stack.callback(K.set_batch_dot_mode, "batch")
 
         hooks.run_keras = run
         try:
