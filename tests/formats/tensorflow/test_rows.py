@@ -12,9 +12,10 @@ import pytest
 
 from dovetail import saved_model  # it declares the special nodes
 from dovetail.core.table import OPS
+from dovetail.formats.rows import Input
 from dovetail.formats.tensorflow.host.table import HOST
 from dovetail.formats.tensorflow.reading import SPECIAL
-from dovetail.formats.tensorflow.rows import NAMES, READ, WRITTEN, Input
+from dovetail.formats.tensorflow.rows import NAMES, READ, WRITTEN
 from dovetail.formats.tensorflow.unread import UNREAD
 from dovetail.formats.tensorflow.writing import Writer
 from dovetail.formats.wire.messages import TENSORFLOW

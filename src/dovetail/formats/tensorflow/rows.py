@@ -1,19 +1,11 @@
-"""The table of TensorFlow's ops: each row says which op of Dovetail computes it, with which inputs and attributes.
+"""The table of TensorFlow's ops, in the language of `formats.rows`.
 
     Sum Prod: x/T axis!/Tidx; keep_dims:keepdims
     ArgMax: x/T axis!/Tidx; output_type>0|int64
     Conv2D: x/T kernel/T; strides@spatial padding@padding dilations@dilations data_format@layout
 
-The types come first; with `= Ours` they are another op here.  Then come the inputs, in TensorFlow's order: the
-parameter of Dovetail's op, and the attribute with its dtype (`/-` if that is fixed).  `!` marks an input that is static
-here, so a constant, `?` a shape, which may be known in part, and `*` a list.  `&` marks a variable, of which the op
-takes the value, and `^` one that is then assigned the next result.  Behind the semicolon are the attributes:
-`theirs:ours` or one name for both, `@` with a converter of `attributes`, `=` with the only value that the row takes,
-and `|` with TensorFlow's default if ours is another.  `>` is the number of a result whose dtype the attribute says.
-`+ours=value` is an argument that the type itself says.
-
-A row is read in both directions; one with `>` in place of `=` is only read, since Dovetail's op is written as another.
-Types that several ops compute have a row at the function that calls them, in `bodies`:
+The converters are in `attributes`.  Types that several ops compute have a row at the function that calls them, in
+`bodies`:
 
     @row("Xdivy: x/T y/T")
     def _(x, y): ...
@@ -21,9 +13,10 @@ Types that several ops compute have a row at the function that calls them, in `b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
+
+from dovetail.formats.rows import Row, rows_of
 
 ROWS = """
 Abs Acos Acosh Asin Asinh Atan Atanh BesselI0 BesselI1 Ceil Cos Cosh Digamma Elu Erf Erfc Erfinv Exp Expm1 Floor: x/T
@@ -186,48 +179,6 @@ RaggedGather: output_nested_splits output_dense_values
 """
 
 
-@dataclass(frozen=True)
-class Input:
-    """An input of a row: the parameter of Dovetail's op, how it is taken (`""` or a mark), and its dtype."""
-
-    param: str
-    way: str
-    dtype: str
-
-
-@dataclass(frozen=True)
-class Attribute:
-    """An attribute of a row.
-
-    Attributes:
-        theirs: TensorFlow's name; empty for an argument that the type says.
-        ours: the parameter of Dovetail's op; empty if none has the value.
-        converter: its name in `attributes.CONVERTERS`.
-        only: the one value that the row takes, or None.
-        default: TensorFlow's, if it is not the parameter's.
-        result: the number of the result whose dtype it says, or None.
-    """
-
-    theirs: str
-    ours: str
-    converter: str
-    only: Any
-    default: Any
-    result: int | None
-
-
-@dataclass(frozen=True)
-class Row:
-    """An op of TensorFlow, and the op or the function that computes it here."""
-
-    type: str
-    ours: str
-    inputs: tuple[Input, ...]
-    attributes: tuple[Attribute, ...]
-    is_written: bool
-    body: Callable[..., Any] | None = None
-
-
 # Attributes that a row names since TensorFlow's op has them, and that change nothing in Dovetail's.
 UNUSED = {
     "tensor_name",
@@ -242,52 +193,8 @@ UNUSED = {
     "use_locking",
     "sparse_gradient",
 }
-WORDS = {"True": True, "False": False, "": ""}
-WAYS = "!?*&^"
 
-
-def _input(text: str) -> Input:
-    name, _, dtype = text.partition("/")
-    way = name[-1] if name[-1] in WAYS else ""
-    return Input(name.rstrip(WAYS), way, "" if dtype == "-" else dtype)
-
-
-def _attribute(text: str) -> Attribute:
-    text, has_default, default = text.partition("|")
-    text, is_result, result = text.partition(">")
-    text, is_only, only = text.partition("=")
-    text, _, converter = text.partition("@")
-    theirs, _, ours = text.partition(":")
-    if theirs.startswith("+"):
-        return Attribute("", theirs[1:], converter, _word(only), None, None)
-    return Attribute(
-        theirs,
-        "" if is_result or is_only else ours or ("" if theirs in UNUSED else theirs),
-        converter,
-        _word(only) if is_only else None,
-        _word(default) if has_default else None,
-        int(result) if is_result else None,
-    )
-
-
-def _word(text: str) -> Any:
-    """A number, truth value or word of a row."""
-    if text in WORDS or text[0].isalpha():
-        return WORDS.get(text, text)
-    return int(text) if text.lstrip("-").isdecimal() else float(text)
-
-
-def _rows(text: str, body: Callable[..., Any] | None = None) -> Iterator[Row]:
-    for line in text.replace("\n    ", " ").splitlines():
-        head, _, rest = line.partition(": ")
-        inputs, _, attributes = rest.partition(";")
-        types, _, ours = head.replace(">", "=").partition(" = ")
-        parts = tuple(map(_input, inputs.split())), tuple(map(_attribute, attributes.split()))
-        for name in types.split():
-            yield Row(name, "" if body else ours or name, *parts, not body and ">" not in head, body)
-
-
-READ: dict[str, Row] = {row.type: row for row in _rows(ROWS)}  # by TensorFlow's types
+READ: dict[str, Row] = {row.type: row for row in rows_of(ROWS.strip(), UNUSED)}  # by TensorFlow's types
 WRITTEN: Mapping[str, Row] = {row.ours: row for row in READ.values() if row.is_written}  # by Dovetail's types
 NAMES: Mapping[str, list[str]] = {
     name: names.split() for name, _, names in (line.partition(": ") for line in OUTPUTS.strip().splitlines())
@@ -303,7 +210,7 @@ def row(*texts: str) -> Callable[[Body], Body]:
     """
 
     def add(body: Body) -> Body:
-        READ.update((one.type, one) for text in texts for one in _rows(text, body))
+        READ.update((one.type, one) for text in texts for one in rows_of(text, UNUSED, body))
         return body
 
     return add

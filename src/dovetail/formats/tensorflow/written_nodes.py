@@ -12,9 +12,9 @@ from dovetail.core.errors import op_error
 from dovetail.core.hooks import hooks
 from dovetail.core.recording import record_on
 from dovetail.core.spec import TensorSpec
+from dovetail.formats.rows import Row
 from dovetail.formats.tensorflow.attributes import CONVERTERS, constant_node, set_attribute
 from dovetail.formats.tensorflow.definitions import INPUTS, OUTPUTS
-from dovetail.formats.tensorflow.rows import Row
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import number_of
 from dovetail.graph.effects import READ, needed_for, waits_of_effects

@@ -1,0 +1,1 @@
+"""ONNX models: their nodes as rows, and their reading."""
