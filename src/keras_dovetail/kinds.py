@@ -23,7 +23,7 @@ from dovetail.core.value_kinds import is_recorded, register
 from dovetail.edit.graph import Graph, GraphTensor
 from dovetail.interop.keras import computing, saving
 from dovetail.interop.keras.kinds import Symbolic
-from dovetail.interop.keras.parts import cut
+from dovetail.interop.keras.running import RUN, in_run, value_of
 from dovetail.interop.keras.tensors import spec_of
 from dovetail.interop.privates import tree
 from dovetail.ops.control.flow import EAGER_CONTROL
@@ -55,13 +55,15 @@ class _Symbolic(Symbolic):
     """KerasTensors, which may meet tensors of a default graph."""
 
     def apply(self, op: Op, values: list[Any], name: str | None) -> Any:
+        if RUN.get() is not None:
+            return op(*tree.map_structure(in_run, values), name=name)
         graph = next((v.graph for v in tree.flatten(values) if in_default_graph(v)), None)
         if graph is None:
             return super().apply(op, values, name)
         return op(*tree.map_structure(lambda v: stand_in(v, graph) if _is_symbolic(v) else v, values), name=name)
 
     def in_graph(self, value: Any, graph: Graph) -> Any:
-        return stand_in(value, graph) if isinstance(graph, SessionGraph) else value
+        return stand_in(value, graph) if isinstance(graph, SessionGraph) else in_run(value)
 
 
 _stand_ins: WeakKeyDictionary[Graph, dict[int, tuple[Any, GraphTensor]]] = WeakKeyDictionary()
@@ -77,21 +79,8 @@ def stand_in(tensor: Any, graph: SessionGraph) -> GraphTensor:
     Layers follow the graph's learning phase, unless the model says that they train.
     """
     known = _stand_ins.setdefault(graph, {})
-    if id(tensor) in known:
-        return known[id(tensor)][1]
-    nodes, taken = cut([tensor], lambda t: id(t) in known)
     with graph.as_default():
-        for source in taken:
-            if id(source) not in known:
-                known[id(source)] = source, graph.placeholder(spec_of(source), source.name)
-        for node in nodes:
-            values = {key: value for key, (_, value) in known.items()}
-            args, kwargs = node.arguments.fill_in(values)
-            if not kwargs.get("training"):  # Keras also puts a default there
-                kwargs.pop("training", None)
-            found = tree.flatten(node.operation(*args, **kwargs))
-            known.update((id(t), (t, value)) for t, value in zip(node.outputs, found, strict=True))
-    return known[id(tensor)][1]
+        return value_of(tensor, known, lambda source: graph.placeholder(spec_of(source), source.name))
 
 
 def register_kinds(module: ModuleType) -> None:

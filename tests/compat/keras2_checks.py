@@ -406,5 +406,59 @@ def check_what_keras_cannot_do_says_what_to_write():
         OwnSGD().apply(weights, weights)
 
 
+# -- losses and metrics that read tensors of their model ---------------------------------------------------------------
+
+
+def of_hidden(inputs, compiled):
+    """The results of a model in two steps, its weights after them, and its results on the same data."""
+    x = inputs[0]
+    hidden = Dense(2, activation="tanh", kernel_initializer="ones")(x)
+    made = Model(inputs, Dense(1, kernel_initializer="ones")(keras.layers.BatchNormalization(momentum=0.5)(hidden)))
+    compiled(made, hidden)
+    data = [0.1 * np.arange(8, dtype="float32").reshape(4, 2), np.ones((4, 1)), np.ones((4, 1))][: len(inputs)]
+    found = [np.atleast_1d(made.train_on_batch(data, np.ones((4, 1)))) for _ in range(2)]
+    return found, made.get_weights(), made.evaluate(data, np.ones((4, 1)), verbose=0)
+
+
+def check_losses_and_metrics_read_tensors_of_the_model():
+    x, weight = Input((2,)), Input((1,))
+
+    def read(made, hidden):
+        spread = backend.sum(backend.square(hidden), axis=-1)
+
+        def loss(y, p):
+            return backend.mean(weight * backend.square(y - p)) + 0.1 * backend.mean(spread)
+
+        made.compile(SGD(0.1), loss, metrics=[lambda y, p: backend.mean(spread)])
+
+    def added(made, hidden):
+        spread = backend.sum(backend.square(hidden), axis=-1)
+        made.add_loss(0.1 * backend.mean(spread))
+        made.add_metric(spread, "spread")
+        made.compile(SGD(0.1), "mse")
+
+    for found, wanted in zip(of_hidden([x, weight], read), of_hidden([x], added), strict=True):
+        for pair in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(*pair, rtol=1e-5)
+
+
+def check_a_loss_has_gradients_by_a_tensor_of_the_model():
+    x = Input((2,))
+    hidden = Dense(2, kernel_initializer="ones")(x)
+    made = Model(x, Dense(1, activation="tanh", kernel_initializer="ones")(hidden))
+    made.compile("sgd", lambda y, p: backend.sum(backend.square(backend.gradients(p, hidden)[0]), axis=-1))
+    inputs = 0.1 * np.arange(8, dtype="float32").reshape(4, 2)
+    wanted = np.mean(2 * (1 - np.tanh(2 * inputs.sum(1)) ** 2) ** 2)
+    np.testing.assert_allclose(made.train_on_batch(inputs, inputs[:, :1]), wanted, rtol=1e-5)
+
+
+def check_a_loss_of_a_tensor_of_another_model_says_so():
+    other = Input((1,))
+    made = model()
+    made.compile("sgd", lambda y, p: backend.mean(other * p))
+    with pytest.raises(ValueError, match="not computed from the inputs of its model"):
+        made.train_on_batch(X, Y)
+
+
 if __name__ == "__main__":
     main(globals())

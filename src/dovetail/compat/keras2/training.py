@@ -10,6 +10,7 @@ from typing import Any
 
 import keras
 
+from dovetail.compat.keras2 import readers
 from dovetail.compat.keras2.generators import from_iterators
 from dovetail.compat.keras2.models import NAMES, TENSORS, Appended
 from dovetail.compat.keras2.names import METRICS
@@ -30,7 +31,7 @@ def patches() -> Iterable[Patch]:
     model: Any = keras.Model
     yield from methods(
         model,
-        compile=in_old_words(model.compile, COMPILE, COMPILE_ORDER),
+        compile=readers.noting(in_old_words(model.compile, COMPILE, COMPILE_ORDER)),
         fit=_as_compiled(from_iterators(in_old_words(model.fit, "nb_epoch:epochs -show_accuracy"))),
         evaluate=from_iterators(in_old_words(model.evaluate, "-show_accuracy")),
         predict=from_iterators(in_old_words(model.predict, "+verbose=0"), of_inputs=True),
@@ -38,8 +39,8 @@ def patches() -> Iterable[Patch]:
         metrics=property(_metrics(model.metrics.fget)),
         metrics_names=property(_metrics_names),
         _flatten_metrics_in_order=_flatten_in_order,
-        _compute_loss=_with_history(model._compute_loss),
-        compute_metrics=_of_columns(model.compute_metrics),
+        _compute_loss=readers.with_tensors(_with_history(model._compute_loss)),
+        compute_metrics=readers.with_tensors(_of_columns(model.compute_metrics)),
     )
     yield Patch(CompileMetrics, "__init__", _with_a_list(CompileMetrics.__init__))
     yield Patch(CompileMetrics, "build", _with_names(CompileMetrics.build))

@@ -1,0 +1,114 @@
+"""Losses and metrics that read tensors of their model, as in Keras 2: `lambda y, p: K.mean(z * y)`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import keras
+
+from dovetail.compat.keras2.patches import Patch
+from dovetail.interop.keras.running import Known, in_run, run_of
+from dovetail.interop.privates import Function, Functional, LossFunctionWrapper, tree
+
+ENDS = {"input", "inputs", "output", "outputs"}  # attributes of models and layers that are tensors
+
+
+def patches() -> Iterable[Patch]:
+    """Yield the changes of models, and of losses that are functions."""
+    if keras.config.backend() == "dovetail":
+        yield Patch(Function, "_run_through_graph", _that_remembers(Function._run_through_graph))
+        yield Patch(LossFunctionWrapper, "call", _of_the_run(LossFunctionWrapper.call))
+        yield Patch(keras.metrics.Mean, "update_state", _in_the_run(keras.metrics.Mean.update_state))
+
+
+def noting(compile: Callable[..., None]) -> Callable[..., None]:
+    """Wrap `compile`: it notes whether a loss or a metric reads tensors."""
+
+    @functools.wraps(compile)
+    def call(self: Any, *args: Any, **kwargs: Any) -> None:
+        compile(self, *args, **kwargs)
+        vars(self)["_is_read"] = isinstance(self, Functional) and any(map(_reads, tree.flatten((args, kwargs))))
+
+    return call
+
+
+def with_tensors(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a method that computes losses or metrics: these find the values of the model's tensors."""
+
+    @functools.wraps(method)
+    def call(self: Any, x: Any = None, y: Any = None, y_pred: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if not vars(self).get("_is_read"):
+            return method(self, x, y, y_pred, *args, **kwargs)
+        known: Known = vars(self).pop("_known", {})
+        predictions = tree.flatten(y_pred)
+        if any(known.get(id(t), (t, t))[1] is not p for t, p in zip(self._outputs, predictions, strict=True)):
+            y_pred = self(x, training=kwargs.get("training", False))  # the predictions are of another run
+            known = vars(self).pop("_known")
+        vars(self)["_known"] = known
+        with run_of(known):
+            return method(self, x, y, y_pred, *args, **kwargs)
+
+    return call
+
+
+def _that_remembers(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap the method that runs a model: one whose tensors are read keeps all their values."""
+
+    @functools.wraps(run)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not vars(self).get("_is_read"):
+            return run(self, *args, **kwargs)
+        nodes = (node for level in self._nodes_by_depth.values() for node in level)
+        tensors = list({id(t): t for node in nodes for t in node.outputs}.values())
+        own = {name: vars(self)[name] for name in ("_outputs", "_outputs_struct")}
+        vars(self).update(dict.fromkeys(own, tensors))
+        try:
+            values = run(self, *args, **kwargs)
+        finally:
+            vars(self).update(own)
+        known = vars(self)["_known"] = {id(t): (t, v) for t, v in zip(tensors, values, strict=True)}
+        return tree.pack_sequence_as(self._outputs_struct, [known[id(t)][1] for t in self._outputs])
+
+    return call
+
+
+def _of_the_run(loss: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a loss: a result that is made of the model's tensors alone is computed."""
+    return functools.wraps(loss)(lambda self, *args, **kwargs: in_run(loss(self, *args, **kwargs)))
+
+
+def _in_the_run(update_state: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap the method of a mean: it also takes values that are made of the model's tensors alone."""
+
+    @functools.wraps(update_state)
+    def call(self: Any, values: Any, *args: Any, **kwargs: Any) -> Any:
+        return update_state(self, in_run(values), *args, **kwargs)
+
+    return call
+
+
+def _reads(function: Any, depth: int = 4) -> bool:
+    """Whether a function, or one that it mentions, mentions a tensor of a model."""
+    if isinstance(function, keras.KerasTensor) or not depth:
+        return bool(depth)
+    return any(_reads(each, depth - 1) for each in _mentioned(function))
+
+
+def _mentioned(function: Any) -> Iterator[Any]:
+    """The values that a function of the program mentions."""
+    if isinstance(function, functools.partial):
+        yield from (function.func, *function.args, *function.keywords.values())
+    if not inspect.isroutine(function) or (function.__module__ or "").startswith(("keras.", "dovetail.")):
+        return
+    if inspect.isbuiltin(function) or not hasattr(function, "__code__"):
+        return
+    found, owner = inspect.getclosurevars(function), getattr(function, "__self__", None)
+    held = vars(owner) if hasattr(owner, "__dict__") else {}
+    values = [*found.nonlocals.values(), *found.globals.values(), *(held.get(name) for name in found.unbound)]
+    for value in values:
+        yield from value if isinstance(value, (list, tuple)) else [value]
+        if isinstance(value, keras.layers.Layer):
+            yield from (getattr(value, name, None) for name in ENDS & found.unbound)
