@@ -52,6 +52,7 @@ if _TYPE_CHECKING:
 _LATER = {  # names → modules imported on first use
     "backend": "dovetail.backend",
     "explain": "dovetail.plan.explain",
+    "onnx": "dovetail.onnx",
     "saved_model": "dovetail.saved_model",
 }
 

@@ -32,6 +32,7 @@ FOLLOWED = {
     "keras": "keras_dovetail.kinds:register_kinds",
     "keras.src.backend.common.dtypes": "keras_dovetail.settings:keep_floatx",
     "keras.src.callbacks.tensorboard": "keras_dovetail.src.tensorboard:write_by_dovetail",
+    "keras.src.export.onnx": "keras_dovetail.onnx_export:write_by_dovetail",
     "keras.src.export.tfsm_layer": "keras_dovetail.tfsm_layer:run_on_dovetail",
     "keras.src.layers.layer": "keras_dovetail.src.phase:follow",
     "keras.src.optimizers.optimizer": "keras_dovetail.pluggable:inherit",

@@ -347,9 +347,34 @@ def endpoint(kinds: list[Traced], keys: Sequence[str] = ()) -> Endpoint:
     return Endpoint(one, inputs, outputs)
 
 
-def _nottraced(function: Any) -> Exception:
+def endpoint_of(obj: Any, user: str) -> Endpoint:
+    """The inputs and outputs of a compiled function, a graph, a signature, or the only signature of a loaded model.
+
+    Args:
+        obj: the function.
+        user: the function that needs them, for errors.
+
+    Raises:
+        TypeError: it is none of them.
+        ValueError: the function was not traced.
+    """
+    if isinstance(obj, LoadedModel) and len(obj.signatures) == 1:
+        (obj,) = obj.signatures.values()
+    if isinstance(obj, Signature):
+        return _of_signature(obj)
+    value = _compiled(obj) or obj
+    if not isinstance(value, (Function, Graph, Trace)):
+        problem = f"{obj!r} is no compiled function, no graph and no signature; give it one, as dt.function makes it."
+        raise op_error(TypeError, user, problem)
+    kinds = _kinds(value)
+    if not kinds:
+        raise _nottraced(obj, user)
+    return endpoint(kinds)
+
+
+def _nottraced(function: Any, user: str = "saved_model.save") -> Exception:
     problem = (
         f"{function!r} was not traced, so the shapes of its arguments are not known: call it before, give it "
         "input_signature=, or trace it, function.trace(dt.spec((None, 3)))."
     )
-    return op_error(ValueError, "saved_model.save", problem)
+    return op_error(ValueError, user, problem)

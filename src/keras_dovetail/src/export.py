@@ -69,7 +69,7 @@ class SavedModelExportArchive:
             self._endpoints[name] = kinds, []
             return fn
         compiled = dovetail.function(lambda *args: fn(*args), name=name)
-        specs, keys = _specs(input_signature)
+        specs, keys = specs_of(input_signature)
         graph = compiled.graph(*specs)
         use_bias_add(graph)
         self._endpoints[name] = [traced(compiled.trace(*specs), None, graph)], keys
@@ -104,7 +104,7 @@ class SavedModelExportArchive:
                 print(f"Saved {filepath!s}: {name}({', '.join(one.inputs)}) -> {', '.join(one.outputs)}")
 
 
-def _specs(signature: Any) -> tuple[Any, list[str]]:
+def specs_of(signature: Any) -> tuple[Any, list[str]]:
     """Specs of Dovetail in place of Keras' specs and tensors, and the names of the inputs."""
     import keras
 

@@ -17,7 +17,8 @@ from dovetail.core.dtypes import as_dtype
 from dovetail.core.hooks import hooks
 from dovetail.core.spec import spec
 from dovetail.core.table import OPS
-from dovetail.formats.tensorflow.written_nodes import When, body
+from dovetail.formats.tensorflow.written_nodes import body
+from dovetail.formats.ways import When
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.ops.shapes.shape import dims_of
 

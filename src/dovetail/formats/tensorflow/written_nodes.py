@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dovetail import ops
 from dovetail.core.errors import op_error
-from dovetail.core.hooks import hooks
-from dovetail.core.recording import record_on
 from dovetail.core.spec import TensorSpec
 from dovetail.formats.rows import Row
 from dovetail.formats.tensorflow.attributes import CONVERTERS, constant_node, set_attribute
 from dovetail.formats.tensorflow.definitions import INPUTS, OUTPUTS
+from dovetail.formats.ways import Table, adder, traced
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import number_of
 from dovetail.graph.effects import READ, needed_for, waits_of_effects
@@ -223,13 +221,8 @@ class Place:
 
     def computed(self, function: Callable[..., Any], *given: tuple[Ref, TensorSpec]) -> list[Ref]:
         """Add the nodes of a function, which calls ops on values of some specs, and return its results."""
-        graph = hooks.new_graph(self.operation.type)
-        tensors = [graph.placeholder(spec, "input") for _, spec in given]
-        with record_on(()), graph.as_default():
-            found = function(*tensors)
-            listed = found if isinstance(found, (list, tuple)) else [found]
-            graph.outputs = [t if type(t) is GraphTensor else graph.constant(ops.convert(t).numpy()) for t in listed]
-        refs = dict(zip(tensors, (ref for ref, _ in given), strict=True))
+        graph = traced(self.operation.type, function, [spec for _, spec in given])
+        refs = dict(zip(graph.inputs, (ref for ref, _ in given), strict=True))
         return self.nodes.part(graph, refs, graph.outputs, f"{self.name}/")
 
     def scalar(self, values: Ref, index: int = 0) -> Ref:
@@ -341,33 +334,6 @@ def _static(place: Place, param: str) -> Any:
 
 # -- how operations are written ---------------------------------------------------------------------------------------
 
-Write = Callable[..., list[Ref]]  # (place, *arguments of the op, with values in place of tensors) → results
-When = Callable[[Operation], bool]
-WRITE: dict[str, list[tuple[When, Write]]] = {}  # Dovetail's type → functions, and the operations that each writes
-Body = Callable[..., Any]  # (op, *its arguments) → results, by other ops
-BODIES: dict[str, list[tuple[When, Body]]] = {}  # Dovetail's type → bodies, and the operations that each computes
-
-
-def always(operation: Operation) -> bool:
-    """Whether an operation is written so: all are."""
-    return True
-
-
-def _adder(table: dict[str, list[tuple[When, Any]]]) -> Callable[..., Any]:
-    def decorator(types: str, when: When = always) -> Callable[[Any], Any]:
-        def add(function: Any) -> Any:
-            for type in types.split():
-                table.setdefault(type, []).append((when, function))
-            return function
-
-        return add
-
-    return decorator
-
-
-writes, body = _adder(WRITE), _adder(BODIES)  # decorators: (types, when), for functions of these tables
-
-
-def way(table: dict[str, list[tuple[When, Any]]], operation: Operation) -> Any:
-    """The first function of a table that is for an operation; None if none is."""
-    return next((function for when, function in table.get(operation.type, ()) if when(operation)), None)
+WRITE: Table = {}  # Dovetail's type → functions, (place, *arguments of the op, with values for tensors) → results
+BODIES: Table = {}  # Dovetail's type → bodies, (op, *its arguments) → results, by other ops
+writes, body = adder(WRITE), adder(BODIES)

@@ -1,0 +1,154 @@
+"""Writing: a graph of Dovetail as a model of ONNX.
+
+    writer = Writer(opset=18)
+    model = writer.model(graph, {"x": x}, {"y": y})
+
+An operation is written by a function of `written`, by a row, or by the operations of its body.  A variable is an
+initializer; one that a training step assigns is an input, too, whose initializer is the default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dovetail.core.dtypes import as_dtype
+from dovetail.formats.onnx import written
+from dovetail.formats.onnx.encoding import value_info
+from dovetail.formats.onnx.written import NO_WAY
+from dovetail.formats.onnx.written_nodes import BODIES, WRITE, Nodes, Place, Ref, by_row, row_for, unique
+from dovetail.formats.ways import way
+from dovetail.formats.wire.messages import ONNX
+
+TABLES = (written,)  # they fill the tables
+IR_VERSIONS = {18: 8, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12, 25: 13, 26: 13, 27: 13, 28: 14}  # lowest, by opset
+SMALL = 1024  # bytes of a constant that is looked up among others
+
+
+class Writer:
+    """A writer of one model.
+
+    Args:
+        opset: the version of ONNX's operators.
+
+    Attributes:
+        opset: as given.
+        values: the names of values that are taken.
+        names: the names of nodes that are taken.
+        initializers: name → array.
+    """
+
+    def __init__(self, opset: int = 18) -> None:
+        self.opset = opset
+        self.values: set[str] = set()
+        self.names: set[str] = set()
+        self.initializers: dict[str, np.ndarray] = {}
+        self._constants: dict[Any, str] = {}
+        self._variables: dict[Any, Ref] = {}
+        self._state: Mapping[Any, str] = {}
+
+    def model(
+        self,
+        graph: Any,
+        inputs: Mapping[str, Any],
+        outputs: Mapping[str, Any],
+        state: Mapping[Any, str] | None = None,
+        symbols: Mapping[str, Sequence[str]] | None = None,
+    ) -> Any:
+        """The message `ModelProto` of a graph that assigns no variables, without the data of its initializers.
+
+        Args:
+            graph: the graph.
+            inputs, outputs: name → tensor of the graph.
+            state: the variables that are inputs, too, and their names.
+            symbols: the names of the unknown dimensions of inputs.
+
+        Raises:
+            NotImplementedError: ONNX has no way to compute an operation.
+        """
+        self.values |= {*inputs, *outputs, *(state or {}).values()}
+        self._state = state or {}
+        message = ONNX.ModelProto(ir_version=IR_VERSIONS[self.opset], producer_name="dovetail")
+        message.opset_import.add(domain="", version=self.opset)
+        message.graph.name = graph.name
+        nodes = Nodes(self)
+        for name, tensor in inputs.items():
+            message.graph.input.append(value_info(name, tensor.dtype, tensor.shape, (symbols or {}).get(name, ())))
+        for variable, name in self._state.items():
+            message.graph.input.append(value_info(name, variable.dtype, variable.shape))
+            self.variable(variable)
+        given = {tensor: Ref(name, tensor.dtype) for name, tensor in inputs.items()}
+        refs = nodes.results(nodes.part(graph, given, [*outputs.values()]), graph.name)
+        renamed = {ref.text: name for name, ref in zip(outputs, refs, strict=True)}
+        for name, tensor in outputs.items():
+            message.graph.output.append(value_info(name, tensor.dtype, tensor.shape, (symbols or {}).get(name, ())))
+        message.graph.node.extend(nodes.messages)
+        rename(message.graph, renamed)
+        return message
+
+    def constant(self, array: np.ndarray, name: str) -> Ref:
+        """The value of a constant; equal ones become one initializer."""
+        key = (array.dtype, array.shape, array.tobytes()) if array.nbytes <= SMALL else None
+        found = self._constants.get(key) if key else None
+        if found is None:
+            found = unique(f"{name}/{array.dtype.name}" if name in self.values else name, self.values)
+            self.initializers[found] = array
+            if key:
+                self._constants[key] = found
+        return Ref(found, as_dtype(array.dtype))
+
+    def variable(self, variable: Any) -> Ref:
+        """The value of a variable."""
+        if variable not in self._variables:
+            name = self._state.get(variable) or unique(variable.op_name, self.values)
+            self.initializers[name] = np.asarray(variable.numpy())
+            self._variables[variable] = Ref(name, variable.dtype)
+        return self._variables[variable]
+
+    def written(self, place: Place) -> list[Ref]:
+        """Add the nodes of an operation, and return the values of its results.
+
+        Raises:
+            NotImplementedError: ONNX has no way to compute it.
+            ValueError: the rank of an input must be known.
+        """
+        try:
+            return self._written(place)
+        except (TypeError, ValueError, LookupError) as error:
+            unknown = [tensor.name for tensor in place.operation.inputs if tensor.shape is None]
+            if not unknown:
+                raise
+            advice = f"the rank of {unknown[0]!r} must be known; give it with the_result.set_shape(shape)."
+            raise place.refused(ValueError, advice) from error
+
+    def _written(self, place: Place) -> list[Ref]:
+        operation = place.operation
+        computed, write = way(BODIES, operation), way(WRITE, operation)
+        if computed is not None:
+            computed = partial(computed, operation.op)
+        elif write is not None:
+            found = write(place, *operation.arguments(place.inputs))
+            return [found] if isinstance(found, Ref) else list(found)
+        elif (row := row_for(operation, self.opset)) is not None:
+            return by_row(place, row)
+        elif operation.type in NO_WAY or operation.op.body is None:
+            reason = NO_WAY.get(operation.type, "it has neither a row nor a body")
+            advice = f"ONNX has no way to compute it: {reason}. Cut the graph before it."
+            raise place.refused(NotImplementedError, advice)
+        else:
+            computed = operation.op.body
+        given = zip(place.inputs, (tensor.spec for tensor in operation.inputs), strict=True)
+        return place.computed(lambda *tensors: computed(*operation.arguments(tensors)), *given)
+
+
+def rename(graph: Any, names: Mapping[str, str]) -> None:
+    """Rename values of a graph, and of the graphs inside."""
+    for node in graph.node:
+        for texts in (node.input, node.output):
+            texts[:] = [names.get(text, text) for text in texts]
+        for one in node.attribute:
+            if one.HasField("g"):
+                rename(one.g, names)

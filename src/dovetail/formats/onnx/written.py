@@ -1,0 +1,247 @@
+"""Writing of operations that ONNX has and no row can say: each type with the function that adds its nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dovetail.core.dtypes import as_dtype
+from dovetail.formats.onnx.written_nodes import LAST, Place, Ref, writes
+
+# Dovetail's type → the reason why ONNX cannot compute it
+NO_WAY = {
+    **dict.fromkeys(("PyFunc", "PyFuncStateless", "EagerPyFunc"), "a file cannot hold its Python function"),
+    **dict.fromkeys(("Complex", "Real", "Imag", "FFT"), "it has no operators for complex numbers"),
+    **dict.fromkeys(("Cholesky", "Lu", "Qr", "SelfAdjointEigV2", "Eig", "Svd"), "it decomposes no matrices"),
+    **dict.fromkeys(("MatrixSolve", "MatrixTriangularSolve"), "it solves no equations"),
+}
+
+# -- inputs, constants and variables ----------------------------------------------------------------------------------
+
+
+@writes("Placeholder")
+def _placeholder(place: Place, dtype: Any, shape: Any, known: Any) -> list[Ref]:
+    raise place.refused(ValueError, "it is a placeholder that is no input of the model; name it among the inputs.")
+
+
+@writes("Const")
+def _const(place: Place, value: np.ndarray) -> Ref:
+    return place.nodes.writer.constant(value, place.name)
+
+
+@writes("ReadVariableOp")
+def _read(place: Place, variable: Any, in_order: bool) -> Ref:
+    return place.nodes.writer.variable(variable)
+
+
+@writes("Identity StopGradient PlaceholderWithDefault Tap Print")
+def _same(place: Place, x: Ref, *args: Any) -> Ref:
+    return x
+
+
+@writes("IdentityN XlaOptimizationBarrier")
+def _same_each(place: Place, xs: Sequence[Ref]) -> Sequence[Ref]:
+    return xs
+
+
+@writes("Assert")
+def _holds(place: Place, condition: Ref, *args: Any) -> Ref:
+    return condition
+
+
+# -- shapes -----------------------------------------------------------------------------------------------------------
+
+
+@writes("Shape")
+def _shape(place: Place, x: Ref) -> list[Ref]:
+    return place.result("Cast", place.shape(x), to=as_dtype("int32"))
+
+
+@writes("Reshape")
+def _reshape(place: Place, x: Ref, shape: Any) -> list[Ref]:
+    return place.result("Reshape", x, place.ints(shape), allowzero=int(isinstance(shape, Ref) or 0 in shape) or None)
+
+
+@writes("BroadcastTo")
+def _expand(place: Place, x: Ref, shape: Any) -> list[Ref]:
+    return place.result("Expand", x, place.ints(shape))
+
+
+@writes("SumLike")
+def _sum_like(place: Place, g: Ref, like: Ref) -> list[Ref]:
+    """A sum over the axes along which a value was repeated."""
+    whole, part = place.shapes
+    if whole is not None and part is not None and None not in (*whole[len(whole) - len(part) :], *part):
+        added = len(whole) - len(part)
+        axes = [*range(added), *(added + i for i, n in enumerate(part) if n == 1 and whole[added + i] != 1)]
+        total = place.node("ReduceSum", g, place.constant(axes), keepdims=0) if axes else g
+        return place.result("Reshape", total, place.ints(part), allowzero=int(0 in part) or None)
+    if part is None or whole is None:
+        raise place.refused(ValueError, "the ranks of its inputs must be known; give them by set_shape(shape).")
+    added = len(whole) - len(part)
+    total = place.node("ReduceSum", g, place.constant([*range(added)]), keepdims=0) if added else g
+    for axis, size in enumerate(part):
+        if size == 1 and whole[added + axis] != 1:
+            total = place.node("ReduceSum", total, place.constant([axis]), keepdims=1)
+        elif size is None:
+            total = _sum_along(place, total, like, axis)
+    return place.result("Identity", total)
+
+
+def _sum_along(place: Place, total: Ref, like: Ref, axis: int) -> Ref:
+    """A sum along an axis if the size of the other value is 1 there: the axis as (repetitions, size), and their sum."""
+    whole, part = place.shape(total), place.shape(like)
+    size = place.node("Slice", part, place.constant([axis]), place.constant([axis + 1]))
+    all_of_it = place.node("Slice", whole, place.constant([axis]), place.constant([axis + 1]))
+    one = place.node("Max", size, place.constant([1]))
+    parts = [
+        place.node("Slice", whole, place.constant([0]), place.constant([axis])),
+        place.node("Div", all_of_it, one),
+        size,
+        place.node("Slice", whole, place.constant([axis + 1]), place.constant([LAST])),
+    ]
+    shape = place.node("Concat", parts, axis=0)
+    return place.node("ReduceSum", place.node("Reshape", total, shape, allowzero=1), place.constant([axis]), keepdims=0)
+
+
+@writes("Squeeze")
+def _squeeze(place: Place, x: Ref, axis: Any) -> list[Ref]:
+    return place.result("Squeeze", x, None if axis is None else place.constant(np.atleast_1d(axis)))
+
+
+@writes("Transpose")
+def _transpose(place: Place, x: Ref, axes: Any) -> list[Ref]:
+    return place.result("Transpose", x, perm=axes)
+
+
+@writes("Iota")
+def _iota(place: Place, size: Any, dtype: Any) -> list[Ref]:
+    if not isinstance(size, Ref):
+        values = np.arange(size[0]).astype(dtype.numpy)
+        return [place.nodes.writer.constant(values, place.name)]
+    scalar = place.node("Squeeze", place.ints(size), place.constant([0]))
+    return place.result("Cast", place.node("Range", place.constant(0), scalar, place.constant(1)), to=dtype)
+
+
+@writes("StridedSlice")
+def _strided_slice(
+    place: Place, x: Ref, begin: Any, end: Any, strides: Any, begin_mask: int, end_mask: int, shrink: int
+) -> list[Ref]:
+    if any(isinstance(one, Ref) for one in (begin, end, strides)):
+        found = _slice_at(place, x, begin, end, strides, (begin_mask, end_mask, shrink))
+    else:
+        found = _slice_static(place, x, begin, end, strides, (begin_mask, end_mask, shrink))
+    axes = [axis for axis in range(64) if shrink >> axis & 1]
+    if axes:
+        return place.result("Squeeze", found, place.constant(axes))
+    return [found]
+
+
+def _slice_static(place: Place, x: Ref, begin: Any, end: Any, strides: Any, masks: tuple[int, int, int]) -> Ref:
+    starts, ends, axes, steps = [], [], [], []
+    for axis, (first, last, step) in enumerate(zip(begin, end, strides, strict=True)):
+        no_begin, no_end, is_one = (mask >> axis & 1 for mask in masks)
+        if no_begin and no_end and step == 1 and not is_one:
+            continue
+        if is_one:
+            first, last, step, no_begin, no_end = first, (first + 1) or LAST, 1, 0, 0
+        starts.append((0 if step > 0 else LAST) if no_begin else first)
+        ends.append((LAST if step > 0 else -LAST) if no_end else last)
+        axes.append(axis)
+        steps.append(step)
+    return place.node("Slice", x, *map(place.constant, (starts, ends, axes, steps))) if axes else x
+
+
+def _slice_at(place: Place, x: Ref, begin: Any, end: Any, strides: Any, masks: tuple[int, int, int]) -> Ref:
+    """A slice whose ends are values of the graph."""
+    count = next(
+        t.shape[0] if isinstance(one, Ref) else len(one)
+        for one, t in _with_tensors(place, (begin, end, strides))
+        if not isinstance(one, Ref) or t.shape
+    )
+    no_begin, no_end, is_one = ([mask >> axis & 1 for axis in range(count)] for mask in masks)
+    starts, ends, steps = (place.ints(one) for one in (begin, end, strides))
+    ahead = place.node("Greater", steps, place.constant([0]), dtype="bool")
+
+    def chosen(flags: Sequence[int], yes: Ref, no: Ref) -> Ref:
+        return place.node("Where", place.constant(flags, "bool"), yes, no, dtype="int64") if any(flags) else no
+
+    zero, last, least, one = (place.constant([n]) for n in (0, LAST, -LAST, 1))
+    next_one = place.node("Add", starts, one)
+    after = place.node("Where", place.node("Equal", next_one, zero, dtype="bool"), last, next_one, dtype="int64")
+    starts = chosen(no_begin, place.node("Where", ahead, zero, last, dtype="int64"), starts)
+    ends = chosen(no_end, place.node("Where", ahead, last, least, dtype="int64"), ends)
+    ends = chosen(is_one, after, ends)
+    return place.node("Slice", x, starts, ends, place.constant([*range(count)]), chosen(is_one, one, steps))
+
+
+def _with_tensors(place: Place, values: Sequence[Any]) -> Any:
+    tensors = dict(zip((ref.text for ref in place.inputs), place.operation.inputs, strict=True))
+    return [(value, tensors.get(value.text) if isinstance(value, Ref) else None) for value in values]
+
+
+@writes("PadV2")
+def _pad(place: Place, x: Ref, low: Any, high: Any, value: Any) -> list[Ref]:
+    pads = place.constant([*low, *high]) if not isinstance(low, Ref) and not isinstance(high, Ref) else None
+    pads = pads or place.node("Concat", [place.ints(low), place.ints(high)], axis=0)
+    return place.result("Pad", x, pads, place.constant(value, x.dtype))
+
+
+@writes("OneHot")
+def _one_hot(place: Place, x: Ref, num_classes: Any, axis: int, dtype: Any) -> list[Ref]:
+    """Nowhere one for positions that are negative, or too large."""
+    depth = place.ints(num_classes)
+    is_valid = place.node("GreaterOrEqual", x, place.constant(0, x.dtype), dtype="bool")
+    at = place.node("Where", is_valid, place.cast(x, "int64"), depth, dtype="int64")
+    found = place.node("OneHot", at, depth, place.constant([0, 1], "float32"), dtype="float32", axis=axis)
+    return place.result("Cast", found, to=dtype)
+
+
+@writes("Where")
+def _where(place: Place, x: Ref) -> list[Ref]:
+    found = place.node("NonZero", x, dtype="int64")
+    return place.result("Cast", place.node("Transpose", found, perm=[1, 0]), to=as_dtype("int32"))
+
+
+@writes("SplitV")
+def _split(place: Place, x: Ref, sizes: Any, axis: int) -> list[Ref]:
+    return place.result("Split", x, place.ints(sizes), axis=axis)
+
+
+# -- orders -----------------------------------------------------------------------------------------------------------
+
+
+@writes("ArgMax ArgMin")
+def _position(place: Place, x: Ref, axis: Any, keepdims: bool) -> list[Ref]:
+    type, is_flat = place.operation.type, axis is None
+    flat = place.node("Reshape", x, place.constant([-1])) if is_flat else x
+    found = place.node(type, flat, dtype="int64", axis=0 if is_flat else axis, keepdims=int(keepdims and not is_flat))
+    if is_flat and keepdims:
+        found = place.node("Reshape", found, place.constant([1] * len(place.shapes[0])))
+    return place.result("Cast", found, to=as_dtype("int32"))
+
+
+@writes("TopKV2")
+def _top(place: Place, x: Ref, k: int) -> list[Ref]:
+    values, order = place.several("TopK", x, place.constant([k]), dtypes=[x.dtype, "int64"])
+    return [values, place.cast(order, "int32")]
+
+
+# -- matrices ---------------------------------------------------------------------------------------------------------
+
+
+@writes("MatMul", lambda operation: operation.attrs["transpose_a"] or operation.attrs["transpose_b"])
+def _matmul(place: Place, x: Ref, y: Ref, transpose_a: bool, transpose_b: bool) -> list[Ref]:
+    if all(len(shape) == 2 for shape in place.shapes) and x.dtype.is_floating:
+        return place.result("Gemm", x, y, transA=int(transpose_a), transB=int(transpose_b))
+    x, y = (
+        _swapped(place, ref, len(shape)) if is_swapped else ref
+        for ref, shape, is_swapped in zip((x, y), place.shapes, (transpose_a, transpose_b), strict=True)
+    )
+    return place.result("MatMul", x, y)
+
+
+def _swapped(place: Place, x: Ref, rank: int) -> Ref:
+    return place.node("Transpose", x, perm=[*range(rank - 2), rank - 1, rank - 2])

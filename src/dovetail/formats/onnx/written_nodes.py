@@ -1,0 +1,260 @@
+"""Nodes of ONNX that are being written, and the places of Dovetail's operations among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dovetail.core.dtypes import DType, as_dtype
+from dovetail.core.errors import op_error
+from dovetail.core.spec import TensorSpec
+from dovetail.formats.onnx.encoding import attribute, value_info
+from dovetail.formats.onnx.rows import WRITTEN
+from dovetail.formats.rows import Input, Row
+from dovetail.formats.ways import Table, adder, traced
+from dovetail.formats.wire.messages import ONNX
+from dovetail.graph.effects import needed_for
+from dovetail.graph.operation import GraphTensor, Operation
+
+if TYPE_CHECKING:
+    from dovetail.formats.onnx.writing import Writer
+
+LAST = 2**63 - 1  # an end behind all elements
+
+
+class Ref(NamedTuple):
+    """A value among nodes: its name, and its dtype."""
+
+    text: str
+    dtype: DType
+
+
+Given = Ref | Sequence[Ref] | None  # an input of a node: a value, several, or none
+
+
+def unique(name: str, names: set[str]) -> str:
+    """A name that is not among some names, to which it is added."""
+    number, found = 0, name
+    while found in names:
+        number += 1
+        found = f"{name}_{number}"
+    names.add(found)
+    return found
+
+
+class Nodes:
+    """The nodes of a graph, in the order in which they were added.  They may take values of the graphs around it.
+
+    Args:
+        writer: holds the names and the constants of the whole model.
+
+    Attributes:
+        messages: the messages `NodeProto`.
+    """
+
+    def __init__(self, writer: Writer) -> None:
+        self.writer = writer
+        self.messages: list[Any] = []
+
+    def add(self, type: str, name: str, inputs: Sequence[Given], dtypes: Iterable[Any], attrs: Any) -> list[Ref]:
+        """Add a node, and return its results.
+
+        Args:
+            type: ONNX's type.
+            name: its name, which no other node has.
+            inputs: its inputs, in ONNX's order.
+            dtypes: of its results; None for one that is left out.
+            attrs: its attributes; None for one that is left out.
+        """
+        node = ONNX.NodeProto(op_type=type, name=name)
+        for given in inputs:
+            refs = [given] if given is None or isinstance(given, Ref) else given
+            node.input.extend("" if ref is None else ref.text for ref in refs)
+        while node.input and not node.input[-1]:
+            node.input.pop()
+        node.attribute.extend(attribute(key, item) for key, item in attrs.items() if item is not None)
+        found = []
+        for number, dtype in enumerate(dtypes):
+            text = "" if dtype is None else unique(f"{name}:{number}", self.writer.values)
+            node.output.append(text)
+            found.append(Ref(text, as_dtype(dtype or "bool")))
+        self.messages.append(node)
+        return found
+
+    def graph(self, operations: Iterable[Operation], given: Mapping[GraphTensor, Ref], scope: str = "") -> Any:
+        """Add operations in program order, and return the values of all tensors.
+
+        Args:
+            operations: of one graph.
+            given: the values of its inputs.
+            scope: a name scope, with its slash, for all nodes.
+        """
+        known, inputs = dict(given), {tensor.op for tensor in given}
+        for one in operations:
+            if one not in inputs:
+                place = Place(self, one, scope + one.name, [known[tensor] for tensor in one.inputs])
+                known.update(zip(one.outputs, self.writer.written(place), strict=True))
+        return known
+
+    def part(
+        self, graph: Any, given: Mapping[GraphTensor, Ref], wanted: Sequence[GraphTensor], scope: str = ""
+    ) -> list[Ref]:
+        """Add the operations that some tensors of a graph need, and return their values."""
+        known = self.graph(needed_for(graph, wanted, given), given, scope)
+        return [known[tensor] for tensor in wanted]
+
+    def results(self, refs: Sequence[Ref], name: str) -> list[Ref]:
+        """Values that these nodes make, each once, as the results of a graph have to be."""
+        made, found = {text for node in self.messages for text in node.output}, list[Ref]()
+        for ref in refs:
+            if ref.text not in made or ref in found:
+                (ref,) = self.add("Identity", unique(f"{name}/Identity", self.writer.names), [ref], [ref.dtype], {})
+            found.append(ref)
+        return found
+
+
+class Place:
+    """The place of an operation among the nodes.
+
+    Attributes:
+        nodes: the nodes.
+        operation: the operation.
+        name: its name; the names of nodes that help are below it.
+        inputs: the values of its inputs.
+    """
+
+    def __init__(self, nodes: Nodes, operation: Operation, name: str, inputs: list[Ref]) -> None:
+        self.nodes, self.operation, self.name, self.inputs = nodes, operation, name, inputs
+
+    def result(self, type: str, *inputs: Given, **attrs: Any) -> list[Ref]:
+        """Add the node that gives the operation's results, and return them.
+
+        Args:
+            type: ONNX's type.
+            inputs: its inputs; a list for an input that is a list.
+            attrs: its attributes.
+        """
+        dtypes = [tensor.dtype for tensor in self.operation.outputs]
+        return self.nodes.add(type, unique(self.name, self.nodes.writer.names), inputs, dtypes, attrs)
+
+    def several(self, type: str, *inputs: Given, dtypes: Sequence[Any], **attrs: Any) -> list[Ref]:
+        """Add a node below the operation's name, and return its results."""
+        return self.nodes.add(type, unique(f"{self.name}/{type}", self.nodes.writer.names), inputs, dtypes, attrs)
+
+    def node(self, type: str, *inputs: Given, dtype: Any = None, **attrs: Any) -> Ref:
+        """Add a node below the operation's name, and return its result, with the first input's dtype if not given."""
+        first: Any = inputs[0]
+        first = first if isinstance(first, Ref) else first[0]
+        return self.several(type, *inputs, dtypes=[first.dtype if dtype is None else dtype], **attrs)[0]
+
+    def constant(self, value: Any, dtype: Any = "int64") -> Ref:
+        """Add a constant below the operation's name, and return its value; equal ones become one."""
+        return self.nodes.writer.constant(np.asarray(value, as_dtype(dtype).numpy), self.name)
+
+    def cast(self, x: Ref, dtype: Any) -> Ref:
+        """The value in another dtype."""
+        dtype = as_dtype(dtype)
+        return x if x.dtype == dtype else self.node("Cast", x, dtype=dtype, to=dtype)
+
+    def ints(self, value: Any) -> Ref:
+        """Integers, such as a shape, as ONNX's int64: they may be static, or a tensor."""
+        return self.cast(value, "int64") if isinstance(value, Ref) else self.constant(value)
+
+    def shape(self, x: Ref) -> Ref:
+        """The shape of a value, as int64."""
+        return self.node("Shape", x, dtype="int64")
+
+    def graph(self, name: str, inputs: Sequence[tuple[str, Any]], fill: Callable[[Place, list[Ref]], Any]) -> Any:
+        """A graph for an attribute, of a branch or a loop.
+
+        Args:
+            name: its name.
+            inputs: the name and the spec of each of its inputs.
+            fill: adds its nodes at a place in it, from the values of its inputs, and returns the values of its results.
+        """
+        writer, inner = self.nodes.writer, Nodes(self.nodes.writer)
+        message = ONNX.GraphProto(name=f"{self.name}/{name}")
+        refs = [Ref(unique(f"{message.name}/{title}", writer.values), spec.dtype) for title, spec in inputs]
+        for ref, (_, spec) in zip(refs, inputs, strict=True):
+            message.input.append(value_info(ref.text, spec.dtype, spec.shape))
+        place = Place(inner, self.operation, message.name, self.inputs)
+        for ref in inner.results(fill(place, refs), message.name):
+            message.output.append(value_info(ref.text, ref.dtype, None))
+        message.node.extend(inner.messages)
+        return message
+
+    def computed(self, function: Callable[..., Any], *given: tuple[Ref, TensorSpec]) -> list[Ref]:
+        """Add the nodes of a function, which calls ops on values of some specs, and return its results."""
+        graph = traced(self.operation.type, function, [spec for _, spec in given])
+        refs = dict(zip(graph.inputs, (ref for ref, _ in given), strict=True))
+        return self.nodes.part(graph, refs, graph.outputs, f"{self.name}/")
+
+    @property
+    def shapes(self) -> list[Any]:
+        """The shapes of the operation's inputs."""
+        return [tensor.shape for tensor in self.operation.inputs]
+
+    def refused(self, kind: type[Exception], reason: str) -> Exception:
+        """The error for the operation, which names it and the user's line."""
+        return op_error(kind, self.operation.type, f"{self.operation.name!r}: {reason}", where=self.operation.where)
+
+
+# -- rows -------------------------------------------------------------------------------------------------------------
+
+SCALARS = ("CumSum", "CumProd")  # their axis is a number, that of others a list
+LONG = ("GatherND", "ScatterND", "Tile")  # their positions are int64
+
+
+def row_for(operation: Operation, opset: int) -> Row | None:
+    """The row that says all static arguments of an operation; None if there is none."""
+    return next((row for row in WRITTEN.get(operation.type, ()) if _fits(row, operation, opset)), None)
+
+
+def _fits(row: Row, operation: Operation, opset: int) -> bool:
+    if not row.first <= opset <= row.last:
+        return False
+    known = {one.param for one in row.inputs} | {one.ours for one in row.attributes if one.theirs}
+    said = {one.ours: one.only for one in row.attributes if not one.theirs}
+    others = (p for p in operation.op.params if p.name in operation.attrs and p.name not in known)
+    return all(operation.attrs[p.name] == said.get(p.name, p.default) for p in others)
+
+
+def by_row(place: Place, row: Row) -> list[Ref]:
+    """Add the node that a row says, and constants for static arguments that are inputs there."""
+    arguments = dict(
+        zip((p.name for p in place.operation.op.params), place.operation.arguments(place.inputs), strict=True)
+    )
+    inputs = [_given(place, row, one, arguments[one.param]) for one in row.inputs]
+    attrs: dict[str, Any] = {}
+    dtype = None
+    for one in row.attributes:
+        if one.result is not None:
+            dtype = one.default
+        elif one.only is not None and one.theirs:
+            attrs[one.theirs] = one.only
+        elif one.ours and one.theirs:
+            attrs[one.theirs] = arguments[one.ours]
+    if dtype is None:
+        return place.result(row.type, *inputs, **attrs)
+    (output,) = place.operation.outputs
+    return place.result("Cast", place.node(row.type, *inputs, dtype=dtype, **attrs), to=output.dtype)
+
+
+def _given(place: Place, row: Row, one: Input, value: Any) -> Given:
+    if isinstance(value, tuple) and one.way == "*":
+        return value
+    if isinstance(value, Ref):
+        is_long = one.way in ("?", "!") or (row.type in LONG and not value.dtype.is_floating and one.param != "x")
+        return place.cast(value, "int64") if is_long and one.param != "updates" else value
+    if value is None:
+        return None
+    return place.constant(value if row.type in SCALARS else np.atleast_1d(value))
+
+
+# -- how operations are written ---------------------------------------------------------------------------------------
+
+WRITE: Table = {}  # Dovetail's type → functions, (place, *arguments of the op, with values for tensors) → results
+BODIES: Table = {}  # Dovetail's type → bodies, (op, *its arguments) → results, by other ops
+writes, body = adder(WRITE), adder(BODIES)

@@ -1,0 +1,51 @@
+"""Ways to write operations in other formats: tables of functions, and bodies that are traced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from dovetail import ops
+from dovetail.core.hooks import hooks
+from dovetail.core.recording import record_on
+from dovetail.core.spec import TensorSpec
+from dovetail.graph.operation import GraphTensor, Operation
+
+When = Callable[[Operation], bool]
+Table = dict[str, list[tuple[When, Callable[..., Any]]]]  # op type → functions, and the operations that each is for
+Added = TypeVar("Added", bound=Callable[..., Any])
+
+
+def always(operation: Operation) -> bool:
+    """Whether a function is for an operation: it is for all."""
+    return True
+
+
+def adder(table: Table) -> Callable[..., Callable[[Added], Added]]:
+    """Make a decorator, (types, when), that adds functions to a table."""
+
+    def decorator(types: str, when: When = always) -> Callable[[Added], Added]:
+        def add(function: Added) -> Added:
+            for type in types.split():
+                table.setdefault(type, []).append((when, function))
+            return function
+
+        return add
+
+    return decorator
+
+
+def way(table: Table, operation: Operation) -> Any:
+    """The first function of a table that is for an operation; None if none is."""
+    return next((function for when, function in table.get(operation.type, ()) if when(operation)), None)
+
+
+def traced(name: str, function: Callable[..., Any], specs: Sequence[TensorSpec]) -> Any:
+    """The graph of a function that calls ops on values of some specs."""
+    graph = hooks.new_graph(name)
+    tensors = [graph.placeholder(spec, "input") for spec in specs]
+    with record_on(()), graph.as_default():
+        found = function(*tensors)
+        listed = found if isinstance(found, (list, tuple)) else [found]
+        graph.outputs = [t if type(t) is GraphTensor else graph.constant(ops.convert(t).numpy()) for t in listed]
+    return graph

@@ -1,0 +1,5 @@
+"""Models in ONNX files."""
+
+from dovetail.onnx.saving import save
+
+__all__ = ["save"]

@@ -1,0 +1,159 @@
+"""Saving functions, graphs and training steps as ONNX models."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dovetail.core.errors import op_error
+from dovetail.core.files import replacing
+from dovetail.core.scopes import scopes
+from dovetail.edit.transplant import copy_graph
+from dovetail.formats.onnx.encoding import number_of
+from dovetail.formats.onnx.writing import IR_VERSIONS, Writer
+from dovetail.formats.wire.libraries import need
+from dovetail.formats.wire.messages import LONGEST
+from dovetail.formats.wire.tensors import little_endian
+from dovetail.graph.effects import thread
+from dovetail.passes import base
+from dovetail.passes.constant_folding import fold_constants
+from dovetail.passes.cse import merge_common
+from dovetail.passes.prune import prune
+from dovetail.passes.simplify import simplify
+from dovetail.saved_model.saving import endpoint_of
+
+ALIGNED = 4096  # bytes, at whose multiples external data begins, so that it can be mapped
+NEW = ".new"  # behind a variable's name in the name of its new value
+STATE = "dovetail.state"  # the property with the inputs of variables, and the outputs of their new values
+
+
+def save(obj: Any, path: str | os.PathLike[str], opset: int = 18, external: bool = False) -> None:
+    """Save a function, a graph or a whole training step as an ONNX model.
+
+    A variable is an initializer.  One that the function assigns is an input, too, whose default is its value now; its
+    new value is an output of the same name and `.new`.  The metadata `dovetail.state` has these pairs of names.
+
+    Args:
+        obj: a compiled function, a signature, a trace or a graph.  The function must have been traced: call it before,
+            or use `input_signature` or `function.trace(dt.spec((None, 3)))`.
+        path: the file.
+        opset: the version of ONNX's operators, 18 to 28.
+        external: whether the values of variables go to a second file, of the same name and `.data`.
+
+    Raises:
+        TypeError: it is no function and no graph, or ONNX lacks a dtype.
+        ValueError: the opset is not known, the function was not traced, or the rank of a tensor is not known.
+        NotImplementedError: ONNX has no way to compute an operation, which the error names with its line.
+        RuntimeError: a graph is being built.
+        ImportError: the extra `formats` is not installed.
+        OSError: a file cannot be written.
+
+    Source: `torch.onnx.export`.
+
+    Example:
+        >>> import dovetail as dt, tempfile
+        >>> w = dt.Variable([[1.0], [2.0]], name="w")
+        >>> double = dt.function(lambda x: dt.ops.matmul(x, w), input_signature=[dt.spec((None, 2))])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     dt.onnx.save(double, f"{folder}/model.onnx")
+        ...     len(Path(f"{folder}/model.onnx").read_bytes()) > 100
+        True
+    """
+    need("onnx.save")
+    if scopes().graphs:
+        raise op_error(RuntimeError, "onnx.save", "a graph is being built; save when its function has returned.")
+    one = endpoint_of(obj, "onnx.save")
+    write(one.inputs, one.outputs, Path(path), opset, external)
+
+
+def write(
+    inputs: Mapping[str, Any],
+    outputs: Mapping[str, Any],
+    path: Path,
+    opset: int = 18,
+    external: bool = False,
+    batch: str | None = None,
+) -> None:
+    """Write a part of a graph as an ONNX model; for errors, see `save`.
+
+    Args:
+        inputs, outputs: name → tensor of one graph.
+        path: the file.
+        opset, external: as for `save`.
+        batch: the name of the unknown first dimensions of all inputs and outputs.
+    """
+    if opset not in IR_VERSIONS:
+        problem = f"the opset must be from {min(IR_VERSIONS)} to {max(IR_VERSIONS)}, not {opset!r}."
+        raise op_error(ValueError, "onnx.save", problem)
+    graph, given, results, state = _pure(inputs, outputs)
+    writer = Writer(opset)
+    symbols = dict.fromkeys((*given, *results), (batch,)) if batch else {}
+    message = writer.model(graph, given, results, state, symbols)
+    if state:
+        message.metadata_props.add(key=STATE, value=json.dumps({name: name + NEW for name in state.values()}))
+    size = sum(array.nbytes for array in writer.initializers.values())
+    if size > LONGEST - (1 << 24) and not external:
+        problem = f"the values take {size} bytes, and one file holds {LONGEST}: use external=True."
+        raise op_error(ValueError, "onnx.save", problem)
+    if external:
+        with replacing(path.with_name(path.name + ".data")) as data:
+            _add_initializers(message, writer.initializers, partial(_outside, data=data, name=path.name + ".data"))
+    else:
+        _add_initializers(message, writer.initializers, _inside)
+    with replacing(path) as file:
+        file.write(message.SerializeToString())
+
+
+def _pure(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Any:
+    """A copy of a graph without assignments, its inputs and outputs, and the names of the variables it assigned."""
+    original = next(tensor.op.graph for tensor in (*outputs.values(), *inputs.values()))
+    places = {tensor: number for number, tensor in enumerate(original.inputs)}
+    copy = copy_graph(original)
+    kept = {name: copy.get_tensor(tensor.name) for name, tensor in outputs.items()}
+    copy.outputs = [*kept.values()]
+    values = thread(copy)
+    names: set[str] = {*inputs}
+    named = [_free(name, names) for name in outputs]
+    state = {variable: _free(variable.op_name, names) for variable in values}
+    copy.outputs = [*copy.outputs, *values.values()]
+    base.run(copy, [fold_constants, simplify, merge_common, prune], 2)
+    results = [*named, *(name + NEW for name in state.values())]
+    given = {name: copy.inputs[places[tensor]] for name, tensor in inputs.items()}
+    return copy, given, dict(zip(results, copy.outputs, strict=True)), state
+
+
+def _free(name: str, names: set[str]) -> str:
+    """A name that is not among some names, and neither is it with the ending of a new value; both are added."""
+    found, number = name, 0
+    while found in names or found + NEW in names:
+        number += 1
+        found = f"{name}_{number}"
+    names |= {found, found + NEW}
+    return found
+
+
+def _add_initializers(message: Any, arrays: Mapping[str, np.ndarray], fill: Any) -> None:
+    for name, array in arrays.items():
+        proto = message.graph.initializer.add(name=name, dims=array.shape, data_type=number_of(array.dtype))
+        fill(proto, little_endian(array).tobytes())
+
+
+def _inside(proto: Any, data: bytes) -> None:
+    proto.raw_data = data
+
+
+def _outside(proto: Any, values: bytes, data: Any, name: str) -> None:
+    if len(values) <= 1024:
+        return _inside(proto, values)
+    data.write(b"\0" * (-data.tell() % ALIGNED))
+    proto.data_location = type(proto).EXTERNAL
+    for key, value in (("location", name), ("offset", data.tell()), ("length", len(values))):
+        proto.external_data.add(key=key, value=str(value))
+    data.write(values)
+    return None

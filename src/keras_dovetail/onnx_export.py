@@ -1,0 +1,70 @@
+"""Export of models as ONNX files by Dovetail's writer, in place of Keras' function for other backends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import dovetail
+from dovetail.formats.wire.libraries import need
+from dovetail.onnx.saving import write
+from dovetail.saved_model.saving import endpoint, traced
+from keras_dovetail.src.export import specs_of
+
+
+def write_by_dovetail(module: ModuleType) -> None:
+    """Let Keras' function for `model.export(path, format="onnx")` call Dovetail's.
+
+    Args:
+        module: `keras.src.export.onnx`, which has just been imported.
+    """
+    signature_of: Any = module.get_input_signature
+
+    def export_onnx(
+        model: Any,
+        filepath: Any,
+        verbose: bool | None = None,
+        input_signature: Any = None,
+        opset_version: int | None = None,
+        external: bool = False,
+    ) -> None:
+        """Export the model's call as an ONNX file; inputs and outputs have the model's names.
+
+        Args:
+            model: the model, which is built.
+            filepath: the file.
+            verbose: whether to print a line; True if not given.
+            input_signature: a list with a spec or a structure of specs for each argument.
+            opset_version: 18 to 28; 18 if not given.
+            external: whether the weights go to a second file.
+
+        Raises:
+            ValueError: the model was never called, or the opset is not known.
+            NotImplementedError: ONNX has no way to compute an operation.
+
+        Source: `keras.Model.export`.
+        """
+        need("keras.Model.export")
+        signature = signature_of(model) if input_signature is None else input_signature
+        if not signature:
+            raise ValueError("The model provided has never been called, so the shapes of its inputs are not known.")
+        specs, names = specs_of(signature)
+        compiled = dovetail.function(lambda *args: model(*args), name=model.name)
+        one = endpoint([traced(compiled.trace(*specs), None)], names)
+        outputs = dict(zip(_names_of(model) or one.outputs, one.outputs.values(), strict=True))
+        write(one.inputs, outputs, Path(filepath), opset_version or 18, external, batch="batch")
+        if verbose is not False:
+            print(f"Saved {filepath!s}: {model.name}({', '.join(one.inputs)}) -> {', '.join(outputs)}")
+
+    module.export_onnx = export_onnx  # type: ignore[attr-defined]
+
+
+def _names_of(model: Any) -> list[str]:
+    """The names of the model's outputs, those of the layers that give them; none for a class of the user's own."""
+    import keras
+
+    if isinstance(model, keras.Sequential):
+        return [model.layers[-1].name]
+    is_dict = isinstance(getattr(model, "output", None), dict)
+    return [] if is_dict or not isinstance(model, keras.Model) else list(getattr(model, "output_names", ()))

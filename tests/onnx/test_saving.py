@@ -1,0 +1,81 @@
+"""Functions, graphs and training steps that leave as ONNX models: ONNX Runtime computes the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from tests.formats.onnx.running import onnx, run, session, trained
+from tests.libraries import require
+
+require("onnx", "its checker looks at what is written")
+require("onnxruntime", "it runs what is written")
+
+
+def variables(rng: Any, *shapes: tuple[int, ...]) -> list[dt.Variable]:
+    return [dt.Variable(rng.normal(size=shape).astype("float32") / 3, name=f"w{i}") for i, shape in enumerate(shapes)]
+
+
+def mlp(rng: np.random.Generator) -> tuple[Any, list[dt.Variable]]:
+    w, b, v = kept = variables(rng, (4, 8), (8,), (8, 3))
+    return (lambda x: dt.ops.softmax(dt.ops.matmul(dt.ops.relu(dt.ops.matmul(x, w) + b), v))), kept
+
+
+@pytest.mark.parametrize("external", [False, True])
+@pytest.mark.parametrize("opset", [18, 28])
+def test_a_function_is_saved(opset: int, external: bool, tmp_path: Path, rng: np.random.Generator):
+    predict = dt.function(mlp(rng)[0], input_signature=[dt.spec((None, 4))])
+    dt.onnx.save(predict, tmp_path / "model.onnx", opset, external)
+    x = rng.normal(size=(5, 4)).astype("float32")
+    np.testing.assert_allclose(run(tmp_path / "model.onnx", x)[0], predict(x).numpy(), atol=1e-6)
+    model = onnx.load(tmp_path / "model.onnx")
+    assert (model.opset_import[0].version, model.ir_version) == (opset, {18: 8, 28: 14}[opset])
+    assert [one.name for one in model.graph.initializer if one.name.startswith("w")] == ["w2", "w1", "w0"]
+
+
+def test_a_training_step_carries_its_state(tmp_path: Path, rng: np.random.Generator):
+    predict, kept = mlp(rng)
+
+    def step(x: Any, y: Any) -> Any:
+        with dt.GradientTape() as tape:
+            loss = dt.ops.mean(dt.ops.square(predict(x) - y))
+        for variable, gradient in zip(kept, tape.gradient(loss, kept), strict=True):
+            variable.assign_sub(0.1 * gradient)
+        return loss
+
+    compiled = dt.function(step, input_signature=[dt.spec((None, 4)), dt.spec((None, 3))])
+    dt.onnx.save(compiled, tmp_path / "step.onnx")
+    batches = [
+        {"x": rng.normal(size=(5, 4)).astype("float32"), "y": rng.normal(size=(5, 3)).astype("float32")}
+        for _ in range(10)
+    ]
+    found, state = trained(tmp_path / "step.onnx", batches)
+    np.testing.assert_allclose(found, [compiled(*batch.values()).numpy() for batch in batches], rtol=1e-5)
+    for variable in kept:
+        np.testing.assert_allclose(state[variable.op_name], variable.numpy(), atol=1e-6)
+
+
+def test_names_of_dicts_are_the_outputs(tmp_path: Path):
+    twice = dt.function(lambda x: {"x": x, "sum": x + x}, input_signature=[dt.spec((2,))])
+    dt.onnx.save(twice, tmp_path / "model.onnx")
+    ready = session(tmp_path / "model.onnx")
+    assert [one.name for one in ready.get_outputs()] == ["sum", "x_1"]
+    assert run(tmp_path / "model.onnx", np.float32([1, 2]))[0].tolist() == [2.0, 4.0]
+
+
+def test_wrong_calls_say_what_to_do(tmp_path: Path):
+    path = tmp_path / "model.onnx"
+    with pytest.raises(ValueError, match="was not traced"):
+        dt.onnx.save(dt.function(lambda x: x), path)
+    with pytest.raises(TypeError, match=r"no compiled function.*as dt\.function makes it"):
+        dt.onnx.save(lambda x: x, path)
+    solve = dt.function(lambda x: dt.ops.cholesky(x), input_signature=[dt.spec((3, 3))])
+    with pytest.raises(ValueError, match="from 18 to 28, not 17"):
+        dt.onnx.save(solve, path, opset=17)
+    with pytest.raises(NotImplementedError, match=r"Cholesky at .*test_saving\.py.*decomposes no matrices.*Cut"):
+        dt.onnx.save(solve, path)
+    assert not path.exists()
