@@ -11,6 +11,7 @@ keeps its initial numbers.  Compared are values, gradients, and the variables in
 
 from __future__ import annotations
 
+import atexit
 import functools
 import importlib
 import json
@@ -88,16 +89,31 @@ def _numbers(name: str, like: np.ndarray) -> np.ndarray:
 @functools.cache
 def expected(module: str) -> dict[str, dict[str, Any]]:
     """What TensorFlow gives for the cases of a module of `old/`, by name."""
-    return answer(__name__, module)
+    process = _server()
+    print(module, file=process.stdin, flush=True)
+    return json.loads(next(line for line in process.stdout if line.startswith("{")))
+
+
+@functools.cache
+def _server() -> Any:
+    """A process with TensorFlow that answers names of modules; its errors are in what the test prints."""
+    process = _started(__name__, stdin=subprocess.PIPE)
+    atexit.register(process.communicate)
+    return process
 
 
 def answer(module: str, *args: str) -> Any:
     """What a module prints last, as JSON, in a process with TensorFlow."""
+    process = _started(module, *args, stderr=subprocess.PIPE)
+    printed, said = process.communicate()
+    assert process.returncode == 0, said[-3000:]
+    return json.loads(printed.splitlines()[-1])
+
+
+def _started(module: str, *args: str, **pipes: Any) -> Any:
     settings = {"TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONWARNINGS": "ignore"}
     command = [sys.executable, "-m", module, *args]
-    ran = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stderr[-3000:]
-    return json.loads(ran.stdout.splitlines()[-1])
+    return subprocess.Popen(command, env=os.environ | settings, stdout=subprocess.PIPE, text=True, **pipes)
 
 
 def check(module: str, name: str, atol: float = 1e-5) -> None:
@@ -149,6 +165,9 @@ def oracle() -> Any:
 
 
 if __name__ == "__main__":
-    cases = importlib.import_module(sys.argv[1])
-    initial, tf = getattr(cases, "INITIAL", ()), oracle()
-    print("\n" + json.dumps({name: outcome(tf, case, name in initial) for name, case in cases.CASES.items()}))
+    tf = oracle()
+    for line in sys.stdin:
+        cases = importlib.import_module(line.strip())
+        initial = getattr(cases, "INITIAL", ())
+        found = {name: outcome(tf, case, name in initial) for name, case in cases.CASES.items()}
+        print("\n" + json.dumps(found), flush=True)
