@@ -30,6 +30,10 @@ MADE = "<!-- made by docs/tf_names.py -->"
 DEVICES = ("set_soft", "get_soft", "set_visible", "get_visible", "experimental.set_visible", "experimental.get_visible")
 TRAINING = "dovetail.compat.tensorflow.names.training."
 OWN_TESTS = {  # the beginning of names that our own tests check → the test file
+    **dict.fromkeys(
+        [f"contrib.{place}.{name}" for place in ("framework", "slim") for name in ("with_s", "zero_i")],
+        "test_contrib.py",
+    ),
     **dict.fromkeys(["contrib.framework", "contrib.layers", "contrib.slim", "contrib.losses"], "test_old.py"),
     **dict.fromkeys(
         ["contrib.metrics", "contrib.training", "train.assert_global_step", "train.checkpoints_iterator"], "test_old.py"
@@ -70,6 +74,14 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
     ),
     **dict.fromkeys(["uniform_c", "log_uniform_c", "fixed_unigram_c"], "test_samplers.py"),
     **dict.fromkeys(["Dimension", "sparse_to_dense", "scatter_mul", "scatter_div"], "test_old.py"),
+    **dict.fromkeys(
+        [f"{where}{check}" for where in ("", "debugging.") for check in ("assert_", "is_numeric")]
+        + ["count_up_to", "train.warm_start", "orthogonal_i", "initializers.orth", "initializers.id"],
+        "test_old.py",
+    ),
+    **dict.fromkeys(
+        ["contrib.learn", "logging.log_", "logging.vlog", "get_logger", "string", "dtypes.string"], "test_contrib.py"
+    ),
     **dict.fromkeys(
         ["add_check_numerics_ops", "debugging.enable_check_numerics", "debugging.disable_check_numerics"],
         "test_python_calls.py",

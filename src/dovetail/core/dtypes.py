@@ -150,6 +150,8 @@ def as_dtype(value: Any) -> DType:
         return _lookup(value)
     except TypeError:
         problem = f"{describe(value)} is not a dtype. {did_you_mean(value, ALL)}Known dtypes: {', '.join(ALL)}."
+        if value in (bytes, str, "string"):
+            problem = "tensors hold numbers, not strings: keep strings in NumPy arrays, and feed their numbers."
         raise TypeError(problem) from None
 
 

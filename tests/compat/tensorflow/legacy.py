@@ -159,7 +159,12 @@ def oracle() -> Any:
 
     layers = SimpleNamespace(**{**vars(tf_slim), "utils": utils})
     tf.contrib = SimpleNamespace(
-        rnn=tf.nn.rnn_cell, slim=tf_slim, layers=layers, framework=tf_slim, metrics=tf_slim.metrics
+        losses=tf_slim.losses,
+        rnn=tf.nn.rnn_cell,
+        slim=tf_slim,
+        layers=layers,
+        framework=tf_slim,
+        metrics=tf_slim.metrics,
     )
     return tf
 

@@ -49,7 +49,7 @@ def test_every_name_is_offered_or_says_why_not(view):
         ("io.read_file", "write import tensorflow, then tensorflow.io"),
         ("image.decode_jpeg", "write import tensorflow, then tensorflow.io or tensorflow.image"),
         ("estimator.Estimator", "Keras' fit"),
-        ("string", "NumPy arrays"),
+        ("strings", "NumPy arrays"),
         ("raw_ops.CustomClipGradient", "no op is called 'CustomClipGradient'"),
         ("load_op_library", "with dovetail.register_op"),
         ("math.squared", "Did you mean tf.math.square"),
@@ -95,7 +95,7 @@ def test_modules_are_imported_as_those_of_tensorflow(module, name):
 
 @pytest.mark.parametrize(
     "name",
-    ["math.sobol_sample", "sets.intersection", "linalg.sqrtm", "train.Server", "initializers.identity", "xla", "zz"],
+    ["math.sobol_sample", "sets.intersection", "linalg.sqrtm", "train.Server", "initializers.unit", "xla", "zz"],
 )
 def test_no_name_is_suggested_that_is_another_thing(name):
     with pytest.raises(AttributeError, match="is not offered") as caught:

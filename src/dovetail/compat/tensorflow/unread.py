@@ -73,6 +73,8 @@ TENSORFLOW = {
     "remove_undocumented.module_name": _OWN_TOOLS,
     "remove_undocumented.allowed_exception_list": _OWN_TOOLS,
     "constant_value.partial": "A value is known as a whole, or not at all.",
+    # texts
+    "unused_y": "TensorFlow ignores it, too.",
     # samplers
     "num_true": "The labels say how many true classes a sample has.",
     "all_candidate_sampler.unique": "All classes come once, either way.",

@@ -22,10 +22,7 @@ absent(
     "IdentityReader ReaderBase TFRecordReader TextLineReader WholeFileReader",
     "Queues are not offered: read the files in Python, and feed batches.",
 )
-absent(
-    "string dtypes.string strings strings.",
-    "Tensors hold numbers; keep strings in NumPy arrays, and feed their numbers.",
-)
+absent("strings strings.", "Tensors hold numbers; keep strings in NumPy arrays, and feed their numbers.")
 absent("resource dtypes.resource variant dtypes.variant", "Variables are objects of their own, not tensors of handles.")
 absent("ragged ragged. RaggedTensor", "Ragged tensors are not offered: pad with zeros, and keep a mask or lengths.")
 absent("lookup lookup.", "Tensors hold numbers: look words up in a dict before they are fed.")

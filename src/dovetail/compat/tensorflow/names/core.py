@@ -105,6 +105,7 @@ value("TensorSpec", TFTensorSpec)
 value("Tensor", TFTensor)
 value("Operation", Operation)
 value("DType dtypes.DType", DType)
+value("string dtypes.string", bytes)  # of features of records; tensors hold none
 for _name, _dtype in ALL.items():
     value(f"{_name} dtypes.{_name}", _dtype)
 value("half", ALL["float16"])

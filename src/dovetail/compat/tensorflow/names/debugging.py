@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
-import operator
+import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from dovetail.core.dtypes import as_dtype
 from dovetail.core.engine import array_text
 from dovetail.core.errors import describe, op_error
 from dovetail.core.table import OPS
-from dovetail.core.value_kinds import is_recorded, is_tensor
+from dovetail.core.value_kinds import dtype_of, is_recorded, is_tensor
 from dovetail.plan.numerics import set_check_numerics
 from dovetail.trace import trace
 
@@ -128,14 +130,14 @@ def assert_near(
     return require("debugging.assert_near", holds, message, data or [x, y], summarize)
 
 
-def _ranked(title: str, words: str, holds: Callable[[int, int], bool]) -> None:
+def _ranked(title: str, words: str, holds: Callable[[int, Any], bool], parameter: str = "rank") -> None:
     """Add a function that refuses a tensor of another rank; `words` tell which ranks may be."""
 
     def check(x: Any, rank: Any, message: Any = None, data: Sequence[Any] = (), summarize: Any = None) -> None:
         shape = ops.convert(x).shape
         if shape is None:
             raise op_error(ValueError, f"tf.debugging.{title}", "the rank is not known: say it with set_shape.")
-        if not holds(len(shape), int(rank)):
+        if not holds(len(shape), rank):
             shown = [x if isinstance(x, str) else describe(x) if is_recorded(x) else _text(x, summarize) for x in data]
             said = [message or "", f"the rank is {len(shape)}, not {rank}{words}.", *shown]
             raise op_error(ValueError, f"tf.debugging.{title}", " ".join(filter(None, said)))
@@ -145,12 +147,13 @@ def _ranked(title: str, words: str, holds: Callable[[int, int], bool]) -> None:
 
     Source: `tf.debugging.{title}`.
     """
-    old = "x rank data summarize message name"
-    row(f"debugging.{title} {title}", check, "x rank message", v1=old, defers=False)
+    words, old = f"x {parameter} message", f"x {parameter} data summarize message name"
+    row(f"debugging.{title} {title}", check, words, v1=old, defers=False)
 
 
-_ranked("assert_rank", "", operator.eq)
-_ranked("assert_rank_at_least", " or more", operator.ge)
+_ranked("assert_rank", "", lambda rank, wanted: rank == int(wanted))
+_ranked("assert_rank_at_least", " or more", lambda rank, least: rank >= int(least))
+_ranked("assert_rank_in", " or so", lambda rank, ranks: rank in map(int, ranks), "ranks:rank")
 
 
 def assert_scalar(tensor: Any, message: str | None = None) -> Any:
@@ -176,6 +179,42 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None) -> None:
         raise op_error(TypeError, "tf.debugging.assert_type", problem)
 
 
+def assert_integer(x: Any, message: str | None = None) -> None:
+    """Refuse a tensor that is not of integers.
+
+    Source: `tf.debugging.assert_integer`.
+    """
+    if not ops.convert(x).dtype.is_integer:
+        problem = f"{message or ''} the dtype is {ops.convert(x).dtype}, which is not of integers.".strip()
+        raise op_error(TypeError, "tf.debugging.assert_integer", problem)
+
+
+def assert_proper_iterable(values: Any) -> None:
+    """Refuse a value that is one tensor or text, or has no items.
+
+    Source: `tf.debugging.assert_proper_iterable`.
+    """
+    if is_tensor(values) or isinstance(values, (str, bytes, np.ndarray)) or not hasattr(values, "__iter__"):
+        problem = f"it takes a list of values, not {describe(values)}."
+        raise op_error(TypeError, "tf.debugging.assert_proper_iterable", problem)
+
+
+def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> Any:
+    """The one float dtype of some tensors and a dtype; without any, float32.
+
+    Source: `tf.debugging.assert_same_float_dtype`.
+    """
+    found = {as_dtype(dtype_of(tensor)) for tensor in tensors or () if tensor is not None}
+    found |= set() if dtype is None else {as_dtype(dtype)}
+    if len(found) > 1 or not all(one.is_floating for one in found):
+        problem = f"the dtypes must be one float dtype, not {', '.join(sorted(found))}."
+        raise op_error(ValueError, "tf.debugging.assert_same_float_dtype", problem)
+    return min(found, default=as_dtype("float32"))
+
+
+row("debugging.assert_integer assert_integer", assert_integer, "x message", defers=False)
+row("debugging.assert_proper_iterable assert_proper_iterable", assert_proper_iterable, "values", defers=False)
+row("debugging.assert_same_float_dtype assert_same_float_dtype", assert_same_float_dtype, "tensors dtype", defers=False)
 row("debugging.assert_scalar assert_scalar", assert_scalar, "tensor message", v1="tensor name message", defers=False)
 row("debugging.assert_type assert_type", assert_type, "tensor tf_type message", defers=False)
 
@@ -241,11 +280,30 @@ def disable_check_numerics() -> None:
 # -- logging ----------------------------------------------------------------------------------------------------------
 
 logger = logging.getLogger("dovetail.compat.tensorflow")
+_calls: Counter[tuple[str, int]] = Counter()  # a line of the program → how often it was to log
+
+
+def _log(holds: Callable[[int, Any], Any], level: int, msg: str, bound: Any, *args: Any) -> None:
+    """Log a message if this call of the program's line shall."""
+    frame = sys._getframe(1)
+    line = frame.f_code.co_filename, frame.f_lineno
+    _calls[line] += 1
+    if holds(_calls[line] - 1, bound):
+        logger.log(level, msg, *args)
+
+
 for _name in ("debug", "info", "warning", "error", "fatal"):
     value(f"logging.{_name}", getattr(logger, _name))
 value("logging.warn", logger.warning)
-value("logging.log", logger.log)
+value("logging.log logging.vlog", logger.log)
+value("get_logger", partial(logging.getLogger, logger.name))
 value("logging.set_verbosity", logger.setLevel)
 value("logging.get_verbosity", logger.getEffectiveLevel)
+for _name, _logs in {
+    "log_if": lambda count, condition: condition,
+    "log_every_n": lambda count, n: count % n == 0,
+    "log_first_n": lambda count, n: count < n,
+}.items():
+    value(f"logging.{_name}", partial(_log, _logs), "v1")
 for _name in ("DEBUG", "INFO", "WARN", "ERROR", "FATAL"):
     value(f"logging.{_name}", getattr(logging, _name))

@@ -206,7 +206,45 @@ class UniformUnitScaling(Initializer):
         return _draws()["uniform"](shape, -bound, bound, dtype=dtype, seed=self.seed)
 
 
+class Orthogonal(Initializer):
+    """Weights whose columns, or rows if these are fewer, are orthogonal, and as long as the gain.
+
+    Source: `tf.compat.v1.orthogonal_initializer`; Saxe et al. 2014, "Exact solutions to the nonlinear dynamics".
+    """
+
+    def __init__(self, gain: float = 1.0, seed: Any = None, dtype: Any = "float32") -> None:
+        self.gain, self.seed, self.dtype = gain, seed, dtype
+
+    def values(self, shape: list[int], dtype: Any) -> Any:
+        if len(shape) < 2:
+            problem = f"weights with rows and columns can be orthogonal, and not a tensor of the shape {shape}."
+            raise op_error(ValueError, "tf.orthogonal_initializer", problem)
+        rows, columns = math.prod(shape[:-1]), shape[-1]
+        drawn = _draws()["normal"]((max(rows, columns), min(rows, columns)), dtype=dtype, seed=self.seed)
+        q, r = ops.qr(drawn)
+        q = ops.multiply(q, ops.sign(ops.diagonal(r)))  # so that the draws alone decide
+        return ops.multiply(self.gain, ops.reshape(ops.transpose(q) if rows < columns else q, shape))
+
+
+class Identity(Initializer):
+    """An identity matrix times a gain.
+
+    Source: `tf.compat.v1.initializers.identity`.
+    """
+
+    def __init__(self, gain: float = 1.0, dtype: Any = "float32") -> None:
+        self.gain, self.dtype = gain, dtype
+
+    def values(self, shape: list[int], dtype: Any) -> Any:
+        if len(shape) != 2:
+            problem = f"a matrix can be an identity, and not a tensor of the shape {shape}."
+            raise op_error(ValueError, "tf.initializers.identity", problem)
+        return ops.multiply(self.gain, ops.eye(shape[0], shape[1], dtype=dtype))
+
+
 value("uniform_unit_scaling_initializer initializers.uniform_unit_scaling", UniformUnitScaling)
+value("orthogonal_initializer initializers.orthogonal", Orthogonal)
+value("initializers.identity", Identity)
 
 
 def default_initializer(dtype: Any) -> Initializer:

@@ -215,6 +215,40 @@ def cosine_distance(
     return _weighted("cosine_distance_loss", lambda: 1.0 - ops.sum(product, axis, keepdims=True), given)
 
 
+@function("losses.mean_pairwise_squared_error", "v1")
+def mean_pairwise_squared_error(
+    labels: Any, predictions: Any, weights: Any = 1.0, scope: Any = None, loss_collection: Any = GraphKeys.LOSSES
+) -> Any:
+    """The squared differences between the errors of each two elements of a sample, with weights.
+
+    Source: `tf.compat.v1.losses.mean_pairwise_squared_error`.
+    """
+    if labels is None or predictions is None:
+        raise op_error(ValueError, "tf.losses.mean_pairwise_squared_error", "labels and predictions must not be None.")
+    return pairwise(labels, predictions, weights, scope, loss_collection, others=lambda count: count - 1)
+
+
+def pairwise(
+    labels: Any, predictions: Any, weights: Any, scope: Any, collection: Any, others: Callable[[Any], Any]
+) -> Any:
+    """The loss of each two elements of a sample; `others` counts the elements that one is compared with."""
+    with graph_mode.name_scope(scope or "mean_pairwise_squared_error"):
+        errors = ops.subtract(ops.cast(predictions, "float32"), ops.cast(labels, "float32"))
+        weights = ops.cast(weights, "float32")
+        inner = tuple(range(1, len(static_shape(errors))))
+        if len(static_shape(weights)) == 1:
+            weights = ops.reshape(weights, (-1, *(1 for _ in inner)))
+        counts = ops.cast(ops.broadcast_to(ops.not_equal(weights, 0.0), ops.shape(errors)), "float32")
+        present = ops.sum(counts, inner, keepdims=True)
+        compared = ops.maximum(others(present), 0.0)
+        squares = ops.divide_no_nan(ops.sum(ops.square(errors), inner, keepdims=True), compared)
+        product = ops.square(ops.sum(errors, inner, keepdims=True))
+        found = ops.subtract(squares, ops.divide_no_nan(product, ops.multiply(present, compared)))
+        loss = ops.sum(ops.multiply(ops.multiply(2.0, found), weights), name="value")
+    add_loss(loss, collection)
+    return loss
+
+
 # -- collections ------------------------------------------------------------------------------------------------------
 
 

@@ -12,6 +12,7 @@ from dovetail.autodiff.tape import GradientTape
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.dtypes import as_dtype
+from dovetail.core.errors import op_error
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import dtype_of, is_recorded, is_tensor
 from dovetail.trace import trace
@@ -134,3 +135,22 @@ def py_function(func: Any = None, inp: Any = None, Tout: Any = None, name: str |
     Source: `tf.py_function`.
     """
     return _call("EagerPyFunc", func, inp, Tout, name)
+
+
+@function("count_up_to", "v1")
+def count_up_to(ref: Any, limit: int, name: str | None = None) -> Any:
+    """The value of a variable, to which a run then adds 1; from the limit on, a run raises IndexError.
+
+    Source: `tf.compat.v1.count_up_to`.
+    """
+
+    def below(count: np.ndarray) -> np.ndarray:
+        if count >= limit:
+            raise op_error(IndexError, "tf.count_up_to", f"the variable has reached the limit {limit}.")
+        return count
+
+    graph = graph_mode.open_graph()
+    before = py_func(below, [ref], ref.dtype)
+    before.set_shape(ref.shape)
+    with graph.control_dependencies([before]), graph.control_dependencies([ref.assign_add(1).op]):
+        return ops.identity(before, name=name)

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from dovetail import ops
 from dovetail.compat.tensorflow.names.by_type import of_type
 from dovetail.compat.tensorflow.table import V1, function, row, value
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.value_kinds import dtype_of, is_tensor
 from dovetail.ops.shapes.shape import shaped
 
 FUNCTIONS: dict[str, tuple[str, Callable[..., Any]]] = {  # names → the words of the parameters, and the function
@@ -22,6 +24,7 @@ FUNCTIONS: dict[str, tuple[str, Callable[..., Any]]] = {  # names → the words 
         "x",
         lambda x: ops.all(ops.less(*_neighbours(x))),
     ),
+    "is_numeric_tensor debugging.is_numeric_tensor": ("tensor", lambda tensor: _is_numeric(tensor)),
     "clip_by_average_norm": (
         "t clip_norm",
         lambda t, clip_norm: _clipped(shaped(t), clip_norm),
@@ -34,6 +37,10 @@ FUNCTIONS: dict[str, tuple[str, Callable[..., Any]]] = {  # names → the words 
 def _neighbours(x: Any) -> tuple[Any, Any]:
     flat = ops.reshape(shaped(x), [-1])
     return flat[:-1], flat[1:]
+
+
+def _is_numeric(tensor: Any) -> bool:
+    return is_tensor(tensor) and as_dtype(dtype_of(tensor)).name != "bool"
 
 
 def _clipped(t: Any, clip_norm: Any) -> Any:

@@ -9,4 +9,5 @@ from dovetail.compat.tensorflow.names.contrib import metrics as metrics
 from dovetail.compat.tensorflow.names.contrib import optimizing as optimizing
 from dovetail.compat.tensorflow.names.contrib import summaries as summaries
 from dovetail.compat.tensorflow.names.contrib import utils as utils
+from dovetail.compat.tensorflow.names.contrib import vocabularies as vocabularies
 from dovetail.compat.tensorflow.names.contrib import weights as weights

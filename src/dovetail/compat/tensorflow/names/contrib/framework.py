@@ -13,19 +13,24 @@ from typing import Any
 
 import numpy as np
 
+from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names import checkpoint_files, train
 from dovetail.compat.tensorflow.names import sorting as sorting  # its names are looked up here
 from dovetail.compat.tensorflow.names.checkpoints import Saver
 from dovetail.compat.tensorflow.names.contrib.arg_scope import add_arg_scope
 from dovetail.compat.tensorflow.names.contrib.places import FRAMEWORK, under
+from dovetail.compat.tensorflow.names.debugging import require
 from dovetail.compat.tensorflow.names.devices import device_v1
 from dovetail.compat.tensorflow.names.graph import GraphKeys, group, placeholder
 from dovetail.compat.tensorflow.names.training import warm_starts as warm_starts  # its row is looked up here
 from dovetail.compat.tensorflow.names.variable_scope import VariableScope, get_variable, get_variable_scope
 from dovetail.compat.tensorflow.names.variables import AnyVariableV1
-from dovetail.compat.tensorflow.table import V1, function, value
+from dovetail.compat.tensorflow.table import V1, constant_value, function, value
+from dovetail.core.dimension import plain
 from dovetail.core.errors import op_error, warn
+from dovetail.core.tensor_shape import old_shape
+from dovetail.core.value_kinds import is_tensor
 
 # -- new variables ----------------------------------------------------------------------------------------------------
 
@@ -255,6 +260,48 @@ def assign_from_checkpoint_fn(
     return lambda session: saver.restore(session, model_path)
 
 
+def zero_initializer(ref: Any, use_locking: bool = True, name: str | None = None) -> Any:
+    """The operation that assigns zeros to a variable."""
+    return V1["assign"](ref, np.zeros(ref.shape.as_list(), ref.dtype.as_numpy_dtype), name=name)
+
+
+# -- checks -----------------------------------------------------------------------------------------------------------
+
+
+def with_shape(expected_shape: Any, tensor: Any) -> Any:
+    """A tensor that has a shape: refused now if it cannot have it, or by a run.
+
+    Args:
+        expected_shape: numbers, with None for any; or a tensor of numbers, with -1 for any.
+
+    Raises:
+        ValueError: the tensor has another shape.
+    """
+    tensor = tensor if is_tensor(tensor) else ops.convert(tensor)
+    known = expected_shape if not is_tensor(expected_shape) else constant_value(expected_shape)
+    if known is not None:
+        known = [None if dim in (None, -1) else int(dim) for dim in map(plain, known)]
+        if not old_shape(tensor.shape).is_compatible_with(known):
+            problem = f"the tensor must have the shape {known}, not {tensor.shape}."
+            raise op_error(ValueError, "tf.contrib.framework.with_shape", problem)
+        if old_shape(tensor.shape).is_fully_defined():
+            return tensor
+        expected_shape = np.array([-1 if dim is None else dim for dim in known], "int32")
+    sizes = ops.shape(tensor)
+    fits = ops.logical_or(ops.equal(sizes, expected_shape), ops.equal(expected_shape, -1))
+    check = require("contrib.framework.with_shape", ops.all(fits), "Wrong shape", [sizes, expected_shape])
+    with tensor.graph.control_dependencies([check]):
+        found = ops.identity(tensor)
+    found.set_shape(known)
+    return found
+
+
+def with_same_shape(expected_tensor: Any, tensor: Any) -> Any:
+    """A tensor that has the shape of another one, as of `with_shape`."""
+    shape = old_shape(expected_tensor.shape)
+    return with_shape(shape.as_list() if shape.is_fully_defined() else ops.shape(expected_tensor), tensor)
+
+
 def assert_or_get_global_step(graph: Any = None, global_step_tensor: Any = None) -> Any:
     """A global step after a check; without one, the graph's, or None."""
     if global_step_tensor is None:
@@ -279,13 +326,16 @@ for _function in (
     assign_from_checkpoint,
     assign_from_checkpoint_fn,
     assert_or_get_global_step,
+    zero_initializer,
+    with_shape,
+    with_same_shape,
 ):
     value(under(FRAMEWORK, _function.__name__), _function, "v1")
 
 _OTHERS = {  # the module of names that are TensorFlow's own, too
     "train.": "get_global_step create_global_step get_or_create_global_step assert_global_step list_variables "
     "load_variable load_checkpoint init_from_checkpoint",
-    "": "sort argsort is_tensor",
+    "": "sort argsort is_tensor assert_scalar assert_same_float_dtype",
 }
 for _module, _names in _OTHERS.items():
     for _name in _names.split():

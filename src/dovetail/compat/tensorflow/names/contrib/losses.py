@@ -11,7 +11,8 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.contrib.arg_scope import add_arg_scope
 from dovetail.compat.tensorflow.names.contrib.places import under
-from dovetail.compat.tensorflow.names.loss_functions import Reduction, add_loss
+from dovetail.compat.tensorflow.names.graph import GraphKeys
+from dovetail.compat.tensorflow.names.loss_functions import Reduction, add_loss, pairwise
 from dovetail.compat.tensorflow.table import V1, value
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import static_shape
@@ -76,6 +77,14 @@ _old("mean_squared_error", "predictions labels weights scope")
 _old("sigmoid_cross_entropy", "logits multi_class_labels weights label_smoothing scope")
 _old("softmax_cross_entropy", "logits onehot_labels weights label_smoothing scope")
 _old("sparse_softmax_cross_entropy", "logits labels weights scope")
+
+
+def mean_pairwise_squared_error(predictions: Any, labels: Any, weights: Any = 1.0, scope: str | None = None) -> Any:
+    """The loss of TensorFlow 0.x, which counts an element among those that it is compared with."""
+    return pairwise(labels, predictions, weights, scope, GraphKeys.LOSSES, others=lambda count: count)
+
+
+value(under(_LOSSES, "mean_pairwise_squared_error"), mean_pairwise_squared_error, "v1")
 value(under(_LOSSES, "compute_weighted_loss"), compute_weighted_loss, "v1")
 value(under(_LOSSES, "add_loss"), add_arg_scope(add_loss), "v1")
 for _name in ("get_losses", "get_regularization_losses", "get_total_loss"):

@@ -1,4 +1,4 @@
-"""TensorFlow 1's name for variables that begin with the values of a checkpoint."""
+"""TensorFlow 1's names for variables that begin with the values of a checkpoint."""
 
 from __future__ import annotations
 
@@ -39,6 +39,43 @@ def init_from_checkpoint(ckpt_dir_or_file: str, assignment_map: Any) -> None:
             raise op_error(ValueError, TITLE, problem)
     for name, variable in pairs:
         variable.begin_with(reader.get_tensor(name))
+
+
+@function("train.warm_start", "v1")
+def warm_start(
+    ckpt_to_initialize_from: str,
+    vars_to_warm_start: Any = ".*",
+    var_name_to_vocab_info: Any = None,
+    var_name_to_prev_var_name: Mapping[str, str] | None = None,
+) -> None:
+    """Let variables begin with the values that a checkpoint has by their names.
+
+    Args:
+        ckpt_to_initialize_from: a checkpoint, or a folder, whose latest one is read.
+        vars_to_warm_start: a regular expression for names of trained variables; a list of expressions for global
+            variables, or of variables; None for none.
+        var_name_to_vocab_info: rows of tables by their words, which are refused.
+        var_name_to_prev_var_name: the name of a variable → its name in the checkpoint, if that differs.
+
+    Raises:
+        ValueError: a name is of no variable that begins so, or as for `init_from_checkpoint`.
+
+    Source: `tf.compat.v1.train.warm_start`.
+    """
+    title, before = "tf.train.warm_start", dict(var_name_to_prev_var_name or {})
+    if var_name_to_vocab_info:
+        problem = "rows are not picked by their words: read the table by tf.train.load_variable, and load an array."
+        raise op_error(NotImplementedError, title, problem)
+    asked, key = vars_to_warm_start, GraphKeys.GLOBAL_VARIABLES
+    if isinstance(asked, str):
+        asked, key = [asked], GraphKeys.TRAINABLE_VARIABLES
+    of_graph = graph_mode.open_graph().get_collection
+    chosen = [v for one in asked or () for v in (of_graph(key, one) if isinstance(one, str) else [one])]
+    named = {v.op_name: v for v in chosen}
+    if unknown := before.keys() - named:
+        problem = f"no variable that begins so is called {', '.join(sorted(unknown))}; there are {', '.join(named)}."
+        raise op_error(ValueError, title, problem)
+    init_from_checkpoint(ckpt_to_initialize_from, [(before.get(name, name), v) for name, v in named.items()])
 
 
 def _items(given: Any) -> Iterable[tuple[str, Any]]:
