@@ -44,6 +44,7 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
     "layers.": "test_old.py",
     "flags": "test_flags.py",
     **dict.fromkeys(OLD_WORDS, "test_old_words.py"),
+    "contrib.tensorboard": "test_summary.py",
     "app.": "test_flags.py",
     "raw_ops": "test_graph_editor.py",
     "import_graph_def": "test_graph_editor.py",

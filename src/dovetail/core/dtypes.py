@@ -79,6 +79,11 @@ class DType(str):
         """Bytes per element."""
         return self.numpy.itemsize
 
+    @property
+    def size(self) -> int:
+        """Bytes per element, in TensorFlow's word."""
+        return self.itemsize
+
     @cached_property
     def is_floating(self) -> bool:
         return "float" in self

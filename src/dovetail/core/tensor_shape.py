@@ -133,9 +133,18 @@ class OldShape(TensorShape):
         >>> shape = OldShape((None, 3))
         >>> [dim.value for dim in shape], shape, str(shape)
         ([None, 3], TensorShape([Dimension(None), Dimension(3)]), '(?, 3)')
+        >>> shape == [None, 3], shape != [2, 3]
+        (True, True)
     """
 
     __slots__ = ()
+    __hash__ = tuple.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return tuple.__eq__(self, tuple(map(plain, other)) if isinstance(other, list) else other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
     def __iter__(self) -> Iterator[Any]:
         return map(dimension, tuple.__iter__(self))

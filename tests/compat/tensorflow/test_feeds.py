@@ -88,3 +88,12 @@ def test_sparse_tensors_stand_in_structures(engine):
         y = compat.sparse_tensor_to_dense(x) * c
         given = compat.SparseTensor([[0, 1]], np.float32([3.0]), [1, 2])
         assert session.run(y, {State(x, c): State(given, 2.0)}).tolist() == [[0.0, 6.0]]
+
+
+@pytest.mark.parametrize("shape", [None, [2, 3], np.array([2, 3]), "a tensor"])
+def test_sparse_placeholders_of_known_and_unknown_shape(shape):
+    with compat.Graph().as_default(), compat.Session() as session:
+        x = compat.sparse_placeholder("float32", compat.constant([2, 3]) if isinstance(shape, str) else shape)
+        y = compat.sparse_tensor_dense_matmul(x, np.eye(3, dtype="float32"))
+        given = compat.SparseTensorValue([[1, 2]], [3.0], [2, 3])
+        assert session.run(y, {x: given}).tolist() == [[0.0, 0.0, 0.0], [0.0, 0.0, 3.0]]

@@ -6,7 +6,9 @@ import gzip
 
 import numpy as np
 import pytest
+from dovetail.compat.tensorflow.compat import v1 as tf
 from dovetail.compat.tensorflow.compat.v1.examples.tutorials.mnist import input_data
+from dovetail.compat.tensorflow.compat.v1.examples.tutorials.mnist import mnist as network
 
 from dovetail.compat.tensorflow.names import mnist
 from dovetail.core.errors import FormatError
@@ -91,3 +93,21 @@ def test_wrong_arguments(folder):
         input_data.read_data_sets(folder)
     with pytest.raises(ValueError, match="fake_data"):
         input_data.read_data_sets(folder, fake_data=True)
+
+
+def test_the_network_of_the_tutorial():
+    with tf.Graph().as_default(), tf.Session() as session:
+        images, labels = tf.placeholder("float32", [5, network.IMAGE_PIXELS]), tf.placeholder("int32", [5])
+        scores = network.inference(images, 8, 4)
+        train = network.training(network.loss(scores, labels), 0.1)
+        right, summary = network.evaluation(scores, labels), tf.summary.merge_all()
+        names = [variable.op.name for variable in tf.trainable_variables()]
+        assert names == [f"{x}/{y}" for x in ("hidden1", "hidden2", "softmax_linear") for y in ("weights", "biases")]
+        session.run(tf.global_variables_initializer())
+        fed = {images: np.random.RandomState(0).rand(5, 784), labels: [3, 1, 4, 1, 5]}
+        for _ in range(60):
+            session.run(train, fed)
+        assert session.run(right, fed) == 5 and session.run(summary, fed)
+        w = session.run(tf.trainable_variables())
+        x = np.maximum(np.maximum(fed[images] @ w[0] + w[1], 0) @ w[2] + w[3], 0) @ w[4] + w[5]
+        np.testing.assert_allclose(session.run(scores, fed), x, rtol=1e-4, atol=1e-4)

@@ -242,3 +242,26 @@ def test_tensorboard_reads_the_files_without_tensorflow(tmp_path):
     require("tensorboard", "it reads the files")
     run = subprocess.run([sys.executable, "-c", WITHOUT, str(tmp_path)], capture_output=True, text=True, timeout=120)
     assert run.returncode == 0, run.stderr
+
+
+def test_the_times_of_runs_and_the_settings_of_the_projector(tmp_path):
+    v1 = tf.compat.v1
+    with v1.Graph().as_default(), v1.Session() as session, v1.summary.FileWriter(tmp_path) as writer:
+        x, times = v1.constant([1.0], name="x"), v1.RunMetadata()
+        session.run(x + 1.0, options=v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE), run_metadata=times)
+        writer.add_run_metadata(times, "step1", 1)
+        with pytest.raises(ValueError, match="the tag 'step1' already"):
+            writer.add_run_metadata(times, "step1", 2)
+        projector = v1.contrib.tensorboard.plugins.projector
+        config = projector.ProjectorConfig()
+        words = config.embeddings.add()
+        words.tensor_name, words.metadata_path = "words:0", "words.tsv"
+        words.sprite.single_image_dim.extend([28, 28])
+        projector.visualize_embeddings(writer, config)
+    (path,) = tmp_path.glob("events*")
+    (tagged,) = [e for e in real.compat.v1.train.summary_iterator(str(path)) if e.HasField("tagged_run_metadata")]
+    read = real.compat.v1.RunMetadata.FromString(tagged.tagged_run_metadata.run_metadata)
+    names = [node.node_name for device in read.step_stats.dev_stats for node in device.node_stats]
+    assert (tagged.step, tagged.tagged_run_metadata.tag) == (1, "step1") and names
+    text = (tmp_path / "projector_config.pbtxt").read_text()
+    assert 'tensor_name: "words:0"' in text and text.count("single_image_dim: 28") == 2

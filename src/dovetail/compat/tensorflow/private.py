@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from dovetail.compat.tensorflow.names import mnist, timeline
+from dovetail.compat.tensorflow.names import mnist, mnist_network, timeline
 
 _OPS = "", "nn.", "math.", "image.", "random.", "debugging.", "metrics.", "sparse.", "io.", "summary."
 
@@ -75,6 +75,7 @@ MODULES: dict[str, tuple[str, ...] | ModuleType] = {
     "models.rnn.rnn_cell": ("nn.rnn_cell.", "contrib.rnn."),
     "models.rnn.seq2seq": ("contrib.legacy_seq2seq.",),
     "contrib.rnn.python.ops.core_rnn": ("nn.",),
+    "contrib.tensorboard.plugins.projector": ("contrib.tensorboard.plugins.projector.",),
     "contrib.framework.nest": ("nest.",),
     "contrib.layers.python.layers.utils": ("contrib.layers.utils.",),
     "contrib.slim.python.slim": ("contrib.slim.",),
@@ -87,6 +88,7 @@ MODULES: dict[str, tuple[str, ...] | ModuleType] = {
     "python.client.device_lib": ("config.", "python.client.device_lib."),
     "python.client.timeline": timeline,
     "examples.tutorials.mnist.input_data": mnist,
+    "examples.tutorials.mnist.mnist": mnist_network,
 }
 
 

@@ -149,6 +149,15 @@ enum LogMessage.Level: 0 UNKNOWN; 10 DEBUGGING; 20 INFO; 30 WARN; 40 ERROR; 50 F
 SessionLog: 1 status SessionLog.SessionStatus; 2 checkpoint_path string; 3 msg string
 enum SessionLog.SessionStatus: 0 STATUS_UNSPECIFIED; 1 START; 2 STOP; 3 CHECKPOINT
 TaggedRunMetadata: 1 tag string; 2 run_metadata bytes
+RunMetadata: 1 step_stats StepStats
+StepStats: 1 dev_stats DeviceStepStats*
+DeviceStepStats: 1 device string; 2 node_stats NodeExecStats*
+NodeExecStats: 1 node_name string; 2 all_start_micros int64; 3 op_start_rel_micros int64; 4 op_end_rel_micros int64;
+    5 all_end_rel_micros int64; 8 timeline_label string; 9 scheduled_micros int64; 10 thread_id uint32
+ProjectorConfig: 1 model_checkpoint_path string; 2 embeddings EmbeddingInfo*; 3 model_checkpoint_dir string
+EmbeddingInfo: 1 tensor_name string; 2 metadata_path string; 3 bookmarks_path string; 4 tensor_shape uint32*;
+    5 sprite SpriteMetadata; 6 tensor_path string
+SpriteMetadata: 1 image_path string; 2 single_image_dim uint32*
 SourceMetadata: 1 writer string
 TrackableObjectGraph: 1 nodes TrackableObjectGraph.TrackableObject*
 TrackableObjectGraph.TrackableObject: 1 children TrackableObjectGraph.TrackableObject.ObjectReference*;

@@ -15,6 +15,14 @@ def _weights(tf: Any) -> list[Any]:
         return [tf.get_variable(name, shape) for name, shape in {"w": [3, 2], "v": [2]}.items()]
 
 
+def sizes(tf: Any, fed: Any) -> Any:
+    w, v = _weights(tf)
+    tf.placeholder(tf.float64, [None, 3], name="x")
+    analyzer = tf.contrib.slim.model_analyzer
+    analyzer.analyze_ops(tf.get_default_graph(), print_info=True)
+    return [tf.constant(x) for x in analyzer.analyze_vars([w, v], print_info=True)]
+
+
 def regularizers(tf: Any, fed: Any) -> Any:
     layers = tf.contrib.layers
     made = [
@@ -183,6 +191,7 @@ CASES = {
     "too_few": _refused("n_positive_integers", 3, [1, 2]),
     "not_positive": _refused("n_positive_integers", 2, 0),
     **{f"optimizer_{name}": _trained(optimizer=name) for name in ("Adagrad", "Adam", "Ftrl", "Momentum", "RMSProp")},
+    "sizes": sizes,
     "optimizer_class": _trained(get_optimizer=lambda tf: tf.train.AdamOptimizer),
     "optimizer_made": _trained(get_optimizer=lambda tf: tf.train.MomentumOptimizer(0.1, 0.5), learning_rate=None),
     "optimizer_function": _trained(get_optimizer=lambda tf: lambda rate: tf.train.MomentumOptimizer(rate, 0.5)),

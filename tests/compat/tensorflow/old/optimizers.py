@@ -36,11 +36,24 @@ def decays(tf: Any, fed: Any) -> Any:
     return found
 
 
+def counted(tf: Any, fed: Any) -> Any:
+    """A step is counted by a variable that is among the trained ones, and has no gradient."""
+    v, step = tf.get_variable("v", initializer=array(2, 3)), tf.Variable(0, name="step")
+    loss = tf.reduce_sum(v * v)
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=step)
+    assert tf.train.AdamOptimizer().compute_gradients(loss)[1] == (None, step)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(train)
+        return [tf.constant(x) for x in session.run([v, step])]
+
+
 L1_L2 = {"l1_regularization_strength": 0.05, "l2_regularization_strength": 0.1}
 CASES = {
     "proximal_descent": steps(lambda tf, step: tf.train.ProximalGradientDescentOptimizer(0.1, **L1_L2)),
     "proximal_adagrad": steps(lambda tf, step: tf.train.ProximalAdagradOptimizer(0.1, 0.2, **L1_L2)),
     "dual_averaging": steps(lambda tf, step: tf.train.AdagradDAOptimizer(0.1, step, 0.2, **L1_L2)),
     "decays": decays,
+    "counted": counted,
 }
 INITIAL = tuple(CASES)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 
+from dovetail.compat.tensorflow.names.settings import Message
 from dovetail.compat.tensorflow.table import function, lazy, value
 from dovetail.compat.tf_graph.graph_proto import graph_proto
 from dovetail.core.errors import describe, op_error
@@ -70,7 +71,7 @@ class FileWriter:
         if session is not None:
             problem = "it writes at once, and not by operations: leave session out."
             raise op_error(NotImplementedError, "tf.summary.FileWriter", problem)
-        self._logdir, self._described = str(logdir), set[str]()
+        self._logdir, self._described, self._runs = str(logdir), set[str](), set[str]()
         self._open = partial(EventWriter, self._logdir, max_queue, flush_secs, filename_suffix or "")
         self._writer = self._open()
         if graph is not None or graph_def is not None:
@@ -103,6 +104,24 @@ class FileWriter:
     def add_session_log(self, session_log: Any, global_step: Any = None) -> None:
         """Write a `tf.SessionLog`, as the start of a run."""
         self._add(global_step, session_log=session_log)
+
+    def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
+        """Write the times of a run, which TensorBoard shows in the graph.
+
+        Args:
+            run_metadata: the `tf.RunMetadata` that the run filled.
+            tag: the name of the run, which no other one has.
+            global_step: its step.
+
+        Raises:
+            ValueError: another run has the tag.
+        """
+        if tag in self._runs:
+            problem = f"a run has the tag {tag!r} already: give each run its own."
+            raise op_error(ValueError, "tf.summary.FileWriter.add_run_metadata", problem)
+        self._runs.add(tag)
+        data = _written(run_metadata).SerializeToString()
+        self._add(global_step, tagged_run_metadata=TENSORFLOW.TaggedRunMetadata(tag=tag, run_metadata=data))
 
     def add_graph(self, graph: Any, global_step: Any = None, graph_def: Any = None) -> None:
         """Write a graph, as TensorBoard shows it: scopes, operations, shapes, devices, bodies of loops.
@@ -159,6 +178,19 @@ class FileWriter:
 
     def __exit__(self, *error: Any) -> None:
         self.close()
+
+
+def _written(group: Message) -> Any:
+    """A group of settings as the message of the same name."""
+    made = getattr(TENSORFLOW, type(group).__name__)()
+    for path, setting in group.said():
+        *groups, name = path.split(".")
+        place = reduce(getattr, groups, made)
+        if isinstance(setting, list):
+            getattr(place, name).extend(map(_written, setting))
+        else:
+            setattr(place, name, setting)
+    return made
 
 
 def _number(step: Any) -> int | None:

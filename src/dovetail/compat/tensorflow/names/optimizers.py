@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from dovetail import ops
-from dovetail.autodiff.graph_gradients import gradients as graph_gradients
 from dovetail.autodiff.tape import GradientTape
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.core import check_aggregation, nest_flatten
+from dovetail.compat.tensorflow.names.core import check_aggregation, gradients, nest_flatten
 from dovetail.compat.tensorflow.names.custom_optimizers import CustomStepMixin
 from dovetail.compat.tensorflow.names.graph import GraphKeys, group
 from dovetail.compat.tensorflow.names.variable_scope import in_variable_scope
@@ -108,7 +107,7 @@ class Optimizer(CustomStepMixin):
             raise op_error(ValueError, f"tf.train.{type(self).__name__}", "there are no variables to train.")
         variables = [kind_of(variable).followed(variable) for variable in variables]  # Keras' hold one
         with graph_mode.inside(graph), graph.at_scope("gradients/"):
-            return list(zip(graph_gradients(loss, variables, grad_loss), variables, strict=True))
+            return list(zip(gradients(loss, variables, grad_loss), variables, strict=True))
 
     def apply_gradients(self, grads_and_vars: Iterable[Any], global_step: Any = None, name: str | None = None) -> Any:
         """Make the operation of a step by gradients; outside of graphs, take the step at once.

@@ -12,7 +12,7 @@ from dovetail.backend import feeding
 from dovetail.backend.sparse import SparseTensor
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.core import Kind
-from dovetail.compat.tensorflow.table import function, value
+from dovetail.compat.tensorflow.table import V1, function, value
 from dovetail.core.tensor_shape import TensorShape
 from dovetail.core.value_kinds import is_tensor
 from dovetail.plan.feeds import flat_feeds
@@ -47,11 +47,13 @@ value("SparseTensorValue", SparseTensorValue)
 
 @function("sparse_placeholder sparse.placeholder", "v1")
 def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
-    """A placeholder for a sparse tensor, whose rank must be known.
+    """A placeholder for a sparse tensor; without a shape, for a matrix of any size.
 
     Source: `tf.compat.v1.sparse_placeholder`.
     """
-    return feeding.sparse_placeholder(graph_mode.open_graph(), None if shape is None else tuple(shape), dtype, name)
+    known = V1["python.framework.tensor_util.constant_value"](shape) if is_tensor(shape) else shape
+    dims = (None, None) if known is None else tuple(known)
+    return feeding.sparse_placeholder(graph_mode.open_graph(), dims, dtype, name)
 
 
 def fed_parts(feeds: Any) -> dict[Any, Any]:

@@ -7,6 +7,7 @@ from dovetail.compat.tensorflow.names.contrib import learning as learning
 from dovetail.compat.tensorflow.names.contrib import losses as losses
 from dovetail.compat.tensorflow.names.contrib import metrics as metrics
 from dovetail.compat.tensorflow.names.contrib import optimizing as optimizing
+from dovetail.compat.tensorflow.names.contrib import reports as reports
 from dovetail.compat.tensorflow.names.contrib import summaries as summaries
 from dovetail.compat.tensorflow.names.contrib import utils as utils
 from dovetail.compat.tensorflow.names.contrib import vocabularies as vocabularies
