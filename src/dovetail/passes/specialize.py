@@ -42,13 +42,15 @@ def needs_shapes(graph: Graph, engine: Engine) -> bool:
 def check_static(graph: Graph, engine: str) -> None:
     """Raise an error for a program with shapes that depend on values, for engines that cannot run one.
 
+    An input that the program only returns may have any shape.
+
     Raises:
         ValueError: a shape depends on values; the error names the operation and the user's line.
     """
     operations = [op for part in (*graph.subgraphs(), graph) for op in part.operations]
     for op in operations:
         for tensor in op.outputs:
-            if not tensor.spec.is_static:
+            if not tensor.spec.is_static and (op.inputs or tensor.is_used):
                 what_to_do = "Run it outside of `function`, or on another engine."
                 if op.origin.type in HOST_CALLS:
                     what_to_do = "Give it with the_result.set_shape(shape)."

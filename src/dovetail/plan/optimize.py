@@ -22,7 +22,7 @@ from dovetail.passes.prune import prune
 from dovetail.passes.residuals import keep_residuals
 from dovetail.passes.simplify import simplify
 from dovetail.passes.specialize import specialize
-from dovetail.plan.placement import Place, is_divided, pin_host_calls, place_of
+from dovetail.plan.placement import Place, is_divided, pin_host_calls, pin_unknown_shapes, place_of
 
 ROUNDS = 4  # at most: a pass makes work for others, but seldom for more rounds
 
@@ -70,5 +70,7 @@ def _optimized_copy(
         [partial(keep_residuals, claimed=claimed), inline, merge_common, prune]
     )  # optimizers' steps have many equal parts; later passes see each once
     passes.run([fold_constants, inline, simplify, merge_common, remove_dead_assignments, prune], ROUNDS)
+    if pin_unknown_shapes(copy, home):
+        passes.run([inline, prune])  # NumPy may lack the rule of a composite
     passes.run([partial(fuse, claimed=claimed), partial(fuse_convolutions, claimed=claimed), prune])
     return copy

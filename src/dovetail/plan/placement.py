@@ -145,6 +145,35 @@ def pin_host_calls(graph: Graph, home: Place) -> None:
                 operation.pin = Pin("numpy", part=operation.part)
 
 
+def pin_unknown_shapes(graph: Graph, home: Place) -> int:
+    """Pin operations to NumPy whose shapes depend on values, if the engine needs every shape and nobody named it.
+
+    Args:
+        graph: a graph in which all shapes are known that follow from its inputs.
+        home: the plan's place.
+
+    Returns:
+        The number of operations that were pinned.
+    """
+    count = 0
+    for operation in graph.operations:
+        needs_all = operation.engine is None and place_of(operation, home).engine.static_shapes
+        if needs_all and _has_unknown_shapes(operation):
+            operation.pin = Pin("numpy", part=operation.part)
+            count += 1
+    return count
+
+
+def _has_unknown_shapes(operation: Operation) -> bool:
+    """Whether a shape of an operation depends on values, also of one inside of its branches or its body."""
+    inner = (op for graph in operation.subgraphs() for part in (graph, *graph.subgraphs()) for op in part.operations)
+    return any(
+        not all(t.spec.is_static for t in (*op.inputs, *op.outputs))
+        or any(op.layout[index] is not None for index in op.op.ints_positions)
+        for op in (operation, *inner)
+    )
+
+
 def check_pins(graph: Graph, home: Place) -> None:
     """Refuse pins that a plan cannot follow, with the errors of `place_of`; `cut` checks the order of parts."""
     for inner in (graph, *graph.subgraphs()):

@@ -16,7 +16,6 @@ from tests.libraries import require
 
 require("tensorflow", "the oracle")
 
-from dovetail.compat.tensorflow.names.segments import SCATTERED
 from dovetail.compat.tensorflow.table import V1, V2
 from tests.backend.parity import KINDS, Case, agree, expected, kind_of
 from tests.compat.tensorflow import cases
@@ -29,11 +28,6 @@ CASES: list[Case] = [
     for case in importlib.import_module(f"{cases.__name__}.{module.name}").CASES
 ]
 FIRST = list({case.functions[0]: case for case in reversed(CASES)}.values())  # the first case of each name
-OF_VALUES = {  # the shape depends on values, and jax compiles only programs of known shapes
-    "math.bincount", "where", "boolean_mask", "unique", "experimental.numpy.nonzero",
-    *(f"{module}.segment_{kind}" for module in ("math", "compat.v1") for kind in (*SCATTERED, "mean")),
-    "unique_with_counts", "sequence_mask", "compat.v1.boolean_mask", "compat.v1.where", "image.non_max_suppression",
-}  # fmt: skip
 
 
 def is_run(case: Case, way: str, engine: str) -> bool:
@@ -43,7 +37,7 @@ def is_run(case: Case, way: str, engine: str) -> bool:
         return False  # its arrays do not support DLPack
     if way == "eager":
         return case in FIRST or in_sample(str(case), one_in=16)
-    return in_sample(f"{case}-{way}", one_in=16) and not (engine == "jax" and case.functions[0] in OF_VALUES)
+    return in_sample(f"{case}-{way}", one_in=16)
 
 
 RUNS = [(case, way, engine) for engine in ENGINES for case in CASES for way in case.ways if is_run(case, way, engine)]

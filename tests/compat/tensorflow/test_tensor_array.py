@@ -1,4 +1,4 @@
-"""Arrays of tensors that grow in loops of graphs, on all engines but jax, which compiles programs of known shapes."""
+"""Arrays of tensors that grow in loops of graphs, on all engines."""
 
 from __future__ import annotations
 
@@ -22,10 +22,6 @@ def grown(array, first, build):
 def test_arrays_grow_in_loops(engine, size):
     with v1.Graph().as_default():
         array = v1.TensorArray(v1.float32, size=size, dynamic_size=True)
-        if engine == "jax":
-            with pytest.raises(ValueError, match="jax compiles only programs of known shapes"):
-                grown(array, 0, lambda i, a: v1.fill([2], v1.cast(i, v1.float32)))
-            return
         numbers, count = grown(array, 0, lambda i, a: v1.fill([2], v1.cast(i, v1.float32)))
         assert numbers.tolist() == [[i, i] for i in range(5)] and count == 5
 
@@ -33,8 +29,7 @@ def test_arrays_grow_in_loops(engine, size):
 def test_what_is_written_is_read_in_later_steps(engine):
     with v1.Graph().as_default():
         array = v1.TensorArray(v1.float32, 0, dynamic_size=True, clear_after_read=False).write(0, 1.0).write(1, 1.0)
-        if engine != "jax":
-            assert grown(array, 2, lambda i, a: a.read(i - 1) + a.read(i - 2))[0].tolist() == [1, 1, 2, 3, 5]
+        assert grown(array, 2, lambda i, a: a.read(i - 1) + a.read(i - 2))[0].tolist() == [1, 1, 2, 3, 5]
 
 
 def test_gradients_go_through_what_grew(engine):
@@ -47,10 +42,9 @@ def test_gradients_go_through_what_grew(engine):
 
         *_, array = v1.while_loop(lambda i, *_: i < count, body, (0, v1.ones([1, 1]), array))
         slope = v1.gradients(v1.reduce_sum(array.stack()), w)[0]
-        if engine != "jax":
-            with v1.Session() as session:
-                assert session.run([array.stack(), slope], {count: 4})[0].ravel().tolist() == [1, 2, 4, 8]
-                assert session.run(slope, {count: 4}).tolist() == [[1 + 2 * 2 + 3 * 4]]
+        with v1.Session() as session:
+            assert session.run([array.stack(), slope], {count: 4})[0].ravel().tolist() == [1, 2, 4, 8]
+            assert session.run(slope, {count: 4}).tolist() == [[1 + 2 * 2 + 3 * 4]]
 
 
 def test_arrays_of_a_fixed_size_do_not_grow(engine):

@@ -228,4 +228,3 @@ CASES = {
     "no_cell": lambda tf, fed: tf.nn.dynamic_rnn(tf.nn.rnn_cell.GRUCell, fed(array(3, 5, 3)), dtype=tf.float32),
 }
 INITIAL = ("gru_first_once",)
-REFUSED = {"raw": ("jax",), "raw_own_state": ("jax",)}  # arrays of no known size, for which jax compiles nothing

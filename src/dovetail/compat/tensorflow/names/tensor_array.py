@@ -18,7 +18,7 @@ class TensorArray:
         dtype: the dtype of the tensors.
         size: how many there are; more can be written if `dynamic_size`.
         dynamic_size: whether it grows.  If it grows in a loop of a graph, its size is known only when the loop runs.
-            Jax refuses such loops, since it compiles programs of known shapes.
+            For jax, NumPy runs such loops, since jax compiles programs of known shapes.
         element_shape: the shape of each tensor, for arrays that are written in loops of a graph before they are
             filled.
 

@@ -1,0 +1,40 @@
+"""Shapes that depend on values, on engines that compile programs of known shapes: NumPy computes these operations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import dovetail as dt
+from dovetail import ops
+
+X = np.float32([1, -2, 3, 4])
+
+
+def test_results_are_those_of_other_engines(engine):
+    @dt.function
+    def kept(x):
+        positive = ops.boolean_mask(x, x > 0)
+        return ops.sum(positive) * 2.0, positive, ops.exp(x)
+
+    for x in (X, X[:3]):
+        total, positive, grown = kept(x)
+        assert float(total) == 2 * x[x > 0].sum() and positive.numpy().tolist() == x[x > 0].tolist()
+        np.testing.assert_allclose(grown.numpy(), np.exp(x), rtol=1e-6)
+
+
+def test_only_such_operations_are_moved():
+    function = dt.function(lambda x: ops.sum(ops.boolean_mask(x, x > 0)) + ops.sum(ops.exp(x)), engine="jax")
+    numpys = [s for s in function.plan(dt.spec((4,))).segments if s.engine.name == "numpy"]
+    types = {op.type for s in numpys for op in s.graph.operations}
+    assert "Where" in types and "Exp" not in types
+
+
+def test_gradients_of_slices_whose_bounds_follow_from_a_shape(engine):
+    @dt.function(input_signature=[dt.spec((None, 3))])
+    def half(x):
+        return x[: ops.shape(x)[0] // 2] * 2.0
+
+    x = dt.Variable(np.ones((4, 3), "float32"))
+    with dt.GradientTape() as tape:
+        loss = ops.sum(half(x))
+    assert tape.gradient(loss, x).numpy()[:, 0].tolist() == [2, 2, 0, 0]
