@@ -21,6 +21,7 @@ ROOT = Path(__file__).parent.parent
 from dovetail.compat import tensorflow as tensorflow  # fills the table
 from dovetail.compat.tensorflow.names.old_words import NAMES as OLD_WORDS
 from dovetail.compat.tensorflow.names.settings import DOES_NOTHING
+from dovetail.compat.tensorflow.names.sparse_math import ROWS as SPARSE
 from dovetail.compat.tensorflow.table import ABSENT, V1, V2
 from dovetail.compat.tensorflow.unread import INTERFACE, TENSORFLOW
 
@@ -74,9 +75,11 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
         [f"train.{what}" for what in ("Proximal", "AdagradDA", "cosine_decay_r", "linear_c", "noisy_l")], "test_old.py"
     ),
     **dict.fromkeys(["uniform_c", "log_uniform_c", "fixed_unigram_c"], "test_samplers.py"),
+    **dict.fromkeys(" ".join(SPARSE).split(), "test_old.py"),
     **dict.fromkeys(["Dimension", "sparse_to_dense", "scatter_mul", "scatter_div"], "test_old.py"),
     **dict.fromkeys(
         [f"{where}{check}" for where in ("", "debugging.") for check in ("assert_", "is_numeric")]
+        + ["edit_distance", "nn.ctc_greedy", "nn.ctc_beam"]
         + ["count_up_to", "train.warm_start", "orthogonal_i", "initializers.orth", "initializers.id"],
         "test_old.py",
     ),

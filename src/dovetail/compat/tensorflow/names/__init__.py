@@ -53,6 +53,7 @@ from dovetail.compat.tensorflow.names import settings as settings
 from dovetail.compat.tensorflow.names import shapes as shapes
 from dovetail.compat.tensorflow.names import sorting as sorting
 from dovetail.compat.tensorflow.names import sparse as sparse
+from dovetail.compat.tensorflow.names import sparse_math as sparse_math
 from dovetail.compat.tensorflow.names import summary as summary
 from dovetail.compat.tensorflow.names import testing as testing
 from dovetail.compat.tensorflow.names import train as train

@@ -232,6 +232,46 @@ def ctc_loss_v1(
     return ops.where(ops.greater(length, sequence_length), ops.zeros_like(loss), loss)
 
 
+def _greedy(
+    inputs: Any, sequence_length: Any, merge_repeated: bool = True, blank_index: int | None = None
+) -> tuple[list[SparseTensor], Any]:
+    """The labels of the path of the best class at each time, (time, batch, classes), and minus the sum of its scores.
+
+    Source: `tf.nn.ctc_greedy_decoder`.
+    """
+    blank = -1 if blank_index is None else int(blank_index)
+    scores = ops.swapaxes(inputs, 0, 1)
+    labels, found = ops.ctc_greedy_decode(scores, sequence_length, merge_repeated, blank)
+    return [_sparse_labels(labels)], found
+
+
+def _beams(
+    inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1, merge_repeated: bool = True
+) -> tuple[list[SparseTensor], Any]:
+    """The most probable labels of a beam search, (time, batch, classes), and the logarithms of their probabilities.
+
+    Source: `tf.compat.v1.nn.ctc_beam_search_decoder`.
+    """
+    scores = ops.swapaxes(inputs, 0, 1)
+    labels, found = ops.ctc_beam_search_decode(scores, sequence_length, beam_width, top_paths, merge_repeated, -1)
+    return [_sparse_labels(one) for one in ops.unstack(labels)], found
+
+
+def _sparse_labels(labels: Any) -> SparseTensor:
+    """Labels of each sample, with -1 after the last one, as a sparse tensor."""
+    is_label = ops.greater_equal(labels, 0)
+    places, longest = ops.positions(is_label), ops.max(ops.sum(ops.cast(is_label, "int64"), 1))
+    values = ops.cast(ops.gather_nd(labels, places), "int64")
+    return SparseTensor(ops.cast(places, "int64"), values, [ops.shape(labels)[0], longest])
+
+
+_PATHS = "inputs sequence_length merge_repeated blank_index"
+_BEAMS = "inputs sequence_length beam_width=100 top_paths=1"
+row("nn.ctc_greedy_decoder", _greedy, _PATHS, v1=_PATHS)
+row("nn.ctc_beam_search_decoder", _beams, f"{_BEAMS} merge_repeated=False", v1=f"{_BEAMS} merge_repeated")
+row("nn.ctc_beam_search_decoder_v2", _beams, f"{_BEAMS} merge_repeated=False", v1=f"{_BEAMS} merge_repeated=False")
+
+
 def _dense_labels(labels: SparseTensor) -> tuple[Any, Any]:
     """Labels, padded with zeros, and the number of labels of each sample."""
     batch = labels.dims[0]

@@ -1,0 +1,166 @@
+"""TensorFlow's names for mathematics of sparse tensors: a row for each, with the function of their parts."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dovetail import backend as K
+from dovetail import ops
+from dovetail.backend.sparse import SparseTensor, sparse_concatenate
+from dovetail.compat.tensorflow.names.by_type import of_type
+from dovetail.compat.tensorflow.names.python_calls import py_func
+from dovetail.compat.tensorflow.table import row
+
+_reorder, _reshape, _fill = map(of_type, ("SparseReorder", "SparseReshape", "SparseFillEmptyRows"))
+
+
+def _number(indices: Any, dims: Sequence[Any]) -> Any:
+    """The place of each element among all elements of the dense tensor."""
+    return functools.reduce(
+        lambda found, axis: found * ops.cast(dims[axis], "int64") + indices[:, axis],
+        range(len(dims)),
+        ops.zeros_like(indices[:, 0]),
+    )
+
+
+def reordered(x: SparseTensor) -> SparseTensor:
+    """The elements in row-major order."""
+    indices, values = _reorder(x.indices, x.values, x.dense_shape)
+    return SparseTensor(indices, values, x.dims)
+
+
+def _retained(x: SparseTensor, to_retain: Any) -> SparseTensor:
+    places = ops.positions(to_retain)[:, 0]
+    return SparseTensor(ops.gather(x.indices, places), ops.gather(x.values, places), x.dims)
+
+
+def _transposed(x: SparseTensor, perm: Any = None) -> SparseTensor:
+    order = [*reversed(range(len(x.dims)))] if perm is None else [int(axis) for axis in perm]
+    return reordered(SparseTensor(ops.gather(x.indices, order, 1), x.values, [x.dims[axis] for axis in order]))
+
+
+def _reshaped(x: SparseTensor, shape: Any) -> SparseTensor:
+    indices, dims = _reshape(x.indices, x.dense_shape, ops.cast(shape, "int64"))
+    return SparseTensor(indices, x.values, dims)
+
+
+def _softmax(x: SparseTensor) -> SparseTensor:
+    """The softmax of the elements of each row along the last axis."""
+    rows = ops.expand_dims(_number(x.indices, x.dims[:-1]), 1)
+    count = functools.reduce(lambda a, b: a * b, x.dims[:-1])
+    lowest = ops.full([count], -np.inf, x.dtype)
+    highest = ops.stop_gradient(ops.tensor_scatter_max(lowest, rows, x.values))
+    found = ops.exp(ops.subtract(x.values, ops.gather_nd(highest, rows)))
+    return SparseTensor(x.indices, ops.divide(found, ops.gather_nd(ops.scatter_nd(rows, found, [count]), rows)), x.dims)
+
+
+def _sum(x: SparseTensor, axis: Any = None, keepdims: Any = None) -> Any:
+    return ops.sum(K.to_dense(x), axis, bool(keepdims))
+
+
+def _added(a: Any, b: Any, threshold: Any = 0) -> Any:
+    """The sum: sparse if both are; sums of two elements whose size is below the threshold are dropped."""
+    if not (K.is_sparse(a) and K.is_sparse(b)):
+        return ops.add(K.to_dense(a), K.to_dense(b))
+    both = ops.concatenate([a.indices, b.indices])
+    numbers, places, counts = ops.unique(_number(both, a.dims))
+    count, places = ops.shape(numbers)[:1], ops.reshape(places, [-1, 1])
+    values = ops.scatter_nd(places, ops.concatenate([a.values, b.values]), count)
+    indices = ops.tensor_scatter_update(ops.zeros([count[0], len(a.dims)], "int64"), places, both)
+    found = SparseTensor(indices, values, a.dims)
+    is_large = ops.greater_equal(ops.absolute(values), ops.cast(threshold, values.dtype))
+    return _retained(found, ops.logical_or(is_large, ops.equal(counts, 1))) if threshold else found
+
+
+def _sliced(x: SparseTensor, start: Sequence[Any], size: Sequence[Any]) -> SparseTensor:
+    begin = ops.cast(start, "int64")
+    ends = ops.minimum(begin + ops.cast(size, "int64"), ops.cast(ops.stack(list(x.dims)), "int64"))
+    inside = ops.logical_and(ops.greater_equal(x.indices, begin), ops.less(x.indices, ends))
+    found = _retained(x, ops.all(inside, 1))
+    return SparseTensor(found.indices - begin, found.values, ends - begin)
+
+
+def _filled(x: SparseTensor, default_value: Any) -> tuple[SparseTensor, Any]:
+    indices, values, is_empty, _ = _fill(x.indices, x.values, x.dense_shape, ops.cast(default_value, x.dtype))
+    return SparseTensor(indices, values, x.dims), is_empty
+
+
+def _indicator(x: SparseTensor, vocab_size: Any) -> Any:
+    """Whether each row has each number."""
+    places = ops.concatenate([x.indices[:, :-1], ops.expand_dims(ops.cast(x.values, "int64"), 1)], 1)
+    return ops.greater(ops.scatter_nd(places, ops.ones_like(x.values, "int32"), [*x.dims[:-1], vocab_size]), 0)
+
+
+def _expanded(x: SparseTensor, axis: int = -1) -> SparseTensor:
+    place = axis % (len(x.dims) + 1)
+    before, after = x.indices[:, :place], x.indices[:, place:]
+    indices = ops.concatenate([before, ops.zeros_like(x.indices[:, :1]), after], 1)
+    return SparseTensor(indices, x.values, [*x.dims[:place], 1, *x.dims[place:]])
+
+
+def distance(first: Sequence[Any], second: Sequence[Any]) -> int:
+    """The number of elements that are added, removed or replaced to make one sequence the other.
+
+    Source: Levenshtein 1966, "Binary codes capable of correcting deletions, insertions, and reversals".
+    """
+    before = [*range(len(second) + 1)]
+    for i, own in enumerate(first, 1):
+        found = [i]
+        for j, its in enumerate(second, 1):
+            found.append(min(before[j] + 1, found[-1] + 1, before[j - 1] + (own != its)))
+        before = found
+    return before[-1]
+
+
+def _edit_distance(hypothesis: SparseTensor, truth: SparseTensor, normalize: bool = True) -> Any:
+    """The distance of the sequences along the last axis; normalised, it is divided by the true length."""
+
+    def distances(*parts: np.ndarray) -> np.ndarray:
+        found = np.zeros(np.maximum(parts[2], parts[5])[:-1], "float32")
+        sequences = [_sequences(*parts[i : i + 2]) for i in (0, 3)]
+        for place in np.ndindex(*found.shape):
+            own, its = (known.get(place, []) for known in sequences)
+            found[place] = distance(own, its)
+            if normalize and found[place]:
+                found[place] = found[place] / len(its) if its else np.inf
+        return found
+
+    given = [part for x in (hypothesis, truth) for part in (x.indices, x.values, ops.stack(list(x.dims)))]
+    found = py_func(distances, given, "float32")
+    found.set_shape([None] * (len(truth.dims) - 1))
+    return found
+
+
+def _sequences(indices: np.ndarray, values: np.ndarray) -> dict[tuple[int, ...], list[Any]]:
+    """The elements of each row along the last axis."""
+    found: dict[tuple[int, ...], list[Any]] = {}
+    for place, element in zip(indices.tolist(), values.tolist(), strict=True):
+        found.setdefault(tuple(place[:-1]), []).append(element)
+    return found
+
+
+def _concatenated(axis: int, sp_inputs: Sequence[Any]) -> SparseTensor:
+    return sparse_concatenate(sp_inputs, int(axis))
+
+
+ROWS: dict[str, tuple[Callable[..., Any], str, str]] = {  # names → function, words, more of TensorFlow 1
+    "sparse.reorder sparse_reorder": (reordered, "sp_input:x", ""),
+    "sparse.retain sparse_retain": (_retained, "sp_input:x to_retain", ""),
+    "sparse.transpose sparse_transpose": (_transposed, "sp_input:x perm", ""),
+    "sparse.reshape sparse_reshape": (_reshaped, "sp_input:x shape", ""),
+    "sparse.softmax sparse_softmax": (_softmax, "sp_input:x", ""),
+    "sparse.reduce_sum sparse_reduce_sum": (_sum, "sp_input:x axis keepdims", "reduction_axes:axis keep_dims:keepdims"),
+    "sparse.add sparse_add": (_added, "a b threshold", "thresh:threshold"),
+    "sparse.concat sparse_concat": (_concatenated, "axis sp_inputs", "concat_dim:axis"),
+    "sparse.slice sparse_slice": (_sliced, "sp_input:x start size", ""),
+    "sparse.fill_empty_rows sparse_fill_empty_rows": (_filled, "sp_input:x default_value", ""),
+    "sparse.to_indicator sparse_to_indicator": (_indicator, "sp_input:x vocab_size", ""),
+    "sparse.expand_dims": (_expanded, "sp_input:x axis", ""),
+    "edit_distance": (_edit_distance, "hypothesis truth normalize", ""),
+}
+for _names, (_function, _words, _old) in ROWS.items():
+    row(_names, _function, _words, v1=f"+{_old}", scope=True, defers=False)
