@@ -79,7 +79,15 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
     **dict.fromkeys(["Dimension", "sparse_to_dense", "scatter_mul", "scatter_div"], "test_old.py"),
     **dict.fromkeys(
         [f"{where}{check}" for where in ("", "debugging.") for check in ("assert_", "is_numeric")]
-        + ["edit_distance", "nn.ctc_greedy", "nn.ctc_beam"]
+        + [
+            "bitwise.",
+            "image.resize_bicubic",
+            "image.resize_area",
+            "contrib.image",
+            "edit_distance",
+            "nn.ctc_greedy",
+            "nn.ctc_beam",
+        ]
         + ["count_up_to", "train.warm_start", "orthogonal_i", "initializers.orth", "initializers.id"],
         "test_old.py",
     ),

@@ -166,6 +166,17 @@ def oracle() -> Any:
         framework=tf_slim,
         metrics=tf_slim.metrics,
     )
+    from tf_keras.src.layers.preprocessing import image_preprocessing as moved
+
+    def transform(images: Any, transforms: Any, interpolation: str = "NEAREST", output_shape: Any = None) -> Any:
+        return moved.transform(images, transforms, "constant", 0.0, interpolation.lower(), output_shape)
+
+    tf.contrib.image = SimpleNamespace(
+        transform=transform,
+        rotate=lambda x, angles, *how: transform(x, moved.get_rotation_matrix(angles, *map(float, x.shape[1:3])), *how),
+        translate=lambda x, moves, *how: transform(x, moved.get_translation_matrix(moves), *how),
+        angles_to_projective_transforms=moved.get_rotation_matrix,
+    )
     return tf
 
 

@@ -63,6 +63,12 @@ sparse_segment_sum sparse.segment_sum: SparseSegmentSum data indices segment_ids
 sparse_segment_mean sparse.segment_mean: SparseSegmentMean data indices segment_ids
 sparse_segment_sqrt_n sparse.segment_sqrt_n: SparseSegmentSqrtN data indices segment_ids
 image.rgb_to_hsv: RGBToHSV images
+bitwise.bitwise_and: BitwiseAnd x y
+bitwise.bitwise_or: BitwiseOr x y
+bitwise.bitwise_xor: BitwiseXor x y
+bitwise.invert: Invert x
+bitwise.left_shift: LeftShift x y
+bitwise.right_shift: RightShift x y
 image.hsv_to_rgb: HSVToRGB images
 """
 

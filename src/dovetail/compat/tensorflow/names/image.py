@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from dovetail import ops
-from dovetail.compat.tensorflow.table import function, of_rank, value
+from dovetail.compat.tensorflow.names.by_type import of_type
+from dovetail.compat.tensorflow.table import function, of_rank, row, value
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of
@@ -69,66 +71,26 @@ def _within(images: Any, size: Any) -> list[int]:
     return [round(rows * scale), round(columns * scale)]
 
 
-@function("image.resize_bilinear", scope=True)
-def resize_bilinear(
-    images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
-) -> Any:
-    """Images in another size by linear interpolation, in float32.
+def _resizing(name: str, type: str) -> Callable[..., Any]:
+    """Add a way of resizing from the corners of pixels."""
+    compute = of_type(type)
 
-    Source: `tf.compat.v1.image.resize_bilinear`.
+    def resize(images: Any, size: Any, align_corners: bool = False, half_pixel_centers: bool = False) -> Any:
+        return compute(of_rank(images, 4), size, align_corners, half_pixel_centers)
+
+    resize.__doc__ = f"""Images in another size, sampled at the corners of pixels, or at their centres.
+
+    Source: `tf.compat.v1.image.resize_{name}`.
     """
-    images = ops.cast(of_rank(images, 4), "float32")
-    if half_pixel_centers:
-        return ops.resize(images, list(size), "bilinear", data_format="channels_last")
-    for axis, count in ((1, size[0]), (2, size[1])):
-        images = _between(images, _positions(dims_of(images)[axis], count, align_corners), axis)
-    return images
+    row(f"image.resize_{name}", resize, "images size align_corners", v1="+half_pixel_centers", defers=False)
+    return resize
 
 
-@function("image.resize_nearest_neighbor", scope=True)
-def resize_nearest_neighbor(
-    images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
-) -> Any:
-    """Images in another size, made of the nearest pixels.
-
-    Source: `tf.compat.v1.image.resize_nearest_neighbor`.
-    """
-    images = of_rank(images, 4)
-    if half_pixel_centers:
-        return ops.resize(images, list(size), "nearest", data_format="channels_last")
-    for axis, count in ((1, size[0]), (2, size[1])):
-        place = _positions(dims_of(images)[axis], count, align_corners)
-        nearest = ops.floor(ops.add(place, 0.5)) if align_corners else ops.floor(place)
-        images = ops.gather(images, _index(nearest, dims_of(images)[axis]), axis)
-    return images
-
-
-def _positions(before: Any, after: Any, align_corners: bool) -> Any:
-    """The positions of the new pixels among the old ones of an axis, as in TensorFlow 1."""
-    before, after = ops.cast(before, "float32"), ops.cast(after, "int32")
-    wide = ops.cast(after, "float32")
-    scale = ops.divide(before, wide)
-    if align_corners:
-        inner = ops.divide(ops.subtract(before, 1.0), ops.maximum(ops.subtract(wide, 1.0), 1.0))
-        scale = ops.where(ops.greater(wide, 1.0), inner, scale)
-    return ops.multiply(
-        ops.cast(ops.arange(0, after if after.shape == () and not hasattr(after, "numpy") else int(after)), "float32"),
-        scale,
-    )
-
-
-def _index(place: Any, count: Any) -> Any:
-    return ops.minimum(ops.cast(place, "int32"), ops.subtract(ops.cast(count, "int32"), 1))
-
-
-def _between(images: Any, place: Any, axis: int) -> Any:
-    """The values at positions between the pixels of an axis."""
-    below = ops.floor(place)
-    part = ops.reshape(ops.subtract(place, below), [-1 if i == axis else 1 for i in range(4)])
-    count = dims_of(images)[axis]
-    first = ops.gather(images, _index(below, count), axis)
-    second = ops.gather(images, _index(ops.add(below, 1.0), count), axis)
-    return ops.add(first, ops.multiply(ops.subtract(second, first), part))
+_RESIZING = {
+    "bilinear": _resizing("bilinear", "ResizeBilinear"),
+    "nearest": _resizing("nearest_neighbor", "ResizeNearestNeighbor"),
+    "bicubic": _resizing("bicubic", "ResizeBicubic"),
+}
 
 
 @function("image.resize_images", scope=True)
@@ -149,15 +111,23 @@ def resize_images(
         return ops.squeeze(resize_images(ops.expand_dims(images, 0), size, method, align_corners), 0)
     if preserve_aspect_ratio:
         size = _within(images, size)
-    if method in (0, "bilinear"):
-        return resize_bilinear(images, size, align_corners)
-    if method in (1, "nearest"):
-        return resize_nearest_neighbor(images, size, align_corners)
-    if method in (3, "area") and not align_corners:
+    method = dict(enumerate([*_RESIZING, "area"])).get(method, method)
+    if method == "area" and not align_corners:
         return resize(images, size, "area")
-    raise op_error(NotImplementedError, "tf.image.resize_images", f"the method {method!r}; use tf.image.resize.")
+    if method not in _RESIZING:
+        raise op_error(NotImplementedError, "tf.image.resize_images", f"the method {method!r}; use tf.image.resize.")
+    return _RESIZING[method](images, size, align_corners)
 
 
+def resize_area(images: Any, size: Any, align_corners: bool = False) -> Any:
+    """Images in another size, whose pixels are the means of areas.
+
+    Source: `tf.compat.v1.image.resize_area`.
+    """
+    return resize_images(images, size, "area", align_corners)
+
+
+row("image.resize_area", resize_area, "images size align_corners")
 value("image.resize", resize_images, "v1")
 
 
