@@ -27,6 +27,8 @@ _HOOKS = ("_StepHook", "CheckpointSaverListener", "SessionRunHook", "StepCounter
 TENSORFLOW = {
     "use_locking": "The assignments of a run come in one order, and never race.",
     "read_data_sets.source_url": "Nothing is downloaded.",
+    "metric_variable.validate_shape": "The shape is known.",
+    "remove_squeezable_dimensions.name": _NO_OPERATION,
     "swap_memory": _HINT,
     "parallel_iterations": _HINT,
     "use_cudnn_on_gpu": _HINT,

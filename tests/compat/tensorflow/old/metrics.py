@@ -51,6 +51,7 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
         f"{name}_at_k": [((LABELS, SCORES, 3), {}), ((LABELS[:, 0], SCORES, 2, None, W[:5]), {}), (BEST, {})]
         for name in ("precision", "recall")
     },
+    "average_precision_at_k": [((LABELS, SCORES, 3), {}), ((LABELS[:, 0], SCORES, 2, W[:5]), {})],
     "precision_at_top_k": [((LABELS, LABELS[::-1]), {}), ((LABELS, LABELS[::-1], 2, 1), {})],
     "recall_at_top_k": [((LABELS, LABELS[::-1]), {}), ((LABELS, LABELS[::-1], 2, 1), {})],
 }  # fmt: skip

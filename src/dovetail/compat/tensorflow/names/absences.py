@@ -63,10 +63,6 @@ absent(
     "nn.learned_unigram_candidate_sampler", "Count the labels, and give tf.nn.fixed_unigram_candidate_sampler unigrams."
 )
 absent(
-    "metrics.average_precision_at_k metrics.sparse_average_precision_at_k",
-    "Keep the scores and labels of all batches, and compute it with NumPy or scikit-learn.",
-)
-absent(
     "contrib.boosted_trees contrib.boosted_trees. contrib.tensor_forest contrib.tensor_forest.",
     "Grow the trees with scikit-learn or XGBoost.",
 )

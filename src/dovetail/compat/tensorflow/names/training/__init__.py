@@ -1,10 +1,12 @@
 """TensorFlow 1's names for training: what watches over threads and sessions, measures, samplers, optimizers."""
 
+from dovetail.compat.tensorflow.names.training import best_metrics as best_metrics
 from dovetail.compat.tensorflow.names.training import coordinator as coordinator
 from dovetail.compat.tensorflow.names.training import distributions as distributions
 from dovetail.compat.tensorflow.names.training import external_optimizers as external_optimizers
 from dovetail.compat.tensorflow.names.training import hooks as hooks
 from dovetail.compat.tensorflow.names.training import hparams as hparams
+from dovetail.compat.tensorflow.names.training import metric_parts as metric_parts
 from dovetail.compat.tensorflow.names.training import metrics as metrics
 from dovetail.compat.tensorflow.names.training import monitored as monitored
 from dovetail.compat.tensorflow.names.training import ruled_optimizers as ruled_optimizers

@@ -12,7 +12,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.graph import GraphKeys
+from dovetail.compat.tensorflow.names.graph import GraphKeys, control_dependencies
 from dovetail.compat.tensorflow.names.losses import confusion_matrix
 from dovetail.compat.tensorflow.names.variable_scope import variable_scope
 from dovetail.compat.tensorflow.names.variables import variable
@@ -59,11 +59,7 @@ def metric(
             raise op_error(RuntimeError, f"tf.metrics.{name}", "it needs a graph: use Keras' metrics without one.")
         with variable_scope(title, scope(**own) if callable(scope) else scope or name):
             parts = added(**own)
-            options: dict[str, Any] = {
-                "trainable": False,
-                "collections": [GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES],
-            }
-            made = [variable(ops.zeros(x.shape, x.dtype), name=part, **options) for part, x in parts.items()]
+            made = [metric_variable(x.shape, x.dtype, name=part) for part, x in parts.items()]
             changed = [v.assign_add(x) for v, x in zip(made, parts.values(), strict=True)]
             settings = {key: own[key] for key in further}
             found = result(*(v.read_value() for v in made), **settings), (update or result)(*changed, **settings)
@@ -80,30 +76,46 @@ def metric(
     value(title, told(title.split()[0], measure, scope=False), "v1")
 
 
+def metric_variable(shape: Any, dtype: Any, validate_shape: bool = True, name: str | None = None) -> Any:
+    """A variable of zeros, in the collections of a measure's variables.
+
+    Source: `tensorflow.python.ops.metrics_impl.metric_variable`.
+    """
+    collections = [GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES]
+    return variable(ops.zeros(tuple(shape), dtype), name=name, trainable=False, collections=collections)
+
+
 # -- parts ------------------------------------------------------------------------------------------------------------
 
 
-def _rank(x: Any) -> int | None:
+def rank_of(x: Any) -> int | None:
     shape = static_shape(shaped(x))
     return None if shape is None else len(shape)
 
 
-def _alike(labels: Any, predictions: Any) -> tuple[Any, Any]:
-    """Both of one rank: a last axis of size 1 that only one of them has is left out."""
-    ranks = _rank(labels), _rank(predictions)
-    if None in ranks or ranks[0] == ranks[1]:
-        return labels, predictions
-    return (labels, ops.squeeze(predictions, -1)) if ranks[0] < ranks[1] else (ops.squeeze(labels, -1), predictions)  # type: ignore[operator]
+def alike(labels: Any, predictions: Any, more: int = 0) -> tuple[Any, Any]:
+    """Both without the last axis of size 1 that one of them has too much; predictions have `more` axes more."""
+    ranks = rank_of(labels), rank_of(predictions)
+    away = 0 if None in ranks else ranks[1] - ranks[0] - more  # type: ignore[operator]
+    return (
+        ops.squeeze(labels, -1) if away == -1 else labels,
+        ops.squeeze(predictions, -1) if away == 1 else predictions,
+    )
+
+
+def level(weights: Any, like: Any) -> Any:
+    """Weights with as many axes as these numbers, if only a last one of size 1 is missing, or is too much."""
+    mine, theirs = rank_of(weights), rank_of(like)
+    if not mine or not theirs or abs(mine - theirs) != 1:
+        return weights
+    return ops.expand_dims(weights, -1) if mine < theirs else ops.squeeze(weights, -1)
 
 
 def wide_of(weights: Any, like: Any) -> Any:
     """Weights for each of these numbers; by default 1."""
     if weights is None:
         return ops.ones_like(like, "float32")
-    weights, mine, theirs = ops.cast(weights, "float32"), _rank(weights), _rank(like)
-    if mine and theirs and abs(mine - theirs) == 1:
-        weights = ops.expand_dims(weights, -1) if mine < theirs else ops.squeeze(weights, -1)
-    return ops.broadcast_to(weights, dims_of(shaped(like)))
+    return ops.broadcast_to(level(ops.cast(weights, "float32"), like), dims_of(shaped(like)))
 
 
 def ratio(total: Any, count: Any) -> Any:
@@ -126,12 +138,12 @@ def _mean(values: Any, weights: Any = None) -> Added:
 
 
 def _mean_of(error: Callable[..., Any], labels: Any, predictions: Any, weights: Any, **own: Any) -> Added:
-    labels, predictions = _alike(*map(ops.convert, (labels, predictions)))
+    labels, predictions = alike(ops.convert(labels), ops.convert(predictions))
     return _mean(error(labels, ops.cast(predictions, labels.dtype), **own), weights)
 
 
 def _relative(labels: Any, predictions: Any, normalizer: Any) -> Any:
-    normalizer = _alike(normalizer, predictions)[0]
+    normalizer = alike(normalizer, predictions)[0]
     is_zero = ops.equal(normalizer, 0.0)
     quotient = ops.divide(ops.absolute(ops.subtract(labels, predictions)), ops.where(is_zero, 1.0, normalizer))
     return ops.where(is_zero, ops.zeros_like(labels), quotient)
@@ -182,11 +194,12 @@ KINDS = {  # kind → the name, and whether the labels and the predictions are p
 }
 EACH = "labels predictions weights=None +"
 AT = "labels predictions thresholds weights=None +"
+_RANGE = "predictions must be in [0, 1]"
 
 
 def counts(kinds: str, end: str, labels: Any, predictions: Any, weights: Any) -> Added:
     """The weights of right and wrong predictions, by their kinds."""
-    labels, predictions = _alike(*(ops.cast(x, "bool") for x in (labels, predictions)))
+    labels, predictions = alike(ops.cast(labels, "bool"), ops.cast(predictions, "bool"))
     wide = wide_of(weights, predictions)
     return {f"{KINDS[k][0]}{end}": ops.sum(_of_kind(k, labels, predictions, wide)) for k in kinds.split()}
 
@@ -201,9 +214,16 @@ def _count(kind: str, **given: Any) -> Added:
     return {"count": next(iter(counts(kind, "", **given).values()))}
 
 
+def _in_unit(predictions: Any) -> Any:
+    """The predictions, which must lie in [0, 1]."""
+    checks = (V1["assert_greater_equal"], 0.0), (V1["assert_less_equal"], 1.0)
+    with control_dependencies([check(predictions, bound, message=_RANGE) for check, bound in checks]):
+        return ops.identity(predictions)
+
+
 def counts_at(kinds: str, labels: Any, predictions: Any, thresholds: Any, weights: Any) -> Added:
     """The weights of right and wrong predictions at each threshold, by their kinds."""
-    labels, predictions = _alike(ops.cast(labels, "bool"), ops.cast(predictions, "float32"))
+    labels, predictions = alike(ops.cast(labels, "bool"), _in_unit(ops.cast(predictions, "float32")))
     wide = _flat(wide_of(weights, predictions), "float32")
     above = ops.greater(_flat(predictions, "float32"), ops.convert([[float(t)] for t in thresholds]))
     return {KINDS[k][0]: ops.sum(_of_kind(k, _flat(labels, "bool"), above, wide), 1) for k in kinds.split()}
@@ -330,48 +350,3 @@ metric(
     "mean_accuracy",
     lambda total, count: ratio(count, total),
 )
-
-# -- the k best predictions -------------------------------------------------------------------------------------------
-
-
-def _at_k(wrong: str, labels: Any, predictions_idx: Any, k: int | None, class_id: int | None, weights: Any) -> Added:
-    """The weights of right and wrong classes among the k best predictions of each sample."""
-    best, labels = ops.cast(predictions_idx, "int64"), ops.cast(labels, "int64")
-    if _rank(labels) == _rank(best) - 1:  # type: ignore[operator]
-        labels = ops.expand_dims(labels, -1)
-    counts = {"true_positive": _met(best, labels, True, class_id)}
-    own, others = (best, labels) if wrong == "false_positive" else (labels, best)
-    counts[wrong] = _met(own, others, False, class_id)
-    wide = ops.cast(wide_of(weights, counts[wrong]), "float64")
-    return {_scope_at_k(key, k, class_id): ops.sum(ops.multiply(x, wide)) for key, x in counts.items()}
-
-
-def _met(own: Any, others: Any, is_there: bool, class_id: int | None) -> Any:
-    """How many different classes of each row are among the others of the row, or are not."""
-    same = ops.equal(ops.expand_dims(own, -1), ops.expand_dims(own, -2))
-    is_first = ops.equal(ops.argmax(ops.cast(same, "int32"), -1), ops.arange(dims_of(own)[-1]))
-    met = ops.any(ops.equal(ops.expand_dims(own, -1), ops.expand_dims(others, -2)), -1)
-    counted = ops.logical_and(is_first, ops.equal(met, is_there))
-    if class_id is not None:
-        counted = ops.logical_and(counted, ops.equal(own, class_id))
-    return ops.sum(ops.cast(counted, "float64"), -1)
-
-
-def _at_best(wrong: str, labels: Any, predictions: Any, k: int, **own: Any) -> Added:
-    return _at_k(wrong, labels, ops.top_k(predictions, k)[1], k, **own)
-
-
-def _scope_at_k(name: str, k: int | None, class_id: int | None, **_: Any) -> str:
-    return f"{name}_at_{'k' if k is None else k}{'' if class_id is None else f'_class{class_id}'}"
-
-
-for _name, _wrong in {"precision": "false_positive", "recall": "false_negative"}.items():
-    for _title, _words, _added in (("k", "predictions k", _at_best), ("top_k", "predictions_idx k=None", _at_k)):
-        metric(
-            f"{_name}_at_{_title}",
-            f"labels {_words} class_id=None weights=None +",
-            partial(_added, _wrong),
-            lambda right, wrong: ops.divide(right, ops.add(right, wrong)),
-            partial(_scope_at_k, _name),
-        )
-value("metrics.sparse_precision_at_k", V1["metrics.precision_at_k"], "v1")
