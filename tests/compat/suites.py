@@ -24,6 +24,7 @@ SUITES = {  # requirement → the package, and the folder of its tests
 ALSO = "opencv-python-headless", "pytest-mock"  # which the tests of tf-explain import
 OPTIONS = "-q", "-p", "no:cacheprovider", "-W", "ignore", "--junitxml"
 ON_TF_KERAS = "import sys, tf_keras, pytest; sys.modules['keras'] = tf_keras; sys.exit(pytest.main(sys.argv[1:]))"
+PROBLEMS = "failure", "error", "skipped"
 SETTINGS = {"TF_KERAS": "1", "TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "3", "MPLBACKEND": "Agg"}
 
 
@@ -42,6 +43,15 @@ def unpacked(requirement: str, folder: Path) -> Path:
     return folder / name
 
 
+def results(report: Path) -> dict[str, set[str]]:
+    """The tests of a report of pytest → what went wrong: "failure", "error", also at the end, or "skipped"."""
+    problems = dict[str, set[str]]()
+    for case in ElementTree.parse(report).iter("testcase"):
+        name = f"{case.get('classname')}.{case.get('name')}"
+        problems.setdefault(name, set()).update(child.tag for child in case if child.tag in PROBLEMS)
+    return problems
+
+
 def passed(command: list[str], source: Path, extra: Path) -> str:
     """How many tests pass, of how many that are not skipped, "3 of 4"; "none" if the package does not import."""
     report = extra / "report.xml"
@@ -51,10 +61,7 @@ def passed(command: list[str], source: Path, extra: Path) -> str:
     subprocess.run([*command, *OPTIONS, str(report)], cwd=source, env=settings, stdout=sys.stderr)
     if not report.exists():
         return "none"
-    problems = dict[tuple[str | None, str | None], set[str]]()  # of each test, whose end may also fail
-    for case in ElementTree.parse(report).iter("testcase"):
-        problems.setdefault((case.get("classname"), case.get("name")), set()).update(child.tag for child in case)
-    run = [tags & {"failure", "error"} for tags in problems.values() if "skipped" not in tags]
+    run = [tags for tags in results(report).values() if "skipped" not in tags]
     return f"{run.count(set())} of {len(run)}" if set() in run else "none"
 
 
