@@ -430,6 +430,43 @@ def check_automatic_names_are_numbered():
     assert names()[3] == "model_1"
 
 
+class Watching(keras.callbacks.Callback):
+    """A callback of Keras 2, which computes the results of the validation once more."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        tensors = self.model.inputs + self.model.targets + self.model.sample_weights
+        if self.model.uses_learning_phase:
+            tensors += [K.learning_phase()]
+        assert len(self.validation_data) == len(tensors)
+        found = K.function(tensors, [self.model.total_loss, *self.model.metrics_tensors])(self.validation_data)
+        near(found, [logs["val_loss"], logs["val_mean_absolute_error"]])
+        session = K.get_session()
+        feed = dict(zip(tensors, self.validation_data, strict=True))
+        near(session.run(self.model.total_loss, feed), logs["val_loss"])
+
+
+def check_callbacks_find_the_validation():
+    """Check tensors and arrays of training against the results of `fit`."""
+    for inner, given in (
+        (layers.Dropout(0.5), {"validation_data": (X[:3], X[:3, 0], np.array([1.0, 3.0, 0.5]))}),
+        (layers.LSTM(2), {"validation_data": ([X[:3, :, None]], {"y": X[:3, 0]})}),
+        (layers.LSTM(2, dropout=0.5), {"validation_split": 0.5}),
+    ):
+        x = layers.Input((3, 1) if isinstance(inner, layers.LSTM) else (3,))
+        model = Model(x, layers.Dense(1, kernel_regularizer="l2", name="y")(inner(x)))
+        with pytest.raises(AttributeError, match="is not compiled"):
+            model.total_loss  # noqa: B018  it raises
+        model.compile("sgd", "mse", metrics=["mae"])
+        before, watching = model.total_loss, Watching()
+        assert watching.validation_data is None and model._feed_targets[0] is model.targets[0]
+        model.fit(X if len(x.shape) == 2 else X[..., None], X[:, 0], callbacks=[watching], verbose=0, **given)
+        assert model.total_loss is before and len(watching.validation_data[0]) == (
+            3 if "validation_data" in given else 2
+        )
+        model.compile("sgd", "mae")
+        assert model.total_loss is not before
+
+
 def check_losses_know_the_layers_of_predictions():
     seen = []
 

@@ -311,8 +311,12 @@ class KSession(Session):
 
     @named("get_session().run")
     def run(self, fetches: Any, feed_dict: Any = None) -> Any:
-        """Run like `Session.run`; sparse placeholders also take SciPy matrices and sparse tensors."""
-        inputs = list(feed_dict or ())
+        """Run like `Session.run`; sparse placeholders also take SciPy matrices and sparse tensors.
+
+        A phase that `K.learning_phase` returned before the graph was open stands for the graph's phase.
+        """
+        graph: Any = self.graph
+        inputs = [learning_phase_of(graph) if _is_set_phase(key) else key for key in feed_dict or ()]
         keys, structure = flatten(feeding.sources(inputs))
         values = _values(structure, list((feed_dict or {}).values()), inputs)
         return super().run(fetches, dict(zip(keys, values, strict=True)))

@@ -38,6 +38,7 @@ from dovetail.compat.keras2 import (
     saving,
     tensorflow_optimizers,
     training,
+    training_tensors,
     weights,
     words,
 )
@@ -56,6 +57,7 @@ PATCHED = (
     models,
     training,
     readers,
+    training_tensors,
     generators,
     logs,
     losses,

@@ -27,7 +27,7 @@ def patches() -> Iterable[Patch]:
         _make_predict_function=lambda self: self.make_predict_function(),
         reset_states=_reset_states,
         stateful=property(lambda self: any(getattr(layer, "stateful", False) for layer in self.layers)),
-        uses_learning_phase=property(lambda self: any(layer._call_has_training_arg for layer in self.layers)),
+        uses_learning_phase=property(lambda self: any(map(_is_other_in_training, self._flatten_layers()))),
         updates=property(lambda self: []),  # the updates of Keras 3 belong to calls
         state_updates=property(lambda self: []),
         input_names=property(lambda self: [tensor._keras_history.operation.name for tensor in self.inputs]),
@@ -35,13 +35,29 @@ def patches() -> Iterable[Patch]:
     yield Patch(keras.layers.RNN, "reset_states", lambda self, states=None: _reset_layer(self, states))
     yield Patch(Functional, "add_loss", _add_loss)
     yield Patch(Functional, "add_metric", _add_metric)
-    yield Patch(Functional, "metrics_tensors", property(lambda self: Appended(self, [], TENSORS, NAMES)))
     yield from methods(
         keras.models,
         Input=keras.Input,
         model_from_config=model_from_config,
         model_from_json=lambda text, custom_objects=None: model_from_config(json.loads(text), custom_objects),
     )
+
+
+# Layers that differ in training, besides recurrent ones with dropout, and those of programs with `training`.
+IN_TRAINING = (
+    keras.layers.Dropout,
+    keras.layers.GaussianNoise,
+    keras.layers.GaussianDropout,
+    keras.layers.AlphaDropout,
+    keras.layers.BatchNormalization,
+)
+
+
+def _is_other_in_training(layer: Any) -> bool:
+    """Whether a layer's result depends on the learning phase."""
+    is_own = not type(layer).__module__.startswith(("keras.", "dovetail."))
+    drops = any(getattr(layer, name, None) for name in ("dropout", "recurrent_dropout"))
+    return isinstance(layer, IN_TRAINING) or drops or (is_own and layer._call_has_training_arg and not layer._layers)
 
 
 def _predict_classes(self: Any, x: Any, batch_size: int | None = None, verbose: int = 0) -> Any:

@@ -15,11 +15,13 @@ from dovetail.compat.keras2.generators import from_iterators
 from dovetail.compat.keras2.models import NAMES, TENSORS, Appended
 from dovetail.compat.keras2.names import METRICS
 from dovetail.compat.keras2.patches import Patch, methods
+from dovetail.compat.keras2.training_tensors import with_validation_data
 from dovetail.compat.keras2.words import in_old_words
 from dovetail.interop.privates import CompileLoss, CompileMetrics, tree
 
 COMPILE_ORDER = "self optimizer loss metrics loss_weights sample_weight_mode weighted_metrics target_tensors"
 COMPILE = "-sample_weight_mode target_tensors=None -class_mode -theano_mode"
+FIT = "nb_epoch:epochs -show_accuracy"
 DISCREPANCY = (
     "Discrepancy between trainable weights and collected trainable weights, did you set `model.trainable` without "
     "calling `model.compile` after ?"
@@ -32,7 +34,7 @@ def patches() -> Iterable[Patch]:
     yield from methods(
         model,
         compile=readers.noting(in_old_words(model.compile, COMPILE, COMPILE_ORDER)),
-        fit=_as_compiled(from_iterators(in_old_words(model.fit, "nb_epoch:epochs -show_accuracy"))),
+        fit=_as_compiled(from_iterators(in_old_words(with_validation_data(model.fit), FIT))),
         evaluate=from_iterators(in_old_words(model.evaluate, "-show_accuracy")),
         predict=from_iterators(in_old_words(model.predict, "+verbose=0"), of_inputs=True),
         train_on_batch=_as_compiled(in_old_words(model.train_on_batch, "-accuracy")),
@@ -203,23 +205,26 @@ def _with_history(compute_loss: Callable[..., Any]) -> Callable[..., Any]:
             for output, prediction in zip(outputs, predictions, strict=True):
                 with suppress(AttributeError):  # JAX's tensors take no attributes
                     prediction._keras_history = output._keras_history
-        return compute_loss(self, x, _columns(y, y_pred), y_pred, *args, **kwargs)
+        return compute_loss(self, x, _of_outputs(self, y, y_pred), y_pred, *args, **kwargs)
 
     return call
 
 
 def _of_columns(compute_metrics: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap the method that computes metrics: targets with one number for each sample are columns."""
+    """Wrap the method that computes metrics: targets may be named; those with a number for each sample are columns."""
 
     @functools.wraps(compute_metrics)
     def call(self: Any, x: Any, y: Any, y_pred: Any, *args: Any, **kwargs: Any) -> Any:
-        return compute_metrics(self, x, _columns(y, y_pred), y_pred, *args, **kwargs)
+        return compute_metrics(self, x, _of_outputs(self, y, y_pred), y_pred, *args, **kwargs)
 
     return call
 
 
-def _columns(y: Any, y_pred: Any) -> Any:
-    """Targets, of which vectors become columns if the predictions are not vectors, too."""
+def _of_outputs(model: Any, y: Any, y_pred: Any) -> Any:
+    """Targets in the structure of predictions, of which vectors become columns if the predictions are not vectors."""
+    if isinstance(y, dict) and not isinstance(y_pred, dict):
+        y = [y[name] for name in model.output_names]
+        y = y if isinstance(y_pred, (list, tuple)) else y[0]
     ranks = [len(each.shape) for each in tree.flatten(y_pred)]
     if y is None or not all(rank > 1 for rank in ranks):
         return y
