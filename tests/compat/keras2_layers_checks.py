@@ -18,6 +18,7 @@ import dovetail.compat.keras2
 import keras
 import numpy as np
 import pytest
+from dovetail.compat.tensorflow.compat import v1
 from keras import backend as K
 from keras import layers
 from keras.engine.training import Model
@@ -431,7 +432,15 @@ def check_automatic_names_are_numbered():
 
 
 class Watching(keras.callbacks.Callback):
-    """A callback of Keras 2, which computes the results of the validation once more."""
+    """A callback of Keras 2, which computes the results of the validation once more, and summaries."""
+
+    def set_model(self, model):
+        self.model = model
+        layer = model.layers[-1]
+        gradients = model.optimizer.get_gradients(model.total_loss, layer.trainable_weights)
+        for name, values in ("kernel", layer.kernel), ("output", layer.output), ("gradient", gradients[0]):
+            v1.summary.histogram(name, values)
+        self.merged = v1.summary.merge_all()
 
     def on_epoch_end(self, epoch, logs=None):
         tensors = self.model.inputs + self.model.targets + self.model.sample_weights
@@ -442,7 +451,9 @@ class Watching(keras.callbacks.Callback):
         near(found, [logs["val_loss"], logs["val_mean_absolute_error"]])
         session = K.get_session()
         feed = dict(zip(tensors, self.validation_data, strict=True))
-        near(session.run(self.model.total_loss, feed), logs["val_loss"])
+        loss, summary = session.run([self.model.total_loss, self.merged], feed)
+        near(loss, logs["val_loss"])
+        assert all(name in summary for name in (b"kernel", b"output", b"gradient"))
 
 
 def check_callbacks_find_the_validation():
@@ -459,7 +470,10 @@ def check_callbacks_find_the_validation():
         model.compile("sgd", "mse", metrics=["mae"])
         before, watching = model.total_loss, Watching()
         assert watching.validation_data is None and model._feed_targets[0] is model.targets[0]
-        model.fit(X if len(x.shape) == 2 else X[..., None], X[:, 0], callbacks=[watching], verbose=0, **given)
+        with tempfile.TemporaryDirectory() as folder:
+            watching_both = [watching, keras.callbacks.TensorBoard(folder)]
+            model.fit(X if len(x.shape) == 2 else X[..., None], X[:, 0], callbacks=watching_both, verbose=0, **given)
+            assert list(Path(folder).rglob("*tfevents*"))
         assert model.total_loss is before and len(watching.validation_data[0]) == (
             3 if "validation_data" in given else 2
         )

@@ -100,11 +100,15 @@ class Session:
         Source: `tf.compat.v1.Session.run`.
         """
         leaves, structure = flatten(fetches, "Session.run")
+        parts = [x.tensors if hasattr(x, "written") else [x] for x in leaves]
         feeds = flat_feeds(feed_dict)
         with not_building():
             keys = [self._fed(key) for key in feeds]
-            found = self._computed(keys, list(map(self._fetched, leaves)), list(feeds.values()))
-        return unflatten(structure, found)
+            fetched = [self._fetched(x) for part in parts for x in part]
+            found = iter(self._computed(keys, fetched, list(feeds.values())))
+        values = [[next(found) for _ in part] for part in parts]
+        rows = zip(leaves, values, strict=True)
+        return unflatten(structure, [x.written(row) if hasattr(x, "written") else row[0] for x, row in rows])
 
     def _computed(self, keys: Sequence[Any], fetched: Sequence[Any], values: Sequence[Any]) -> list[Any]:
         """The fetched values, if these keys are fed with these values."""

@@ -164,7 +164,7 @@ class Trainer(BaseTrainer):
             hooks = BatchHooks(callbacks, "train")
             steps = (epochs - epoch) * (batches.num_batches or 0)
             logs = _last(run_all(self.train_function, batches, hooks, lambda: self.stop_training, steps))
-            epoch_logs = dict(self._get_metrics_result_or_logs(logs))
+            epoch_logs = dict(_results(self, logs))
             if validation_data is not None and self._should_eval(epoch, validation_freq):
                 epoch_logs.update(_validate(self, validation_data, validation))
             callbacks.on_epoch_end(epoch, epoch_logs)
@@ -218,7 +218,7 @@ class Trainer(BaseTrainer):
         self.reset_metrics()
         hooks = BatchHooks(callbacks, "test")
         logs = _last(run_all(self.test_function, batches, hooks, lambda: self.stop_evaluating, batches.num_batches))
-        logs = pythonify_logs(self._get_metrics_result_or_logs(logs))
+        logs = pythonify_logs(_results(self, logs))
         callbacks.on_test_end(logs)
         return logs if return_dict else self._flatten_metrics_in_order(logs)
 
@@ -356,6 +356,11 @@ def _validate(model: Any, data: Any, options: dict[str, Any]) -> dict[str, Any]:
         x=x, y=y, sample_weight=sample_weight, return_dict=True, _use_cached_eval_dataset=True, **options
     )
     return {f"val_{name}": value for name, value in logs.items()}
+
+
+@at_once  # a callback may have opened the default graph
+def _results(model: Any, logs: Any) -> Any:
+    return model._get_metrics_result_or_logs(logs)
 
 
 def _callback_list(model: Any, callbacks: Any, batches: Batches, verbose: Any, epochs: int = 1, **options: Any) -> Any:

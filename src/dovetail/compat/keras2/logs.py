@@ -11,6 +11,7 @@ import keras
 from dovetail.compat.keras2.names import METRICS
 from dovetail.compat.keras2.patches import Patch, methods
 from dovetail.compat.keras2.words import in_old_words, named
+from dovetail.core.recording import not_building
 from dovetail.interop.privates import python_utils
 
 RENAMED = {"learning_rate": "lr"}  # what callbacks add
@@ -57,6 +58,8 @@ def patches() -> Iterable[Patch]:
     """Yield the changes of callbacks and of their logs."""
     yield Patch(python_utils, "pythonify_logs", _as_logs(python_utils.pythonify_logs))
     callbacks: Any = keras.callbacks
+    model = callbacks.Callback.model
+    yield Patch(callbacks.Callback, "model", model.setter(lambda self, value: setattr(self, "_model", value)))
     yield from methods(callbacks.History, __init__=_with_logs(callbacks.History.__init__))
     checkpoint = callbacks.ModelCheckpoint
     yield from methods(
@@ -65,6 +68,8 @@ def patches() -> Iterable[Patch]:
         on_epoch_end=_in_periods(checkpoint.on_epoch_end),
         _get_file_path=_with_all_names(checkpoint._get_file_path),
     )
+    for name in ("on_epoch_end", "on_test_end", "on_train_batch_end"):
+        yield Patch(callbacks.TensorBoard, name, _computed(vars(callbacks.TensorBoard)[name]))
     plateau = callbacks.ReduceLROnPlateau
     yield Patch(plateau, "__init__", in_old_words(plateau.__init__, "epsilon:min_delta"))
 
@@ -93,6 +98,17 @@ def _with_all_names(path: Callable[..., str]) -> Callable[..., str]:
     def call(self: Any, epoch: int, batch: Any, logs: Any) -> str:
         more = {other: value for name, value in (logs or {}).items() for other in others(name)}
         return path(self, epoch, batch, {**more, **(logs or {})})
+
+    return call
+
+
+def _computed(method: Callable[..., None]) -> Callable[..., None]:
+    """Wrap a method that writes results: they are computed, also while K's default graph is open."""
+
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, **kwargs: Any) -> None:
+        with not_building():
+            method(self, *args, **kwargs)
 
     return call
 

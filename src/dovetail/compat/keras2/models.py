@@ -30,8 +30,9 @@ def patches() -> Iterable[Patch]:
         uses_learning_phase=property(lambda self: any(map(_is_other_in_training, self._flatten_layers()))),
         updates=property(lambda self: []),  # the updates of Keras 3 belong to calls
         state_updates=property(lambda self: []),
-        input_names=property(lambda self: [tensor._keras_history.operation.name for tensor in self.inputs]),
+        input_names=property(lambda self: _names(self.inputs)),
     )
+    yield Patch(keras.Sequential, "output_names", property(lambda self: _names(self.outputs)))
     yield Patch(keras.layers.RNN, "reset_states", lambda self, states=None: _reset_layer(self, states))
     yield Patch(Functional, "add_loss", _add_loss)
     yield Patch(Functional, "add_metric", _add_metric)
@@ -41,6 +42,11 @@ def patches() -> Iterable[Patch]:
         model_from_config=model_from_config,
         model_from_json=lambda text, custom_objects=None: model_from_config(json.loads(text), custom_objects),
     )
+
+
+def _names(tensors: Iterable[Any]) -> list[str]:
+    """The names of the layers that tensors come from."""
+    return [tensor._keras_history.operation.name for tensor in tensors]
 
 
 # Layers that differ in training, besides recurrent ones with dropout, and those of programs with `training`.

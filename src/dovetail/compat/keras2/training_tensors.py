@@ -177,23 +177,26 @@ def _validation_data(model: Any, given: dict[str, Any]) -> list[Any]:
         parts = [*data, None][:3]
     elif split and given.get("y") is not None:
         parts = [given.get(name) for name in ("x", "y", "sample_weight")]
-        start = int(len(_arrays(parts[0], model.input_names)[0]) * (1 - split))
+        start = int(len(_arrays(model, "input_names", parts[0])[0]) * (1 - split))
         parts = [tree.map_structure(lambda each: None if each is None else each[start:], part) for part in parts]
     else:
         return []
-    x, y = _arrays(parts[0], model.input_names), _arrays(parts[1], model.output_names)
+    x, y = _arrays(model, "input_names", parts[0]), _arrays(model, "output_names", parts[1])
     weights = [np.asarray(each) for each in tree.flatten(parts[2])] if parts[2] is not None else []
     weights = weights or [np.ones(len(each), keras.config.floatx()) for each in y]
     return [*x, *y, *weights, *([0.0] if model.uses_learning_phase else [])]
 
 
-def _arrays(values: Any, names: list[str]) -> list[Any]:
-    """The arrays of several inputs or outputs, by their names or in order; vectors become columns."""
-    if values is None:
-        return []
+def _arrays(model: Any, names: str, values: Any) -> list[Any]:
+    """The arrays of several inputs or outputs, by their names or in order; vectors become columns.
+
+    Args:
+        model: the model.
+        names: its attribute for the names, which some models lack.
+        values: an array, a list or a dict of arrays, or None.
+    """
     if isinstance(values, dict):
-        values = [values[name] for name in names]
-    elif not isinstance(values, (list, tuple)) or len(values) != len(names):
-        values = [values]
-    arrays = map(np.asarray, values)
+        values = [values[name] for name in getattr(model, names, values)]
+    is_list = isinstance(values, (list, tuple)) and len(values) == len(getattr(model, names, values))
+    arrays = map(np.asarray, values if is_list else [] if values is None else [values])
     return [each[:, None] if each.ndim == 1 else each for each in arrays]

@@ -25,7 +25,7 @@ from dovetail.compat.tf_graph.node_def import node_def_of
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import op_error
 from dovetail.core.scopes import Scoped
-from dovetail.core.structure import flatten, refuse_nesting, unflatten
+from dovetail.core.structure import refuse_nesting
 from dovetail.edit.graph import Operation
 from dovetail.plan.events import FUSION, OPERATION, PROGRAM
 from dovetail.plan.profile import is_open, profile
@@ -92,18 +92,15 @@ class Session(sessions.Session):
         if options is not None:
             heed(options)
         try:
-            leaves, structure = flatten(map_sparse(SparseFetch, fetches), "tf.Session.run")
+            given = map_sparse(SparseFetch, fetches)
         except RecursionError:
             refuse_nesting("tf.Session.run", [fetches])
             raise
-        given = [x.tensors if hasattr(x, "written") else x for x in leaves]
         if run_metadata is not None:
             run_metadata.Clear()
         traced = run_metadata if options is not None and options.trace_level else None
         with _metadata.scope(traced), _timed(traced):
-            found = super().run(given, fed_parts(feed_dict))
-        pairs = zip(leaves, found, strict=True)
-        return unflatten(structure, [x.written(f) if hasattr(x, "written") else f for x, f in pairs])
+            return super().run(given, fed_parts(feed_dict))
 
     def _program(self, *parts: Any) -> CutProgram | None:
         program, metadata = super()._program(*parts), _metadata.get()

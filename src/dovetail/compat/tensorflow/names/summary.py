@@ -18,7 +18,7 @@ from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.errors import op_error
 from dovetail.core.scopes import Setting
 from dovetail.core.structure import leaf
-from dovetail.core.value_kinds import is_recorded
+from dovetail.core.value_kinds import is_recorded, kind_of
 from dovetail.formats.wire import summaries
 from dovetail.graph.base import new_scope
 
@@ -58,7 +58,9 @@ class SummaryNode:
 def _node(name: str, tensor: Any, write: Callable[..., Any], collections: Any, family: Any) -> SummaryNode:
     graph = graph_mode.open_graph()
     with graph_mode.inside(graph):
-        tensor = tensor if is_recorded(tensor) else graph.constant(ops.convert(tensor).numpy())
+        tensor = kind_of(tensor).in_graph(tensor, graph)
+        tensor = tensor if is_recorded(tensor) else ops.convert(tensor)
+        tensor = tensor if is_recorded(tensor) else graph.constant(tensor.numpy())
         tensor = ops.identity(tensor) if not hasattr(tensor, "op") or hasattr(tensor, "assign") else tensor
     clean = [re.sub(r"[^-/\w.]", "_", word).lstrip("/") for word in (family, name) if word is not None]
     whole = new_scope(graph, "/".join(clean)).rstrip("/")
