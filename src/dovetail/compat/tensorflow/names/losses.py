@@ -198,7 +198,7 @@ def ctc_loss(
 function("nn.ctc_loss_v2", "v1", scope=True)(ctc_loss)
 
 
-@function("nn.ctc_loss", "v1", scope=True)
+@function("nn.ctc_loss contrib.ctc.ctc_loss", "v1", scope=True)
 def ctc_loss_v1(
     labels: Any,
     inputs: Any = None,
@@ -221,6 +221,8 @@ def ctc_loss_v1(
             "labels are as they are given, and repetitions in time are merged: leave these two options as they are."
         )
         raise op_error(NotImplementedError, "tf.nn.ctc_loss", problem)
+    if isinstance(inputs, SparseTensor):  # TensorFlow 0's order
+        labels, inputs = inputs, labels
     if not isinstance(labels, SparseTensor):
         raise op_error(TypeError, "tf.nn.ctc_loss", "the labels are a tf.SparseTensor; tf.nn.ctc_loss_v2 takes others.")
     target, length = _dense_labels(labels)
