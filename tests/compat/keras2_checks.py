@@ -16,6 +16,7 @@ import dovetail.compat.keras2 as keras2
 import keras
 import numpy as np
 import pytest
+import scipy.sparse
 from keras import backend
 from keras.engine.topology import Input, InputSpec, Layer
 from keras.engine.training import Model
@@ -404,6 +405,49 @@ def check_what_keras_cannot_do_says_what_to_write():
         pytest.raises(TypeError, match=r"OwnSGD defines get_updates.*update_step\(self, gradient"),
     ):
         OwnSGD().apply(weights, weights)
+
+
+def check_classes_have_weights_for_each_output():
+    x = Input((2,))
+    ends = [Dense(2, activation="softmax", kernel_initializer="ones", name=name)(x) for name in "ab"]
+    made = Model(x, ends)
+    made.compile(SGD(0.0), ["categorical_crossentropy", "sparse_categorical_crossentropy"])
+    targets, weights = [np.eye(2)[[0, 1, 1, 0]], np.array([0, 0, 1, 1])], {0: 3.0, 1: 1.0}
+    for given, wanted in (([weights, None], 3), ({"b": weights}, 3), ([weights, weights], 4)):
+        found = made.train_on_batch(X, targets, class_weight=given)
+        np.testing.assert_allclose(found[0], wanted * np.log(2), rtol=1e-5)
+    made.fit(X, targets, class_weight=[weights, weights], verbose=0)
+    made = Model(x, ends[0])
+    made.compile(SGD(0.0), "categorical_crossentropy")
+    np.testing.assert_allclose(made.train_on_batch(X, targets[0], class_weight=[weights]), 2 * np.log(2), rtol=1e-5)
+
+
+def check_the_name_of_a_result_tells_which_is_better():
+    for name, mode in (("val_my_acc", "max"), ("val_gap", "min"), ("auc", "max")):
+        stop = keras.callbacks.EarlyStopping(name)
+        stop.set_model(model())
+        stop._set_monitor_op()
+        assert stop.monitor_op is (keras.ops.greater if mode == "max" else keras.ops.less)
+
+
+def check_inputs_may_be_matrices_of_scipy():
+    x, links = Input((2,)), Input(batch_shape=(None, None), sparse=True)
+    made = Model([x, links], keras.layers.Lambda(lambda pair: backend.dot(*pair))([links, x]))
+    made.compile("sgd", "mse")
+    data = [X, scipy.sparse.eye(4).tocsr()]
+    assert made.predict(data).tolist() == made.predict_on_batch(data).tolist() == X.tolist()
+    made.fit(data, X, batch_size=4, verbose=0)
+    assert made.evaluate(data, X, verbose=0) == made.test_on_batch(data, X) == 0
+
+
+def check_initializers_of_keras_1_and_truth_of_weights():
+    layer = Dense(3, kernel_initializer=lambda shape, name: backend.ones(shape, name=name))
+    layer.build((None, 2))
+    assert layer.bias and np.all(layer.get_weights()[0] == 1)
+
+
+def check_the_longer_shape_of_an_input_counts():
+    assert Input(shape=(None, 3), batch_shape=(4, 5, 3)).shape == (4, 5, 3)
 
 
 # -- losses and metrics that read tensors of their model ---------------------------------------------------------------

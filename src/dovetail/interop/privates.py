@@ -77,6 +77,7 @@ PRIVATES = {
     "CompileMetrics": "keras.src.trainers.compile_utils:CompileMetrics",
     "CallbackList": "keras.src.callbacks:CallbackList",
     "Callback": "keras.src.callbacks:Callback",
+    "MonitorCallback": "keras.src.callbacks.monitor_callback:MonitorCallback",
     "ProgbarLogger": "keras.src.callbacks:ProgbarLogger",
     "is_default": "keras.src.utils.python_utils:is_default",
     "python_utils": "keras.src.utils.python_utils",

@@ -14,6 +14,7 @@ import keras
 import numpy as np
 import pytest
 
+from dovetail.compat.run import running
 from dovetail.compat.run.data_sets import answered
 from dovetail.compat.run.steps import limited
 from dovetail.core.hooks import hooks
@@ -89,6 +90,17 @@ def check_other_files_of_the_folder():
         with pytest.raises(Exception, match="nowhere") as raised:
             keras.utils.get_file("gone.txt", "nowhere:/gone.txt", cache_dir=cache)
         assert "the file gone.txt, put it into a folder, and name the folder by --data" in raised.value.__notes__[0]
+
+
+def check_the_words_of_tensorflow_beside_keras():
+    found = {}
+    for use in ("keras.layers.core", "tf.keras.layers.Merge"):
+        with tempfile.TemporaryDirectory() as folder:
+            old = Path(folder, "old.py")
+            old.write_text(f"import keras, tensorflow as tf\nif tf is None: {use}\nname = tf.__name__")
+            with running(old) as program:
+                found[use] = program.run()["name"].rpartition(".")[2]
+    assert found == {"keras.layers.core": "v1", "tf.keras.layers.Merge": "tensorflow"}
 
 
 def check_keras_data_that_is_made_up():

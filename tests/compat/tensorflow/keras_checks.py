@@ -88,6 +88,17 @@ def check_optimizers_of_tensorflow_1_train_variables_of_keras():
     assert abs(model.get_weights()[0] - [[0.9], [0.8]]).max() < 1e-6
 
 
+def check_gradients_of_a_model_in_a_session():
+    v1 = tf.compat.v1
+    x = tf.keras.Input((2,))
+    model = tf.keras.Model(x, tf.keras.layers.Dense(1, use_bias=False, kernel_initializer="ones")(x))
+    with v1.Graph().as_default(), v1.Session() as session:
+        scale = v1.placeholder(v1.float32, [None, 1])
+        found = v1.gradients(model.output, [model.input, *model.trainable_weights], -scale)
+        by_input, by_kernel = session.run(found, {model.input: [[1.0, 2.0]], scale: [[3.0]]})
+    assert by_input.tolist() == [[-3.0, -3.0]] and by_kernel.tolist() == [[-3.0], [-6.0]]
+
+
 def check_an_activation_of_tensorflow_is_written_by_its_name():
     model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1, activation=tf.nn.relu)])
     again = tf.keras.Sequential.from_config(model.get_config())

@@ -12,7 +12,7 @@ from dovetail.compat.keras2.names import METRICS
 from dovetail.compat.keras2.patches import Patch, methods
 from dovetail.compat.keras2.words import in_old_words, named
 from dovetail.core.recording import not_building
-from dovetail.interop.privates import python_utils
+from dovetail.interop.privates import MonitorCallback, python_utils
 
 RENAMED = {"learning_rate": "lr"}  # what callbacks add
 PAIRS = METRICS | RENAMED
@@ -70,6 +70,7 @@ def patches() -> Iterable[Patch]:
     )
     for name in ("on_epoch_end", "on_test_end", "on_train_batch_end"):
         yield Patch(callbacks.TensorBoard, name, _computed(vars(callbacks.TensorBoard)[name]))
+    yield Patch(MonitorCallback, "_set_monitor_op", _by_name(MonitorCallback._set_monitor_op))
     plateau = callbacks.ReduceLROnPlateau
     yield Patch(plateau, "__init__", in_old_words(plateau.__init__, "epsilon:min_delta"))
 
@@ -109,6 +110,21 @@ def _computed(method: Callable[..., None]) -> Callable[..., None]:
     def call(self: Any, *args: Any, **kwargs: Any) -> None:
         with not_building():
             method(self, *args, **kwargs)
+
+    return call
+
+
+RISING = "acc", "auc", "fmeasure"  # parts of names of results that are better if they are larger
+
+
+def _by_name(set_op: Callable[..., None]) -> Callable[..., None]:
+    """Wrap the method that finds out which results are better: the name of the result tells, as in Keras 2."""
+
+    @functools.wraps(set_op)
+    def call(self: Any) -> None:
+        if self.mode == "auto":
+            self.mode = "max" if any(part in self.monitor for part in RISING) else "min"
+        set_op(self)
 
     return call
 

@@ -102,7 +102,8 @@ def _of_a_shape_alone(get: Callable[[Any], Any]) -> Callable[[Any], Any]:
             return found
         if any(each.kind is each.VAR_KEYWORD for each in names.values()):
             return found
-        return lambda shape, dtype=None: K.get_value(found(shape))
+        named = {"name": None} if "name" in names else {}  # Keras 1 named the variable
+        return lambda shape, dtype=None: K.get_value(found(shape, **named))
 
     return call
 

@@ -53,6 +53,11 @@ def slice_arrays(arrays: Any, start: Any = None, stop: int | None = None) -> Any
     return arrays[np.asarray(start).tolist()] if hasattr(start, "__len__") else arrays[start:stop]
 
 
+def collect_trainable_weights(layer: Any) -> Any:
+    """The weights of a layer or model that are trained."""
+    return layer.trainable_weights
+
+
 _to_list, _object_list_uid = to_list, object_list_uid  # their names in Keras 2.1
 
 

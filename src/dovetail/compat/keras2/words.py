@@ -21,7 +21,7 @@ CONSTRUCTORS = {
     "LocallyConnected1D": ARGUMENTS["Conv1D"],
     "LocallyConnected2D": ARGUMENTS["Conv2D"],
     **dict.fromkeys(("MaxoutDense", "Highway"), ARGUMENTS["Dense"]),
-    "InputLayer": "input_dtype:dtype batch_input_shape:batch_shape",
+    "InputLayer": "input_dtype:dtype batch_input_shape:batch_shape -sparse",  # matrices of SciPy become dense
 }
 
 # Layers whose `input_dim` is the size of each step.
@@ -112,7 +112,10 @@ def arguments(cls: str, names: list[str], args: tuple[Any, ...], kwargs: dict[st
         if cls.endswith("Transpose") and rest and isinstance(rest[0], tuple):
             rest = rest[1:]  # the shape of the output
         args = (args[0], args[1 : count + 1], *rest)
-    return args, with_defaults(rows, names[: len(args)], renamed(cls, rows, kwargs, value_of))
+    given = with_defaults(rows, names[: len(args)], renamed(cls, rows, kwargs, value_of))
+    if cls == "InputLayer" and given.get("batch_shape") is not None:
+        given.pop("shape", None)  # the longer one counts
+    return args, given
 
 
 def input_of(cls: str, given: dict[str, Any]) -> tuple[Any, ...] | None:

@@ -145,7 +145,7 @@ def running(
     with ExitStack() as stack:
         changes: list[Change] = [partial(limited, steps=steps)] if steps else []
         changes += [with_dimensions] if decision.kind == "tf1" and has_dimensions(uses) else []
-        imports = stack.enter_context(Imports(decision.kind, [home], packages, proxies(uses), changes))
+        imports = stack.enter_context(Imports(_view(uses, decision.kind), [home], packages, proxies(uses), changes))
         stack.enter_context(_process())
         stack.enter_context(answered(data, synthetic_data))
         if decision.uses_keras_2 or decision.kind in ("tf1", "keras2"):
@@ -155,6 +155,11 @@ def running(
         if decision.uses_keras_2 or decision.kind == "keras2":
             hooks.run_keras()  # now, since a library that imports Keras wants Keras 2's names, too
         yield Program(path, decision, uses, unread, imports)
+
+
+def _view(uses: Iterable[Use], kind: str) -> str:
+    """The kind whose TensorFlow a program gets: beside a `keras` of before `tf.keras`, it is version 1's."""
+    return "tf1" if kind == "keras2" and not any(use.name.startswith("tensorflow.keras") for use in uses) else kind
 
 
 def _is_of_tensorflow(uses: Iterable[Use], kind: str) -> bool:

@@ -14,6 +14,7 @@ from dovetail.autodiff.custom import custom_gradient
 from dovetail.autodiff.graph_gradients import gradients as graph_gradients
 from dovetail.autodiff.recompute import recompute_grad
 from dovetail.autodiff.tape import GradientTape
+from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.variable_views import View
 from dovetail.compat.tensorflow.table import function, row, value
 from dovetail.core.dimension import Dimension, UnknownDimension, dimension, plain
@@ -24,7 +25,7 @@ from dovetail.core.spec import TensorSpec, spec
 from dovetail.core.structure import flatten, flatten_like
 from dovetail.core.tensor import Tensor
 from dovetail.core.tensor_shape import TensorShape, old_shape, shape_of
-from dovetail.core.value_kinds import dtype_of, is_tensor
+from dovetail.core.value_kinds import dtype_of, is_tensor, kind_of
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.interop import dlpack
 
@@ -200,8 +201,9 @@ def gradients(
     Source: `tf.gradients`.
     """
     check_aggregation("tf.gradients", aggregation_method)
-    xs = list(xs) if isinstance(xs, (list, tuple)) else [xs]
+    xs = [_in_graph(x) for x in (xs if isinstance(xs, (list, tuple)) else [xs])]
     targets, structure = flatten(ys)
+    targets = [_in_graph(y) for y in targets]
     arriving = flatten_like(structure, grad_ys)
     pairs = [(y, g) for y, g in zip(targets, arriving, strict=True) if _may_have_gradient(y)]
     sources = [x for x in xs if _may_have_gradient(x)]
@@ -214,6 +216,12 @@ def gradients(
     if unconnected_gradients == "zero":
         found = [ops.zeros_like(x) if g is None else g for x, g in zip(xs, found, strict=True)]
     return found
+
+
+def _in_graph(x: Any) -> Any:
+    """A tensor or a variable; for those of Keras, the ones of the open graph."""
+    x, graph = kind_of(x).followed(x), graph_mode.graph()
+    return kind_of(x).in_graph(x, graph) if kind_of(x).is_of_model and graph is not None else x
 
 
 def _may_have_gradient(x: Any) -> bool:
