@@ -131,7 +131,7 @@ def _edit_distance(hypothesis: SparseTensor, truth: SparseTensor, normalize: boo
 
     given = [part for x in (hypothesis, truth) for part in (x.indices, x.values, ops.stack(list(x.dims)))]
     found = py_func(distances, given, "float32")
-    found.set_shape([None] * (len(truth.dims) - 1))
+    found.set_shape(truth.shape[:-1])
     return found
 
 
