@@ -8,6 +8,7 @@ default graph records their computation: inputs of the model become placeholders
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -15,6 +16,7 @@ from weakref import WeakKeyDictionary
 import keras
 
 import dovetail
+from dovetail import ops
 from dovetail.backend.symbolic import in_default_graph
 from dovetail.core.hooks import hooks
 from dovetail.core.op import Op
@@ -23,7 +25,7 @@ from dovetail.core.value_kinds import is_recorded, register
 from dovetail.edit.graph import Graph, GraphTensor
 from dovetail.interop.keras import computing, saving
 from dovetail.interop.keras.kinds import Symbolic
-from dovetail.interop.keras.running import RUN, in_run, value_of
+from dovetail.interop.keras.running import GIVEN, RUN, in_run, value_of
 from dovetail.interop.keras.tensors import spec_of
 from dovetail.interop.privates import tree
 from dovetail.ops.control.flow import EAGER_CONTROL
@@ -80,7 +82,13 @@ def stand_in(tensor: Any, graph: SessionGraph) -> GraphTensor:
     """
     known = _stand_ins.setdefault(graph, {})
     with graph.as_default():
-        return value_of(tensor, known, lambda source: graph.placeholder(spec_of(source), source.name))
+        return value_of(tensor, known, partial(_source, graph))
+
+
+def _source(graph: SessionGraph, tensor: Any) -> Any:
+    """The tensor of a graph for an input of a model: the given one, or a placeholder."""
+    given = vars(tensor).get(GIVEN)
+    return graph.placeholder(spec_of(tensor), tensor.name) if given is None else ops.identity(given)
 
 
 def register_kinds(module: ModuleType) -> None:

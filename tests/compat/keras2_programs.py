@@ -298,6 +298,24 @@ def program_tensors_of_training():
         return [[float(np.sum(value)) for value in f(data)] for f in (function, gradients)]
 
 
+def program_inputs_of_given_tensors():
+    """Models whose input is a variable, or made of variables and placeholders, as in the transfer of style."""
+    backend = keras.backend
+    with nullcontext() if ON_DOVETAIL else in_graph():
+        variable, image = backend.variable(X[:2]), backend.placeholder((1, 3))
+        x = layers.Input(tensor=backend.concatenate([variable, image], axis=0), shape=(3,))
+        hidden = layers.Dense(2, activation="tanh")
+        model = keras.Model(x, layers.Dense(1)(hidden(x)))
+        with_weights(model)
+        loss = backend.variable(0.5)
+        loss = loss + backend.sum(backend.square(hidden.output[0] - hidden.output[2, :])) + backend.sum(model.output)
+        function = backend.function([image], [loss, *backend.gradients(loss, [image, variable])])
+        y = layers.Input(tensor=variable)
+        own = keras.Model(y, hidden(y))
+        features = backend.function([], [own.output, *backend.gradients(backend.sum(own.output), variable)])
+        return [*function([X[3:4]]), *features([])]
+
+
 def in_graph():
     import tensorflow as tf
 
@@ -318,7 +336,7 @@ def outcome(program):
 def plain(value):
     if isinstance(value, (list, tuple)):
         return list(map(plain, value))
-    return value if isinstance(value, str) else float(value)
+    return value if isinstance(value, str) else np.asarray(value, "float64").tolist()
 
 
 def main(engines, programs):

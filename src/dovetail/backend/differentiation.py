@@ -19,6 +19,7 @@ from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import kind_of, unwrapped
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor
+from dovetail.sessions.session_graph import open_default_graph
 
 __all__ = ["gradients", "stop_gradient"]
 
@@ -61,9 +62,12 @@ def gradients(loss: TensorLike, variables: Any) -> list[Any]:
     """
     losses, sources = flatten(loss)[0], flatten(variables)[0]
     values = [unwrapped(y) for y in losses]
-    graph = next((y.graph for y in values if type(y) is GraphTensor), None)
+    points = sources if any(map(is_of_keras, values)) else []  # which may be of K
+    graph = next((y.graph for y in (*values, *points) if type(y) is GraphTensor), None)
+    if graph is None and any(type(x) is Variable for x in points):
+        graph = open_default_graph()
     if graph is not None:
-        return _in_graph(graph, values, sources)
+        return _in_graph(graph, [kind_of(y).in_graph(y, graph) for y in values], sources)
     if any(map(is_of_keras, values)):
         return interop_keras().gradients(loss, variables)
     if values and all(kind_of(y).autodiff(y) is not None for y in values):

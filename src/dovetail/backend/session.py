@@ -89,11 +89,15 @@ def function(inputs: Any, outputs: Any, updates: Any = None, name: str | None = 
 
 
 def _is_of_model_alone(structure: Any, updates: Sequence[Any]) -> bool:
-    """Whether a function has tensors of a Keras model, and none of the default graph except the learning phase."""
+    """Whether a function has tensors of a Keras model alone, but for the learning phase.
+
+    A tensor of the default graph counts, also if it is the given input of a model.
+    """
     leaves = flatten(structure)[0]
     changes = [u.value if isinstance(u, KerasUpdate) else u for u in updates]
     recorded = [x for x in (*leaves, *flatten(changes)[0]) if in_default_graph(x) and not _is_learning_phase(x)]
-    return any(map(is_of_keras, leaves)) and not recorded
+    of_keras = [x for x in (*leaves, *flatten(changes)[0]) if is_of_keras(x)]
+    return any(map(is_of_keras, leaves)) and not recorded and not interop_keras().is_given(of_keras)
 
 
 class GraphFunction:

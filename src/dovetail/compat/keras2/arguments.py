@@ -7,15 +7,18 @@ import inspect
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import keras
 import numpy as np
 
+from dovetail import backend as K
 from dovetail.backend.values import told_to_layer
 from dovetail.compat.keras2 import words
 from dovetail.compat.keras2.patches import Patch
 from dovetail.core.static_types import with_ints
+from dovetail.interop.keras.running import GIVEN
 from dovetail.interop.privates import Operation
 
 # Arguments of the TensorBoard callback that Keras 3 lacks → the behaviour without them.
@@ -36,7 +39,8 @@ def patches() -> Iterable[Patch]:
     for cls in dict.fromkeys(cls for base in bases for cls in (base, *_subclasses(base))):
         if "__init__" in vars(cls):
             wrapped = _in_old_words if issubclass(cls, layer) else _with_integers
-            yield Patch(cls, "__init__", wrapped(cls.__init__, cls.__name__))
+            init = OTHER_INITS.get(cls, lambda found: found)(cls.__init__)
+            yield Patch(cls, "__init__", wrapped(init, cls.__name__))
         if issubclass(cls, layer) and (position := _position_of_training(vars(cls).get("call"))):
             body = OTHER_CALLS.get(cls, lambda found: found)(vars(cls)["call"])
             yield Patch(cls, "call", _that_asks_whether_it_trains(body, position - 1))
@@ -143,6 +147,28 @@ def _of_samples(call: Callable[..., Any]) -> Callable[..., Any]:
     return normalized
 
 
+def _of_any_tensor(init: Callable[..., None]) -> Callable[..., None]:
+    """Wrap the `__init__` of an input: it may be made of a tensor or a variable of K, whose shape and dtype it has.
+
+    The default graph computes models of it with this tensor; `fit` and `predict` take arrays for it.
+    """
+
+    @functools.wraps(init)
+    def call(self: Any, *args: Any, input_tensor: Any = None, **kwargs: Any) -> None:
+        if input_tensor is None or isinstance(input_tensor, keras.KerasTensor):
+            init(self, *args, input_tensor=input_tensor, **kwargs)
+            return
+        name, shape = kwargs.get("name"), kwargs.get("batch_shape") or K.int_shape(input_tensor)
+        made = keras.KerasTensor(shape, K.dtype(input_tensor), name=name)
+        init(self, input_tensor=made, name=name)
+        setattr(made, GIVEN, input_tensor)
+        with suppress(AttributeError):  # eager tensors take no attributes
+            input_tensor._keras_history = made._keras_history
+
+    return call
+
+
+OTHER_INITS = {keras.layers.InputLayer: _of_any_tensor}  # class → the change of its `__init__`
 OTHER_CALLS = {keras.layers.BatchNormalization: _of_samples}  # class → the change of its `call`
 
 

@@ -11,3 +11,4 @@ from dovetail.interop.keras.functions import function as function
 from dovetail.interop.keras.functions import gradients as gradients
 from dovetail.interop.keras.phase import in_train_phase as in_train_phase
 from dovetail.interop.keras.random import key_of_step as key_of_step
+from dovetail.interop.keras.running import is_given as is_given

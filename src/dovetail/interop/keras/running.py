@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -13,6 +13,7 @@ from dovetail.interop.keras.parts import cut
 
 Known = dict[int, tuple[Any, Any]]  # id → a KerasTensor and its value
 
+GIVEN = "_given"  # the attribute of an input of a model that is made of another tensor, `keras.Input(tensor=x)`
 RUN: ContextVar[Known | None] = ContextVar("RUN", default=None)  # the values of the tensors of a model that runs
 
 
@@ -34,6 +35,11 @@ def value_of(tensor: keras.KerasTensor, known: Known, of_source: Callable[[Any],
             found = keras.tree.flatten(node.operation(*args, **kwargs))
             known.update((id(t), (t, value)) for t, value in zip(node.outputs, found, strict=True))
     return known[id(tensor)][1]
+
+
+def is_given(tensors: Iterable[Any]) -> bool:
+    """Whether tensors are computed from an input that is made of another tensor."""
+    return any(GIVEN in vars(t) for t in cut(tensors, lambda t: False)[1])
 
 
 @contextmanager
