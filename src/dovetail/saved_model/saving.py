@@ -19,7 +19,7 @@ from dovetail.core.structure import unflatten
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.edit.transplant import copy_graph
-from dovetail.formats.tensorflow.attributes import Unreadable
+from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.frozen import graph_def_of
 from dovetail.formats.tensorflow.functions import argument_name
 from dovetail.formats.tensorflow.main_graph import edit_graph

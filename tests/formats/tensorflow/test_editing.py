@@ -11,7 +11,7 @@ import numpy as np
 
 import dovetail as dt
 from dovetail import saved_model
-from dovetail.formats.tensorflow.values import is_tensor
+from dovetail.formats.constants import is_tensor
 from dovetail.saved_model import LoadedModel, Signature
 from tests.formats.tensorflow.calls import FOLDER, Call, Known, difference, models, plain, write_calls
 from tests.formats.tensorflow.test_models import COARSE

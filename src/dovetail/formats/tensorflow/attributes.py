@@ -6,14 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dovetail.core.dtypes import DType, as_dtype
+from dovetail.formats.opaque import Unreadable
 from dovetail.formats.wire.tensors import DTYPES, REFERENCE, array_of, number_of, shape_of, tensor_proto
 
 LAYOUTS = {"NHWC": "channels_last", "NCHW": "channels_first", "NDHWC": "channels_last", "NCDHW": "channels_first"}
 NOTHING: Any = object()
-
-
-class Unreadable(Exception):
-    """A node that has no equivalent here; the text is the reason."""
 
 
 def value_of(attribute: Any) -> Any:

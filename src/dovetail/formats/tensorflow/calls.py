@@ -8,8 +8,9 @@ from typing import Any
 from dovetail import ops
 from dovetail.core.hooks import hooks
 from dovetail.core.table import OPS
+from dovetail.formats.opaque import Unreadable
 from dovetail.formats.rows import Row
-from dovetail.formats.tensorflow.attributes import CONVERTERS, Unreadable
+from dovetail.formats.tensorflow.attributes import CONVERTERS
 from dovetail.formats.tensorflow.values import Foreign, Host
 
 

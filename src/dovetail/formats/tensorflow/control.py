@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.formats.tensorflow.attributes import Unreadable
+from dovetail.formats.constants import constant_of, is_tensor
+from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.frames import Frame
 from dovetail.formats.tensorflow.names import behind, split
 from dovetail.formats.tensorflow.read_nodes import Node
 from dovetail.formats.tensorflow.reading import special
-from dovetail.formats.tensorflow.values import Foreign, TensorList, constant_of, is_tensor
+from dovetail.formats.tensorflow.values import Foreign, TensorList
 
 # -- functions --------------------------------------------------------------------------------------------------------
 

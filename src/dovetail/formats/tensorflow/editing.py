@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from dovetail.core.errors import op_error
+from dovetail.formats.constants import is_tensor
 from dovetail.formats.tensorflow.definitions import OUTPUTS
 from dovetail.formats.tensorflow.frames import EXITS, MERGES
 from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.read_nodes import Body, first_number
 from dovetail.formats.tensorflow.records import Record, Records
 from dovetail.formats.tensorflow.saved_model import Read
-from dovetail.formats.tensorflow.values import Host, TensorList, is_tensor
+from dovetail.formats.tensorflow.values import Host, TensorList
 from dovetail.formats.tensorflow.written_nodes import Nodes, Ref, unique
 from dovetail.graph.operation import Operation
 from dovetail.ops.control.plumbing import NEVER_PRUNED, PRINTS

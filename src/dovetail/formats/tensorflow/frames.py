@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from dovetail.formats.tensorflow.attributes import Unreadable
+from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.names import behind, split
 
 ENTERS, MERGES, SWITCHES = ("Enter", "RefEnter"), ("Merge", "RefMerge"), ("Switch", "RefSwitch")

@@ -6,9 +6,10 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.core.table import OPS
+from dovetail.formats.constants import constant_of, filled
 from dovetail.formats.tensorflow.read_nodes import Node
 from dovetail.formats.tensorflow.reading import special
-from dovetail.formats.tensorflow.values import Foreign, TensorList, constant_of, filled
+from dovetail.formats.tensorflow.values import Foreign, TensorList
 from dovetail.ops.shapes.shape import dims_of
 
 

@@ -9,10 +9,11 @@ from typing import Any
 
 from dovetail.core.errors import FormatError
 from dovetail.core.hooks import hooks
+from dovetail.formats.opaque import nesting
 from dovetail.formats.tensorflow.attributes import dtype_named
 from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.read_nodes import Body
-from dovetail.formats.tensorflow.reading import Reader, nesting
+from dovetail.formats.tensorflow.reading import Reader
 from dovetail.formats.tensorflow.saved_model import Read, SavedGraph
 from dovetail.formats.tensorflow.values import Foreign, Handle, Spec
 from dovetail.formats.wire.messages import TENSORFLOW

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.core.dtypes import DType
 from dovetail.core.hooks import hooks
-from dovetail.formats.tensorflow.attributes import Attributes, Unreadable
+from dovetail.formats.constants import constant_of, is_tensor
+from dovetail.formats.opaque import Unreadable
+from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.frames import EXITS, MERGES, Frames
 from dovetail.formats.tensorflow.host.table import KNOWN, number_of_result, specs_of
 from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.rows import NAMES
-from dovetail.formats.tensorflow.values import Foreign, Handle, Host, constant_of, is_tensor
+from dovetail.formats.tensorflow.values import Foreign, Handle, Host
 from dovetail.formats.wire.tensors import shape_of
 
 if TYPE_CHECKING:

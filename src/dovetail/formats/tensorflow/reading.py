@@ -18,16 +18,17 @@ from dovetail.core.hooks import hooks
 from dovetail.core.scopes import scopes
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
-from dovetail.formats.tensorflow.attributes import Attributes, Unreadable
+from dovetail.formats.constants import constant_of, is_tensor
+from dovetail.formats.opaque import OpaqueOp, Unreadable, opaque_outputs
+from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.calls import by_row, listed
 from dovetail.formats.tensorflow.host.table import HOST
 from dovetail.formats.tensorflow.names import split
-from dovetail.formats.tensorflow.opaque import OpaqueOp
 from dovetail.formats.tensorflow.read_nodes import REFUSALS, Body, Node, first_number, types_of
 from dovetail.formats.tensorflow.records import Records
 from dovetail.formats.tensorflow.rows import READ
 from dovetail.formats.tensorflow.unread import UNREAD
-from dovetail.formats.tensorflow.values import Foreign, Handle, Host, Spec, constant_of, is_tensor
+from dovetail.formats.tensorflow.values import Foreign, Handle, Host, Spec
 from dovetail.graph.base import name_new, unique_name
 
 DEEPEST = 50  # functions that call each other
@@ -317,28 +318,13 @@ class Reader:
         name = unique_name(self.graph, node.name)
         self.opaque[name] = f"{node.type} {node.name!r} is an opaque operation: {reason}"
         op = OpaqueOp(node.type, self.opaque[name])
-        if tensors:
-            return list(op(tensors, reason, dtypes, shapes, name=f"{name}/"))
-        attrs = {key: op.normalize(key, value) for key, value in (("dtypes", dtypes), ("shapes", shapes))}
-        specs = [TensorSpec(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
-        layout = (0, None, None, None)  # without tensors a call would compute it
-        return self.graph.add(op, [], {"reason": reason, **attrs}, specs, layout, f"{name}/").outputs
+        return opaque_outputs(self.graph, op, tensors, reason, dtypes, shapes, name)
 
 
 def _is_fixed(node: Node) -> bool:
     """Whether all inputs of a node are of the host or constants, and not all are constants."""
     others = [value for value in node.inputs if not isinstance(value, Host)]
     return len(others) < len(node.inputs) and all(is_tensor(value) and value.op.type == "Const" for value in others)
-
-
-@contextmanager
-def nesting(file: str | os.PathLike[str], place: str) -> Iterator[None]:
-    """Refuse a file whose branches, loops or functions in each other are more than Python's calls can be."""
-    try:
-        yield
-    except RecursionError:
-        found = "branches, loops or functions that are nested too deeply"
-        raise FormatError(file, f"{place!r}", found, "fewer levels") from None
 
 
 def _is_hosts(type: str) -> bool:
@@ -360,4 +346,4 @@ def spec_of(node: Any) -> Spec:
     return Spec(attrs("shape", None, (tuple, type(None))), attrs("dtype", None, (DType, type(None))))
 
 
-__all__ = ["FORKS", "PASSING", "SPECIAL", "Reader", "called", "nesting", "spec_of", "special"]
+__all__ = ["FORKS", "PASSING", "SPECIAL", "Reader", "called", "spec_of", "special"]

@@ -19,12 +19,13 @@ from dovetail.core.errors import FormatError
 from dovetail.core.hooks import hooks
 from dovetail.core.infer import fits
 from dovetail.core.variable import Variable
+from dovetail.formats.opaque import Unreadable, nesting
 from dovetail.formats.tensorflow import bodies as bodies  # these declare rows, special nodes, and nodes of the host
 from dovetail.formats.tensorflow import control as control
 from dovetail.formats.tensorflow import frames
 from dovetail.formats.tensorflow import lists as lists
 from dovetail.formats.tensorflow import special as special
-from dovetail.formats.tensorflow.attributes import Attributes, Unreadable
+from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.host import examples as examples
 from dovetail.formats.tensorflow.host import images as images
 from dovetail.formats.tensorflow.host import ragged as ragged
@@ -35,7 +36,7 @@ from dovetail.formats.tensorflow.host.store import Store
 from dovetail.formats.tensorflow.host.table import HOST
 from dovetail.formats.tensorflow.names import behind, split
 from dovetail.formats.tensorflow.read_nodes import Body
-from dovetail.formats.tensorflow.reading import PASSING, SPECIAL, Reader, nesting, spec_of
+from dovetail.formats.tensorflow.reading import PASSING, SPECIAL, Reader, spec_of
 from dovetail.formats.tensorflow.records import Records
 from dovetail.formats.tensorflow.rows import READ
 from dovetail.formats.tensorflow.values import Foreign

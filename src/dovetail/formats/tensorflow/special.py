@@ -9,11 +9,12 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.table import OPS
+from dovetail.formats.constants import constant_of, is_tensor
 from dovetail.formats.tensorflow.calls import by_row
 from dovetail.formats.tensorflow.read_nodes import Node
 from dovetail.formats.tensorflow.reading import special
 from dovetail.formats.tensorflow.rows import READ
-from dovetail.formats.tensorflow.values import Handle, Host, constant_of, is_tensor
+from dovetail.formats.tensorflow.values import Handle, Host
 from dovetail.formats.wire.tensors import array_of
 
 LARGEST = 1 << 20  # bytes of a constant with one value for all elements

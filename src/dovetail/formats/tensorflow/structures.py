@@ -9,8 +9,9 @@ import numpy as np
 
 from dovetail.core.dtypes import DType
 from dovetail.core.errors import describe
-from dovetail.formats.tensorflow.attributes import Unreadable
-from dovetail.formats.tensorflow.values import Host, is_tensor
+from dovetail.formats.constants import is_tensor
+from dovetail.formats.opaque import Unreadable
+from dovetail.formats.tensorflow.values import Host
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import STRING, number_of, shape_proto
 

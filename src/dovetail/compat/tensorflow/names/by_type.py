@@ -14,9 +14,9 @@ from dovetail import ops
 from dovetail.compat.tensorflow.table import row
 from dovetail.core.errors import op_error
 from dovetail.core.table import OPS
+from dovetail.formats.constants import constant_of
 from dovetail.formats.tensorflow import bodies as bodies  # fills the table of types
 from dovetail.formats.tensorflow.rows import READ
-from dovetail.formats.tensorflow.values import constant_of
 from dovetail.ops.shapes.shape import shaped
 
 TYPES = """

@@ -10,7 +10,7 @@ import numpy as np
 from dovetail import ops
 from dovetail.core.hooks import hooks
 from dovetail.core.table import OPS
-from dovetail.formats.tensorflow.attributes import Unreadable
+from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.bodies.images import resized
 from dovetail.formats.tensorflow.bodies.layers import batch_norm, local_response
 from dovetail.formats.tensorflow.bodies.shapes import strided_slice

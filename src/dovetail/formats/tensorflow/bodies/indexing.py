@@ -9,10 +9,10 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.table import OPS
-from dovetail.formats.tensorflow.attributes import Unreadable
+from dovetail.formats.constants import filled
+from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.bodies.shapes import scalar
 from dovetail.formats.tensorflow.rows import row
-from dovetail.formats.tensorflow.values import filled
 from dovetail.ops.shapes.shape import dims_of
 
 

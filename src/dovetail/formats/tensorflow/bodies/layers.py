@@ -7,7 +7,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.core.table import OPS
-from dovetail.formats.tensorflow.attributes import Unreadable
+from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.rows import row
 from dovetail.ops.shapes.shape import dims_of
 

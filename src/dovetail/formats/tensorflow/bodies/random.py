@@ -13,9 +13,9 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.recording import not_building
+from dovetail.formats.constants import is_tensor
 from dovetail.formats.tensorflow.bodies.shapes import scalar
 from dovetail.formats.tensorflow.rows import row
-from dovetail.formats.tensorflow.values import is_tensor
 from dovetail.ops.random.generator import Generator
 from dovetail.ops.shapes.shape import dims_of
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.core.table import OPS
+from dovetail.formats.constants import constant_of, filled
 from dovetail.formats.tensorflow.bodies.shapes import scalar
 from dovetail.formats.tensorflow.rows import row
-from dovetail.formats.tensorflow.values import constant_of, filled
 from dovetail.ops.shapes.shape import dims_of
 
 SCATTERS = {"Sum": ("Add", 0), "Prod": ("Mul", 1), "Max": ("Max", None), "Min": ("Min", None)}

@@ -9,8 +9,8 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.table import OPS
+from dovetail.formats.constants import recorded
 from dovetail.formats.tensorflow.rows import row
-from dovetail.formats.tensorflow.values import recorded
 from dovetail.graph.shape_values import known_ints
 from dovetail.ops.shapes.shape import dims_of
 

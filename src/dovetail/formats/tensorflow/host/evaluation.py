@@ -18,7 +18,8 @@ from dovetail import ops
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import FormatError, op_error
 from dovetail.core.tensor import Tensor
-from dovetail.formats.tensorflow.attributes import Attributes, Unreadable
+from dovetail.formats.opaque import Unreadable
+from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.calls import listed
 from dovetail.formats.tensorflow.host.table import HOST, host
 from dovetail.formats.tensorflow.read_nodes import JOINS, Node

@@ -18,13 +18,14 @@ import numpy as np
 from dovetail import ops
 from dovetail.core.errors import op_error
 from dovetail.core.places import engine
+from dovetail.formats.constants import is_tensor
 from dovetail.formats.tensorflow.frames import EXITS, MERGES
 from dovetail.formats.tensorflow.host.evaluation import Evaluator, plain
 from dovetail.formats.tensorflow.host.store import Store
 from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.read_nodes import Body, Node
 from dovetail.formats.tensorflow.reading import Reader
-from dovetail.formats.tensorflow.values import Handle, Host, TensorList, is_tensor
+from dovetail.formats.tensorflow.values import Handle, Host, TensorList
 
 ADVICE = "Keep results before or after it, as signature.keep(...) does, or cut the graph there."
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.formats.tensorflow.attributes import Unreadable
+from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.host.table import host
 
 MOST = 2**28  # elements of a dense array that a node may ask for

@@ -12,7 +12,7 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterator
 
-from dovetail.formats.tensorflow.attributes import Unreadable
+from dovetail.formats.opaque import Unreadable
 
 ASCII = {
     "alnum": "0-9A-Za-z",

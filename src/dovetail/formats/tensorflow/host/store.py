@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from dovetail.core.errors import FormatError
-from dovetail.formats.tensorflow.attributes import Unreadable, constant_node
+from dovetail.formats.opaque import Unreadable
+from dovetail.formats.tensorflow.attributes import constant_node
 from dovetail.formats.tensorflow.host.evaluation import Evaluator
 from dovetail.formats.tensorflow.host.table import host
 from dovetail.formats.tensorflow.read_nodes import Body, Node

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.formats.tensorflow.attributes import Unreadable
+from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.host import hashes, regex
 from dovetail.formats.tensorflow.host.table import host
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.formats.tensorflow.attributes import Unreadable
+from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.host.table import host
 
 WHOLE_LINE, LINE_NUMBER = -2, -1  # columns of a file of text

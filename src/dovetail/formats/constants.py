@@ -1,0 +1,69 @@
+"""Constants while a graph is read: tensors whose values are known before it runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dovetail import ops
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.scopes import scopes
+from dovetail.core.tensor import Tensor
+from dovetail.graph.folding import folded
+from dovetail.graph.operation import GraphTensor
+from dovetail.graph.shape_values import ShapeValues
+
+DEEPEST = 64  # operations between constants and a value that they give
+
+
+def recorded(value: Any, dtype: Any) -> Any:
+    """A constant of the graph that is being built, so that ops on it are recorded; without a graph, a tensor."""
+    graphs, array = scopes().graphs, np.asarray(value, as_dtype(dtype).numpy)
+    return graphs[-1].constant(array, "Const") if graphs else ops.convert(array)
+
+
+def filled(dims: Any, value: Any, dtype: Any) -> Any:
+    """A tensor with one value for all elements, which takes no memory while the graph is read."""
+    return ops.broadcast_to(recorded(value, dtype), dims)
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a value is a tensor: of a graph, or, where nodes are computed at once, of NumPy."""
+    return type(value) in (GraphTensor, Tensor)
+
+
+def constant_of(value: Any) -> np.ndarray | None:
+    """The array of a tensor that is known before the graph runs; None if it is not.
+
+    Constants are known, operations on them, and integers that arithmetic makes of known dimensions.
+    """
+    if isinstance(value, np.ndarray):
+        return value
+    if not is_tensor(value):
+        return None
+    if type(value) is Tensor:
+        return np.asarray(value.numpy())
+    known = _folded(value, {}, 0)
+    if known is not None:
+        return known
+    found = ShapeValues().of(value) if value.dtype.is_integer else None
+    if found is None or not (np.isfinite(found).all() and (np.abs(found) <= value.dtype.max).all()):
+        return None
+    return found.astype(value.dtype.numpy)
+
+
+def _folded(tensor: Any, found: dict[Any, list[np.ndarray] | None], depth: int) -> np.ndarray | None:
+    """The array that operations on constants give; `found` has those that were computed."""
+    op = tensor.op
+    if op.type == "Const":
+        return np.asarray(op.attrs["value"])
+    if op not in found:
+        values: list[Any] = []
+        for one in op.inputs if depth < DEEPEST else ():
+            values.append(_folded(one, found, depth + 1))
+            if values[-1] is None:
+                break
+        found[op] = folded(op, values) if values and values[-1] is not None else None
+    results = found[op]
+    return None if results is None else results[tensor.index]

@@ -1,0 +1,110 @@
+"""Elements by their indices: gathered, scattered, selected, ordered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail import ops
+from dovetail.core.table import OPS
+from dovetail.formats.onnx.bodies.shapes import scalar
+from dovetail.formats.onnx.rows import row
+from dovetail.formats.opaque import Unreadable
+from dovetail.ops.shapes.shape import dims_of
+
+SCATTERED = {
+    "none": "TensorScatterUpdate",
+    "add": "TensorScatterAdd",
+    "mul": "TensorScatterMul",
+    "max": "TensorScatterMax",
+    "min": "TensorScatterMin",
+}
+
+
+def wrapped(indices: Any, size: Any) -> Any:
+    """Indices from the start, for those that may count from the end."""
+    indices = ops.cast(indices, "int32")
+    return ops.where(ops.less(indices, 0), indices + size, indices)
+
+
+def places(indices: Any, size: Any, axis: int) -> Any:
+    """The positions of elements: those of `indices`, with its own elements along an axis."""
+    dims = dims_of(indices)
+    parts = []
+    for i, dim in enumerate(dims):
+        part = wrapped(indices, size) if i == axis else ops.reshape(ops.arange(dim), [-1, *[1] * (len(dims) - 1 - i)])
+        parts.append(ops.broadcast_to(part, dims))
+    return ops.stack(parts, -1)
+
+
+@row("GatherElements: x indices; axis")
+def _(x: Any, indices: Any, axis: int = 0) -> Any:
+    axis = axis % len(x.shape)
+    return OPS["GatherNd"](x, places(indices, dims_of(x)[axis], axis))
+
+
+@row("ScatterElements: x indices updates; axis reduction", "Scatter: x indices updates; axis")
+def _(x: Any, indices: Any, updates: Any, axis: int = 0, reduction: str = "none") -> Any:
+    axis = axis % len(x.shape)
+    return OPS[SCATTERED[reduction]](x, places(indices, dims_of(x)[axis], axis), updates)
+
+
+@row("GatherND 12: x indices; batch_dims:batch")
+def _(x: Any, indices: Any, batch: int = 0) -> Any:
+    """The batch becomes indices of its own."""
+    dims, sizes = dims_of(indices), dims_of(x)
+    depth = indices.shape[-1]
+    own = [ops.reshape(ops.arange(dims[i]), [-1, *[1] * (len(dims) - 1 - i)]) for i in range(batch)]
+    own = [ops.broadcast_to(one, [*dims[:-1], 1]) for one in own]
+    rest = [wrapped(indices[..., i : i + 1], sizes[batch + i]) for i in range(depth)]
+    return OPS["GatherNd"](x, ops.concatenate([*own, *rest], -1))
+
+
+@row("OneHot: indices depth? values; axis")
+def _(indices: Any, depth: Any, values: Any, axis: int = -1) -> Any:
+    size = scalar(depth)
+    size = int(size) if isinstance(size, (int, float)) else ops.cast(size, "int32")
+    hot = ops.one_hot(wrapped(indices, size), size, axis, "bool")
+    return ops.where(hot, values[1], values[0])
+
+
+@row("TopK 1-9: x; k axis", "TopK 10: x k!; axis largest sorted")
+def _(x: Any, k: Any, axis: int = -1, largest: int = 1, sorted: int = 1) -> Any:
+    k = k[0] if isinstance(k, list) else k
+    moved = ops.moveaxis(x, axis, -1)
+    if largest:
+        values, order = ops.top_k(moved, k)
+    else:
+        order = ops.argsort(moved, -1)[..., :k]
+        values = OPS["TakeAlongAxis"](moved, order, -1)
+    return ops.moveaxis(values, -1, axis), ops.cast(ops.moveaxis(order, -1, axis), "int64")
+
+
+@row("NonZero: x")
+def _(x: Any) -> Any:
+    return ops.transpose(ops.cast(OPS["Where"](x if x.dtype.is_bool else ops.not_equal(x, 0)), "int64"))
+
+
+@row("Compress: x condition; axis")
+def _(x: Any, condition: Any, axis: int | None = None) -> Any:
+    x = ops.reshape(x, [-1]) if axis is None else x
+    kept = OPS["Where"](condition)[:, 0]
+    return OPS["GatherV2"](x, kept, axis or 0)
+
+
+@row("Unique: x; axis sorted")
+def _(x: Any, axis: int | None = None, sorted: int = 1) -> Any:
+    """The different elements, where each is first, where each element is among them, and how often it is."""
+    if axis is not None and len(x.shape) > 1:
+        raise Unreadable("it compares slices")
+    flat = ops.reshape(x, [-1])
+    size = dims_of(flat)[0]
+    values, inverse, *_ = OPS["Unique"](flat)
+    none = ops.full(ops.shape(values), size, "int32")
+    at = ops.expand_dims(inverse, -1)
+    first = OPS["TensorScatterMin"](none, at, ops.arange(size))
+    counts = OPS["TensorScatterAdd"](ops.zeros_like(none), at, ops.ones_like(inverse, "int32"))
+    if not sorted:
+        order = ops.argsort(first)
+        values, first, counts = (OPS["GatherV2"](one, order, 0) for one in (values, first, counts))
+        inverse = OPS["GatherV2"](ops.argsort(order), inverse, 0)
+    return [values, *(ops.cast(one, "int64") for one in (first, inverse, counts))]

@@ -1,0 +1,100 @@
+"""Normalization over axes, groups and neighbours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail import ops
+from dovetail.formats.onnx.rows import row
+from dovetail.ops.shapes.shape import dims_of
+
+
+def by_channel(value: Any, x: Any) -> Any:
+    """A vector of the channels, which are the second axis, as a factor of a tensor."""
+    return ops.reshape(value, [1, -1, *[1] * (len(x.shape) - 2)])
+
+
+@row(
+    "BatchNormalization 7-13: x scale bias mean variance; epsilon momentum spatial=1",
+    "BatchNormalization 14: x scale bias mean variance; epsilon momentum training_mode:training",
+)
+def _(
+    x: Any,
+    scale: Any,
+    bias: Any,
+    mean: Any,
+    variance: Any,
+    epsilon: float = 1e-5,
+    momentum: float = 0.9,
+    training: int = 0,
+) -> Any:
+    """The normalized input; in training, by its own moments, with the next running ones."""
+    running: list[Any] = []
+    if training:
+        axes = [0, *range(2, len(x.shape))]
+        own = ops.moments(x, axes)
+        pairs = zip((mean, variance), own, strict=True)
+        running = [ops.cast(old * momentum + new * (1 - momentum), old.dtype) for old, new in pairs]
+        mean, variance = own
+    factor = scale * ops.rsqrt(variance + epsilon)
+    found = x * by_channel(factor, x) + by_channel(bias - mean * factor, x)
+    return [ops.cast(found, x.dtype), *running]
+
+
+@row("InstanceNormalization: x scale bias; epsilon")
+def _(x: Any, scale: Any, bias: Any, epsilon: float = 1e-5) -> Any:
+    return _standard(x, [*range(2, len(x.shape))], epsilon) * by_channel(scale, x) + by_channel(bias, x)
+
+
+def _standard(x: Any, axes: Any, epsilon: float) -> Any:
+    mean, variance = ops.moments(x, axes, keepdims=True)
+    return (x - mean) * ops.rsqrt(variance + epsilon)
+
+
+@row("GroupNormalization: x scale bias; num_groups:groups epsilon stash_type")
+def _(x: Any, scale: Any, bias: Any, groups: int, epsilon: float = 1e-5, stash_type: int = 1) -> Any:
+    """Groups of channels; in version 18, scale and bias are those of the groups."""
+    dims = dims_of(x)
+    each = ops.reshape(x, [dims[0], groups, -1])
+    found = ops.reshape(_standard(ops.cast(each, "float32"), [2], epsilon), dims)
+    if scale.shape[0] == groups and x.shape[1] != groups:
+        scale, bias = (ops.repeat(one, x.shape[1] // groups) for one in (scale, bias))
+    return ops.cast(found, x.dtype) * by_channel(scale, x) + by_channel(bias, x)
+
+
+@row("LayerNormalization 17: x scale bias; axis epsilon stash_type")
+def _(x: Any, scale: Any, bias: Any = None, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1) -> Any:
+    axes = [*range(axis % len(x.shape), len(x.shape))]
+    wide = ops.cast(x, "float32") if stash_type == 1 else x
+    mean, variance = ops.moments(wide, axes, keepdims=True)
+    inverse = ops.rsqrt(variance + epsilon)
+    found = ops.cast((wide - mean) * inverse, x.dtype) * scale
+    return found if bias is None else found + bias, mean, inverse
+
+
+@row("RMSNormalization: x scale; axis epsilon stash_type")
+def _(x: Any, scale: Any, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1) -> Any:
+    axes = [*range(axis % len(x.shape), len(x.shape))]
+    wide = ops.cast(x, "float32") if stash_type == 1 else x
+    return ops.cast(wide * ops.rsqrt(ops.mean(ops.square(wide), axes, True) + epsilon), x.dtype) * scale
+
+
+@row("LpNormalization: x; axis p")
+def _(x: Any, axis: int = -1, p: int = 2) -> Any:
+    norm = ops.sum(ops.absolute(x), axis, True) if p == 1 else ops.sqrt(ops.sum(ops.square(x), axis, True))
+    return ops.where(ops.equal(norm, 0), ops.zeros_like(x), x / norm)
+
+
+@row("MeanVarianceNormalization: x; axes")
+def _(x: Any, axes: Any = (0, 2, 3)) -> Any:
+    mean, variance = ops.moments(x, list(axes), keepdims=True)
+    return (x - mean) / (ops.sqrt(variance) + 1e-9)
+
+
+@row("LRN: x; size alpha beta bias")
+def _(x: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0) -> Any:
+    widths = [(0, 0)] * len(x.shape)
+    widths[1] = ((size - 1) // 2, size // 2)
+    squares = ops.pad(ops.square(x), widths)
+    total = sum(squares[:, i : i + x.shape[1]] for i in range(size))
+    return x / ops.power(total * (alpha / size) + bias, beta)

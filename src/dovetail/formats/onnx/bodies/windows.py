@@ -1,0 +1,272 @@
+"""Convolutions and pools, whose channels are the second axis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dovetail import ops
+from dovetail.core.table import OPS
+from dovetail.formats.constants import recorded
+from dovetail.formats.onnx.rows import row
+from dovetail.formats.opaque import Unreadable
+from dovetail.ops.shapes.shape import dims_of
+
+FIRST = "channels_first"
+WINDOW = "kernel_shape:size strides dilations pads auto_pad:auto"
+
+
+def paddings(
+    x: Any, size: Sequence[int], strides: Sequence[int], dilations: Sequence[int], pads: Any, auto: str
+) -> list[tuple[int, int]]:
+    """The widths before and after each spatial axis.
+
+    Raises:
+        Unreadable: they depend on sizes that are not known.
+    """
+    rank = len(size)
+    if auto in ("NOTSET", "VALID"):
+        pads = pads if pads and auto == "NOTSET" else [0] * 2 * rank
+        return list(zip(pads[:rank], pads[rank:], strict=True))
+    found = []
+    for i in range(rank):
+        known = x.shape[2 + i]
+        if known is None and strides[i] > 1:
+            raise Unreadable("its padding depends on a size that is not known")
+        reach = (size[i] - 1) * dilations[i] + 1
+        whole = max((-(-known // strides[i]) - 1) * strides[i] + reach - known, 0) if known is not None else reach - 1
+        small, large = whole // 2, whole - whole // 2
+        found.append((small, large) if auto == "SAME_UPPER" else (large, small))
+    return found
+
+
+@row(f"Conv: x kernel bias; {WINDOW} group")
+def convolved(
+    x: Any,
+    kernel: Any,
+    bias: Any = None,
+    size: Any = None,
+    strides: Any = None,
+    dilations: Any = None,
+    pads: Any = None,
+    auto: str = "NOTSET",
+    group: int = 1,
+) -> Any:
+    """A convolution; groups are those whose number the channels and the kernel's inputs give."""
+    rank = len(kernel.shape) - 2
+    strides, dilations = strides or [1] * rank, dilations or [1] * rank
+    widths = paddings(x, size or kernel.shape[2:], strides, dilations, pads, auto)
+    kernel = ops.transpose(kernel, [*range(2, rank + 2), 1, 0])
+    if rank > 3:
+        raise Unreadable(f"it has {rank} spatial axes, and Dovetail computes at most 3")
+    found = ops.conv(x, kernel, tuple(strides), widths, FIRST, tuple(dilations))
+    return found if bias is None else found + ops.reshape(bias, [1, -1, *[1] * rank])
+
+
+@row(f"ConvTranspose: x kernel bias; {WINDOW} group output_padding:extra output_shape:shape")
+def _(
+    x: Any,
+    kernel: Any,
+    bias: Any = None,
+    size: Any = None,
+    strides: Any = None,
+    dilations: Any = None,
+    pads: Any = None,
+    auto: str = "NOTSET",
+    group: int = 1,
+    extra: Any = None,
+    shape: Any = None,
+) -> Any:
+    rank = len(kernel.shape) - 2
+    strides, dilations, extra = strides or [1] * rank, dilations or [1] * rank, extra or [0] * rank
+    size = list(kernel.shape[2:])
+    sizes: list[Any] = dims_of(x)[2:]
+    full = [(sizes[i] - 1) * strides[i] + (size[i] - 1) * dilations[i] + 1 + extra[i] for i in range(rank)]
+    if shape or auto.startswith("SAME"):
+        wanted = list(shape)[-rank:] if shape else [sizes[i] * strides[i] for i in range(rank)]
+        cut = [full[i] - wanted[i] for i in range(rank)]
+        if not all(isinstance(number, int) for number in cut):
+            raise Unreadable("its padding depends on a size that is not known")
+        low = [max(number, 0) - max(number, 0) // 2 if auto != "SAME_UPPER" else max(number, 0) // 2 for number in cut]
+        high = [max(number, 0) - one for number, one in zip(cut, low, strict=True)]
+        spare = [max(-number, 0) for number in cut]
+    else:
+        pads = pads or [0] * 2 * rank
+        low, high, spare = pads[:rank], pads[rank:], [0] * rank
+    exact = [f - e for f, e in zip(full, extra, strict=True)]
+    pairs = zip(ops.split(x, group, 1), ops.split(kernel, group, 0), strict=True) if group > 1 else [(x, kernel)]
+    parts = [_enlarged(one, part, strides, dilations, exact) for one, part in pairs]
+    found = parts[0] if group == 1 else ops.concatenate(parts, 1)
+    found = ops.pad(found, [(0, 0), (0, 0), *((0, e + s) for e, s in zip(extra, spare, strict=True))])
+    found = found[(slice(None), slice(None), *(slice(a, -b or None) for a, b in zip(low, high, strict=True)))]
+    return found if bias is None else found + ops.reshape(bias, [1, -1, *[1] * rank])
+
+
+def _enlarged(x: Any, kernel: Any, strides: Any, dilations: Any, full: Any) -> Any:
+    """The gradient of a convolution without padding."""
+    rank = len(full)
+    kernel = ops.transpose(kernel, [*range(2, rank + 2), 1, 0])
+    shape = [dims_of(x)[0], dims_of(kernel)[-2], *full]
+    return ops.conv_transpose(x, kernel, tuple(strides), "valid", None, FIRST, tuple(dilations), shape)
+
+
+# -- pools ------------------------------------------------------------------------------------------------------------
+
+
+def _windows(x: Any, size: Any, strides: Any, dilations: Any, widths: Any, ceil: int) -> tuple[list[int], Any]:
+    """The numbers of windows along the axes, and the positions along each axis that each window has."""
+    counts, places = [], []
+    for i, length in enumerate(x.shape[2:]):
+        if length is None:
+            raise Unreadable("the sizes of its input must be known")
+        low, high = widths[i]
+        reach = (size[i] - 1) * dilations[i] + 1
+        spare = length + low + high - reach
+        count = (-(-spare // strides[i]) if ceil else spare // strides[i]) + 1
+        if ceil and (count - 1) * strides[i] >= length + low:
+            count -= 1  # the last window would begin behind the input
+        counts.append(count)
+        places.append(np.arange(count)[:, None] * strides[i] - low + np.arange(size[i]) * dilations[i])
+    return counts, places
+
+
+def _taken(x: Any, places: Any, fill: Any) -> Any:
+    """The elements of windows: (batch, channels, windows..., elements...)."""
+    low = [max(-int(one.min()), 0) for one in places]
+    high = [max(int(one.max()) + 1 - size, 0) for one, size in zip(places, x.shape[2:], strict=True)]
+    x = ops.pad(x, [(0, 0), (0, 0), *zip(low, high, strict=True)], "constant", fill)
+    for i, one in enumerate(places):  # each axis becomes two: the windows, and the elements of one
+        at = recorded((one + low[i]).reshape(-1), "int32")
+        axis = 2 + 2 * i
+        x = OPS["GatherV2"](x, at, axis)
+        dims = dims_of(x)
+        x = ops.reshape(x, [*dims[:axis], *one.shape, *dims[axis + 1 :]])
+    rank = len(places)
+    return ops.transpose(x, [0, 1, *range(2, 2 + 2 * rank, 2), *range(3, 3 + 2 * rank, 2)])
+
+
+def _is_plain(x: Any, dilations: Any, ceil: int, size: Any, strides: Any, widths: Any) -> bool:
+    """Whether Dovetail's pools have such windows."""
+    if len(size) > 3 or set(dilations) != {1} or not x.dtype.is_floating:
+        return False
+    return not ceil or all(
+        length is not None and (length + low + high - n) % s == 0
+        for length, n, s, (low, high) in zip(x.shape[2:], size, strides, widths, strict=True)
+    )
+
+
+@row(f"MaxPool: x; {WINDOW} ceil_mode:ceil storage_order")
+def _(
+    x: Any,
+    size: Any,
+    strides: Any = None,
+    dilations: Any = None,
+    pads: Any = None,
+    auto: str = "NOTSET",
+    ceil: int = 0,
+    storage_order: int = 0,
+) -> Any:
+    """The largest element of each window, and its place in the flat input."""
+    rank = len(size)
+    strides, dilations = strides or [1] * rank, dilations or [1] * rank
+    widths = paddings(x, size, strides, dilations, pads, auto)
+    lowest = -float("inf") if x.dtype.is_floating else x.dtype.min
+    is_plain = _is_plain(x, dilations, ceil, size, strides, widths)
+    axes = [*range(2 + rank, 2 + 2 * rank)]
+    if is_plain and not any(map(any, widths)):
+        found = ops.max_pool(x, tuple(size), tuple(strides), "valid", FIRST)
+    elif is_plain:
+        wide = ops.pad(x, [(0, 0), (0, 0), *widths], "constant", lowest)
+        found = ops.max_pool(wide, tuple(size), tuple(strides), "valid", FIRST)
+    else:
+        _, places = _windows(x, size, strides, dilations, widths, ceil)
+        found = ops.max(_taken(x, places, lowest), axes)
+    if None in x.shape[1:] or x.shape[0] is None:
+        return [found]
+    return [found, _largest_at(x, _windows(x, size, strides, dilations, widths, ceil)[1], lowest, storage_order)]
+
+
+def _largest_at(x: Any, places: Any, lowest: Any, storage_order: int) -> Any:
+    """The places of the largest elements of windows in the flat input."""
+    taken = _taken(x, places, lowest)
+    rank, sizes = len(places), list(x.shape[2:])
+    dims = dims_of(taken)
+    flat = ops.argmax(ops.reshape(taken, [*dims[: 2 + rank], -1]), -1)
+    steps = [math.prod(sizes[:i]) if storage_order else math.prod(sizes[i + 1 :]) for i in range(rank)]
+    grid = np.zeros([1] * (2 * rank), np.int64)
+    for i, one in enumerate(places):
+        shape = [1] * (2 * rank)
+        shape[i], shape[rank + i] = one.shape
+        grid = grid + (one * steps[i]).reshape(shape)
+    counts = grid.shape[:rank]
+    grid = recorded(grid.reshape([1, 1, *counts, -1]), "int64")
+    at = OPS["TakeAlongAxis"](
+        ops.broadcast_to(grid, [*dims[: 2 + rank], grid.shape[-1]]), ops.expand_dims(flat, -1), -1
+    )
+    first = np.arange(x.shape[0] * x.shape[1]).reshape([x.shape[0], x.shape[1], *[1] * rank]) * math.prod(sizes)
+    return ops.squeeze(at, -1) + recorded(first, "int64")
+
+
+@row(f"AveragePool: x; {WINDOW} ceil_mode:ceil count_include_pad:padded")
+def _(
+    x: Any,
+    size: Any,
+    strides: Any = None,
+    dilations: Any = None,
+    pads: Any = None,
+    auto: str = "NOTSET",
+    ceil: int = 0,
+    padded: int = 0,
+) -> Any:
+    rank = len(size)
+    strides, dilations = strides or [1] * rank, dilations or [1] * rank
+    widths = paddings(x, size, strides, dilations, pads, auto)
+    if _is_plain(x, dilations, ceil, size, strides, widths) and (padded or not any(map(any, widths))):
+        wide = ops.pad(x, [(0, 0), (0, 0), *widths]) if any(map(any, widths)) else x
+        return ops.average_pool(wide, tuple(size), tuple(strides), "valid", FIRST)
+    _, places = _windows(x, size, strides, dilations, widths, ceil)
+    axes = [*range(2 + rank, 2 + 2 * rank)]
+    count = np.ones([1] * rank)
+    for i, (one, (low, high)) in enumerate(zip(places, widths, strict=True)):
+        first, last = (-low, x.shape[2 + i] + high) if padded else (0, x.shape[2 + i])
+        inside = ((one >= first) & (one < last)).sum(1)
+        count = count * inside.reshape([-1 if i == axis else 1 for axis in range(rank)])
+    return ops.sum(_taken(x, places, 0), axes) / recorded(count, x.dtype)
+
+
+@row(f"LpPool: x; {WINDOW} ceil_mode:ceil p")
+def _(
+    x: Any,
+    size: Any,
+    strides: Any = None,
+    dilations: Any = None,
+    pads: Any = None,
+    auto: str = "NOTSET",
+    ceil: int = 0,
+    p: int = 2,
+) -> Any:
+    rank = len(size)
+    strides, dilations = strides or [1] * rank, dilations or [1] * rank
+    widths = paddings(x, size, strides, dilations, pads, auto)
+    _, places = _windows(x, size, strides, dilations, widths, ceil)
+    total = ops.sum(ops.power(ops.absolute(_taken(x, places, 0)), float(p)), [*range(2 + rank, 2 + 2 * rank)])
+    return ops.power(total, 1 / p)
+
+
+@row("GlobalMaxPool: x")
+def _(x: Any) -> Any:
+    return ops.max(x, [*range(2, len(x.shape))], True)
+
+
+@row("GlobalAveragePool: x")
+def _(x: Any) -> Any:
+    return ops.mean(x, [*range(2, len(x.shape))], True)
+
+
+@row("GlobalLpPool: x; p")
+def _(x: Any, p: int = 2) -> Any:
+    total = ops.sum(ops.power(ops.absolute(x), float(p)), [*range(2, len(x.shape))], True)
+    return ops.power(total, 1 / p)

@@ -1,0 +1,62 @@
+"""Calls: the inputs and attributes of a node as a row says, and the results of its op or function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dovetail import ops
+from dovetail.core.table import OPS
+from dovetail.formats.onnx.attributes import CONVERTERS
+from dovetail.formats.onnx.nodes import Node
+from dovetail.formats.opaque import Unreadable
+from dovetail.formats.rows import Row
+
+
+def by_row(row: Row, node: Node, name: str | None = None) -> list[Any]:
+    """Call the op or the function of a row with a node's inputs and attributes.
+
+    Raises:
+        Unreadable: the node has an attribute or an input that the row does not take.
+    """
+    given = _inputs(row, node) | _attributes(row, node)
+    results = listed(OPS[row.ours](**given, name=name) if row.body is None else row.body(**given))
+    for attribute in row.attributes:
+        if attribute.result is not None:
+            number = attribute.result
+            results[number] = ops.cast(results[number], attribute.default)
+    return results
+
+
+def _inputs(row: Row, node: Node) -> dict[str, Any]:
+    """The arguments that are inputs; a list takes all inputs from its place on."""
+    given: dict[str, Any] = {}
+    for index, one in enumerate(row.inputs):
+        if one.way == "*":
+            given[one.param] = [node.tensor(i) if node.has(i) else None for i in range(index, len(node.inputs))]
+        elif node.has(index):
+            given[one.param] = _TAKEN[one.way](node, index)
+    if len(node.inputs) > len(row.inputs) and not any(one.way == "*" for one in row.inputs):
+        raise Unreadable(f"it has {len(node.inputs)} inputs, and the op takes {len(row.inputs)}")
+    return given
+
+
+def _attributes(row: Row, node: Node) -> dict[str, Any]:
+    """The arguments that are attributes, or that the type says."""
+    given: dict[str, Any] = {}
+    for attribute in row.attributes:
+        if attribute.ours and not attribute.theirs:
+            given[attribute.ours] = attribute.only
+        elif attribute.ours:
+            value = node.attrs.get(attribute.theirs, attribute.default)
+            if value is not None:
+                given[attribute.ours] = CONVERTERS[attribute.converter](value)
+    return given
+
+
+_TAKEN: dict[str, Callable[[Node, int], Any]] = {"": Node.tensor, "!": Node.constant, "?": Node.shape}
+
+
+def listed(found: Any) -> list[Any]:
+    """The results of a node as a list."""
+    return list(found) if type(found) in (list, tuple) else [found]

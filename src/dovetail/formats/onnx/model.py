@@ -1,0 +1,221 @@
+"""A model of ONNX: its message, and the graphs that are read from it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dovetail.core.errors import FormatError
+from dovetail.core.hooks import hooks
+from dovetail.core.spec import TensorSpec
+from dovetail.core.variable import Variable
+from dovetail.formats.constants import is_tensor
+from dovetail.formats.onnx import bodies as bodies
+from dovetail.formats.onnx import casting as casting
+from dovetail.formats.onnx import special as special
+from dovetail.formats.onnx.nodes import Body, Foreign, Narrow, Weight
+from dovetail.formats.onnx.reading import Reader, versions_of
+from dovetail.formats.onnx.rows import NEWEST
+from dovetail.formats.onnx.tensors import CARRIERS, Tensors, dtype_of
+from dovetail.formats.opaque import nesting
+from dovetail.formats.wire.messages import ONNX, parsed
+from dovetail.graph.base import unique_name
+
+
+class Type(NamedTuple):
+    """The type of a value that a file declares.
+
+    Attributes:
+        kind: "tensor", "sequence", "optional", "map" or "sparse".
+        number: ONNX's number of the dtype, or of a sequence's elements; 0 if it is not said.
+        shape: None for an unknown rank, with None for unknown dimensions.
+    """
+
+    kind: str
+    number: int = 0
+    shape: tuple[int | None, ...] | None = None
+
+    @property
+    def spec(self) -> TensorSpec | None:
+        """The shape and the dtype of a tensor; None for what is no tensor of numbers."""
+        dtype = dtype_of(self.number)
+        return None if self.kind != "tensor" or dtype is None else TensorSpec(self.shape, dtype)
+
+
+def type_of(proto: Any) -> Type:
+    """The type in a message `TypeProto`."""
+    kind = (proto.WhichOneof("value") or "tensor_type").removesuffix("_type")
+    inner: Any = getattr(proto, f"{kind}_type", None)
+    if kind != "tensor":
+        inside = inner.elem_type if kind in ("sequence", "optional") else None
+        return Type(kind, type_of(inside).number if inside is not None else 0)
+    sizes = tuple(
+        one.dim_value if one.WhichOneof("value") == "dim_value" and one.dim_value >= 0 else None
+        for one in inner.shape.dim
+    )
+    return Type(kind, inner.elem_type, sizes if inner.HasField("shape") else None)
+
+
+@dataclass
+class Read:
+    """A model as a graph of Dovetail.
+
+    Attributes:
+        graph: its inputs are those that are no constants of it.
+        inputs: their names.
+        results: the values of the model's outputs: the number of an output of the graph, with ONNX's number of the
+            dtype, or a value of the host.
+        opaque: names of operations that Dovetail does not compute → the reason.
+        needed: names of inputs whose values must be known, so that all nodes can be read.
+    """
+
+    graph: Any
+    inputs: list[str]
+    results: list[Any]
+    opaque: dict[str, str]
+    needed: set[str]
+
+
+@dataclass
+class Model:
+    """A message of ONNX, checked.
+
+    Attributes:
+        file: the path, or a name for errors.
+        proto: the message `ModelProto`.
+        folder: the folder with external data, or None.
+        variables: name of a weight → the variable that was made of it.
+    """
+
+    file: str | os.PathLike[str]
+    proto: Any
+    folder: Path | None = None
+    variables: dict[str, Variable] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.proto.HasField("graph"):
+            raise FormatError(self.file, "the model", "no graph", "a ModelProto with one")
+        version = self.versions.get("", 1)
+        if version > NEWEST:
+            raise FormatError(self.file, "its opset", f"{version}", f"at most {NEWEST}")
+        names = [name for node in self.proto.graph.node for name in node.output if name]
+        if len({*names}) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise FormatError(self.file, "the graph", f"two nodes with the result {twice!r}", "names that differ")
+
+    @cached_property
+    def versions(self) -> dict[str, int]:
+        """Domain → version."""
+        return versions_of(self.proto)
+
+    @cached_property
+    def functions(self) -> dict[tuple[str, str, str], Any]:
+        """The functions of the model by domain, name and overload."""
+        return {(one.domain, one.name, one.overload): one for one in self.proto.functions}
+
+    @cached_property
+    def inputs(self) -> dict[str, Type]:
+        """The inputs without those that have a value in the file."""
+        graph = self.proto.graph
+        known = {tensor.name for tensor in graph.initializer} | {t.values.name for t in graph.sparse_initializer}
+        return {one.name: type_of(one.type) for one in graph.input if one.name not in known}
+
+    @cached_property
+    def outputs(self) -> dict[str, Type]:
+        """The outputs."""
+        return {one.name: type_of(one.type) for one in self.proto.graph.output}
+
+    @cached_property
+    def _types(self) -> dict[str, Any]:
+        """Name of a value → its spec, as the file declares it."""
+        declared = {one.name: type_of(one.type) for one in self.proto.graph.value_info} | self.outputs
+        return {name: one.spec for name, one in declared.items() if one.spec is not None}
+
+    def read(self, shapes: Mapping[str, Any], values: Mapping[str, Any]) -> Read:
+        """The model as a graph of Dovetail.
+
+        Args:
+            shapes: names of inputs → the shapes that they have in place of the declared ones.
+            values: names of inputs → arrays that they have, or values of the host.
+
+        Raises:
+            FormatError: the file is damaged.
+        """
+        message = self.proto.graph
+        graph = hooks.new_graph(message.name or "onnx")
+        reader = Reader(self.file, Tensors(self.file, self.folder), self.functions, self.variables, self._types)
+        with graph.as_default(), nesting(self.file, "the graph"):
+            given = reader.weights(message)
+            placed: dict[Any, str] = {}
+            for name, type in self.inputs.items():
+                if name in values:
+                    value = values[name]
+                    given[name] = Weight("", value) if isinstance(value, np.ndarray) else value
+                elif type.spec is None:
+                    given[name] = Foreign(name, f"it is a {type.kind} input of a kind that Dovetail does not take")
+                else:
+                    spec = TensorSpec(shapes.get(name, type.spec.shape), type.spec.dtype)
+                    tensor = graph.placeholder(spec, f"{unique_name(graph, name.rstrip('/') or 'input')}/")
+                    placed[tensor] = name
+                    given[name] = Narrow(tensor, type.number) if type.number in CARRIERS else tensor
+            body = Body("the graph", message.node, self.versions, given)
+            found = reader.read(body, list(self.outputs))
+            results: list[Any] = []
+            outputs: list[Any] = []
+            for value in found:
+                results.append(_result(reader, value, outputs))
+        graph.outputs = outputs
+        needed = {placed[tensor] for tensor in reader.needed if tensor in placed}
+        return Read(graph, list(placed.values()), results, reader.opaque, needed)
+
+
+class Output(NamedTuple):
+    """An output of a graph: its place among them, and ONNX's number of a dtype that Dovetail does not have, or 0."""
+
+    place: int
+    number: int = 0
+
+
+def _result(reader: Reader, value: Any, outputs: list[Any]) -> Any:
+    """A result of a model, whose tensors are added to the outputs of the graph."""
+    if isinstance(value, list):
+        return [_result(reader, item, outputs) for item in value]
+    number = value.number if isinstance(value, Narrow) else 0
+    value = value.tensor if isinstance(value, Narrow) else value
+    if isinstance(value, Weight) and not value.array.dtype.hasobject:
+        value = reader.weight(value)
+    if not is_tensor(value):
+        return value
+    outputs.append(value)
+    return Output(len(outputs) - 1, number)
+
+
+def read_model(source: Any) -> Model:
+    """The model in a file, in bytes, in a message of `onnx`, or in a model of `onnx_ir`.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        FormatError: it is no model of ONNX, or damaged.
+        TypeError: the source is of another kind.
+    """
+    if isinstance(source, (str, os.PathLike)):
+        file = Path(source)
+        return Model(file, parsed(ONNX.ModelProto, file.read_bytes(), file), file.parent)
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return Model("the model", parsed(ONNX.ModelProto, bytes(source), "the model"))
+    if getattr(getattr(source, "DESCRIPTOR", None), "full_name", "") == "onnx.ModelProto":
+        return Model("the model", parsed(ONNX.ModelProto, source.SerializeToString(), "the model"))
+    if type(source).__module__.partition(".")[0] == "onnx_ir":
+        import onnx_ir  # type: ignore[import-not-found]
+
+        return read_model(onnx_ir.to_proto(source))
+    raise TypeError(f"a path, bytes, an onnx.ModelProto or an onnx_ir.Model is needed, not {type(source).__name__}")
+
+
+__all__ = ["Model", "Output", "Read", "Type", "read_model"]

@@ -1,0 +1,178 @@
+"""Nodes that are read: a node with its values, and the nodes around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dovetail.formats.constants import constant_of, is_tensor
+from dovetail.formats.onnx.attributes import attributes_of
+from dovetail.formats.onnx.tensors import carried, number_of
+from dovetail.formats.opaque import Unreadable
+
+if TYPE_CHECKING:
+    from dovetail.formats.onnx.reading import Reader
+
+DEFAULT_DOMAINS = ("", "ai.onnx")
+NO_TRAINING = {"BatchNormalization": (3, 4)}  # types → the numbers of inputs that training does not change
+
+
+class Weight(NamedTuple):
+    """An array of a model, which becomes a constant or a variable where a node takes it as a tensor."""
+
+    name: str
+    array: np.ndarray
+
+
+class Narrow(NamedTuple):
+    """A tensor of a dtype that Dovetail does not have, in one that holds all its numbers; ONNX's number says which."""
+
+    tensor: Any
+    number: int
+
+
+class Foreign(NamedTuple):
+    """A value that nothing computes, and the reason."""
+
+    name: str
+    reason: str
+
+
+class Body:
+    """The nodes of a graph or of a function, with the values that are known so far.
+
+    Args:
+        place: its name, for errors.
+        nodes: the messages.
+        versions: domain → its version.
+        values: name → value.
+        outer: the nodes around a subgraph, whose values it sees.
+        attrs: the attributes of the call of a function.
+    """
+
+    def __init__(
+        self,
+        place: str,
+        nodes: Iterable[Any],
+        versions: Mapping[str, int],
+        values: dict[str, Any],
+        outer: Body | None = None,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.place, self.versions, self.values, self.outer, self.attrs = place, versions, values, outer, attrs or {}
+        self.nodes = list(nodes)
+        self.maker = {name: node for node in self.nodes for name in node.output if name}
+
+    def find(self, name: str) -> Any:
+        """A value by its name, here or around; None if it is not read."""
+        body: Body | None = self
+        while body is not None:
+            if name in body.values:
+                return body.values[name]
+            body = body.outer
+        return None
+
+
+class Node:
+    """A node that is being read.
+
+    Attributes:
+        reader: the reader.
+        body: the nodes around it, with their values.
+        proto: its message.
+        type: ONNX's type, with the domain before it if that is not the default one.
+        name: its own, or that of its first output.
+        version: of its domain.
+        inputs: the values of its inputs; None for one that is missing.
+        attrs: its attributes.
+    """
+
+    def __init__(self, reader: Reader, body: Body, proto: Any) -> None:
+        self.reader, self.body, self.proto = reader, body, proto
+        domain = "" if proto.domain in DEFAULT_DOMAINS else proto.domain
+        self.type = f"{domain}.{proto.op_type}" if domain else proto.op_type
+        self.name = (proto.name or next(filter(None, proto.output), proto.op_type)).rstrip("/") or proto.op_type
+        self.version = body.versions.get(domain, 1)
+        self.inputs = [body.find(name) if name else None for name in proto.input]
+
+    @cached_property
+    def attrs(self) -> dict[str, Any]:
+        return attributes_of(self.proto.attribute, self.reader.tensors, self.body.attrs)
+
+    def has(self, index: int) -> bool:
+        """Whether an input is there."""
+        return index < len(self.inputs) and self.inputs[index] is not None
+
+    def tensor(self, index: int) -> Any:
+        """An input that must be a tensor.
+
+        Raises:
+            Unreadable: it is something else.
+        """
+        value = self.inputs[index] if index < len(self.inputs) else None
+        if isinstance(value, Weight):
+            return self.reader.weight(value, index not in NO_TRAINING.get(self.type, ()))
+        value = value.tensor if isinstance(value, Narrow) else value
+        if is_tensor(value):
+            return value
+        origin = f", the result of {value.name!r}: {value.reason}" if isinstance(value, Foreign) else ""
+        raise Unreadable(f"its input {index} is {'missing' if value is None else 'no tensor'}{origin}")
+
+    def known(self, index: int) -> np.ndarray | None:
+        """The array of an input, if it is known before the graph runs."""
+        value = self.inputs[index] if index < len(self.inputs) else None
+        if isinstance(value, Weight):
+            return carried(value.array)
+        return constant_of(value.tensor if isinstance(value, Narrow) else value)
+
+    def number(self, index: int) -> int:
+        """ONNX's number of the dtype of an input."""
+        value = self.inputs[index]
+        if isinstance(value, Narrow):
+            return value.number
+        return number_of((value.array if isinstance(value, Weight) else self.tensor(index)).dtype)
+
+    def constant(self, index: int) -> Any:
+        """An input that must be known before the graph runs, as a Python number or a list.
+
+        Raises:
+            Unreadable: it is not known.
+        """
+        found = self.known(index)
+        if found is not None:
+            return found.tolist()
+        self.reader.need(self.tensor(index))
+        raise Unreadable(f"its input {index}, {self.proto.input[index]!r}, must be constant and depends on values")
+
+    def shape(self, index: int) -> Any:
+        """An input that is a shape: ints if they are known, else the tensor."""
+        found = self.known(index)
+        return self.tensor(index) if found is None else found.reshape(-1).tolist()
+
+
+def subgraphs(node: Any) -> Iterator[Any]:
+    """The graphs of a node, which its attributes have."""
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield attribute.g
+        yield from attribute.graphs
+
+
+def needs(node: Any) -> list[str]:
+    """The names of the values that a node takes, and that its subgraphs take from around it."""
+    found = dict.fromkeys(filter(None, node.input))
+    for graph in subgraphs(node):
+        found |= dict.fromkeys(_free(graph))
+    return list(found)
+
+
+def _free(graph: Any) -> Iterator[str]:
+    """The names that a subgraph takes from around it."""
+    own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+    own |= {tensor.values.name for tensor in graph.sparse_initializer}
+    own |= {name for node in graph.node for name in node.output}
+    taken = [name for node in graph.node for name in needs(node)] + [value.name for value in graph.output]
+    return (name for name in taken if name not in own)

@@ -1,0 +1,121 @@
+"""Nodes that no row can say: constants, and types that pass on values of any kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dovetail import ops
+from dovetail.formats.constants import filled, is_tensor
+from dovetail.formats.onnx.calls import by_row
+from dovetail.formats.onnx.nodes import Narrow, Node, Weight
+from dovetail.formats.onnx.reading import special
+from dovetail.formats.onnx.rows import row_of
+from dovetail.formats.onnx.tensors import CARRIERS, STRING, dtype_of
+from dovetail.formats.opaque import Unreadable
+from dovetail.ops.shapes.shape import dims_of
+
+VALUES = {"value_float": "float32", "value_floats": "float32", "value_int": "int64", "value_ints": "int64"}
+STRINGS = {"value_string", "value_strings"}
+MOVES = "Reshape Transpose Squeeze Unsqueeze Concat Slice Gather GatherElements GatherND Flatten Expand Tile Split Pad"
+
+
+@special("Constant")
+def _constant(node: Node) -> Any:
+    name, value = next(iter(node.attrs.items()), ("", np.zeros(0)))
+    if name == "value":
+        return Weight(node.proto.output[0], value)
+    if name in VALUES:
+        return Weight(node.proto.output[0], np.asarray(value, VALUES[name]))
+    if name in STRINGS:
+        return Weight(node.proto.output[0], np.asarray(value, object))
+    if name == "sparse_value":
+        return Weight(node.proto.output[0], _dense(node, value))
+    raise Unreadable(f"it has the attribute {name!r}")
+
+
+def _dense(node: Node, proto: Any) -> np.ndarray:
+    """The array of a message `SparseTensorProto`."""
+    values, indices = node.reader.tensors.array(proto.values), node.reader.tensors.array(proto.indices)
+    shape = tuple(proto.dims)
+    if min(shape, default=0) < 0 or np.prod(shape, dtype=float) > 64 * max(values.size, 1 << 20):
+        raise Unreadable(f"a sparse tensor of the shape {shape} has {values.size} values")
+    dense = np.zeros(shape, values.dtype)
+    if indices.ndim == 1:
+        dense.reshape(-1)[indices] = values
+    else:
+        dense[tuple(indices.T)] = values
+    return dense
+
+
+@special("ConstantOfShape")
+def _constant_of_shape(node: Node) -> Any:
+    value = node.attrs.get("value", np.zeros(1, "float32"))
+    return filled(node.shape(0), value.reshape(-1)[0], value.dtype.name)
+
+
+@special("Identity")
+def _identity(node: Node) -> Any:
+    value = node.inputs[0]
+    if isinstance(value, Narrow):
+        return Narrow(ops.identity(value.tensor), value.number)
+    return ops.identity(node.tensor(0)) if is_tensor(value) else value
+
+
+@special(MOVES)
+def _moved(node: Node) -> Any:
+    """The dtype stays where elements move only, also one that Dovetail does not have."""
+    row = row_of(node.type, node.version, node.attrs)
+    if row is None:
+        raise Unreadable(f"Dovetail has no rule for ONNX's op {node.type} of version {node.version}")
+    found = by_row(row, node)
+    value = node.inputs[0]
+    number = node.number(0) if isinstance(value, (Narrow, Weight)) else 0
+    return [Narrow(one, number) for one in found] if number in CARRIERS else found
+
+
+@special("EyeLike")
+def _eye_like(node: Node) -> Any:
+    rows, columns = dims_of(node.tensor(0))
+    number = node.attrs.get("dtype", node.number(0))
+    dtype = dtype_of(number)
+    if number == STRING or dtype is None:
+        raise Unreadable(f"its dtype is {number}")
+    places = ops.expand_dims(ops.arange(rows), 1) + node.attrs.get("k", 0)
+    return ops.cast(ops.equal(places, ops.arange(columns)), dtype)
+
+
+@special("BitCast")
+def _bit_cast(node: Node) -> Any:
+    dtype = dtype_of(node.attrs["to"])
+    if dtype is None or node.attrs["to"] in CARRIERS or node.number(0) in CARRIERS:
+        raise Unreadable("Dovetail has not these bits")
+    x = node.tensor(0)
+    if x.dtype.is_bool or dtype.is_bool:
+        return ops.cast(ops.bitcast(ops.cast(x, "uint8") if x.dtype.is_bool else x, "uint8"), dtype)
+    return ops.bitcast(x, dtype)
+
+
+@special("If")
+def _if(node: Node) -> Any:
+    """One of two subgraphs; where the condition is known, that one alone is read."""
+    then, other = node.attrs["then_branch"], node.attrs["else_branch"]
+    known = node.known(0)
+    if known is not None:
+        return node.reader.subgraph(node, then if known.reshape(-1)[0] else other, [])
+    condition = ops.reshape(node.tensor(0), [])
+
+    def branch(graph: Any) -> list[Any]:
+        return [_as_tensor(node, value) for value in node.reader.subgraph(node, graph, [])]
+
+    return list(ops.cond(condition, lambda: branch(then), lambda: branch(other)))
+
+
+def _as_tensor(node: Node, value: Any) -> Any:
+    if isinstance(value, Weight):
+        return node.reader.weight(value)
+    if is_tensor(value):
+        return value
+    node.reader.need(node.tensor(0))
+    raise Unreadable("its branches give values that are no tensors")

@@ -1,0 +1,76 @@
+"""Opaque operations: nodes that Dovetail cannot compute, with their type, shapes and dtypes, in a graph."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from dovetail.core.errors import FormatError, op_error
+from dovetail.core.kinds import Eachs
+from dovetail.core.op import Op
+from dovetail.core.spec import TensorSpec
+from dovetail.core.static_types import DTypeLike, ShapeLike
+from dovetail.core.table import OPS
+from dovetail.core.tensor import Tensor
+
+
+def _specs(inputs: Any, reason: str, dtypes: Any, shapes: Any) -> list[TensorSpec]:
+    return [TensorSpec(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
+
+
+def _opaque(inputs: Eachs, reason: str, dtypes: Sequence[DTypeLike], shapes: Sequence[ShapeLike]) -> tuple[Tensor, ...]:
+    """An op of another format that is known by name only."""
+    raise op_error(NotImplementedError, "an opaque operation", reason)
+
+
+class Unreadable(Exception):
+    """A node that has no equivalent here; the text is the reason."""
+
+
+class OpaqueOp(Op[Any, Any]):
+    """An op of another format that no engine computes; each of its operations has the reason as an attribute.
+
+    Args:
+        type: the format's type; "Opaque" comes before it if an op of Dovetail has this name.
+        reason: the reason why Dovetail does not compute it.
+    """
+
+    def __init__(self, type: str, reason: str) -> None:
+        super().__init__(f"Opaque{type}" if type in OPS else type, _opaque, infer=_specs, differentiable=False)
+        self._reason = reason
+
+    def no_rule(self, engine: str) -> str:
+        return f"{self._reason}. Cut the graph before it, replace it, or feed its results."
+
+
+def opaque_outputs(
+    graph: Any, op: OpaqueOp, tensors: list[Any], reason: str, dtypes: list[Any], shapes: list[Any], name: str
+) -> list[Any]:
+    """The results of a new opaque operation.
+
+    Args:
+        graph: the graph that gets it.
+        op: its op.
+        tensors: its inputs.
+        reason: the reason why Dovetail does not compute it.
+        dtypes, shapes: of the results.
+        name: of the operation.
+    """
+    if tensors:
+        return list(op(tensors, reason, dtypes, shapes, name=f"{name}/"))
+    attrs = {key: op.normalize(key, value) for key, value in (("dtypes", dtypes), ("shapes", shapes))}
+    specs = _specs(tensors, reason, dtypes, shapes)
+    layout = (0, None, None, None)  # without tensors a call would compute it
+    return list(graph.add(op, [], {"reason": reason, **attrs}, specs, layout, f"{name}/").outputs)
+
+
+@contextmanager
+def nesting(file: str | os.PathLike[str], place: str) -> Iterator[None]:
+    """Refuse a file whose branches, loops or functions in each other are more than Python's calls can be."""
+    try:
+        yield
+    except RecursionError:
+        found = "branches, loops or functions that are nested too deeply"
+        raise FormatError(file, f"{place!r}", found, "fewer levels") from None

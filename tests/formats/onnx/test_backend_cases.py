@@ -1,0 +1,19 @@
+"""The cases of `onnx` for backends, on all engines; those of the table fail, and all others pass."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conftest import ENGINES, WHOLE
+from tests.formats.onnx import backend_cases
+
+EACH = 1 if WHOLE else 40  # of how many cases one is run
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_cases_pass_or_are_in_the_table(engine: str):
+    known = {name for one, name in backend_cases.table() if one == engine}
+    ids = list(backend_cases.cases())[::EACH]
+    found = backend_cases.failures(engine, ids)
+    assert {name: reason for name, reason in found.items() if name not in known} == {}
+    assert sorted(known & {*ids}) == sorted(found)

@@ -1,0 +1,145 @@
+"""Models of ONNX as programs use them: called, trained, edited; files that are wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import dovetail as dt
+from dovetail.core.errors import FormatError
+
+X = np.linspace(-1, 1, 8, dtype="float32").reshape(2, 4)
+W = np.linspace(0, 1, 12, dtype="float32").reshape(4, 3)
+
+
+def value(name: str, *shape: object, dtype: int = TensorProto.FLOAT) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, dtype, shape)
+
+
+def model(nodes: list, inputs: list, outputs: list, *weights: onnx.TensorProto, opset: int = 18) -> onnx.ModelProto:
+    graph = helper.make_graph(nodes, "graph", inputs, outputs, list(weights))
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+
+
+def dense() -> onnx.ModelProto:
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["h"], "product"), helper.make_node("Relu", ["h"], ["y"])]
+    return model(nodes, [value("x", "batch", 4)], [value("y", "batch", 3)], numpy_helper.from_array(W, "w"))
+
+
+def test_calls_take_any_batch_by_place_or_name(engine: str):
+    loaded = dt.onnx.load(dense())
+    for batch in (1, 2):
+        found = loaded(x=X[:batch])
+        assert np.allclose(found.numpy(), np.maximum(X[:batch] @ W, 0), atol=1e-6)
+    assert (loaded.inputs, loaded.outputs) == (["x"], ["y"])
+    assert loaded.graph.find("MatMul")[0].name == "product"
+
+
+def test_weights_are_variables_with_gradients():
+    loaded = dt.onnx.load(dense().SerializeToString())
+    (w,) = loaded.trainable_variables
+    with dt.GradientTape() as tape:
+        y = dt.ops.sum(loaded(X))
+    gradient = tape.gradient(y, w)
+    assert np.allclose(gradient.numpy(), X.T @ (X @ W > 0), atol=1e-6)
+    w.assign(np.zeros_like(W))
+    assert not loaded(X).numpy().any()
+
+
+def test_edits_change_the_next_call():
+    loaded = dt.onnx.load(dense())
+    (relu,) = loaded.graph.find("Relu")
+    loaded.graph.replace_all_uses(relu.outputs[0], relu.inputs[0])
+    assert np.allclose(loaded(X).numpy(), X @ W, atol=1e-6)
+
+
+def test_models_are_read_again_for_values_that_nodes_must_know():
+    nodes = [helper.make_node("ReduceSum", ["x", "axes"], ["y"], keepdims=0)]
+    loaded = dt.onnx.load(
+        model(nodes, [value("x", 2, 4), value("axes", 1, dtype=TensorProto.INT64)], [value("y", None)])
+    )
+    for axis in (0, 1, 0):
+        assert np.allclose(loaded(X, np.array([axis])).numpy(), X.sum(axis))
+
+
+def test_shapes_that_are_computed_count():
+    nodes = [helper.make_node("Relu", ["x"], ["y"])]
+    loaded = dt.onnx.load(model(nodes, [value("x", 5)], [value("y", 7, 7)]))
+    with pytest.warns(UserWarning, match=r"'x' has the shape \(2, 4\), and the file declares \(5,\)"):
+        assert np.allclose(loaded(X).numpy(), np.maximum(X, 0))
+
+
+def external(folder: Path, location: str, **said: int) -> onnx.ModelProto:
+    found = dense()
+    (tensor,) = found.graph.initializer
+    (folder / "weights.bin").write_bytes(b"0123" + tensor.raw_data)
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, entry in {"location": location, **said}.items():
+        tensor.external_data.add(key=key, value=str(entry))
+    return found
+
+
+def test_external_data_is_in_the_folder_of_the_model(tmp_path: Path):
+    (tmp_path / "model.onnx").write_bytes(external(tmp_path, "weights.bin", offset=4, length=48).SerializeToString())
+    assert np.allclose(dt.onnx.load(tmp_path / "model.onnx")(X).numpy(), np.maximum(X @ W, 0), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("location", "said", "words"),
+    [
+        ("../weights.bin", {}, "a file in the folder"),
+        ("/etc/passwd", {}, "a file in the folder"),
+        ("weights.bin", {"offset": 8, "length": 48}, "bytes within its 52"),
+        ("weights.bin", {"offset": -1}, "bytes within its 52"),
+        ("weights.bin", {"offset": 8}, "12 of float32"),
+    ],
+)
+def test_external_data_elsewhere_is_refused(tmp_path: Path, location: str, said: dict[str, int], words: str):
+    folder = tmp_path / "inner"
+    folder.mkdir()
+    (folder / "model.onnx").write_bytes(external(folder, location, **said).SerializeToString())
+    with pytest.raises(FormatError, match=words):
+        dt.onnx.load(folder / "model.onnx")
+
+
+def relu(x: str, y: str) -> onnx.NodeProto:
+    return helper.make_node("Relu", [x], [y])
+
+
+@pytest.mark.parametrize(
+    ("broken", "words"),
+    [
+        (b"no model", "no ModelProto"),
+        (b"", "no graph"),
+        (model([relu("a", "b"), relu("b", "a")], [], [value("a")]), "nodes without circles"),
+        (model([relu("a", "y")], [], [value("y")]), "'a'"),
+        (model([relu("x", "y"), relu("x", "y")], [value("x", 1)], [value("y", 1)]), "two nodes with the result 'y'"),
+        (model([relu("x", "y")], [value("x", 1)], [value("y", 1)], opset=99), "at most 28"),
+    ],
+)
+def test_damaged_models_are_refused(broken: object, words: str):
+    with pytest.raises(FormatError, match=words):
+        dt.onnx.load(broken if isinstance(broken, bytes) else broken.SerializeToString())
+
+
+def test_functions_that_call_themselves_are_refused():
+    found = model([helper.make_node("f", ["x"], ["y"], domain="d")], [value("x", 1)], [value("y", 1)])
+    imports = [helper.make_opsetid("", 18), helper.make_opsetid("d", 1)]
+    found.opset_import.append(imports[1])
+    node = helper.make_node("f", ["a"], ["b"], domain="d")
+    found.functions.append(helper.make_function("d", "f", ["a"], ["b"], [node], imports))
+    with pytest.raises(FormatError, match="a function that calls itself"):
+        dt.onnx.load(found)
+
+
+def test_unknown_types_are_opaque_and_named():
+    found = model([helper.make_node("Odd", ["x"], ["y"], "odd", domain="own")], [value("x", 2)], [value("y", 2)])
+    loaded = dt.onnx.load(found)
+    assert list(loaded.opaque) == ["odd"]
+    with pytest.raises(NotImplementedError, match=r"own\.Odd 'odd' is an opaque operation"):
+        loaded(np.zeros(2, "float32"))
