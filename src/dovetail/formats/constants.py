@@ -58,6 +58,8 @@ def _folded(tensor: Any, found: dict[Any, list[np.ndarray] | None], depth: int) 
     op = tensor.op
     if op.type == "Const":
         return np.asarray(op.attrs["value"])
+    if op.type == "Shape" and None not in (op.inputs[0].shape or (None,)):
+        return np.asarray(op.inputs[0].shape, tensor.dtype.numpy)
     if op not in found:
         values: list[Any] = []
         for one in op.inputs if depth < DEEPEST else ():

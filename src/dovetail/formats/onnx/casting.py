@@ -55,7 +55,7 @@ def rounded(x: Any, kind: Small, saturates: bool) -> Any:
     size = ops.where(ops.greater(size, kind.largest), ops.full_like(size, beyond), size)
     found = ops.where(ops.less(ops.bitcast(x, "int32"), 0), -size, size)
     found = found if kind.has_zeros else ops.where(ops.equal(size, 0), ops.zeros_like(size), found)
-    return ops.where(ops.isnan(x), x if kind.has_nan else ops.full_like(x, kind.largest), found)
+    return ops.where(ops.isnan(x), x if kind.has_nan else ops.full_like(x, -0.0), found)
 
 
 def _power(x: Any, mode: str, saturates: bool) -> Any:

@@ -100,7 +100,9 @@ class Node:
 
     @cached_property
     def attrs(self) -> dict[str, Any]:
-        return attributes_of(self.proto.attribute, self.reader.tensors, self.body.attrs)
+        """Its attributes, and the number of its outputs."""
+        found = attributes_of(self.proto.attribute, self.reader.tensors, self.body.attrs)
+        return {**found, "outputs": len(self.proto.output)}
 
     def has(self, index: int) -> bool:
         """Whether an input is there."""

@@ -61,7 +61,7 @@ Max < Maximum: x y
 Min < Minimum: x y
 Where 9 = SelectV2: condition x y
 Clip 6-10 > ClipByValue: x; min:x_min max:x_max
-Clip 11 = ClipByValue: x x_min x_max
+Clip 11 < ClipByValue: x x_min x_max
 
 ReduceSum 1-12 < Sum: x; axes:axis keepdims@bool|1
 ReduceSum 13 < Sum: x axis!; keepdims@bool|1
@@ -104,11 +104,11 @@ ScatterND 16 = TensorScatterMul: x indices updates; reduction=mul
 ScatterND 18 = TensorScatterMax: x indices updates; reduction=max
 ScatterND 18 = TensorScatterMin: x indices updates; reduction=min
 
-MatMul: x y
-Einsum: inputs*; equation
+MatMul < MatMul: x y
+Einsum < Einsum: inputs*; equation
 """
 
-UNUSED = {"saturate", "consumed_inputs", "broadcast"}  # attributes that change nothing in Dovetail's ops
+UNUSED = {"saturate"}  # attributes that change nothing in Dovetail's ops
 
 READ: dict[str, list[Row]] = {}  # by ONNX's types
 WRITTEN: dict[str, list[Row]] = {}  # by Dovetail's types

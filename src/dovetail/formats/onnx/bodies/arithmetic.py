@@ -6,8 +6,12 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from dovetail import ops
 from dovetail.core.table import OPS
+from dovetail.formats.constants import constant_of, recorded
+from dovetail.formats.onnx.bodies.normalization import by_channel
 from dovetail.formats.onnx.rows import row
 from dovetail.ops.shapes.shape import dims_of
 
@@ -71,9 +75,12 @@ def _(x: Any, low: int = 1, high: int = 1) -> Any:
     return ops.logical_and(is_infinite, ops.less(x, 0) if low else ops.greater(x, 0) if high else False)
 
 
-@row("Clip 13: x low high")
+@row("Clip 11: x low high")
 def _(x: Any, low: Any = None, high: Any = None) -> Any:
     """Limits are tried one after the other, since the upper one counts if it is below the lower one."""
+    known = [constant_of(limit) for limit in (low, high)]
+    if None not in (low, high) and all(one is not None for one in known) and np.all(known[0] <= known[1]):  # type: ignore[operator]
+        return ops.clip(x, low, high)
     x = x if low is None else ops.maximum(x, low)
     return x if high is None else ops.minimum(x, high)
 
@@ -102,8 +109,13 @@ def _(x: Any, lambd: float = 0.5, bias: float = 0.0) -> Any:
     return ops.where(ops.less(x, -lambd), low, ops.where(ops.greater(x, lambd), high, ops.zeros_like(x)))
 
 
-@row("PRelu: x slope")
+@row("PRelu 1-6: x slope")
 def _(x: Any, slope: Any) -> Any:
+    return _parametric(x, by_channel(slope, x))
+
+
+@row("PRelu 7: x slope")
+def _parametric(x: Any, slope: Any) -> Any:
     return ops.where(ops.less(x, 0), x * slope, x)
 
 
@@ -155,13 +167,14 @@ def _product(dims: Sequence[Any]) -> Any:
     return functools.reduce(lambda a, b: a * b, dims, 1)
 
 
-@row("Dropout 7-11: x; ratio seed", "Dropout 12: x ratio training!; seed")
+@row("Dropout 7-11: x; ratio seed", "Dropout 12: x ratio! training!; seed")
 def _(x: Any, ratio: Any = 0.5, training: Any = False, seed: int = 0) -> Any:
     """Dropout and its mask; nothing is dropped where no training is asked for."""
-    if not training:
+    if not training or not ratio:
         return x, ops.ones_like(x, "bool")
-    kept = ops.greater_equal(ops.random.uniform(ops.shape(x)), ratio)
-    return ops.where(kept, x / (1 - ratio), ops.zeros_like(x)), kept
+    key = recorded([seed & 0x7FFFFFFF, seed >> 31 & 0x7FFFFFFF, 0], "int32")
+    kept = ops.greater_equal(ops.random.uniform(key, ops.shape(x), "float32"), ratio)
+    return ops.where(kept, ops.cast(x / (1 - ratio), x.dtype), ops.zeros_like(x)), kept
 
 
 # -- products ---------------------------------------------------------------------------------------------------------
@@ -172,3 +185,29 @@ def _(a: Any, b: Any, c: Any = None, alpha: float = 1.0, beta: float = 1.0, tran
     product = ops.matmul(ops.transpose(a) if transA else a, ops.transpose(b) if transB else b)
     product = product if alpha == 1 else ops.cast(product * alpha, a.dtype)
     return product if c is None else product + (c if beta == 1 else ops.cast(c * beta, c.dtype))
+
+
+@row("MatMul: x y")
+def matmul(x: Any, y: Any) -> Any:
+    """A product of matrices, or of vectors as rows and columns."""
+    rows, columns = len(x.shape) == 1, len(y.shape) == 1
+    found = ops.matmul(ops.expand_dims(x, 0) if rows else x, ops.expand_dims(y, 1) if columns else y)
+    found = ops.squeeze(found, -1) if columns else found
+    return ops.squeeze(found, -1 if columns else -2) if rows else found
+
+
+@row("Einsum: xs*; equation")
+def _(xs: Sequence[Any], equation: str) -> Any:
+    """Letters that a tensor has twice are those of a diagonal."""
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    terms, found = left.split(","), []
+    for i, x in enumerate(xs):
+        head, dots, tail = terms[i].rpartition("...")
+        for letter in dict.fromkeys(tail):
+            while tail.count(letter) > 1:
+                first, second = tail.index(letter), tail.rindex(letter)
+                x = OPS["MatrixDiagPart"](x, 0, first - len(tail), second - len(tail))
+                tail = "".join(c for n, c in enumerate(tail) if n not in (first, second)) + letter
+        terms[i] = head + dots + tail
+        found.append(x)
+    return ops.einsum(f"{','.join(terms)}{arrow}{right}", *found)

@@ -15,7 +15,7 @@ def by_channel(value: Any, x: Any) -> Any:
 
 
 @row(
-    "BatchNormalization 7-13: x scale bias mean variance; epsilon momentum spatial=1",
+    "BatchNormalization 1-13: x scale bias mean variance; epsilon momentum spatial=1",
     "BatchNormalization 14: x scale bias mean variance; epsilon momentum training_mode:training",
 )
 def _(

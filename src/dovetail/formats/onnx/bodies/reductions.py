@@ -19,7 +19,7 @@ def _mean(x: Any, axis: Any, keepdims: bool) -> Any:
 def _limit(function: Callable[..., Any], empty: Callable[[Any], Any], x: Any, axis: Any, keepdims: bool) -> Any:
     """The largest or the smallest number; of none, the number that no other one beats."""
     if x.dtype.is_bool:
-        return ops.cast(_limit(function, empty, ops.cast(x, "int32"), axis, keepdims), "bool")
+        return ops.equal(_limit(function, empty, ops.cast(x, "uint8"), axis, keepdims), 1)
     axes = range(len(x.shape)) if axis is None else [number % len(x.shape) for number in axis]
     if all(x.shape[number] != 0 for number in axes):
         return function(x, axis, keepdims)

@@ -36,17 +36,20 @@ def _(x: Any) -> Any:
 @row("Reshape: x shape?; allowzero")
 def _(x: Any, shape: Any, allowzero: int = 0) -> Any:
     """Zeros in the shape stand for the sizes of the input."""
+    dims = dims_of(x)
     if is_tensor(shape):
-        known = known_ints(shape)
-        if known is not None and None not in known[1:] and known[0] is None:
-            shape = [-1 if size is None else size for size in known]  # the batch alone is open
-        elif known is not None and not allowzero and len(known) <= len(x.shape or ()):
-            sizes = ops.cast(shape, "int32")
-            return ops.reshape(x, ops.where(ops.equal(sizes, 0), ops.shape(x)[: len(known)], sizes))
-        else:
+        if allowzero:
             return ops.reshape(x, shape)
+        count = shape.shape[0]
+        if count is None:
+            raise Unreadable("the number of axes of its result is not known")
+        known = list(known_ints(shape) or [None] * count)
+        if known.count(None) == 1 and not {0, -1} & {*known}:
+            shape = [-1 if size is None else size for size in known]
+        else:
+            sizes = ops.stack([ops.cast(dim, "int32") for dim in [*dims, *[1] * count][:count]])
+            return ops.reshape(x, ops.where(ops.equal(shape, 0), sizes, ops.cast(shape, "int32")))
     if not allowzero and 0 in shape:
-        dims = dims_of(x)
         shape = [dims[i] if size == 0 else size for i, size in enumerate(shape)]
     return ops.reshape(x, shape)
 
@@ -72,10 +75,8 @@ def _(x: Any, starts: Sequence[int], ends: Sequence[int], axes: Any = None, step
     return x[tuple(item)]
 
 
-@row("Split 2-12: x; axis split:sizes", "Split 13-17: x sizes!; axis", "Split 18: x sizes!; axis num_outputs:count")
-def _(x: Any, sizes: Any = None, axis: int = 0, count: Any = None) -> Any:
-    if sizes is None and count is None:
-        raise Unreadable("it says no sizes")
+@row("Split 1-12: x; axis split:sizes outputs:count", "Split 13: x sizes!; axis outputs:count")
+def _(x: Any, sizes: Any = None, axis: int = 0, count: int = 1) -> Any:
     if sizes is None:
         whole = x.shape[axis]
         if whole is None:
