@@ -26,7 +26,8 @@ def session(path: Path | str) -> Any:
 def run(path: Path | str, *arrays: Any) -> list[np.ndarray]:
     """The outputs of a model, computed by ONNX Runtime from its inputs in order."""
     ready = session(path)
-    return ready.run(None, dict(zip((one.name for one in ready.get_inputs()), arrays, strict=True)))
+    names = (one.name for one in ready.get_inputs())
+    return ready.run(None, {name: np.asarray(array) for name, array in zip(names, arrays, strict=True)})
 
 
 def trained(path: Path | str, batches: Sequence[Mapping[str, Any]]) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:

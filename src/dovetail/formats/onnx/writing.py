@@ -16,14 +16,15 @@ from typing import Any
 import numpy as np
 
 from dovetail.core.dtypes import as_dtype
-from dovetail.formats.onnx import written
+from dovetail.core.errors import op_error
+from dovetail.formats.onnx import written, written_bodies, written_control, written_nn, written_windows
 from dovetail.formats.onnx.encoding import value_info
 from dovetail.formats.onnx.written import NO_WAY
 from dovetail.formats.onnx.written_nodes import BODIES, WRITE, Nodes, Place, Ref, by_row, row_for, unique
 from dovetail.formats.ways import way
 from dovetail.formats.wire.messages import ONNX
 
-TABLES = (written,)  # they fill the tables
+TABLES = written, written_bodies, written_control, written_nn, written_windows  # they fill the tables
 IR_VERSIONS = {18: 8, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12, 25: 13, 26: 13, 27: 13, 28: 14}  # lowest, by opset
 SMALL = 1024  # bytes of a constant that is looked up among others
 
@@ -84,6 +85,9 @@ class Writer:
         refs = nodes.results(nodes.part(graph, given, [*outputs.values()]), graph.name)
         renamed = {ref.text: name for name, ref in zip(outputs, refs, strict=True)}
         for name, tensor in outputs.items():
+            if tensor.shape is None:
+                problem = f"the rank of {tensor.name!r} must be known; give it with the_result.set_shape(shape)."
+                raise op_error(ValueError, tensor.op.type, problem, where=tensor.op.where)
             message.graph.output.append(value_info(name, tensor.dtype, tensor.shape, (symbols or {}).get(name, ())))
         message.graph.node.extend(nodes.messages)
         rename(message.graph, renamed)

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.core import threefry
 from dovetail.core.dtypes import as_dtype
 from dovetail.formats.onnx.written_nodes import LAST, Place, Ref, writes
 
+BITCAST = 26  # the first opset with the operator
 # Dovetail's type → the reason why ONNX cannot compute it
 NO_WAY = {
     **dict.fromkeys(("PyFunc", "PyFuncStateless", "EagerPyFunc"), "a file cannot hold its Python function"),
@@ -38,6 +40,11 @@ def _read(place: Place, variable: Any, in_order: bool) -> Ref:
 
 @writes("Identity StopGradient PlaceholderWithDefault Tap Print")
 def _same(place: Place, x: Ref, *args: Any) -> Ref:
+    return x
+
+
+@writes("Cast", lambda operation: operation.inputs[0].dtype == operation.attrs["dtype"])
+def _cast_nothing(place: Place, x: Ref, dtype: Any) -> Ref:
     return x
 
 
@@ -182,6 +189,17 @@ def _with_tensors(place: Place, values: Sequence[Any]) -> Any:
     return [(value, tensors.get(value.text) if isinstance(value, Ref) else None) for value in values]
 
 
+@writes("Slice")
+def _slice(place: Place, x: Ref, start: Ref, size: Any) -> list[Ref]:
+    begin = place.ints(start)
+    return place.result("Slice", x, begin, place.node("Add", begin, place.ints(size)))
+
+
+@writes("PadV2", lambda operation: operation.inputs[0].shape == ())
+def _pad_nothing(place: Place, x: Ref, *args: Any) -> Ref:
+    return x
+
+
 @writes("PadV2")
 def _pad(place: Place, x: Ref, low: Any, high: Any, value: Any) -> list[Ref]:
     pads = place.constant([*low, *high]) if not isinstance(low, Ref) and not isinstance(high, Ref) else None
@@ -189,10 +207,10 @@ def _pad(place: Place, x: Ref, low: Any, high: Any, value: Any) -> list[Ref]:
     return place.result("Pad", x, pads, place.constant(value, x.dtype))
 
 
-@writes("OneHot")
+@writes("OneHot", lambda operation: operation.inputs[0].shape != ())
 def _one_hot(place: Place, x: Ref, num_classes: Any, axis: int, dtype: Any) -> list[Ref]:
     """Nowhere one for positions that are negative, or too large."""
-    depth = place.ints(num_classes)
+    depth = place.node("Squeeze", place.ints(num_classes), place.constant([0]))
     is_valid = place.node("GreaterOrEqual", x, place.constant(0, x.dtype), dtype="bool")
     at = place.node("Where", is_valid, place.cast(x, "int64"), depth, dtype="int64")
     found = place.node("OneHot", at, depth, place.constant([0, 1], "float32"), dtype="float32", axis=axis)
@@ -220,13 +238,112 @@ def _position(place: Place, x: Ref, axis: Any, keepdims: bool) -> list[Ref]:
     found = place.node(type, flat, dtype="int64", axis=0 if is_flat else axis, keepdims=int(keepdims and not is_flat))
     if is_flat and keepdims:
         found = place.node("Reshape", found, place.constant([1] * len(place.shapes[0])))
-    return place.result("Cast", found, to=as_dtype("int32"))
+    return place.result("Cast", found, to=place.operation.outputs[0].dtype)
 
 
 @writes("TopKV2")
 def _top(place: Place, x: Ref, k: int) -> list[Ref]:
     values, order = place.several("TopK", x, place.constant([k]), dtypes=[x.dtype, "int64"])
     return [values, place.cast(order, "int32")]
+
+
+@writes("ArgSort")
+def _order(place: Place, x: Ref, axis: int) -> list[Ref]:
+    """The positions of all, the smallest first."""
+    size = place.node("Gather", place.shape(x), place.constant([axis]))
+    _, order = place.several("TopK", x, size, dtypes=[x.dtype, "int64"], axis=axis, largest=0)
+    return place.result("Cast", order, to=as_dtype("int32"))
+
+
+@writes("TakeAlongAxis")
+def _take_along(place: Place, x: Ref, indices: Ref, axis: int) -> list[Ref]:
+    """Both tensors have the same sizes along the other axes, or are repeated."""
+    shapes = [[*shape[:axis], 1, *shape[axis:][1:]] for shape in place.shapes]
+    if shapes[0] != shapes[1] or None in shapes[0]:
+        x, indices = _spread(place, x, indices, axis), _spread(place, indices, x, axis)
+    return place.result("GatherElements", x, indices, axis=axis)
+
+
+def _spread(place: Place, x: Ref, other: Ref, axis: int) -> Ref:
+    """A value that is repeated to the sizes of another, but not along an axis."""
+    rank = len(place.shapes[0])
+    is_axis = place.constant([number == axis % rank for number in range(rank)], "bool")
+    sizes = place.node("Where", is_axis, place.constant([1]), place.shape(other), dtype="int64")
+    return place.node("Expand", x, sizes)
+
+
+@writes("LeftShift RightShift", lambda operation: operation.inputs[0].dtype.name in ("uint8", "uint32", "uint64"))
+def _shift(place: Place, x: Ref, y: Ref) -> list[Ref]:
+    return place.result("BitShift", x, y, direction=place.operation.type.removesuffix("Shift").upper())
+
+
+@writes("FloorDiv")
+def _floor_div(place: Place, x: Ref, y: Ref) -> list[Ref]:
+    """ONNX rounds the quotients of integers towards zero, so those of other signs with a rest are one less."""
+    rest = place.node("Mod", x, y)
+    return place.result("Div", place.node("Sub", x, rest), y)
+
+
+@writes("Bitcast")
+def _bits(place: Place, x: Ref, dtype: Any) -> list[Ref]:
+    """Integers of the same size are cast: values that do not fit wrap around."""
+    if place.nodes.writer.opset >= BITCAST:
+        return place.result("BitCast", x, to=dtype)
+    if x.dtype.is_integer and dtype.is_integer and x.dtype.itemsize == dtype.itemsize:
+        return place.result("Cast", x, to=dtype)
+    raise place.refused(NotImplementedError, f"ONNX has BitCast from opset {BITCAST} on; give opset={BITCAST}.")
+
+
+# -- random bits ------------------------------------------------------------------------------------------------------
+
+WORD = 2**32
+
+
+@writes("StatelessRandomUniformFullInt")
+def _random(place: Place, key: Ref, shape: Any, counter: Ref | None) -> list[Ref]:
+    """Threefry, as `core.threefry` has it, in int64 whose values are words of 32 bits."""
+    mask = place.constant(WORD - 1)
+
+    def word(x: Ref) -> Ref:
+        return place.node("BitwiseAnd", x, mask)
+
+    def add(*parts: Any) -> Ref:
+        total = parts[0]
+        for part in parts[1:]:
+            total = place.node("Add", total, part if isinstance(part, Ref) else place.constant(part))
+        return word(total)
+
+    def xor(x: Ref, y: Any) -> Ref:
+        return place.node("BitwiseXor", x, y if isinstance(y, Ref) else place.constant(y))
+
+    def pair(x: Ref) -> tuple[Ref, ...]:
+        words = word(place.ints(x))
+        return tuple(place.node("Gather", words, place.constant([number])) for number in range(2))
+
+    sizes = place.ints(shape)
+    size = place.node("ReduceProd", sizes, keepdims=0)
+    half = place.node("Div", place.node("Add", size, place.constant(1)), place.constant(2))
+    x = place.node("Range", place.constant(0), half, place.constant(1))
+    y = place.node("Sub", x, x)
+    if counter is not None:
+        x, y = (add(one, start) for one, start in zip((x, y), pair(counter), strict=True))
+    k0, k1 = pair(key)
+    keys = k0, k1, xor(xor(k0, k1), threefry.PARITY)
+    x, y = add(x, k0), add(y, k1)
+    for turn in range(5):
+        for bits in threefry.ROTATIONS[turn % 2]:
+            x = add(x, y)
+            wide = place.node("Mul", y, place.constant(1 << bits))
+            y = xor(place.node("Add", word(wide), place.node("Div", wide, place.constant(WORD))), x)
+        x, y = add(x, keys[(turn + 1) % 3]), add(y, keys[(turn + 2) % 3], turn + 1)
+    words = place.node("Slice", place.node("Concat", [x, y], axis=0), place.constant([0]), _row(place, size))
+    is_high = place.node("GreaterOrEqual", words, place.constant(WORD // 2), dtype="bool")
+    signed = place.node("Where", is_high, place.node("Sub", words, place.constant(WORD)), words, dtype="int64")
+    return place.result("Reshape", place.cast(signed, "int32"), sizes, allowzero=1)
+
+
+def _row(place: Place, x: Ref) -> Ref:
+    return place.node("Unsqueeze", x, place.constant([0]))
 
 
 # -- matrices ---------------------------------------------------------------------------------------------------------

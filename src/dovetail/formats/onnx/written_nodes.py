@@ -196,6 +196,11 @@ class Place:
         """The shapes of the operation's inputs."""
         return [tensor.shape for tensor in self.operation.inputs]
 
+    @property
+    def made(self) -> list[Any]:
+        """The shapes of the operation's results."""
+        return [tensor.shape for tensor in self.operation.outputs]
+
     def refused(self, kind: type[Exception], reason: str) -> Exception:
         """The error for the operation, which names it and the user's line."""
         return op_error(kind, self.operation.type, f"{self.operation.name!r}: {reason}", where=self.operation.where)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from dovetail import ops
@@ -17,24 +17,14 @@ from dovetail.core.dtypes import as_dtype
 from dovetail.core.hooks import hooks
 from dovetail.core.spec import spec
 from dovetail.core.table import OPS
+from dovetail.formats.bodies import add_common, add_wider, by, of
 from dovetail.formats.tensorflow.written_nodes import body
 from dovetail.formats.ways import When
-from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.graph.operation import Operation
 from dovetail.ops.shapes.shape import dims_of
 
 # -- dtypes -----------------------------------------------------------------------------------------------------------
 
-OF_BOOLS = {
-    "BitwiseAnd": "LogicalAnd",
-    "BitwiseOr": "LogicalOr",
-    "BitwiseXor": "NotEqual",
-    "Invert": "LogicalNot",
-    "Maximum": "LogicalOr",
-    "Minimum": "LogicalAnd",
-    "Max": "Any",
-    "Min": "All",
-}
-# types: dtypes without a kernel > the dtype to compute in
 WIDER = """
 Less LessEqual Greater GreaterEqual TensorScatterMax TensorScatterMin: bool > uint8
 Einsum: int8 int16 uint8 uint16 > int32
@@ -44,12 +34,6 @@ Cholesky Lu Qr SelfAdjointEigV2 Eig Svd: float16 bfloat16 > float32
 MaxPool3D MaxPool3DGrad MaxPool3DGradGrad AvgPool3D AvgPool3DGrad: float16 bfloat16 > float32
 InTopKV2: float16 bfloat16 float64 > float32
 """
-REAL = ("float16", "bfloat16", "float32", "float64")
-
-
-def of(*dtypes: str) -> When:
-    """Whether the first input of an operation has one of some dtypes."""
-    return lambda operation: operation.inputs[0].dtype.name in dtypes
 
 
 def has(name: str, *kinds: Any) -> When:
@@ -57,46 +41,9 @@ def has(name: str, *kinds: Any) -> When:
     return lambda operation: isinstance(operation.attrs.get(name), kinds)
 
 
-def _by(other: str) -> Callable[..., Any]:
-    """Another op of the same arguments."""
-    return lambda op, *args: OPS[other](*args)
-
-
-def _widened(narrow: Sequence[str], wide: str, op: Any, *args: Any) -> Any:
-    """An op that computes in a wider dtype."""
-    seen: list[Any] = []
-
-    def moved(arg: Any) -> Any:
-        if isinstance(arg, tuple):
-            return tuple(map(moved, arg))
-        if type(arg) is GraphTensor and arg.dtype.name in narrow:
-            seen.append(arg.dtype)
-            return ops.cast(arg, wide)
-        return arg
-
-    def back(result: Any) -> Any:
-        return ops.cast(result, seen[0]) if result.dtype == wide else result
-
-    found = op(*map(moved, args))
-    return tuple(map(back, found)) if isinstance(found, tuple) else back(found)
-
-
-def any_of(*dtypes: str) -> When:
-    """Whether an input of an operation has one of some dtypes."""
-    return lambda operation: any(tensor.dtype.name in dtypes for tensor in operation.inputs)
-
-
-for _ours, _theirs in OF_BOOLS.items():
-    body(_ours, of("bool"))(_by(_theirs))
-for _line in WIDER.strip().splitlines():
-    _types, _, _rest = _line.partition(":")
-    _narrow, _, _wide = _rest.partition(">")
-    body(_types, any_of(*_narrow.split()))(functools.partial(_widened, _narrow.split(), _wide.strip()))
-body("LogicalXor")(_by("NotEqual"))
-body("Real Conj", of(*REAL))(_by("Identity"))
-body("Imag", of(*REAL))(_by("ZerosLike"))
-body("Abs", of("uint8", "uint16", "uint32", "uint64"))(_by("Identity"))
-body("Angle", of(*REAL))(lambda op, z: OPS["Atan2"](ops.zeros_like(z), z))
+add_common(body)
+add_wider(body, WIDER)
+body("LogicalXor")(by("NotEqual"))
 body("Unique")(lambda op, x: op.body(x))  # the values ascend; TensorFlow's Unique keeps the order of the input
 
 
@@ -108,12 +55,6 @@ def _sign(op: Any, x: Any) -> Any:
 @body("Fill", lambda operation: operation.attrs["dtype"] is not None)
 def _fill(op: Any, shape: Any, value: Any, dtype: Any) -> Any:
     return op(shape, ops.cast(value, dtype))
-
-
-@body("ClipByValue", lambda operation: len(operation.inputs) < 3 or any(t.shape != () for t in operation.inputs[1:]))
-def _clip(op: Any, x: Any, low: Any, high: Any) -> Any:
-    x = x if low is None else ops.maximum(x, low)
-    return x if high is None else ops.minimum(x, high)
 
 
 @body("Einsum", lambda operation: len(operation.inputs) > 2)
@@ -189,13 +130,6 @@ def _bits_in_order(x: Any) -> Any:
     return ops.where(ops.less(bits, 0), ops.bitwise_xor(bits, integer.max), bits)
 
 
-@body("Tile", lambda operation: len(operation.attrs.get("repeats", ())) not in (0, len(operation.inputs[0].shape)))
-def _tile(op: Any, x: Any, repeats: Sequence[int]) -> Any:
-    rank = len(x.shape)
-    x = ops.reshape(x, [*[1] * (len(repeats) - rank), *dims_of(x)])
-    return op(x, (*[1] * (rank - len(repeats)), *repeats))
-
-
 def _is_short(operation: Operation) -> bool:
     """Whether the last axis of a Fourier transform must be filled up with zeros."""
     length, x = operation.attrs["fft_length"], operation.inputs[0]
@@ -268,36 +202,6 @@ def _at(op: Any, x: Any, indices: Any, *updates: Any) -> Any:
     depth = dims_of(indices)[-1]
     sizes = ops.cast(ops.shape(x)[:depth], indices.dtype)
     return op(x, _counted(indices, sizes), *updates)
-
-
-def _may_reach_beyond(operation: Operation) -> bool:
-    """Whether the start of a block may have to be moved."""
-    maker, shape, size = operation.inputs[1].op, operation.inputs[0].shape, operation.attrs.get("size")
-    if maker.type != "Const" or shape is None or size is None:
-        return maker.type != "Maximum"  # as below
-    ends = zip(maker.attrs["value"].tolist(), size, shape, strict=True)
-    return any(start < 0 or whole is None or start + length > whole for start, length, whole in ends)
-
-
-@body("Slice", _may_reach_beyond)
-def _slice(op: Any, x: Any, start: Any, size: Any) -> Any:
-    """A block inside the tensor: its start is moved if it reaches beyond."""
-    last = ops.shape(x) - ops.convert(size, dtype="int32")
-    return op(x, ops.maximum(ops.minimum(ops.cast(start, "int32"), last), 0), size)
-
-
-@body("XlaDynamicUpdateSlice")
-def _slice_update(op: Any, x: Any, start: Any, updates: Any) -> Any:
-    rank = len(x.shape)
-    if rank == 0:
-        return updates
-    sizes = dims_of(updates)
-    start = ops.maximum(ops.minimum(ops.cast(start, "int32"), ops.shape(x) - ops.shape(updates)), 0)
-    grid = [
-        ops.broadcast_to(ops.reshape(start[i] + OPS["Iota"](size), [1] * i + [-1] + [1] * (rank - i - 1)), sizes)
-        for i, size in enumerate(sizes)
-    ]
-    return OPS["TensorScatterUpdate"](x, ops.stack(grid, -1), updates)
 
 
 # -- random bits ------------------------------------------------------------------------------------------------------

@@ -227,29 +227,6 @@ def _grouped_kernel(op: Any, x: Any, sizes: Any, g: Any, *moves: Any) -> Any:
 # -- windows ----------------------------------------------------------------------------------------------------------
 
 
-def _pads(windows: Windows, sizes: Sequence[Any]) -> list[Any]:
-    """`Windows.pads` for sizes of which some may be tensors."""
-    if windows.padding != "same" or all(isinstance(size, int) for size in sizes):
-        return windows.pads(sizes)
-    totals = [
-        ops.maximum((-(-size // stride) - 1) * stride + span - size, 0)
-        for size, stride, span in zip(sizes, windows.strides, windows.spans, strict=True)
-    ]
-    return [(total // 2, total - total // 2) for total in totals]
-
-
-@body("SlidingWindows")
-def _windows(op: Any, x: Any, size: Any, strides: Any, dilations: Any, padding: Any, fill: float) -> Any:
-    rank, windows = len(size), Windows(size, strides, dilations, padding)
-    pads = _pads(windows, dims_of(x)[1:-1])
-    x = OPS["PadV2"](x, [0, *(low for low, _ in pads), 0], [0, *(high for _, high in pads), 0], fill)
-    for axis in range(rank, 0, -1):
-        count = (dims_of(x)[axis] - windows.spans[axis - 1]) // strides[axis - 1] + 1
-        starts = ops.expand_dims(ops.arange(count) * strides[axis - 1], 1)
-        x = OPS["GatherV2"](x, starts + ops.arange(size[axis - 1]) * dilations[axis - 1], axis)
-    return ops.transpose(x, (0, *range(1, 2 * rank, 2), *range(2, 2 * rank + 1, 2), 2 * rank + 1))
-
-
 @body("OverlapAdd")
 def _overlap(op: Any, patches: Any, sizes: Any, size: Any, strides: Any, dilations: Any, padding: Any) -> Any:
     """Each element of the windows at its places, with zeros between them; their sum."""

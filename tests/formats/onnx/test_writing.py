@@ -1,0 +1,108 @@
+"""Graphs of Dovetail as models of ONNX, which ONNX Runtime runs and gives the same values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail.core.table import OPS
+from dovetail.formats.onnx.written import NO_WAY
+from tests.conftest import WHOLE, in_sample
+from tests.formats.graphs import CONTROL, built, comparable, graph_of, values
+from tests.formats.onnx.running import run
+from tests.libraries import require
+from tests.ops.table import CASES, cases, draw
+
+require("onnx", "its checker looks at what is written")
+require("onnxruntime", "it runs what is written")
+
+COMPLEX = "Complex Real Imag Conj Angle FFT IFFT FFT2D IFFT2D RFFT IRFFT"
+MATRICES = "MatrixTriangularSolve MatrixSolve MatrixInverse Cholesky Lu Qr SelfAdjointEigV2 Eig Svd Pinv Cofactors"
+HOST = "PyFunc PyFuncStateless EagerPyFunc"
+ABSENT = {  # ops that ONNX cannot say → why
+    **dict.fromkeys(COMPLEX.split(), "no operators for complex numbers"),
+    **dict.fromkeys(MATRICES.split(), "decomposes no matrices|solves no equations|complex numbers"),
+    **dict.fromkeys(HOST.split(), "cannot hold its Python function"),
+    **dict.fromkeys(("Bitcast", "NextAfter"), "has BitCast from opset 26 on"),
+}
+DIFFERENT = {  # (op, number of a sample) → the reason why ONNX Runtime's kernel gives another value, or none
+    ("FloorDiv", 2): "it refuses to divide integers by zero",
+    ("FloorMod", 2): "it refuses to divide integers by zero",
+    ("Pow", 7): "it has another value for negative powers of integers",
+    ("ArgMax", 5): "it passes over NaN",
+    ("ArgMin", 5): "it passes over NaN",
+    ("PlaceholderWithDefault", 2): "a model's outputs have known ranks",
+    **{
+        (f"Conv{rank}D{part}", 3): "it refuses empty images"
+        for rank in (1, 2, 3)
+        for part in ("", "BackpropInput", "BackpropFilter")
+    },
+    ("FusedConv", 3): "it refuses empty images",
+}
+TOLERANCE = {"ResizeBilinear": 1e-4}  # it computes positions of large images with fewer digits
+
+
+def is_run(op: Any, number: int) -> bool:
+    """Whether a sample runs in each test run: the first of each op, and one in three others."""
+    is_same = (op.name, number) not in DIFFERENT and op.name not in ABSENT
+    return is_same and (WHOLE or number == 0 or in_sample(f"{op.name}-{number}", 3))
+
+
+@cases([case for case in CASES if is_run(*case)])
+def test_each_op_is_computed_by_onnx_runtime(op: Any, number: int, is_first: bool, rng: Any, tmp_path: Path):
+    sample = op.samples[number]
+    args, kwargs = draw(sample, rng)
+    with dt.engine("numpy"):
+        expected = values(op(*args, **kwargs))
+    graph, arrays = graph_of(op, args, kwargs)
+    dt.onnx.save(graph, tmp_path / "model.onnx")
+    found = run(tmp_path / "model.onnx", *arrays)
+    assert [(x.dtype, x.shape) for x in found] == [(x.dtype, x.shape) for x in expected]
+    tolerance = max(sample.tolerance, TOLERANCE.get(op.name, 0))
+    for ours, theirs in zip(comparable(op, found), comparable(op, expected), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", [name for name in ABSENT if OPS[name].samples])
+def test_what_cannot_be_said_is_named(name: str, rng: np.random.Generator, tmp_path: Path):
+    graph = graph_of(OPS[name], *draw(OPS[name].samples[0], rng))[0]
+    with pytest.raises(NotImplementedError, match=ABSENT[name]):
+        dt.onnx.save(graph, tmp_path / "model.onnx")
+
+
+UNKNOWN = "TensorScatterAdd MaxPool SlidingWindows LSTM GRU LayerNormalization OneHot CumulativeLogsumexp"
+
+
+@pytest.mark.parametrize("name", UNKNOWN.split())
+def test_sizes_may_be_unknown(name: str, rng: np.random.Generator, tmp_path: Path):
+    args, kwargs = draw(OPS[name].samples[0], rng)
+    with dt.engine("numpy"):
+        expected = values(OPS[name](*args, **kwargs))
+    graph, arrays = graph_of(OPS[name], args, kwargs, is_known=False)
+    dt.onnx.save(graph, tmp_path / "model.onnx")
+    for ours, theirs in zip(run(tmp_path / "model.onnx", *arrays), expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("spec", [(2, 3), (None, 3)], ids=str)
+@pytest.mark.parametrize("name", CONTROL)
+def test_branches_and_loops(name: str, spec: Any, tmp_path: Path):
+    graph = built(CONTROL[name], dt.spec(spec), dt.spec((), "int32"))
+    dt.onnx.save(graph, tmp_path / "model.onnx")
+    x = np.arange(6, dtype="float32").reshape(2, 3) - 2
+    for n in (2, 3):
+        with dt.engine("numpy"):
+            expected = values(dt.function(graph)(x, np.int32(n)))
+        for ours, theirs in zip(run(tmp_path / "model.onnx", x, np.int32(n)), expected, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
+def test_few_ops_have_no_way(tmp_path: Path):
+    assert {*NO_WAY} <= {*ABSENT}
+    graph = built(lambda x: OPS["PyFunc"]([x], np.sin, ["float32"]), dt.spec((2,)))
+    with pytest.raises(NotImplementedError, match=r"'PyFunc': .*cannot hold its Python function.*Cut the graph"):
+        dt.onnx.save(graph, tmp_path / "model.onnx")
