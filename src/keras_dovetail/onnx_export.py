@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -50,7 +51,8 @@ def write_by_dovetail(module: ModuleType) -> None:
         if not signature:
             raise ValueError("The model provided has never been called, so the shapes of its inputs are not known.")
         specs, names = specs_of(signature)
-        compiled = dovetail.function(lambda *args: model(*args), name=model.name)
+        phase = {"training": False} if "training" in inspect.signature(model.call).parameters else {}
+        compiled = dovetail.function(lambda *args: model(*args, **phase), name=model.name)
         one = endpoint([traced(compiled.trace(*specs), None)], names)
         outputs = dict(zip(_names_of(model) or one.outputs, one.outputs.values(), strict=True))
         write(one.inputs, outputs, Path(filepath), opset_version or 18, external, batch="batch")

@@ -11,5 +11,5 @@ for library in ("keras", "onnx", "onnxruntime"):
 
 def test_onnx_runtime_runs_exported_models(tmp_path):
     problems = told("tests.keras_dovetail.onnx_checks", "dovetail", str(tmp_path))
-    assert problems
+    assert len(problems) > 130
     assert not any(problems.values()), "\n".join(f"{name}: {text}" for name, text in problems.items() if text)

@@ -19,6 +19,7 @@ from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.formats.onnx import written, written_bodies, written_control, written_nn, written_windows
 from dovetail.formats.onnx.encoding import value_info
+from dovetail.formats.onnx.layouts import Layouts, rename
 from dovetail.formats.onnx.written import NO_WAY
 from dovetail.formats.onnx.written_nodes import BODIES, WRITE, Nodes, Place, Ref, by_row, row_for, unique
 from dovetail.formats.ways import way
@@ -90,8 +91,15 @@ class Writer:
                 raise op_error(ValueError, tensor.op.type, problem, where=tensor.op.where)
             message.graph.output.append(value_info(name, tensor.dtype, tensor.shape, (symbols or {}).get(name, ())))
         message.graph.node.extend(nodes.messages)
+        self._arrange(message.graph, {*renamed})
         rename(message.graph, renamed)
         return message
+
+    def _arrange(self, graph: Any, outputs: set[str]) -> None:
+        """Move the Transposes of a graph; the initializers of variables that are inputs stay as they are."""
+        fixed = {name: self.initializers.pop(name) for name in self._state.values()}
+        Layouts(graph, self.initializers, outputs, self.values).arrange()
+        self.initializers = {**fixed, **self.initializers}
 
     def constant(self, array: np.ndarray, name: str) -> Ref:
         """The value of a constant; equal ones become one initializer."""
@@ -146,13 +154,3 @@ class Writer:
             computed = operation.op.body
         given = zip(place.inputs, (tensor.spec for tensor in operation.inputs), strict=True)
         return place.computed(lambda *tensors: computed(*operation.arguments(tensors)), *given)
-
-
-def rename(graph: Any, names: Mapping[str, str]) -> None:
-    """Rename values of a graph, and of the graphs inside."""
-    for node in graph.node:
-        for texts in (node.input, node.output):
-            texts[:] = [names.get(text, text) for text in texts]
-        for one in node.attribute:
-            if one.HasField("g"):
-                rename(one.g, names)
