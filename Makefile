@@ -117,6 +117,6 @@ $(VENV)/demo.done: pyproject.toml constraints.txt | $(PY)
 	@touch $@
 
 $(VENV)/test.done: pyproject.toml constraints.txt | $(PY)
-	$(INSTALL) --editable '.[demo,jax,test,torch]' tensorflow-cpu
+	$(INSTALL) --editable '.[demo,jax,onnxruntime,test,torch]' tensorflow-cpu
 	$(INSTALL) --no-deps tf-keras tf-slim  # which ask for a distribution of TensorFlow that can use GPUs
 	@touch $@

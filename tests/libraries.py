@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 ALONE = bool(os.environ.get("DOVETAIL_TEST_ALONE"))
-OTHERS = ("jax", "keras", "tensorflow", "tf_keras", "torch")
+OTHERS = ("jax", "keras", "onnxruntime", "tensorflow", "tf_keras", "torch")
 
 
 class _Without(PathFinder):

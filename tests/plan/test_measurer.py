@@ -14,6 +14,7 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.core import engine_registry, memory
+from dovetail.core.engine_registry import get_engine
 from dovetail.plan import costs, jobs, ledger, measured_plan, measurer, policy
 from dovetail.plan.candidate import Candidate, NotDelivered
 from dovetail.plan.function import Function, Options
@@ -117,7 +118,7 @@ def test_results_that_stay_are_where_they_are_computed(monkeypatch):
     Clock(monkeypatch, **{fastest: 0.5})
     function = Function(lambda x: line(x, 2.0, 1.0), options=Options(engine="auto", stays=True))
     plan, results = called(function, X)
-    assert {result.engine for result in results} == set(dt.list_engines())
+    assert {result.engine for result in results} == {get_engine(name).holder.name for name in dt.list_engines()}
     assert results[-1].engine == fastest == chosen(plan)
     for result in results:
         np.testing.assert_allclose(result, np.tanh(X * 2 + 1), rtol=1e-5)

@@ -72,7 +72,9 @@ BUILT_IN = {
         ("tensorflow",),
         {"TF_FORCE_GPU_ALLOW_GROWTH": "true"},
     ),
+    "onnxruntime": BuiltIn("dovetail.engines.onnx_model", "onnxruntime", "pip install onnxruntime"),
 }
+HEIRS = {"cntk": "onnxruntime", "theano": "jax", "plaidml": "jax", "mxnet": "torch"}  # engines of Keras that ended
 ENGINES, ARRAYS = "dovetail.engines", "dovetail.arrays"  # groups of entry points
 
 LIBRARY_DEVICES = ("cpu", "gpu", "tpu")  # types of devices that libraries share; an engine may own others
@@ -247,7 +249,9 @@ def _load(name: str) -> Engine:
 
 def _unknown(name: str) -> Exception:
     known = known_engines()
-    problem = f"there is no engine {name!r}; there are {', '.join(known)}. {did_you_mean(name, known)}"
+    heir = HEIRS.get(name)
+    advice = f"Its heir is {heir!r}: {BUILT_IN[heir].install}" if heir else did_you_mean(name, known)
+    problem = f"there is no engine {name!r}; there are {', '.join(known)}. {advice}"
     return op_error(UnknownEngine, "engine", problem.rstrip())
 
 

@@ -120,7 +120,7 @@ def calibrate(engine: str, family: str, known: costs.Corrections) -> float:
     given = [generator.uniform(0.1, 1.0, shape).astype("float32") for shape in shapes]
     graph = function(program).graph(*given)
     work = costs.work_of(graph)
-    arrays = [home.asarray(array, graph_input.dtype) for array, graph_input in zip(given, graph.inputs, strict=True)]
+    arrays = [home.holder.asarray(array, t.dtype) for array, t in zip(given, graph.inputs, strict=True)]
     candidate = Candidate(Strategy(engine), graph, home, shapes)
     candidate.plan.prepare()
     candidate.wait(candidate.tensors(arrays))

@@ -13,15 +13,21 @@ from typing import Any
 
 from dovetail.core.devices import placed_on
 from dovetail.core.engine import Engine
+from dovetail.core.errors import did_you_mean, op_error
 from dovetail.edit.graph import Graph, GraphTensor
+from dovetail.formats.onnx.writing import program
 from dovetail.passes.composites import rank_error
 from dovetail.passes.specialize import check_static
 from dovetail.plan.buffers import plan_buffers
+from dovetail.plan.claims import NotClaimed
 from dovetail.plan.footprint import counted
 from dovetail.plan.lower import BodyFunctions, Laps, Lowered, failed_operation, lower
+from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.placement import Place
 from dovetail.plan.watch import watched
 from dovetail.trace.deferred import has_unknown_rank
+
+FORMATS: dict[str, Callable[[Graph], bytes]] = {"onnx": program}  # name → what writes a graph without variables
 
 
 class Segment:
@@ -107,8 +113,25 @@ class Segment:
         return watched(self, self._compiled())
 
     def _compiled(self) -> Callable[..., tuple[Any, ...]]:
-        run = self.engine.compile(self) if self.bodies is None else self.function
+        run = self._compiled_by_engine() if self.bodies is None else self.function
         return counted(self, run) if self.engine.accounts else run
+
+    def _compiled_by_engine(self) -> Callable[..., tuple[Any, ...]]:
+        """What the engine compiles; one that only compiles may refuse, so that another engine runs the graph."""
+        try:
+            return self.engine.compile(self)
+        except self.engine.errors as error:
+            if self.engine.eager is None:
+                raise
+            refused = NotClaimed(f"the engine {self.engine.name!r} cannot compile it. {type(error).__name__}: {error}")
+            refused.engine = self.engine
+            raise refused from error
+
+    @cached_property
+    def _stand_in(self) -> Segment:
+        """The same program on the engine that holds the values."""
+        holder = self.engine.holder
+        return Segment(optimized_copy(self.graph, holder), Place(holder))
 
     def with_laps(self, laps: Laps) -> Callable[..., tuple[Any, ...]]:
         """The executable of the same program with a profile's clock after each line; see `lower`."""
@@ -116,6 +139,29 @@ class Segment:
         twin.__dict__.pop("function", None)
         twin.__dict__["lowered"] = lower(self.graph, self.place, self.buffers, self.bodies, laps)
         return twin._compiled()
+
+    def to(self, format: str) -> bytes:
+        """The program as a file of another library, whose inputs and outputs have the segment's order.
+
+        Args:
+            format: "onnx", for a model of the lowest version of ONNX that can say the program.
+
+        Raises:
+            ValueError: there is no such format; or it needs a rank that is not known.
+            TypeError: the format lacks a dtype.
+            NotImplementedError: the format has no way to compute an operation.
+            ImportError: the extra `formats` is not installed.
+
+        Example:
+            >>> import dovetail as dt
+            >>> f = dt.function(lambda x: dt.ops.tanh(x) * 2.0, engine="numpy")
+            >>> b"Tanh" in f.plan(dt.spec((3,))).segments[0].to("onnx")
+            True
+        """
+        if format not in FORMATS:
+            problem = f"there is no format {format!r}; there is {', '.join(FORMATS)}. {did_you_mean(format, FORMATS)}"
+            raise op_error(ValueError, "segment.to", problem.rstrip())
+        return FORMATS[format](self.graph)
 
     @property
     def source(self) -> str:
@@ -149,10 +195,15 @@ class Segment:
         getattr(self.executable, "prepare", lambda: None)()
 
     def run(self, arguments: Sequence[Any], **options: Any) -> tuple[Any, ...]:
-        """Call the executable; the library's error about an operation gets the operation's name and the user's line."""
+        """Call the executable; the library's error about an operation gets the operation's name and the user's line.
+
+        If an engine that only compiles refuses the arguments, the one that holds the values computes them instead.
+        """
         try:
             return self.executable(*arguments, **options)
         except self.engine.errors as error:
+            if self.engine.eager is not None and self.bodies is None:
+                return tuple(map(self.engine.holder.copy, self._stand_in.run(arguments)))  # they may be views
             operation = failed_operation(error)
             if operation is None or getattr(error, "dovetail", False):
                 raise

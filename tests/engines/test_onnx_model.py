@@ -1,0 +1,213 @@
+"""ONNX Runtime as an engine: the table of ops, training steps, memory, threads and refusals."""
+
+import functools
+import logging
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail import ops
+from dovetail.core.engine_registry import BUILT_IN, HEIRS, get_engine
+from dovetail.core.errors import EngineNotInstalled, UnknownEngine
+from dovetail.core.table import OPS
+from dovetail.plan.claims import NotClaimed
+from dovetail.plan.plan import Plan
+from tests.libraries import require
+from tests.ops.table import CASES, cases, draw, float_arrays, leaves, replace_arrays
+from tests.ops.test_table import check_close
+
+require("onnxruntime", "the engine stands on it")
+
+X = np.linspace(-1, 1, 6, dtype="float32").reshape(2, 3)
+LEAST = 68  # of the primitives
+# Samples that the writer of ONNX says wrongly: empty sums, limits out of order, and softmax over several axes.
+WRONG = {*(f"{name}-3" for name in ("Mean", "Variance", "StandardDeviation", "SoftmaxGrad", "LogSoftmaxGrad"))}
+WRONG |= {"ClipByValue-4", "Softmax-4", "LogSoftmax-4"}
+
+
+@pytest.fixture
+def current():
+    with dt.engine("onnxruntime"):
+        yield
+
+
+def engines(plan):
+    """The engines of a plan's segments, in order."""
+    return [segment.engine.name for segment in plan.segments]
+
+
+# -- the table of ops -------------------------------------------------------------------------------------------------
+
+
+def _call(op, number):
+    """A function of the float arrays of a sample, and these."""
+    args, kwargs = draw(op.samples[number], np.random.default_rng(0))
+
+    def call(*new):
+        moved, named = replace_arrays(args, kwargs, list(new))
+        return op(*moved, **named)
+
+    return call, float_arrays(args, kwargs)
+
+
+@functools.cache
+def _planned(op, number):
+    """The plan of a sample on ONNX Runtime; None if ONNX cannot say it, or ONNX Runtime refuses it."""
+    call, arrays = _call(op, number)
+    try:
+        return Plan(dt.function(call).graph(*arrays), get_engine("onnxruntime"))
+    except NotClaimed:
+        return None
+
+
+@cases([(op, number) for op, number in CASES if f"{op.name}-{number}" not in WRONG])
+def test_each_op_of_the_table(op, number, is_first):
+    """Check each op that ONNX can say against NumPy's."""
+    plan = _planned(op, number)
+    if plan is None:
+        return
+    call, arrays = _call(op, number)
+    with dt.engine("numpy"):
+        expected = leaves(call(*arrays))
+    for found, wanted in zip(plan(arrays), expected, strict=True):
+        check_close(found, wanted.numpy(), op.samples[number].tolerance)
+
+
+def test_most_primitives_are_computed_by_onnx_runtime():
+    primitives = [op for op in OPS.values() if op.is_primitive and op.samples]
+    said = [op.name for op in primitives if any(_planned(op, number) for number in range(len(op.samples)))]
+    assert len(said) >= LEAST, sorted({op.name for op in primitives} - {*said})
+
+
+# -- programs ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_training_step(current, rng):
+    x, y = rng.normal(size=(8, 3)).astype("float32"), rng.normal(size=(8, 1)).astype("float32")
+
+    def trained(name):
+        w, b = dt.Variable(np.zeros((3, 4), "float32")), dt.Variable(np.ones((4, 1), "float32"))
+
+        def step(x, y):
+            with dt.GradientTape() as tape:
+                loss = ops.mean(ops.square(ops.tanh(x @ w + 0.1) @ b - y))
+            for variable, slope in zip((w, b), tape.gradient(loss, (w, b)), strict=True):
+                variable.assign_sub(0.1 * slope)
+            return loss
+
+        step = dt.function(step, engine=name)
+        losses = [float(step(x, y)) for _ in range(10)]
+        assert engines(step.plan(x, y)) == [name]
+        return [*losses, *w.numpy().ravel(), *b.numpy().ravel()]
+
+    np.testing.assert_allclose(trained("onnxruntime"), trained("numpy"), rtol=1e-5, atol=1e-6)
+
+
+def test_one_session_takes_all_sizes(current):
+    f = dt.function(lambda x: ops.softmax(x * 2.0), input_signature=[dt.spec((None, 3))])
+    for size in (1, 4, 7):
+        x = np.ones((size, 3), "float32")
+        np.testing.assert_allclose(f(x).numpy(), x / 3, rtol=1e-6)
+    assert engines(f.plan(x)) == ["onnxruntime"] and len(f.traces) == 1
+
+
+def test_nothing_is_copied_and_nothing_is_shared():
+    plan = Plan(dt.function(lambda x: (x, x + 1.0, ops.ones(3))).graph(dt.spec((2, 3))), get_engine("onnxruntime"))
+    first, again = plan([X]), plan([X])
+    assert not any(np.shares_memory(a, b) for a, b in zip(first, again, strict=True))
+    assert not any(np.shares_memory(found, X) for found in first)
+    assert not first[1].flags.owndata and first[1].flags.writeable  # it is the session's memory
+    first[2][:] = 5.0
+    assert plan([X])[2].tolist() == [1, 1, 1]
+
+
+def test_a_view_is_taken(current):
+    f = dt.function(lambda x: x + 1.0)
+    np.testing.assert_array_equal(f(np.arange(12, dtype="float32").reshape(3, 4).T[::2]).numpy()[0], [1, 5, 9])
+
+
+# -- refusals ---------------------------------------------------------------------------------------------------------
+
+REFUSED = {
+    "ONNX has no way": (lambda x: ops.svd(x)[1], X, "decomposes no matrices"),
+    "no dtype": (lambda x: ops.real(ops.cast(x, "complex64")), X, "does not compile it for float32"),
+    "no kernel": (lambda x: ops.tan(x), X.astype("float64"), "NotImplemented"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_numpy_computes_what_it_refuses(name, caplog):
+    function, x, reason = REFUSED[name]
+    caplog.set_level(logging.INFO, "dovetail.plan")
+    f = dt.function(function, engine="onnxruntime", name="f")
+    with dt.engine("numpy"):
+        np.testing.assert_allclose(f(x).numpy(), function(ops.convert(x)).numpy(), rtol=1e-6)
+    assert engines(f.plan(x)) == ["numpy"]
+    (record,) = caplog.records
+    assert record.getMessage().startswith("onnxruntime does not claim 'f', so numpy computes its part: ")
+    assert reason in record.getMessage()
+
+
+def test_errors_of_values_name_the_op_and_the_line(current):
+    f = dt.function(lambda x, shape: ops.reshape(x, shape) + 1.0)
+    with pytest.raises(ValueError, match=r"Reshape at test_onnx_model.py:\d+"):
+        f(X, np.array([4, 4]))
+    assert f(X, np.array([3, 2])).shape == (3, 2) and engines(f.plan(X, np.array([3, 2]))) == ["onnxruntime"]
+
+
+# -- sessions ---------------------------------------------------------------------------------------------------------
+
+
+def test_sessions_follow_the_number_of_threads(monkeypatch):
+    engine = get_engine("onnxruntime")
+    monkeypatch.setattr(engine, "threads", engine.threads)
+    plan = Plan(dt.function(lambda x: x + 1.0).graph(dt.spec((2, 3))), engine)
+    before = plan.segments[0].executable.library
+    assert engine.set_threads(2)
+    np.testing.assert_array_equal(plan([X])[0], X + 1)
+    session = plan.segments[0].executable.library
+    assert session is not before and session.get_session_options().intra_op_num_threads == 2
+    assert session.get_session_options().get_session_config_entry("session.intra_op.allow_spinning") == "0"
+
+
+def test_it_works_in_a_forked_child():
+    code = (
+        "import os, dovetail as dt, numpy as np\n"
+        "dt.set_threads(2)\n"
+        "f = dt.function(lambda x: x @ x + 1.0, engine='onnxruntime')\n"
+        "x = np.ones((500, 500), 'float32')\n"
+        "f(x)\n"
+        "child = os.fork()\n"
+        "if child == 0: os._exit(int(f(x).numpy()[0, 0] != 501))\n"
+        "print(os.waitpid(child, 0)[1], f.plan(x).segments[0].engine.name)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "0 onnxruntime\n", done.stderr
+
+
+def test_it_is_a_candidate_of_auto():
+    f = dt.function(lambda x: ops.tanh(x) * 2.0, engine="auto")
+    plan = f.plan(X)
+    f(X)
+    plan.pin("onnxruntime")
+    np.testing.assert_allclose(f(X).numpy(), np.tanh(X) * 2, rtol=1e-6)
+    assert f.plan(X).chosen.plan.engine.name == "onnxruntime"
+
+
+# -- names ------------------------------------------------------------------------------------------------------------
+
+
+def test_without_the_library_the_error_says_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(BUILT_IN, "onnxruntime", BUILT_IN["onnxruntime"]._replace(library="no_such_library"))
+    monkeypatch.setattr("dovetail.core.engine_registry._loaded", {})
+    with pytest.raises(EngineNotInstalled, match="pip install onnxruntime"):
+        get_engine("onnxruntime")
+
+
+@pytest.mark.parametrize("name", HEIRS)
+def test_engines_that_ended_have_heirs(name):
+    with pytest.raises(UnknownEngine, match=f"Its heir is '{HEIRS[name]}': pip install {HEIRS[name]}"):
+        dt.set_engine(name)
