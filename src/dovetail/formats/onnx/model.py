@@ -18,6 +18,7 @@ from dovetail.core.variable import Variable
 from dovetail.formats.constants import is_tensor
 from dovetail.formats.onnx import bodies as bodies
 from dovetail.formats.onnx import casting as casting
+from dovetail.formats.onnx import quantized as quantized
 from dovetail.formats.onnx import special as special
 from dovetail.formats.onnx.nodes import Body, Foreign, Narrow, Weight
 from dovetail.formats.onnx.reading import Reader, versions_of
