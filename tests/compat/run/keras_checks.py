@@ -55,6 +55,28 @@ def check_fit_after_fit():
     assert names["batches"] == [0, 0]
 
 
+def check_fits_of_searches_end():
+    text = """
+from keras.models import Sequential
+from keras.layers.core import Dense
+from keras.wrappers.scikit_learn import KerasRegressor
+from sklearn.model_selection import GridSearchCV
+import numpy as np
+def build(units):
+    made.append(Sequential([Dense(units, input_shape=(3,)), Dense(1)]))
+    made[-1].compile("sgd", "mse")
+    return made[-1]
+made = []
+search = GridSearchCV(KerasRegressor(build, units=1, epochs=9, batch_size=2, verbose=0), {"units": [1, 2]}, cv=2)
+search.fit(np.ones((20, 3)), np.zeros(20))
+steps = [int(model.optimizer.iterations) for model in made]
+"""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "old.py").write_text(text)
+        with running(Path(folder, "old.py"), steps=4) as program:
+            assert program.run()["steps"] == [4] * 5
+
+
 def check_keras_data_that_is_here():
     with tempfile.TemporaryDirectory() as folder, answered(folder):
         hooks.run_keras()

@@ -265,6 +265,14 @@ def test_a_program_that_is_run(tmp_path):
         assert abs(program.run()["last"] - 0.8**2) < 1e-6
 
 
+def test_steps_of_another_file(tmp_path):
+    step = "\n@tf.function\ndef train_step():\n    optimizer.apply_gradients([(w, w)])\n"
+    tmp_path.joinpath("trained.py").write_text(TF2.replace("dovetail.compat.tensorflow", "tensorflow") + step)
+    tmp_path.joinpath("old.py").write_text("import trained\nfor i in range(9): trained.train_step()\n")
+    with running(tmp_path / "old.py", kind="tf2", steps=2) as program:
+        assert program.run()["i"] == 1
+
+
 @pytest.mark.parametrize("check", [check for check in checks_of(CHECKS) if "fit" in check or "epochs" in check])
 def test_fit(check):
     require("keras", "its models are fitted")

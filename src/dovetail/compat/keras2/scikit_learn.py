@@ -14,6 +14,11 @@ from dovetail.compat.keras2.utils import has_arg, to_list
 METHODS = keras.Model.fit, keras.Model.predict, keras.Model.evaluate  # whose arguments an estimator takes
 
 
+def wrapped_fit(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """The method that an estimator trains its model with; `dovetail run --steps` makes another of it."""
+    return fit
+
+
 class BaseWrapper:
     """An estimator whose model a function makes each time that it is fitted.
 
@@ -67,7 +72,9 @@ class BaseWrapper:
         """
         self.model = self._makes(**self.filter_sk_params(self._makes))
         old = {"epochs": self.sk_params["nb_epoch"]} if "nb_epoch" in self.sk_params else {}
-        return self.model.fit(x, self._targets(y), **{**old, **self.filter_sk_params(METHODS[0]), **kwargs})
+        return wrapped_fit(self.model.fit)(
+            x, self._targets(y), **{**old, **self.filter_sk_params(METHODS[0]), **kwargs}
+        )
 
     @property
     def _makes(self) -> Callable[..., Any]:

@@ -20,7 +20,7 @@ from dovetail.compat.run.decide import KINDS, Decision, decide
 from dovetail.compat.run.imports import VIEWS, Change, Imports
 from dovetail.compat.run.numpy1 import proxies
 from dovetail.compat.run.shapes import has_dimensions, with_dimensions
-from dovetail.compat.run.steps import limited
+from dovetail.compat.run.steps import limited, limited_fits, names_of_steps
 from dovetail.compat.source import dotted_names
 from dovetail.compat.source.sources import Source, Unread, read, read_program
 from dovetail.compat.source.uses import Use
@@ -143,13 +143,15 @@ def running(
     uses = dotted_names.find(sources)
     decision = decide(sources, uses, kind)
     with ExitStack() as stack:
-        changes: list[Change] = [partial(limited, steps=steps)] if steps else []
+        trees = [tree for source in sources for _, tree in source.parts] if steps else []
+        names = {name for tree in trees for name in names_of_steps(tree)}
+        changes: list[Change] = [partial(limited, steps=steps, names=names)] if steps else []
         changes += [with_dimensions] if decision.kind == "tf1" and has_dimensions(uses) else []
         imports = stack.enter_context(Imports(_view(uses, decision.kind), [home], packages, proxies(uses), changes))
         stack.enter_context(_process())
         stack.enter_context(answered(data, synthetic_data))
         if decision.uses_keras_2 or decision.kind in ("tf1", "keras2"):
-            stack.enter_context(_keras_2(of_tensorflow=_is_of_tensorflow(uses, decision.kind)))
+            stack.enter_context(_keras_2(_is_of_tensorflow(uses, decision.kind), steps))
         if decision.kind == "tf1":
             stack.enter_context(_tensorflow_1())
         if decision.uses_keras_2 or decision.kind == "keras2":
@@ -169,7 +171,7 @@ def _is_of_tensorflow(uses: Iterable[Use], kind: str) -> bool:
 
 
 @contextmanager
-def _keras_2(of_tensorflow: bool) -> Iterator[None]:
+def _keras_2(of_tensorflow: bool, steps: int | None) -> Iterator[None]:
     """Give Keras 2's names, when Keras is first used in the `with` block; K says there that TensorFlow computes."""
     run_keras = hooks.run_keras
     with ExitStack() as stack:
@@ -179,12 +181,15 @@ def _keras_2(of_tensorflow: bool) -> Iterator[None]:
             run_keras()
             from dovetail import backend as K
             from dovetail.compat import keras2
+            from dovetail.compat.keras2 import scikit_learn
             from dovetail.compat.keras2.patches import Patch
 
             stack.enter_context(keras2.installed(of_tensorflow=of_tensorflow))
             import keras
 
             stack.callback(Patch(keras, "__version__", VERSION_OF_KERAS_2).apply().apply)
+            if steps:
+                stack.callback(Patch(scikit_learn, "wrapped_fit", limited_fits(steps)).apply().apply)
             K.set_backend_name("tensorflow")
             stack.callback(K.set_backend_name, None)
             K.set_batch_dot_mode("matmul")

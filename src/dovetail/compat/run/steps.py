@@ -28,12 +28,13 @@ SCOPES = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
 _SITES = itertools.count()
 
 
-def limited(tree: ast.Module, steps: int) -> ast.Module:
+def limited(tree: ast.Module, steps: int, names: Iterable[str] = ()) -> ast.Module:
     """Change a program so that its loops of training end after some steps.
 
     Args:
         tree: a file's syntax tree, which is changed.
         steps: how many turns that train each loop may take.
+        names: functions of the program's other files that take a step; see `names_of_steps`.
 
     Returns:
         The tree.  Its line numbers stay right.
@@ -49,23 +50,32 @@ def limited(tree: ast.Module, steps: int) -> ast.Module:
         >>> names["turns"]
         3
     """
-    _Limiter(tree, steps).visit(tree)
+    _Limiter(TRAINS | names_of_steps(tree) | {*names}, steps).visit(tree)
     heads = [i for i, n in enumerate(tree.body, 1) if isinstance(n, ast.ImportFrom) and n.module == "__future__"]
     first = max(heads, default=int(ast.get_docstring(tree, False) is not None))
     tree.body.insert(first, ast.Import([ast.alias(__name__, HERE)], lineno=1, col_offset=0))
     return ast.fix_missing_locations(tree)
 
 
+def names_of_steps(tree: ast.Module) -> set[str]:
+    """The names of a file's functions that take a step: of `tf.function` with an optimizer, of K with updates.
+
+    Example:
+        >>> names_of_steps(ast.parse("train = K.function([x], [loss], updates)"))
+        {'train'}
+    """
+    every = [*ast.walk(tree)]
+    functions = [node for node in every if isinstance(node, ast.FunctionDef) and _is_traced(node)]
+    updates = [node for node in every if isinstance(node, ast.Assign) and _updates(node.value)]
+    names = {name for node in updates for target in node.targets for name in _names(target)}
+    return names | {node.name for node in functions if MAKES & {*_called(node)}}
+
+
 class _Limiter(ast.NodeTransformer):
     """A visitor that changes loops and calls."""
 
-    def __init__(self, tree: ast.Module, steps: int) -> None:
-        self.steps = steps
-        every = [*ast.walk(tree)]
-        functions = [node for node in every if isinstance(node, ast.FunctionDef) and _is_traced(node)]
-        self.trains = TRAINS | {node.name for node in functions if MAKES & {*_called(node)}}
-        updates = [node for node in every if isinstance(node, ast.Assign) and _updates(node.value)]
-        self.trains |= {name for node in updates for target in node.targets for name in _names(target)}
+    def __init__(self, trains: set[str], steps: int) -> None:
+        self.trains, self.steps = trains, steps
         self.is_suspended = False  # whether the function around is a generator, whose loops stop in the middle
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
@@ -281,6 +291,11 @@ def _before(operation: Any) -> Iterator[Any]:
         before = {*node.control_inputs, *(tensor.op for tensor in node.inputs)} - seen
         seen |= before
         left += before
+
+
+def limited_fits(steps: int) -> Callable[[Any], Any]:
+    """A function that wraps the `fit` of models that other libraries train, as searches of scikit-learn do."""
+    return lambda fit: fitting(fit, FITS["fit"], next(_SITES), steps)
 
 
 def fitting(fit: Callable[..., Any], place: int, site: int, steps: int) -> Callable[..., Any]:
