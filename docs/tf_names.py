@@ -49,6 +49,8 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
     "contrib.tensorboard": "test_summary.py",
     "contrib.crf": "test_crf.py",
     **dict.fromkeys(["contrib.ctc", "edit_distance", "nn.ctc_beam", "nn.ctc_greedy"], "test_old.py"),
+    "contrib.learn.datasets": "test_mnist.py",
+    "contrib.ctc": "test_old.py",
     "app.": "test_flags.py",
     "raw_ops": "test_graph_editor.py",
     "import_graph_def": "test_graph_editor.py",

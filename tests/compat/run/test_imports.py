@@ -46,6 +46,8 @@ def program(tmp_path, monkeypatch):
         "try:\n    import tensorflow.compat.v1 as found\nexcept ImportError:\n    found = None",
         "from tensorflow.examples.tutorials.mnist import input_data as found",
         "import tensorflow.contrib.learn.python.learn.datasets.mnist as _\nfound = _",
+        "from tensorflow.contrib.learn.python.learn.datasets import mnist as found",
+        "import tensorflow as tf\nfound = tf.contrib.learn.datasets.mnist",
         "from tensorflow.contrib.framework.python.ops import arg_scope\nimport tensorflow.contrib.framework as found",
     ],
 )

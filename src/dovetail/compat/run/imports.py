@@ -28,7 +28,7 @@ VIEW = "dovetail.compat.tensorflow"
 VIEWS = {"tf1": f"{VIEW}.compat.v1"}  # kind → the module that `import tensorflow` gives, if not VIEW
 MAPPED = {  # the program's name → the module here; {view} is the view of its kind
     r"tensorflow(?:_core)?\.contrib\.keras(?:\.python\.keras)?(?P<inner>\..+)?": "{view}.keras{inner}",
-    r"tensorflow\.contrib\.learn\.(?:python\.learn\.)?datasets\.mnist": "{view}.examples.tutorials.mnist.input_data",
+    r"tensorflow\.contrib\.learn\.python\.learn\.datasets(?P<inner>\..+)?": "{view}.contrib.learn.datasets{inner}",
     r"tensorflow\.contrib\.layers\.python\.layers\.utils": "{view}.contrib.layers.utils",
     r"tensorflow(?:_core)?(?P<inner>\.contrib\.\w+)\.python(?:\..+)?": "{view}{inner}",  # its private modules
     r"tensorflow(?:_core)?\.compat\.v1(?P<inner>\..+)": f"{VIEW}.compat.v1{{inner}}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -46,17 +46,26 @@ def problem_of(name: str, imports: Imports) -> str | None:
     """The message of the error for a dotted name; None if it is there."""
     root, *parts = name.removesuffix(".*").split(".")
     place: Any = imports.import_module(root)
-    for part in parts:
+    for count, part in enumerate(parts, 1):
         if not isinstance(place, ModuleType):
             return None  # an attribute of a class or of a function
         try:
             place = getattr(place, part)
         except (AttributeError, ImportError) as problem:
-            try:
-                place = import_module(f"{place.__name__}.{part}")
-            except ImportError:
+            paths = f"{place.__name__}.{part}", ".".join([root, *parts[:count]])
+            found = next(filter(None, map(_module, (import_module, imports.import_module), paths)), None)
+            if found is None:
                 return str(problem)
+            place = found
     return None
+
+
+def _module(load: Callable[[str], Any], path: str) -> Any:
+    """The module of a path; None if there is none."""
+    try:
+        return load(path)
+    except ImportError:
+        return None
 
 
 def said(names: Iterable[Missing]) -> str:
