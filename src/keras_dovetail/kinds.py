@@ -25,9 +25,10 @@ from dovetail.core.value_kinds import is_recorded, register
 from dovetail.edit.graph import Graph, GraphTensor
 from dovetail.interop.keras import computing, saving
 from dovetail.interop.keras.kinds import Symbolic
-from dovetail.interop.keras.running import GIVEN, RUN, in_run, value_of
+from dovetail.interop.keras.running import GIVEN, value_of
 from dovetail.interop.keras.tensors import spec_of
 from dovetail.interop.privates import tree
+from dovetail.interop.running import RUN, in_run
 from dovetail.ops.control.flow import EAGER_CONTROL
 from dovetail.sessions.session_graph import SessionGraph
 
@@ -57,9 +58,10 @@ class _Symbolic(Symbolic):
     """KerasTensors, which may meet tensors of a default graph."""
 
     def apply(self, op: Op, values: list[Any], name: str | None) -> Any:
-        if RUN.get() is not None:
+        flat = tree.flatten(values)
+        graph = next((v.graph for v in flat if in_default_graph(v)), None)
+        if graph is None and RUN.get() is not None and any(type(v) is GraphTensor for v in flat):
             return op(*tree.map_structure(in_run, values), name=name)
-        graph = next((v.graph for v in tree.flatten(values) if in_default_graph(v)), None)
         if graph is None:
             return super().apply(op, values, name)
         return op(*tree.map_structure(lambda v: stand_in(v, graph) if _is_symbolic(v) else v, values), name=name)

@@ -440,6 +440,18 @@ def check_inputs_may_be_matrices_of_scipy():
     assert made.evaluate(data, X, verbose=0) == made.test_on_batch(data, X) == 0
 
 
+def check_words_of_keras_1_for_functions_of_k():
+    assert np.all(backend.get_value(backend.random_normal((2,), mean=3.0, std=0.0)) == 3)
+    images = backend.ones((1, 2, 2, 1))
+    assert backend.resize_images(images, 2, 3, dim_ordering="tf").shape == (1, 4, 6, 1)
+    assert backend.pool2d(images, (2, 2), border_mode="same", dim_ordering="tf").shape == (1, 2, 2, 1)
+    assert backend.asymmetric_temporal_padding(backend.ones((1, 2, 1)), 2, 0).shape == (1, 4, 1)
+    mean = keras.metrics.Mean()
+    mean.update_state(3.0)
+    mean.reset_states()
+    assert mean.result() == 0
+
+
 def check_initializers_of_keras_1_and_truth_of_weights():
     layer = Dense(3, kernel_initializer=lambda shape, name: backend.ones(shape, name=name))
     layer.build((None, 2))
@@ -486,6 +498,21 @@ def check_losses_and_metrics_read_tensors_of_the_model():
             np.testing.assert_allclose(*pair, rtol=1e-5)
 
 
+def check_a_layer_reads_a_tensor_of_the_model():
+    x = Input((2,))
+    hidden = Dense(2, kernel_initializer="ones")(x)
+
+    class Gap(Layer):
+        def call(self, inputs, scale, mask=None):
+            self.add_loss(backend.mean(backend.square(hidden)) * scale, inputs=inputs)
+            return inputs + hidden
+
+    made = Model(x, Gap()(Dense(2, kernel_initializer="ones")(hidden), 3))
+    made.compile(SGD(0.0), loss=None)
+    np.testing.assert_allclose(made.train_on_batch(X, None), 12.0, rtol=1e-6)
+    np.testing.assert_allclose(made.predict(X), np.full((4, 2), 6.0), rtol=1e-6)
+
+
 def check_a_loss_has_gradients_by_a_tensor_of_the_model():
     x = Input((2,))
     hidden = Dense(2, kernel_initializer="ones")(x)
@@ -499,7 +526,7 @@ def check_a_loss_has_gradients_by_a_tensor_of_the_model():
 def check_a_loss_of_a_tensor_of_another_model_says_so():
     other = Input((1,))
     made = model()
-    made.compile("sgd", lambda y, p: backend.mean(other * p))
+    made.compile("sgd", lambda y, p: backend.mean(other) * backend.mean(p))
     with pytest.raises(ValueError, match="not computed from the inputs of its model"):
         made.train_on_batch(X, Y)
 

@@ -9,6 +9,7 @@ from dovetail.core.spec import spec
 from dovetail.core.value_kinds import is_recorded
 from dovetail.edit.graph import Graph
 from dovetail.interop.privates import KerasTensor, StatelessScope, SymbolicScope, standardize_dtype, tree
+from dovetail.interop.running import READ, run_of
 from keras_dovetail.src.tensors import is_tensor
 
 _FILLINGS = 83, 89  # primes: a dimension that depends on an unknown one differs between the two traces
@@ -40,7 +41,11 @@ def _traced(fn: Callable[..., Any], args: Any, kwargs: Any, filling: int) -> Any
             return x
         return graph.placeholder(spec([filling if dim is None else dim for dim in x.shape or ()], x.dtype))
 
-    with graph.as_default(), StatelessScope():
+    def read(x: Any) -> Any:
+        READ.add(x)
+        return placeholder(x)
+
+    with graph.as_default(), StatelessScope(), run_of(read):
         args, kwargs = tree.map_structure(placeholder, (args, kwargs))
         return tree.map_structure(_as_spec, fn(*args, **kwargs))
 

@@ -56,6 +56,7 @@ FILES = {
         "from keras.engine.topology import Layer",
         "from keras import backend as K\nK.mean(x)",
         "from tensorflow.keras import backend as K\nK.set_session(None)",
+        f"{TF}loss = tf.keras.metrics.Mean()\nloss.reset_states()",
         "import keras\nmodel.fit(x, y, nb_epoch=3)",
         "from keras.layers import *\nConvolution2D(8, 3, 3, border_mode='same')",
         "from keras.optimizers import Adam\nAdam(lr=0.1)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -10,6 +11,7 @@ import keras
 
 from dovetail.compat.keras2.patches import Own, Patch, methods
 from dovetail.interop.privates import BaseConv, Node, get_keras_mask
+from dovetail.interop.running import in_run
 
 # Properties that were attributes, which a program may set.
 SETTABLE = {keras.layers.Dense: "kernel", BaseConv: "kernel", keras.layers.Embedding: "embeddings"}
@@ -24,6 +26,7 @@ def patches() -> Iterable[Patch]:
     yield from methods(
         keras.layers.Layer,
         add_update=_add_update,
+        add_loss=_add_loss,
         get_output_shape_for=lambda self, shape: self.compute_output_shape(shape),
         __init_subclass__=classmethod(_with_shape_of_keras1),
         get_input_at=_at("input_tensors", "input"),
@@ -75,10 +78,16 @@ def _with_shape_of_keras1(cls: Any, **options: Any) -> None:
 
 
 def _that_unpacks(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap `__call__`: a program's layer that returns a list of one tensor gives the tensor."""
+    """Wrap `__call__`: a program's layer that returns a list of one tensor gives the tensor.
+
+    Arguments that are no tensors, as in `layer(x, True)`, may be positional.
+    """
 
     @functools.wraps(call)
     def unpacked(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if any(isinstance(arg, (bool, int, str)) for arg in args[1:]):
+            names = list(inspect.signature(self.call).parameters)
+            args, kwargs = args[:1], dict(zip(names[1:], args[1:], strict=False)) | kwargs
         found = call(self, *args, **kwargs)
         is_own = not type(self).__module__.startswith(("keras.", "dovetail."))
         return found[0] if is_own and type(found) is list and len(found) == 1 else found
@@ -103,6 +112,14 @@ def _add_update(self: Any, updates: Any, inputs: Any = None) -> None:
         if isinstance(update, tuple):
             variable, value = update
             variable.assign(value)
+
+
+_own_add_loss = keras.layers.Layer.add_loss
+
+
+def _add_loss(self: Any, losses: Any, inputs: Any = None) -> None:
+    """Add losses in the call of a layer; `inputs` is ignored, as in `add_update`."""
+    _own_add_loss(self, [in_run(loss) for loss in losses] if isinstance(losses, list) else in_run(losses))
 
 
 def _at(tensors: str, words: str, part: Callable[[Any], Any] = lambda tensor: tensor) -> Callable[..., Any]:

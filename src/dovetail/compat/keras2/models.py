@@ -34,6 +34,7 @@ def patches() -> Iterable[Patch]:
     )
     yield Patch(keras.Sequential, "output_names", property(lambda self: _names(self.outputs)))
     yield Patch(keras.layers.RNN, "reset_states", lambda self, states=None: _reset_layer(self, states))
+    yield Patch(keras.metrics.Metric, "reset_states", lambda self: self.reset_state())
     yield Patch(Functional, "add_loss", _add_loss)
     yield Patch(Functional, "add_metric", _add_metric)
     yield from methods(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterable
 from types import ModuleType, SimpleNamespace
@@ -15,6 +16,7 @@ from dovetail.compat.keras2 import imported, scikit_learn, utils
 from dovetail.compat.keras2.merging import merge
 from dovetail.compat.keras2.names import INITIALIZATIONS, initialization
 from dovetail.compat.keras2.patches import Patch, methods
+from dovetail.compat.keras2.words import in_old_words
 from dovetail.interop.privates import texts
 
 # Keras 2's modules → the modules of Keras 3 in which their names are looked for.
@@ -54,6 +56,11 @@ MODULES: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
+# Keras 1's words for the arguments of K's functions, and the new ones.
+OF_K = "dim_ordering:data_format border_mode:padding std:stddev -image_shape -filter_shape"
+NEW_WORDS = {"data_format", "padding", "stddev"}
+
+
 class _Module(ModuleType):
     """A module of Keras 2, which finds its names in Keras 3."""
 
@@ -89,7 +96,15 @@ def _old_modules() -> Iterable[Patch]:
 def patches() -> Iterable[Patch]:
     """Yield names that modules of Keras 3 lack.  K's functions replace the functions of `keras.backend`."""
     yield from _old_modules()
-    yield from methods(keras.backend, **{**FUNCTIONS, "clear_session": _clear_session})
+    of_keras1 = {
+        name: in_old_words(function, OF_K)
+        for name, function in FUNCTIONS.items()
+        if NEW_WORDS & inspect.signature(function).parameters.keys()
+    }
+    padded = {
+        "asymmetric_temporal_padding": lambda x, left_pad=1, right_pad=1: K.temporal_padding(x, (left_pad, right_pad))
+    }
+    yield from methods(keras.backend, **{**FUNCTIONS, **of_keras1, **padded, "clear_session": _clear_session})
 
 
 def _clear_session() -> None:

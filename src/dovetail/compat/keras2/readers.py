@@ -10,8 +10,9 @@ from typing import Any
 import keras
 
 from dovetail.compat.keras2.patches import Patch
-from dovetail.interop.keras.running import Known, in_run, run_of
+from dovetail.interop.keras.running import Known, value_of
 from dovetail.interop.privates import Function, Functional, LossFunctionWrapper, tree
+from dovetail.interop.running import READ, in_run, run_of, source
 
 ENDS = {"input", "inputs", "output", "outputs"}  # attributes of models and layers that are tensors
 
@@ -48,28 +49,28 @@ def with_tensors(method: Callable[..., Any]) -> Callable[..., Any]:
             y_pred = self(x, training=kwargs.get("training", False))  # the predictions are of another run
             known = vars(self).pop("_known")
         vars(self)["_known"] = known
-        with run_of(known):
+        with run_of(functools.partial(value_of, known=known, of_source=source())):
             return method(self, x, y, y_pred, *args, **kwargs)
 
     return call
 
 
 def _that_remembers(run: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap the method that runs a model: one whose tensors are read keeps all their values."""
+    """Wrap the method that runs a model: if tensors are read, it keeps all their values, which layers find, too."""
 
     @functools.wraps(run)
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not vars(self).get("_is_read"):
-            return run(self, *args, **kwargs)
-        nodes = (node for level in self._nodes_by_depth.values() for node in level)
-        tensors = list({id(t): t for node in nodes for t in node.outputs}.values())
-        own = {name: vars(self)[name] for name in ("_outputs", "_outputs_struct")}
-        vars(self).update(dict.fromkeys(own, tensors))
-        try:
-            values = run(self, *args, **kwargs)
-        finally:
-            vars(self).update(own)
-        known = vars(self)["_known"] = {id(t): (t, v) for t, v in zip(tensors, values, strict=True)}
+    def call(self: Any, inputs: Any, operation_fn: Any = lambda operation: operation, call_fn: Any = None) -> Any:
+        if call_fn is not None or not (READ or vars(self).get("_is_read")):
+            return run(self, inputs, operation_fn, call_fn)
+        known: Known = {id(t): (t, value) for t, value in zip(self._inputs, tree.flatten(inputs), strict=True)}
+        nodes = (node for _, level in sorted(self._nodes_by_depth.items(), reverse=True) for node in level)
+        with run_of(functools.partial(value_of, known=known, of_source=source())):
+            for node in nodes:
+                if not node.is_input:
+                    args, kwargs = node.arguments.fill_in({key: value for key, (_, value) in known.items()})
+                    found = tree.flatten(operation_fn(node.operation)(*args, **kwargs))
+                    known.update((id(t), (t, value)) for t, value in zip(node.outputs, found, strict=True))
+        vars(self)["_known"] = known
         return tree.pack_sequence_as(self._outputs_struct, [known[id(t)][1] for t in self._outputs])
 
     return call

@@ -150,8 +150,9 @@ def running(
         imports = stack.enter_context(Imports(_view(uses, decision.kind), [home], packages, proxies(uses), changes))
         stack.enter_context(_process())
         stack.enter_context(answered(data, synthetic_data))
-        if decision.uses_keras_2 or decision.kind in ("tf1", "keras2"):
-            stack.enter_context(_keras_2(_is_of_tensorflow(uses, decision.kind), steps))
+        of_tensorflow = _is_of_tensorflow(uses, decision.kind)
+        if decision.uses_keras_2 or decision.kind in ("tf1", "keras2") or (decision.kind == "tf2" and of_tensorflow):
+            stack.enter_context(_keras_2(of_tensorflow, steps))
         if decision.kind == "tf1":
             stack.enter_context(_tensorflow_1())
         if decision.uses_keras_2 or decision.kind == "keras2":

@@ -62,7 +62,7 @@ OLD_ARGUMENTS = {
 # Methods and attributes of models and layers that Keras 3 lacks.
 OLD_ATTRIBUTES = re.compile(
     r"\.((fit|evaluate|predict)_generator|predict_classes|_make_\w+_function|get_(in|out)put_(shape_|mask_)?at"
-    r"|(in|out)bound_nodes|uses_learning_phase|metrics_tensors|total_loss|output_shape|_keras_shape)"
+    r"|(in|out)bound_nodes|uses_learning_phase|reset_states|metrics_tensors|total_loss|output_shape|_keras_shape)"
 )
 
 
