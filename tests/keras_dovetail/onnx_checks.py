@@ -55,6 +55,8 @@ none,4: Conv1D(3,2) LSTM(5) GRU(5,return_sequences=True) GlobalAveragePooling1D(
 2,3,3,3,2: ConvLSTM3D(2,2)
 4 4: Add() Average() Concatenate() Dot(1) Maximum() Minimum() Multiply() Subtract()
 5,8 6,8: Attention() AdditiveAttention() MultiHeadAttention(2,4) GroupQueryAttention(4,4,2)
+512: MelSpectrogram(64,32,num_mel_bins=8,sampling_rate=8000,max_freq=4000)
+512,1: STFTSpectrogram("log",64,32,64) STFTSpectrogram("magnitude",64,32,64)
 5:int32: Embedding(9,3) ReversibleEmbedding(9,3)
 """
 
@@ -63,7 +65,6 @@ ABSENT = {  # layers that are not in the table → why
     **dict.fromkeys(("StringLookup", "TextVectorization"), "ONNX Runtime has no tables of strings"),
     **dict.fromkeys(("Hashing", "HashedCrossing"), "Keras hashes the text of values by TensorFlow, outside of models"),
     "IntegerLookup": "Keras looks up by tables of TensorFlow, outside of models",
-    **dict.fromkeys(("STFTSpectrogram", "MelSpectrogram"), "ONNX has no complex numbers"),
     "ContrastLimitedAdaptiveHistogramEqualization": "Keras computes it outside of models",
     "Equalization": "Keras makes no model of it: its output is its input",
     "MaxNumBoundingBoxes": "it takes dicts of boxes, and has no model of its own",

@@ -20,7 +20,7 @@ from dovetail.core.errors import op_error
 from dovetail.formats.onnx import written, written_bodies, written_control, written_nn, written_windows
 from dovetail.formats.onnx.encoding import tensor_proto, value_info
 from dovetail.formats.onnx.layouts import Layouts, rename
-from dovetail.formats.onnx.written import NO_WAY
+from dovetail.formats.onnx.written import HAVE_PARTS, NO_WAY
 from dovetail.formats.onnx.written_nodes import BODIES, WRITE, Nodes, Place, Ref, by_row, row_for, unique
 from dovetail.formats.ways import way
 from dovetail.formats.wire.messages import ONNX
@@ -98,6 +98,11 @@ class Writer:
         given = {tensor: Ref(name, tensor.dtype) for name, tensor in inputs.items()}
         refs = nodes.results(nodes.part(graph, given, [*outputs.values()]), graph.name)
         renamed = {ref.text: name for name, ref in zip(outputs, refs, strict=True)}
+        if any(t.dtype.is_complex for t in (*inputs.values(), *outputs.values())):
+            problem = (
+                "an input or an output is complex, and ONNX Runtime takes real ones: give real and imaginary parts."
+            )
+            raise op_error(NotImplementedError, "onnx.save", problem)
         for name, tensor in outputs.items():
             if tensor.shape is None:
                 problem = f"the rank of {tensor.name!r} must be known; give it with the_result.set_shape(shape)."
@@ -151,22 +156,25 @@ class Writer:
 
     def _written(self, place: Place) -> list[Ref]:
         operation = place.operation
+        if (
+            any(t.dtype.is_complex for t in (*operation.inputs, *operation.outputs))
+            and operation.type not in HAVE_PARTS
+        ):
+            advice = "ONNX has few operators for complex numbers, and none for this. Cut the graph before it."
+            raise place.refused(NotImplementedError, advice)
         computed, write = way(BODIES, operation), way(WRITE, operation)
         if computed is not None:
-            computed = partial(computed, operation.op)
-        elif write is not None:
+            return place.by(partial(computed, operation.op))
+        if write is not None:
             found = write(place, *operation.arguments(place.inputs))
             return [found] if isinstance(found, Ref) else list(found)
-        elif (row := row_for(operation, self.opset)) is not None:
+        if (row := row_for(operation, self.opset)) is not None:
             return by_row(place, row)
-        elif operation.type in NO_WAY or operation.op.body is None:
+        if operation.type in NO_WAY or operation.op.body is None:
             reason = NO_WAY.get(operation.type, "it has neither a row nor a body")
             advice = f"ONNX has no way to compute it: {reason}. Cut the graph before it."
             raise place.refused(NotImplementedError, advice)
-        else:
-            computed = operation.op.body
-        given = zip(place.inputs, (tensor.spec for tensor in operation.inputs), strict=True)
-        return place.computed(lambda *tensors: computed(*operation.arguments(tensors)), *given)
+        return place.by_body()
 
 
 def _numbered(name: str, tensors: Sequence[Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ BITCAST = 26  # the first opset with the operator
 # Dovetail's type → the reason why ONNX cannot compute it
 NO_WAY = {
     **dict.fromkeys(("PyFunc", "PyFuncStateless", "EagerPyFunc"), "a file cannot hold its Python function"),
-    **dict.fromkeys(("Complex", "Real", "Imag", "FFT"), "it has no operators for complex numbers"),
+    **dict.fromkeys(("Conj", "FFT", "IFFT", "FFT2D", "IFFT2D", "IRFFT"), "it has few operators for complex numbers"),
     **dict.fromkeys(("Cholesky", "Lu", "Qr", "SelfAdjointEigV2", "Eig", "Svd"), "it decomposes no matrices"),
     **dict.fromkeys(("MatrixSolve", "MatrixTriangularSolve"), "it solves no equations"),
 }
@@ -287,11 +287,45 @@ def _floor_div(place: Place, x: Ref, y: Ref) -> list[Ref]:
 @writes("Bitcast")
 def _bits(place: Place, x: Ref, dtype: Any) -> list[Ref]:
     """Integers of the same size are cast: values that do not fit wrap around."""
-    if place.nodes.writer.opset >= BITCAST:
-        return place.result("BitCast", x, to=dtype)
-    if x.dtype.is_integer and dtype.is_integer and x.dtype.itemsize == dtype.itemsize:
+    if x.dtype.itemsize != dtype.itemsize:
+        raise place.refused(NotImplementedError, "ONNX's BitCast keeps the size of elements. Cut the graph before it.")
+    if x.dtype.is_integer and dtype.is_integer:
         return place.result("Cast", x, to=dtype)
-    raise place.refused(NotImplementedError, f"ONNX has BitCast from opset {BITCAST} on; give opset={BITCAST}.")
+    if place.opset < BITCAST:
+        raise place.refused(NotImplementedError, f"ONNX has BitCast from opset {BITCAST} on; give opset={BITCAST}.")
+    return place.result("BitCast", x, to=dtype)
+
+
+# -- complex numbers: their parts are on a last axis of two elements --------------------------------------------------
+
+HAVE_PARTS = ("Complex", "Real", "Imag", "Abs", "RFFT")
+
+
+@writes("Complex")
+def _complex(place: Place, x: Ref, y: Ref) -> list[Ref]:
+    """Both parts, which have the same shape."""
+    return place.result("Concat", [place.node("Unsqueeze", one, place.constant([-1])) for one in (x, y)], axis=-1)
+
+
+@writes("Real Imag", lambda operation: operation.inputs[0].dtype.is_complex)
+def _part(place: Place, x: Ref) -> list[Ref]:
+    return place.result("Gather", x, place.constant(int(place.operation.type == "Imag")), axis=-1)
+
+
+@writes("Abs", lambda operation: operation.inputs[0].dtype.is_complex)
+def _length(place: Place, x: Ref) -> list[Ref]:
+    return place.result("ReduceL2", x, place.constant([-1]), keepdims=0)
+
+
+@writes("RFFT")
+def _transform(place: Place, x: Ref, fft_length: int | None) -> list[Ref]:
+    """The discrete transform; an axis of one element says that the numbers are real."""
+    rank = len(place.shapes[0])
+    parts = place.node("Unsqueeze", x, place.constant([-1]))
+    length = None if fft_length is None else place.constant(fft_length)
+    if place.opset < 20:
+        return place.result("DFT", parts, length, axis=rank - 1, onesided=1)
+    return place.result("DFT", parts, length, place.constant(rank - 1), onesided=1)
 
 
 # -- random bits ------------------------------------------------------------------------------------------------------

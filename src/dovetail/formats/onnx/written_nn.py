@@ -9,6 +9,9 @@ import numpy as np
 from dovetail.formats.onnx.written_nodes import Place, Ref, writes
 from dovetail.formats.onnx.written_windows import first, given_back
 from dovetail.graph.operation import Operation
+from dovetail.ops.nn.attention import HIDDEN
+
+RMS, ATTENTION = 23, 23  # the first opsets with the operators
 
 # -- recurrent layers -------------------------------------------------------------------------------------------------
 
@@ -84,6 +87,15 @@ def _layer_norm(place: Place, x: Ref, gamma: Ref | None, beta: Ref | None, axis:
     return place.result("LayerNormalization", x, gamma, beta, axis=start, epsilon=epsilon)
 
 
+@writes("RmsNormalization", lambda operation: _axes(operation) is not None)
+def _rms_norm(place: Place, x: Ref, scale: Ref | None, axis: Any, epsilon: float) -> list[Ref]:
+    start = (_axes(place.operation) or [0])[0]
+    if place.opset < RMS:
+        return place.by_body()
+    scale = place.constant(np.ones(place.shapes[0][start:]), x.dtype) if scale is None else scale
+    return place.result("RMSNormalization", x, scale, axis=start, epsilon=epsilon)
+
+
 def _has_batches(operation: Operation) -> bool:
     shape, (channels,) = operation.inputs[0].shape, operation.inputs[1].shape or (None,)
     is_channel = shape and len(shape) > 1 and operation.attrs["axis"] % len(shape) in (1, len(shape) - 1)
@@ -101,6 +113,26 @@ def _batch_norm(
     moved = first(place, x, rank, layout)
     found = place.node("BatchNormalization", moved, scale, offset, mean, variance, epsilon=epsilon)
     return given_back(place, found, rank, layout)
+
+
+# -- attention --------------------------------------------------------------------------------------------------------
+
+
+def _has_heads(operation: Operation) -> bool:
+    return operation.inputs[0].dtype.name == "float32" and len(operation.inputs[0].shape or ()) == 4
+
+
+@writes("ScaledDotProductAttention", _has_heads)
+def _attention(
+    place: Place, query: Ref, key: Ref, value: Ref, mask: Ref | None, scale: float | None, is_causal: bool
+) -> list[Ref]:
+    """A mask of truth values becomes scores that are finite: a target that sees nothing gets the mean of all."""
+    if place.opset < ATTENTION:
+        return place.by_body()
+    if mask is not None and mask.dtype.is_bool:
+        ends = place.constant(0, query.dtype), place.constant(HIDDEN, query.dtype)
+        mask = place.node("Where", mask, *ends, dtype=query.dtype)
+    return place.result("Attention", query, key, value, mask, scale=scale, is_causal=int(is_causal))
 
 
 # -- images -----------------------------------------------------------------------------------------------------------
