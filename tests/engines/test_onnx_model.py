@@ -22,10 +22,8 @@ from tests.ops.test_table import check_close
 require("onnxruntime", "the engine stands on it")
 
 X = np.linspace(-1, 1, 6, dtype="float32").reshape(2, 3)
-LEAST = 68  # of the primitives
-# Samples that the writer of ONNX says wrongly: empty sums, limits out of order, and softmax over several axes.
-WRONG = {*(f"{name}-3" for name in ("Mean", "Variance", "StandardDeviation", "SoftmaxGrad", "LogSoftmaxGrad"))}
-WRONG |= {"ClipByValue-4", "Softmax-4", "LogSoftmax-4"}
+LEAST = 87  # of the primitives
+WRONG = {"ResizeBilinear-3"}  # ONNX Runtime computes positions of large images with fewer digits
 
 
 @pytest.fixture
