@@ -38,7 +38,8 @@ class LoadedModel:
         self.inputs, self.outputs = list(model.inputs), list(model.outputs)
         self._general = _Runnable(model.read({}, {}))
         self._known: OrderedDict[Any, _Runnable] = OrderedDict()
-        self._values = {*self._general.read.needed}  # inputs whose values must be known
+        hosts = {name for name, type in model.inputs.items() if type.spec is None}  # no tensors of numbers
+        self._values = {*self._general.read.needed, *hosts}  # inputs whose values must be known
         self._is_exact = bool(self._general.read.opaque)  # whether shapes must be known
 
     @property
@@ -99,12 +100,12 @@ class LoadedModel:
         """The graph for some values, with which all nodes can be read if that is possible at all."""
         shapes = self._shapes(given)
         while True:
-            values = {name: np.asarray(given[name]) for name in sorted(self._values)}
+            values = {name: _host(given[name]) for name in sorted(self._values)}
             if not shapes and not values and not self._is_exact:
                 return self._general
             if self._is_exact:
                 shapes = {name: _shape(given[name]) for name in given if self._model.inputs[name].spec is not None}
-            key = tuple(sorted(shapes.items())), tuple((n, v.dtype, v.shape, v.tobytes()) for n, v in values.items())
+            key = tuple(sorted(shapes.items())), tuple((name, _key(value)) for name, value in values.items())
             found = self._known.get(key)
             if found is None:
                 found = self._known[key] = _Runnable(self._model.read(shapes, values))
@@ -133,6 +134,21 @@ class LoadedModel:
 
 def _shape(value: Any) -> Any:
     return tuple(static_shape(value)) if is_tensor(value) else np.shape(value)
+
+
+def _host(value: Any) -> Any:
+    """A value that is known while a model is read: an array, a list of them, or None for an empty optional one."""
+    if isinstance(value, (list, tuple)):
+        return [_host(item) for item in value]
+    return None if value is None else np.asarray(value.numpy() if is_tensor(value) else value)
+
+
+def _key(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(map(_key, value))
+    if value is None:
+        return None
+    return value.dtype, value.shape, str(value.tolist()) if value.dtype.hasobject else value.tobytes()
 
 
 class _Runnable:

@@ -9,8 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from dovetail.core.errors import FormatError
 from dovetail.core.hooks import hooks
 from dovetail.core.spec import TensorSpec
@@ -18,9 +16,11 @@ from dovetail.core.variable import Variable
 from dovetail.formats.constants import is_tensor
 from dovetail.formats.onnx import bodies as bodies
 from dovetail.formats.onnx import casting as casting
+from dovetail.formats.onnx import loops as loops
 from dovetail.formats.onnx import quantized as quantized
+from dovetail.formats.onnx import sequences as sequences
 from dovetail.formats.onnx import special as special
-from dovetail.formats.onnx.nodes import Body, Foreign, Narrow, Weight
+from dovetail.formats.onnx.nodes import EMPTY, Body, Foreign, Narrow, Weight
 from dovetail.formats.onnx.reading import Reader, versions_of
 from dovetail.formats.onnx.rows import NEWEST
 from dovetail.formats.onnx.tensors import CARRIERS, Tensors, dtype_of
@@ -156,8 +156,7 @@ class Model:
             placed: dict[Any, str] = {}
             for name, type in self.inputs.items():
                 if name in values:
-                    value = values[name]
-                    given[name] = Weight("", value) if isinstance(value, np.ndarray) else value
+                    given[name] = _of_host(values[name])
                 elif type.spec is None:
                     given[name] = Foreign(name, f"it is a {type.kind} input of a kind that Dovetail does not take")
                 else:
@@ -181,6 +180,13 @@ class Output(NamedTuple):
 
     place: int
     number: int = 0
+
+
+def _of_host(value: Any) -> Any:
+    """A value that is given while the model is read: an array, a list of them, or None for an empty optional one."""
+    if isinstance(value, list):
+        return [_of_host(item) for item in value]
+    return EMPTY if value is None else Weight("", value)
 
 
 def _result(reader: Reader, value: Any, outputs: list[Any]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -39,6 +39,9 @@ class Foreign(NamedTuple):
 
     name: str
     reason: str
+
+
+EMPTY = Foreign("", "an optional value that is empty")
 
 
 class Body:
@@ -148,6 +151,13 @@ class Node:
             return found.tolist()
         self.reader.need(self.tensor(index))
         raise Unreadable(f"its input {index}, {self.proto.input[index]!r}, must be constant and depends on values")
+
+    def refuse(self, index: int, kind: str) -> NoReturn:
+        """Raise the error for an input that is of another kind."""
+        value = self.inputs[index]
+        if is_tensor(value):
+            self.reader.need(value)
+        raise Unreadable(f"its input {index}, {self.proto.input[index]!r}, is no {kind}")
 
     def shape(self, index: int) -> Any:
         """An input that is a shape: ints if they are known, else the tensor."""

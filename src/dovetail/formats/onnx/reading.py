@@ -208,9 +208,9 @@ class Reader:
         return {proto.name: Weight(proto.name, self.tensors.array(proto)) for proto in graph.initializer}
 
     def weight(self, weight: Weight, is_trainable: bool = True) -> Any:
-        """A weight as a tensor: floats with axes are variables, others are constants."""
+        """A weight as a tensor: floats of the file with axes are variables, others are constants."""
         array = carried(weight.array)
-        if array.dtype.name not in FLOATS or not array.ndim:
+        if array.dtype.name not in FLOATS or not array.ndim or not weight.name:
             if array.dtype.hasobject:
                 raise Unreadable(f"{weight.name!r} has strings")
             return self.graph.constant(array, weight.name or "Const")
@@ -218,6 +218,10 @@ class Reader:
             value = arguments.in_place(array)
             self.variables[weight.name] = Variable(value, name=weight.name, trainable=is_trainable)
         return hooks.read(self.graph, self.variables[weight.name])
+
+    def tensors_of(self, values: Sequence[Any]) -> list[Any]:
+        """The values with tensors in place of weights."""
+        return [self.weight(value) if isinstance(value, Weight) else value for value in values]
 
     def need(self, tensor: Any) -> None:
         """Note the inputs of the graph that a tensor is computed from, since a node needs its value."""

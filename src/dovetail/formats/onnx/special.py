@@ -60,7 +60,7 @@ def _identity(node: Node) -> Any:
     value = node.inputs[0]
     if isinstance(value, Narrow):
         return Narrow(ops.identity(value.tensor), value.number)
-    return ops.identity(node.tensor(0)) if is_tensor(value) else value
+    return [ops.identity(node.tensor(0)) if is_tensor(value) else value]
 
 
 @special(MOVES)
