@@ -110,6 +110,16 @@ class TensorShape(tuple[Any, ...]):
             raise ValueError(f"the shape {self} must have {rank} axes or more.")
         return self
 
+    def with_rank_at_most(self, rank: int) -> TensorShape:
+        """The shape, which must not have more axes.
+
+        Raises:
+            ValueError: it has more.
+        """
+        if self.rank is not None and self.rank > rank:
+            raise ValueError(f"the shape {self} must have {rank} axes or fewer.")
+        return self
+
     def assert_is_fully_defined(self) -> None:
         """Raise ValueError if a dimension is unknown."""
         if not self.is_fully_defined():
@@ -133,14 +143,15 @@ class OldShape(TensorShape):
         >>> shape = OldShape((None, 3))
         >>> [dim.value for dim in shape], shape, str(shape)
         ([None, 3], TensorShape([Dimension(None), Dimension(3)]), '(?, 3)')
-        >>> shape == [None, 3], shape != [2, 3]
-        (True, True)
+        >>> shape == [None, 3], shape != [2, 3], OldShape((3,)) == 3
+        (True, True, True)
     """
 
     __slots__ = ()
     __hash__ = tuple.__hash__
 
     def __eq__(self, other: object) -> bool:
+        other = [other] if isinstance(other, int) else other
         return tuple.__eq__(self, tuple(map(plain, other)) if isinstance(other, list) else other)
 
     def __ne__(self, other: object) -> bool:

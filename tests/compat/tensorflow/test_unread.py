@@ -70,7 +70,7 @@ def is_excused(parameter: str, function: ast.AST) -> bool:
     if function.name == "__exit__" or only_raises(function):
         return True
     decorators = [ast.unparse(decorator) for decorator in function.decorator_list]
-    return parameter == "name" and any("scope=True" in text or text.startswith("_decay(") for text in decorators)
+    return parameter == "name" and any("scope=" in text or text.startswith("_decay(") for text in decorators)
 
 
 def only_raises(function: ast.AST) -> bool:

@@ -93,7 +93,7 @@ def function(
     views: str = "v1 v2",
     *,
     v1: str | None = None,
-    scope: bool = False,
+    scope: bool | str = False,
     defers: bool = False,
     default_name: str | None = None,
 ) -> Callable[[Function], Function]:
@@ -104,6 +104,7 @@ def function(
         views: the views that get the names.
         v1: words for the parameters in TensorFlow 1, including "name", if they differ.
         scope: whether `name` is a name scope for recorded operations; else the function gives the name to an operation.
+            A string is the name scope of calls without a name.
         defers: whether it only computes, and must know ranks; if a rank is not known, the function is called later.
         default_name: the name of a constant that is recorded without a name; by default, the last part of the first.
     """
@@ -213,7 +214,7 @@ def _parameter(name: str, default: Any) -> inspect.Parameter:
 
 
 def told(
-    title: str, function: Callable[..., Any], scope: bool, default_name: str | None = None, defers: bool = False
+    title: str, function: Callable[..., Any], scope: bool | str, default_name: str | None = None, defers: bool = False
 ) -> Callable[..., Any]:
     """Wrap a function for programs: errors begin with its name, and its results in graph mode are in the graph.
 
@@ -231,6 +232,7 @@ def told(
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         name = None if place is None else args[place] if place < len(args) else kwargs.get("name")
+        name = scope if name is None and isinstance(scope, str) else name
         try:
             if not scope or name is None:
                 return graph_mode.recorded(run(*args, **kwargs), name or default_name)

@@ -150,7 +150,9 @@ def _tensor(value: Any, dtype: Any = None, hint: Any = None, name: str | None = 
     if dtype is not None and is_tensor(value) and as_dtype(dtype_of(value)) != as_dtype(dtype):
         problem = f"a tensor of {dtype_of(value)} is not made one of {as_dtype(dtype)}; tf.cast does that."
         raise op_error(ValueError, "tf.convert_to_tensor", problem)
-    return ops.convert(value, dtype)
+    if value is None:
+        raise op_error(ValueError, "tf.convert_to_tensor", "None is no tensor; give numbers, an array or a tensor.")
+    return value if isinstance(value, GraphTensor) else ops.convert(value, dtype)
 
 
 row(
@@ -176,7 +178,7 @@ class UnconnectedGradients(StrEnum):
 
 value("UnconnectedGradients", UnconnectedGradients)
 value("GradientTape", GradientTape)
-value("custom_gradient", custom_gradient)
+value("custom_gradient", custom_gradient, "v2")
 value("recompute_grad", recompute_grad)
 value("RegisterGradient", RegisterGradient)
 
@@ -204,6 +206,8 @@ def gradients(
     xs = [_in_graph(x) for x in (xs if isinstance(xs, (list, tuple)) else [xs])]
     targets, structure = flatten(ys)
     targets = [_in_graph(y) for y in targets]
+    if is_tensor(ys) and isinstance(grad_ys, (list, tuple)) and len(grad_ys) == 1:
+        (grad_ys,) = grad_ys
     arriving = flatten_like(structure, grad_ys)
     pairs = [(y, g) for y, g in zip(targets, arriving, strict=True) if _may_have_gradient(y)]
     sources = [x for x in xs if _may_have_gradient(x)]

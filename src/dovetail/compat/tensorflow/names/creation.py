@@ -73,7 +73,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     return ops.where(ops.logical_and(ops.equal(steps, num - 1), ops.greater(num, 1)), stop, found)
 
 
-@function("one_hot", scope=True)
+@function("one_hot", scope="one_hot")
 def one_hot(
     indices: Any,
     depth: Any,

@@ -109,7 +109,7 @@ def _moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name:
 row("nn.moments", _moments, "x axes shift keepdims", v1="x axes shift name keep_dims:keepdims keepdims")
 
 
-@function("nn.batch_normalization", scope=True)
+@function("nn.batch_normalization", scope="batchnorm")
 def batch_normalization(
     x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: Any, name: str | None = None
 ) -> Any:

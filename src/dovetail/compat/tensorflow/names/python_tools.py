@@ -144,11 +144,24 @@ def constant_value(tensor: Any, partial: bool = False) -> Any:
 
 @function("python.framework.ops._get_graph_from_inputs")
 def graph_from_inputs(op_input_list: Any, graph: Any = None) -> Any:
-    """The graph of the first tensor that has one; else the default graph.
+    """The graph of the tensors that have one; else the default graph.
+
+    Raises:
+        ValueError: a tensor is of another graph.
 
     Source: `tensorflow.python.framework.ops._get_graph_from_inputs`.
     """
-    return graph or next((node.graph for node in nodes_of(op_input_list)), None) or get_default_graph()
+    nodes = nodes_of(op_input_list)
+    found = graph or next((node.graph for node in nodes), None) or get_default_graph()
+    for node in nodes:
+        if node.graph is not found:
+            problem = (
+                "not from the passed-in graph"
+                if graph
+                else f"not of the graph of {nodes[0].name!r}; all must be from the same graph"
+            )
+            raise op_error(ValueError, "_get_graph_from_inputs", f"{node.name!r} is {problem}.")
+    return found
 
 
 @function("python.framework.ops.convert_n_to_tensor")

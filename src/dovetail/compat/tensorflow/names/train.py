@@ -43,7 +43,7 @@ def create_global_step(graph: Any = None) -> Any:
     """
     graph = graph or graph_mode.open_graph()
     if get_global_step(graph) is not None:
-        raise op_error(ValueError, "tf.train.create_global_step", "the graph has a global step already.")
+        raise op_error(ValueError, "tf.train.create_global_step", "a global step already exists in the graph.")
     with graph_mode.inside(graph):
         step = named_variable("global_step", lambda: ops.constant(0, "int64"))
     graph.add_to_collection(GraphKeys.GLOBAL_STEP, step)

@@ -11,6 +11,7 @@ from itertools import chain, count
 from typing import Any
 
 from dovetail import ops
+from dovetail.autodiff.custom import custom_gradient
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.graph import GraphKeys, graph_of
 from dovetail.compat.tensorflow.names.initializers import default_initializer
@@ -115,6 +116,27 @@ def _setter(default: str) -> Callable[[VariableScope, Any], None]:
 for _default in _DEFAULTS:
     if _default != "dtype":
         setattr(VariableScope, f"set_{_default}", _setter(_default))
+
+
+@function("custom_gradient", "v1")
+def custom_gradient_outside(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a function with a gradient, which finds variables outside of all scopes: TensorFlow calls it later.
+
+    Source: `tf.custom_gradient`.
+    """
+
+    @wraps(f)
+    def scoped(*args: Any, **kwargs: Any) -> Any:
+        result, gradient = f(*args, **kwargs)
+
+        @wraps(gradient)
+        def outside(*gradients: Any, **options: Any) -> Any:
+            with _open.scope(()):
+                return gradient(*gradients, **options)
+
+        return result, outside
+
+    return custom_gradient(scoped)
 
 
 @function("get_variable_scope", "v1")
@@ -400,6 +422,8 @@ def _first_value(name: str, shape: Any, dtype: Any, initializer: Any) -> Any:
     try:
         return initializer(dims, dtype=dtype)
     except TypeError:
+        if "dtype" in signature(initializer).parameters:
+            raise
         return initializer(dims)
 
 

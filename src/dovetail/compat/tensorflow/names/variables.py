@@ -126,6 +126,7 @@ class TFGraphVariable(_Names, SessionVariable):
     """
 
     _initializer: Any = None
+    _save_slice_info = None  # which TF-Slim reads: a variable is whole
 
     @property
     def graph(self) -> Any:
