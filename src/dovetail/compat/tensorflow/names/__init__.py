@@ -56,6 +56,7 @@ from dovetail.compat.tensorflow.names import sparse as sparse
 from dovetail.compat.tensorflow.names import sparse_math as sparse_math
 from dovetail.compat.tensorflow.names import summary as summary
 from dovetail.compat.tensorflow.names import testing as testing
+from dovetail.compat.tensorflow.names import tfe as tfe
 from dovetail.compat.tensorflow.names import train as train
 from dovetail.compat.tensorflow.names import training as training
 from dovetail.compat.tensorflow.names import variable_scope as variable_scope

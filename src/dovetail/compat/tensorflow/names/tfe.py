@@ -1,0 +1,67 @@
+"""Names of `tf.contrib.eager`: gradients of functions, beside second names.
+
+Source: `tf.contrib.eager`, the function of the same name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dovetail.autodiff.tape import GradientTape
+from dovetail.compat.tensorflow.table import V1, V2, function, value
+
+for _name, _there in {
+    **{name: V1[name] for name in ["enable_eager_execution", "executing_eagerly", "py_func", "GradientTape"]},
+    "Variable": V2["Variable"],
+    "defun": V2["function"],
+}.items():
+    value(f"contrib.eager.{_name}", _there, "v1")
+
+
+@function("contrib.eager.implicit_value_and_gradients", "v1")
+def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., tuple[Any, list[tuple[Any, Any]]]]:
+    """A function that gives the value of another one, and pairs of a gradient and a variable that it reads."""
+
+    def both(*args: Any, **kwargs: Any) -> tuple[Any, list[tuple[Any, Any]]]:
+        with GradientTape() as tape:
+            result = f(*args, **kwargs)
+        variables = [v for v in tape.watched_variables() if v.trainable]
+        return result, list(zip(tape.gradient(result, variables), variables, strict=True))
+
+    return both
+
+
+@function("contrib.eager.implicit_gradients", "v1")
+def implicit_gradients(f: Callable[..., Any]) -> Callable[..., list[tuple[Any, Any]]]:
+    """A function that gives pairs of a gradient and a variable that another one reads."""
+    both = implicit_value_and_gradients(f)
+    return lambda *args, **kwargs: both(*args, **kwargs)[1]
+
+
+@function("contrib.eager.value_and_gradients_function", "v1")
+def value_and_gradients_function(
+    f: Callable[..., Any], params: Sequence[int] | None = None
+) -> Callable[..., tuple[Any, list[Any]]]:
+    """A function that gives the value of another one, and the gradients by its arguments.
+
+    Args:
+        params: the places of the arguments; by default all.
+    """
+
+    def both(*args: Any) -> tuple[Any, list[Any]]:
+        given = [V1["convert_to_tensor"](arg) for arg in args]
+        chosen = [given[i] for i in (range(len(given)) if params is None else params)]
+        with GradientTape() as tape:
+            tape.watch(chosen)
+            result = f(*given)
+        return result, tape.gradient(result, chosen)
+
+    return both
+
+
+@function("contrib.eager.gradients_function", "v1")
+def gradients_function(f: Callable[..., Any], params: Sequence[int] | None = None) -> Callable[..., list[Any]]:
+    """A function that gives the gradients of another one by its arguments."""
+    both = value_and_gradients_function(f, params)
+    return lambda *args: both(*args)[1]
