@@ -89,17 +89,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("engine")
     parser.add_argument("--only", default="", help="a text in the ids")
+    parser.add_argument("--failed", action="store_true", help="run the cases of the table alone")
     parser.add_argument("--write", action="store_true", help="renew the engine's lines of the table")
     options = parser.parse_args()
+    known = table() if TABLE.exists() else {}
     ids = [name for name in cases() if options.only in name]
-    found = failures(options.engine, ids)
+    ran = [name for name in ids if not options.failed or (options.engine, name) in known]
+    found = failures(options.engine, ran)
     for name, reason in found.items():
         print(name, reason)
     print(f"{options.engine}: {len(ids) - len(found)} of {len(ids)} pass, {100 - 100 * len(found) / len(ids):.1f} %")
     if options.write and not options.only:
-        known = {key: reason for key, reason in (table() if TABLE.exists() else {}).items() if key[0] != options.engine}
-        known |= {(options.engine, name): known.get((options.engine, name), reason) for name, reason in found.items()}
-        TABLE.write_text("".join(f"{engine}\t{name}\t{reason}\n" for (engine, name), reason in sorted(known.items())))
+        kept = {key: reason for key, reason in known.items() if key[0] != options.engine}
+        kept |= {(options.engine, name): reason for name, reason in found.items()}
+        TABLE.write_text("".join(f"{engine}\t{name}\t{reason}\n" for (engine, name), reason in sorted(kept.items())))
 
 
 if __name__ == "__main__":

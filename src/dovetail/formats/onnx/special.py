@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from dovetail import ops
 from dovetail.formats.constants import filled, is_tensor
+from dovetail.formats.onnx.bodies.arithmetic import widened
+from dovetail.formats.onnx.bodies.attention import repeated
 from dovetail.formats.onnx.calls import by_row
 from dovetail.formats.onnx.nodes import Narrow, Node, Weight
 from dovetail.formats.onnx.reading import special
@@ -109,7 +112,14 @@ def _if(node: Node) -> Any:
     def branch(graph: Any) -> list[Any]:
         return [_as_tensor(node, value) for value in node.reader.subgraph(node, graph, [])]
 
-    return list(ops.cond(condition, lambda: branch(then), lambda: branch(other)))
+    try:
+        found = list(ops.cond(condition, lambda: branch(then), lambda: branch(other)))
+    except (TypeError, ValueError):  # results of other ranks or dtypes, as if the condition were known before
+        node.reader.need(condition)
+        raise
+    if any(value.shape is None for value in found):
+        node.reader.need(condition)
+    return found
 
 
 def _as_tensor(node: Node, value: Any) -> Any:
@@ -117,5 +127,24 @@ def _as_tensor(node: Node, value: Any) -> Any:
         return node.reader.weight(value)
     if is_tensor(value):
         return value
-    node.reader.need(node.tensor(0))
-    raise Unreadable("its branches give values that are no tensors")
+    raise TypeError("its branches give values that are no tensors")
+
+
+@special("ai.onnx.preview.FlexAttention")
+def _flex_attention(node: Node) -> Any:
+    """Attention whose scores and shares go through subgraphs."""
+    q, k, v = (node.tensor(i) for i in range(3))
+    k, v = (repeated(one, q.shape[1]) for one in (k, v))
+    factor = math.sqrt(node.attrs.get("scale", 1 / math.sqrt(q.shape[3])))
+    scores = ops.matmul(ops.cast(q * factor, q.dtype), ops.cast(ops.swapaxes(k, -1, -2) * factor, q.dtype))
+    dtype = dtype_of(node.attrs.get("softmax_precision", 0)) or widened(q.dtype)
+    scores = _through(node, "score_mod", ops.cast(scores, dtype))
+    shares = _through(node, "prob_mod", ops.softmax(scores, -1))
+    return ops.cast(ops.matmul(shares, ops.cast(v, dtype)), v.dtype)
+
+
+def _through(node: Node, name: str, value: Any) -> Any:
+    """A value that a subgraph changes, if the node has it."""
+    if name not in node.attrs:
+        return value
+    return ops.cast(node.reader.subgraph(node, node.attrs[name], [value])[0], value.dtype)

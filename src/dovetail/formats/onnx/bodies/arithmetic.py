@@ -172,8 +172,8 @@ def _(x: Any, ratio: Any = 0.5, training: Any = False, seed: int = 0) -> Any:
     """Dropout and its mask; nothing is dropped where no training is asked for."""
     if not training or not ratio:
         return x, ops.ones_like(x, "bool")
-    key = recorded([seed & 0x7FFFFFFF, seed >> 31 & 0x7FFFFFFF, 0], "int32")
-    kept = ops.greater_equal(ops.random.uniform(key, ops.shape(x), "float32"), ratio)
+    key = recorded([seed & 0x7FFFFFFF, seed >> 31 & 0x7FFFFFFF], "int32")
+    kept = ops.greater_equal(ops.random.uniform(key, ops.shape(x)), ratio)
     return ops.where(kept, ops.cast(x / (1 - ratio), x.dtype), ops.zeros_like(x)), kept
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from dovetail import ops
 from dovetail.core.table import OPS
+from dovetail.formats.boxes import overlap_of, selected
 from dovetail.formats.onnx.bodies.shapes import scalar
 from dovetail.formats.onnx.rows import row
-from dovetail.formats.opaque import Unreadable
 from dovetail.ops.shapes.shape import dims_of
 
+ENDS = -float("inf")
 SCATTERED = {
     "none": "TensorScatterUpdate",
     "add": "TensorScatterAdd",
@@ -94,9 +97,8 @@ def _(x: Any, condition: Any, axis: int | None = None) -> Any:
 @row("Unique: x; axis sorted")
 def _(x: Any, axis: int | None = None, sorted: int = 1) -> Any:
     """The different elements, where each is first, where each element is among them, and how often it is."""
-    if axis is not None and len(x.shape) > 1:
-        raise Unreadable("it compares slices")
-    flat = ops.reshape(x, [-1])
+    slices = axis is not None and len(x.shape) > 1
+    flat = _ranks(ops.moveaxis(x, axis, 0)) if slices and axis is not None else ops.reshape(x, [-1])
     size = dims_of(flat)[0]
     values, inverse, *_ = OPS["Unique"](flat)
     none = ops.full(ops.shape(values), size, "int32")
@@ -107,4 +109,45 @@ def _(x: Any, axis: int | None = None, sorted: int = 1) -> Any:
         order = ops.argsort(first)
         values, first, counts = (OPS["GatherV2"](one, order, 0) for one in (values, first, counts))
         inverse = OPS["GatherV2"](ops.argsort(order), inverse, 0)
+    values = OPS["GatherV2"](x, first, axis or 0) if slices else values
     return [values, *(ops.cast(one, "int64") for one in (first, inverse, counts))]
+
+
+def _ranks(x: Any) -> Any:
+    """The place of each slice in their order: how many slices are less, by the first element that differs."""
+    rows = ops.reshape(x, [dims_of(x)[0], -1])
+    one, other = ops.expand_dims(rows, 1), ops.expand_dims(rows, 0)
+    differs = ops.not_equal(one, other)
+    first = ops.expand_dims(ops.argmax(ops.cast(differs, "int32"), -1), -1)
+    is_more = OPS["TakeAlongAxis"](ops.cast(ops.greater(one, other), "int32"), first, -1)
+    return ops.sum(is_more, [1, 2])
+
+
+@row("NonMaxSuppression: boxes scores count! threshold! least!; center_point_box:center")
+def _(boxes: Any, scores: Any, count: Any = 0, threshold: Any = 0.0, least: Any = ENDS, center: int = 0) -> Any:
+    """The batch, the class and the number of each box that is taken, by batch, class and score."""
+    count, threshold, least = (np.ravel(one)[0].item() for one in (count, threshold, least))
+    if center:
+        middle, sides = boxes[..., :2], boxes[..., 2:]
+        boxes = ops.concatenate([middle - sides / 2, middle + sides / 2], -1)
+    batch, classes, size = dims_of(scores)
+    count = min(count, size) if isinstance(size, int) else count
+    each = ops.reshape(ops.repeat(ops.expand_dims(boxes, 1), classes, 1), [-1, *dims_of(boxes)[1:]])
+    numbers, _, valid = selected(
+        ops.reshape(scores, [batch * classes, size]), overlap_of(each), count, threshold, least
+    )
+    taken = OPS["Where"](ops.less(ops.arange(count), ops.expand_dims(valid, -1)))
+    group, found = taken[:, 0], OPS["GatherNd"](numbers, taken)
+    return ops.cast(ops.stack([group // classes, group % classes, found], -1), "int64")
+
+
+@row("TensorScatter: x update at; axis mode")
+def _(x: Any, update: Any, at: Any = None, axis: int = -2, mode: str = "linear") -> Any:
+    """A cache with new elements from a place on that each row of the batch has."""
+    axis, dims = axis % len(x.shape), dims_of(update)
+    first = ops.zeros([dims[0]], "int32") if at is None else ops.cast(at, "int32")
+    place = ops.expand_dims(first, 1) + ops.arange(dims[axis])
+    place = OPS["FloorMod"](place, dims_of(x)[axis]) if mode == "circular" else place
+    shape = [dim if i in (0, axis) else 1 for i, dim in enumerate(dims)]
+    index = ops.broadcast_to(ops.reshape(place, shape), dims)
+    return OPS["TensorScatterUpdate"](x, places(index, dims_of(x)[axis], axis), update)

@@ -98,14 +98,14 @@ def _(
         low, high, spare = pads[:rank], pads[rank:], [0] * rank
     exact = [f - e for f, e in zip(full, extra, strict=True)]
     pairs = zip(ops.split(x, group, 1), ops.split(kernel, group, 0), strict=True) if group > 1 else [(x, kernel)]
-    parts = [_enlarged(one, part, strides, dilations, exact) for one, part in pairs]
+    parts = [enlarged(one, part, strides, dilations, exact) for one, part in pairs]
     found = parts[0] if group == 1 else ops.concatenate(parts, 1)
     found = ops.pad(found, [(0, 0), (0, 0), *((0, e + s) for e, s in zip(extra, spare, strict=True))])
     found = found[(slice(None), slice(None), *(slice(a, -b or None) for a, b in zip(low, high, strict=True)))]
     return found if bias is None else found + ops.reshape(bias, [1, -1, *[1] * rank])
 
 
-def _enlarged(x: Any, kernel: Any, strides: Any, dilations: Any, full: Any) -> Any:
+def enlarged(x: Any, kernel: Any, strides: Any, dilations: Any, full: Any) -> Any:
     """The gradient of a convolution without padding."""
     rank = len(full)
     kernel = ops.transpose(kernel, [*range(2, rank + 2), 1, 0])

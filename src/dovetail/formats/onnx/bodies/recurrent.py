@@ -1,0 +1,228 @@
+"""Recurrent layers, in one direction or both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dovetail import ops
+from dovetail.formats.onnx.bodies.arithmetic import hard_sigmoid
+from dovetail.formats.onnx.rows import row
+from dovetail.formats.opaque import Unreadable
+from dovetail.ops.shapes.shape import dims_of
+
+# name of an activation → the function of (x, alpha, beta), with the defaults of the numbers
+ACTIVATIONS: dict[str, tuple[Callable[[Any, float, float], Any], float, float]] = {
+    "Relu": (lambda x, a, b: ops.relu(x), 0, 0),
+    "Tanh": (lambda x, a, b: ops.tanh(x), 0, 0),
+    "Sigmoid": (lambda x, a, b: ops.sigmoid(x), 0, 0),
+    "Affine": (lambda x, a, b: x * a + b, 1, 0),
+    "LeakyRelu": (lambda x, a, b: ops.leaky_relu(x, a), 0.01, 0),
+    "ThresholdedRelu": (lambda x, a, b: ops.where(ops.greater(x, a), x, ops.zeros_like(x)), 1, 0),
+    "ScaledTanh": (lambda x, a, b: ops.tanh(x * b) * a, 1, 1),
+    "HardSigmoid": (hard_sigmoid, 0.2, 0.5),
+    "Elu": (lambda x, a, b: ops.elu(x, a), 1, 0),
+    "Softsign": (lambda x, a, b: ops.softsign(x), 0, 0),
+    "Softplus": (lambda x, a, b: ops.softplus(x), 0, 0),
+}
+SHARED = "activation_alpha:alphas activation_beta:betas activations clip direction hidden_size:units layout"
+Functions = list[Callable[[Any], Any]]
+Cell = Callable[..., Any]  # (functions, limit, x, states, *weights) → next states
+Fast = Callable[..., Any]
+
+
+def _functions(names: Any, default: Sequence[str], alphas: Any, betas: Any, count: int) -> list[Functions]:
+    """The activations of each direction; numbers are given for those that have some."""
+    alphas, betas = list(alphas or []), list(betas or [])
+    found: list[Any] = []
+    for name in names or list(default) * count:
+        known = {key.lower(): value for key, value in ACTIVATIONS.items()}.get(name.lower())
+        if known is None:
+            raise Unreadable(f"its activation {name!r} is not known")
+        function, alpha, beta = known
+        a = alphas.pop(0) if alphas and alpha else alpha
+        b = betas.pop(0) if betas and beta else beta
+        found.append(lambda x, function=function, a=a, b=b: function(x, a, b))
+    each = len(default)
+    return [found[i * each : (i + 1) * each] for i in range(count)]
+
+
+def _layer(
+    cell: Cell,
+    fast: Fast | None,
+    default: Sequence[str],
+    x: Any,
+    weights: Sequence[Any],
+    lengths: Any,
+    first: Sequence[Any],
+    activations: Any = None,
+    alphas: Any = None,
+    betas: Any = None,
+    clip: float | None = None,
+    direction: str = "forward",
+    layout: int = 0,
+) -> list[Any]:
+    """The outputs of all steps, and the states after the last one.
+
+    Args:
+        cell: one step.
+        fast: (x, states, kernel, recurrent kernel, bias) → outputs and states, if Dovetail has an op for it.
+        default: the names of the activations of one direction.
+        x: (steps, batch, features), or the batch first with the layout 1.
+        weights: kernel, recurrent kernel and others, for each direction.
+        lengths: the number of steps of each row of the batch, or None.
+        first: the states before the first step, or None for zeros.
+    """
+    x = ops.transpose(x, [1, 0, 2]) if layout else x
+    ways = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[direction]
+    functions = _functions(activations, default, alphas, betas, len(ways))
+    is_default = fast is not None and not activations and not clip and lengths is None
+    batch, units = dims_of(x)[1], weights[1].shape[2]
+    results = []
+    for number, is_reversed in enumerate(ways):
+        zeros = ops.zeros([batch, units], x.dtype)
+        states = [zeros if one is None else one[:, number] if layout else one[number] for one in first]
+        parts = [None if one is None else one[number] for one in weights]
+        if is_default and fast is not None:
+            given = ops.transpose(ops.flip(x, 0) if is_reversed else x, [1, 0, 2])
+            y, *last = fast(given, states, *parts)
+            y = ops.transpose(y, [1, 0, 2])
+            results.append([ops.flip(y, 0) if is_reversed else y, *last])
+        else:
+            results.append(_steps(cell, functions[number], x, states, parts, lengths, clip, is_reversed))
+    y, *last = [ops.stack(list(kind), 1 if i == 0 else 0) for i, kind in enumerate(zip(*results, strict=True))]
+    if layout:
+        y, last = ops.transpose(y, [2, 0, 1, 3]), [ops.transpose(one, [1, 0, 2]) for one in last]
+    return [y, *last]
+
+
+def _steps(
+    cell: Cell, functions: Functions, x: Any, states: Any, parts: Any, lengths: Any, clip: Any, is_reversed: bool
+) -> list[Any]:
+    """The steps of one direction; behind its length a row of the batch keeps its states and gives zeros."""
+    count = ops.arange(dims_of(x)[0])
+
+    def limited(value: Any) -> Any:
+        return ops.clip(value, -clip, clip) if clip else value
+
+    def step(states: Any, now: Any) -> Any:
+        x, number = now
+        new = cell(functions, limited, x, states, *parts)
+        if lengths is None:
+            return tuple(new), new[0]
+        is_inside = ops.expand_dims(ops.less(number, ops.cast(lengths, "int32")), 1)
+        new = [ops.where(is_inside, one, old) for one, old in zip(new, states, strict=True)]
+        return tuple(new), ops.where(is_inside, new[0], ops.zeros_like(new[0]))
+
+    last, y = ops.scan(step, tuple(states), (x, count), reverse=is_reversed)
+    return [y, *last]
+
+
+def _bias(bias: Any, count: int, units: int) -> list[Any]:
+    """The biases of gates, the inputs' and the recurrent ones; zeros if there are none."""
+    return [0.0] * (2 * count) if bias is None else [bias[i * units : (i + 1) * units] for i in range(2 * count)]
+
+
+def _gates(kernel: Any, count: int) -> list[Any]:
+    units = kernel.shape[0] // count
+    return [ops.transpose(kernel[i * units : (i + 1) * units]) for i in range(count)]
+
+
+def _rnn_cell(f: Functions, limited: Any, x: Any, states: Any, kernel: Any, recurrent: Any, bias: Any) -> Any:
+    own, other = _bias(bias, 1, recurrent.shape[1])
+    products = ops.matmul(x, ops.transpose(kernel)) + ops.matmul(states[0], ops.transpose(recurrent))
+    return [f[0](limited(products + own + other))]
+
+
+@row(f"RNN 7: x kernel recurrent bias lengths h; {SHARED}")
+def _(
+    x: Any,
+    kernel: Any,
+    recurrent: Any,
+    bias: Any = None,
+    lengths: Any = None,
+    h: Any = None,
+    units: int = 0,
+    **other: Any,
+) -> Any:
+    return _layer(_rnn_cell, None, ["Tanh"], x, [kernel, recurrent, bias], lengths, [h], **other)
+
+
+def _lstm_cell(f: Any, limited: Any, x: Any, states: Any, weights: Any, coupled: bool) -> Any:
+    kernel, recurrent, bias, peephole = weights
+    (h, c), units = states, recurrent.shape[1]
+    biases = _bias(bias, 4, units)
+    pi, po, pf = [0.0] * 3 if peephole is None else [peephole[i * units : (i + 1) * units] for i in range(3)]
+    i, o, g, t = (
+        ops.matmul(x, w) + ops.matmul(h, r) + biases[n] + biases[4 + n]
+        for n, (w, r) in enumerate(zip(_gates(kernel, 4), _gates(recurrent, 4), strict=True))
+    )
+    i = f[0](limited(i + pi * c))
+    g = 1 - i if coupled else f[0](limited(g + pf * c))
+    c = g * c + i * f[1](limited(t))
+    return [f[0](limited(o + po * c)) * f[2](c), c]
+
+
+@row(f"LSTM 7: x kernel recurrent bias lengths h c peephole; {SHARED} input_forget:coupled")
+def _(
+    x: Any,
+    kernel: Any,
+    recurrent: Any,
+    bias: Any = None,
+    lengths: Any = None,
+    h: Any = None,
+    c: Any = None,
+    peephole: Any = None,
+    units: int = 0,
+    coupled: int = 0,
+    **other: Any,
+) -> Any:
+    def cell(f: Any, limited: Any, x: Any, states: Any, *weights: Any) -> Any:
+        return _lstm_cell(f, limited, x, states, weights, bool(coupled))
+
+    def fast(x: Any, states: Any, kernel: Any, recurrent: Any, bias: Any, peephole: Any) -> Any:
+        def ordered(whole: Any) -> Any:  # ONNX has the gates i, o, f, c, and Dovetail i, f, c, o
+            i, o, f, c = ops.split(whole, 4, 0)
+            return ops.concatenate([i, f, c, o], 0)
+
+        own = None if bias is None else sum(map(ordered, ops.split(bias, 2, 0)))
+        h, c = states
+        return ops.lstm(x, h, c, ops.transpose(ordered(kernel)), ops.transpose(ordered(recurrent)), own)
+
+    weights = [kernel, recurrent, bias, peephole]
+    is_plain = peephole is None and not coupled
+    default = ["Sigmoid", "Tanh", "Tanh"]
+    return _layer(cell, fast if is_plain else None, default, x, weights, lengths, [h, c], **other)
+
+
+def _gru_cell(f: Any, limited: Any, x: Any, states: Any, weights: Any, after: bool) -> Any:
+    kernel, recurrent, bias = weights
+    (h,), biases = states, _bias(bias, 3, recurrent.shape[1])
+    (wz, wr, wh), (rz, rr, rh) = _gates(kernel, 3), _gates(recurrent, 3)
+    z = f[0](limited(ops.matmul(x, wz) + ops.matmul(h, rz) + biases[0] + biases[3]))
+    r = f[0](limited(ops.matmul(x, wr) + ops.matmul(h, rr) + biases[1] + biases[4]))
+    back = r * (ops.matmul(h, rh) + biases[5]) if after else ops.matmul(r * h, rh) + biases[5]
+    return [(1 - z) * f[1](limited(ops.matmul(x, wh) + back + biases[2])) + z * h]
+
+
+@row(f"GRU 7: x kernel recurrent bias lengths h; {SHARED} linear_before_reset:after")
+def _(
+    x: Any,
+    kernel: Any,
+    recurrent: Any,
+    bias: Any = None,
+    lengths: Any = None,
+    h: Any = None,
+    units: int = 0,
+    after: int = 0,
+    **other: Any,
+) -> Any:
+    def cell(f: Any, limited: Any, x: Any, states: Any, *weights: Any) -> Any:
+        return _gru_cell(f, limited, x, states, weights, bool(after))
+
+    def fast(x: Any, states: Any, kernel: Any, recurrent: Any, bias: Any) -> Any:
+        own = None if bias is None else ops.reshape(bias, [2, -1])
+        return ops.gru(x, states[0], ops.transpose(kernel), ops.transpose(recurrent), own)
+
+    weights = [kernel, recurrent, bias]
+    return _layer(cell, fast if after else None, ["Sigmoid", "Tanh"], x, weights, lengths, [h], **other)

@@ -1,0 +1,125 @@
+"""Spectra, windows of signals, and random numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dovetail import ops
+from dovetail.formats.constants import recorded
+from dovetail.formats.onnx.rows import row
+from dovetail.formats.onnx.tensors import dtype_of
+from dovetail.ops.shapes.shape import dims_of
+
+
+@row(
+    "DFT 17-19: x length!; axis|1 inverse onesided",
+    "DFT 20: x length! axis!; inverse onesided",
+)
+def transformed(x: Any, length: Any = None, axis: int = -2, inverse: int = 0, onesided: int = 0) -> Any:
+    """A spectrum along an axis; the last axis has the real and the imaginary part, or the real one alone."""
+    axis = axis % len(x.shape)
+    real = x[..., 0]
+    signal = ops.complex(real, ops.zeros_like(real) if x.shape[-1] == 1 else x[..., 1])
+    signal = ops.moveaxis(signal, axis, -1)
+    if inverse and onesided:
+        found = ops.irfft(signal, length)
+        return ops.cast(ops.expand_dims(ops.moveaxis(found, -1, axis), -1), x.dtype)
+    if length is not None:
+        spare = ops.maximum(length - dims_of(signal)[-1], 0)
+        signal = ops.pad(signal[..., :length], [*[(0, 0)] * (len(signal.shape) - 1), (0, spare)])
+    found = ops.ifft(signal) if inverse else ops.fft(signal)
+    found = found[..., : dims_of(found)[-1] // 2 + 1] if onesided else found
+    found = ops.moveaxis(found, -1, axis)
+    return ops.cast(ops.stack([ops.real(found), ops.imag(found)], -1), x.dtype)
+
+
+@row("STFT: x step! window length!; onesided")
+def _(x: Any, step: int, window: Any = None, length: Any = None, onesided: int = 1) -> Any:
+    """Spectra of the frames of a signal (batch, samples, 1 or 2)."""
+    x = ops.expand_dims(x, -1) if len(x.shape) == 2 else x
+    size = length if window is None else window.shape[0]
+    count = (dims_of(x)[1] - size) // step + 1
+    starts = ops.expand_dims(ops.arange(count) * step, 1)
+    frames = ops.take(x, starts + ops.arange(size), 1)
+    frames = frames if window is None else frames * ops.reshape(window, [-1, 1])
+    return transformed(frames, length or size, 2, 0, onesided)
+
+
+def _cosines(size: Any, number: int, periodic: int, factors: list[float]) -> Any:
+    """A sum of cosines over a window."""
+    dtype = dtype_of(number) or "float32"
+    wide = "float64" if dtype == "float64" else "float32"
+    at = ops.cast(ops.arange(size), wide) / ops.cast(size - (0 if periodic else 1), wide)
+    found: Any = factors[0]
+    for i, factor in enumerate(factors[1:], 1):
+        found = found + ops.cos(at * (2 * np.pi * i)) * factor
+    return ops.cast(found, dtype)
+
+
+WINDOWS = {
+    "HannWindow": [0.5, -0.5],
+    "HammingWindow": [25 / 46, -21 / 46],
+    "BlackmanWindow": [0.42, -0.5, 0.08],
+}
+for _type, _factors in WINDOWS.items():
+
+    @row(f"{_type}: size!; output_datatype:number periodic")
+    def _(size: int, number: int = 1, periodic: int = 1, factors: list[float] = _factors) -> Any:
+        return _cosines(size, number, periodic, factors)
+
+
+@row("MelWeightMatrix: bins! length! rate! low! high!; output_datatype:number")
+def _(bins: int, length: int, rate: int, low: float, high: float, number: int = 1) -> Any:
+    """The share of each frequency in each band of the mel scale, a triangle."""
+
+    def mel(hertz: float) -> float:
+        return float(2595 * np.log10(1 + hertz / 700))
+
+    steps = np.arange(bins + 2) * (mel(high) - mel(low)) / (bins + 2) + mel(low)
+    edges = ((length + 1) * 700 * (10 ** (steps / 2595) - 1) // rate).astype(int)
+    at = np.arange(length // 2 + 1)[:, None]
+    left, center, right = edges[:-2], edges[1:-1], edges[2:]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rising = np.where(center == left, at == center, (at - left) / (center - left))
+        falling = (right - at) / (right - center)
+    found = np.where((at >= left) & (at <= center), rising, np.where((at > center) & (at < right), falling, 0))
+    return recorded(found, dtype_of(number))
+
+
+# -- random numbers ---------------------------------------------------------------------------------------------------
+
+
+def key_of(seed: float | None) -> Any:
+    """The key of random numbers for a seed; without one, each reading has its own."""
+    bits = np.float64(seed).view(np.uint64) if seed is not None else np.random.default_rng().integers(1 << 62)
+    return recorded(np.array([int(bits) >> 32, int(bits) & 0xFFFFFFFF], np.uint32).view(np.int32), "int32")
+
+
+@row("RandomUniform: ; shape dtype:number high low seed")
+def _(shape: Any, number: int = 1, high: float = 1.0, low: float = 0.0, seed: float | None = None) -> Any:
+    return ops.cast(ops.random.uniform(key_of(seed), shape) * (high - low) + low, dtype_of(number))
+
+
+@row("RandomNormal: ; shape dtype:number mean scale seed")
+def _(shape: Any, number: int = 1, mean: float = 0.0, scale: float = 1.0, seed: float | None = None) -> Any:
+    return ops.cast(ops.random.normal(key_of(seed), shape) * scale + mean, dtype_of(number))
+
+
+@row("RandomUniformLike: x; dtype:number high low seed")
+def _(x: Any, number: int = 0, high: float = 1.0, low: float = 0.0, seed: float | None = None) -> Any:
+    found = ops.random.uniform(key_of(seed), ops.shape(x)) * (high - low) + low
+    return ops.cast(found, dtype_of(number) or x.dtype)
+
+
+@row("RandomNormalLike: x; dtype:number mean scale seed")
+def _(x: Any, number: int = 0, mean: float = 0.0, scale: float = 1.0, seed: float | None = None) -> Any:
+    found = ops.random.normal(key_of(seed), ops.shape(x)) * scale + mean
+    return ops.cast(found, dtype_of(number) or x.dtype)
+
+
+@row("Bernoulli: x; dtype:number seed")
+def _(x: Any, number: int = 0, seed: float | None = None) -> Any:
+    found = ops.less(ops.random.uniform(key_of(seed), ops.shape(x)), x)
+    return ops.cast(found, dtype_of(number) or x.dtype)
