@@ -125,6 +125,18 @@ def test_names_of_dicts_are_the_outputs(tmp_path: Path):
     assert run(tmp_path / "model.onnx", np.float32([1, 2]))[0].tolist() == [2.0, 4.0]
 
 
+def test_large_values_go_to_a_second_file(tmp_path: Path):
+    w = dt.Variable(np.ones((64, 64), "float32"), name="w")
+    product = dt.function(lambda x: dt.ops.matmul(x, w), input_signature=[dt.spec((1, 64))])
+    dt.onnx.save(product, tmp_path / "model.onnx", external=True)
+    assert (tmp_path / "model.onnx.data").stat().st_size == w.numpy().nbytes
+    assert run(tmp_path / "model.onnx", np.ones((1, 64), "f"))[0][0, 0] == 64
+    before = (tmp_path / "model.onnx").read_bytes()
+    with pytest.raises(NotImplementedError):
+        dt.onnx.save(dt.function(dt.ops.cholesky, input_signature=[dt.spec((3, 3))]), tmp_path / "model.onnx")
+    assert (tmp_path / "model.onnx").read_bytes() == before
+
+
 def test_wrong_calls_say_what_to_do(tmp_path: Path):
     path = tmp_path / "model.onnx"
     with pytest.raises(ValueError, match="was not traced"):

@@ -53,19 +53,33 @@ def is_run(op: Any, number: int) -> bool:
     return is_same and (WHOLE or number == 0 or in_sample(f"{op.name}-{number}", 3))
 
 
+UNREAD = {"Loop", "Scan", "LSTM", "GRU", "Resize"}  # types that the reader of ONNX has no rule for yet
+
+
+def back(path: Path, arrays: list[np.ndarray]) -> list[np.ndarray]:
+    """The outputs of a model that is read again, computed by numpy; none for a model of types without a rule."""
+    if UNREAD & {*types_in(onnx.load(path).graph)}:
+        return []
+    with dt.engine("numpy"):
+        return [np.asarray(dt.ops.convert(found).numpy()) for found in dt.onnx.load(path).run(arrays)]
+
+
 @cases([case for case in CASES if is_run(*case)])
-def test_each_op_is_computed_by_onnx_runtime(op: Any, number: int, is_first: bool, rng: Any, tmp_path: Path):
-    sample = op.samples[number]
+def test_each_op_is_computed_by_onnx_runtime_and_read_again(
+    op: Any, number: int, is_first: bool, rng: Any, tmp_path: Path
+):
+    sample, path = op.samples[number], tmp_path / "model.onnx"
     args, kwargs = draw(sample, rng)
     with dt.engine("numpy"):
         expected = values(op(*args, **kwargs))
     graph, arrays = graph_of(op, args, kwargs)
-    dt.onnx.save(graph, tmp_path / "model.onnx")
-    found = run(tmp_path / "model.onnx", *arrays)
-    assert [(x.dtype, x.shape) for x in found] == [(x.dtype, x.shape) for x in expected]
+    dt.onnx.save(graph, path)
     tolerance = max(sample.tolerance, TOLERANCE.get(op.name, 0))
-    for ours, theirs in zip(comparable(op, found), comparable(op, expected), strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)
+    found = run(path, *arrays)
+    for results in (found, back(path, arrays) or found):
+        assert [(x.dtype, x.shape) for x in results] == [(x.dtype, x.shape) for x in expected]
+        for ours, theirs in zip(comparable(op, results), comparable(op, expected), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("name", [name for name in ABSENT if OPS[name].samples])
