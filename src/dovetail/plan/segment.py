@@ -15,7 +15,7 @@ from dovetail.core.devices import placed_on
 from dovetail.core.engine import Engine
 from dovetail.core.errors import did_you_mean, op_error
 from dovetail.edit.graph import Graph, GraphTensor
-from dovetail.formats.onnx.writing import program
+from dovetail.formats.onnx.programs import program
 from dovetail.passes.composites import rank_error
 from dovetail.passes.specialize import check_static
 from dovetail.plan.buffers import plan_buffers

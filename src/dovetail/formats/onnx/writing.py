@@ -18,7 +18,7 @@ import numpy as np
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.formats.onnx import written, written_bodies, written_control, written_nn, written_windows
-from dovetail.formats.onnx.encoding import tensor_proto, value_info
+from dovetail.formats.onnx.encoding import value_info
 from dovetail.formats.onnx.layouts import Layouts, rename
 from dovetail.formats.onnx.written import HAVE_PARTS, NO_WAY
 from dovetail.formats.onnx.written_nodes import BODIES, WRITE, Nodes, Place, Ref, by_row, row_for, unique
@@ -28,19 +28,6 @@ from dovetail.formats.wire.messages import ONNX
 TABLES = written, written_bodies, written_control, written_nn, written_windows  # they fill the tables
 IR_VERSIONS = {18: 8, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12, 25: 13, 26: 13, 27: 13, 28: 14}  # lowest, by opset
 SMALL = 1024  # bytes of a constant that is looked up among others
-
-
-def program(graph: Any) -> bytes:
-    """The bytes of a model of a graph without variables, whose inputs and outputs have the graph's order.
-
-    Raises:
-        NotImplementedError, ValueError, TypeError: as for `Writer.model`, and ONNX lacks a dtype.
-    """
-    writer = Writer()
-    inputs, outputs = _numbered("input", graph.inputs), _numbered("output", graph.outputs)
-    message = writer.model(graph, inputs, outputs)
-    message.graph.initializer.extend(tensor_proto(array, name) for name, array in writer.initializers.items())
-    return message.SerializeToString()
 
 
 class Writer:
@@ -175,7 +162,3 @@ class Writer:
             advice = f"ONNX has no way to compute it: {reason}. Cut the graph before it."
             raise place.refused(NotImplementedError, advice)
         return place.by_body()
-
-
-def _numbered(name: str, tensors: Sequence[Any]) -> dict[str, Any]:
-    return {f"{name}_{number}": tensor for number, tensor in enumerate(tensors)}
