@@ -16,7 +16,7 @@ from dovetail.core.value_kinds import is_tensor, static_shape
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.formats.onnx.model import Model, Output, Read, Type, read_model
-from dovetail.formats.onnx.nodes import Foreign
+from dovetail.formats.onnx.nodes import Foreign, Weight
 from dovetail.formats.wire.libraries import need
 from dovetail.plan.function import function
 
@@ -177,6 +177,8 @@ def _filled(value: Any, tensors: list[Any]) -> Any:
         return [_filled(item, tensors) for item in value]
     if isinstance(value, Foreign):
         raise op_error(NotImplementedError, "onnx", f"the result of {value.name!r} is not computed: {value.reason}.")
+    if isinstance(value, Weight):
+        return value.array
     return tensors[value.place] if isinstance(value, Output) else value
 
 

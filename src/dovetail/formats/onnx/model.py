@@ -20,6 +20,7 @@ from dovetail.formats.onnx import loops as loops
 from dovetail.formats.onnx import quantized as quantized
 from dovetail.formats.onnx import sequences as sequences
 from dovetail.formats.onnx import special as special
+from dovetail.formats.onnx import strings as strings
 from dovetail.formats.onnx.nodes import EMPTY, Body, Foreign, Narrow, Weight
 from dovetail.formats.onnx.reading import Reader, versions_of
 from dovetail.formats.onnx.rows import NEWEST

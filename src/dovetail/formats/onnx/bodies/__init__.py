@@ -10,4 +10,5 @@ from dovetail.formats.onnx.bodies import recurrent as recurrent
 from dovetail.formats.onnx.bodies import reductions as reductions
 from dovetail.formats.onnx.bodies import shapes as shapes
 from dovetail.formats.onnx.bodies import signal as signal
+from dovetail.formats.onnx.bodies import tables as tables
 from dovetail.formats.onnx.bodies import windows as windows

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.formats import regex
 from dovetail.formats.opaque import Unreadable
-from dovetail.formats.tensorflow.host import hashes, regex
+from dovetail.formats.tensorflow.host import hashes
 from dovetail.formats.tensorflow.host.table import host
 
 MARK = 0xD800  # one more than this marks a byte that is no text, two more two bytes; such code points are no text

@@ -1,0 +1,156 @@
+"""Nodes of strings, which are computed while a model is read: an input that they need is given then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dovetail import ops
+from dovetail.formats.onnx.calls import by_row
+from dovetail.formats.onnx.nodes import Node, Weight
+from dovetail.formats.onnx.reading import special
+from dovetail.formats.onnx.rows import row_of
+from dovetail.formats.opaque import Unreadable
+from dovetail.formats.regex import compiled
+
+
+def _is_of_strings(value: Any) -> bool:
+    return isinstance(value, Weight) and value.array.dtype.hasobject
+
+
+def _strings(node: Node, index: int = 0) -> np.ndarray:
+    value: Any = node.inputs[index]
+    if not _is_of_strings(value):
+        node.refuse(index, "array of strings")
+    return value.array
+
+
+def _elements(node: Node) -> np.ndarray:
+    """The elements of an input, strings or numbers, which must be known."""
+    value: Any = node.inputs[0]
+    return value.array if _is_of_strings(value) else np.asarray(node.constant(0))
+
+
+def _array(values: Sequence[Any], shape: Sequence[int], dtype: Any = object) -> Weight:
+    found = np.empty(len(values), dtype)
+    found[:] = values
+    return Weight("", found.reshape(shape))
+
+
+@special("StringConcat")
+def _joined(node: Node) -> Any:
+    return Weight("", np.asarray(_strings(node) + _strings(node, 1), object))
+
+
+@special("StringSplit")
+def _split(node: Node) -> Any:
+    """The parts of each string, with empty ones behind the last, and their number."""
+    x, most = _strings(node), node.attrs.get("maxsplit", -1)
+    rows = [text.split(node.attrs.get("delimiter") or None, most) for text in x.reshape(-1)]
+    width = max(map(len, rows), default=0)
+    parts = [part for row in rows for part in (*row, *[""] * (width - len(row)))]
+    return [_array(parts, (*x.shape, width)), Weight("", np.asarray([*map(len, rows)], "int64").reshape(x.shape))]
+
+
+CASES: dict[str, Callable[[str], str]] = {"LOWER": str.lower, "UPPER": str.upper, "NONE": str}
+
+
+@special("StringNormalizer")
+def _normalized(node: Node) -> Any:
+    """Strings without stop words, in lower or upper case."""
+    change, is_exact = CASES[node.attrs.get("case_change_action", "NONE")], node.attrs.get("is_case_sensitive", 0)
+    known = str if is_exact else str.lower
+    stops = {known(word) for word in node.attrs.get("stopwords", ())}
+    x = _strings(node)
+    kept = [change(text) for text in x.reshape(-1) if known(text) not in stops] or [""]
+    return _array(kept, (1, -1) if x.ndim == 2 else (-1,))
+
+
+@special("RegexFullMatch")
+def _matches(node: Node) -> Any:
+    pattern, x = compiled(node.attrs["pattern"]), _strings(node)
+    found = [pattern.fullmatch(text) is not None for text in x.reshape(-1)]
+    return Weight("", np.asarray(found, bool).reshape(x.shape))
+
+
+@special("Equal")
+def _equal(node: Node) -> Any:
+    if all(map(_is_of_strings, node.inputs)):
+        return Weight("", np.asarray(_strings(node) == _strings(node, 1), bool))
+    row = row_of(node.type, node.version, node.attrs)
+    assert row is not None
+    return by_row(row, node)
+
+
+# -- features ---------------------------------------------------------------------------------------------------------
+
+
+@special("TfIdfVectorizer")
+def _counted(node: Node) -> Any:
+    """How often each n-gram of a pool stands in a row, also with gaps between its elements."""
+    x, attrs = _elements(node), node.attrs
+    pool, starts = attrs.get("pool_strings") or attrs["pool_int64s"], attrs["ngram_counts"]
+    columns, weights = attrs["ngram_indexes"], attrs.get("weights") or [1.0] * len(attrs["ngram_indexes"])
+    grams: dict[tuple[Any, ...], int] = {}
+    for size, (start, end) in enumerate(zip(starts, [*starts[1:], len(pool)], strict=True), 1):
+        for at in range(start, end, size):
+            grams[tuple(pool[at : at + size])] = len(grams)
+    found = np.zeros((*x.shape[:-1], max(columns, default=-1) + 1), "float32")
+    sizes = range(attrs["min_gram_length"], attrs["max_gram_length"] + 1)
+    for place in np.ndindex(*x.shape[:-1]):
+        for gram in _grams(x[place].tolist(), sizes, attrs["max_skip_count"]):
+            if gram in grams:
+                found[(*place, columns[grams[gram]])] += 1
+    scale = np.zeros(found.shape[-1], "float32")
+    scale[columns] = weights
+    mode = attrs["mode"]
+    return Weight("", found if mode == "TF" else (found * scale if mode == "TFIDF" else (found > 0) * scale))
+
+
+def _grams(row: list[Any], sizes: Sequence[int], most_skipped: int) -> Any:
+    """The n-grams of a row, with gaps of equal length between their elements."""
+    for size in sizes:
+        for step in range(1, (most_skipped if size > 1 else 0) + 2):
+            for first in range(len(row) - (size - 1) * step):
+                yield tuple(row[first : first + (size - 1) * step + 1 : step])
+
+
+KINDS: dict[str, Any] = {"strings": object, "int64s": "int64", "floats": "float32"}
+
+
+def _list(node: Node, name: str) -> np.ndarray:
+    """The values of an attribute that has a name for each kind."""
+    if f"{name}_tensor" in node.attrs:
+        return node.attrs[f"{name}_tensor"].reshape(-1)
+    kind = next((kind for kind in KINDS if f"{name}_{kind}" in node.attrs), None)
+    if kind is None:
+        raise Unreadable(f"it has no {name}")
+    return np.asarray(node.attrs[f"{name}_{kind}"], KINDS[kind])
+
+
+def _default(node: Node, values: np.ndarray) -> Any:
+    if "default_tensor" in node.attrs:
+        return node.attrs["default_tensor"].reshape(-1)[0]
+    kind = {"O": ("string", "_Unused"), "i": ("int64", -1)}.get(values.dtype.kind, ("float", -0.0))
+    return node.attrs.get(f"default_{kind[0]}", kind[1])
+
+
+@special("ai.onnx.ml.LabelEncoder")
+def _encoded(node: Node) -> Any:
+    """The value of each key; numbers are looked up when the graph runs."""
+    keys, values = _list(node, "keys"), _list(node, "values")
+    default = _default(node, values)
+    if keys.dtype.hasobject or values.dtype.hasobject:
+        x = _elements(node)
+        known = dict(zip(keys.tolist(), values.tolist(), strict=True))
+        found = [known.get(one, default) for one in x.reshape(-1).tolist()]
+        return (
+            _array(found, x.shape)
+            if values.dtype.hasobject
+            else Weight("", np.asarray(found, values.dtype).reshape(x.shape))
+        )
+    is_key = ops.equal(ops.expand_dims(node.tensor(0), -1), keys)
+    found = ops.take(ops.convert(values), ops.argmax(ops.cast(is_key, "int32"), -1), 0)
+    return ops.where(ops.any(is_key, -1), found, ops.full_like(found, default))
