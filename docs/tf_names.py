@@ -46,6 +46,7 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
     "layers.": "test_old.py",
     "flags": "test_flags.py",
     **dict.fromkeys(OLD_WORDS, "test_old_words.py"),
+    **dict.fromkeys(["signal.", "contrib.signal", "spectral.", "manip."], "test_old.py"),
     "contrib.tensorboard": "test_summary.py",
     "contrib.crf": "test_crf.py",
     "contrib.eager": "test_eager.py",

@@ -58,7 +58,7 @@ def test_every_name_is_offered_or_says_why_not(view):
         ("nn.relu_6", "Did you mean tf.nn.relu6"),
         ("maths.add", "Did you mean tf.math?"),
         ("train.AdamOptimiser", "Did you mean tf.train.AdamOptimizer"),
-        ("linalg.transpose", "There is tf.transpose, whose last part is the same"),
+        ("sparse.bincount", "There is tf.bincount, whose last part is the same"),
         ("sysconfig", "tf.sysconfig is not offered. Dovetail offers nothing of this module."),
         ("config.optimizer", "Dovetail offers nothing of this module."),
     ],

@@ -47,10 +47,12 @@ from dovetail.compat.tensorflow.names import records as records
 from dovetail.compat.tensorflow.names import rnn as rnn
 from dovetail.compat.tensorflow.names import saved_model_builders as saved_model_builders
 from dovetail.compat.tensorflow.names import saved_models as saved_models
+from dovetail.compat.tensorflow.names import second_names as second_names
 from dovetail.compat.tensorflow.names import segments as segments
 from dovetail.compat.tensorflow.names import session as session
 from dovetail.compat.tensorflow.names import settings as settings
 from dovetail.compat.tensorflow.names import shapes as shapes
+from dovetail.compat.tensorflow.names import signals as signals
 from dovetail.compat.tensorflow.names import sorting as sorting
 from dovetail.compat.tensorflow.names import sparse as sparse
 from dovetail.compat.tensorflow.names import sparse_math as sparse_math

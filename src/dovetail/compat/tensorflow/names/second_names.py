@@ -1,0 +1,29 @@
+"""Second names of functions, in modules that TensorFlow 1 gave them late, and its versions of one function."""
+
+from __future__ import annotations
+
+from dovetail.compat.tensorflow.names import convolution as convolution  # their names are looked up here
+from dovetail.compat.tensorflow.names import indexing as indexing
+from dovetail.compat.tensorflow.names import joining as joining
+from dovetail.compat.tensorflow.names import shapes as shapes
+from dovetail.compat.tensorflow.names import variables as variables
+from dovetail.compat.tensorflow.table import V1, V2, value
+
+NAMES = {  # the second name → the first
+    "initializers.local_variables": "local_variables_initializer",
+    "initializers.variables": "variables_initializer",
+    "guarantee_const": "identity",
+    "linalg.transpose": "matrix_transpose",
+    "manip.gather_nd": "gather_nd",
+    "manip.reshape": "reshape",
+    "manip.reverse": "reverse",
+    "manip.scatter_nd": "scatter_nd",
+    "manip.tile": "tile",
+    "parallel_stack": "stack",
+}
+OF_VERSION_2 = ("nn.avg_pool", "nn.max_pool")  # in TensorFlow 1 with `_v2` behind
+
+for _second, _first in NAMES.items():
+    value(_second, V1[_first], "v1")
+for _name in OF_VERSION_2:
+    value(f"{_name}_v2", V2[_name], "v1")
