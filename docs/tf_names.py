@@ -102,6 +102,7 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
         "test_python_calls.py",
     ),
     **dict.fromkeys(["compat.", "dimension_"], "test_names.py"),
+    **dict.fromkeys(["FIFOQueue", "queue.FIFOQueue"], "test_old.py"),
     "python.": "test_modules.py",
     **dict.fromkeys(
         ["ConfigProto", "GPUOptions", "GraphOptions", "OptimizerOptions", "Run", "config.threading"], "test_settings.py"

@@ -27,6 +27,8 @@ _HOOKS = ("_StepHook", "CheckpointSaverListener", "SessionRunHook", "StepCounter
 TENSORFLOW = {
     "use_locking": "The assignments of a run come in one order, and never race.",
     "read_data_sets.source_url": "Nothing is downloaded.",
+    "FIFOQueue.shared_name": _ONE_PROCESS,
+    "FIFOQueue.cancel_pending_enqueues": "A closed queue refuses what waits, too.",
     "metric_variable.validate_shape": "The shape is known.",
     "remove_squeezable_dimensions.name": _NO_OPERATION,
     "swap_memory": _HINT,

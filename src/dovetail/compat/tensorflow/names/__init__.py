@@ -41,6 +41,7 @@ from dovetail.compat.tensorflow.names import printing as printing
 from dovetail.compat.tensorflow.names import profiler as profiler
 from dovetail.compat.tensorflow.names import python_calls as python_calls
 from dovetail.compat.tensorflow.names import python_tools as python_tools
+from dovetail.compat.tensorflow.names import queues as queues
 from dovetail.compat.tensorflow.names import random as random
 from dovetail.compat.tensorflow.names import rare_math as rare_math
 from dovetail.compat.tensorflow.names import records as records

@@ -16,7 +16,7 @@ absent(
 absent("distribute distribute. distribution distribution. contrib.distribute.", "One process computes, on one device.")
 absent("tpu tpu. contrib.tpu contrib.tpu.", "There are no TPUs here; the jax engine runs on what jax is installed for.")
 absent(
-    "queue queue. FIFOQueue PaddingFIFOQueue PriorityQueue RandomShuffleQueue QueueBase train.QueueRunner train.batch "
+    "queue queue. PaddingFIFOQueue PriorityQueue RandomShuffleQueue QueueBase train.QueueRunner train.batch "
     "train.batch_join train.maybe_batch train.shuffle_batch train.shuffle_batch_join train.input_producer "
     "train.range_input_producer train.slice_input_producer train.string_input_producer FixedLengthRecordReader "
     "IdentityReader ReaderBase TFRecordReader TextLineReader WholeFileReader",

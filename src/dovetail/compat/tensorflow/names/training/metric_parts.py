@@ -13,7 +13,7 @@ from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.training import metrics
 from dovetail.compat.tensorflow.table import V1, function, value
 from dovetail.core.value_kinds import static_shape
-from dovetail.ops.shapes.shape import dims_of, shaped
+from dovetail.ops.shapes.shape import shaped
 
 _HERE = "python.ops.metrics_impl."
 value(f"{_HERE}metric_variable", metrics.metric_variable)
@@ -83,4 +83,4 @@ def broadcast_weights(weights: Any, values: Any, name: str | None = None) -> Any
     fits = not mine or theirs is None or len(mine) == len(theirs)
     if not fits or any(None not in (a, b) and a not in (1, b) for a, b in zip(mine or (), theirs or (), strict=False)):
         raise ValueError(f"weights of the shape {mine} do not fit {theirs}: each axis must have the same size, or 1.")
-    return ops.broadcast_to(weights, dims_of(values))
+    return ops.multiply(weights, ops.ones_like(values, weights.dtype))
