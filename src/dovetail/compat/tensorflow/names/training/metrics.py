@@ -115,7 +115,10 @@ def wide_of(weights: Any, like: Any) -> Any:
     """Weights for each of these numbers; by default 1."""
     if weights is None:
         return ops.ones_like(like, "float32")
-    return ops.broadcast_to(level(ops.cast(weights, "float32"), like), dims_of(shaped(like)))
+    weights = level(ops.cast(weights, "float32"), like)
+    if rank_of(like) is None:
+        return ops.multiply(weights, ops.ones_like(like, "float32"))
+    return ops.broadcast_to(weights, dims_of(shaped(like)))
 
 
 def ratio(total: Any, count: Any) -> Any:
