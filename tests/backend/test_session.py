@@ -251,7 +251,7 @@ def test_functions_of_keras_models(monkeypatch):
     with pytest.raises(TypeError, match=r"K.function at .* tensors of the model and K.learning_phase\(\), not 3.0"):
         K.function([x, 3.0], [z])
     with pytest.raises(ValueError, match=r"K.function at .* must be given like \[\*, \*\]"):
-        f([ones])
+        f([ones, 0, 0])
 
 
 # -- sessions ---------------------------------------------------------------------------------------------------------

@@ -88,6 +88,22 @@ def check_layers_and_generators():
     assert np.isfinite(made.evaluate_generator(((X, Y) for _ in range(1)), 1, verbose=0))
 
 
+def check_a_variable_of_a_call_is_a_constant():
+    model = keras.Sequential([keras.layers.Lambda(lambda x: x * backend.variable([1.0, 2.0]), input_shape=(2,))])
+    assert model.predict(np.ones((1, 2))).tolist() == [[1, 2]]
+
+
+def check_gradients_are_clipped_twice():
+    clipped = keras.optimizers.SGD(1.0, clipnorm=1.0, clipvalue=0.7)._clip_gradients([np.array([3.0, 4.0])])[0]
+    np.testing.assert_allclose(clipped, [0.6, 0.7], rtol=1e-6)
+
+
+def check_the_phase_of_a_function_may_be_left_out():
+    x = K.placeholder((2,))
+    assert K.function([x, K.learning_phase()], [K.in_train_phase(x, 2 * x)])([[1.0, 2.0]])[0].tolist() == [2, 4]
+    backend.clear_session()
+
+
 def check_rates_decay_as_they_did():
     optimizer, w = SGD(lr=0.5, decay=0.25), keras.Variable(0.0)
     found = []

@@ -243,9 +243,11 @@ def _is_learning_phase(x: Any) -> bool:
 
 
 def _values(structure: Structure, values: Any, inputs: Any) -> list[Any]:
-    """The values of a call for inputs of a structure."""
+    """The values of a call for inputs of a structure; a learning phase at the end may be left out, and is 0."""
     if structure != LEAF and structure[0] is list and len(structure[2]) == 1 and _is_one(values):
         values = [values]
+    if isinstance(inputs, list) and isinstance(values, (list, tuple)) and len(values) == len(inputs) - 1:
+        values = [*values, *(0 for x in inputs[-1:] if _is_learning_phase(x))]
     values = feeding.given(inputs, values)
     try:
         return flatten_like(structure, values)

@@ -18,6 +18,7 @@ from dovetail.compat.keras2.names import INITIALIZATIONS, initialization
 from dovetail.compat.keras2.patches import Patch, methods
 from dovetail.compat.keras2.words import in_old_words
 from dovetail.interop.privates import texts
+from dovetail.trace import trace
 
 # Keras 2's modules → the modules of Keras 3 in which their names are looked for.
 MODULES: dict[str, tuple[Any, ...]] = {
@@ -101,10 +102,22 @@ def patches() -> Iterable[Patch]:
         for name, function in FUNCTIONS.items()
         if NEW_WORDS & inspect.signature(function).parameters.keys()
     }
-    padded = {
-        "asymmetric_temporal_padding": lambda x, left_pad=1, right_pad=1: K.temporal_padding(x, (left_pad, right_pad))
+    own = {
+        "asymmetric_temporal_padding": lambda x, left_pad=1, right_pad=1: K.temporal_padding(x, (left_pad, right_pad)),
+        "clear_session": _clear_session,
+        "variable": _variable,
     }
-    yield from methods(keras.backend, **{**FUNCTIONS, **of_keras1, **padded, "clear_session": _clear_session})
+    yield from methods(keras.backend, **{**FUNCTIONS, **of_keras1, **own})
+
+
+def _variable(value: Any, dtype: Any = None, name: str | None = None, constraint: Any = None) -> Any:
+    """A variable; a constant where a layer's call can make none, as Keras 2 called a layer once and Keras 3 often."""
+    try:
+        return K.variable(value, dtype, name, constraint)
+    except ValueError:
+        if trace.current_graph() is None:
+            raise
+        return K.constant(value, dtype, name=name)
 
 
 def _clear_session() -> None:

@@ -37,6 +37,7 @@ def patches() -> Iterable[Patch]:
             init = in_old_words(cls.__init__, "-schedule_decay")
             yield Patch(cls, "__init__", _with_old_arguments(init))
     yield Patch(base, "__init__", _with_a_rate(base.__init__))
+    yield Patch(base, "_clip_gradients", _by_both(base._clip_gradients))
     rmsprop: Any = keras.optimizers.RMSprop
     yield Patch(rmsprop, "update_step", _with_epsilon_outside(rmsprop.update_step))
     yield from methods(
@@ -90,11 +91,25 @@ def _config_with_decay(get_config: Callable[..., dict[str, Any]]) -> Callable[..
 
 
 def _with_a_rate(init: Callable[..., None]) -> Callable[..., None]:
-    """Wrap the base class' `__init__`: the rate may be missing, or any real number."""
+    """Wrap the base class' `__init__`: the rate may be missing, or any real number; gradients may be clipped twice."""
 
     @functools.wraps(init)
-    def call(self: Any, learning_rate: Any = RATE, *args: Any, **kwargs: Any) -> None:
+    def call(self: Any, learning_rate: Any = RATE, *args: Any, clipvalue: Any = None, **kwargs: Any) -> None:
         init(self, float(learning_rate) if isinstance(learning_rate, Real) else learning_rate, *args, **kwargs)
+        self.clipvalue = clipvalue
+
+    return call
+
+
+def _by_both(clip: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap the method that clips gradients: first by their norm, then by value."""
+
+    @functools.wraps(clip)
+    def call(self: Any, gradients: list[Any]) -> list[Any]:
+        found, most = clip(self, gradients), self.clipvalue
+        if not (self.clipnorm and most):
+            return found
+        return [g if g is None else keras.ops.clip(g, -most, most) for g in found]
 
     return call
 

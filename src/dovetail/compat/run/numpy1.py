@@ -5,8 +5,9 @@ A row is an old name and its replacement, a dotted name or a function; a name th
 
 from __future__ import annotations
 
+import functools
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -124,6 +125,21 @@ def _load(file: Any, mmap_mode: Any = None, allow_pickle: bool = False, *args: A
         raise op_error(ValueError, "numpy.load", f"{file!r} has Python objects. {advice}") from error
 
 
+def _of_any_lengths(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """Wrap a function that makes an array: of sequences of different lengths it makes one of objects."""
+
+    @functools.wraps(function)
+    def call(object: Any, *args: Any, **kwargs: Any) -> np.ndarray:
+        try:
+            return function(object, *args, **kwargs)
+        except ValueError as error:
+            if "inhomogeneous" not in str(error):
+                raise
+            return np.array(object, dtype=np.object_)
+
+    return call
+
+
 def _binom_test(x: Any, n: Any = None, p: float = 0.5, alternative: str = "two-sided") -> float:
     return import_module("scipy.stats").binomtest(x, n, p, alternative).pvalue
 
@@ -154,6 +170,7 @@ ROWS: dict[str, Any] = {
         for each in (bytescale, fromimage, imread, imresize, imrotate, imsave, toimage)
     },
     "numpy.NINF": -np.inf,
+    **{f"numpy.{each.__name__}": _of_any_lengths(each) for each in (np.array, np.asarray, np.copy)},
     "numpy.alen": lambda a: len(np.atleast_1d(a)),
     "numpy.asscalar": lambda a: a.item(),
     "numpy.in1d": _in1d,
@@ -165,6 +182,9 @@ ROWS: dict[str, Any] = {
 for (_module, _other), _pairs in MOVED.items():
     for _old, _, _new in (pair.partition(":") for pair in _pairs.split()):
         ROWS[f"{_module}.{_old}"] = f"{_other}.{_new or _old}"
+
+
+CHANGED = {"numpy.array", "numpy.asarray", "numpy.copy", "numpy.load"}  # which the installed version has, too
 
 
 class _Proxy(ModuleType):
@@ -179,10 +199,11 @@ class _Proxy(ModuleType):
         if any(row.startswith(f"{full}.") for row in ROWS):
             return _Proxy(full)
         row = ROWS.get(full)
-        if row is None or (row is not _load and self._has(name)):
-            return getattr(import_module(self.__name__), name)
+        if row is None or (full not in CHANGED and self._has(name)):
+            row = full
         module, _, last = row.rpartition(".") if isinstance(row, str) else ("", "", "")
-        return getattr(import_module(module), last) if module else row
+        found = vars(self)[name] = getattr(import_module(module), last) if module else row
+        return found
 
     def _has(self, name: str) -> bool:
         """Whether the installed version has the name itself, without asking for it, which may warn."""
