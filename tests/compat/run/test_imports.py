@@ -36,6 +36,7 @@ def program(tmp_path, monkeypatch):
         "import tensorflow.contrib.framework as found",
         "from tensorflow import nn as found",
         "from tensorflow.python.framework import ops as found",
+        "from tensorflow.python import pywrap_tensorflow as found\nassert found.NewCheckpointReader",
         "import tensorflow.compat.v1 as found",
         "from tensorflow.compat import v1 as found",
         "import importlib\nfound = importlib.import_module('tensorflow')",

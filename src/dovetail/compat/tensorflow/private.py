@@ -87,6 +87,7 @@ MODULES: dict[str, tuple[str, ...] | ModuleType] = {
     "python.platform.tf_logging": ("logging.",),
     "python.client.device_lib": ("config.", "python.client.device_lib."),
     "python.client.timeline": timeline,
+    "python.pywrap_tensorflow": ("train.",),
     "contrib.learn.datasets.mnist": mnist,
     "examples.tutorials.mnist.input_data": mnist,
     "examples.tutorials.mnist.mnist": mnist_network,
