@@ -63,7 +63,7 @@ def write_by_dovetail(module: ModuleType) -> None:
 
 
 def _names_of(model: Any) -> list[str]:
-    """The names of the model's outputs, those of the layers that give them; none for a class of the user's own."""
+    """The names of the layers that give the model's outputs; none for a class of the user's own."""
     import keras
 
     if isinstance(model, keras.Sequential):

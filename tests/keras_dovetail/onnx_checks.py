@@ -18,7 +18,8 @@ import keras
 import numpy as np
 from keras import layers
 
-from tests.formats.onnx.running import onnx, session, types_in
+import dovetail as dt
+from tests.formats.onnx.running import onnx, session, trained, types_in
 from tests.keras_backends import tell
 
 # shapes and dtypes of the inputs: layers, each of which becomes a model of its own
@@ -152,20 +153,50 @@ def check(path: Path, model: Any, inputs: list[str] | None = None, outputs: list
             np.testing.assert_allclose(theirs, ours, rtol=1e-4, atol=1e-5)
 
 
-def problem_of(name: str, build: Any, *args: Any) -> str:
+def check_model(name: str, build: Any, *args: Any) -> None:
     path = Path(sys.argv[1]) / "model.onnx"
+    check(path, build(), *args)
+    types = types_in(onnx.load(path).graph)
+    assert types.count("Transpose") == 1 or name != "residual", types
+    assert not {"Loop", "Scan"} & {*types} or not name.endswith("LSTM(5)"), types
+
+
+def check_training(path: Path) -> None:
+    """Save a step of Adam, with dropout and averages of batches, and compare ten of them with numpy's."""
+    parts = [layers.Dense(16, "relu"), layers.BatchNormalization(), layers.Dropout(0.3), layers.Dense(3)]
+    model, rng = keras.Sequential([keras.Input((8,)), *parts]), np.random.default_rng(0)
+    optimizer, loss = keras.optimizers.Adam(0.01), keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    optimizer.build(model.trainable_variables)
+
+    def step(x: Any, y: Any) -> Any:
+        with dt.GradientTape() as tape:
+            found = loss(y, model(x, training=True))
+        gradients = tape.gradient(found, [variable._value for variable in model.trainable_variables])
+        optimizer.apply(gradients, model.trainable_variables)
+        return found
+
+    compiled = dt.function(step, input_signature=[dt.spec((None, 8)), dt.spec((None,), "int32")], engine="numpy")
+    dt.onnx.save(compiled, path)
+    batches = [
+        {"x": rng.normal(size=(6, 8)).astype("float32"), "y": rng.integers(0, 3, 6).astype("int32")} for _ in range(10)
+    ]
+    found, state = trained(path, batches)
+    np.testing.assert_allclose(found, [float(compiled(*batch.values())) for batch in batches], rtol=1e-5)
+    assert {variable.shape for variable in model.variables} <= {array.shape for array in state.values()}
+
+
+def problem_of(check: Any, *args: Any) -> str:
+    """The traceback of a check, or nothing."""
     try:
-        check(path, build(), *args)
-        types = types_in(onnx.load(path).graph)
-        assert types.count("Transpose") == 1 or name != "residual", types
-        assert not {"Loop", "Scan"} & {*types} or not name.endswith("LSTM(5)"), types
+        check(*args)
     except Exception:
         return traceback.format_exc()
     return ""
 
 
 if __name__ == "__main__":
-    problems = {name: problem_of(name, *given) for name, given in MODELS.items()}
+    problems = {name: problem_of(check_model, name, *given) for name, given in MODELS.items()}
     for name, kinds, text in rows():
-        problems[name] = problem_of(name, partial(model_of, kinds, text))
+        problems[name] = problem_of(check_model, name, partial(model_of, kinds, text))
+    problems["training"] = problem_of(check_training, Path(sys.argv[1]) / "step.onnx")
     tell({**problems, "missing layers": " ".join(missing())})

@@ -35,7 +35,7 @@ def test_a_function_is_saved(opset: int, external: bool, tmp_path: Path, rng: np
     np.testing.assert_allclose(run(tmp_path / "model.onnx", x)[0], predict(x).numpy(), atol=1e-6)
     model = onnx.load(tmp_path / "model.onnx")
     assert (model.opset_import[0].version, model.ir_version) == (opset, {18: 8, 28: 14}[opset])
-    assert [one.name for one in model.graph.initializer if one.name.startswith("w")] == ["w2", "w1", "w0"]
+    assert [one.name for one in model.graph.initializer if one.name.startswith("w")] == ["w0", "w1", "w2"]
 
 
 def cnn(rng: np.random.Generator) -> tuple[Any, list[dt.Variable]]:
@@ -115,6 +115,35 @@ def test_a_training_step_carries_its_state(name: str, tmp_path: Path, rng: np.ra
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
     for variable in kept:
         np.testing.assert_allclose(state[variable.op_name], variable.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_reads_and_assignments_keep_their_order(tmp_path: Path):
+    a, b = dt.Variable(3.0, name="a"), dt.Variable(5.0, name="b")
+
+    def effects(x: Any) -> Any:
+        before = a.read() * 1
+        a.assign(b.read() + x)
+        b.assign(a.read() * before)
+        a.assign(a.read() + dt.ops.cond(x > 1, lambda: b.read(), lambda: x))
+        return before, a.read() - b.read()
+
+    compiled = dt.function(effects, input_signature=[dt.spec(())])
+    dt.onnx.save(compiled, tmp_path / "step.onnx")
+    given = [np.array(value, "float32") for value in (1, 2)]
+    found, state = trained(tmp_path / "step.onnx", [{"x": x} for x in given])
+    assert [float(x) for x in found] == [float(compiled(x)[0]) for x in given]
+    assert (state["a"], state["b"]) == (a.numpy(), b.numpy())
+
+
+def test_a_graph_that_records_effects_is_saved(tmp_path: Path):
+    a, b, graph = dt.Variable(3.0, name="a"), dt.Variable(5.0, name="b"), dt.Graph()
+    with graph.as_default():
+        x = graph.placeholder(dt.spec(()), "x")
+        a.assign(b.read() * x)
+        graph.outputs = [a.read() + x]
+    dt.onnx.save(graph, tmp_path / "step.onnx")
+    found, state = trained(tmp_path / "step.onnx", [{"x": np.array(2, "float32")}])
+    assert (float(found[0]), float(state["a"])) == (12, 10)
 
 
 def test_names_of_dicts_are_the_outputs(tmp_path: Path):

@@ -20,7 +20,8 @@ from dovetail.formats.onnx.writing import IR_VERSIONS, Writer
 from dovetail.formats.wire.libraries import need
 from dovetail.formats.wire.messages import LONGEST
 from dovetail.formats.wire.tensors import little_endian
-from dovetail.graph.effects import thread
+from dovetail.graph.effects import ASSIGN, thread
+from dovetail.graph.unchecked import discard, rewire
 from dovetail.passes import base
 from dovetail.passes.constant_folding import fold_constants
 from dovetail.passes.cse import merge_common
@@ -117,7 +118,7 @@ def _pure(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Any:
     copy = copy_graph(original)
     kept = {name: copy.get_tensor(tensor.name) for name, tensor in outputs.items()}
     copy.outputs = [*kept.values()]
-    values = thread(copy)
+    values = thread(copy) if copy.records_effects else _assigned(copy)
     names: set[str] = {*inputs}
     named = [_free(name, names) for name in outputs]
     state = {variable: _free(variable.op_name, names) for variable in values}
@@ -126,6 +127,16 @@ def _pure(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Any:
     results = [*named, *(name + NEW for name in state.values())]
     given = {name: copy.inputs[places[tensor]] for name, tensor in inputs.items()}
     return copy, given, dict(zip(results, copy.outputs, strict=True)), state
+
+
+def _assigned(graph: Any) -> dict[Any, Any]:
+    """Take the assignments out of a graph, and return the last value of each variable."""
+    found = {}
+    for operation in graph.find(ASSIGN):
+        found[operation.attrs["variable"]] = operation.inputs[0]
+        rewire(graph, operation.outputs[0], operation.inputs[0])
+        discard(graph, [operation])
+    return found
 
 
 def _free(name: str, names: set[str]) -> str:

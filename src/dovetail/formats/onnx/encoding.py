@@ -63,7 +63,7 @@ def value_info(name: str, dtype: Any, shape: Sequence[int | None] | None, symbol
         name: its name.
         dtype: of its elements.
         shape: its shape, with None for unknown dimensions; None if the rank is unknown.
-        symbols: the names of the dimensions, for those that are unknown; by default, each has its own.
+        symbols: the names of dimensions if they are unknown; by default, each has its own.
     """
     info = ONNX.ValueInfoProto(name=name)
     tensor = info.type.tensor_type

@@ -57,14 +57,14 @@ class Layouts:
 
     Args:
         graph: the message, which is edited.
-        initializers: name → array, those that may be changed; new ones are added.
+        initializers: name → array, if it may be changed; new ones are added.
         outputs: the names of values that stay.
         names: the names of values that are taken.
     """
 
     def __init__(self, graph: Any, initializers: dict[str, np.ndarray], outputs: set[str], names: set[str]) -> None:
         self._graph, self._arrays, self._outputs, self._names = graph, initializers, outputs, names
-        self._moved: dict[str, tuple[str, Order]] = {}  # result of a Transpose → what it orders, and how
+        self._moved: dict[str, tuple[str, Order]] = {}  # result of a Transpose → its input and its order
         self._same: dict[str, str] = {}  # value → the value that it is
         self._uses = Counter(_texts(graph))
 

@@ -279,7 +279,7 @@ def _shift(place: Place, x: Ref, y: Ref) -> list[Ref]:
 
 @writes("FloorDiv")
 def _floor_div(place: Place, x: Ref, y: Ref) -> list[Ref]:
-    """ONNX rounds the quotients of integers towards zero, so those of other signs with a rest are one less."""
+    """ONNX rounds quotients of integers towards zero, so the rest, with the divisor's sign, is taken away before."""
     rest = place.node("Mod", x, y)
     return place.result("Div", place.node("Sub", x, rest), y)
 

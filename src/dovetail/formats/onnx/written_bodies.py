@@ -51,7 +51,7 @@ def _is_in_order(operation: Operation) -> bool:
 
 @body("Einsum", lambda operation: len({_dots(operation, i) for i in range(len(operation.inputs))} - {0}) > 1)
 def _einsum(op: Any, inputs: Any, equation: str) -> Any:
-    """Each ellipsis stands for as many axes as the others."""
+    """Give each ellipsis as many axes as the others have."""
     letters = equation.partition("->")[0].split(",")
     counts = [len(x.shape) - len(part.replace("...", "").strip()) for x, part in zip(inputs, letters, strict=True)]
     missing = [max(counts) - count if "..." in part else 0 for count, part in zip(counts, letters, strict=True)]

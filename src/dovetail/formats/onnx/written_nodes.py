@@ -223,7 +223,7 @@ class Place:
 
 # -- rows -------------------------------------------------------------------------------------------------------------
 
-SCALARS = ("CumSum", "CumProd")  # their axis is a number, that of others a list
+SCALARS = ("CumSum", "CumProd")  # their axis is a number; others have a list
 UNREADY = {
     "Silu": 28,
     "LogSumExp": 28,

@@ -1,7 +1,7 @@
 """Writing of convolutions, pools and windows, whose operators have the channels first.
 
-Their gradients are convolutions, too: that of the image a ConvTranspose, that of the kernel a Conv of images and
-gradients whose batches and channels are exchanged.  The gradient of a maximum goes to the position that MaxPool gives.
+Their gradients are convolutions, too: by the image a ConvTranspose, by the kernel a Conv of images and gradients with
+batches and channels exchanged.  The gradient of a maximum goes to the position that MaxPool gives.
 """
 
 from __future__ import annotations
