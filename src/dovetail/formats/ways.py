@@ -16,6 +16,16 @@ Table = dict[str, list[tuple[When, Callable[..., Any]]]]  # op type → function
 Added = TypeVar("Added", bound=Callable[..., Any])
 
 
+def unique(name: str, names: set[str]) -> str:
+    """A name that is not among some names, to which it is added."""
+    number, found = 0, name
+    while found in names:
+        number += 1
+        found = f"{name}_{number}"
+    names.add(found)
+    return found
+
+
 def always(operation: Operation) -> bool:
     """Whether a function is for an operation: it is for all."""
     return True

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.formats.onnx.encoding import attribute
+from dovetail.formats.ways import unique
 from dovetail.formats.wire.messages import ONNX
 
 UNARY = (
@@ -172,24 +173,16 @@ class Layouts:
         (text,) = node.output
         if result == tuple(range(len(result))):
             return [new]
-        new.output[0] = self._name(f"{text}/ordered")
+        new.output[0] = unique(f"{text}/ordered", self._names)
         self._moved[text] = new.output[0], result
-        return [new, _transpose(self._name(f"{node.name}/Transpose"), new.output[0], text, result)]
+        return [new, _transpose(unique(f"{node.name}/Transpose", self._names), new.output[0], text, result)]
 
     def _constant(self, text: str, array: np.ndarray) -> str:
         """The name of a constant in another order; it keeps its name if nothing else takes it."""
-        name = text if self._uses[text] == 1 else self._name(f"{text}/ordered")
+        name = text if self._uses[text] == 1 else unique(f"{text}/ordered", self._names)
         self._arrays[name] = np.ascontiguousarray(array)
         self._uses[name] += 0 if name == text else 1
         return name
-
-    def _name(self, name: str) -> str:
-        number, found = 0, name
-        while found in self._names:
-            number += 1
-            found = f"{name}_{number}"
-        self._names.add(found)
-        return found
 
 
 def _transpose(name: str, source: str, text: str, order: Order) -> Any:

@@ -21,8 +21,8 @@ from dovetail.formats.onnx import written, written_bodies, written_control, writ
 from dovetail.formats.onnx.encoding import value_info
 from dovetail.formats.onnx.layouts import Layouts, rename
 from dovetail.formats.onnx.written import HAVE_PARTS, NO_WAY
-from dovetail.formats.onnx.written_nodes import BODIES, WRITE, Nodes, Place, Ref, by_row, row_for, unique
-from dovetail.formats.ways import way
+from dovetail.formats.onnx.written_nodes import BODIES, WRITE, Nodes, Place, Ref, by_row, row_for
+from dovetail.formats.ways import unique, way
 from dovetail.formats.wire.messages import ONNX
 
 TABLES = written, written_bodies, written_control, written_nn, written_windows  # they fill the tables

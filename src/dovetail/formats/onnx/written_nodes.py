@@ -13,7 +13,7 @@ from dovetail.core.spec import TensorSpec
 from dovetail.formats.onnx.encoding import attribute, value_info
 from dovetail.formats.onnx.rows import WRITTEN
 from dovetail.formats.rows import Input, Row
-from dovetail.formats.ways import Table, adder, traced
+from dovetail.formats.ways import Table, adder, traced, unique
 from dovetail.formats.wire.messages import ONNX
 from dovetail.graph.effects import needed_for
 from dovetail.graph.operation import GraphTensor, Operation
@@ -32,16 +32,6 @@ class Ref(NamedTuple):
 
 
 Given = Ref | Sequence[Ref] | None  # an input of a node: a value, several, or none
-
-
-def unique(name: str, names: set[str]) -> str:
-    """A name that is not among some names, to which it is added."""
-    number, found = 0, name
-    while found in names:
-        number += 1
-        found = f"{name}_{number}"
-    names.add(found)
-    return found
 
 
 class Nodes:

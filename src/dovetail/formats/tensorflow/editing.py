@@ -19,7 +19,8 @@ from dovetail.formats.tensorflow.read_nodes import Body, first_number
 from dovetail.formats.tensorflow.records import Record, Records
 from dovetail.formats.tensorflow.saved_model import Read
 from dovetail.formats.tensorflow.values import Host, TensorList
-from dovetail.formats.tensorflow.written_nodes import Nodes, Ref, unique
+from dovetail.formats.tensorflow.written_nodes import Nodes, Ref
+from dovetail.formats.ways import unique
 from dovetail.graph.operation import Operation
 from dovetail.ops.control.plumbing import NEVER_PRUNED, PRINTS
 

@@ -21,7 +21,8 @@ from dovetail.formats.tensorflow.saving import LIST, add_saver, new_handle, new_
 from dovetail.formats.tensorflow.structures import argument_spec, structured
 from dovetail.formats.tensorflow.values import Host
 from dovetail.formats.tensorflow.writing import Writer
-from dovetail.formats.tensorflow.written_nodes import HANDLES, Nodes, Ref, unique
+from dovetail.formats.tensorflow.written_nodes import HANDLES, Nodes, Ref
+from dovetail.formats.ways import unique
 from dovetail.formats.wire.messages import TENSORFLOW, parsed
 from dovetail.formats.wire.objects import GRAPH, VALUE, key_of
 from dovetail.formats.wire.tensors import DTYPES, number_of

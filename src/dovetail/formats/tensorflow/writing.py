@@ -22,8 +22,8 @@ from dovetail.formats.tensorflow import written_bodies, written_control, written
 from dovetail.formats.tensorflow.names import argument_name
 from dovetail.formats.tensorflow.rows import WRITTEN
 from dovetail.formats.tensorflow.written import NO_WAY
-from dovetail.formats.tensorflow.written_nodes import BODIES, WRITE, Nodes, Place, Ref, by_row, fits, unique
-from dovetail.formats.ways import way
+from dovetail.formats.tensorflow.written_nodes import BODIES, WRITE, Nodes, Place, Ref, by_row, fits
+from dovetail.formats.ways import unique, way
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import number_of, shape_proto
 from dovetail.graph.effects import ASSIGN, READ

@@ -12,7 +12,7 @@ from dovetail.core.spec import TensorSpec
 from dovetail.formats.rows import Row
 from dovetail.formats.tensorflow.attributes import CONVERTERS, constant_node, set_attribute
 from dovetail.formats.tensorflow.definitions import INPUTS, OUTPUTS
-from dovetail.formats.ways import Table, adder, traced
+from dovetail.formats.ways import Table, adder, traced, unique
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import number_of
 from dovetail.graph.effects import READ, needed_for, waits_of_effects
@@ -37,16 +37,6 @@ class Ref(NamedTuple):
         """TensorFlow's number of the dtype."""
         is_handle = isinstance(self.dtype, str) and self.dtype in HANDLES
         return HANDLES[self.dtype] if is_handle else number_of(self.dtype)
-
-
-def unique(name: str, names: set[str]) -> str:
-    """A name that is not among some names, to which it is added."""
-    number, found = 0, name
-    while found in names:
-        number += 1
-        found = f"{name}_{number}"
-    names.add(found)
-    return found
 
 
 class Nodes:
