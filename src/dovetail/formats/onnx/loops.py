@@ -43,7 +43,7 @@ def _step(node: Node, values: Sequence[Any]) -> list[Any]:
 
 def _specs(node: Node, given: Sequence[Any]) -> list[TensorSpec]:
     """The specs of the results of the body, which a trace gives that nothing keeps."""
-    graph = hooks.new_graph(node.name)
+    graph = hooks.new_graph(node.name, node.reader.graph)
     with record_on(()), graph.as_default():
         return [value.spec for value in _step(node, [graph.placeholder(one.spec, "given") for one in given])]
 
@@ -125,7 +125,7 @@ def _scan(node: Node) -> Any:
     count = node.attrs["num_scan_inputs"]
     values = [node.tensor(index) for index in range(len(node.inputs))]
     states, xs = values[: len(values) - count], values[len(values) - count :]
-    none = [0] * len(node.proto.output)
+    none = [0] * (len(node.inputs) + len(node.proto.output))
     places = zip(
         xs, node.attrs.get("scan_input_axes", none), node.attrs.get("scan_input_directions", none), strict=False
     )
