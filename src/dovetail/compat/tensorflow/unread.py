@@ -188,6 +188,7 @@ OTHERS = {
         "_add_update.inputs": "Updates belong to the call in which they are made.",
         "_run_own_updates.options": INTERFACE,
         "_Continued.index": INTERFACE,
+        "Scalar.values": INTERFACE,
         "BaseWrapper.params": "scikit-learn asks for deep parameters, which are the same.",
         **dict.fromkeys(
             (f"GeneratorEnqueuer.{name}" for name in ("max_queue_size", "options", "timeout", "workers")), _AS_ASKED
