@@ -181,3 +181,17 @@ def test_devices_are_left_out_if_the_program_says_so(clears):
 def test_a_part_of_a_graph_is_refused():
     with tf.Graph().as_default(), pytest.raises(NotImplementedError, match="leave export_scope out"):
         tf.train.export_meta_graph(export_scope="part")
+
+
+def test_a_saver_restores_what_was_saved_of_a_graph_that_draws(tmp_path):
+    path = str(tmp_path / "model")
+    with v1.Graph().as_default(), v1.Session() as session:
+        w = v1.get_variable("w", initializer=np.float32([2.0]))
+        v1.add(w, 0.0 * v1.random_uniform([1]), name="y")
+        session.run(v1.global_variables_initializer())
+        v1.train.Saver(v1.global_variables()).save(session, path)
+    with v1.Graph().as_default(), v1.Session() as session:
+        saver = v1.train.import_meta_graph(f"{path}.meta")
+        assert [variable.name for variable in v1.global_variables()] == ["w:0"]
+        saver.restore(session, path)
+        assert session.run("y:0").tolist() == [2.0]

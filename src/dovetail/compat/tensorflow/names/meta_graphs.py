@@ -150,9 +150,11 @@ def import_message(given: Any, import_scope: str | None, clear_devices: bool = F
     is_theirs = is_tensorflows(meta.graph_def)
     keys = _variable_keys(meta) if is_theirs else {}
     known: dict[str, Any] = {}
+    listed = {name for key, said in meta.collection_def.items() if key in _VARIABLES for name in said.node_list.value}
 
     def make(name: str, first: np.ndarray, trainable: bool) -> Any:
-        collections = keys.get(f"{name}:0", []) if keys else None
+        is_hidden = bool(listed) and f"{name}:0" not in listed  # as the state of a generator of random numbers
+        collections = keys.get(f"{name}:0", []) if keys else [] if is_hidden else None
         trainable = trainable if collections is None else GraphKeys.TRAINABLE_VARIABLES in collections
         whole = f"{scope}/{name}" if scope else name
         known[f"{name}:0"] = made = variable(first, trainable, name=whole, collections=collections)
