@@ -42,6 +42,7 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
     ),
     "contrib.graph_editor": "test_graph_editor.py",
     "graph_util": "test_graph_editor.py",
+    "data.": "test_data.py",
     "test.": "test_testing.py",
     "layers.": "test_old.py",
     "flags": "test_flags.py",

@@ -28,6 +28,7 @@ from keras.optimizers import SGD, Adam
 from keras.utils.np_utils import to_categorical
 
 import dovetail as dt
+import dovetail.compat.tensorflow as tf
 from dovetail import backend as K
 from tests.keras_backends import main
 
@@ -454,6 +455,17 @@ def check_inputs_may_be_matrices_of_scipy():
     assert made.predict(data).tolist() == made.predict_on_batch(data).tolist() == X.tolist()
     made.fit(data, X, batch_size=4, verbose=0)
     assert made.evaluate(data, X, verbose=0) == made.test_on_batch(data, X) == 0
+
+
+def check_a_model_is_trained_on_a_pipeline():
+    made = keras.Sequential([keras.layers.InputLayer(input_shape=(2,)), Dense(3, kernel_initializer="ones")])
+    made.compile(SGD(0.0), "mse")
+    numbers = tf.data.Dataset.from_tensor_slices((X, Y))
+    for pipeline, steps in ((numbers.batch(3), {}), (numbers.repeat().batch(2), {"steps_per_epoch": 2})):
+        history = made.fit(pipeline, epochs=2, validation_data=numbers.batch(2), verbose=0, **steps).history
+        assert history["loss"] == history["val_loss"] == [4.0, 4.0]
+    assert made.evaluate(numbers.filter(lambda x, y: x[0] > 0).batch(3), verbose=0) == 4.0
+    assert made.predict(numbers.batch(3)).tolist() == [[2.0] * 3] * 4
 
 
 def check_words_of_keras_1_for_functions_of_k():

@@ -21,7 +21,7 @@ CONSTRUCTORS = {
     "LocallyConnected1D": ARGUMENTS["Conv1D"],
     "LocallyConnected2D": ARGUMENTS["Conv2D"],
     **dict.fromkeys(("MaxoutDense", "Highway"), ARGUMENTS["Dense"]),
-    "InputLayer": "input_dtype:dtype batch_input_shape:batch_shape -sparse",  # matrices of SciPy become dense
+    "InputLayer": "input_dtype:dtype input_shape:shape batch_input_shape:batch_shape -sparse",  # SciPy's become dense
 }
 
 # Layers whose `input_dim` is the size of each step.

@@ -64,6 +64,13 @@ TENSORFLOW = {
     "_NoNames.feed_dict": INTERFACE,
     "_NoNames.session": INTERFACE,
     "Initializer.options": _ONE_PROCESS,
+    # pipelines of data
+    **dict.fromkeys(
+        [f"Dataset.{it}" for it in ("buffer_size", "filename", "num_parallel_calls", "options", "output_shapes")],
+        "Elements are computed in this process, when they are needed.",
+    ),
+    "Dataset.deterministic": "Elements come in their order.",
+    "Dataset.name": _NO_OPERATION,
     # layers
     **dict.fromkeys([f"Layer.{it}" for it in ("inputs", "input_shape", "args", "kwargs")], INTERFACE),
     **dict.fromkeys(["filters.channels", "flatten.given", "softmax.given", "Given.name"], INTERFACE),

@@ -12,6 +12,7 @@ from dovetail.compat.tensorflow.names import convolution as convolution
 from dovetail.compat.tensorflow.names import core as core
 from dovetail.compat.tensorflow.names import creation as creation
 from dovetail.compat.tensorflow.names import crops as crops
+from dovetail.compat.tensorflow.names import data as data
 from dovetail.compat.tensorflow.names import debugging as debugging
 from dovetail.compat.tensorflow.names import devices as devices
 from dovetail.compat.tensorflow.names import event_files as event_files

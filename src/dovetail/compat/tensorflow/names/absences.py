@@ -9,9 +9,9 @@ absent(_LAYERS, f"Use layers of Keras. {_KERAS}")
 _ESTIMATORS = "estimator estimator. contrib.learn contrib.learn."
 absent(_ESTIMATORS, f"Use Keras' fit, or keras.wrappers.SKLearnClassifier. {_KERAS}")
 absent(
-    "data data.",
-    "TensorFlow itself reads data: write import tensorflow, then tensorflow.data; or iterate over arrays or a "
-    "keras.utils.PyDataset, and feed them.",
+    "data.",
+    "tf.data.Dataset has arrays, generators and functions as sources: read other files in Python; loops of sessions "
+    "take their arrays by feed_dict.",
 )
 absent("distribute distribute. distribution distribution. contrib.distribute.", "One process computes, on one device.")
 absent("tpu tpu. contrib.tpu contrib.tpu.", "There are no TPUs here; the jax engine runs on what jax is installed for.")
