@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
+from dovetail.core.hooks import hooks
 from dovetail.formats.constants import filled, is_tensor
 from dovetail.formats.onnx.bodies.arithmetic import widened
 from dovetail.formats.onnx.bodies.attention import repeated
@@ -148,3 +149,11 @@ def _through(node: Node, name: str, value: Any) -> Any:
     if name not in node.attrs:
         return value
     return ops.cast(node.reader.subgraph(node, node.attrs[name], [value])[0], value.dtype)
+
+
+@special("ai.onnx.preview.training.Gradient")
+def _gradient(node: Node) -> Any:
+    """The gradients of a value of the graph, which the node names, by the first of its inputs."""
+    (y,) = node.reader.read(node.body, [node.attrs["y"]])
+    xs = [node.tensor(i) for i in range(len(node.attrs["xs"]))]
+    return hooks.gradients([y], xs, [ops.ones_like(y)])

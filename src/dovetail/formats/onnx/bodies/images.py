@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -182,6 +183,18 @@ def _shares(mode: str, part: Any) -> list[tuple[int, Any]]:
     return [(-1, far(part + 1)), (0, near(part)), (1, near(1 - part)), (2, far(2 - part))]
 
 
+def _corners(x: Any, parts: Sequence[Any], mode: str, padding: str, borders: Any) -> Iterator[Any]:
+    """The elements around positions, each times its share; their sum is what is there."""
+    places = [ops.floor(at) for at in parts]
+    shares = [_shares(mode, at - place) for at, place in zip(parts, places, strict=True)]
+    for corner in itertools.product(*shares):
+        share: Any = 1
+        for _, one in corner:
+            share = share * one
+        moved = [place + step for place, (step, _) in zip(places, corner, strict=True)]
+        yield elements_at(x, moved, padding, borders) * ops.expand_dims(share, 1)
+
+
 @row("GridSample: x grid; align_corners:aligned mode padding_mode:padding")
 def _(x: Any, grid: Any, aligned: int = 0, mode: str = "linear", padding: str = "zeros") -> Any:
     """Elements between those of an image; the last axis of the grid has the positions of the axes backwards."""
@@ -192,7 +205,7 @@ def _(x: Any, grid: Any, aligned: int = 0, mode: str = "linear", padding: str = 
     dims = dims_of(grid)
     points = ops.reshape(grid, [dims[0], -1, rank])
     borders = [(0.0, size - 1.0) if aligned else (-0.5, size - 0.5) for size in sizes]
-    places, parts = [], []
+    parts = []
     for i, size in enumerate(sizes):
         at = points[..., rank - 1 - i]
         at = (at + 1) / 2 * (size - 1) if aligned else ((at + 1) * size - 1) / 2
@@ -201,19 +214,11 @@ def _(x: Any, grid: Any, aligned: int = 0, mode: str = "linear", padding: str = 
             at = ops.clip(at, 0, size - 1)
         elif padding == "reflection":
             at = reflected(at, *borders[i])
-        places.append(at if mode == "nearest" else ops.floor(at))
         parts.append(at)
     if mode == "nearest":
-        found = elements_at(x, places, padding, borders)
+        found = elements_at(x, parts, padding, borders)
     else:
-        shares = [_shares(mode, at - place) for at, place in zip(parts, places, strict=True)]
-        found = 0
-        for corner in itertools.product(*shares):
-            share: Any = 1
-            for _, one in corner:
-                share = share * one
-            moved = [place + step for place, (step, _) in zip(places, corner, strict=True)]
-            found = found + elements_at(x, moved, padding, borders) * ops.expand_dims(share, 1)
+        found = sum(_corners(x, parts, mode, padding, borders))
     return ops.cast(ops.reshape(found, [*dims_of(x)[:2], *dims[1:-1]]), x.dtype)
 
 
@@ -227,6 +232,86 @@ def _(theta: Any, size: Sequence[int], aligned: int = 0) -> Any:
     points = np.stack([*reversed(grid), np.ones(size[2:])], -1).reshape(-1, len(axes) + 1)
     found = ops.matmul(recorded(points, theta.dtype), ops.swapaxes(theta, 1, 2))
     return ops.reshape(found, [size[0], *size[2:], len(axes)])
+
+
+@row(
+    "RoiAlign: x rois batch; coordinate_transformation_mode:positions mode output_height:height output_width:width"
+    " sampling_ratio:ratio spatial_scale:scale"
+)
+def _(
+    x: Any,
+    rois: Any,
+    batch: Any,
+    positions: str = "half_pixel",
+    mode: str = "avg",
+    height: int = 1,
+    width: int = 1,
+    ratio: int = 0,
+    scale: float = 1.0,
+) -> Any:
+    """Regions of images in one size: the mean, or the largest share, of some points of each cell."""
+    if not ratio:
+        raise Unreadable("the number of points of a cell depends on values, since its sampling_ratio is 0")
+    sizes = x.shape[2:]
+    ends = rois * scale - (0.5 if positions == "half_pixel" else 0.0)
+    parts = []
+    for axis, count in enumerate((height, width)):
+        first, last = ends[:, 1 - axis], ends[:, 3 - axis]
+        length = last - first if positions == "half_pixel" else ops.maximum(last - first, 1)
+        steps = recorded((np.arange(count * ratio) + 0.5) / (count * ratio), x.dtype)
+        parts.append(ops.expand_dims(first, 1) + ops.expand_dims(length, 1) * steps)
+    dims = [rois.shape[0] if rois.shape[0] is not None else dims_of(rois)[0], height * ratio, width * ratio]
+    grid = [ops.expand_dims(parts[0], 2), ops.expand_dims(parts[1], 1)]
+    grid = [ops.reshape(ops.broadcast_to(at, dims), [dims[0], -1]) for at in grid]
+    inside: Any = True
+    for at, size in zip(grid, sizes, strict=True):
+        inside = ops.logical_and(inside, ops.logical_and(ops.greater_equal(at, -1), ops.less_equal(at, size)))
+    grid = [ops.clip(at, 0, size - 1) for at, size in zip(grid, sizes, strict=True)]
+    images = OPS["GatherV2"](x, ops.cast(batch, "int32"), 0)
+    corners = [
+        one * ops.cast(ops.expand_dims(inside, 1), x.dtype)
+        for one in _corners(images, grid, "linear", "border", [(0, 0)] * 2)
+    ]
+    found: Any = sum(corners) if mode == "avg" else functools.reduce(ops.maximum, corners)
+    cells = ops.reshape(found, [dims[0], x.shape[1], height, ratio, width, ratio])
+    return ops.mean(cells, [3, 5]) if mode == "avg" else ops.max(cells, [3, 5])
+
+
+@row("DeformConv: x kernel offset bias mask; dilations group kernel_shape:size offset_group:sets pads strides")
+def _(
+    x: Any,
+    kernel: Any,
+    offset: Any,
+    bias: Any = None,
+    mask: Any = None,
+    dilations: Any = None,
+    group: int = 1,
+    size: Any = None,
+    sets: int = 1,
+    pads: Any = None,
+    strides: Any = None,
+) -> Any:
+    """A convolution whose windows take elements beside their own places, by offsets of each."""
+    size = list(kernel.shape[2:])
+    rank, points = len(size), math.prod(size)
+    strides, dilations, pads = strides or [1] * rank, dilations or [1] * rank, pads or [0] * 2 * rank
+    batch, channels, *sizes = dims_of(x)
+    counts = dims_of(offset)[2:]
+    offset = ops.reshape(offset, [batch * sets, points, rank, *counts])
+    places = []
+    for axis in range(rank):
+        own = np.indices(size)[axis].reshape([points, *[1] * rank]) * dilations[axis] - pads[axis]
+        steps = ops.reshape(ops.arange(counts[axis]) * strides[axis], [-1, *[1] * (rank - 1 - axis)])
+        at = offset[:, :, axis] + recorded(own, offset.dtype) + ops.cast(steps, offset.dtype)
+        places.append(ops.reshape(at, [batch * sets, -1]))
+    images = ops.reshape(x, [batch * sets, channels // sets, *sizes])
+    found: Any = sum(_corners(images, places, "linear", "zeros", [(0, 0)] * rank))
+    if mask is not None:
+        found = found * ops.reshape(mask, [batch * sets, 1, -1])
+    taken = ops.reshape(found, [batch, group, channels // group * points, -1])
+    weights = ops.reshape(kernel, [group, kernel.shape[0] // group, -1])
+    result = ops.reshape(ops.matmul(weights, taken), [batch, kernel.shape[0], *counts])
+    return result if bias is None else result + ops.reshape(bias, [1, -1, *[1] * rank])
 
 
 # -- columns ----------------------------------------------------------------------------------------------------------
