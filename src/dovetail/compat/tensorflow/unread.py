@@ -191,7 +191,6 @@ _AS_ASKED = "Items are made one after the other, when they are asked for."
 # The parameters of Keras 2, K, and Keras on Dovetail, by package.
 OTHERS = {
     "dovetail.compat.keras2": {
-        "Scalar.values": "Its result is a scalar, whatever it is given.",
         "_add_update.inputs": "Updates belong to the call in which they are made.",
         "_run_own_updates.options": INTERFACE,
         "_Continued.index": INTERFACE,
