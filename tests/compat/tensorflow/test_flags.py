@@ -45,6 +45,13 @@ def test_defaults_stay(program, monkeypatch):
     assert program.steps == 9
 
 
+def test_defaults_of_another_type_stay(program, monkeypatch):
+    tf.flags.DEFINE_integer("size", float("inf"), "how many samples; all by default")
+    tf.flags.DEFINE_string("number", 3, "a text")
+    monkeypatch.setattr(sys, "argv", ["x.py"])
+    assert (program.size, program.number) == (float("inf"), 3)
+
+
 def test_old_ways_to_parse(program, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["x.py", "--steps=3"])
     program._parse_flags()

@@ -35,7 +35,14 @@ class Absl:
         self._values = self._flags.FLAGS if values is None else values
 
     def define(self, kind: str, name: str, default: Any, text: str, **options: Any) -> None:
-        getattr(self._flags, f"DEFINE_{kind}")(name, default, text, **{"flag_values": self._values} | options)
+        """Define a flag; like TensorFlow before 1.5, take any default, such as an infinite integer."""
+        define = getattr(self._flags, f"DEFINE_{kind}")
+        given = {"flag_values": self._values} | options
+        try:
+            define(name, default, text, **given)
+        except self._flags.IllegalFlagValueError:
+            define(name, None, text, **given)
+            self._values[name].value = default
 
     def parse(self, arguments: Sequence[str]) -> list[str]:
         return list(self._values([sys.argv[0], *arguments], known_only=True)[1:])
