@@ -27,8 +27,8 @@ from dovetail.interop.keras import computing, saving
 from dovetail.interop.keras.kinds import Symbolic
 from dovetail.interop.keras.running import GIVEN, value_of
 from dovetail.interop.keras.tensors import spec_of
+from dovetail.interop.keras_values import RUN, in_run
 from dovetail.interop.privates import tree
-from dovetail.interop.running import RUN, in_run
 from dovetail.ops.control.flow import EAGER_CONTROL
 from dovetail.sessions.session_graph import SessionGraph
 

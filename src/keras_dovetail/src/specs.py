@@ -8,8 +8,8 @@ from typing import Any
 from dovetail.core.spec import spec
 from dovetail.core.value_kinds import is_recorded
 from dovetail.edit.graph import Graph
+from dovetail.interop.keras_values import READ, run_of
 from dovetail.interop.privates import KerasTensor, StatelessScope, SymbolicScope, standardize_dtype, tree
-from dovetail.interop.running import READ, run_of
 from keras_dovetail.src.tensors import is_tensor
 
 _FILLINGS = 83, 89  # primes: a dimension that depends on an unknown one differs between the two traces

@@ -10,8 +10,8 @@ from typing import Any
 import keras
 
 from dovetail.compat.keras2.patches import Own, Patch, methods
+from dovetail.interop.keras_values import in_run
 from dovetail.interop.privates import BaseConv, Node, get_keras_mask
-from dovetail.interop.running import in_run
 
 # Properties that were attributes, which a program may set.
 SETTABLE = {keras.layers.Dense: "kernel", BaseConv: "kernel", keras.layers.Embedding: "embeddings"}

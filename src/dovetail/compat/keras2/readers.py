@@ -11,8 +11,8 @@ import keras
 
 from dovetail.compat.keras2.patches import Patch
 from dovetail.interop.keras.running import Known, value_of
+from dovetail.interop.keras_values import READ, in_run, run_of, source
 from dovetail.interop.privates import Function, Functional, LossFunctionWrapper, tree
-from dovetail.interop.running import READ, in_run, run_of, source
 
 ENDS = {"input", "inputs", "output", "outputs"}  # attributes of models and layers that are tensors
 
