@@ -32,7 +32,7 @@ def result(path: Path, key: str = "output_0", **inputs: np.ndarray) -> np.ndarra
     return found[key].numpy()
 
 
-CHAIN = ["model.safetensors", "exported", "frozen.pb", "frozen.pbtxt", "again", "last.safetensors"]
+CHAIN = ["model.safetensors", "exported", "frozen.pb", "model.onnx", "frozen.pbtxt", "again", "last.safetensors"]
 
 
 def test_a_model_goes_through_all_kinds_of_files(tmp_path, capsys):
@@ -192,7 +192,9 @@ def test_a_model_of_keras_becomes_the_others(tmp_path):
     require("keras", "it reads the file")
     source, known = tmp_path / "m.h5", tmp_path / "known.npy"
     subprocess.run([sys.executable, "-c", KERAS, source, known], check=True, capture_output=True)
-    targets = [tmp_path / name for name in ("exported", "m.pb", "m.safetensors", "m.npz", "m.keras", "m.weights.h5")]
+    targets = [
+        tmp_path / name for name in ("exported", "m.pb", "m.safetensors", "m.npz", "m.keras", "m.weights.h5", "m.onnx")
+    ]
     line = [sys.executable, "-c", FROM_KERAS, source, *targets]
     done = subprocess.run([*map(str, line)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -200,4 +202,6 @@ def test_a_model_of_keras_becomes_the_others(tmp_path):
         found = result(target, x=np.ones((2, 3), "float32"))
         np.testing.assert_allclose(found, np.load(known), atol=1e-6)
     assert sorted(array.shape for array in np.load(targets[3]).values()) == [(2,), (3, 4), (4,), (4, 2)]
+    (found,) = forms.signature_of(forms.read(targets[-1]), None, [])(np.ones((2, 3), "float32")).values()
+    np.testing.assert_allclose(found.numpy(), np.load(known), atol=1e-6)
     assert not list(tmp_path.glob(".*"))

@@ -115,7 +115,6 @@ def test_wrong_inputs_are_errors_in_one_line(arguments, message, capsys, monkeyp
     [
         ("m.tflite", "LiteRT"),
         ("model.json", "tensorflowjs_converter"),
-        ("m.onnx", "does not read yet"),
         ("m.mlmodel", "coremltools"),
     ],
 )

@@ -25,6 +25,7 @@ the end of the second name says what to write.  TensorFlow is not needed.
 
 names that are written:
   exported               a SavedModel, in a folder
+  NAME.onnx              a model of ONNX: the main signature
   NAME.pb, NAME.pbtxt    a frozen graph: the main signature, with constants for its variables
   NAME.safetensors       a model as a file of dt.save; of arrays, a plain file of tensors
   NAME.npz               arrays
@@ -32,13 +33,15 @@ names that are written:
   NAME.keras, NAME.h5    a model of Keras; NAME.weights.h5 is its weights
 
 A model of Keras becomes a SavedModel by `model.export`, and the variables of a model become arrays.  Models of LiteRT
-(.tflite), TensorFlow.js (model.json) and Core ML are neither read nor written; ONNX is not yet.
+(.tflite), TensorFlow.js (model.json) and Core ML are neither read nor written.
 """
 
 EXAMPLES = """\
 examples:
   dovetail convert exported model.pb             a SavedModel as a frozen graph
   dovetail convert model.pb exported             and back
+  dovetail convert exported model.onnx           for ONNX Runtime
+  dovetail convert model.onnx exported           and back, for TensorFlow
   dovetail convert exported model.safetensors    a file of dt.save
   dovetail convert model.h5 exported             a model of Keras as a SavedModel
   dovetail convert model.h5 model.keras          as a file of Keras 3

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dovetail import saved_model
+from dovetail import onnx, saved_model
 from dovetail.cli import WrongInput
 from dovetail.cli.program import KERAS_BACKEND
 from dovetail.core.spec import TensorSpec
@@ -86,6 +86,14 @@ def _tensorflow(file: Path) -> Model:
     return Model(loaded.signatures, loaded, is_whole)
 
 
+def _onnx(file: Path) -> Model:
+    loaded = onnx.load(file)
+    inputs = [name for name, spec in loaded.input_specs.items() if spec is not None]
+    if len(inputs) < len(loaded.inputs) or len(loaded.graph.outputs) < len(loaded.outputs):
+        raise WrongInput(f"{str(file)!r} takes or gives values that are no tensors of numbers; use dovetail.onnx.load.")
+    return Model({SERVING: Signature(SERVING, read_of(loaded.graph, inputs, loaded.outputs, loaded.opaque))})
+
+
 def _own(file: Path) -> Model | Arrays:
     found = list(leaves(load(file)))
     programs = {".".join(place) or "function": leaf for place, leaf in found if isinstance(leaf, PROGRAMS)}
@@ -147,6 +155,7 @@ READERS: dict[str, dict[type, Callable[[Path], Any]]] = {  # kind of file → fo
     "SavedModel": {Model: _tensorflow, Layers: _keras},
     "GraphDef": {Model: _tensorflow},
     "MetaGraphDef": {Model: _tensorflow},
+    "ONNX model": {Model: _onnx},
     "Dovetail's own file, safetensors": {Model: _own},
     "Keras model": {Layers: _keras},
     "HDF5": {Layers: _keras},

@@ -22,9 +22,9 @@ from dovetail.core.errors import FormatError
 from dovetail.core.places import engine as on_engine
 
 DESCRIPTION = """\
-Runs a model from a file: the folder of a SavedModel, .pb, .pbtxt, .meta with its checkpoint, a file of dt.save, or
-.keras and .h5 of Keras.  TensorFlow is not needed, and nothing in the file is executed.  Without inputs, it prints what
-the model takes and gives.
+Runs a model from a file: the folder of a SavedModel, .pb, .pbtxt, .meta with its checkpoint, .onnx, a file of dt.save,
+or .keras and .h5 of Keras.  TensorFlow is not needed, and nothing in the file is executed.  Without inputs, it prints
+what the model takes and gives.
 
 A Python program or a notebook runs as it is, also one written for TensorFlow 1 or 2, or for Keras 1 or 2.  Dovetail
 reads it and what it imports from its folder, and tells what it is.  Its imports of tensorflow and keras then give

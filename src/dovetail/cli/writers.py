@@ -99,6 +99,15 @@ def _frozen(model: Model, path: Path) -> None:
         file.write(data)
 
 
+def _onnx(model: Model, path: Path) -> None:
+    dt.onnx.save(signature_of(model, None, []), path)
+
+
+def _onnx_of_keras(layers: Layers, path: Path) -> None:
+    with _beside(path) as temporary:
+        layers.model.export(temporary, format="onnx", verbose=False)
+
+
 def _with_keys(signature: Signature) -> dt.Graph:
     """The graph of a signature without variables and assignments, whose placeholders and results are named by keys."""
     graph = signature.graph.subgraph(signature.graph.outputs, signature.graph.inputs)
@@ -167,6 +176,7 @@ WRITERS: dict[str, dict[type, Callable[[Any, Path], None]]] = {  # end of the na
     FOLDER: {Layers: _exported, Model: _folder},
     ".pb": {Model: _frozen},
     ".pbtxt": {Model: _frozen},
+    ".onnx": {Layers: _onnx_of_keras, Model: _onnx},
     ".safetensors": {Model: _own, Arrays: _safetensors},
     ".keras": {Layers: _keras},
     ".h5": {Layers: _keras},

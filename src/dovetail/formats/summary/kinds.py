@@ -23,6 +23,7 @@ from dovetail.formats.summary.graphs import (
     of_saved_model,
 )
 from dovetail.formats.summary.keras import is_hdf5, is_keras, is_metadata, of_hdf5, of_keras, of_metadata
+from dovetail.formats.summary.onnx import is_onnx, of_onnx
 from dovetail.formats.summary.own import is_safetensors, of_safetensors
 from dovetail.formats.summary.records import is_records, of_records
 from dovetail.formats.summary.source import Source, opened
@@ -52,6 +53,7 @@ KINDS = (
     Kind("Keras 2 metadata", is_metadata, of_metadata, ("keras_metadata.pb",)),
     Kind("TensorFlow checkpoint", is_bundle, of_bundle, ("*.index",)),
     Kind("state of checkpoints", is_state, of_state, ("checkpoint",)),
+    Kind("ONNX model", is_onnx, of_onnx, ("*.onnx",)),
     Kind("SavedModel", is_saved_model, of_saved_model, ("saved_model.pb", "saved_model.pbtxt")),
     Kind("GraphDef", is_graph, of_graph, ("*.pb", "*.pbtxt")),
     Kind("MetaGraphDef", is_meta_graph, of_meta_graph, ("*.meta",)),
@@ -62,7 +64,6 @@ OUTSIDE = {  # patterns of the names of files that Dovetail does not read → wh
     "model.json": "a model of TensorFlow.js: `tensorflowjs_converter` makes a SavedModel of it",
     "*.mlmodel": "a model of Core ML, which `coremltools` reads: take the model it was made of",
     "*.mlpackage": "a model of Core ML, which `coremltools` reads: take the model it was made of",
-    "*.onnx": "a model of ONNX, which Dovetail does not read yet: `onnxruntime` runs it",
 }
 IN_FOLDERS = "saved_model.pb", "saved_model.pbtxt", "checkpoint"  # the files of which a folder is shown
 SHARD = re.compile(r"\.data-\d{5}-of-\d{5}$")
