@@ -32,6 +32,7 @@ kinds of files:
   .keras, .h5 of Keras                        layers, weights
   SavedModel: its folder or saved_model.pb    signatures, operations, variables, objects
   GraphDef, MetaGraphDef: .pb, .pbtxt, .meta  inputs and outputs, operations, variables, constants
+  ONNX: .onnx                                 inputs and outputs, operations, weights, metadata
   checkpoint: its prefix or .index            variables
   checkpoint: the state file of a folder      the checkpoints of the folder
   TFRecord: also GZIP and ZLIB                number of records, features of the first 1000 examples
