@@ -19,6 +19,7 @@ from dovetail.compat.tensorflow.names import event_files as event_files
 from dovetail.compat.tensorflow.names import files as files
 from dovetail.compat.tensorflow.names import flags as flags
 from dovetail.compat.tensorflow.names import functions as functions
+from dovetail.compat.tensorflow.names import gradients as gradients
 from dovetail.compat.tensorflow.names import graph as graph
 from dovetail.compat.tensorflow.names import graph_editor as graph_editor
 from dovetail.compat.tensorflow.names import graph_util as graph_util
@@ -58,6 +59,7 @@ from dovetail.compat.tensorflow.names import signals as signals
 from dovetail.compat.tensorflow.names import sorting as sorting
 from dovetail.compat.tensorflow.names import sparse as sparse
 from dovetail.compat.tensorflow.names import sparse_math as sparse_math
+from dovetail.compat.tensorflow.names import structures as structures
 from dovetail.compat.tensorflow.names import summary as summary
 from dovetail.compat.tensorflow.names import testing as testing
 from dovetail.compat.tensorflow.names import tfe as tfe

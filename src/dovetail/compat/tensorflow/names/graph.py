@@ -7,8 +7,8 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.core import nest_flatten
 from dovetail.compat.tensorflow.names.settings import heed
+from dovetail.compat.tensorflow.names.structures import nest_flatten
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.errors import op_error
 from dovetail.core.spec import spec

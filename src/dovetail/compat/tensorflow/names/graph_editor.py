@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from dovetail.compat.tensorflow.names.core import nest_flatten, pack_sequence_as
+from dovetail.compat.tensorflow.names.structures import nest_flatten, pack_sequence_as
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.errors import op_error
 from dovetail.edit.graph import Graph, GraphTensor, Operation

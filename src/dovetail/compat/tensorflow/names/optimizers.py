@@ -8,9 +8,10 @@ from typing import Any
 from dovetail import ops
 from dovetail.autodiff.tape import GradientTape
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.core import check_aggregation, gradients, nest_flatten
 from dovetail.compat.tensorflow.names.custom_optimizers import CustomStepMixin
+from dovetail.compat.tensorflow.names.gradients import check_aggregation, gradients
 from dovetail.compat.tensorflow.names.graph import GraphKeys, group
+from dovetail.compat.tensorflow.names.structures import nest_flatten
 from dovetail.compat.tensorflow.names.variable_scope import in_variable_scope
 from dovetail.compat.tensorflow.names.variables import named_variable
 from dovetail.compat.tensorflow.table import value

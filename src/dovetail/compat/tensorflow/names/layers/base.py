@@ -12,8 +12,8 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.core import nest_flatten
 from dovetail.compat.tensorflow.names.graph import GraphKeys, nodes_of
+from dovetail.compat.tensorflow.names.structures import nest_flatten
 from dovetail.compat.tensorflow.names.variable_scope import VariableScope, get_variable, variable_scope
 from dovetail.compat.tensorflow.table import V1, value
 from dovetail.core.dtypes import as_dtype

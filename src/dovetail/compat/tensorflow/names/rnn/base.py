@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.core import is_nested, nest_map_structure
 from dovetail.compat.tensorflow.names.layers.base import Layer
+from dovetail.compat.tensorflow.names.structures import is_nested, nest_map_structure
 from dovetail.compat.tensorflow.names.variable_scope import get_variable_scope, variable_scope
 from dovetail.compat.tensorflow.table import V1, value
 from dovetail.core.errors import op_error

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail import ops
-from dovetail.compat.tensorflow.names.core import is_nested, nest_flatten, nest_map_structure
 from dovetail.compat.tensorflow.names.initializers import Constant
 from dovetail.compat.tensorflow.names.rnn.base import BOTH, RNNCell
 from dovetail.compat.tensorflow.names.rnn.contrib_cells import LSTMBlockCell
 from dovetail.compat.tensorflow.names.rnn.loops import over_steps, reversed_steps
 from dovetail.compat.tensorflow.names.rnn.wrappers import Wrapper
+from dovetail.compat.tensorflow.names.structures import is_nested, nest_flatten, nest_map_structure
 from dovetail.compat.tensorflow.names.variable_scope import get_variable, get_variable_scope, variable_scope
 from dovetail.compat.tensorflow.table import V1, row, value
 from dovetail.core.errors import op_error

@@ -8,7 +8,6 @@ from functools import reduce
 from typing import Any
 
 from dovetail import ops
-from dovetail.compat.tensorflow.names.core import nest_flatten
 from dovetail.compat.tensorflow.names.rnn.contrib_wrappers import (
     EmbeddingWrapper,
     OutputProjectionWrapper,
@@ -16,6 +15,7 @@ from dovetail.compat.tensorflow.names.rnn.contrib_wrappers import (
     linear,
 )
 from dovetail.compat.tensorflow.names.rnn.loops import static_rnn
+from dovetail.compat.tensorflow.names.structures import nest_flatten
 from dovetail.compat.tensorflow.names.variable_scope import get_variable, get_variable_scope, variable_scope
 from dovetail.compat.tensorflow.table import V1, function
 from dovetail.core.value_kinds import dtype_of, static_shape

@@ -1,0 +1,144 @@
+"""TensorFlow's names of gradients: tapes, gradients of graphs, and second derivatives."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from dovetail import ops
+from dovetail.autodiff.custom import custom_gradient
+from dovetail.autodiff.graph_gradients import gradients as graph_gradients
+from dovetail.autodiff.recompute import recompute_grad
+from dovetail.autodiff.tape import GradientTape
+from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.table import function, value
+from dovetail.core.errors import op_error
+from dovetail.core.gradients import RegisterGradient
+from dovetail.core.structure import flatten, flatten_like
+from dovetail.core.value_kinds import is_tensor, kind_of
+
+
+class UnconnectedGradients(StrEnum):
+    """The values of a gradient by a tensor that the result does not depend on.
+
+    Source: `tf.UnconnectedGradients`.
+    """
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+value("UnconnectedGradients", UnconnectedGradients)
+value("GradientTape", GradientTape)
+value("custom_gradient", custom_gradient, "v2")
+value("recompute_grad", recompute_grad)
+value("RegisterGradient", RegisterGradient)
+
+
+@function("gradients", scope=True)
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str | None = None,
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: Any = False,
+    aggregation_method: Any = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: str = "none",
+) -> list[Any]:
+    """The gradients of tensors of a graph by other tensors; None for gradients of integers and by integers.
+
+    Raises:
+        ValueError: `aggregation_method` is none of `tf.AggregationMethod`.
+
+    Source: `tf.gradients`.
+    """
+    check_aggregation("tf.gradients", aggregation_method)
+    xs = [_in_graph(x) for x in (xs if isinstance(xs, (list, tuple)) else [xs])]
+    targets, structure = flatten(ys)
+    targets = [_in_graph(y) for y in targets]
+    if is_tensor(ys) and isinstance(grad_ys, (list, tuple)) and len(grad_ys) == 1:
+        (grad_ys,) = grad_ys
+    arriving = flatten_like(structure, grad_ys)
+    pairs = [(y, g) for y, g in zip(targets, arriving, strict=True) if _may_have_gradient(y)]
+    sources = [x for x in xs if _may_have_gradient(x)]
+    found: list[Any] = [None] * len(xs)
+    if pairs:
+        stopped = () if stop_gradients is None else stop_gradients
+        made = graph_gradients([y for y, _ in pairs], sources, [g for _, g in pairs], stopped)
+        by_source = dict(zip(map(id, sources), made, strict=True))
+        found = [by_source.get(id(x)) for x in xs]
+    if unconnected_gradients == "zero":
+        found = [ops.zeros_like(x) if g is None else g for x, g in zip(xs, found, strict=True)]
+    return found
+
+
+def _in_graph(x: Any) -> Any:
+    """A tensor or a variable; for those of Keras, the ones of the open graph."""
+    x, graph = kind_of(x).followed(x), graph_mode.graph()
+    return kind_of(x).in_graph(x, graph) if kind_of(x).is_of_model and graph is not None else x
+
+
+def _may_have_gradient(x: Any) -> bool:
+    return not is_tensor(x) or x.dtype.is_differentiable
+
+
+class AggregationMethod:
+    """The ways of adding gradients up; the sum is the same for all.
+
+    Source: `tf.AggregationMethod`.
+    """
+
+    ADD_N = DEFAULT = 0
+    EXPERIMENTAL_TREE = 1
+    EXPERIMENTAL_ACCUMULATE_N = 2
+
+
+value("AggregationMethod", AggregationMethod)
+
+
+def check_aggregation(title: str, method: Any) -> None:
+    """Refuse a value that is not an `AggregationMethod`."""
+    if method not in (None, 0, 1, 2):
+        raise op_error(ValueError, title, f"aggregation_method is one of tf.AggregationMethod, not {method!r}.")
+
+
+@function("hessians", scope=True)
+def hessians(
+    ys: Any,
+    xs: Any,
+    name: str | None = None,
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: Any = False,
+    aggregation_method: Any = None,
+) -> list[Any]:
+    """The matrices of second derivatives of a scalar of a graph.
+
+    Raises:
+        ValueError: `aggregation_method` is none of `tf.AggregationMethod`.
+
+    Source: `tf.hessians`.
+    """
+    check_aggregation("tf.hessians", aggregation_method)
+    found = []
+    for x in xs if isinstance(xs, (list, tuple)) else [xs]:
+        (gradient,) = graph_gradients(ys, [x])
+        flat = ops.reshape(gradient, (-1,))
+        if None in x.shape:
+            raise op_error(ValueError, "tf.hessians", f"the shape of {x!r} must be known.")
+        rows = [graph_gradients(flat[i], [x])[0] for i in range(int(np.prod(x.shape)))]
+        rows = [ops.zeros_like(x) if row is None else row for row in rows]
+        found.append(ops.reshape(ops.stack(rows), (*x.shape, *x.shape)))
+    return found
+
+
+@function("NotDifferentiable no_gradient NoGradient")
+def not_differentiable(op_type: str) -> None:
+    """Register that an op has no gradient.
+
+    Source: `tf.no_gradient`.
+    """
+    RegisterGradient(op_type)(lambda op, *grads: [None] * len(op.inputs))
