@@ -62,9 +62,10 @@ def gradients(loss: TensorLike, variables: Any) -> list[Any]:
     """
     losses, sources = flatten(loss)[0], flatten(variables)[0]
     values = [unwrapped(y) for y in losses]
-    points = sources if any(map(is_of_keras, values)) else []  # which may be of K
+    of_keras = list(filter(is_of_keras, values))
+    points = sources if of_keras else []  # which may be of K
     graph = next((y.graph for y in (*values, *points) if type(y) is GraphTensor), None)
-    if graph is None and any(type(x) is Variable for x in points):
+    if graph is None and any(type(x) is Variable for x in points) and interop_keras().is_given(of_keras):
         graph = open_default_graph()
     if graph is not None:
         return _in_graph(graph, [kind_of(y).in_graph(y, graph) for y in values], sources)
