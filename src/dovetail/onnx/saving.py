@@ -15,7 +15,7 @@ from dovetail.core.errors import op_error
 from dovetail.core.files import replacing
 from dovetail.core.scopes import scopes
 from dovetail.edit.transplant import copy_graph
-from dovetail.formats.onnx.encoding import number_of
+from dovetail.formats.onnx.tensors import number_of
 from dovetail.formats.onnx.writing import IR_VERSIONS, Writer
 from dovetail.formats.wire.libraries import need
 from dovetail.formats.wire.messages import LONGEST

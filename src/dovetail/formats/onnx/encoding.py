@@ -8,45 +8,9 @@ from typing import Any
 import numpy as np
 
 from dovetail.core.dtypes import DType
-from dovetail.core.errors import did_you_mean
+from dovetail.formats.onnx.tensors import number_of
 from dovetail.formats.wire.messages import ONNX
 from dovetail.formats.wire.tensors import little_endian
-
-NUMBERS = {  # NumPy's name of a dtype → its number
-    "float32": 1,
-    "uint8": 2,
-    "int8": 3,
-    "uint16": 4,
-    "int16": 5,
-    "int32": 6,
-    "int64": 7,
-    "bool": 9,
-    "float16": 10,
-    "float64": 11,
-    "uint32": 12,
-    "uint64": 13,
-    "complex64": 14,
-    "complex128": 15,
-    "bfloat16": 16,
-    "float8_e4m3fn": 17,
-    "float8_e5m2": 19,
-}
-
-
-def number_of(dtype: Any) -> int:
-    """ONNX's number of a dtype.
-
-    Raises:
-        TypeError: ONNX has no such dtype.
-
-    Example:
-        >>> number_of("float32"), number_of(np.dtype("bool"))
-        (1, 9)
-    """
-    name = getattr(dtype, "name", str(dtype))
-    if name not in NUMBERS:
-        raise TypeError(f"ONNX has no dtype {name!r}. {did_you_mean(name, NUMBERS)}".strip())
-    return NUMBERS[name]
 
 
 def tensor_proto(array: np.ndarray, name: str = "") -> Any:

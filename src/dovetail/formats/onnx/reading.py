@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 from dovetail.core import arguments
 from dovetail.core.errors import FormatError
 from dovetail.core.hooks import hooks
-from dovetail.core.scopes import scopes
-from dovetail.core.tensor import Tensor
 from dovetail.core.variable import Variable
+from dovetail.formats.building import Building
 from dovetail.formats.constants import is_tensor
 from dovetail.formats.onnx.attributes import attributes_of
 from dovetail.formats.onnx.calls import by_row, listed
@@ -23,7 +21,7 @@ from dovetail.formats.onnx.nodes import DEFAULT_DOMAINS, Body, Foreign, Node, We
 from dovetail.formats.onnx.rows import row_of
 from dovetail.formats.onnx.tensors import Tensors, carried
 from dovetail.formats.opaque import OpaqueOp, Unreadable, opaque_outputs
-from dovetail.graph.base import name_new, unique_name
+from dovetail.graph.base import unique_name
 
 DEEPEST = 50  # functions that call each other
 FLOATS = ("float16", "bfloat16", "float32", "float64")  # dtypes of weights that become variables
@@ -42,7 +40,7 @@ def special(types: str) -> Callable[[Special], Special]:
     return add
 
 
-class Reader:
+class Reader(Building):
     """A reader of nodes into the graph that is being built.
 
     Args:
@@ -152,7 +150,7 @@ class Reader:
     def _computed(self, node: Node) -> list[Any]:
         if node.type in SPECIAL:
             with self.named(node) as results:
-                results += map(self._recorded, listed(SPECIAL[node.type](node)))
+                results += map(self.recorded, listed(SPECIAL[node.type](node)))
             return results
         function = self.functions.get((node.proto.domain, node.proto.op_type, node.proto.overload))
         if function is not None:
@@ -165,27 +163,8 @@ class Reader:
         if row.body is None and all(attribute.result is None for attribute in row.attributes):
             return by_row(row, node, f"{unique_name(self.graph, node.name)}/")
         with self.named(node) as results:
-            results += map(self._recorded, by_row(row, node))
+            results += map(self.recorded, by_row(row, node))
         return results
-
-    def _recorded(self, value: Any) -> Any:
-        """A value that was computed while the graph is read, such as zeros, as a constant of the graph."""
-        return self.graph.constant(value.numpy(), "Const") if type(value) is Tensor else value
-
-    @contextmanager
-    def named(self, node: Node) -> Iterator[list[Any]]:
-        """Name the operations of the block after a node, the one of the first result exactly like it."""
-        graph, results = self.graph, list[Any]()
-        with graph.at_scope(f"{graph.scope}{node.name}/"):
-            yield results
-        first: Any = results[0] if results else None
-        if is_tensor(first) and first.op.graph is graph and first.op.name.startswith(f"{graph.scope}{node.name}/"):
-            name_new(graph, first.op, unique_name(graph, node.name))
-
-    @property
-    def graph(self) -> Any:
-        """The graph that is being built."""
-        return scopes().graphs[-1]
 
     def _opaque(self, node: Node, reason: str) -> list[Any]:
         """The values of a node that Dovetail does not compute."""

@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from dovetail.core.dtypes import DType, as_dtype
-from dovetail.core.errors import FormatError
+from dovetail.core.errors import FormatError, did_you_mean
 
 STRING = 8
 NUMBERS = {  # NumPy's name of a dtype → its number
@@ -78,7 +78,7 @@ def number_of(dtype: Any) -> int:
     """
     name = "object" if getattr(dtype, "kind", "") in ("S", "O", "U") else getattr(dtype, "name", str(dtype))
     if name not in NUMBERS:
-        raise TypeError(f"ONNX has no dtype {name!r}")
+        raise TypeError(f"ONNX has no dtype {name!r}. {did_you_mean(name, NUMBERS)}".rstrip())
     return NUMBERS[name]
 
 

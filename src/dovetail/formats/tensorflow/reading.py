@@ -9,15 +9,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 from dovetail.core.dtypes import DType
 from dovetail.core.errors import FormatError
 from dovetail.core.hooks import hooks
-from dovetail.core.scopes import scopes
 from dovetail.core.spec import TensorSpec
-from dovetail.core.tensor import Tensor
+from dovetail.formats.building import Building
 from dovetail.formats.constants import constant_of, is_tensor
 from dovetail.formats.opaque import OpaqueOp, Unreadable, opaque_outputs
 from dovetail.formats.tensorflow.attributes import Attributes
@@ -29,7 +27,7 @@ from dovetail.formats.tensorflow.records import Records
 from dovetail.formats.tensorflow.rows import READ
 from dovetail.formats.tensorflow.unread import UNREAD
 from dovetail.formats.tensorflow.values import Foreign, Handle, Host, Spec
-from dovetail.graph.base import name_new, unique_name
+from dovetail.graph.base import unique_name
 
 DEEPEST = 50  # functions that call each other
 FOREIGN = re.compile(r"\w*(Dataset|Iterator|Queue|Summary|Reader)(V2|V3)?$|Serialize\w+")  # results are no tensors
@@ -57,7 +55,7 @@ def special(types: str) -> Callable[[Special], Special]:
     return add
 
 
-class Reader:
+class Reader(Building):
     """A reader of nodes into the graph that is being built.
 
     Args:
@@ -261,7 +259,7 @@ class Reader:
     def _computed(self, node: Node) -> list[Any]:
         if node.type in SPECIAL:
             with self.named(node) as results:
-                results += map(self._recorded, listed(SPECIAL[node.type](node)))
+                results += map(self.recorded, listed(SPECIAL[node.type](node)))
             return results
         if node.type in self.functions:
             return self.call(node.type, node.inputs)
@@ -271,31 +269,12 @@ class Reader:
         if row.body is None and all(attribute.result is None for attribute in row.attributes):
             return by_row(row, node, self.new_name(node))
         with self.named(node) as results:
-            results += map(self._recorded, by_row(row, node))
+            results += map(self.recorded, by_row(row, node))
         return results
 
     def new_name(self, node: Node) -> str | None:
         """The name of the operation of a node; None if none is recorded."""
         return f"{unique_name(self.graph, node.name)}/"
-
-    def _recorded(self, value: Any) -> Any:
-        """A value that was computed while the graph is read, such as zeros, as a constant of the graph."""
-        return self.graph.constant(value.numpy(), "Const") if type(value) is Tensor else value
-
-    @contextmanager
-    def named(self, node: Node) -> Iterator[list[Any]]:
-        """Name the operations of the block after a node, the one of the first result exactly like it."""
-        graph, results = self.graph, list[Any]()
-        with graph.at_scope(f"{graph.scope}{node.name}/"):
-            yield results
-        first: Any = results[0] if results else None
-        if is_tensor(first) and first.op.graph is graph and first.op.name.startswith(f"{graph.scope}{node.name}/"):
-            name_new(graph, first.op, unique_name(graph, node.name))
-
-    @property
-    def graph(self) -> Any:
-        """The graph that is being built."""
-        return scopes().graphs[-1]
 
     def _opaque(self, node: Node, reason: str) -> list[Any]:
         """The values of a node that Dovetail does not compute; variables that it changes get values of it, too."""

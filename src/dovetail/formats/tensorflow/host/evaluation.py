@@ -122,7 +122,7 @@ class Evaluator(Reader):
     def named(self, node: Node) -> Iterator[list[Any]]:
         yield []
 
-    def _recorded(self, value: Any) -> Any:
+    def recorded(self, value: Any) -> Any:
         return value
 
     def results(self, node: Node) -> list[Any]:

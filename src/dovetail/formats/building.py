@@ -1,0 +1,35 @@
+"""The graph that is being built while the nodes of a file are read, and the names of its operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from dovetail.core.scopes import scopes
+from dovetail.core.tensor import Tensor
+from dovetail.formats.constants import is_tensor
+from dovetail.graph.base import name_new, unique_name
+
+
+class Building:
+    """What readers of all formats do with the graph that is being built."""
+
+    @property
+    def graph(self) -> Any:
+        """The graph that is being built."""
+        return scopes().graphs[-1]
+
+    def recorded(self, value: Any) -> Any:
+        """A value that was computed while the graph is read, such as zeros, as a constant of the graph."""
+        return self.graph.constant(value.numpy(), "Const") if type(value) is Tensor else value
+
+    @contextmanager
+    def named(self, node: Any) -> Iterator[list[Any]]:
+        """Name the operations of the block after a node, the one of the first result exactly like it."""
+        graph, results = self.graph, list[Any]()
+        with graph.at_scope(f"{graph.scope}{node.name}/"):
+            yield results
+        first: Any = results[0] if results else None
+        if is_tensor(first) and first.op.graph is graph and first.op.name.startswith(f"{graph.scope}{node.name}/"):
+            name_new(graph, first.op, unique_name(graph, node.name))
