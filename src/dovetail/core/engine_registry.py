@@ -46,6 +46,7 @@ class BuiltIn(NamedTuple):
         install: how to install it.
         arrays: the types of its arrays: libraries by their import names, or `module:class`.
         sharing: environment variables that make the library leave a device's memory to others.
+        is_listed: whether it is among those that compute everything; one that only compiles is used by its name alone.
     """
 
     module: str
@@ -53,6 +54,7 @@ class BuiltIn(NamedTuple):
     install: str
     arrays: tuple[str, ...] = ()
     sharing: Mapping[str, str] = MappingProxyType({})
+    is_listed: bool = True
 
 
 BUILT_IN = {
@@ -72,7 +74,7 @@ BUILT_IN = {
         ("tensorflow",),
         {"TF_FORCE_GPU_ALLOW_GROWTH": "true"},
     ),
-    "onnxruntime": BuiltIn("dovetail.engines.onnx_model", "onnxruntime", "pip install onnxruntime"),
+    "onnxruntime": BuiltIn("dovetail.engines.onnx_model", "onnxruntime", "pip install onnxruntime", is_listed=False),
 }
 HEIRS = {"cntk": "onnxruntime", "theano": "jax", "plaidml": "jax", "mxnet": "torch"}  # engines of Keras that ended
 ENGINES, ARRAYS = "dovetail.engines", "dovetail.arrays"  # groups of entry points
@@ -108,13 +110,15 @@ def loaded() -> list[Engine]:
 
 
 def list_engines() -> list[str]:
-    """The names of the engines that are installed here.
+    """The names of the engines that are installed here and compute everything, for `auto` and comparisons.
 
     Example:
         >>> "numpy" in list_engines()
         True
     """
-    return [name for name in known_engines() if is_installed(name)]
+    return [
+        name for name in known_engines() if is_installed(name) and (name not in BUILT_IN or BUILT_IN[name].is_listed)
+    ]
 
 
 def is_installed(name: str) -> bool:

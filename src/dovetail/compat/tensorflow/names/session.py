@@ -25,7 +25,7 @@ from dovetail.compat.tf_graph.node_def import node_def_of
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import op_error
 from dovetail.core.scopes import Scoped
-from dovetail.core.structure import refuse_nesting
+from dovetail.core.structure import flatten, refuse_nesting
 from dovetail.edit.graph import Operation
 from dovetail.plan.events import FUSION, OPERATION, PROGRAM
 from dovetail.plan.profile import is_open, profile
@@ -93,6 +93,7 @@ class Session(sessions.Session):
             heed(options)
         try:
             given = map_sparse(SparseFetch, fetches)
+            flatten(given, "tf.Session.run")  # its errors name TensorFlow's function
         except RecursionError:
             refuse_nesting("tf.Session.run", [fetches])
             raise
