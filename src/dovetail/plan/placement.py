@@ -155,10 +155,11 @@ def pin_unknown_shapes(graph: Graph, home: Place) -> int:
     Returns:
         The number of operations that were pinned.
     """
+    if not home.engine.static_shapes:
+        return 0
     count = 0
     for operation in graph.operations:
-        needs_all = operation.engine is None and place_of(operation, home).engine.static_shapes
-        if needs_all and _has_unknown_shapes(operation):
+        if operation.engine is None and _has_unknown_shapes(operation):
             operation.pin = Pin("numpy", part=operation.part)
             count += 1
     return count

@@ -153,9 +153,9 @@ class Imports:
             except ModuleNotFoundError:
                 raise _absence(f"{name}.{member}", str(problem), name) from None
 
-    def compiled(self, code: str | bytes | ast.Module, path: str) -> CodeType:
-        """Compile a file of the program, after the changes."""
-        tree = functools.reduce(lambda found, change: change(found), self.changes, ast.parse(code, path))
+    def compiled(self, code: str | bytes | ast.Module, path: str, last: Change = lambda tree: tree) -> CodeType:
+        """Compile a file of the program, after the changes, of which a last one may be given."""
+        tree = functools.reduce(lambda found, change: change(found), (*self.changes, last), ast.parse(code, path))
         return compile(tree, path, "exec", dont_inherit=True)
 
     def covers(self, name: str, place: str) -> bool:
@@ -231,4 +231,12 @@ class _Loader(Loader):
         if not self._imports.changes:
             return self._loader.get_code(fullname)
         with open(self._path, "rb") as file:
-            return self._imports.compiled(file.read(), self._path)
+            source = file.read()
+        return self._imports.compiled(source, self._path, functools.partial(self._with_assertions, source))
+
+    def _with_assertions(self, source: bytes, tree: ast.Module) -> ast.Module:
+        """The tree with assertions that explain themselves, if pytest loads the file."""
+        config = getattr(self._loader, "config", None)
+        if config is not None and type(self._loader).__module__.startswith("_pytest."):
+            importlib.import_module("_pytest.assertion.rewrite").rewrite_asserts(tree, source, self._path, config)
+        return tree
