@@ -213,6 +213,12 @@ def test_it_works_in_a_forked_child():
     assert done.stdout == "0 onnxruntime\n", done.stderr
 
 
+def test_prints_are_kept(capfd):
+    f = dt.function(lambda x: ops.print_tensor(x, "seen ") * 2.0, engine="onnxruntime")
+    np.testing.assert_array_equal(f(np.ones(2, "float32")).numpy(), [2, 2])
+    assert "seen" in "".join(capfd.readouterr())
+
+
 def test_auto_does_not_measure_it():
     assert "onnxruntime" not in dt.list_engines()
 

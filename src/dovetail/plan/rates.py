@@ -58,11 +58,6 @@ TABLES: Mapping[str, Mapping[str, Rates]] = {
             "filter": 48e9, "launches": 5e3, "recurrent": 51e9, "steps": 16e3, "window": 7.2e9, "unpool": 6.3e9,
             "reduction": 18e9, "map": 12e9, "optimizer": 5.8e9, "random": 0.18e9,
         }),
-        "onnxruntime": Rates(1e-5, 1e-6, 2e-6, 0.25, 1e-2, 2e-3, {
-            "product": 88e9, "convolution": 150e9, "strided": 29e9, "thin": 14e9, "unit": 80e9, "depthwise": 15e9,
-            "filter": 30e9, "launches": 5e3, "recurrent": 60e9, "steps": 27e3, "window": 15e9, "unpool": 2.5e9,
-            "reduction": 20e9, "map": 8e9, "optimizer": 2.5e9, "random": 0.1e9,
-        }),
     },
     AVX512: {
         "numpy": Rates(2.2e-7, 4.4e-7, 2.6e-7, 0.0, 0.03, 4e-4, {
@@ -84,11 +79,6 @@ TABLES: Mapping[str, Mapping[str, Rates]] = {
             "product": 200e9, "convolution": 560e9, "strided": 96e9, "thin": 58e9, "unit": 230e9, "depthwise": 56e9,
             "filter": 310e9, "launches": 10e3, "recurrent": 140e9, "steps": 33e3, "window": 16e9, "unpool": 14e9,
             "reduction": 13e9, "map": 17e9, "optimizer": 15e9, "random": 0.21e9,
-        }),
-        "onnxruntime": Rates(5e-6, 5e-7, 1e-6, 0.12, 5e-3, 1e-3, {
-            "product": 210e9, "convolution": 400e9, "strided": 96e9, "thin": 35e9, "unit": 200e9, "depthwise": 40e9,
-            "filter": 53e9, "launches": 10e3, "recurrent": 140e9, "steps": 54e3, "window": 30e9, "unpool": 5e9,
-            "reduction": 22e9, "map": 18e9, "optimizer": 4.4e9, "random": 0.2e9,
         }),
     },
     GPU: {

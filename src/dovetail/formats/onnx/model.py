@@ -45,7 +45,7 @@ class Type(NamedTuple):
 
     @property
     def spec(self) -> TensorSpec | None:
-        """The shape and the dtype of a tensor; None for what is no tensor of numbers."""
+        """The shape and the dtype of a tensor; None if it is no tensor of numbers."""
         dtype = dtype_of(self.number)
         return None if self.kind != "tensor" or dtype is None else TensorSpec(self.shape, dtype)
 
@@ -69,7 +69,7 @@ class Read:
     """A model as a graph of Dovetail.
 
     Attributes:
-        graph: its inputs are those that are no constants of it.
+        graph: without the inputs that are constants of it.
         inputs: their names.
         results: the values of the model's outputs: the number of an output of the graph, with ONNX's number of the
             dtype, or a value of the host.
@@ -123,7 +123,7 @@ class Model:
 
     @cached_property
     def inputs(self) -> dict[str, Type]:
-        """The inputs without those that have a value in the file."""
+        """The inputs that have no value in the file."""
         graph = self.proto.graph
         known = {tensor.name for tensor in graph.initializer} | {t.values.name for t in graph.sparse_initializer}
         return {one.name: type_of(one.type) for one in graph.input if one.name not in known}

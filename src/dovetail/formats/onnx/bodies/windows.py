@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -116,9 +116,27 @@ def enlarged(x: Any, kernel: Any, strides: Any, dilations: Any, full: Any) -> An
 # -- pools ------------------------------------------------------------------------------------------------------------
 
 
-def _windows(x: Any, size: Any, strides: Any, dilations: Any, widths: Any, ceil: int) -> tuple[list[int], Any]:
-    """The numbers of windows along the axes, and the positions along each axis that each window has."""
-    counts, places = [], []
+class Window(NamedTuple):
+    """A window of a pool: a number for each axis, and the widths before and after it."""
+
+    size: Sequence[int]
+    strides: Sequence[int]
+    dilations: Sequence[int]
+    widths: Sequence[tuple[int, int]]
+
+
+def _window(
+    x: Any, size: Any, strides: Any = None, dilations: Any = None, pads: Any = None, auto: Any = "NOTSET"
+) -> Any:
+    """The window that the attributes of a pool say."""
+    strides, dilations = strides or [1] * len(size), dilations or [1] * len(size)
+    return Window(size, strides, dilations, paddings(x, size, strides, dilations, pads, auto))
+
+
+def _windows(x: Any, window: Window, ceil: int) -> list[Any]:
+    """The positions along each axis that each window has."""
+    size, strides, dilations, widths = window
+    places = []
     for i, length in enumerate(x.shape[2:]):
         if length is None:
             raise Unreadable("the sizes of its input must be known")
@@ -128,9 +146,8 @@ def _windows(x: Any, size: Any, strides: Any, dilations: Any, widths: Any, ceil:
         count = (-(-spare // strides[i]) if ceil else spare // strides[i]) + 1
         if ceil and (count - 1) * strides[i] >= length + low:
             count -= 1  # the last window would begin behind the input
-        counts.append(count)
         places.append(np.arange(count)[:, None] * strides[i] - low + np.arange(size[i]) * dilations[i])
-    return counts, places
+    return places
 
 
 def _taken(x: Any, places: Any, fill: Any) -> Any:
@@ -148,8 +165,9 @@ def _taken(x: Any, places: Any, fill: Any) -> Any:
     return ops.transpose(x, [0, 1, *range(2, 2 + 2 * rank, 2), *range(3, 3 + 2 * rank, 2)])
 
 
-def _is_plain(x: Any, dilations: Any, ceil: int, size: Any, strides: Any, widths: Any) -> bool:
+def _is_plain(x: Any, window: Window, ceil: int) -> bool:
     """Whether Dovetail's pools have such windows."""
+    size, strides, dilations, widths = window
     if len(size) > 3 or set(dilations) != {1} or not x.dtype.is_floating:
         return False
     return not ceil or all(
@@ -159,34 +177,24 @@ def _is_plain(x: Any, dilations: Any, ceil: int, size: Any, strides: Any, widths
 
 
 @row(f"MaxPool: x; {WINDOW} ceil_mode:ceil storage_order")
-def _(
-    x: Any,
-    size: Any,
-    strides: Any = None,
-    dilations: Any = None,
-    pads: Any = None,
-    auto: str = "NOTSET",
-    ceil: int = 0,
-    storage_order: int = 0,
-) -> Any:
+def _(x: Any, ceil: int = 0, storage_order: int = 0, **given: Any) -> Any:
     """The largest element of each window, and its place in the flat input."""
-    rank = len(size)
-    strides, dilations = strides or [1] * rank, dilations or [1] * rank
-    widths = paddings(x, size, strides, dilations, pads, auto)
+    window = _window(x, **given)
+    rank = len(window.size)
     lowest = -float("inf") if x.dtype.is_floating else x.dtype.min
-    is_plain = _is_plain(x, dilations, ceil, size, strides, widths)
+    is_plain = _is_plain(x, window, ceil)
     axes = [*range(2 + rank, 2 + 2 * rank)]
-    if is_plain and not any(map(any, widths)):
-        found = ops.max_pool(x, tuple(size), tuple(strides), "valid", FIRST)
+    if is_plain and not any(map(any, window.widths)):
+        found = ops.max_pool(x, tuple(window.size), tuple(window.strides), "valid", FIRST)
     elif is_plain:
-        wide = ops.pad(x, [(0, 0), (0, 0), *widths], "constant", lowest)
-        found = ops.max_pool(wide, tuple(size), tuple(strides), "valid", FIRST)
+        wide = ops.pad(x, [(0, 0), (0, 0), *window.widths], "constant", lowest)
+        found = ops.max_pool(wide, tuple(window.size), tuple(window.strides), "valid", FIRST)
     else:
-        _, places = _windows(x, size, strides, dilations, widths, ceil)
+        places = _windows(x, window, ceil)
         found = ops.max(_taken(x, places, lowest), axes)
     if None in x.shape[1:] or x.shape[0] is None:
         return [found]
-    return [found, _largest_at(x, _windows(x, size, strides, dilations, widths, ceil)[1], lowest, storage_order)]
+    return [found, _largest_at(x, _windows(x, window, ceil), lowest, storage_order)]
 
 
 def _largest_at(x: Any, places: Any, lowest: Any, storage_order: int) -> Any:
@@ -211,26 +219,16 @@ def _largest_at(x: Any, places: Any, lowest: Any, storage_order: int) -> Any:
 
 
 @row(f"AveragePool: x; {WINDOW} ceil_mode:ceil count_include_pad:padded")
-def _(
-    x: Any,
-    size: Any,
-    strides: Any = None,
-    dilations: Any = None,
-    pads: Any = None,
-    auto: str = "NOTSET",
-    ceil: int = 0,
-    padded: int = 0,
-) -> Any:
-    rank = len(size)
-    strides, dilations = strides or [1] * rank, dilations or [1] * rank
-    widths = paddings(x, size, strides, dilations, pads, auto)
-    if _is_plain(x, dilations, ceil, size, strides, widths) and (padded or not any(map(any, widths))):
-        wide = ops.pad(x, [(0, 0), (0, 0), *widths]) if any(map(any, widths)) else x
-        return ops.average_pool(wide, tuple(size), tuple(strides), "valid", FIRST)
-    _, places = _windows(x, size, strides, dilations, widths, ceil)
+def _(x: Any, ceil: int = 0, padded: int = 0, **given: Any) -> Any:
+    window = _window(x, **given)
+    rank = len(window.size)
+    if _is_plain(x, window, ceil) and (padded or not any(map(any, window.widths))):
+        wide = ops.pad(x, [(0, 0), (0, 0), *window.widths]) if any(map(any, window.widths)) else x
+        return ops.average_pool(wide, tuple(window.size), tuple(window.strides), "valid", FIRST)
+    places = _windows(x, window, ceil)
     axes = [*range(2 + rank, 2 + 2 * rank)]
     count = np.ones([1] * rank)
-    for i, (one, (low, high)) in enumerate(zip(places, widths, strict=True)):
+    for i, (one, (low, high)) in enumerate(zip(places, window.widths, strict=True)):
         first, last = (-low, x.shape[2 + i] + high) if padded else (0, x.shape[2 + i])
         inside = ((one >= first) & (one < last)).sum(1)
         count = count * inside.reshape([-1 if i == axis else 1 for axis in range(rank)])
@@ -238,20 +236,10 @@ def _(
 
 
 @row(f"LpPool: x; {WINDOW} ceil_mode:ceil p")
-def _(
-    x: Any,
-    size: Any,
-    strides: Any = None,
-    dilations: Any = None,
-    pads: Any = None,
-    auto: str = "NOTSET",
-    ceil: int = 0,
-    p: int = 2,
-) -> Any:
-    rank = len(size)
-    strides, dilations = strides or [1] * rank, dilations or [1] * rank
-    widths = paddings(x, size, strides, dilations, pads, auto)
-    _, places = _windows(x, size, strides, dilations, widths, ceil)
+def _(x: Any, ceil: int = 0, p: int = 2, **given: Any) -> Any:
+    window = _window(x, **given)
+    rank = len(window.size)
+    places = _windows(x, window, ceil)
     total = ops.sum(ops.power(ops.absolute(_taken(x, places, 0)), float(p)), [*range(2 + rank, 2 + 2 * rank)])
     return ops.power(total, 1 / p)
 
