@@ -29,6 +29,10 @@ class Unreadable(Exception):
     """A node that has no equivalent here; the text is the reason."""
 
 
+# the errors of a node that cannot be read
+REFUSALS = (Unreadable, TypeError, ValueError, LookupError, NotImplementedError, OverflowError)
+
+
 class OpaqueOp(Op[Any, Any]):
     """An op of another format that no engine computes; each of its operations has the reason as an attribute.
 

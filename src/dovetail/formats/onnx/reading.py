@@ -20,12 +20,11 @@ from dovetail.formats.onnx.calls import by_row, listed
 from dovetail.formats.onnx.nodes import DEFAULT_DOMAINS, Body, Foreign, Node, Weight, needs
 from dovetail.formats.onnx.rows import row_of
 from dovetail.formats.onnx.tensors import Tensors, carried
-from dovetail.formats.opaque import OpaqueOp, Unreadable, opaque_outputs
+from dovetail.formats.opaque import REFUSALS, OpaqueOp, Unreadable, opaque_outputs
 from dovetail.graph.base import unique_name
 
 DEEPEST = 50  # functions that call each other
 FLOATS = ("float16", "bfloat16", "float32", "float64")  # dtypes of weights that become variables
-REFUSALS = (Unreadable, TypeError, ValueError, LookupError, NotImplementedError, OverflowError)
 Special = Callable[["Node"], Any]
 SPECIAL: dict[str, Special] = {}  # ONNX's type → a function that reads a node
 
@@ -222,4 +221,4 @@ def versions_of(owner: Any) -> dict[str, int]:
     return {"" if one.domain in DEFAULT_DOMAINS else one.domain: one.version for one in owner.opset_import}
 
 
-__all__ = ["REFUSALS", "SPECIAL", "Reader", "special", "versions_of"]
+__all__ = ["SPECIAL", "Reader", "special", "versions_of"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dovetail.core.dtypes import DType
 from dovetail.core.hooks import hooks
 from dovetail.formats.constants import constant_of, is_tensor
-from dovetail.formats.opaque import Unreadable
+from dovetail.formats.opaque import REFUSALS, Unreadable
 from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.frames import EXITS, MERGES, Frames
 from dovetail.formats.tensorflow.host.table import KNOWN, number_of_result, specs_of
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 JOINS = {*MERGES, *EXITS}  # their values are those of branches and loops
 MOST = 1 << 16  # results of a node
 DTYPE_NAMES = ("Tout", "dtype", "out_type", "output_type", "DstT", "element_dtype", "T", "Tparams")
-REFUSALS = (Unreadable, TypeError, ValueError, LookupError, NotImplementedError, OverflowError)
 
 
 class Node:

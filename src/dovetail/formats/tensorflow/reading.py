@@ -17,12 +17,12 @@ from dovetail.core.hooks import hooks
 from dovetail.core.spec import TensorSpec
 from dovetail.formats.building import Building
 from dovetail.formats.constants import constant_of, is_tensor
-from dovetail.formats.opaque import OpaqueOp, Unreadable, opaque_outputs
+from dovetail.formats.opaque import REFUSALS, OpaqueOp, Unreadable, opaque_outputs
 from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.calls import by_row, listed
 from dovetail.formats.tensorflow.host.table import HOST
 from dovetail.formats.tensorflow.names import split
-from dovetail.formats.tensorflow.read_nodes import REFUSALS, Body, Node, first_number, types_of
+from dovetail.formats.tensorflow.read_nodes import Body, Node, first_number, types_of
 from dovetail.formats.tensorflow.records import Records
 from dovetail.formats.tensorflow.rows import READ
 from dovetail.formats.tensorflow.unread import UNREAD
