@@ -101,6 +101,7 @@ def serve() -> None:
     ledger.SHARE = 0.0  # only special checks measure engines; on a slow machine, any check would
     policy.GUESS_SECONDS = 0.0  # and small programs stay on numpy
     for line in sys.stdin:
+        assert not changes_keras(), f"{sys.argv[0]} left the names of Keras 2 in Keras; it needs a process `alone`"
         sys.argv, problem = json.loads(line), ""
         try:
             runpy.run_module(sys.argv[0], None, "__main__", alter_sys=True)
@@ -109,6 +110,12 @@ def serve() -> None:
         Memory.freeze()
         Memory.bound()
         print("\n" + _ENDED + json.dumps(problem), flush=True)
+
+
+def changes_keras() -> bool:
+    """Whether this process gave Keras 3 the names of Keras 2, which later modules would meet."""
+    keras2 = sys.modules.get("dovetail.compat.keras2")
+    return keras2 is not None and keras2.is_installed()
 
 
 @functools.cache

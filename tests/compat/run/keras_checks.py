@@ -18,7 +18,7 @@ from dovetail.compat.run import running
 from dovetail.compat.run.data_sets import answered
 from dovetail.compat.run.steps import limited
 from dovetail.core.hooks import hooks
-from tests.keras_backends import main
+from tests.keras_backends import changes_keras, main
 from tests.programs.data import write_mnist
 
 X, Y = np.ones((20, 3), "float32"), np.zeros((20, 1), "float32")
@@ -123,6 +123,14 @@ def check_the_words_of_tensorflow_beside_keras():
             with running(old) as program:
                 found[use] = program.run()["name"].rpartition(".")[2]
     assert found == {"keras.layers.core": "v1", "tf.keras.layers.Merge": "tensorflow"}
+
+
+def check_keras_is_as_it_was_after_a_program():
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "old.py").write_text("from keras.layers.core import Dense\nold = Dense.__init__")
+        with running(Path(folder, "old.py")) as program:
+            old = program.run()["old"]
+    assert keras.layers.Dense.__init__ is not old and not changes_keras()
 
 
 def check_keras_data_that_is_made_up():

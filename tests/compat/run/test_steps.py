@@ -273,8 +273,8 @@ def test_steps_of_another_file(tmp_path):
         assert program.run()["i"] == 1
 
 
-@pytest.mark.parametrize("check", [check for check in checks_of(CHECKS) if "fit" in check or "epochs" in check])
-def test_fit(check):
+@pytest.mark.parametrize("check", [check for check in checks_of(CHECKS) if "data" not in check])
+def test_keras(check):
     require("keras", "its models are fitted")
     problem = outcomes(CHECKS, "dovetail")[check]
     assert not problem, problem

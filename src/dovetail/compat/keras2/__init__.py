@@ -72,9 +72,14 @@ PATCHES = [patch for module in PATCHED for patch in module.patches()]
 _undo: list[Patch] = []  # in the order of the patches; empty if Keras is as it was
 
 
+def is_installed() -> bool:
+    """Whether Keras 3 has the names of Keras 2 now."""
+    return bool(_undo)
+
+
 def install() -> None:
     """Give Keras 3 the names of Keras 2; nothing happens if it has them."""
-    if _undo:
+    if is_installed():
         return
     try:
         for patch in PATCHES:
@@ -101,7 +106,7 @@ def installed(*, of_tensorflow: bool = False) -> Iterator[None]:
         of_tensorflow: whether they are those of `tf.keras`: the last number of `Conv2D(8, 3, 2)` is the stride, and the
             first automatic name of a class is `dense`, not `dense_1`.
     """
-    was_installed, was_of_tensorflow = bool(_undo), words.of_tensorflow
+    was_installed, was_of_tensorflow = is_installed(), words.of_tensorflow
     install()
     words.of_tensorflow = of_tensorflow
     try:

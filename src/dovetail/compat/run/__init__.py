@@ -180,11 +180,14 @@ def _keras_2(of_tensorflow: bool, steps: int | None) -> Iterator[None]:
         def run() -> None:
             hooks.run_keras = run_keras
             run_keras()
+            imported = "dovetail.compat.keras2" in sys.modules
             from dovetail import backend as K
             from dovetail.compat import keras2
             from dovetail.compat.keras2 import scikit_learn
             from dovetail.compat.keras2.patches import Patch
 
+            if not imported:
+                keras2.uninstall()  # the import installs the names for the whole process
             stack.enter_context(keras2.installed(of_tensorflow=of_tensorflow))
             import keras
 
