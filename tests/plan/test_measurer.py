@@ -1,8 +1,7 @@
-"""Graphs that run on the engine measured as fastest: numbers and state are right, and failures are left out."""
+"""Graphs that run on the engine measured as fastest: numbers and state are right wherever they run."""
 
 from __future__ import annotations
 
-import gc
 import os
 import subprocess
 import sys
@@ -15,77 +14,25 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.core import engine_registry, memory
 from dovetail.core.engine_registry import get_engine
-from dovetail.plan import costs, jobs, ledger, measured_plan, measurer, policy
-from dovetail.plan.candidate import Candidate, NotDelivered
+from dovetail.plan import costs, ledger, measured_plan, measurer, policy
+from dovetail.plan.candidate import Candidate
 from dovetail.plan.function import Function, Options
-from dovetail.plan.ledger import Ledger
 from dovetail.plan.measured_plan import MeasuredPlan
-from dovetail.plan.plan import Plan
 from dovetail.plan.strategy import Strategy
 from tests.conftest import ENGINES
+from tests.plan.measuring import (
+    CALLS,
+    Clock,
+    X,
+    called,
+    chosen,
+    line,
+    model,
+    needs_two,
+    train,
+)
 
-CALLS = 400  # enough to find the best strategy of fast engines
-
-needs_two = pytest.mark.skipif(len(ENGINES) < 2, reason="there is nothing to choose from")
-
-
-def learn_freely(monkeypatch):
-    """Forget other tests, let learning cost anything, and prepare candidates at once."""
-    fresh = jobs.Job()
-    monkeypatch.setattr(jobs, "later", lambda function: function())
-    for module in (measurer, measured_plan):
-        monkeypatch.setattr(module, "job", fresh)
-    monkeypatch.setattr(measurer, "ledger", Ledger())
-    monkeypatch.setattr(measured_plan, "_open", type(measured_plan._open)())
-    monkeypatch.setattr(measurer, "_measurers", type(measurer._measurers)())
-    monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: float("inf"))
-    monkeypatch.setattr(costs, "known", costs.Corrections())
-
-
-@pytest.fixture(autouse=True)
-def _at_once(monkeypatch):
-    learn_freely(monkeypatch)
-    monkeypatch.setattr(measurer, "WATCHED", 1)
-
-
-class Clock:
-    """A clock that advances only while a candidate runs, by a number of seconds a call."""
-
-    def __init__(self, monkeypatch, **seconds):
-        self.now, self.seconds, self.ran = 0.0, seconds, []
-        run = Candidate._run
-
-        def timed(candidate, arguments):
-            engine, variant, *_ = candidate.strategy
-            self.ran.append(candidate.strategy.name)
-            self.now += self.seconds.get(engine, 1.0) * (1.1 if variant else 1.0)
-            return run(candidate, arguments)
-
-        monkeypatch.setattr(Candidate, "_run", timed)
-        monkeypatch.setattr(measurer.time, "perf_counter", lambda: self.now)
-
-
-def called(function, *args, count=CALLS):
-    """The plan of a function after many calls, and the results of the calls."""
-    results = [function(*args) for _ in range(count)]
-    return function.plan(*args), results
-
-
-def chosen(plan):
-    return policy.champion(plan.measurer.state).strategy.name
-
-
-def begin_on(monkeypatch, engine):
-    """Let this engine be the first one of all graphs, with no other one before it."""
-    monkeypatch.setattr(policy, "first", lambda state, arms: Strategy(engine))
-    monkeypatch.setattr(policy, "bridge", lambda *args: None)
-
-
-def line(x, w, b):
-    return ops.tanh(x * w + b)
-
-
-X = np.linspace(-1, 1, 6, dtype="float32")
+pytestmark = pytest.mark.usefixtures("learns_at_once")
 
 
 @needs_two
@@ -138,18 +85,6 @@ def test_a_call_ends_when_another_graph_runs(monkeypatch, stays):
         other(X)
     own, others = ([t for arm in f.plan(X).measurer.state.arms.values() for t in arm.times] for f in (mine, other))
     assert own and others and max(own) < 1.4 and min(others) >= 8.0
-
-
-def test_an_import_makes_starts_cheaper_in_all_graphs(monkeypatch):
-    monkeypatch.setattr(costs.Corrections, "load_seconds", lambda self, engine: 2.0)
-    monkeypatch.setattr(costs.Corrections, "build_seconds", lambda self, engine, work: 0.25)
-    functions = [dt.function(lambda x, w=w: line(x, w, 1.0), engine="auto") for w in (2.0, 3.0)]
-    states = [function.plan(X).measurer.state for function in functions]
-    starts = [{arm.strategy.engine: arm.start for arm in state.arms.values()} for state in states]
-    assert starts == [dict.fromkeys(dt.list_engines(), 2.25)] * 2
-    measurer.import_engine(ENGINES[-1])
-    for state in states:
-        assert {arm.strategy.engine: arm.start for arm in state.arms.values()} == starts[0] | {ENGINES[-1]: 0.25}
 
 
 @needs_two
@@ -218,32 +153,6 @@ def test_nothing_is_learned_without_room(monkeypatch):
     assert len(set(clock.ran)) == 1 and plan.measurer.state.done == CALLS
 
 
-def test_the_first_call_tells_the_cost_of_a_program(monkeypatch):
-    """Check the cost for the engine that runs first; others are prepared apart from their calls."""
-    monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: 0.0)
-    clock = Clock(monkeypatch, **dict.fromkeys(ENGINES, 5.0))
-    function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
-    function(X)
-    clock.seconds = dict.fromkeys(dt.list_engines(), 1.0)
-    plan, _ = called(function, X, count=10)
-    engine = plan.chosen.strategy.engine
-    assert costs.known.build_seconds(engine, plan.measurer.work) == pytest.approx(4.0, rel=0.1)
-    assert [name for name, family in costs.known.factors if family == costs.BUILD] == [engine]
-
-
-def test_plans_that_nobody_has_are_not_prepared(monkeypatch):
-    asked = []
-    monkeypatch.setattr(jobs, "later", asked.append)
-    function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
-    for _ in range(CALLS):
-        function(X)
-    del function
-    gc.collect()
-    monkeypatch.setattr(MeasuredPlan, "try_to_prepare", lambda *args: pytest.fail("it is prepared for nobody"))
-    for job in asked:
-        job()
-
-
 @pytest.mark.parametrize("calls", [1, 7, 64, 200])
 def test_calls_that_are_not_timed_count(monkeypatch, calls):
     monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: 0.0)
@@ -285,29 +194,6 @@ def test_sessions_choose_too(monkeypatch):
         assert (fastest in clock.ran[-5:]) if engine is None else not clock.ran
 
 
-def train(step, batches):
-    losses = []
-    for x, y in batches:
-        losses.append(float(step(x, y)))
-    return losses
-
-
-def model(engine):
-    w, count = dt.Variable(np.full((3, 2), 0.1, "float32")), dt.Variable(0)
-    seeds = dt.Generator(7)
-
-    @dt.function(engine=engine)
-    def step(x, y):
-        with dt.GradientTape() as tape:
-            noise = ops.random.normal(seeds, y.shape) * 0.01
-            loss = ops.mean((ops.matmul(ops.tanh(x), w) + noise - y) ** 2)
-        w.assign_sub(0.1 * tape.gradient(loss, w))
-        count.assign_add(1)
-        return loss
-
-    return step, w, count
-
-
 def test_training_goes_on_wherever_it_is_computed(rng):
     """Check that state, random numbers and losses equal one engine's, while candidates take turns and after."""
     batches = [(rng.normal(size=(4, 3)).astype("float32"), rng.normal(size=(4, 2)).astype("float32"))] * 150
@@ -315,261 +201,6 @@ def test_training_goes_on_wherever_it_is_computed(rng):
     np.testing.assert_allclose(train(measured, batches), train(alone, batches), rtol=1e-4)
     np.testing.assert_allclose(other_w.numpy(), w.numpy(), rtol=1e-4)
     assert int(count) == int(other_count) == len(batches)
-
-
-def failing(monkeypatch, name, engine, error):
-    """Make a method of candidates fail on an engine."""
-    whole = getattr(Candidate, name)
-
-    def method(self, *args):
-        if (args[0].engine if name == "__init__" else self.strategy.engine) == engine:
-            raise error
-        return whole(self, *args)
-
-    monkeypatch.setattr(Candidate, name, method)
-
-
-def long_start(monkeypatch, engine):
-    """Make an engine the first choice, which is compiled in the background for long; return the waiting jobs."""
-    begin = measurer.Measurer.begin
-
-    def begun(self, engines, ahead, between=0.0):
-        begin(self, [e for e in engines if e in ("numpy", engine)], ahead, between)
-        for strategy, arm in self.state.arms.items():
-            is_first = strategy.engine == engine
-            arm.start, arm.predicted = (
-                (5.0, policy.Estimate(-9.0, 0.1)) if is_first else (0.0, policy.Estimate(-3.0, 0.1))
-            )
-        self.state.earlier = 10**6
-
-    monkeypatch.setattr(measurer.Measurer, "begin", begun)
-    monkeypatch.setattr(measurer, "_prepare_next", lambda now: None)
-    monkeypatch.setattr(policy, "EARLY", 0.0)
-    monkeypatch.setattr(costs.Corrections, "build_seconds", lambda self, engine, work: 5.0)
-    waiting = []
-    monkeypatch.setattr(jobs, "later", waiting.append)
-    return waiting
-
-
-@needs_two
-@pytest.mark.parametrize("engine", ENGINES[1:])
-def test_another_engine_runs_until_the_first_one_is_ready(monkeypatch, rng, engine):
-    """Check a training step: its variables go along, and the start costs nothing."""
-    waiting = long_start(monkeypatch, engine)
-    (alone, w, _), (measured, other_w, _) = model("numpy"), model("auto")
-    batches = [(rng.normal(size=(4, 3)).astype("float32"), np.ones((4, 2), "float32")) for _ in range(12)]
-    found = train(measured, batches[:6])
-    plan = measured.plan(*batches[0])
-    assert plan.chosen.strategy.engine == "numpy" and plan.measurer.state.current is None and len(waiting) == 1
-    waiting.pop()()
-    found += train(measured, batches[6:])
-    assert plan.chosen.strategy == Strategy(engine) == plan.measurer.state.current
-    assert plan.measurer.state.arms[Strategy(engine)].calls >= 5 and measurer.ledger.lost == 0
-    np.testing.assert_allclose(found, train(alone, batches), rtol=1e-4)
-    np.testing.assert_allclose(other_w.numpy(), w.numpy(), rtol=1e-4)
-
-
-@needs_two
-def test_the_first_engine_runs_as_soon_as_it_is_ready(monkeypatch):
-    """Check a loop that asks for the size of the next group, which decides, before the engine is ready."""
-    waiting = long_start(monkeypatch, ENGINES[-1])
-    function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
-    function(X), function(X)
-    state, group = function.plan(X).measurer.state, function.plan(X).measurer.next_group
-    waiting.pop()()
-    function(X)
-    assert group == 1 and state.arms[Strategy(ENGINES[-1])].calls == 1
-
-
-@needs_two
-@pytest.mark.parametrize("compiles", [0.1, 9.0])
-def test_a_call_imports_the_library_of_the_first_engine(monkeypatch, compiles):
-    """Check that it makes the program, too, unless a compiler takes long for it."""
-    engine, imported = ENGINES[-1], []
-    waiting = long_start(monkeypatch, engine)
-    monkeypatch.setattr(costs.Corrections, "build_seconds", lambda self, engine, work: compiles)
-    monkeypatch.setattr(measured_plan, "import_engine", imported.append)
-    function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
-    plan, _ = called(function, X, count=2)
-    assert imported == ["numpy", engine] and len(waiting) == (compiles > 1.0)
-    assert (Strategy(engine) in plan.candidates) == (compiles < 1.0)
-
-
-@needs_two
-def test_calls_that_the_start_of_the_first_engine_slows_are_no_cost_of_learning(monkeypatch):
-    long_start(monkeypatch, ENGINES[-1])
-    function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
-    plan, _ = called(function, X, count=2)
-    assert measurer.job.is_running
-    plan.measurer.state.arms[plan.chosen.strategy].saw([0.1] * 5)
-    plan.measurer.observe(plan.chosen.strategy, 9.0, True)
-    assert measurer.ledger.lost == 0
-
-
-@needs_two
-def test_the_other_engine_goes_on_if_the_first_one_fails(monkeypatch, caplog):
-    engine = ENGINES[-1]
-    failing(monkeypatch, "__init__", engine, MemoryError("too large"))
-    waiting = long_start(monkeypatch, engine)
-    function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
-    function(X), function(X)
-    waiting.pop()()
-    plan, results = called(function, X, count=20)
-    np.testing.assert_allclose(results[-1], np.tanh(X * 2 + 1), rtol=1e-5)
-    assert plan.chosen.strategy.engine == "numpy" and "too large" in caplog.text
-
-
-@needs_two
-def test_another_engine_is_prepared_if_the_first_one_fails(monkeypatch, caplog):
-    engine = ENGINES[-1]
-    begin_on(monkeypatch, engine)
-    prepare = Plan.prepare
-
-    def failing(plan):
-        if plan.engine.name == engine:
-            raise MemoryError("too large")
-        prepare(plan)
-
-    monkeypatch.setattr(Plan, "prepare", failing)
-    plan = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto").plan(X)
-    plan.prepare()
-    assert plan.chosen.strategy == Strategy("numpy") and "too large" in caplog.text
-
-
-@needs_two
-def test_the_engine_that_runs_meanwhile_leaves_a_core_free(monkeypatch):
-    monkeypatch.setattr(type(engine_registry.get_engine("numpy")), "thread_count", 2)
-    seen = []
-    counted = lambda n, run, given: seen.append(n) or run(given)  # noqa: E731
-    monkeypatch.setattr(engine_registry.get_engine("numpy"), "with_threads", counted)
-    waiting = long_start(monkeypatch, ENGINES[-1])
-    function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
-    plan, _ = called(function, X, count=3)
-    assert plan.chosen.strategy == Strategy("numpy", threads=1) and seen == [1, 1, 1]
-    waiting.pop()()
-    called(function, X, count=3)
-    assert plan.chosen.strategy == Strategy(ENGINES[-1]) and len(seen) == 3
-
-
-@needs_two
-def test_the_first_engine_runs_at_once_if_the_other_one_fails(monkeypatch):
-    engine = ENGINES[-1]
-    failing(monkeypatch, "run", "numpy", MemoryError("too large"))
-    long_start(monkeypatch, engine)
-    function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
-    np.testing.assert_allclose(function(X), np.tanh(X * 2 + 1), rtol=1e-5)
-    assert function.plan(X).chosen.strategy == Strategy(engine)
-
-
-@needs_two
-def test_only_one_engine_starts_in_the_background(monkeypatch):
-    """Check that a second graph waits for its own first engine, which the background is importing."""
-    engine = ENGINES[-1]
-    waiting = long_start(monkeypatch, engine)
-    first, second = (dt.function(lambda x, w=w: line(x, w, 1.0), engine="auto") for w in (2.0, 3.0))
-    first(X), first(X), second(X)
-    assert len(waiting) == 1
-    assert second.plan(X).chosen.strategy == Strategy(engine)
-
-
-@needs_two
-@pytest.mark.parametrize("engine", ENGINES[1:])
-@pytest.mark.parametrize("method", ["__init__", "run"])
-def test_a_strategy_that_fails_is_left_out_and_the_call_is_done(monkeypatch, caplog, engine, method):
-    """Check this also for the first strategy; the log has one line about it."""
-    failing(monkeypatch, method, engine, MemoryError("too large"))
-    step, _, count = model("auto")
-    x, y = np.ones((4, 3), "float32"), np.ones((4, 2), "float32")
-    step(x, y)
-    for arm in step.plan(x, y).measurer.state.arms.values():  # so all are tried
-        arm.predicted, arm.start = policy.Estimate(-20.0, 1.0), 0.0
-    plan, results = called(step, x, y, count=60)
-    assert int(count) == len(results) + 1
-    assert f"{engine}: predicted " in str(plan) and "left out, MemoryError: too large" in str(plan)
-    assert len(caplog.records) == 1 and "too large" in caplog.text
-
-
-def test_the_last_resort_is_numpy(monkeypatch):
-    for engine in ENGINES[1:]:
-        failing(monkeypatch, "run", engine, MemoryError("too large"))
-    plan, results = called(dt.function(lambda x: line(x, 2.0, 1.0), engine="auto"), X, count=20)
-    np.testing.assert_allclose(results[-1], np.tanh(X * 2 + 1), rtol=1e-5)
-    assert plan.chosen.strategy == Strategy("numpy")
-
-
-class Stop(Exception):
-    """The exception of a signal handler."""
-
-
-@needs_two
-@pytest.mark.parametrize(
-    ("error", "told", "text"),
-    [(MemoryError, NotDelivered, r"the call is done on .* MemoryError: no room"), (Stop, Stop, "no room")],
-)
-def test_a_call_that_is_done_is_not_done_again(monkeypatch, error, told, text):
-    """Check results that cannot be brought home: the call assigns its variables, and the program gets an error."""
-    home = engine_registry.get_engine("numpy")
-    receive = type(home).receive
-
-    def failing(self, value, sender):
-        if self is home and sender.name == ENGINES[1]:
-            raise error("no room")
-        return receive(self, value, sender)
-
-    monkeypatch.setattr(type(home), "receive", failing)
-    begin_on(monkeypatch, ENGINES[1])
-    step, _, count = model("auto")
-    x, y = np.ones((4, 3), "float32"), np.ones((4, 2), "float32")
-    asked = 0
-    with pytest.raises(told, match=text):
-        while asked < CALLS:
-            asked += 1
-            step(x, y)
-    assert int(count) == asked
-
-
-def test_what_the_program_does_wrong_is_told():
-    function = dt.function(lambda x, size: ops.reshape(x, (size, 2)), engine="auto")
-    with pytest.raises(ValueError, match="reshape"):
-        for _ in range(5):
-            function(X, np.int32(5))
-
-
-@needs_two
-def test_an_interrupt_changes_nothing(monkeypatch):
-    run = Candidate.run
-    interrupted = []
-
-    def interrupting(candidate, arguments):
-        if candidate.strategy.engine == ENGINES[1] and len(interrupted) < 3:
-            interrupted.append(candidate.strategy.name)
-            raise KeyboardInterrupt
-        return run(candidate, arguments)
-
-    monkeypatch.setattr(Candidate, "run", interrupting)
-    begin_on(monkeypatch, ENGINES[1])
-    step, _, count = model("auto")
-    x, y = np.ones((4, 3), "float32"), np.ones((4, 2), "float32")
-    done = 0
-    for _ in range(CALLS):
-        try:
-            step(x, y)
-            done += 1
-        except KeyboardInterrupt:
-            continue
-    assert len(interrupted) == 3 and int(count) == done
-
-
-def test_a_graph_starts_where_its_variables_are():
-    """Check this so that a last, smaller batch does not move them from engine to engine."""
-    engine = ENGINES[-1]
-    w = dt.Variable(np.zeros((1000, 1000), "float32"))
-    with dt.engine(engine):
-        dt.function(lambda: w.assign_add(ops.ones((1000, 1000))))()
-    plan = dt.function(lambda x: w.assign_add(x), engine="auto").plan(np.ones((1000, 1000), "float32"))
-    state = plan.measurer.state
-    assert state.place == engine and state.move > 0
-    assert plan.chosen.strategy.engine == engine or min(arm.start for arm in state.arms.values()) > state.move
 
 
 def test_graphs_that_share_variables_notice_each_other():
@@ -628,25 +259,6 @@ def test_gradients_of_a_deterministic_function_run_on_one_engine(monkeypatch, rn
     assert set(clock.ran) == {measured_plan.steady().strategy.name}
 
 
-@needs_two
-def test_a_backward_that_fails_leaves_the_engine_out(monkeypatch, caplog):
-    engine, run = ENGINES[1], Candidate.run
-    w = dt.Variable(2.0)
-    function = dt.function(lambda x: ops.exp(x * w), engine="auto")
-
-    def failing(candidate, arguments):
-        if candidate.strategy.engine == engine and len(arguments) > 1:  # the backward program takes more arguments
-            raise MemoryError("too large")
-        return run(candidate, arguments)
-
-    monkeypatch.setattr(Candidate, "run", failing)
-    for _ in range(60):
-        with dt.GradientTape() as tape:
-            y = function(np.float32(0.5))
-        np.testing.assert_allclose(tape.gradient(y, w), 0.5 * np.exp(1.0), rtol=1e-5)
-    assert len(caplog.records) <= 1 and all("too large" in record.message for record in caplog.records)
-
-
 @pytest.mark.skipif("torch" not in ENGINES, reason="the others take their threads for ever")
 @pytest.mark.parametrize(
     ("threads", "kind", "short", "considered"),
@@ -675,17 +287,6 @@ def test_one_thread_is_considered_for_loops_and_short_steps(monkeypatch, threads
         plan.pin("torch")
         np.testing.assert_allclose(found, plan([X])[0], rtol=1e-6)
         assert seen[:2] == [1, before] and sys.modules["torch"].get_num_threads() == before
-
-
-def test_the_first_strategy_suggests_others_after_a_few_calls(monkeypatch):
-    monkeypatch.setattr(type(engine_registry.get_engine("numpy")), "thread_count", 2)
-    begin = measurer.Measurer.begin
-    monkeypatch.setattr(measurer.Measurer, "begin", lambda self, engines, *args: begin(self, ["numpy"], *args))
-    function, one = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto"), Strategy("numpy", threads=1)
-    plan, _ = called(function, X, count=3)
-    assert one not in plan.measurer.state.arms
-    called(function, X, count=5)
-    assert one in plan.measurer.state.arms
 
 
 def test_the_log_has_the_rows_of_the_plan(caplog):

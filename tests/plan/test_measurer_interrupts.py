@@ -12,8 +12,8 @@ from dovetail.plan import background, candidate, jobs, ledger, measured_plan, me
 from dovetail.plan.candidate import Candidate
 from tests.conftest import ENGINES, SEED
 from tests.plan.interrupted_measurer import CALLS, PROGRAMS, RAISED, Program, Staying, X
+from tests.plan.measuring import learn_freely
 from tests.plan.test_interrupts import Lines
-from tests.plan.test_measurer import learn_freely
 
 ROOT = Path(__file__).parents[2]
 MODULES = (background, candidate, jobs, ledger, measured_plan, measurer, policy, records)

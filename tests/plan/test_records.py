@@ -19,7 +19,7 @@ from dovetail.plan import ledger, records
 from dovetail.plan.report import Report, Row
 from dovetail.plan.strategy import Strategy
 from tests.conftest import ENGINES
-from tests.plan.test_measurer import Clock, called, learn_freely
+from tests.plan.measuring import Clock, called, learn_freely
 
 needs_two = pytest.mark.skipif(len(ENGINES) < 2, reason="there is nothing to choose from")
 KEY = "a" * 40

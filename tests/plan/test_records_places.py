@@ -24,7 +24,7 @@ from dovetail.plan import measured_plan, records
 from dovetail.plan.strategy import Strategy
 from tests.conftest import ENGINES
 from tests.plan.hostile_places import X, made, settle
-from tests.plan.test_measurer import Clock, learn_freely
+from tests.plan.measuring import Clock, learn_freely
 from tests.plan.test_records import GOOD, KEY, TIMES
 
 ROOT = Path(__file__).parents[2]

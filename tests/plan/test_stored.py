@@ -18,7 +18,7 @@ from dovetail.plan.plan import Plan
 from dovetail.plan.report import Row
 from dovetail.plan.strategy import Strategy
 from tests.formats.test_saved import again, changed
-from tests.plan.test_measurer import Clock, called, learn_freely
+from tests.plan.measuring import Clock, called, learn_freely
 from tests.plan.test_records import needs_two
 
 X = np.linspace(-1, 1, 6, dtype="float32")
