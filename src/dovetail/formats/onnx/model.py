@@ -220,7 +220,7 @@ def read_model(source: Any) -> Model:
     if getattr(getattr(source, "DESCRIPTOR", None), "full_name", "") == "onnx.ModelProto":
         return Model("the model", parsed(ONNX.ModelProto, source.SerializeToString(), "the model"))
     if type(source).__module__.partition(".")[0] == "onnx_ir":
-        import onnx_ir  # type: ignore[import-not-found]
+        import onnx_ir
 
         return read_model(onnx_ir.to_proto(source))
     raise TypeError(f"a path, bytes, an onnx.ModelProto or an onnx_ir.Model is needed, not {type(source).__name__}")
