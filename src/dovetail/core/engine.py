@@ -48,6 +48,8 @@ class Segment(Protocol):
             device, or if it computes on the device of the arguments.
         variants: the names of the preferred variants, of rules or of the engine's compilation.
         donated: the numbers of the inputs whose arrays may be consumed, so that results reuse their memory.
+        weights: the numbers of the inputs that are values of variables, which the program only reads.  Nobody writes to
+            such an array while the executable refers to it; a variable that is assigned then gets another one.
         function: the graph as a straight-line Python function that calls the engine's rules, made on first use.  If
             the engine has out rules, the function takes arrays to write into after the inputs.
     """
@@ -65,8 +67,10 @@ class Segment(Protocol):
     @property
     def donated(self) -> tuple[int, ...]: ...
     @property
+    def weights(self) -> tuple[int, ...]: ...
+    @property
     def function(self) -> Callable[..., Any]: ...
-    def to(self, format: str) -> bytes: ...
+    def to(self, format: str, known: Mapping[int, Any] = ...) -> bytes: ...
 
 
 class Engine:

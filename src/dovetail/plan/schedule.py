@@ -158,13 +158,15 @@ class Schedule:
         self.places = tuple(dict.fromkeys([place, *(region.cut.place for region in regions)]))
         memory = place.memory
         self.made = [(memory, False)] * len(states)
+        only_read = {*inputs[len(inputs) - read : len(inputs) - changed]}
         segments = []
         is_whole = is_one and not first.is_divided and not self._is_inner  # nobody else has the graph
         for region in regions:
+            weights = [number for number, tensor in enumerate(region.takes) if tensor in only_read]
             segment = (
-                Segment(graph, place, len(states), part=first.part)
+                Segment(graph, place, len(states), part=first.part, weights=weights)
                 if is_whole
-                else _segment(graph.name, region, home or place)
+                else _segment(graph.name, region, home or place, weights)
             )
             for number, owned in zip(region.states, segment.buffers.owned, strict=True):
                 self.made[number] = region.cut.place.memory, owned
@@ -378,7 +380,7 @@ def _taken(operations: list[Operation]) -> list[GraphTensor]:
     return list(dict.fromkeys(t for op in operations for t in op.inputs if t not in made and t.op.type != "Const"))
 
 
-def _segment(name: str, region: Region, home: Place) -> Segment:
+def _segment(name: str, region: Region, home: Place, weights: Sequence[int]) -> Segment:
     """The segment of a region, whose graph has copies of the operations, and of the constants that they take."""
     graph = Graph(name)
     place, of_region, is_divided, part = region.cut
@@ -390,7 +392,8 @@ def _segment(name: str, region: Region, home: Place) -> Segment:
     if is_divided:
         for operation in of_region:  # operations inside are computed here, too, unless pinned themselves
             copies.operations[operation].pin = Pin(place.engine.name, place.device)
-    return Segment(graph, place, len(region.states), bodies=Bodies(place, home) if is_divided else None, part=part)
+    bodies = Bodies(place, home) if is_divided else None
+    return Segment(graph, place, len(region.states), bodies=bodies, part=part, weights=weights)
 
 
 def _let_go(steps: Sequence[Step], kept: Iterable[int]) -> None:

@@ -6,9 +6,10 @@ variables to it, and takes the new ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from dovetail.core.devices import placed_on
@@ -27,7 +28,8 @@ from dovetail.plan.placement import Place
 from dovetail.plan.watch import watched
 from dovetail.trace.deferred import has_unknown_rank
 
-FORMATS: dict[str, Callable[[Graph], bytes]] = {"onnx": program}  # name → what writes a graph without variables
+# name → what writes a graph without variables, with the values of some inputs as constants
+FORMATS: dict[str, Callable[[Graph, Mapping[int, Any]], bytes]] = {"onnx": program}
 
 
 class Segment:
@@ -40,9 +42,10 @@ class Segment:
         donated: the numbers of the inputs whose arrays the executable may consume; more may be added before it is made.
         bodies: makes functions of the branches and bodies of its one operation, if Python runs that.
         part: the user's part that it belongs to; None if there are none.
+        weights: the numbers of the inputs that are values of variables, which no segment of the plan assigns.
 
     Attributes:
-        graph, place, donated, bodies, part: as given.
+        graph, place, donated, bodies, part, weights: as given.
         buffers: the buffers that its operations write into.
 
     Raises:
@@ -57,6 +60,7 @@ class Segment:
         donated: Sequence[int] = (),
         bodies: BodyFunctions | None = None,
         part: int | str | None = None,
+        weights: Sequence[int] = (),
     ) -> None:
         engine = place.engine
         if engine.static_shapes:
@@ -66,6 +70,7 @@ class Segment:
         self.donated = tuple(donated)
         self.bodies = bodies
         self.part = part
+        self.weights = tuple(weights)
         results = len(graph.outputs) - states
         outputs, new = graph.outputs[:results], graph.outputs[results:]
         compiled = engine.compiles_programs and bodies is None
@@ -140,16 +145,17 @@ class Segment:
         twin.__dict__["lowered"] = lower(self.graph, self.place, self.buffers, self.bodies, laps)
         return twin._compiled()
 
-    def to(self, format: str) -> bytes:
+    def to(self, format: str, known: Mapping[int, Any] = MappingProxyType({})) -> bytes:
         """The program as a file of another library, whose inputs and outputs have the segment's order.
 
         Args:
             format: "onnx", for a model of the lowest version of ONNX that can say the program.
+            known: the numbers of inputs that are to be constants of the file, with their arrays.
 
         Raises:
             ValueError: there is no such format; or it needs a rank that is not known.
             TypeError: the format lacks a dtype.
-            NotImplementedError: the format has no way to compute an operation.
+            NotImplementedError: the format has no way to compute an operation, or that calls Python, as prints do.
             ImportError: the extra `formats` is not installed.
 
         Example:
@@ -161,7 +167,7 @@ class Segment:
         if format not in FORMATS:
             problem = f"there is no format {format!r}; there is {', '.join(FORMATS)}. {did_you_mean(format, FORMATS)}"
             raise op_error(ValueError, "segment.to", problem.rstrip())
-        return FORMATS[format](self.graph)
+        return FORMATS[format](self.graph, known)
 
     @property
     def source(self) -> str:

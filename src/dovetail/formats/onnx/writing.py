@@ -59,6 +59,7 @@ class Writer:
         outputs: Mapping[str, Any],
         state: Mapping[Any, str] | None = None,
         symbols: Mapping[str, Sequence[str]] | None = None,
+        known: Mapping[Any, np.ndarray] | None = None,
     ) -> Any:
         """The message `ModelProto` of a graph that assigns no variables, without the data of its initializers.
 
@@ -67,6 +68,7 @@ class Writer:
             inputs, outputs: name → tensor of the graph.
             state: the variables that are inputs, too, and their names.
             symbols: the names of the unknown dimensions of inputs.
+            known: further inputs of the graph, which are constants of the model, and their values.
 
         Raises:
             NotImplementedError: ONNX has no way to compute an operation.
@@ -83,6 +85,7 @@ class Writer:
             message.graph.input.append(value_info(name, variable.dtype, variable.shape))
             self.variable(variable)
         given = {tensor: Ref(name, tensor.dtype) for name, tensor in inputs.items()}
+        given |= {tensor: self.constant(array, tensor.op.name) for tensor, array in (known or {}).items()}
         refs = nodes.results(nodes.part(graph, given, [*outputs.values()]), graph.name)
         renamed = {ref.text: name for name, ref in zip(outputs, refs, strict=True)}
         if any(t.dtype.is_complex for t in (*inputs.values(), *outputs.values())):
