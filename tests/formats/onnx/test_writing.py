@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import dovetail as dt
 from dovetail.core.table import OPS
 from dovetail.formats.onnx.written import NO_WAY
-from tests.conftest import WHOLE, in_sample
+from tests.conftest import ENGINES, WHOLE, in_sample
 from tests.formats.graphs import CONTROL, built, comparable, graph_of, values
 from tests.formats.onnx.running import onnx, run, types_in
 from tests.libraries import require
@@ -53,15 +54,14 @@ def is_run(op: Any, number: int) -> bool:
     return is_same and (WHOLE or number == 0 or in_sample(f"{op.name}-{number}", 3))
 
 
-UNREAD = {"Loop", "Scan", "LSTM", "GRU", "Resize"}  # types that the reader of ONNX has no rule for yet
+BACK = [engine for engine in ("numpy", "torch") if engine in ENGINES]  # they compute what is read again
 
 
-def back(path: Path, arrays: list[np.ndarray]) -> list[np.ndarray]:
-    """The outputs of a model that is read again, computed by numpy; none for a model of types without a rule."""
-    if UNREAD & {*types_in(onnx.load(path).graph)}:
-        return []
-    with dt.engine("numpy"):
-        return [np.asarray(dt.ops.convert(found).numpy()) for found in dt.onnx.load(path).run(arrays)]
+def back(path: Path, arrays: list[np.ndarray]) -> Iterator[list[np.ndarray]]:
+    """The outputs of a model that is read again, on each engine of `BACK`."""
+    for engine in BACK:
+        with dt.engine(engine):
+            yield [np.asarray(dt.ops.convert(found).numpy()) for found in dt.onnx.load(path).run(arrays)]
 
 
 @cases([case for case in CASES if is_run(*case)])
@@ -75,8 +75,7 @@ def test_each_op_is_computed_by_onnx_runtime_and_read_again(
     graph, arrays = graph_of(op, args, kwargs)
     dt.onnx.save(graph, path)
     tolerance = max(sample.tolerance, TOLERANCE.get(op.name, 0))
-    found = run(path, *arrays)
-    for results in (found, back(path, arrays) or found):
+    for results in (run(path, *arrays), *back(path, arrays)):
         assert [(x.dtype, x.shape) for x in results] == [(x.dtype, x.shape) for x in expected]
         for ours, theirs in zip(comparable(op, results), comparable(op, expected), strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)

@@ -109,7 +109,7 @@ def _(
     if any(size is None and (not scales or scales[i] != 1) for i, size in enumerate(known)):
         raise Unreadable("the sizes of its input must be known")
     if sizes:
-        scales = [size / one for size, one in zip(sizes, known, strict=True)]
+        scales = [size / one if one else 1.0 for size, one in zip(sizes, known, strict=True)]
         if policy != "stretch":
             scales = [(min if policy == "not_larger" else max)(scales)] * len(axes)
             sizes = [int(scales[0] * one + 0.5) for one in known]
