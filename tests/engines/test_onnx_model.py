@@ -192,11 +192,31 @@ def test_weights_that_stay_are_constants(current):
     w = dt.Variable(np.eye(3, dtype="float32"))
     f = dt.function(lambda x: x @ w)
     session = f.plan(X).segments[0].executable
+    first = session.packed
+    assert len(first.takes) == 1 and session.open is None
+    np.testing.assert_array_equal(f(X).numpy(), X)
+    w.assign(w.numpy())  # equal ones
+    np.testing.assert_array_equal(f(X).numpy(), X)
+    assert session.packed is first
     made = []
-    for _ in range(4):
-        np.testing.assert_array_equal(f(X).numpy(), X)
-        made.append([len(program.takes) for program in session.programs])
-    assert made == [[2], [2], [2, 1], [2, 1]]
+    for factor in (2.0, 3.0):
+        w.assign(np.eye(3, dtype="float32") * factor)
+        for _ in range(6):
+            np.testing.assert_array_equal(f(X).numpy(), X * factor)
+            made.append(session.packed is not None)
+    assert made == [False, False, True, True, True, True, False, False, False, False, True, True]
+    assert len(session.open.takes) == 2
+
+
+def test_weights_without_values_are_inputs(current):
+    graph = dt.SessionGraph()
+    with graph.as_default():
+        x = graph.placeholder(dt.spec((2, 3)))
+        w = dt.Variable(graph.constant(np.eye(3, dtype="float32")))
+        y = x @ w
+    for session in (dt.Session(graph), dt.Session(graph)):
+        for _ in range(3):
+            np.testing.assert_array_equal(session.run(y, {x: X}), X)
 
 
 @pytest.mark.parametrize("engine", ["numpy", "torch", "jax", "onnxruntime"])
@@ -213,7 +233,7 @@ def test_new_weights_count_at_once(engine):
     for _ in range(3):
         step()
         np.testing.assert_array_equal(f(X).numpy(), X * w.numpy()[0, 0])
-    assert len(f.plan(X).segments[0].executable.programs) == 1
+    assert f.plan(X).segments[0].executable.packed is None
     assert w.numpy()[0, 0] == 2.0**7
 
 
@@ -224,10 +244,10 @@ def test_sessions_follow_the_number_of_threads(monkeypatch):
     engine = get_engine("onnxruntime")
     monkeypatch.setattr(engine, "threads", engine.threads)
     plan = Plan(dt.function(lambda x: x + 1.0).graph(dt.spec((2, 3))), engine)
-    before = plan.segments[0].executable.programs[0].library
+    before = plan.segments[0].executable.packed.library
     assert engine.set_threads(2)
     np.testing.assert_array_equal(plan([X])[0], X + 1)
-    session = plan.segments[0].executable.programs[0].library
+    session = plan.segments[0].executable.packed.library
     assert session is not before and session.get_session_options().intra_op_num_threads == 2
     assert session.get_session_options().get_session_config_entry("session.intra_op.allow_spinning") == "0"
 

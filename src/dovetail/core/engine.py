@@ -31,6 +31,7 @@ from dovetail.core.table import OPS
 if TYPE_CHECKING:
     from dovetail.core.routines import Routines
     from dovetail.core.spec import TensorSpec
+    from dovetail.core.variable import Variable
 
 # The file name of the text of compiled programs, and the name of their global that maps line numbers to operations.
 FILE = "<dovetail program>"
@@ -48,8 +49,9 @@ class Segment(Protocol):
             device, or if it computes on the device of the arguments.
         variants: the names of the preferred variants, of rules or of the engine's compilation.
         donated: the numbers of the inputs whose arrays may be consumed, so that results reuse their memory.
-        weights: the numbers of the inputs that are values of variables, which the program only reads.  Nobody writes to
-            such an array while the executable refers to it; a variable that is assigned then gets another one.
+        weights: the numbers of the inputs that are values of variables, which the program only reads, and the
+            variables.  Nobody writes to such an array while the executable refers to it; a variable that is assigned
+            then gets another one.
         function: the graph as a straight-line Python function that calls the engine's rules, made on first use.  If
             the engine has out rules, the function takes arrays to write into after the inputs.
     """
@@ -67,7 +69,7 @@ class Segment(Protocol):
     @property
     def donated(self) -> tuple[int, ...]: ...
     @property
-    def weights(self) -> tuple[int, ...]: ...
+    def weights(self) -> Mapping[int, Variable]: ...
     @property
     def function(self) -> Callable[..., Any]: ...
     def to(self, format: str, known: Mapping[int, Any] = ...) -> bytes: ...

@@ -4,18 +4,21 @@ It only compiles.  NumPy computes single calls, holds all values, and runs the g
 Runtime refuses, for example since it has no kernel for a dtype.  A session reads its arguments where they are, and its
 results are arrays in its own memory, so nothing is copied.
 
-ONNX Runtime packs weights for its kernels only if they are constants of the model.  So a program whose weights stay
-gets a second model, which has them as constants, and runs it until they change.
+ONNX Runtime packs weights for its kernels only if they are constants of the model.  So weights that a program only
+reads are constants.  After they changed they are inputs of a second model, until they have stayed for some calls, twice
+as many after each change.
 """
 
 from __future__ import annotations
 
 import ctypes
+import math
 import operator
 import os
 import weakref
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -30,11 +33,11 @@ INTEGERS = (f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
 DTYPES = frozenset(["bool", "float16", "float32", "float64", *INTEGERS])
 ERRORS = tuple(found for found in vars(state).values() if isinstance(found, type) and issubclass(found, Exception))
 QUIET = 4  # the level of ONNX Runtime's log without errors, which are raised, too
-PATIENCE = 2  # calls with the weights of the call before, until these are constants; doubled when they change
 LARGEST = 1 << 30  # bytes of weights in a model; a message has at most 2 GiB
 
 
-class Program(NamedTuple):
+@dataclass
+class Program:
     """A session of ONNX Runtime.
 
     Attributes:
@@ -47,8 +50,20 @@ class Program(NamedTuple):
     takes: dict[str, int]
     weights: Sequence[np.ndarray]
 
+    def has(self, weights: Sequence[np.ndarray]) -> bool:
+        """Whether these are the constants of its model; nobody writes to arrays that it refers to."""
+        if not _are_same(weights, self.weights):
+            if not all(map(np.array_equal, weights, self.weights)):
+                return False
+            self.weights = weights  # moved from engine to engine, or copied
+        return True
+
     def run(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         return tuple(self.library.run(None, {name: arrays[number] for name, number in self.takes.items()}))
+
+
+def _are_same(arrays: Sequence[Any], others: Sequence[Any]) -> bool:
+    return all(map(operator.is_, arrays, others))
 
 
 class Session:
@@ -57,59 +72,66 @@ class Session:
     Args:
         segment: the segment.
         engine: says how many threads compute it.
+
+    Attributes:
+        packed: the program with the weights as constants; None after they changed.
+        open: the program with the weights as inputs; None until it is needed.
     """
+
+    packed: Program | None
+    open: Program | None
 
     def __init__(self, segment: Segment, engine: OnnxRuntimeEngine) -> None:
         self._segment, self._engine = segment, engine
-        size = sum(segment.inputs[number].spec.nbytes or 0 for number in segment.weights)
-        self._weights = segment.weights if size <= LARGEST else ()
-        self._patience = PATIENCE
-        self._make()
+        variables = segment.weights.values()
+        fits = sum(math.prod(v.shape) * v.dtype.itemsize for v in variables) <= LARGEST
+        self._weights = [*segment.weights] if fits else []
+        self._patience = 1  # calls with the weights of the call before, until these are constants
+        self._begin()
+        if all(variable.is_held for variable in variables):
+            self.packed = self._program([variable.numpy() for variable in variables] if fits else ())
+        else:
+            self.open = self._program()
         engine.sessions.add(self)
 
-    def _make(self) -> None:
+    def _begin(self) -> None:
         self._made_for = self._engine.made_for
-        self._latest: list[Any] = [None] * len(self._weights)  # nobody writes to arrays that are referred to
-        self._calls = 0  # in a row, with the weights of the call before
-        self._packed: Program | None = None
-        self._open = self._program()
+        self.packed = self.open = None
+        self._latest: list[Any] = [None] * len(self._weights)
+        self._calls = 0
 
-    def _program(self, constants: Sequence[int] = (), weights: Sequence[np.ndarray] = ()) -> Program:
-        """The program whose model has some inputs as constants."""
-        model = self._segment.to("onnx", dict(zip(constants, weights, strict=True)))
+    def _program(self, weights: Sequence[np.ndarray] = ()) -> Program:
+        """The program whose model has these weights as constants."""
+        constants = dict(zip(self._weights, weights, strict=False))
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = self._engine.threads
         options.log_severity_level = QUIET
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        model = self._segment.to("onnx", constants)
         library = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         names = [value.name for value in library.get_inputs()]
         numbers = [number for number in range(len(self._segment.inputs)) if number not in constants]
         return Program(library, dict(zip(names, numbers, strict=True)), weights)
 
-    @property
-    def programs(self) -> list[Program]:
-        """Its programs; the last one has weights as constants if there are two."""
-        return [self._open] if self._packed is None else [self._open, self._packed]
-
     def __call__(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         if self._made_for is not self._engine.made_for:
-            self._make()
-        weights = [arrays[number] for number in self._weights]
-        return (self._program_for(weights) if weights else self._open).run(arrays)
+            self._begin()
+        return self._program_for([arrays[number] for number in self._weights]).run(arrays)
 
     def _program_for(self, weights: list[Any]) -> Program:
         """The program for some weights, which are constants of the model if they have stayed for long enough."""
-        packed = self._packed
+        packed = self.packed
         if packed is not None:
-            if all(map(operator.is_, weights, packed.weights)):
+            if packed.has(weights):
                 return packed
-            self._packed, self._patience = None, 2 * self._patience
-        self._calls = self._calls + 1 if all(map(operator.is_, weights, self._latest)) else 0
+            self.packed, self._patience = None, 2 * self._patience
+        self._calls = self._calls + 1 if _are_same(weights, self._latest) else 0
         self._latest = weights
-        if self._calls < self._patience:
-            return self._open
-        self._packed = packed = self._program(self._weights, weights)
-        return packed
+        if self._calls >= self._patience:
+            self.packed = packed = self._program(weights)
+            return packed
+        found = self.open = self.open or self._program()
+        return found
 
 
 class OnnxRuntimeEngine(Engine):
@@ -150,8 +172,9 @@ class OnnxRuntimeEngine(Engine):
     def go_on_in_child(self) -> None:
         """Let sessions be made again, and never free the parent's: that would wait for threads that a fork lacks."""
         self.made_for = object()
-        for program in (program for session in self.sessions for program in session.programs):
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(program.library))
+        for program in (found for session in self.sessions for found in (session.packed, session.open)):
+            if program is not None:
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(program.library))
 
 
 engine = OnnxRuntimeEngine(Rules())

@@ -10,11 +10,12 @@ and body is a schedule.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from dovetail.core.memory import size_text
+from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.transplant import transplant
 from dovetail.graph.pin import Pin
@@ -158,11 +159,11 @@ class Schedule:
         self.places = tuple(dict.fromkeys([place, *(region.cut.place for region in regions)]))
         memory = place.memory
         self.made = [(memory, False)] * len(states)
-        only_read = {*inputs[len(inputs) - read : len(inputs) - changed]}
+        only_read = dict(zip(inputs[len(inputs) - read :], variables.only_read, strict=False))
         segments = []
         is_whole = is_one and not first.is_divided and not self._is_inner  # nobody else has the graph
         for region in regions:
-            weights = [number for number, tensor in enumerate(region.takes) if tensor in only_read]
+            weights = {number: only_read[t] for number, t in enumerate(region.takes) if t in only_read}
             segment = (
                 Segment(graph, place, len(states), part=first.part, weights=weights)
                 if is_whole
@@ -380,7 +381,7 @@ def _taken(operations: list[Operation]) -> list[GraphTensor]:
     return list(dict.fromkeys(t for op in operations for t in op.inputs if t not in made and t.op.type != "Const"))
 
 
-def _segment(name: str, region: Region, home: Place, weights: Sequence[int]) -> Segment:
+def _segment(name: str, region: Region, home: Place, weights: Mapping[int, Variable]) -> Segment:
     """The segment of a region, whose graph has copies of the operations, and of the constants that they take."""
     graph = Graph(name)
     place, of_region, is_divided, part = region.cut

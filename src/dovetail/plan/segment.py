@@ -15,6 +15,7 @@ from typing import Any
 from dovetail.core.devices import placed_on
 from dovetail.core.engine import Engine
 from dovetail.core.errors import did_you_mean, op_error
+from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor
 from dovetail.formats.onnx.programs import program
 from dovetail.passes.composites import rank_error
@@ -42,7 +43,7 @@ class Segment:
         donated: the numbers of the inputs whose arrays the executable may consume; more may be added before it is made.
         bodies: makes functions of the branches and bodies of its one operation, if Python runs that.
         part: the user's part that it belongs to; None if there are none.
-        weights: the numbers of the inputs that are values of variables, which no segment of the plan assigns.
+        weights: the numbers of the inputs that are values of variables, which its plan does not assign, and these.
 
     Attributes:
         graph, place, donated, bodies, part, weights: as given.
@@ -60,7 +61,7 @@ class Segment:
         donated: Sequence[int] = (),
         bodies: BodyFunctions | None = None,
         part: int | str | None = None,
-        weights: Sequence[int] = (),
+        weights: Mapping[int, Variable] = MappingProxyType({}),
     ) -> None:
         engine = place.engine
         if engine.static_shapes:
@@ -70,7 +71,7 @@ class Segment:
         self.donated = tuple(donated)
         self.bodies = bodies
         self.part = part
-        self.weights = tuple(weights)
+        self.weights = weights
         results = len(graph.outputs) - states
         outputs, new = graph.outputs[:results], graph.outputs[results:]
         compiled = engine.compiles_programs and bodies is None
