@@ -35,6 +35,7 @@ FOLLOWED = {
     "keras.src.export.onnx": "keras_dovetail.onnx_export:write_by_dovetail",
     "keras.src.export.tfsm_layer": "keras_dovetail.tfsm_layer:run_on_dovetail",
     "keras.src.layers.layer": "keras_dovetail.src.phase:follow",
+    "keras.src.models.model": "keras_dovetail.onnx_export:refuse_litert",
     "keras.src.optimizers.optimizer": "keras_dovetail.pluggable:inherit",
     "keras.src.saving.saving_api": "keras_dovetail.files:read_by_dovetail",
     "keras.src.saving.serialization_lib": "keras_dovetail.imported:wait_for_tensorflow",

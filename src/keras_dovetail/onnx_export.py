@@ -1,7 +1,8 @@
-"""Export of models as ONNX files by Dovetail's writer, in place of Keras' function for other backends."""
+"""Export of models as ONNX files by Dovetail's writer, and the refusal of LiteRT, in place of Keras' functions."""
 
 from __future__ import annotations
 
+import functools
 import inspect
 from pathlib import Path
 from types import ModuleType
@@ -60,6 +61,24 @@ def write_by_dovetail(module: ModuleType) -> None:
             print(f"Saved {filepath!s}: {model.name}({', '.join(one.inputs)}) -> {', '.join(outputs)}")
 
     module.export_onnx = export_onnx  # type: ignore[attr-defined]
+
+
+def refuse_litert(module: ModuleType) -> None:
+    """Let `model.export` to LiteRT name the way to small devices; Keras asks for another backend.
+
+    Args:
+        module: `keras.src.models.model`, which has just been imported.
+    """
+    export: Any = module.Model.export
+
+    @functools.wraps(export)
+    def refusing(model: Any, filepath: Any, format: str = "tf_saved_model", *args: Any, **kwargs: Any) -> None:
+        if format in ("litert", "tflite"):
+            advice = 'write ONNX by model.export("model.onnx", format="onnx"), of which `emx-onnx-cgen` makes C'
+            raise ValueError(f"Dovetail writes no models of LiteRT, as {format=} asks: {advice} for small devices.")
+        export(model, filepath, format, *args, **kwargs)
+
+    module.Model.export = refusing
 
 
 def _names_of(model: Any) -> list[str]:

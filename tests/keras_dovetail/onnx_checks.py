@@ -185,6 +185,17 @@ def check_training(path: Path) -> None:
     assert {variable.shape for variable in model.variables} <= {array.shape for array in state.values()}
 
 
+def check_litert() -> None:
+    """Models of LiteRT are refused with the way to C."""
+    for name in ("litert", "tflite"):
+        try:
+            mlp().export("model.tflite", format=name)
+        except ValueError as error:
+            assert "emx-onnx-cgen" in str(error) and name in str(error), error
+        else:
+            raise AssertionError(f"{name} is not refused")
+
+
 def problem_of(check: Any, *args: Any) -> str:
     """The traceback of a check, or nothing."""
     try:
@@ -199,4 +210,5 @@ if __name__ == "__main__":
     for name, kinds, text in rows():
         problems[name] = problem_of(check_model, name, partial(model_of, kinds, text))
     problems["training"] = problem_of(check_training, Path(sys.argv[1]) / "step.onnx")
+    problems["litert"] = problem_of(check_litert)
     tell({**problems, "missing layers": " ".join(missing())})

@@ -60,7 +60,8 @@ KINDS = (
     Kind("TFRecord, event file", is_records, of_records, ("*.tfrecord*", "*tfevents*")),
 )
 OUTSIDE = {  # patterns of the names of files that Dovetail does not read → what to use
-    "*.tflite": "a model of LiteRT (TensorFlow Lite), which `ai-edge-litert` runs: take the SavedModel it was made of",
+    "*.tflite": "a model of LiteRT (TensorFlow Lite), which `ai-edge-litert` runs: take the SavedModel it was made of, "
+    "or write ONNX, of which `emx-onnx-cgen` makes C",
     "model.json": "a model of TensorFlow.js: `tensorflowjs_converter` makes a SavedModel of it",
     "*.mlmodel": "a model of Core ML, which `coremltools` reads: take the model it was made of",
     "*.mlpackage": "a model of Core ML, which `coremltools` reads: take the model it was made of",

@@ -84,7 +84,8 @@ absent(
 absent(_QUEUES, "Queues are not offered: feed batches.")
 absent("contrib.data contrib.data.", "Pipelines of data are not offered: feed arrays, in batches of your own.")
 absent("contrib contrib.", "tf.contrib is gone; parts of contrib.framework, layers, slim and others are offered.")
-absent("lite lite. quantization quantization.", "Models are not converted for small devices.")
+absent("lite lite.", "Models are not converted to LiteRT: dt.onnx.save writes ONNX, of which emx-onnx-cgen makes C.")
+absent("quantization quantization.", "Models are not quantized: dovetail convert --half stores weights in 16 bits.")
 absent("autograph autograph.", "Python is not translated: branches and loops on tensors are tf.cond and tf.while_loop.")
 _PICTURES = "decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg decode_png encode_jpeg encode_png"
 absent(
