@@ -51,6 +51,7 @@ if _TYPE_CHECKING:
 
 _LATER = {  # names → modules imported on first use
     "backend": "dovetail.backend",
+    "distributed": "dovetail.distributed",
     "explain": "dovetail.plan.explain",
     "onnx": "dovetail.onnx",
     "saved_model": "dovetail.saved_model",

@@ -27,6 +27,7 @@ from dovetail.core.arguments import (
     with_signed_positions,
     with_stacked,
 )
+from dovetail.core.collectives import COLLECTIVES
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import CONVENTIONAL, annotate, conventional, describe_arguments, op_error
 from dovetail.core.hooks import hooks
@@ -281,7 +282,8 @@ def _explained(op: Op, error: Exception, values: list[Any], engine: Engine, arou
     if getattr(error, "dovetail", False):
         return None
     said = str(error).rstrip(".")
-    return op_error(conventional(error), op.title, f"{engine.name} says: {said}.", given(op, values))
+    says = "" if op.name in COLLECTIVES else f"{engine.name} says: "
+    return op_error(conventional(error), op.title, f"{says}{said}.", given(op, values))
 
 
 def _run_body(op: Op, values: list[Any], engine: Engine, around: Scopes, record: bool = False) -> Any:

@@ -21,6 +21,7 @@ from dovetail.core import dtypes, host_calls
 from dovetail.core.accumulation import ACCUMULATING, HALVES, in_float32
 from dovetail.core.allocation import SMALLEST
 from dovetail.core.cache import Cache, Computed
+from dovetail.core.collectives import COLLECTIVES, WORLD
 from dovetail.core.control_flow import Control, HostControl, Values
 from dovetail.core.devices import nowhere
 from dovetail.core.dtypes import DType
@@ -142,6 +143,7 @@ class Engine:
                 "Print": self.print_value,
                 **dict.fromkeys(("PyFunc", "PyFuncStateless", "EagerPyFunc"), self.call_python),
                 "Assert": self.require,
+                **{name: self._collective(name) for name in COLLECTIVES},
                 **self.control.rules(),
             }
             rules = rules.completed(own, self._finished)
@@ -482,6 +484,15 @@ class Engine:
             shown = " and ".join(array_text(self.to_numpy(value), summarize) for value in data)
             raise ValueError(f"{message} {shown}." if shown else message)
         return condition
+
+    def _collective(self, name: str) -> Rule:
+        """The rule of an exchange with other processes; the last static argument names them."""
+
+        def exchanged(x: Any, *static: Any) -> Any:
+            *options, ranks = static
+            return self.asarray(WORLD.exchange(name, self.to_numpy(x), ranks, *options), self.dtype(x))
+
+        return exchanged
 
     # branches and loops
 

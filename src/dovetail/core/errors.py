@@ -69,6 +69,10 @@ class FormatError(ValueError):
         return f"{self.file!r} cannot be read: {self.place}: found {self.found}; needed: {self.needed}."
 
 
+class CollectiveError(RuntimeError):
+    """A collective that some ranks did not reach in time, or reached with another op, shape or dtype."""
+
+
 class CutError(FormatError):
     """A file that ends too early: it was cut off, or a program still writes it."""
 
@@ -194,7 +198,16 @@ def with_given(text: str, given: Callable[[], str]) -> str:
     return f"{text.removesuffix('.')}. Given: {arguments}."
 
 
-CONVENTIONAL = (ValueError, TypeError, IndexError, NotImplementedError, LookupError, OverflowError, AttributeError)
+CONVENTIONAL = (
+    ValueError,
+    TypeError,
+    IndexError,
+    NotImplementedError,
+    LookupError,
+    OverflowError,
+    AttributeError,
+    CollectiveError,
+)
 LIBRARIES = (*CONVENTIONAL, RuntimeError, ArithmeticError, AssertionError)
 
 

@@ -10,6 +10,7 @@ from dovetail.core.garbage import NoGarbageCollection
 from dovetail.edit.graph import Graph, Operation
 from dovetail.edit.transplant import copy_graph
 from dovetail.passes import base
+from dovetail.passes.collectives import order_collectives
 from dovetail.passes.composites import inline_composites, waits_for_rank
 from dovetail.passes.constant_folding import fold_constants
 from dovetail.passes.control_inputs import control_inputs_to_data
@@ -54,7 +55,13 @@ def _optimized_copy(
     prune(copy)
     pin_host_calls(copy, home)
     passes = runner(copy)
-    passes.run([control_inputs_to_data, *([] if home.engine.fuses_elementwise else [normalize_kernels, prune])])
+    passes.run(
+        [
+            order_collectives,
+            control_inputs_to_data,
+            *([] if home.engine.fuses_elementwise else [normalize_kernels, prune]),
+        ]
+    )
     if shapes is not None or not all(t.is_static for op in copy for t in op.outputs):
         specialize(copy, shapes)
         passes = runner(copy)

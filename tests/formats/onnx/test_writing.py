@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import dovetail as dt
+from dovetail.core.collectives import COLLECTIVES
 from dovetail.core.table import OPS
 from dovetail.formats.onnx.written import NO_WAY
 from tests.conftest import ENGINES, WHOLE, in_sample
@@ -28,6 +29,7 @@ ABSENT = {  # ops that ONNX cannot say → why
     **dict.fromkeys(COMPLEX.split(), "complex"),
     **dict.fromkeys(MATRICES.split(), "decomposes no matrices|solves no equations|complex"),
     **dict.fromkeys(HOST.split(), "cannot hold its Python function"),
+    **dict.fromkeys(COLLECTIVES, "is computed by several processes"),
     "Bitcast": "BitCast",
     "NextAfter": "has BitCast from opset 26 on",
 }

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.core import threefry
+from dovetail.core.collectives import COLLECTIVES
 from dovetail.core.dtypes import as_dtype
 from dovetail.formats.onnx.written_nodes import LAST, Place, Ref, writes
 
@@ -15,6 +16,7 @@ BITCAST = 26  # the first opset with the operator
 # Dovetail's type → the reason why ONNX cannot compute it
 NO_WAY = {
     **dict.fromkeys(("PyFunc", "PyFuncStateless", "EagerPyFunc"), "a file cannot hold its Python function"),
+    **dict.fromkeys(COLLECTIVES, "it is computed by several processes"),
     **dict.fromkeys(("Conj", "FFT", "IFFT", "FFT2D", "IFFT2D", "IRFFT"), "it has few operators for complex numbers"),
     **dict.fromkeys(("Cholesky", "Lu", "Qr", "SelfAdjointEigV2", "Eig", "Svd"), "it decomposes no matrices"),
     **dict.fromkeys(("MatrixSolve", "MatrixTriangularSolve"), "it solves no equations"),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
+from dovetail.core.collectives import COLLECTIVES
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
@@ -16,7 +17,10 @@ from dovetail.formats.wire.tensors import shape_proto
 from dovetail.ops.shapes.shape import dims_of
 
 # Dovetail's type → the reason why TensorFlow cannot compute it
-NO_WAY = dict.fromkeys(("PyFunc", "PyFuncStateless", "EagerPyFunc"), "a file cannot hold its Python function")
+NO_WAY = {
+    **dict.fromkeys(("PyFunc", "PyFuncStateless", "EagerPyFunc"), "a file cannot hold its Python function"),
+    **dict.fromkeys(COLLECTIVES, "it is computed by several processes"),
+}
 
 # -- inputs, constants and variables ----------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.core.collectives import COLLECTIVES
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.infer import any_rank, require_shape
 from dovetail.core.kinds import Each, Eachs
@@ -92,6 +93,7 @@ def no_op() -> tuple[()]:
 INPUTS = ("Placeholder", "Const", "ReadVariableOp")  # ops from which a program starts
 STRUCTURAL = (*INPUTS, "AssignVariableOp", "NoOp")
 EFFECTS = ("AssignVariableOp",)  # ops that give variables values
-HOST_CALLS = ("PyFunc", "PyFuncStateless", "EagerPyFunc", "Assert")  # ops that Python computes; see `host_calls`
-NEVER_PRUNED = (*EFFECTS, "PyFunc", "EagerPyFunc", "Assert")  # ops that a program runs even if nobody uses the result
+HOST_CALLS = ("PyFunc", "PyFuncStateless", "EagerPyFunc", "Assert", *COLLECTIVES)  # ops that Python computes
+# ops that a program runs even if nobody uses the result
+NEVER_PRUNED = (*EFFECTS, "PyFunc", "EagerPyFunc", "Assert", *COLLECTIVES)
 PRINTS = ("Print", *HOST_CALLS)  # ops with an effect each time that they run, so as often as a program has them

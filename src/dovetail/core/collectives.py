@@ -1,0 +1,49 @@
+"""Collectives: exchanges of arrays between the processes that compute one program, as one of them sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+COLLECTIVES = ("AllReduce", "AllGather", "ReduceScatter", "Broadcast", "AllToAll", "Barrier")  # ops of processes
+
+
+@dataclass
+class World:
+    """The processes that compute one program.
+
+    Attributes:
+        rank: the number of this process.
+        size: the number of processes.
+        transport: (op, array, ranks, *options) → the array that this process gets; None in a world of one process.
+    """
+
+    rank: int = 0
+    size: int = 1
+    transport: Callable[..., np.ndarray] | None = None
+
+    def members(self, ranks: Sequence[int]) -> tuple[int, ...]:
+        """The ranks of a group; all ranks for ().
+
+        Raises:
+            ValueError: a rank does not exist or comes twice, or this process is not in the group.
+        """
+        chosen = tuple(sorted(ranks)) or tuple(range(self.size))
+        if len({*chosen}) < len(chosen) or not 0 <= chosen[0] <= chosen[-1] < self.size:
+            raise ValueError(f"ranks must be different numbers from 0 to {self.size - 1}, not {tuple(ranks)}.")
+        if self.rank not in chosen:
+            raise ValueError(f"this process has rank {self.rank}, so it is not in the group {chosen}; leave it out.")
+        return chosen
+
+    def exchange(self, op: str, array: np.ndarray, ranks: Sequence[int], *options: Any) -> np.ndarray:
+        """The result of a collective; an only process gets its own array."""
+        members = self.members(ranks)
+        if len(members) == 1 or self.transport is None:
+            return np.array(array)
+        return self.transport(op, array, members, *options)
+
+
+WORLD = World()

@@ -1,0 +1,121 @@
+"""The processes of a program: how they find each other, and what each knows of itself."""
+
+from __future__ import annotations
+
+import os
+import socket
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from dovetail.core.collectives import WORLD
+from dovetail.core.errors import EngineNotInstalled, op_error
+from dovetail.ops.collective import barrier as _barrier
+
+if TYPE_CHECKING:
+    import torch.distributed as dist
+
+STORE = "DOVETAIL_STORE"  # the variable of the environment that names the file by which processes meet
+START = timedelta(minutes=5)  # the longest time in which all processes must have begun
+_LOOPBACK = ("localhost", "127.0.0.1")
+
+
+def init(timeout: float = 300.0) -> None:
+    """Join the other processes, which torchrun or `dovetail run --processes` started; the first call counts.
+
+    It reads the environment that these set: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT.  Without RANK, the process
+    stays alone, and a collective returns its input.  On one machine, nothing listens but on 127.0.0.1.
+
+    Args:
+        timeout: the seconds that a rank waits for the others in a collective.
+
+    Raises:
+        EngineNotInstalled: there are several processes, and torch is not installed.
+        RuntimeError: the program initialized torch.distributed before, or the processes did not meet.
+
+    Source: `torch.distributed.init_process_group`.
+
+    Example:
+        >>> init()
+        >>> rank(), world_size()
+        (0, 1)
+    """
+    size = int(os.environ.get("WORLD_SIZE", "1"))
+    if "RANK" not in os.environ or size == 1 or WORLD.transport is not None:
+        return
+    try:
+        import torch.distributed as dist
+
+        from dovetail.distributed.transport import Transport
+    except ImportError as error:
+        raise EngineNotInstalled("several processes need torch: pip install 'keras-dovetail[distributed]'.") from error
+    if dist.is_initialized():
+        problem = "call it before the program initializes torch.distributed; it does that, too."
+        raise op_error(RuntimeError, "distributed.init", problem)
+    rank = int(os.environ["RANK"])
+    store = _store(dist, rank, size)
+    store.set(f"here/{rank}", "")
+    try:
+        store.wait([f"here/{other}" for other in range(size)], START)
+    except RuntimeError as error:
+        missing = [other for other in range(size) if not store.check([f"here/{other}"])]
+        problem = f"of {size} processes, those of the ranks {missing} did not start within {START.seconds} s."
+        raise op_error(RuntimeError, "distributed.init", problem) from error
+    limit = timedelta(seconds=timeout)
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=limit)
+    WORLD.rank, WORLD.size, WORLD.transport = rank, size, Transport(store, rank, timeout)
+
+
+def _store(dist: Any, rank: int, size: int) -> dist.Store:
+    """The store by which the ranks meet; on one machine it is a file, or listens on 127.0.0.1."""
+    again = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")  # a new start of all processes has a new store
+    file, address = os.environ.get(STORE), os.environ.get("MASTER_ADDR", "127.0.0.1")
+    if file or address in _LOOPBACK:
+        names = [name for _, name in socket.if_nameindex()]
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", next(name for name in ("lo", "lo0") if name in names))
+    if file:
+        return dist.FileStore(f"{file}.{again}", size)
+    port = int(os.environ["MASTER_PORT"])
+    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+        return dist.PrefixStore(f"dovetail/{again}", dist.TCPStore(address, port, size, False, START))
+    if rank > 0:
+        return dist.TCPStore(address, port, size, False, START)
+    bound = socket.create_server((address, port))
+    return dist.TCPStore(address, port, size, True, START, master_listen_fd=bound.detach())
+
+
+def rank() -> int:
+    """The number of this process, from 0.
+
+    Source: `torch.distributed.get_rank`.
+
+    Example:
+        >>> rank()
+        0
+    """
+    return WORLD.rank
+
+
+def world_size() -> int:
+    """The number of processes.
+
+    Source: `torch.distributed.get_world_size`.
+
+    Example:
+        >>> world_size()
+        1
+    """
+    return WORLD.size
+
+
+def barrier() -> None:
+    """Wait until all ranks have come here.
+
+    Raises:
+        CollectiveError: a rank did not come in time, or computes another collective.
+
+    Source: `torch.distributed.barrier`.
+
+    Example:
+        >>> barrier()
+    """
+    _barrier(0)

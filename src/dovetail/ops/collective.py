@@ -1,0 +1,241 @@
+"""Collectives: ops over all processes of a program, or over a group of them.
+
+The host exchanges the arrays, so no engine has a rule.  Each rank of the group must compute the same collectives in the
+same order; a plan keeps the order of the program.  A gradient is that of the sum of all ranks' losses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from dovetail.core.collectives import WORLD
+from dovetail.core.infer import any_rank
+from dovetail.core.kinds import Each
+from dovetail.core.op import primitive
+from dovetail.core.spec import TensorSpec
+from dovetail.core.tensor import Tensor
+from dovetail.ops.math.compare import equal
+from dovetail.ops.samples import array, ints, sample
+from dovetail.ops.shapes.shape import cast
+
+Reduction = Literal["sum", "mean", "max", "min"]
+
+
+def _check(x: TensorSpec, reduction: str) -> None:
+    if reduction == "mean" and not x.dtype.is_differentiable:
+        raise TypeError(f"the mean of {x.dtype} is no {x.dtype}; cast to floats first.")
+    if reduction in ("max", "min") and x.dtype.is_complex:
+        raise TypeError(f"{x.dtype} has no {reduction}, since complex numbers have no order.")
+    if reduction == "sum" and x.dtype == "bool":
+        raise TypeError("bools have no sum; cast them to integers, or take the max (any) or the min (all).")
+
+
+def _rows(x: TensorSpec, change: Any) -> TensorSpec:
+    """The spec with another number of rows."""
+    if x.shape is None:
+        return x
+    if not x.shape:
+        raise ValueError("a scalar has no rows to gather or to scatter; reshape it to (1,).")
+    return TensorSpec((None if x.shape[0] is None else change(x.shape[0]), *x.shape[1:]), x.dtype)
+
+
+def _divided(rows: int, count: int) -> int:
+    if rows % count:
+        raise ValueError(f"{rows} rows cannot be divided evenly among {count} ranks.")
+    return rows // count
+
+
+@any_rank
+def _same(x: TensorSpec, ranks: Any) -> TensorSpec:
+    WORLD.members(ranks)
+    return x
+
+
+@any_rank
+def _reduced(x: TensorSpec, reduction: str, ranks: Any) -> TensorSpec:
+    WORLD.members(ranks)
+    _check(x, reduction)
+    return x
+
+
+@primitive("AllReduce", infer=_reduced, samples=[sample(array(2, 3)), sample(array(0, 2), "max"), sample(ints(3))])
+def all_reduce(x: Each, reduction: Reduction = "sum", ranks: Sequence[int] = ()) -> Tensor:
+    """The elementwise sum, mean, maximum or minimum of the ranks' tensors, on each rank.
+
+    Args:
+        x: a tensor of the same shape and dtype on all ranks; for a mean, floats.
+        reduction: "sum", "mean", "max" or "min".
+        ranks: the group; () for all.
+
+    Raises:
+        CollectiveError: a rank of the group did not come in time, or came with another collective.
+
+    Source: `torch.distributed.all_reduce`, `jax.lax.psum`.
+
+    Example:
+        >>> all_reduce([1., 2.]).numpy()  # in one process
+        array([1., 2.], dtype=float32)
+    """
+
+
+@all_reduce.gradient
+def _(op: Any, g: Any) -> Any:
+    reduction, ranks = op.attr("reduction"), op.attr("ranks")
+    if reduction in ("sum", "mean"):
+        return all_reduce(g, reduction, ranks)
+    chosen = cast(equal(op.inputs[0], op.outputs[0]), g.dtype)
+    return all_reduce(g, "sum", ranks) * chosen / all_reduce(chosen, "sum", ranks)
+
+
+@primitive(
+    "AllGather",
+    infer=any_rank(lambda x, ranks: _rows(x, lambda rows: rows * len(WORLD.members(ranks)))),
+    samples=[sample(array(2, 3))],
+)
+def all_gather(x: Each, ranks: Sequence[int] = ()) -> Tensor:
+    """The rows of all ranks, in the order of the ranks, on each rank.
+
+    Args:
+        x: a tensor of rank 1 or more, of the same shape and dtype on all ranks.
+        ranks: the group; () for all.
+
+    Returns:
+        A tensor with as many times the rows as the group has ranks.
+
+    Raises:
+        CollectiveError: a rank of the group did not come in time, or came with another collective.
+
+    Source: `torch.distributed.all_gather_into_tensor`, `jax.lax.all_gather`.
+
+    Example:
+        >>> all_gather([1., 2.]).numpy()  # in one process
+        array([1., 2.], dtype=float32)
+    """
+
+
+@all_gather.gradient
+def _(op: Any, g: Any) -> Any:
+    return reduce_scatter(g, "sum", op.attr("ranks"))
+
+
+@any_rank
+def _scattered(x: TensorSpec, reduction: str, ranks: Any) -> TensorSpec:
+    _check(x, reduction)
+    count = len(WORLD.members(ranks))
+    return _rows(x, lambda rows: _divided(rows, count))
+
+
+@primitive("ReduceScatter", infer=_scattered, samples=[sample(array(2, 3)), sample(array(2), "mean")])
+def reduce_scatter(x: Each, reduction: Reduction = "sum", ranks: Sequence[int] = ()) -> Tensor:
+    """The part that belongs to this rank of the ranks' reduced tensors.
+
+    Args:
+        x: a tensor whose rows can be divided evenly among the ranks, of the same shape and dtype on all.
+        reduction: "sum", "mean", "max" or "min".
+        ranks: the group; () for all.
+
+    Raises:
+        CollectiveError: a rank of the group did not come in time, or came with another collective.
+
+    Source: `torch.distributed.reduce_scatter_tensor`, `jax.lax.psum_scatter`.
+
+    Example:
+        >>> reduce_scatter([1., 2.]).numpy()  # in one process
+        array([1., 2.], dtype=float32)
+    """
+
+
+@reduce_scatter.gradient
+def _(op: Any, g: Any) -> Any:
+    reduction, ranks = op.attr("reduction"), op.attr("ranks")
+    if reduction in ("max", "min"):
+        raise NotImplementedError("ReduceScatter has a gradient for sum and mean; for others, use all_reduce.")
+    whole = all_gather(g, ranks)
+    return whole if reduction == "sum" else whole / len(WORLD.members(ranks))
+
+
+@any_rank
+def _sent(x: TensorSpec, root: int, ranks: Any) -> TensorSpec:
+    if root not in (members := WORLD.members(ranks)):
+        raise ValueError(f"root must be one of the ranks {members}, not {root}.")
+    return x
+
+
+@primitive("Broadcast", infer=_sent, samples=[sample(array(2, 3)), sample(ints())])
+def broadcast_from(x: Each, root: int = 0, ranks: Sequence[int] = ()) -> Tensor:
+    """The tensor of one rank, on each rank.
+
+    Args:
+        x: a tensor of the same shape and dtype on all ranks.
+        root: the rank whose tensor is sent.
+        ranks: the group; () for all.
+
+    Raises:
+        CollectiveError: a rank of the group did not come in time, or came with another collective.
+
+    Source: `torch.distributed.broadcast`.
+
+    Example:
+        >>> broadcast_from([1., 2.]).numpy()  # in one process
+        array([1., 2.], dtype=float32)
+    """
+
+
+@broadcast_from.gradient
+def _(op: Any, g: Any) -> Any:
+    return all_reduce(g, "sum", op.attr("ranks")) * (1.0 if WORLD.rank == op.attr("root") else 0.0)
+
+
+@any_rank
+def _swapped(x: TensorSpec, ranks: Any) -> TensorSpec:
+    count = len(WORLD.members(ranks))
+    return _rows(x, lambda rows: _divided(rows, count) * count)
+
+
+@primitive("AllToAll", infer=_swapped, samples=[sample(array(2, 3))])
+def all_to_all(x: Each, ranks: Sequence[int] = ()) -> Tensor:
+    """The n-th part of the rows of each rank, on the n-th rank.
+
+    Args:
+        x: a tensor whose rows can be divided evenly among the ranks, of the same shape and dtype on all.
+        ranks: the group; () for all.
+
+    Raises:
+        CollectiveError: a rank of the group did not come in time, or came with another collective.
+
+    Source: `torch.distributed.all_to_all_single`, `jax.lax.all_to_all`.
+
+    Example:
+        >>> all_to_all([1., 2.]).numpy()  # in one process
+        array([1., 2.], dtype=float32)
+    """
+
+
+@all_to_all.gradient
+def _(op: Any, g: Any) -> Any:
+    return all_to_all(g, op.attr("ranks"))
+
+
+@primitive("Barrier", infer=_same, samples=[sample(array(2, 3)), sample(ints())])
+def barrier(x: Each, ranks: Sequence[int] = ()) -> Tensor:
+    """The tensor itself, once all ranks have come.
+
+    Args:
+        x: a tensor; each rank may have another one.
+        ranks: the group; () for all.
+
+    Raises:
+        CollectiveError: a rank of the group did not come in time, or came with another collective.
+
+    Source: `torch.distributed.barrier`.
+
+    Example:
+        >>> barrier(1).numpy()  # in one process
+        array(1, dtype=int32)
+    """
+
+
+@barrier.gradient
+def _(op: Any, g: Any) -> Any:
+    return g

@@ -1,0 +1,143 @@
+"""What each rank of two computes and checks; `test_collective.py` starts them, on an engine each."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail import ops
+from dovetail.core.errors import CollectiveError
+
+dt.distributed.init(timeout=60)
+RANK = dt.distributed.rank()
+BOTH = [np.float32([[1, 7], [2, -5]]), np.float32([[4, 0], [-3, 3]])]
+X = BOTH[RANK]
+ROWS = slice(RANK, RANK + 1)
+EXPECTED = {  # (function of a tensor) → its value on this rank
+    "sum": (lambda x: ops.all_reduce(x), sum(BOTH)),
+    "mean": (lambda x: ops.all_reduce(x, "mean"), sum(BOTH) / 2),
+    "max": (lambda x: ops.all_reduce(x, "max"), np.maximum(*BOTH)),
+    "min": (lambda x: ops.all_reduce(x, "min"), np.minimum(*BOTH)),
+    "gather": (lambda x: ops.all_gather(x), np.concatenate(BOTH)),
+    "scatter": (lambda x: ops.reduce_scatter(x), sum(BOTH)[ROWS]),
+    "scatter mean": (lambda x: ops.reduce_scatter(x, "mean"), sum(BOTH)[ROWS] / 2),
+    "broadcast": (lambda x: ops.broadcast_from(x, 1), BOTH[1]),
+    "swap": (lambda x: ops.all_to_all(x), np.concatenate([part[ROWS] for part in BOTH])),
+    "barrier": (lambda x: ops.barrier(x), X),
+    "alone": (lambda x: ops.all_reduce(x, ranks=(RANK,)), X),
+    "pair": (lambda x: ops.all_reduce(x, ranks=(1, 0)), sum(BOTH)),
+}
+
+
+def values() -> None:
+    """Each collective gives its value: eagerly, in a function, in a session."""
+    for name, (collective, expected) in EXPECTED.items():
+        graph = dt.SessionGraph()
+        with graph.as_default():
+            x = graph.placeholder(dt.spec((2, 2)), "x")
+            fetched = ops.tanh(collective(x) / 8.0)
+        compiled = dt.function(lambda x, f=collective: ops.tanh(f(x) / 8.0))(X)
+        with dt.Session(graph) as session:
+            found = session.run(fetched, {x: X})
+        for value in (ops.tanh(collective(X) / 8.0), compiled, found):
+            np.testing.assert_allclose(value, np.tanh(expected / 8), rtol=1e-5, err_msg=name)
+    for dtype in ("float64", "float16", "bfloat16", "int8", "int64", "uint16", "int16", "complex64"):
+        np.testing.assert_array_equal(ops.cast(ops.all_reduce(ops.cast(abs(X), dtype)), "float32"), sum(map(abs, BOTH)))
+    assert ops.all_reduce(X > 0, "min").numpy().tolist() == [[True, False], [False, False]]
+
+
+def gradients() -> None:
+    """The gradients are those of the sum of both ranks' losses; the tape and the graph agree."""
+    own = np.float32([[1, 2], [3, 4], [5, 6], [7, 8]]) * (RANK + 1)
+    total = 3 * np.float32([[1, 2], [3, 4], [5, 6], [7, 8]])
+    expected = {
+        "sum": total[:2],
+        "mean": total[:2] / 2,
+        "max": np.where(np.maximum(*BOTH) == X, total[:2], 0),
+        "min": np.where(np.minimum(*BOTH) == X, total[:2], 0),
+        "gather": total[2 * RANK : 2 * RANK + 2],
+        "scatter": np.float32([[1, 2], [2, 4]]),
+        "scatter mean": np.float32([[1, 2], [2, 4]]) / 2,
+        "broadcast": total[:2] * RANK,
+        "swap": np.float32([[1, 2], [2, 4]]) if RANK == 0 else np.float32([[3, 4], [6, 8]]),
+        "barrier": own[:2],
+    }
+
+    def gradient(name, x):
+        with dt.GradientTape() as tape:
+            tape.watch(x)
+            y = EXPECTED[name][0](x)
+            loss = ops.sum(y * own[: y.shape[0]])
+        return tape.gradient(loss, x)
+
+    for name, value in expected.items():
+        for found in (gradient(name, ops.convert(X)), dt.function(lambda x, n=name: gradient(n, x))(X)):
+            np.testing.assert_allclose(found, value, rtol=1e-5, err_msg=name)
+
+
+def control_flow() -> None:
+    """Collectives meet in loops, in branches and if nobody uses them, in the order of the program."""
+
+    def summed(v):
+        return (ops.all_reduce(abs(v)) + 1.0,)
+
+    @dt.function
+    def f(x):
+        y = ops.while_loop(lambda v: ops.max(v) < 100.0, summed, (x,))[0]
+        ops.barrier(x)
+        z = ops.cond(ops.max(y) > 0.0, lambda: ops.all_reduce(x, "max"), lambda: x)
+        return y, z
+
+    def meet(x):
+        first = ops.all_reduce(ops.exp(ops.tanh(x)), "max")
+        second = ops.all_gather(x)
+        return second, first
+
+    second, first = dt.function(meet)(X)
+    np.testing.assert_allclose(first, np.exp(np.tanh(np.maximum(*BOTH))), rtol=1e-5)
+    np.testing.assert_array_equal(second, np.concatenate(BOTH))
+    expected, (y, z) = sum(map(np.abs, BOTH)) + 1, f(X)
+    while expected.max() < 100:
+        expected = 2 * expected + 1
+    np.testing.assert_array_equal(y, expected)
+    np.testing.assert_array_equal(z, np.maximum(*BOTH))
+
+
+def mismatches() -> None:
+    """Another op, shape or reduction is an error on both ranks, after which they go on."""
+    for wrong in (
+        lambda: ops.all_reduce(X, ("sum", "max")[RANK]),
+        lambda: ops.all_reduce(X[: RANK + 1]),
+        lambda: (ops.all_gather, ops.all_to_all)[RANK](X),
+        lambda: dt.function(lambda x: ops.all_reduce(x[: RANK + 1]))(X),
+    ):
+        with pytest.raises(
+            CollectiveError, match=r"All\w+ at collective_checks.py:\d+: rank 0 computes All.*; rank 1 "
+        ):
+            wrong()
+    np.testing.assert_array_equal(ops.all_reduce(X), sum(BOTH))
+    with pytest.raises(ValueError, match=r"the group \(\d,\); leave it out"):
+        ops.all_reduce(X, ranks=(1 - RANK,))
+
+
+def averages() -> None:
+    """The gradients of all dtypes are averaged, also by weights."""
+    given = [X, None, np.float64(RANK), X[0], np.float32([])]
+    plain, weighted = dt.distributed.average(given), dt.distributed.average(given, weight=1.0 + 2 * RANK)
+    shares = (0.5, 0.5), (0.25, 0.75)
+    for found, (a, b) in zip((plain, weighted), shares, strict=True):
+        assert found[1] is None and [g.dtype for g in found if g is not None] == [
+            "float32",
+            "float64",
+            *["float32"] * 2,
+        ]
+        np.testing.assert_allclose(found[0], a * BOTH[0] + b * BOTH[1], rtol=1e-6)
+        np.testing.assert_allclose(found[3], (a * BOTH[0] + b * BOTH[1])[0], rtol=1e-6)
+        assert float(found[2]) == b and found[4].shape == (0,)
+
+
+if __name__ == "__main__":
+    for check in (values, gradients, averages, mismatches, control_flow):
+        check()
+        print("checked", check.__name__, flush=True)
