@@ -133,7 +133,8 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
         [
             *("InteractiveSession", "reset_default_graph", "disable_eager_execution", "disable_v2_behavior"),
             *("enable_eager_execution", "enable_v2_behavior", "is_variable_initialized"),
-            *("report_uninitialized_variables", "random.set_seed", "set_random_seed", "random.set_random_seed"),
+            *("assert_variables_initialized", "report_uninitialized_variables"),
+            *("random.set_seed", "set_random_seed", "random.set_random_seed"),
             *("config.", "logging.", "errors.", "NotDifferentiable", "NoGradient", "no_gradient"),
         ],
         "test_modes.py",

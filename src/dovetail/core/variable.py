@@ -421,6 +421,8 @@ class Variable(Operators):
             held = np.array2string(self.numpy(), separator=", ", threshold=20)
         except StaleValueError:
             held = "deleted"
+        except RuntimeError:
+            held = "without a value"
         return f"<Variable {self.name}: {self.dtype}[{shape}] {held}>"
 
 

@@ -51,8 +51,9 @@ class CutProgram:
         self.graph = cut(graph, inputs, outputs, wanted, name, Variable.holder if values is None else values.holder)
         soft = allow_soft_placement if has_pinned_devices(self.graph) else None
         self._placement = nullcontext if soft is None else partial(soft_placement_of_run, soft)
-        read = (op.attrs["variable"] for op in self.graph.find("ReadVariableOp"))
-        self._first_values = [] if values is None else [partial(values.require, v) for v in read if v in values]
+        read = [op.attrs["variable"] for op in self.graph.find("ReadVariableOp")]
+        begins = values is not None and any(map(values.is_first, self.graph.find("AssignVariableOp")))
+        self._first_values = [] if values is None else [partial(values.require, v, begins) for v in read if v in values]
         self._result_count = len(outputs)
         self._concretes: dict[tuple[bool, Any], Concrete] = {}
 
@@ -102,9 +103,7 @@ class CutProgram:
         if engine is None:
             holder = next((v._engine for v in values if type(v) is Tensor), None)
             engine = holder or current_engine() if chooses else compiling_engine(holder)
-        for require in self._first_values:
-            require()
-        self._first_values = []
+        self._first_values = [require for require in self._first_values if require()]
         given = []
         for tensor, value in zip(self.inputs, values, strict=True):
             _check_value(tensor, value)

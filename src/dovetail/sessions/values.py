@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from dovetail.core.errors import op_error
 from dovetail.core.locks import holding, make_lock
 from dovetail.core.recording import not_building
 from dovetail.core.variable import Variable
-from dovetail.edit.graph import Graph, GraphTensor
+from dovetail.edit.graph import Graph, GraphTensor, Operation
 
 
 class SessionValues:
-    """The values of a graph's variables in a session; each has its first value until another is assigned.
+    """The values of a graph's variables in a session.
+
+    A variable that `begins_alone` has its first value until another is assigned; others have none before.
 
     Args:
         graph: the graph of the session.
@@ -24,7 +28,7 @@ class SessionValues:
         self._graph = graph
         self._compute = compute
         self._holders: dict[Variable, Variable] = {}
-        self._owners: dict[Variable, Variable] = {}  # the other way around
+        self._owners: dict[Variable, Any] = {}  # the other way around
         self._lock = make_lock()
 
     def __contains__(self, holder: Variable) -> bool:
@@ -43,24 +47,50 @@ class SessionValues:
             self._holders[variable], self._owners[made] = made, variable
         return self._holders[variable]
 
-    def require(self, holder: Variable) -> None:
+    def has(self, variable: Variable) -> bool:
+        """Whether a variable has a value in this session."""
+        return self.holder(variable).is_held
+
+    def is_first(self, assignment: Operation) -> bool:
+        """Whether an assignment of a program gives a variable its first value, as initializers do."""
+        first = getattr(self._owners.get(assignment.attrs["variable"]), "initial_value", None)
+        return first is not None and assignment.inputs[0].op.origin is first.op
+
+    def require(self, holder: Variable, begins: bool = False) -> bool:
         """Give a variable its first value, if it has none.
 
+        Args:
+            holder: the variable that holds the value.
+            begins: whether a variable that does not begin alone gets its first value, too.
+
+        Returns:
+            Whether the value may change without an assignment, so that the next run must require it again.
+
         Raises:
+            RuntimeError: the variable has no value, and does not begin alone.
             ValueError: the first value cannot be computed, as it needs a placeholder.
         """
+        of = self._owners[holder].of
+        if of is not None:
+            with not_building():
+                holder.assign(np.array(self.has(of)))
+            return not self.has(of)
         if not holder.is_held:
-            holding(self._lock, self._begin, holder)
+            holding(self._lock, self._begin, holder, begins)
+        return False
 
-    def _begin(self, holder: Variable) -> None:
+    def _begin(self, holder: Variable, begins: bool) -> None:
         if not holder.is_held:
-            first = self._first_value(self._owners[holder])
+            first = self._first_value(self._owners[holder], begins)
             with not_building():
                 holder.assign(first)
 
-    def _first_value(self, variable: Any) -> Any:
+    def _first_value(self, variable: Any, begins: bool) -> Any:
         if variable.carried is not None:
             return variable.carried
+        if not (begins or variable.begins_alone):
+            problem = f"Attempting to use uninitialized value {variable.op_name}"
+            raise op_error(RuntimeError, "ReadVariableOp", f"{problem}: run its initializer first.")
         try:
             return self._compute(variable.initial_value)
         except ValueError as error:

@@ -30,6 +30,8 @@ class SessionVariable(Variable):
     Attributes:
         session_graph: the graph; None for a copy that was unpickled without it, which holds its value itself.
         carried: the value that was pickled with the variable; None if it was not unpickled.
+        begins_alone: whether a session computes the first value where it is needed; else a run of the initializer does.
+        of: the variable whose presence this one tells; see `Presence`.
 
     Source: `tf.compat.v1.Variable`, in a graph.
 
@@ -46,6 +48,8 @@ class SessionVariable(Variable):
     """
 
     carried: np.ndarray | None = None
+    begins_alone = True
+    of: Variable | None = None
 
     def __init__(
         self,
@@ -69,10 +73,15 @@ class SessionVariable(Variable):
         values.require(found)
         return found
 
-    def _elsewhere(self) -> Variable | None:
-        """The variable that holds the value, if it is another one; else None."""
-        found = self.holder()
-        return None if found is self else found
+    def _elsewhere(self, written: bool = False) -> Variable | None:
+        """The variable that holds the value, if it is another one; else None.
+
+        Args:
+            written: whether the value is about to be replaced, so that there need be none.
+        """
+        if self.session_graph is None:
+            return None
+        return session_of(self.session_graph).values.holder(self) if written else self.holder()
 
     def read(self, engine: Any = None) -> Any:
         other = None if scopes().graphs else self._elsewhere()
@@ -95,7 +104,7 @@ class SessionVariable(Variable):
         return super()._held() if other is None else other._held()
 
     def assign(self, value: Any) -> Any:
-        other = None if scopes().graphs or is_of_default_graph(value) else self._elsewhere()
+        other = None if scopes().graphs or is_of_default_graph(value) else self._elsewhere(written=True)
         if other is None:
             return super().assign(value)
         other.assign(value)
@@ -109,13 +118,13 @@ class SessionVariable(Variable):
         return self
 
     def delete(self) -> None:
-        other = self._elsewhere()
+        other = self._elsewhere(written=True)
         super().delete() if other is None else other.delete()
 
     def __getstate__(self) -> dict[str, Any]:
         try:
             held = self.shared_buffer(None).tensor
-        except ValueError:  # the first value needs a placeholder
+        except (ValueError, RuntimeError):  # the first value needs a placeholder, or an initializer's run
             held = None
         return {**super().__getstate__(), "session_graph": None, "_buffer": held}
 
@@ -125,4 +134,29 @@ class SessionVariable(Variable):
             self.carried, self._buffer = self._buffer.engine.to_numpy(self._buffer.value), None
 
 
+class Presence(SessionVariable):
+    """Whether a session has a value of a variable: a bool, which each run reads at its start.
+
+    Args:
+        of: the variable.
+
+    Source: `tf.compat.v1.is_variable_initialized`.
+
+    Example:
+        >>> import dovetail as dt
+        >>> import numpy as np
+        >>> graph = dt.SessionGraph()
+        >>> v = SessionVariable(graph.constant(np.array(1.0)))
+        >>> session = dt.Session(graph)
+        >>> session.run(Presence(v)), session.run(v), session.run(Presence(v))
+        (np.False_, np.float64(1.0), np.True_)
+    """
+
+    def __init__(self, of: SessionVariable) -> None:
+        self.initial_value, self.of, self.dtype = None, of, as_dtype("bool")
+        self._begin(shape_of(()), f"{of.op_name}/IsInitialized:0", False, None)
+        self.session_graph = of.session_graph
+
+
 register(SessionVariable, STATE)
+register(Presence, STATE)

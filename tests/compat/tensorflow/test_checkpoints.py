@@ -48,6 +48,7 @@ def test_what_does_not_fit_changes_nothing(tmp_path):
     prefix = str(tmp_path / "model")
     with v1.Graph().as_default(), v1.Session() as session:
         a, b = v1.get_variable("a", [2], initializer=v1.ones_initializer()), v1.get_variable("b", [2])
+        session.run(v1.global_variables_initializer())
         v1.train.Saver([a]).save(session, prefix)
         both = v1.train.Saver([a, b])
         before = b.numpy()
@@ -80,7 +81,8 @@ def test_each_session_saves_and_restores_its_own_values(tmp_path, engine):
 def test_values_are_restored_in_another_shape_where_that_is_said(tmp_path, engine):
     prefix = str(tmp_path / "model")
     with v1.Graph().as_default(), v1.Session() as session:
-        v1.train.Saver([v1.get_variable("v", initializer=[1.0, 2.0, 3.0, 4.0])]).save(session, prefix)
+        session.run((v := v1.get_variable("v", initializer=[1.0, 2.0, 3.0, 4.0])).initializer)
+        v1.train.Saver([v]).save(session, prefix)
         square, six = v1.get_variable("square", [2, 2]), v1.get_variable("six", [6])
         v1.train.Saver({"v": square}, reshape=True).restore(session, prefix)
         assert session.run(square).tolist() == [[1.0, 2.0], [3.0, 4.0]]
@@ -95,6 +97,7 @@ def test_a_saver_takes_its_variables_when_it_is_said(tmp_path):
         v1.get_variable("v", initializer=1.0)
         built.build()
         v1.get_variable("u", initializer=2.0)
+        session.run(v1.global_variables_initializer())
         paths = [
             late.save(session, str(tmp_path / "late"), global_step=12),
             built.save(session, str(tmp_path / "built")),
@@ -112,6 +115,7 @@ def test_a_checkpoint_stays_each_time_the_hours_are_over(tmp_path, monkeypatch, 
     with v1.Graph().as_default(), v1.Session() as session:
         v1.get_variable("v", initializer=1.0)
         given = {} if hours is None else {"keep_checkpoint_every_n_hours": hours}
+        session.run(v1.global_variables_initializer())
         saver = v1.train.Saver(max_to_keep=2, **given)
         for i in range(1, 6):
             clock[0] += 3600 + 60

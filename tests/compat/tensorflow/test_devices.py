@@ -85,6 +85,7 @@ def test_a_run_computes_elsewhere_what_is_for_a_device_that_is_not_there(engine)
         strict = v1.ConfigProto()
         strict.allow_soft_placement = False
         with v1.Session(config=strict) as session:
+            w.load([0.0, 0.0], session)
             assert session.run(x * 2.0, {x: [1.0, 2.0]}).tolist() == [2.0, 4.0]
             with pytest.raises(tf.errors.InvalidArgumentError, match="on the device '/job:worker/task:0/device:GPU:3'"):
                 session.run(loss, {x: [0.5, 1.0]})

@@ -48,6 +48,7 @@ def test_several_variables_feeds_and_callbacks():
         loss = tf.reduce_sum(tf.square(a - target)) + tf.square(b + target)
         optimizer = tf.contrib.opt.ScipyOptimizerInterface(loss, var_list=[a, b])
         losses, steps = [], []
+        session.run(tf.global_variables_initializer())
         optimizer.minimize(
             session, {target: 4.0}, [loss, target], steps.append, lambda loss, fed: losses.append((loss, fed))
         )
@@ -66,6 +67,7 @@ def test_another_library():
 
     with tf.Graph().as_default(), tf.Session() as session:
         v = tf.Variable([1.0, 2.0])
+        session.run(tf.global_variables_initializer())
         Halving(tf.reduce_sum(v * v), factor=0.5).minimize()
         assert session.run(v).tolist() == [0.5, 1.0]
 
@@ -75,7 +77,9 @@ def test_wrong_calls():
         v = tf.Variable([1.0])
         with pytest.raises(ValueError, match="no default session"):
             tf.contrib.opt.ScipyOptimizerInterface(tf.reduce_sum(v)).minimize()
+        session = tf.Session()
+        session.run(v.initializer)
         with pytest.raises(ValueError, match="it sets bounds itself: give var_to_bounds"):
-            tf.contrib.opt.ScipyOptimizerInterface(tf.reduce_sum(v), bounds=[(0, 1)]).minimize(tf.Session())
+            tf.contrib.opt.ScipyOptimizerInterface(tf.reduce_sum(v), bounds=[(0, 1)]).minimize(session)
         with pytest.raises(NotImplementedError, match="it defines no _minimize"):
-            tf.contrib.opt.ExternalOptimizerInterface(tf.reduce_sum(v)).minimize(tf.Session())
+            tf.contrib.opt.ExternalOptimizerInterface(tf.reduce_sum(v)).minimize(session)

@@ -27,7 +27,10 @@ def graph():
 
 
 def run(graph, tensor, **fed):
-    return v1.Session(graph=graph).run(tensor, {f"{name}:0": value for name, value in fed.items()}).tolist()
+    session = v1.Session(graph=graph)
+    with graph.as_default():
+        session.run(v1.global_variables_initializer())
+    return session.run(tensor, {f"{name}:0": value for name, value in fed.items()}).tolist()
 
 
 def test_walks(graph):
@@ -180,6 +183,7 @@ def test_selecting(graph):
 
 def test_definitions_are_imported_and_frozen(graph, engine):
     with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
         definition = v1.graph_util.convert_variables_to_constants(session, graph.as_graph_def(), ["y"])
     v1.global_variables()[0].load([[0.0], [0.0]])
     assert [node.op for node in definition.node if node.name in ("w", "h")] == ["Const", "Relu"]
@@ -242,6 +246,7 @@ def test_gradients_are_overridden_while_a_definition_is_imported(graph):
         return 2.0 * g
 
     definition = graph.as_graph_def()
+    v1.global_variables_initializer().run()
     with v1.Graph().as_default() as other:
         x = v1.placeholder(v1.float32, [1, 2], name="input")
         with other.gradient_override_map({"Relu": "TwiceForCompat"}):

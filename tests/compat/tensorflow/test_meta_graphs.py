@@ -138,6 +138,7 @@ def test_a_graph_that_calls_python_is_saved_without_its_meta_graph(tmp_path):
     with v1.Graph().as_default(), v1.Session() as session:
         v = v1.get_variable("v", initializer=1.0)
         v1.py_func(lambda x: x, [v], v1.float32)
+        session.run(v.initializer)
         with pytest.warns(UserWarning, match=r"tf.train.Saver.save .* no meta graph"):
             path = v1.train.Saver().save(session, str(tmp_path / "model"))
     assert sorted(p.name for p in tmp_path.iterdir() if "meta" in p.name) == [] and path == str(tmp_path / "model")

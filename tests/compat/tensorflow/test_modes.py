@@ -63,12 +63,38 @@ def test_an_interactive_session_is_the_default_until_it_is_closed():
         assert v1.get_default_session() is None
 
 
-def test_variables_always_have_values():
+def test_variables_have_values_once_an_initializer_ran(engine):
     with v1.Graph().as_default(), v1.Session() as session:
-        v = v1.Variable(1.0)
-        assert session.run([v, v1.is_variable_initialized(v)]) == [1.0, True]
-        assert len(v1.report_uninitialized_variables()) == 0
+        one, other = v1.Variable(1.0, name="one"), v1.Variable(2.0, name="other")
+        sum, is_there, names = one + other, v1.is_variable_initialized(other), v1.report_uninitialized_variables()
+        check, more, names_of_one = v1.assert_variables_initialized(), one.assign_add(1.0), [one, names]
+        assert session.run(names).tolist() == [b"one", b"other"] and not session.run(is_there)
+        for tensor in (sum, more, check, names_of_one):
+            with pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized value o"):
+                session.run(tensor)
+        assert repr(one).endswith("without a value>")
+        session.run(other.assign(5.0))
+        assert session.run([is_there, names])[0] and names.eval().tolist() == [b"one"]
+        with pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized value one"):
+            one.eval()
+        session.run(one.initializer)
+        assert (session.run([sum, check]), session.run(names_of_one)[1].tolist()) == ([6.0, None], [])
+        with v1.Session() as another, pytest.raises(tf.errors.FailedPreconditionError):
+            another.run(sum)
+
+
+def test_a_first_value_may_read_a_variable_that_gets_its_own_in_the_same_run(engine):
+    with v1.Graph().as_default(), v1.Session() as session:
+        one = v1.Variable(3.0)
+        twice = v1.Variable(one * 2.0)
+        session.run(v1.global_variables_initializer())
+        assert session.run([one, twice]) == [3.0, 6.0]
+
+
+def test_initializers_draw_anew():
+    with v1.Graph().as_default(), v1.Session() as session:
         before = v1.get_variable("drawn", [50])
+        session.run(v1.global_variables_initializer())
         values = before.numpy()
         session.run(v1.global_variables_initializer())
         assert (before.numpy() != values).any()
@@ -201,6 +227,7 @@ def test_assignments_are_recorded_once_a_graph_is_open(engine):
     x = v1.placeholder(tf.float32, [2])
     v = v1.get_variable("v", [2], initializer=v1.zeros_initializer())
     with v1.Session() as session:
+        session.run(v.initializer)
         for variable in (early, v, own):
             before = variable.numpy().tolist()
             steps = [

@@ -252,6 +252,7 @@ def test_one_step_is_that_of_numpy(engine, name):
         found = made(tf.constant(case.x), tf.nest.pack_sequence_as(zeros, list(map(tf.constant, states))))
         prefix = f"{case.scope}/" if case.scope else ""
         assert [v.op.name for v in tf.global_variables()] == [f"{prefix}{one}" for one in case.variables.split()]
+        session.run(tf.global_variables_initializer())
         weights = {v.op.name.removeprefix(prefix): _numbers(v.name, session.run(v)) for v in tf.global_variables()}
         for v in tf.global_variables():
             v.load(weights[v.op.name.removeprefix(prefix)], session)
@@ -431,6 +432,7 @@ def attention_by_hand(w: Weights, feeds: bool) -> Any:
 
 
 def given_weights(session: Any) -> dict[str, Any]:
+    session.run(tf.global_variables_initializer())
     found = {v.op.name: _numbers(v.name, session.run(v)) - 0.1 for v in tf.global_variables()}
     for v in tf.global_variables():
         v.load(found[v.op.name], session)

@@ -70,7 +70,9 @@ def test_weights_of_some_variables_decay():
     with tf.Graph().as_default(), tf.Session() as session:
         a, b = tf.Variable(1.0), tf.Variable(1.0)
         optimizer = opt.MomentumWOptimizer(weight_decay=0.5, learning_rate=0.0, momentum=0.0)
-        session.run(optimizer.minimize(a + b, decay_var_list=[b]))
+        step = optimizer.minimize(a + b, decay_var_list=[b])
+        session.run(tf.global_variables_initializer())
+        session.run(step)
         assert session.run([a, b]) == [1.0, 0.5]
 
 

@@ -78,6 +78,7 @@ def test_a_loss_draws_anew_in_each_run():
     with tf.Graph().as_default(), tf.Session() as session:
         w, b = tf.get_variable("w", [50, 3]), tf.get_variable("b", [50])
         loss = tf.nn.nce_loss(w, b, [[1], [2]], tf.ones([2, 3]), 5, 50)
+        session.run(tf.global_variables_initializer())
         first, second = session.run(loss), session.run(loss)
     assert first.shape == (2,) and np.isfinite([first, second]).all() and (first != second).any()
 

@@ -243,6 +243,7 @@ def test_a_run_tells_what_it_computed(engine):
         x = v1.placeholder(tf.float32, [None, 2], name="x")
         v = v1.get_variable("v", [2, 1], initializer=v1.ones_initializer())
         y, other = tf.matmul(x, v, name="y"), tf.exp(x, name="other")
+        session.run(v.initializer)
         metadata = v1.RunMetadata()
         options = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
         assert session.run(y, {x: [[1.0, 2.0]]}, options=options, run_metadata=metadata).tolist() == [[3.0]]

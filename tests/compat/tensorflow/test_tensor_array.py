@@ -43,6 +43,7 @@ def test_gradients_go_through_what_grew(engine):
         *_, array = v1.while_loop(lambda i, *_: i < count, body, (0, v1.ones([1, 1]), array))
         slope = v1.gradients(v1.reduce_sum(array.stack()), w)[0]
         with v1.Session() as session:
+            session.run(w.initializer)
             assert session.run([array.stack(), slope], {count: 4})[0].ravel().tolist() == [1, 2, 4, 8]
             assert session.run(slope, {count: 4}).tolist() == [[1 + 2 * 2 + 3 * 4]]
 

@@ -98,6 +98,7 @@ def test_a_saver_goes_on_with_the_checkpoints_of_another_one(tmp_path):
     with tf.Graph().as_default(), tf.Session() as session:
         tf.get_variable("v", [2])
         first, second = tf.train.Saver(max_to_keep=2), tf.train.Saver(max_to_keep=2)
+        session.run(tf.global_variables_initializer())
         paths = [first.save(session, str(tmp_path / "model"), step) for step in (1, 2)]
         second.recover_last_checkpoints([*paths, "nowhere"])
         assert second.last_checkpoints == paths == tf.train.get_checkpoint_state(tmp_path).all_model_checkpoint_paths
@@ -123,6 +124,7 @@ def test_a_state_has_paths_relative_to_its_folder():
 def test_variables_that_a_checkpoint_lacks_do_not_begin_with_it(tmp_path):
     with tf.Graph().as_default(), tf.Session() as session:
         v = tf.get_variable("v", [2])
+        session.run(v.initializer)
         path = tf.train.Saver().save(session, str(tmp_path / "model"))
         wide = tf.get_variable("wide", [3])
         for given, problem in (

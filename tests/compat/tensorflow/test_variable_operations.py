@@ -67,6 +67,7 @@ def test_operations_are_seen_as_in_tensorflow(engine):
 def test_variables_are_found_by_name(engine):
     with v1.Graph().as_default() as graph, v1.Session() as session:
         v = v1.get_variable("v", initializer=[1.0, 2.0])
+        session.run(v.initializer)
         assert graph.get_tensor_by_name("v:0") is v and graph.as_graph_element("v") is v.op
         assert session.run("v:0").tolist() == [1.0, 2.0]
         assert session.run({"all": ["v:0", v.op]})["all"][1] is None

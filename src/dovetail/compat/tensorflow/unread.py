@@ -54,15 +54,10 @@ TENSORFLOW = {
     "assign.validate_shape": "A variable has one shape, and always refuses a value of another shape.",
     "variable.import_scope": "It goes with variable_def, which is refused.",
     "variable.expected_shape": "TensorFlow ignores it, too.",
-    "is_variable_initialized.variable": "Each variable has a value.",
-    "report_uninitialized_variables.var_list": "Each variable has a value.",
     "report_uninitialized_variables.name": _NO_OPERATION,
     "_Finder.module": INTERFACE,
     "_Finder.path": INTERFACE,
     "_Finder.target": INTERFACE,
-    "_NoNames.arrays": INTERFACE,
-    "_NoNames.feed_dict": INTERFACE,
-    "_NoNames.session": INTERFACE,
     "Initializer.options": _ONE_PROCESS,
     # pipelines of data
     **dict.fromkeys(
@@ -95,7 +90,7 @@ TENSORFLOW = {
     "Distribution.name": "The operations have names of their own.",
     "allow_nan_stats": "A number that is not defined is NaN.",
     # sessions with hooks
-    **dict.fromkeys(["ready_op", "ready_for_local_init_op"], "Each variable has a value."),
+    "ready_for_local_init_op": "A local initializer that reads a variable without a value raises an error itself.",
     **dict.fromkeys(["max_wait_secs", "recovery_wait_secs", "wait_for_checkpoint"], _ONE_PROCESS),
     **dict.fromkeys(["run_context", "run_values", "coord", "results", "passed", "global_step_value"], INTERFACE),
     **dict.fromkeys(["_StepHook.step", *(f"{name}.session" for name in _HOOKS)], INTERFACE),

@@ -158,6 +158,7 @@ def import_message(given: Any, import_scope: str | None, clear_devices: bool = F
         trainable = trainable if collections is None else GraphKeys.TRAINABLE_VARIABLES in collections
         whole = f"{scope}/{name}" if scope else name
         known[f"{name}:0"] = made = variable(first, trainable, name=whole, collections=collections)
+        made.begins_alone = bool(checkpoint) or is_hidden
         return made
 
     with graph_mode.inside(target):

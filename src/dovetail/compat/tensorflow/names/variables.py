@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
@@ -30,7 +30,8 @@ from dovetail.graph.nesting import outermost_of
 from dovetail.graph.operation import GraphTensor
 from dovetail.graph.pins import put_in_scope
 from dovetail.ops.shapes.shape import dims_of
-from dovetail.sessions.variable import SessionVariable
+from dovetail.sessions import session as sessions
+from dovetail.sessions.variable import Presence, SessionVariable
 from dovetail.trace import variables
 
 
@@ -120,12 +121,13 @@ class TFVariable(_Names):
 class TFGraphVariable(_Names, SessionVariable):
     """A variable with the names and methods of TensorFlow's, in a graph.
 
-    Each session has its own value: the first value from the start, and again after
-    `global_variables_initializer`.
+    Each session has its own value, from the run of its initializer or of an assignment on; reads before raise
+    RuntimeError, which is `tf.errors.FailedPreconditionError`.
 
     Source: `tf.compat.v1.Variable`.
     """
 
+    begins_alone = False
     _initializer: Any = None
     _save_slice_info = None  # which TF-Slim reads: a variable is whole
 
@@ -411,41 +413,58 @@ def variables_initializer(var_list: Any, name: str = "init") -> Any:
 
 @function("is_variable_initialized", "v1")
 def is_variable_initialized(variable: Any) -> Any:
-    """Whether a variable has a value: it always has.
+    """Whether a variable has a value in the session, at the start of a run; outside of graphs it always has.
 
     Source: `tf.compat.v1.is_variable_initialized`.
     """
-    return ops.convert(np.array(True))
+    with graph_mode.inside(graph := graph_mode.graph()):
+        is_absent = graph is not None and isinstance(variable, SessionVariable)
+        return Presence(variable).read() if is_absent else ops.convert(np.array(True))
 
 
 @function("report_uninitialized_variables", "v1")
 def report_uninitialized_variables(var_list: Any = None, name: str = "") -> Any:
-    """The names of variables without a value: none.
+    """The names of variables without a value in the session, at the start of a run.
+
+    Args:
+        var_list: the variables; if not given, all global and local ones.
 
     Source: `tf.compat.v1.report_uninitialized_variables`.
     """
-    return _NoNames()
+    return _Absent(_all_variables() if var_list is None else list(var_list))
+
+
+@function("assert_variables_initialized", "v1")
+def assert_variables_initialized(var_list: Any = None) -> Any:
+    """The operation that raises RuntimeError if a variable has no value in the session; None without variables.
+
+    Source: `tf.compat.v1.assert_variables_initialized`.
+    """
+    with graph_mode.inside(graph := graph_mode.open_graph()):
+        reads = [v.read().op for v in (_all_variables() if var_list is None else var_list)]
+        return graph.group(*reads) if reads else None
+
+
+def _all_variables() -> list[Any]:
+    graph = graph_mode.open_graph()
+    return [v for key in (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES) for v in graph.get_collection(key)]
 
 
 @leaf
-class _NoNames:
-    """An empty list of names, which sessions can also run."""
+class _Absent:
+    """The names of those of some variables that have no value, which sessions can run."""
 
-    tensors = ()
-
-    def __len__(self) -> int:
-        return 0
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(())
+    def __init__(self, variables: Sequence[Any]) -> None:
+        self._names = [v.op_name for v in variables]
+        self.tensors = [is_variable_initialized(v) for v in variables]
 
     def written(self, arrays: Any) -> np.ndarray:
         """The result in a session."""
-        return np.array([], dtype=object)
+        return np.array([n.encode() for n, has in zip(self._names, arrays, strict=True) if not has], dtype=object)
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> np.ndarray:
         """The names."""
-        return self.written([])
+        return sessions.run(self, feed_dict, graph_mode.open_graph(), session)
 
 
 class VariableSynchronization(Enum):

@@ -133,6 +133,7 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
         >>> with tf.Graph().as_default(), tf.Session() as session:
         ...     v = tf.Variable([7.0, 3.0])
         ...     loss = tf.reduce_sum(tf.square(v - 1.0))
+        ...     session.run(v.initializer)
         ...     tf.contrib.opt.ScipyOptimizerInterface(loss, var_to_bounds={v: (2, 9)}).minimize(session)
         ...     session.run(v)
         array([2., 2.], dtype=float32)

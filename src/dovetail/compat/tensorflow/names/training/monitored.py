@@ -24,6 +24,7 @@ class Scaffold:
     Args:
         init_op, init_feed_dict, init_fn: run, fed and called if there is no checkpoint.
         local_init_op, local_init_feed_dict: run and fed in any case.
+        ready_op: gives the names of variables that have no value by then, which there must not be.
         copy_from_scaffold: another scaffold, which has the parts that are not given.
 
     Source: `tf.compat.v1.train.Scaffold`.
@@ -51,11 +52,12 @@ class Scaffold:
         self.init_op, self.init_feed_dict = given("init_op", init_op), given("init_feed_dict", init_feed_dict)
         self.init_fn, self.local_init_op = given("init_fn", call), given("local_init_op", local_init_op)
         self.summary_op, self.saver = given("summary_op", summary_op), given("saver", saver)
+        self.ready_op = given("ready_op", ready_op)
         self.local_init_feed_dict = given("local_init_feed_dict", local_init_feed_dict)
 
     def finalize(self) -> Scaffold:
         """Take the parts that were not given from the graph, and return the scaffold."""
-        for part in ("init_op", "local_init_op", "summary_op", "saver"):
+        for part in ("init_op", "local_init_op", "ready_op", "summary_op", "saver"):
             if getattr(self, part) is None:
                 setattr(self, part, standard(part))
         return self
@@ -78,6 +80,7 @@ class SessionManager:
         local_init_feed_dict: Any = None,
     ) -> None:
         self._local, self._graph = (local_init_op, local_init_feed_dict, local_init_run_options), graph
+        self._ready = ready_op
 
     def recover_session(
         self,
@@ -117,7 +120,7 @@ class SessionManager:
         """Make a session with the latest checkpoint, or else with the first values.
 
         Raises:
-            RuntimeError: there is no checkpoint, and nothing that gives first values.
+            RuntimeError: there is no checkpoint, and nothing that gives first values; or variables have none after it.
         """
         found = (saver, checkpoint_dir, checkpoint_filename_with_path)
         session, is_restored = self.recover_session(master, *found, config=config)
@@ -131,10 +134,15 @@ class SessionManager:
         if init_fn is not None:
             init_fn(session)
         self._begin_locally(session)
+        absent = [] if self._ready is None else session.run(self._ready)
+        if len(absent):
+            names = b", ".join(absent).decode()
+            problem = f"init operations did not make the model ready; variables not initialized: {names}: "
+            raise op_error(RuntimeError, "tf.train.SessionManager.prepare_session", f"{problem}let init_op do it.")
         return session
 
     def wait_for_session(self, master: str, config: Any = None, max_wait_secs: float = 0) -> Session:
-        """Make a session: its variables have values, so there is nothing to wait for."""
+        """Make a session: no other process gives its variables values, so there is nothing to wait for."""
         session = Session(master, self._graph, config)
         self._begin_locally(session)
         return session
@@ -175,7 +183,7 @@ class ChiefSessionCreator(SessionCreator):
 
     def create_session(self) -> Session:
         parts, (master, config) = self._scaffold.finalize(), self._at
-        manager = SessionManager(parts.local_init_op, local_init_feed_dict=parts.local_init_feed_dict)
+        manager = SessionManager(parts.local_init_op, parts.ready_op, local_init_feed_dict=parts.local_init_feed_dict)
         first = {"init_feed_dict": parts.init_feed_dict, "init_fn": parts.init_fn}
         return manager.prepare_session(master, parts.init_op, parts.saver, *self._paths, config=config, **first)
 

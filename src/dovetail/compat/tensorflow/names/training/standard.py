@@ -10,12 +10,17 @@ from dovetail.compat.tensorflow.names.checkpoints import Saver
 from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.names.summary import merge_all
 from dovetail.compat.tensorflow.names.train import get_global_step
-from dovetail.compat.tensorflow.names.variables import global_variables_initializer, local_variables_initializer
+from dovetail.compat.tensorflow.names.variables import (
+    global_variables_initializer,
+    local_variables_initializer,
+    report_uninitialized_variables,
+)
 
 # part → the collection that may have it, and the function that makes it
 PARTS: dict[str, tuple[str, Callable[[], Any]]] = {
     "init_op": (GraphKeys.INIT_OP, global_variables_initializer),
     "local_init_op": (GraphKeys.LOCAL_INIT_OP, local_variables_initializer),
+    "ready_op": (GraphKeys.READY_OP, report_uninitialized_variables),
     "summary_op": (GraphKeys.SUMMARY_OP, merge_all),
     "saver": (GraphKeys.SAVERS, lambda: Saver(allow_empty=True)),
     "global_step": (GraphKeys.GLOBAL_STEP, get_global_step),

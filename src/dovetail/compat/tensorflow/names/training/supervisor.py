@@ -29,6 +29,7 @@ class Supervisor:
         graph: the graph; the one that is being built, if not given.
         init_op, init_feed_dict, init_fn: run, fed and called if there is no checkpoint.
         local_init_op: run in any case.
+        ready_op: gives the names of variables that have no value by then, which there must not be; None for no check.
         logdir: the folder of checkpoints and summaries.
         summary_op, saver, global_step, summary_writer: by default, of the graph and the folder; None for none.
         save_summaries_secs, save_model_secs: how often the threads write; 0 for never.
@@ -66,11 +67,11 @@ class Supervisor:
         one_process(is_chief, "tf.train.Supervisor")
         self._graph, self.is_chief = graph or graph_mode.open_graph(), is_chief
         with graph_mode.inside(self._graph):
-            self.init_op, self.local_init_op, self.summary_op, self.saver, self.global_step = (
+            self.init_op, self.local_init_op, self.ready_op, self.summary_op, self.saver, self.global_step = (
                 standard(part) if given is DEFAULT else given
                 for part, given in (
-                    ("init_op", init_op), ("local_init_op", local_init_op), ("summary_op", summary_op),
-                    ("saver", saver), ("global_step", global_step),
+                    ("init_op", init_op), ("local_init_op", local_init_op), ("ready_op", ready_op),
+                    ("summary_op", summary_op), ("saver", saver), ("global_step", global_step),
                 )
             )  # fmt: skip
         self.init_feed_dict, self.init_fn, self._logdir, self._grace = init_feed_dict, init_fn, logdir, stop_grace_secs
@@ -81,7 +82,7 @@ class Supervisor:
         if summary_writer is DEFAULT and logdir:
             self.summary_writer = FileWriter(logdir)
         self.session_manager = session_manager or SessionManager(
-            self.local_init_op, graph=self._graph, local_init_run_options=local_init_run_options
+            self.local_init_op, self.ready_op, graph=self._graph, local_init_run_options=local_init_run_options
         )
 
     # sessions
