@@ -136,15 +136,13 @@ class TensorShape(tuple[Any, ...]):
         return found if found is None else Size(found)
 
 
-class OldShape(TensorShape):
-    """A shape as TensorFlow 1 has it: unknown dimensions, too, have a `value`.
+class ComparedShape(TensorShape):
+    """A shape as programs of TensorFlow compare and print it: a list, and for one axis a number, may be equal.
 
     Example:
-        >>> shape = OldShape((None, 3))
-        >>> [dim.value for dim in shape], shape, str(shape)
-        ([None, 3], TensorShape([Dimension(None), Dimension(3)]), '(?, 3)')
-        >>> shape == [None, 3], shape != [2, 3], OldShape((3,)) == 3
-        (True, True, True)
+        >>> shape = ComparedShape((None, 3))
+        >>> shape == [None, 3], shape != [2, 3], ComparedShape((3,)) == 3, shape
+        (True, True, True, TensorShape([None, 3]))
     """
 
     __slots__ = ()
@@ -157,17 +155,29 @@ class OldShape(TensorShape):
     def __ne__(self, other: object) -> bool:
         return not self == other
 
-    def __iter__(self) -> Iterator[Any]:
-        return map(dimension, tuple.__iter__(self))
-
-    def __getitem__(self, place: Any) -> Any:
-        return super().__getitem__(place) if type(place) is slice else dimension(tuple.__getitem__(self, place))
-
     def __str__(self) -> str:
         return f"({', '.join(map(str, self))}{',' if len(self) == 1 else ''})"
 
     def __repr__(self) -> str:
         return f"TensorShape({list(self)})"
+
+
+class OldShape(ComparedShape):
+    """A shape as TensorFlow 1 has it: unknown dimensions, too, have a `value`.
+
+    Example:
+        >>> shape = OldShape((None, 3))
+        >>> [dim.value for dim in shape], shape, str(shape)
+        ([None, 3], TensorShape([Dimension(None), Dimension(3)]), '(?, 3)')
+    """
+
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(dimension, tuple.__iter__(self))
+
+    def __getitem__(self, place: Any) -> Any:
+        return super().__getitem__(place) if type(place) is slice else dimension(tuple.__getitem__(self, place))
 
 
 class UnknownShape(TensorShape):
@@ -239,3 +249,9 @@ def old_shape(dims: Iterable[Any] | None) -> TensorShape:
     """Dimensions as a shape of TensorFlow 1; None gives its shape of unknown rank."""
     shape = shape_of(dims)
     return OLD_UNKNOWN if shape.rank is None else OldShape(shape)
+
+
+def compared_shape(dims: Iterable[Any] | None) -> TensorShape:
+    """Dimensions, which stay numbers and None, as a shape that lists and numbers may equal."""
+    shape = shape_of(dims)
+    return shape if shape.rank is None else ComparedShape(shape)

@@ -196,6 +196,13 @@ class GraphTensor(Operators):
     def __repr__(self) -> str:
         return f"<graph tensor {self.name} {self.spec!r}>"
 
+    def __str__(self) -> str:
+        """As TensorFlow prints it, in programs of TensorFlow 1; else as `repr`."""
+        if not self.arrays_follow:
+            return repr(self)
+        shape = "" if self.shape is None else f", shape={self.get_shape()}"
+        return f'Tensor("{self.name}"{shape}, dtype={self.dtype})'
+
 
 def _tensor_of(graph: Graph, name: str) -> GraphTensor:
     return graph.get_tensor(name)

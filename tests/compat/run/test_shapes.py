@@ -38,3 +38,37 @@ def test_a_shape_has_the_dimensions_of_its_version(imports, shows_none, tmp_path
     assert names["is_none"] is shows_none
     assert names["printed"] == ("(None, 3)" if shows_none else "(?, 3)")
     assert names["found"] == [3, None, 3, 5, 2, [None, 3]]
+
+
+COMPARED = """
+import tensorflow.compat.v1 as tf
+tf.disable_eager_execution()
+x, unknown = tf.placeholder(tf.float32, [None, 3]), tf.placeholder(tf.float32)
+found = [unknown.shape.dims, unknown.shape.ndims, str(unknown.shape), x.shape == [None, 3], x.shape != [2, 3]]
+found += [tf.zeros([3]).shape == 3, tf.zeros([3]).shape == 2, repr(x.shape), x.shape[0], x.shape[1:] == [3]]
+"""
+FOUND = [None, None, "<unknown>", True, True, True, False, "TensorShape([None, 3])", None, True]
+
+
+def test_shapes_of_a_program_of_v1_compare_and_print_as_tensorflows(tmp_path):
+    (tmp_path / "new.py").write_text(COMPARED)
+    with running(tmp_path / "new.py") as program:
+        assert program.run()["found"] == FOUND
+
+
+PRINTED = """
+import tensorflow as tf
+x, unknown = tf.placeholder(tf.float32, [None, 3], "x"), tf.placeholder(tf.int32, name="unknown")
+texts = [str(x), f"{unknown}", "{} of {}".format(tf.constant([1.0, 2.0], name="c"), 3)]
+"""
+TEXTS = [
+    'Tensor("x:0", shape=(?, 3), dtype=float32)',
+    'Tensor("unknown:0", dtype=int32)',
+    'Tensor("c:0", shape=(2,), dtype=float32) of 3',
+]
+
+
+def test_tensors_print_as_tensorflows(tmp_path):
+    (tmp_path / "old.py").write_text(PRINTED)
+    with running(tmp_path / "old.py") as program:
+        assert program.run()["texts"] == TEXTS

@@ -19,7 +19,7 @@ from dovetail.compat.run.data_sets import answered
 from dovetail.compat.run.decide import KINDS, Decision, decide
 from dovetail.compat.run.imports import VIEWS, Change, Imports
 from dovetail.compat.run.numpy1 import proxies
-from dovetail.compat.run.shapes import has_dimensions, with_dimensions
+from dovetail.compat.run.shapes import reader_of, with_shapes
 from dovetail.compat.run.steps import limited, limited_fits, names_of_steps
 from dovetail.compat.source import dotted_names
 from dovetail.compat.source.sources import Source, Unread, read, read_program
@@ -146,7 +146,7 @@ def running(
         trees = [tree for source in sources for _, tree in source.parts] if steps else []
         names = {name for tree in trees for name in names_of_steps(tree)}
         changes: list[Change] = [partial(limited, steps=steps, names=names)] if steps else []
-        changes += [with_dimensions] if decision.kind == "tf1" and has_dimensions(uses) else []
+        changes += [partial(with_shapes, reader=reader_of(uses))] if decision.kind == "tf1" else []
         imports = stack.enter_context(Imports(_view(uses, decision.kind), [home], packages, proxies(uses), changes))
         stack.enter_context(_process())
         stack.enter_context(answered(data, synthetic_data))

@@ -63,7 +63,7 @@ class Imports:
         self.packages, self.changes = set(packages), changes
         self.loaded: list[str] = []  # the program's modules
         self.builtins = ModuleType("builtins", builtins.__doc__)
-        vars(self.builtins).update(vars(builtins), __import__=self.import_statement, **{shapes.HERE: shapes.shape})
+        vars(self.builtins).update(vars(builtins), __import__=self.import_statement, **shapes.READERS)
         own = ModuleType("importlib", importlib.__doc__)
         vars(own).update(import_module=self.import_module, __getattr__=functools.partial(getattr, importlib))
         self.proxies = {"importlib": own, **(proxies or {})}

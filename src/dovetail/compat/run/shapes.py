@@ -1,6 +1,7 @@
-"""Shapes in programs of TensorFlow 1: the dimensions of a graph's tensors have a `value` each, which may be None.
+"""Shapes in programs of TensorFlow 1, as they print and compare them, also of unknown rank.
 
-`with_dimensions` changes a syntax tree: each `.shape` that is read asks `shape` here.
+The dimensions of a graph's tensors have a `value` each, which may be None; in programs of `tf.compat.v1` they are
+numbers and None.  `with_shapes` changes a syntax tree: each `.shape` that is read asks a function here.
 """
 
 from __future__ import annotations
@@ -11,28 +12,40 @@ from typing import Any
 
 from dovetail.compat.source.uses import Use
 from dovetail.core.tensor import Operators
+from dovetail.core.tensor_shape import compared_shape
 
-HERE = "__dovetail_shape__"  # the builtin of such programs
 
-
-def shape(owner: Any) -> Any:
+def _old(owner: Any) -> Any:
     """The shape of a tensor or variable as TensorFlow 1 has it; the `shape` of all else."""
     return owner.get_shape() if isinstance(owner, Operators) else owner.shape
 
 
+def _new(owner: Any) -> Any:
+    """The shape of a tensor or variable as `tf.compat.v1` has it; the `shape` of all else."""
+    found = owner.shape
+    return compared_shape(found) if isinstance(owner, Operators) else found
+
+
+READERS = {"__dovetail_old_shape__": _old, "__dovetail_new_shape__": _new}  # the builtins of such programs
+
+
 class _Shapes(ast.NodeTransformer):
+    def __init__(self, reader: str) -> None:
+        self._reader = reader
+
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         self.generic_visit(node)
         if node.attr != "shape" or not isinstance(node.ctx, ast.Load):
             return node
-        return ast.copy_location(ast.Call(ast.Name(HERE, ast.Load()), [node.value], []), node)
+        return ast.copy_location(ast.Call(ast.Name(self._reader, ast.Load()), [node.value], []), node)
 
 
-def with_dimensions(tree: ast.Module) -> ast.Module:
+def with_shapes(tree: ast.Module, reader: str = "__dovetail_old_shape__") -> ast.Module:
     """Change a program so that each `.shape` that it reads is as TensorFlow 1 has it.
 
     Args:
         tree: a file's syntax tree, which is changed.
+        reader: the name of the function in `READERS` that is asked.
 
     Returns:
         The tree.  Its line numbers stay right.
@@ -42,19 +55,16 @@ def with_dimensions(tree: ast.Module) -> ast.Module:
     Example:
         >>> import dovetail.compat.tensorflow.compat.v1 as tf
         >>> with tf.Graph().as_default():
-        ...     names = {"x": tf.placeholder("float32", [None, 3]), HERE: shape}
-        >>> exec(compile(with_dimensions(ast.parse("size = x.shape[0].value")), "old.py", "exec"), names)
+        ...     names = {"x": tf.placeholder("float32", [None, 3]), **READERS}
+        >>> exec(compile(with_shapes(ast.parse("size = x.shape[0].value")), "old.py", "exec"), names)
         >>> print(names["size"])
         None
     """
-    return ast.fix_missing_locations(_Shapes().visit(tree))
+    return ast.fix_missing_locations(_Shapes(reader).visit(tree))
 
 
-def has_dimensions(uses: Iterable[Use]) -> bool:
-    """Whether the shapes of a program of TensorFlow 1 have dimensions; those of `tf.compat.v1` have numbers and None.
-
-    Args:
-        uses: the dotted names in the program.
-    """
+def reader_of(uses: Iterable[Use]) -> str:
+    """The name in `READERS` for a program of TensorFlow 1, by the dotted names in it."""
     names = {use.name for use in uses}
-    return not any(".compat.v1" in name for name in names) or any(n.endswith("disable_v2_behavior") for n in names)
+    is_new = any(".compat.v1" in name for name in names) and not any(n.endswith("disable_v2_behavior") for n in names)
+    return "__dovetail_new_shape__" if is_new else "__dovetail_old_shape__"
