@@ -16,7 +16,7 @@ from dovetail.core.infer import fits, normalize_axes, normalize_axis
 from dovetail.core.op import Op
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Operators, Tensor
-from dovetail.core.tensor_shape import TensorShape
+from dovetail.core.tensor_shape import TensorShape, shape_of
 from dovetail.core.value_kinds import ValueKind, dtype_of, register, seen
 from dovetail.edit.graph import GraphTensor
 from dovetail.graph.shape_values import ShapeValues
@@ -46,7 +46,7 @@ class SparseTensor(_Parts):
 
     Attributes:
         indices, values, dense_shape: the arguments; the shape as an int64 tensor.
-        dims: the dimensions of the whole tensor, ints or scalar tensors.
+        dims: the dimensions of the whole tensor, ints or scalar tensors; of unknown rank, one tensor of them.
 
     Raises:
         ValueError: the parts do not fit each other.
@@ -81,18 +81,20 @@ class SparseTensor(_Parts):
 
     def _fits(self) -> bool:
         indices, values = (getattr(seen(part), "shape", None) for part in self[:2])
-        rank = None if self.dims is None else len(self.dims)
+        rank = len(self.dims) if isinstance(self.dims, tuple) else None
         return fits(indices, (None, rank)) and fits(values, (None if indices is None else indices[0],))
 
     @property
     def dense_shape(self) -> Any:
+        if not isinstance(self.dims, tuple):
+            return ops.cast(self.dims, "int64")
         known = all(isinstance(dim, int) for dim in self.dims)
         return ops.convert(np.array(self.dims, "int64")) if known else ops.cast(ops.stack(self.dims), "int64")
 
     @property
     def shape(self) -> TensorShape:
         """The shape of the whole tensor, with None for dimensions that are not known."""
-        return TensorShape(map(_known_dim, self.dims))
+        return shape_of(map(_known_dim, self.dims) if isinstance(self.dims, tuple) else None)
 
     @property
     def dtype(self) -> Any:
@@ -114,6 +116,7 @@ class SparseTensor(_Parts):
 
     get_shape, set_shape, _keras_shape = Operators.get_shape, Operators.set_shape, Operators.__dict__["_keras_shape"]
     _shape_with, arrays_follow = Operators._shape_with, False
+    eval = GraphTensor.eval
     __neg__, __abs__, __truediv__ = Operators.__neg__, Operators.__abs__, Operators.__truediv__
     __mul__, __rmul__ = Operators.__mul__, Operators.__rmul__  # a tuple's operators would repeat it
     __add__, __radd__ = Operators.__add__, Operators.__radd__  # a tuple's would join them; these raise a helpful error
@@ -123,16 +126,14 @@ class SparseTensor(_Parts):
 
 
 def _as_dims(dense_shape: Any) -> Any:
-    """A shape as ints and scalar tensors."""
+    """A shape as ints and scalar tensors; one of unknown length as it is."""
     if isinstance(dense_shape, (list, tuple)):
         return tuple(int(dim) if isinstance(dim, (np.integer, Tensor)) else dim for dim in dense_shape)
     known = known_value(dense_shape)
     if known is not None:
         return tuple(known.tolist())
     rank = K.int_shape(dense_shape)[0]
-    if rank is None:
-        raise k_error(ValueError, "SparseTensor", f"the rank must be known, but the shape is {describe(dense_shape)}.")
-    return tuple(dense_shape[i] for i in range(rank))
+    return dense_shape if rank is None else tuple(dense_shape[i] for i in range(rank))
 
 
 def _known_dim(dim: Any) -> int | None:

@@ -97,3 +97,17 @@ def test_sparse_placeholders_of_known_and_unknown_shape(shape):
         y = compat.sparse_tensor_dense_matmul(x, np.eye(3, dtype="float32"))
         given = compat.SparseTensorValue([[1, 2]], [3.0], [2, 3])
         assert session.run(y, {x: given}).tolist() == [[0.0, 0.0, 0.0], [0.0, 0.0, 3.0]]
+
+
+def test_a_sparse_tensor_of_unknown_rank_is_evaluated():
+    with compat.Graph().as_default(), compat.Session():
+        x = compat.placeholder("int32")
+        places = compat.where(compat.not_equal(x, 0))
+        sparse = compat.SparseTensor(places, compat.gather_nd(x, places), compat.shape(x, out_type="int64"))
+        assert sparse.get_shape().ndims is None
+        found = sparse.eval({x: [[0, 2], [3, 0], [0, 4]]})
+        again = compat.SparseTensor(places, sparse.values, sparse.dense_shape * 2)
+        dense = compat.sparse_tensor_to_dense(again).eval({x: [0, 5]})
+    assert type(found) is compat.SparseTensorValue
+    assert [part.tolist() for part in found] == [[[0, 1], [1, 0], [2, 1]], [2, 3, 4], [3, 2]]
+    assert dense.tolist() == [0, 5, 0, 0]

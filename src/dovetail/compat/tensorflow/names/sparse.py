@@ -79,11 +79,14 @@ class SparseFetch:
 
     def __init__(self, tensor: SparseTensor) -> None:
         self._dims = tensor.dims
-        self.tensors = [tensor.indices, tensor.values, *(dim for dim in tensor.dims if is_tensor(dim))]
+        sizes = tensor.dims if isinstance(tensor.dims, tuple) else [tensor.dims]
+        self.tensors = [tensor.indices, tensor.values, *filter(is_tensor, sizes)]
 
     def written(self, found: list[Any]) -> SparseTensorValue:
         """The parts as arrays."""
         indices, values, *others = found
+        if not isinstance(self._dims, tuple):
+            return SparseTensorValue(indices, values, others[0].astype("int64"))
         left = iter(others)
         dims = [next(left) if is_tensor(dim) else dim for dim in self._dims]
         return SparseTensorValue(indices, values, np.array(dims, "int64"))
