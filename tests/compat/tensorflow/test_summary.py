@@ -52,6 +52,26 @@ def test_what_sessions_make_of_summaries_is_written(tmp_path):
     assert real.io.decode_png(found[4][2].image.encoded_image_string).shape == (2, 2, 1)
 
 
+def test_a_summary_has_its_operation_and_is_printed_with(tmp_path, capsys):
+    v1 = tf.compat.v1
+    with v1.Graph().as_default() as graph, v1.Session() as session:
+        x = v1.placeholder(v1.float32, [], "x")
+        made = [v1.summary.scalar("net/loss", x), v1.summary.histogram("spread", x)]
+        merged = v1.summary.merge(made, name="all")
+        printed = v1.Print(made[0], [x], "loss: ")
+        graph.add_to_collection("printed", printed)
+        assert [(one.op.type, one.op.name) for one in [*made, merged]] == [
+            ("ScalarSummary", "net/loss"),
+            ("HistogramSummary", "spread"),
+            ("MergeSummary", "all/all"),
+        ]
+        assert made[0].op.inputs == (x,) and made[0].get_shape() == () and made[0].dtype == v1.string
+        assert session.run(v1.summary.merge_all("printed"), {x: 3.0}) == made[0].eval({x: 3.0})
+        assert capsys.readouterr().err == "loss: 3\n"
+        with pytest.raises(TypeError, match="summaries"):
+            v1.reduce_sum(made[0])
+
+
 def graphs(folder: Path) -> list[object]:
     """The graphs in a folder."""
     paths = sorted(folder.glob("events*"))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,13 +16,24 @@ from dovetail.compat.tensorflow.names.event_files import default_step, writers
 from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.errors import op_error
+from dovetail.core.op import Op
 from dovetail.core.scopes import Setting
 from dovetail.core.structure import leaf
-from dovetail.core.value_kinds import is_recorded, kind_of
+from dovetail.core.tensor_shape import TensorShape
+from dovetail.core.value_kinds import ValueKind, is_recorded, kind_of, register
 from dovetail.formats.wire import summaries
 from dovetail.graph.base import new_scope
 
 # -- in graphs --------------------------------------------------------------------------------------------------------
+
+
+class SummaryOperation(NamedTuple):
+    """The operation that a summary stands for in TensorFlow's graphs, such as a "ScalarSummary"."""
+
+    type: str
+    name: str
+    inputs: tuple[Any, ...]
+    graph: Any
 
 
 @leaf
@@ -30,14 +41,18 @@ class SummaryNode:
     """The source of a session's summary: tensors of a graph, and the function that writes each.
 
     Attributes:
+        op: its operation.
         name: as a tensor's, "layer/loss:0".
 
     Source: the tensors of strings that `tf.compat.v1.summary.scalar` gives.
     """
 
-    def __init__(self, parts: Sequence[tuple[Any, Callable[[np.ndarray], list[Any]]]], name: str) -> None:
-        self.parts, self.name = list(parts), name
+    shape, dtype = TensorShape(()), bytes  # the class `tf.string`
+
+    def __init__(self, parts: Sequence[tuple[Any, Callable[[np.ndarray], list[Any]]]], kind: str, name: str) -> None:
+        self.parts, self.name = list(parts), f"{name}:0"
         self.graph = self.parts[0][0].graph
+        self.op = SummaryOperation(kind, name, tuple(self.tensors), self.graph)
 
     @property
     def tensors(self) -> list[Any]:
@@ -54,8 +69,26 @@ class SummaryNode:
         found = [tensor.eval(feed_dict, session) for tensor in self.tensors]
         return self.written(found)
 
+    def get_shape(self) -> TensorShape:
+        """The shape of a single string, ()."""
+        return self.shape
 
-def _node(name: str, tensor: Any, write: Callable[..., Any], collections: Any, family: Any) -> SummaryNode:
+
+class _Summary(ValueKind):
+    rank = 9
+
+    def apply(self, op: Op, values: list[Any], name: str | None) -> Any:
+        if op.name != "Identity":
+            raise op_error(TypeError, op.name, "it does not take summaries, which a session or a writer takes.")
+        (node,) = values
+        parts = [(op(tensor), write) for tensor, write in node.parts]
+        return SummaryNode(parts, op.name, new_scope(node.graph, name or op.name).rstrip("/"))
+
+
+register(SummaryNode, _Summary())
+
+
+def _node(kind: str, name: str, tensor: Any, write: Callable[..., Any], collections: Any, family: Any) -> SummaryNode:
     graph = graph_mode.open_graph()
     with graph_mode.inside(graph):
         tensor = kind_of(tensor).in_graph(tensor, graph)
@@ -65,7 +98,7 @@ def _node(name: str, tensor: Any, write: Callable[..., Any], collections: Any, f
     clean = [re.sub(r"[^-/\w.]", "_", word).lstrip("/") for word in (family, name) if word is not None]
     whole = new_scope(graph, "/".join(clean)).rstrip("/")
     tag = whole if family is None else f"{clean[0]}/{whole}"
-    node = SummaryNode([(tensor, lambda array: write(tag, array))], f"{whole}:0")
+    node = SummaryNode([(tensor, lambda array: write(tag, array))], kind, whole)
     for key in [GraphKeys.SUMMARIES] if collections is None else collections:
         graph.add_to_collection(key, node)
     return node
@@ -77,7 +110,7 @@ def scalar_v1(name: str, tensor: Any, collections: Any = None, family: Any = Non
 
     Source: `tf.compat.v1.summary.scalar`.
     """
-    return _node(name, tensor, summaries.scalar_value, collections, family)
+    return _node("ScalarSummary", name, tensor, summaries.scalar_value, collections, family)
 
 
 @function("summary.histogram", "v1")
@@ -86,7 +119,7 @@ def histogram_v1(name: str, values: Any, collections: Any = None, family: Any = 
 
     Source: `tf.compat.v1.summary.histogram`.
     """
-    return _node(name, values, summaries.histogram_value, collections, family)
+    return _node("HistogramSummary", name, values, summaries.histogram_value, collections, family)
 
 
 @function("summary.image", "v1")
@@ -95,7 +128,7 @@ def image_v1(name: str, tensor: Any, max_outputs: int = 3, collections: Any = No
 
     Source: `tf.compat.v1.summary.image`.
     """
-    return _node(name, tensor, partial(summaries.image_values, most=max_outputs), collections, family)
+    return _node("ImageSummary", name, tensor, partial(summaries.image_values, most=max_outputs), collections, family)
 
 
 @function("summary.merge", "v1")
@@ -106,8 +139,8 @@ def merge(inputs: Sequence[SummaryNode], collections: Any = None, name: str | No
     """
     graph = graph_mode.open_graph()
     last = "MergeSummary" if name is None else name.rpartition("/")[2]
-    whole = f"{new_scope(graph, name or 'Merge')}{last}:0"
-    node = SummaryNode([part for one in inputs for part in one.parts], whole)
+    whole = f"{new_scope(graph, name or 'Merge')}{last}"
+    node = SummaryNode([part for one in inputs for part in one.parts], "MergeSummary", whole)
     for key in collections or ():
         graph.add_to_collection(key, node)
     return node
