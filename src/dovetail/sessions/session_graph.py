@@ -118,14 +118,15 @@ class SessionGraph(TensorFlowGraph):
 
     # random numbers
 
-    def key(self, seed: int, use: Any = None) -> Any:
+    def key(self, seed: int, use: Any = None, is_shared: bool = False) -> Any:
         """A random key that differs on every run of the graph, and in every step of a loop.
 
         Args:
             seed: an integer that starts the sequence of keys.
             use: the use of the key; several draws with one seed, for the same use, have separate sequences.
+            is_shared: whether they have equal sequences instead, the first one.
         """
-        draw = self._draws[seed, use]
+        draw = 0 if is_shared else self._draws[seed, use]
         self._draws[seed, use] += 1
         generator = Generator(seed + (draw << 32))
         with self.as_default() if trace.current_graph() is None else nullcontext():

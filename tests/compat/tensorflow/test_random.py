@@ -91,6 +91,14 @@ def test_a_seed_of_one_draw_makes_it_repeat(engine, draw):
     assert first != second
 
 
+def test_draws_with_one_seed_in_a_graph_have_one_sequence():
+    with v1.Graph().as_default(), v1.Session() as session:
+        draws = [v1.random_uniform([4], seed=7), v1.random_uniform([4], seed=7), v1.random_uniform([4], seed=8)]
+        first, again = session.run(draws), session.run(draws)
+    np.testing.assert_array_equal(first[0], first[1])
+    assert not np.array_equal(first[0], first[2]) and not np.array_equal(first[0], again[0])
+
+
 def test_draws_without_a_seed_differ_in_each_process():
     program = """
 import numpy as np

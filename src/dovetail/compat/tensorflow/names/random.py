@@ -8,9 +8,11 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.backend import seeds
+from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
+from dovetail.graph.nesting import outermost_of
 from dovetail.ops.random.generator import Generator as KeyGenerator
 from dovetail.ops.random.keys import words_of
 from dovetail.ops.shapes.shape import dims_of
@@ -29,10 +31,17 @@ def set_seed(seed: int) -> None:
 
 
 def key_of_draw(title: str, seed: Any, dtype: Any, *values: Any) -> Any:
-    """The key of one draw: from its seed, from the global seed and the draw's number, or from the operating system."""
+    """The key of one draw: from its seed, from the global seed and the draw's number, or from the operating system.
+
+    In a graph of sessions, draws with one seed have the same sequence.
+    """
+    has_own, graph = seed is not None, graph_mode.graph()
     if _global["seed"] is not None:
-        own = next(_global["draws"]) if seed is None else int(seed)
+        own = int(seed) if has_own else next(_global["draws"])
         seed = (_global["seed"] * 1_000_003 + own) % 2**31
+    if has_own and graph is not None:
+        drawing: Any = outermost_of(graph)
+        return drawing.key(int(seed), f"tf.{title}", is_shared=True)
     return seeds.next_key(f"tf.{title}", seed, dtype, values, seeds.system_seed)
 
 
