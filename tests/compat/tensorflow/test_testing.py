@@ -9,6 +9,8 @@ import dovetail.compat.tensorflow.compat.v1 as tf
 import numpy as np
 import pytest
 
+from dovetail.compat import tensorflow as tf2
+
 
 class OwnTest(tf.test.TestCase):
     """Each method must pass."""
@@ -98,3 +100,25 @@ def test_the_base_class_has_no_tests_of_its_own():
 
 def test_gpus():
     assert tf.test.is_gpu_available() == bool(tf.test.gpu_device_name()) == tf.test.is_built_with_cuda()
+
+
+def test_gradients_are_compared_with_differences():
+    with tf.Graph().as_default(), tf.Session():
+        x, scale = tf.placeholder(tf.float64, [2, 3]), tf.constant(2.0, tf.float64)
+        by_gradient, by_difference = tf.test.compute_gradient(x, [2, 3], tf.reduce_sum(x * x * scale, 1), [2])
+        assert by_gradient.shape == by_difference.shape == (6, 2)
+        np.testing.assert_allclose(by_gradient, by_difference, atol=1e-6)
+        assert np.count_nonzero(by_gradient) == 6
+        start = np.ones([2, 3])
+        assert tf.test.compute_gradient_error(x, [2, 3], x**3, [2, 3], start) == pytest.approx(1e-6, rel=0.1)
+        held = tf.stop_gradient(x) + x
+        assert tf.test.compute_gradient_error([x], [[2, 3]], held, [2, 3]) == pytest.approx(1.0)
+
+
+def test_gradients_of_functions_are_compared_with_differences():
+    x, y = np.array([1.0, 2.0]), np.array([3.0])
+    found = tf2.test.compute_gradient(lambda a, b: a * a * b, [x, y])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+    np.testing.assert_allclose(found[0][0], np.diag(6 * x))
+    np.testing.assert_allclose(found[0][1], [[1.0], [4.0]])

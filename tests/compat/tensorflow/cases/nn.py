@@ -111,6 +111,11 @@ def convolutions():
         for kind in ("MAX", "AVG"):
             yield call("nn.pool", x, [2] * rank, kind, strides=[2] * rank, padding="SAME")
             yield call("compat.v1.nn.pool", x, [2] * rank, kind, "VALID")
+            if rank < 3:  # TensorFlow's blocks on the processor have two axes
+                yield call("nn.pool", x, [2] * rank, kind, dilations=[2, 3][:rank])
+                yield call("nn.pool", x, [2] * rank, kind, padding="SAME", dilations=[2, 3][:rank], raises=True)
+        yield call("compat.v1.nn.pool", x, [2] * rank, "AVG", "VALID", [2] * rank, [2] * rank, raises=True)
+    yield call("compat.v1.nn.pool", IMAGES, [2, 3], "AVG", "VALID", [2, 1])
 
 
 def normalisation():

@@ -19,6 +19,7 @@ from dovetail.compat.tensorflow.names import event_files as event_files
 from dovetail.compat.tensorflow.names import files as files
 from dovetail.compat.tensorflow.names import flags as flags
 from dovetail.compat.tensorflow.names import functions as functions
+from dovetail.compat.tensorflow.names import gradient_checks as gradient_checks
 from dovetail.compat.tensorflow.names import gradients as gradients
 from dovetail.compat.tensorflow.names import graph as graph
 from dovetail.compat.tensorflow.names import graph_editor as graph_editor

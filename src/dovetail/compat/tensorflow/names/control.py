@@ -34,7 +34,14 @@ def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, strict: bool = Tr
     """
     if not callable(true_fn) or not callable(false_fn):
         raise op_error(TypeError, "tf.cond", "true_fn and false_fn must be functions without arguments.")
-    return _unpacked(ops.cond(pred, _of_tensors(true_fn, pred), _of_tensors(false_fn, pred)), strict)
+    leaves, structure = flatten(ops.cond(pred, _of_tensors(true_fn, pred), _of_tensors(false_fn, pred)))
+    return _unpacked(unflatten(structure, list(map(_own, leaves))), strict)
+
+
+def _own(x: Any) -> Any:
+    """A result of a condition in a session's graph as an operation of its own, as TensorFlow has it."""
+    is_own = isinstance(x, GraphTensor) and x.op.type == "If" and x.arrays_follow
+    return ops.identity(x) if is_own else x
 
 
 row(

@@ -222,6 +222,22 @@ for _name, _op in {"max_pool": ops.max_pool, "avg_pool": ops.average_pool}.items
 _POOLS = {"MAX": _pool(None, ops.max_pool), "AVG": _pool(None, ops.average_pool)}
 
 
+_REDUCTIONS = {"MAX": ops.max, "AVG": ops.mean}
+
+
+def _dilated_pool(input: Any, size: tuple[int, ...], window: Moves, reduce: Callable[..., Any], name: Any) -> Any:
+    """A pool of windows with gaps, which, as in TensorFlow, move by 1 and never leave the input."""
+    if max(window.strides) > 1 or window.padding != "valid":
+        needed = f"dilations of {window.dilations} need strides of 1 and the padding VALID"
+        raise ValueError(f"{needed}, not {window.strides} and {str(window.padding).upper()}.")
+    rank, is_first = len(size), window.data_format == "channels_first"
+    x = of_rank(input, rank + 2)
+    x = ops.moveaxis(x, 1, -1) if is_first else x
+    windows = ops.sliding_windows(x, size, window.strides, window.dilations, window.padding)
+    found = reduce(windows, tuple(range(1 + rank, 1 + 2 * rank)))
+    return ops.identity(ops.moveaxis(found, -1, 1) if is_first else found, name=name)
+
+
 def _any_pool(
     input: Any,
     window_shape: Any,
@@ -232,9 +248,11 @@ def _any_pool(
     dilations: Any = None,
     name: str | None = None,
 ) -> Any:
-    if pooling_type not in _POOLS or any(step != 1 for step in dilations or ()):
-        problem = f"the pooling_type is one of {', '.join(_POOLS)}, and the dilations are 1, not {pooling_type!r}"
-        raise ValueError(f"{problem} and {dilations}.")
+    if pooling_type not in _POOLS:
+        raise ValueError(f"the pooling_type is one of {', '.join(_POOLS)}, not {pooling_type!r}.")
+    window = _moves(len(window_shape), strides or 1, padding, data_format, dilations)
+    if max(window.dilations) > 1:
+        return _dilated_pool(input, tuple(window_shape), window, _REDUCTIONS[pooling_type], name)
     return _POOLS[pooling_type](input, list(window_shape), strides or 1, padding, data_format, name)
 
 

@@ -19,7 +19,7 @@ from dovetail.compat.tensorflow.names.contrib.places import LAYERS, under
 from dovetail.compat.tensorflow.names.contrib.utils import collect_named_outputs, get_variable_collections
 from dovetail.compat.tensorflow.names.convolution import layout_of
 from dovetail.compat.tensorflow.names.layers.base import found
-from dovetail.compat.tensorflow.names.layers.convolution import SEPARATE, moves, window
+from dovetail.compat.tensorflow.names.layers.convolution import SEPARATE, moves, pooled_volumes, window
 from dovetail.compat.tensorflow.names.layers.core import WEIGHTS, finished
 from dovetail.compat.tensorflow.names.layers.rows import parameters_of, row_class
 from dovetail.compat.tensorflow.names.variable_scope import variable_scope
@@ -164,7 +164,8 @@ def _pooling(name: str, scope: str, pool: Callable[..., Any], layout: str) -> No
 
     def body(x: Any, given: Any) -> Any:
         """One number for each window that slides over the inputs: the largest, or the mean."""
-        return pool(x, given.kernel_size, given.stride, given.padding.lower(), layout_of(given.data_format))
+        layout = layout_of(given.data_format)
+        return pooled_volumes(pool, x, given.kernel_size, given.stride, given.padding.lower(), layout)
 
     words = f"inputs kernel_size stride=2 padding='VALID' data_format='{layout}' outputs_collections=None scope=None"
     contrib(name, scope, words, variables=False)(body)

@@ -9,6 +9,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow.names.layers.core import WEIGHTS, finished
 from dovetail.compat.tensorflow.names.layers.rows import layer
+from dovetail.core.value_kinds import static_shape
 
 _WINDOW = "filters kernel_size strides=1 padding='valid' data_format='channels_last'"
 SEPARATE = (
@@ -92,9 +93,17 @@ for _rank in (1, 2):
 def _pooling(pool: Callable[..., Any]) -> Callable[..., Any]:
     def pooled(layer: Any, x: Any) -> Any:
         """One number for each window that slides over the inputs: the largest, or the mean."""
-        return pool(x, layer.pool_size, layer.strides, layer.padding.lower(), layer.data_format)
+        return pooled_volumes(pool, x, layer.pool_size, layer.strides, layer.padding.lower(), layer.data_format)
 
     return pooled
+
+
+def pooled_volumes(pool: Callable[..., Any], x: Any, size: Any, steps: Any, padding: str, layout: str) -> Any:
+    """A pool of images or volumes.  Volumes get their channels last for it, as in TensorFlow's graphs."""
+    if layout == "channels_last" or len(static_shape(x)) != 5:
+        return pool(x, size, steps, padding, layout)
+    found = pool(ops.transpose(x, (0, 2, 3, 4, 1), name="transpose"), size, steps, padding, "channels_last")
+    return ops.transpose(found, (0, 4, 1, 2, 3), name="transpose")
 
 
 for _rank in (1, 2, 3):
