@@ -81,7 +81,7 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
     **dict.fromkeys(
         [f"train.{what}" for what in ("Proximal", "AdagradDA", "cosine_decay_r", "linear_c", "noisy_l")], "test_old.py"
     ),
-    **dict.fromkeys(["uniform_c", "log_uniform_c", "fixed_unigram_c"], "test_samplers.py"),
+    **dict.fromkeys(["uniform_c", "log_uniform_c", "fixed_unigram_c", "learned_unigram_c"], "test_samplers.py"),
     **dict.fromkeys(" ".join(SPARSE).split(), "test_old.py"),
     **dict.fromkeys(["Dimension", "sparse_to_dense", "scatter_mul", "scatter_div"], "test_old.py"),
     **dict.fromkeys(

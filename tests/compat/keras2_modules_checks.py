@@ -51,6 +51,7 @@ def check_names_from_imports():
         assert star(module)["K"] is keras.backend
     assert star("layers")["np"] is np and "time" not in star("layers") and "time" in star("callbacks")
     assert star("engine.topology")["Layer"] is keras.layers.Layer
+    assert issubclass(keras.layers.Conv2D, keras.layers.convolutional._Conv)
     assert star("preprocessing.text")["Tokenizer"] is keras.preprocessing.text.Tokenizer
 
 

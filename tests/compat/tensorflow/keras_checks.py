@@ -30,6 +30,7 @@ from R.python.keras import backend; assert backend is K
 from R.python.keras.engine import input_spec; assert input_spec.InputSpec is keras.InputSpec
 from R.python.keras.engine.training import Model; assert Model is keras.Model
 from R.python.keras.utils import np_utils; assert np_utils.to_categorical is keras.utils.to_categorical
+from R.python.keras.layers import core; from importlib.util import find_spec; assert not find_spec(core.__name__ + ".C")
 import R as tf; assert "layers" in dir(tf.keras) and "Dense" in dir(tf.keras.layers)
 import R as tf; assert tf.keras.__version__ == keras.__version__ and "keras" in tf.keras.__name__
 """.strip().splitlines()

@@ -21,6 +21,18 @@ SAMPLERS = {
 }
 
 
+def test_classes_that_were_true_are_drawn_more_often():
+    with tf.Graph().as_default(), tf.Session() as session:
+        found = tf.nn.learned_unigram_candidate_sampler([[0, 3]], 2, 500, False, COUNT, seed=1)
+        session.run(tf.global_variables_initializer())
+        first, second, third = (session.run(found) for _ in range(3))
+        assert tf.global_variables() == []
+    np.testing.assert_allclose(first[1], [[500 / 6, 500 / 6]], rtol=1e-5)
+    np.testing.assert_allclose(third[1], [[500 * 3 / 10, 500 * 3 / 10]], rtol=1e-5)
+    frequencies = np.bincount(second[0], minlength=COUNT) / 500
+    np.testing.assert_allclose(frequencies, np.array([2, 1, 1, 2, 1, 1]) / 8, atol=0.06)
+
+
 @pytest.fixture(params=SAMPLERS)
 def sampler(request):
     return SAMPLERS[request.param]

@@ -56,6 +56,7 @@ OPTIMIZERS = "SGD", "RMSprop", "Adagrad", "Adadelta", "Adam", "Adamax", "Nadam" 
 LAYERS = {
     "Recurrent": keras.layers.RNN,
     "_Merge": privates.Merge,
+    **dict.fromkeys(("Conv", "_Conv"), privates.BaseConv),
     "Container": keras.Model,
     "Network": keras.Model,
     "ThresholdedReLU": privates.ThresholdedReLU,

@@ -56,7 +56,7 @@ class KerasView(View):
     def sources(self) -> list[ModuleType]:
         """The modules that have the names; the first that has a name gives it."""
         found = [*_modules(self._path)]
-        if self._private and not found:
+        if self._private and not found and self._path.islower():  # classes are no modules
             above = self._path.rpartition(".")[0]
             found = [module for home in dict.fromkeys((above, *HOMES)) for module in _modules(home)]
         return found

@@ -377,8 +377,10 @@ def gradients(v1, session, x):
     (g,) = v1.gradients(y, inputs)
     other = v1.constant(1.0)
     fixed = v1.constant([1.0, 2.0])
-    hessian = v1.hessians(v1.reduce_sum(fixed**3), fixed)[0]
-    return session.run([g, hessian, v1.gradients(y, [other], unconnected_gradients="zero")[0]], {inputs: x})
+    (hessian,) = v1.hessians(v1.reduce_sum(fixed**3), fixed)
+    (of_any_size,) = v1.hessians(y + v1.reduce_prod(inputs), inputs)
+    (zero,) = v1.gradients(y, [other], unconnected_gradients="zero")
+    return session.run([g, hessian, of_any_size, zero], {inputs: x})
 
 
 OPTIMIZERS = {

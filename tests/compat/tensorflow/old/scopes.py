@@ -30,4 +30,11 @@ def trained_inside(tf: Any, fed: Any) -> Any:
     return v * 2.0
 
 
-CASES = {"reused": reused, "trained_inside": trained_inside}
+def of_numbers(tf: Any, fed: Any) -> Any:
+    """Variables of the dtype of the numbers that they begin with."""
+    first = {"count": 7, "flag": True, "rate": 0.5, "wide": array(2).astype("float64")}
+    made = [tf.get_variable(name, initializer=value) for name, value in first.items()]
+    return [tf.cast(v, tf.float32) for v in made]
+
+
+CASES = {"of_numbers": of_numbers, "reused": reused, "trained_inside": trained_inside}

@@ -60,9 +60,6 @@ absent(
     "Gradients are dense: tf.train.AdamOptimizer moves all rows of a table, also those that a step does not look up.",
 )
 absent(
-    "nn.learned_unigram_candidate_sampler", "Count the labels, and give tf.nn.fixed_unigram_candidate_sampler unigrams."
-)
-absent(
     "contrib.boosted_trees contrib.boosted_trees. contrib.tensor_forest contrib.tensor_forest.",
     "Grow the trees with scikit-learn or XGBoost.",
 )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from enum import StrEnum
 from typing import Any
-
-import numpy as np
 
 from dovetail import ops
 from dovetail.autodiff.custom import custom_gradient
@@ -18,6 +17,7 @@ from dovetail.core.errors import op_error
 from dovetail.core.gradients import RegisterGradient
 from dovetail.core.structure import flatten, flatten_like
 from dovetail.core.value_kinds import is_tensor, kind_of
+from dovetail.ops.shapes.shape import dims_of
 
 
 class UnconnectedGradients(StrEnum):
@@ -127,12 +127,15 @@ def hessians(
     for x in xs if isinstance(xs, (list, tuple)) else [xs]:
         (gradient,) = graph_gradients(ys, [x])
         flat = ops.reshape(gradient, (-1,))
-        if None in x.shape:
-            raise op_error(ValueError, "tf.hessians", f"the shape of {x!r} must be known.")
-        rows = [graph_gradients(flat[i], [x])[0] for i in range(int(np.prod(x.shape)))]
-        rows = [ops.zeros_like(x) if row is None else row for row in rows]
-        found.append(ops.reshape(ops.stack(rows), (*x.shape, *x.shape)))
+        rows = ops.map_fn(functools.partial(_gradient_at, flat, x), ops.arange(dims_of(flat)[0]))
+        found.append(ops.reshape(rows, [*dims_of(x), *dims_of(x)]))
     return found
+
+
+def _gradient_at(flat: Any, x: Any, place: Any) -> Any:
+    """The gradient of one element of a vector."""
+    (found,) = graph_gradients(ops.gather(flat, place), [x])
+    return ops.zeros_like(x) if found is None else found
 
 
 @function("NotDifferentiable no_gradient NoGradient")

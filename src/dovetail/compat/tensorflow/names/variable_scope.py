@@ -327,7 +327,7 @@ def get_variable(
     scope = get_variable_scope()
     options = {
         "shape": shape,
-        "dtype": scope.dtype if dtype is None else as_dtype(dtype),
+        "dtype": _dtype_of(initializer, dtype, scope.dtype),
         "initializer": scope.initializer if initializer is None else initializer,
         "regularizer": scope.regularizer if regularizer is None else regularizer,
         "reuse": scope.reuse,
@@ -390,6 +390,13 @@ def _got(
         if loss is not None:
             graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
     return made
+
+
+def _dtype_of(initializer: Any, dtype: Any, default: Any) -> Any:
+    """The dtype of a new variable: that of the numbers it begins with, if the program does not give another."""
+    if dtype is not None or initializer is None or callable(initializer):
+        return default if dtype is None else as_dtype(dtype)
+    return ops.convert(initializer).dtype
 
 
 def _reused(found: Any, name: str, shape: Any, dtype: Any, reuse: Any) -> Any:

@@ -13,14 +13,17 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.backend.sparse import SparseTensor
+from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.losses import (
     sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits,
 )
 from dovetail.compat.tensorflow.names.nn import embedding_lookup
 from dovetail.compat.tensorflow.names.random import key_of_draw
+from dovetail.compat.tensorflow.names.variables import variable
 from dovetail.compat.tensorflow.table import function, row
 from dovetail.core.errors import op_error
+from dovetail.core.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of
 
 LOWEST = float(np.finfo(np.float32).min)
@@ -29,20 +32,19 @@ LOWEST = float(np.finfo(np.float32).min)
 
 
 def _sampled(
-    title: str, true_classes: Any, num_sampled: int, unique: bool, probabilities: np.ndarray, seed: Any
+    title: str, true_classes: Any, num_sampled: int, unique: bool, probabilities: Any, seed: Any
 ) -> tuple[Any, Any, Any]:
     """Drawn classes, and how often the true and the drawn classes are expected among them."""
-    count, logs = len(probabilities), np.log(np.maximum(probabilities, 1e-45)).astype("float32")
+    count, probabilities = static_shape(probabilities)[0], ops.cast(probabilities, "float32")
+    logs = ops.log(ops.maximum(probabilities, 1e-37))
     key = key_of_draw(title, seed, "int32", true_classes)
     if not unique:
         drawn = ops.random.categorical(key, logs[None], (num_sampled,))[0]
         return _with_counts(true_classes, drawn, lambda p: ops.multiply(p, float(num_sampled)), probabilities)
-    if num_sampled > np.count_nonzero(probabilities):
-        problem = f"there are {np.count_nonzero(probabilities)} classes to draw, and not {num_sampled} different ones."
-        raise op_error(ValueError, f"tf.{title}", problem)
+    _check_count(title, num_sampled, count)
     noise = ops.random.uniform(key, (count + num_sampled,), 1e-20, 1.0)
     drawn = ops.top_k(ops.subtract(logs, ops.log(ops.negative(ops.log(noise[:count])))), num_sampled)[1]
-    found = ops.cumsum(ops.gather(probabilities.astype("float32"), drawn), exclusive=True)
+    found = ops.cumsum(ops.gather(probabilities, drawn), exclusive=True)
     repeated = ops.floor(ops.divide(ops.log(noise[count:]), ops.log(ops.clip(found, 1e-30, 1 - 1e-7))))
     draws = ops.add(float(num_sampled), ops.sum(repeated))
     return _with_counts(
@@ -53,8 +55,14 @@ def _sampled(
     )
 
 
+def _check_count(title: str, num_sampled: int, count: int) -> None:
+    if num_sampled > count:
+        problem = f"there are {count} classes to draw, and not {num_sampled} different ones."
+        raise op_error(ValueError, f"tf.{title}", problem)
+
+
 def _with_counts(true_classes: Any, drawn: Any, expected: Callable[[Any], Any], probabilities: Any) -> Any:
-    table = np.minimum(probabilities, 1 - 1e-7).astype("float32")
+    table = ops.minimum(probabilities, 1 - 1e-7)
     counts = (expected(ops.gather(table, classes)) for classes in (true_classes, drawn))
     return ops.cast(drawn, "int64"), *counts
 
@@ -127,6 +135,33 @@ def fixed_unigram_candidate_sampler(
     if len(weights) != range_max:
         raise op_error(ValueError, title, f"there are counts of {len(weights)} classes, and range_max is {range_max}.")
     return _sampled(title[3:], true_classes, num_sampled, unique, weights / weights.sum(), seed)
+
+
+@function("random.learned_unigram_candidate_sampler nn.learned_unigram_candidate_sampler", scope=True)
+def learned_unigram_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: Any = None,
+    name: str | None = None,
+) -> Any:
+    """Draw classes by how often they were true in earlier runs, each counted once more.
+
+    A variable of the graph, which is in no collection, keeps the counts.  Outside of graphs each call begins anew.
+
+    Source: `tf.random.learned_unigram_candidate_sampler`.
+    """
+    title, graph = "nn.learned_unigram_candidate_sampler", graph_mode.graph()
+    if graph is None:
+        return _sampled(title, true_classes, num_sampled, unique, _uniform(range_max), seed)
+    counts = variable(np.ones(range_max, "float32"), trainable=False, name="unigrams", collections=[])
+    shares = ops.divide(counts, ops.sum(counts))
+    learned = counts.assign_add(ops.cast(ops.bincount(ops.reshape(true_classes, (-1,)), length=range_max), "float32"))
+    with graph.control_dependencies([learned.op]):
+        shares = ops.identity(shares)
+    return _sampled(title, true_classes, num_sampled, unique, shares, seed)
 
 
 @function("random.all_candidate_sampler nn.all_candidate_sampler", scope=True)
