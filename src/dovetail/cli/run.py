@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -53,6 +54,7 @@ examples:
   dovetail run train.py --engine jax --epochs 3  what follows the engine is for train.py
   dovetail run --engine jax train.py --engine 3  so is all that follows the script here
   dovetail run --profile train.py                what takes the time: each operation, with its line
+  dovetail run --processes 4 train.py            in four processes, which train one model together
   dovetail run --trace trace.json train.py       the same, and a timeline for https://ui.perfetto.dev
 """
 
@@ -60,7 +62,7 @@ USAGE = """\
 dovetail run MODEL [--input KEY=FILE ...] [--random] [--signature NAME] [--outputs NAME ...]
                           [--engine ENGINE] [--output FILE.npz] [--steps N]
        dovetail run [--as KIND] [--map PACKAGE] [--steps N] [--data FOLDER] [--synthetic-data]
-                    [--profile] [--trace FILE] script.py [--engine ENGINE] [argument ...]
+                    [--processes N] [--profile] [--trace FILE] script.py [--engine ENGINE] [argument ...]
        dovetail run [option ...] -m module [argument ...]"""
 
 
@@ -76,6 +78,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--map", action="append", default=[], metavar="PACKAGE", help="map the imports of an installed package, too"
     )
     programs.add_argument("-m", dest="is_module", action="store_true", help="run a module, as python -m does")
+    programs.add_argument(
+        "--processes", type=number(1), metavar="N", help="start N processes, which dovetail.distributed.init() connects"
+    )
     programs.add_argument("--data", type=Path, metavar="FOLDER", help="the folder of files that it downloads")
     programs.add_argument("--synthetic-data", action="store_true", help="make up the numbers of these data sets")
     programs.add_argument("--profile", action="store_true", help="print what takes the time, when the script ends")
@@ -120,6 +125,10 @@ def run(options: argparse.Namespace) -> int | Callable[[], None]:
         return _run_model(parser.parse_args(options.arguments, options))
     if options.input or options.random or options.output or options.outputs or options.signature:
         raise WrongInput(f"{str(options.target)!r} is a program, and options of models stand before its name.")
+    if options.processes is not None:
+        from dovetail.distributed.launch import launch  # it imports torch
+
+        return launch(["-m", "dovetail", *_for_one_process(sys.argv[1:])], options.processes)
     engine, arguments = options.engine, options.arguments
     if engine is None and arguments[:1] == ["--engine"] and len(arguments) > 1:
         _, engine, *arguments = arguments
@@ -137,6 +146,12 @@ def run(options: argparse.Namespace) -> int | Callable[[], None]:
     if not options.profile and options.trace is None:
         return run
     return partial(program.profiled, run, options.trace)
+
+
+def _for_one_process(arguments: Sequence[str]) -> list[str]:
+    """The command's arguments without the number of processes."""
+    at = next(i for i, text in enumerate(arguments) if text.startswith("--processes"))
+    return [*arguments[:at], *arguments[at + (1 if "=" in arguments[at] else 2) :]]
 
 
 def _is_model(path: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import socket
 from datetime import timedelta
@@ -62,7 +63,9 @@ def init(timeout: float = 300.0) -> None:
         raise op_error(RuntimeError, "distributed.init", problem) from error
     limit = timedelta(seconds=timeout)
     dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=limit)
-    WORLD.rank, WORLD.size, WORLD.transport = rank, size, Transport(store, rank, timeout)
+    transport = Transport(store, rank, timeout)
+    atexit.register(transport.close)
+    WORLD.rank, WORLD.size, WORLD.transport = rank, size, transport
 
 
 def _store(dist: Any, rank: int, size: int) -> dist.Store:

@@ -60,6 +60,12 @@ class Transport:
             self._failed = self._missing(ranks, error)
             raise CollectiveError(self._failed) from error
 
+    def close(self) -> None:
+        """End the threads of gloo, which must not outlive Python."""
+        self._failed = "the program ends"
+        self._groups.clear()
+        dist.destroy_process_group()
+
     def _group(self, ranks: tuple[int, ...]) -> Any:
         if ranks not in self._groups:
             limit = timedelta(seconds=self._timeout)
@@ -72,8 +78,8 @@ class Transport:
         """The number of rows of each rank, once all ranks have come with the same call."""
         header = np.zeros(HEADER, np.uint8)
         header[:8].view(np.int64)[0] = len(array) if array.ndim else 0
-        given = {"Barrier": [], "Rows": [describe(array[:0])]}.get(op, [describe(array)])
-        encoded = " ".join([op, *given, *map(repr, options)]).encode()[: HEADER - 8]
+        given = {"Barrier": "", "Rows": f"{array.dtype} rows of {array.shape[1:]}"}.get(op, describe(array))
+        encoded = " ".join([op, given, *map(repr, options)]).encode()[: HEADER - 8]
         header[8 : 8 + len(encoded)] = np.frombuffer(encoded, np.uint8)
         found = _gathered(header, group)
         texts = [bytes(one[8:]).rstrip(b"\0").decode(errors="replace") for one in found]

@@ -1,0 +1,55 @@
+"""Processes: how they are started and meet, and what they say of a rank that is missing."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.distributed import ranks
+from tests.libraries import require
+
+require("torch", "it carries")
+
+CHECKS = Path(__file__).with_name("process_checks.py")
+LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
+
+
+@pytest.mark.parametrize(
+    ("lose", "limit"), [(subprocess.Popen.kill, "60"), (ranks.stop, "4")], ids=["ended", "stopped"]
+)
+def test_the_others_name_a_rank_that_is_missing(lose, limit):
+    with ranks.started("tests.distributed.process_checks", ("numpy", "torch"), "lost", TIMEOUT=limit) as processes:
+        (text,) = ranks.after_ready(processes, 1, lose)
+    first, second = [line for line in text.splitlines() if "AllReduce" in line]
+    words = rf"AllReduce at process_checks.py:\d+: rank 1 of 2 did not come within {limit} s"
+    assert re.match(words, first), text
+    assert re.match(r"AllReduce at .*: an earlier one failed, so start all processes again", second), text
+
+
+def listened(printed: str) -> list[set[str]]:
+    return [set(re.findall(r"'([0-9A-F]{8,})'", line)) for line in printed.splitlines() if line.startswith("rank")]
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/net/tcp"), reason="only Linux tells the sockets of a process")
+def test_the_command_starts_processes_that_listen_on_loopback_alone_and_gives_their_status():
+    command = [sys.executable, "-m", "dovetail", "run", "--processes", "2", str(CHECKS), "sockets", "fail"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=ranks.LIMIT)
+    assert done.returncode == 3 and "rank 1 ended with the exit status 3" in done.stderr, done.stderr
+    found = listened(done.stdout)
+    assert len(found) == 2 and all(addresses and addresses <= LOOPBACK for addresses in found), done.stdout
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/net/tcp"), reason="only Linux tells the sockets of a process")
+def test_processes_meet_by_torchruns_environment():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    meet = {"DOVETAIL_STORE": "", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    for printed in ranks.run("tests.distributed.process_checks", ("numpy", "numpy"), "sockets", **meet):
+        (addresses,) = listened(printed)
+        assert addresses and addresses <= LOOPBACK, printed
