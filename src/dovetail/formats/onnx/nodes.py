@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 DEFAULT_DOMAINS = ("", "ai.onnx")
 NO_TRAINING = {"BatchNormalization": (3, 4)}  # types → the numbers of inputs that training does not change
+SCALES = ("Mul", "Div", "Pow")  # types that take single numbers as they are, such as the scale of attention
 
 
 class Weight(NamedTuple):
@@ -119,7 +120,8 @@ class Node:
         """
         value = self.inputs[index] if index < len(self.inputs) else None
         if isinstance(value, Weight):
-            return self.reader.weight(value, index not in NO_TRAINING.get(self.type, ()))
+            is_scale = self.type in SCALES and value.array.size == 1
+            return self.reader.weight(value, not is_scale and index not in NO_TRAINING.get(self.type, ()))
         value = value.tensor if isinstance(value, Narrow) else value
         if is_tensor(value):
             return value
