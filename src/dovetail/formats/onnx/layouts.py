@@ -49,7 +49,9 @@ COMPUTED: Mapping[str, Callable[..., Any]] = {  # operators of constants: (attri
     "Unsqueeze": lambda attrs, x, axes: [np.expand_dims(x, tuple(axes))],
     "Reshape": lambda attrs, x, shape: [x.reshape(shape)],
     "Concat": lambda attrs, *xs: [np.concatenate(xs, attrs["axis"])],
-    "Split": lambda attrs, x: np.split(x, attrs["num_outputs"], attrs["axis"]),
+    "Split": lambda attrs, x, sizes=None: np.split(
+        x, attrs["num_outputs"] if sizes is None else np.cumsum(sizes)[:-1], attrs["axis"]
+    ),
 }
 
 

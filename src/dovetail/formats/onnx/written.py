@@ -300,7 +300,7 @@ def _bits(place: Place, x: Ref, dtype: Any) -> list[Ref]:
 
 # -- complex numbers: their parts are on a last axis of two elements --------------------------------------------------
 
-HAVE_PARTS = ("Complex", "Real", "Imag", "Abs", "RFFT")
+HAVE_PARTS = ("Complex", "Real", "Imag", "Abs", "RFFT", "Shape")
 
 
 @writes("Complex")

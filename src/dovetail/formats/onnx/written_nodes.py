@@ -153,8 +153,8 @@ class Place:
         return self.cast(value, "int64") if isinstance(value, Ref) else self.constant(value)
 
     def shape(self, x: Ref) -> Ref:
-        """The shape of a value, as int64."""
-        return self.node("Shape", x, dtype="int64")
+        """The shape of a value, as int64; complex numbers have a last axis of their two parts."""
+        return self.node("Shape", x, dtype="int64", end=-1 if x.dtype.is_complex else None)
 
     def graph(self, name: str, inputs: Sequence[tuple[str, Any]], fill: Callable[[Place, list[Ref]], Any]) -> Any:
         """A graph for an attribute, of a branch or a loop.
