@@ -10,7 +10,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.engine_registry import BUILT_IN, HEIRS, get_engine
+from dovetail.core.engine_registry import BUILT_IN, HEIRS, get_engine, list_candidates
 from dovetail.core.errors import EngineNotInstalled, UnknownEngine
 from dovetail.core.table import OPS
 from dovetail.edit.graph import GraphTensor
@@ -301,8 +301,16 @@ def test_random_numbers_are_those_of_other_engines():
     assert ran_on == ["onnxruntime"] and (found[0] != found[1]).all()
 
 
-def test_auto_does_not_measure_it():
-    assert "onnxruntime" not in dt.list_engines()
+def test_auto_chooses_among_it():
+    assert "onnxruntime" in list_candidates() and "onnxruntime" not in dt.list_engines()
+    f, refused = (dt.function(function, engine="auto") for function in (ops.tanh, lambda x: ops.svd(x)[1]))
+    f(X), refused(X)
+    plan = f.plan(X)
+    plan.pin("onnxruntime")
+    np.testing.assert_allclose(f(X).numpy(), np.tanh(X), rtol=1e-6)
+    assert engines(plan) == ["onnxruntime"]
+    with pytest.raises(NotClaimed, match="decomposes no matrices"):
+        refused.plan(X).pin("onnxruntime")
 
 
 # -- names ------------------------------------------------------------------------------------------------------------

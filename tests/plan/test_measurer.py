@@ -13,7 +13,7 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.core import engine_registry, memory
-from dovetail.core.engine_registry import get_engine
+from dovetail.core.engine_registry import get_engine, list_candidates
 from dovetail.plan import costs, ledger, measured_plan, measurer, policy
 from dovetail.plan.candidate import Candidate
 from dovetail.plan.function import Function, Options
@@ -65,7 +65,7 @@ def test_results_that_stay_are_where_they_are_computed(monkeypatch):
     Clock(monkeypatch, **{fastest: 0.5})
     function = Function(lambda x: line(x, 2.0, 1.0), options=Options(engine="auto", stays=True))
     plan, results = called(function, X)
-    assert {result.engine for result in results} == {get_engine(name).holder.name for name in dt.list_engines()}
+    assert {result.engine for result in results} == {get_engine(name).holder.name for name in list_candidates()}
     assert results[-1].engine == fastest == chosen(plan)
     for result in results:
         np.testing.assert_allclose(result, np.tanh(X * 2 + 1), rtol=1e-5)
@@ -78,10 +78,10 @@ def test_a_call_ends_when_another_graph_runs(monkeypatch, stays):
     mine = Function(lambda x: line(x, 2.0, 1.0), options=Options(engine="auto", stays=True))
     other = Function(lambda x: line(x, 3.0, 1.0), options=Options(engine="auto", stays=stays))
     for _ in range(60):
-        clock.seconds = dict.fromkeys(dt.list_engines(), 1.0)
+        clock.seconds = dict.fromkeys(list_candidates(), 1.0)
         mine(X)
         clock.now += 0.25  # the program's own work
-        clock.seconds = dict.fromkeys(dt.list_engines(), 8.0)
+        clock.seconds = dict.fromkeys(list_candidates(), 8.0)
         other(X)
     own, others = ([t for arm in f.plan(X).measurer.state.arms.values() for t in arm.times] for f in (mine, other))
     assert own and others and max(own) < 1.4 and min(others) >= 8.0
@@ -101,7 +101,7 @@ def test_a_machine_that_becomes_slower_or_faster_does_not_decide(monkeypatch, dr
     fastest, next_one = ENGINES[-1], ENGINES[1]
     monkeypatch.setattr(costs.Corrections, "start_seconds", lambda self, engine, work: 0.0)  # as if all were ready
     monkeypatch.setattr(costs.Corrections, "predict", lambda self, engine, work: policy.Estimate(-0.5, 0.3))
-    clock = Clock(monkeypatch, **dict.fromkeys(ENGINES, 0.58) | {fastest: 0.5, next_one: others})
+    clock = Clock(monkeypatch, **dict.fromkeys(list_candidates(), 0.58) | {fastest: 0.5, next_one: others})
     run = Candidate.run
 
     def drifting(candidate, arguments):

@@ -34,7 +34,7 @@ def two_engines(engine, monkeypatch):
     """Choose at once, between the engine and numpy, or between numpy and another engine."""
     other = next(name for name in ENGINES if name != engine)
     names = [engine, "numpy" if engine != "numpy" and "numpy" in ENGINES else other]
-    monkeypatch.setattr(measured_plan, "list_engines", lambda: names)
+    monkeypatch.setattr(measured_plan, "list_candidates", lambda: names)
     learn_freely(monkeypatch)
     monkeypatch.setattr(measurer, "WATCHED", 1)
     monkeypatch.setattr(measurer.costs.Corrections, "start_seconds", lambda *args: 0.0)

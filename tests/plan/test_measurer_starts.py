@@ -10,6 +10,7 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.core import engine_registry
+from dovetail.core.engine_registry import list_candidates
 from dovetail.plan import costs, jobs, ledger, measured_plan, measurer
 from dovetail.plan.measured_plan import MeasuredPlan
 from dovetail.plan.strategy import Strategy
@@ -35,7 +36,7 @@ def test_an_import_makes_starts_cheaper_in_all_graphs(monkeypatch):
     functions = [dt.function(lambda x, w=w: line(x, w, 1.0), engine="auto") for w in (2.0, 3.0)]
     states = [function.plan(X).measurer.state for function in functions]
     starts = [{arm.strategy.engine: arm.start for arm in state.arms.values()} for state in states]
-    assert starts == [dict.fromkeys(dt.list_engines(), 2.25)] * 2
+    assert starts == [dict.fromkeys(list_candidates(), 2.25)] * 2
     measurer.import_engine(ENGINES[-1])
     for state in states:
         assert {arm.strategy.engine: arm.start for arm in state.arms.values()} == starts[0] | {ENGINES[-1]: 0.25}
@@ -47,7 +48,7 @@ def test_the_first_call_tells_the_cost_of_a_program(monkeypatch):
     clock = Clock(monkeypatch, **dict.fromkeys(ENGINES, 5.0))
     function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
     function(X)
-    clock.seconds = dict.fromkeys(dt.list_engines(), 1.0)
+    clock.seconds = dict.fromkeys(list_candidates(), 1.0)
     plan, _ = called(function, X, count=10)
     engine = plan.chosen.strategy.engine
     assert costs.known.build_seconds(engine, plan.measurer.work) == pytest.approx(4.0, rel=0.1)

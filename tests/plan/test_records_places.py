@@ -62,7 +62,7 @@ def _in_time():
 def chosen(monkeypatch):
     """Choose at once."""
     learn_freely(monkeypatch)
-    monkeypatch.setattr(measured_plan, "list_engines", lambda: ["numpy", OTHER_ENGINE])
+    monkeypatch.setattr(measured_plan, "list_candidates", lambda: ["numpy", OTHER_ENGINE])
     Clock(monkeypatch, **{OTHER_ENGINE: 0.5})
 
 

@@ -10,7 +10,7 @@ import sys
 from dovetail.cli.progress import tracked
 from dovetail.cli.table import table
 from dovetail.core import cache_folder
-from dovetail.core.engine_registry import known_engines, list_engines
+from dovetail.core.engine_registry import known_engines, list_candidates
 from dovetail.plan import calibration, costs, records, samples
 from dovetail.plan.candidate import FAILURES
 from dovetail.plan.rates import Rates, rates
@@ -47,7 +47,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Measure engines, keep the result and return the exit status."""
     calibration.recall()
-    found = {name: measured for name in options.engine or list_engines() if (measured := _measured(name)) is not None}
+    found = {
+        name: measured for name in options.engine or list_candidates() if (measured := _measured(name)) is not None
+    }
     calibration.keep()
     if options.json:
         print(json.dumps({name: each._asdict() for name, each in found.items()}, indent=1))

@@ -46,7 +46,7 @@ class BuiltIn(NamedTuple):
         install: how to install it.
         arrays: the types of its arrays: libraries by their import names, or `module:class`.
         sharing: environment variables that make the library leave a device's memory to others.
-        is_listed: whether it is among those that compute everything; one that only compiles is used by its name alone.
+        is_listed: whether it is among those that compute everything; one that only compiles is not.
     """
 
     module: str
@@ -110,15 +110,18 @@ def loaded() -> list[Engine]:
 
 
 def list_engines() -> list[str]:
-    """The names of the engines that are installed here and compute everything, for `auto` and comparisons.
+    """The names of the engines that are installed here and compute everything.
 
     Example:
         >>> "numpy" in list_engines()
         True
     """
-    return [
-        name for name in known_engines() if is_installed(name) and (name not in BUILT_IN or BUILT_IN[name].is_listed)
-    ]
+    return [name for name in list_candidates() if name not in BUILT_IN or BUILT_IN[name].is_listed]
+
+
+def list_candidates() -> list[str]:
+    """The names of the engines from which `auto` chooses: those that are installed here."""
+    return list(filter(is_installed, known_engines()))
 
 
 def is_installed(name: str) -> bool:

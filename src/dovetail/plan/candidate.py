@@ -147,12 +147,13 @@ def split_strategies(graph: Graph, engines: Sequence[str]) -> list[Strategy]:
 
     Args:
         graph: the graph; without convolutions and pools it has no such strategy.
-        engines: the names of engines that are loaded.
+        engines: the names of engines that are loaded; those that only compile make too many programs.
     """
     if WINDOWED.isdisjoint(op.type for op in graph.operations):
         return []
-    fusing = [name for name in engines if get_engine(name).fuses_elementwise]
-    return [Strategy(name, f"{SPLIT}{other}") for name in fusing for other in engines if other not in fusing]
+    able = [found for found in map(get_engine, engines) if found.eager is None]
+    fusing, others = ([e.name for e in able if e.fuses_elementwise is fuses] for fuses in (True, False))
+    return [Strategy(name, f"{SPLIT}{other}") for name in fusing for other in others]
 
 
 def _split(graph: Graph, variant: str) -> Graph:

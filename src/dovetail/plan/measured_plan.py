@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from dovetail.core.engine import Engine
-from dovetail.core.engine_registry import get_engine, list_engines, owns_devices, share_devices
+from dovetail.core.engine_registry import get_engine, list_candidates, list_engines, owns_devices, share_devices
 from dovetail.core.locks import holding, make_lock
 from dovetail.core.memory import give_back
 from dovetail.core.tensor import Tensor
@@ -147,7 +147,7 @@ class MeasuredPlan(Shown):
         fixed = measuring.fixed and measuring.fixed.strategy
         only = Strategy(self.engine.name) if measuring.is_at_home else fixed
         if only is None:
-            names = [name for name in list_engines() if not owns_devices(name)]
+            names = [name for name in list_candidates() if not owns_devices(name)]
             found.begin(names, ahead, BETWEEN if measuring.stays else 0.0)
         else:
             found.state = State({only: Arm(only, UNPREDICTED)}, ahead=ahead)

@@ -58,6 +58,11 @@ TABLES: Mapping[str, Mapping[str, Rates]] = {
             "filter": 48e9, "launches": 5e3, "recurrent": 51e9, "steps": 16e3, "window": 7.2e9, "unpool": 6.3e9,
             "reduction": 18e9, "map": 12e9, "optimizer": 5.8e9, "random": 0.18e9,
         }),
+        "onnxruntime": Rates(2e-5, 2e-6, 1.2e-6, 0.2, 0.04, 1.6e-3, {
+            "product": 80e9, "convolution": 170e9, "strided": 37e9, "thin": 20e9, "unit": 85e9, "depthwise": 35e9,
+            "filter": 20e9, "launches": 25e3, "recurrent": 55e9, "steps": 75e3, "window": 10e9, "unpool": 0.4e9,
+            "reduction": 8e9, "map": 8e9, "optimizer": 4e9, "random": 0.03e9,
+        }),
     },
     AVX512: {
         "numpy": Rates(2.2e-7, 4.4e-7, 2.6e-7, 0.0, 0.03, 4e-4, {
@@ -79,6 +84,11 @@ TABLES: Mapping[str, Mapping[str, Rates]] = {
             "product": 200e9, "convolution": 560e9, "strided": 96e9, "thin": 58e9, "unit": 230e9, "depthwise": 56e9,
             "filter": 310e9, "launches": 10e3, "recurrent": 140e9, "steps": 33e3, "window": 16e9, "unpool": 14e9,
             "reduction": 13e9, "map": 17e9, "optimizer": 15e9, "random": 0.21e9,
+        }),
+        "onnxruntime": Rates(1e-5, 1e-6, 6e-7, 0.1, 0.02, 8e-4, {
+            "product": 200e9, "convolution": 500e9, "strided": 90e9, "thin": 50e9, "unit": 230e9, "depthwise": 100e9,
+            "filter": 40e9, "launches": 50e3, "recurrent": 130e9, "steps": 150e3, "window": 20e9, "unpool": 0.7e9,
+            "reduction": 15e9, "map": 15e9, "optimizer": 8e9, "random": 0.06e9,
         }),
     },
     GPU: {

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 from dovetail.core.cache_folder import VARIABLE, place, processor, text_of
 from dovetail.core.config import keep_memory
-from dovetail.core.engine_registry import BUILT_IN, list_engines, threads
+from dovetail.core.engine_registry import BUILT_IN, list_candidates, threads
 from dovetail.core.files import locked, replacing
 from dovetail.core.version import VERSION
 from dovetail.edit.graph import Graph, GraphTensor, Operation
@@ -360,7 +360,7 @@ def _static(op: Operation) -> str:
 def machine() -> tuple[str, ...]:
     """The versions of the libraries, the processor, the share that the process may use, and whether there are GPUs."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    libraries = [f"{name} {_version(name)}" for name in list_engines()]
+    libraries = [f"{name} {_version(name)}" for name in list_candidates()]
     quota = list(map(text_of, QUOTAS))
     return (f"dovetail {VERSION}", *libraries, processor(), str(cores), *quota, str(DRIVER.exists()))
 
