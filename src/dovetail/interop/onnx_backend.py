@@ -35,7 +35,7 @@ def _array(value: Any, number: int) -> Any:
     """A result as an array of ONNX's dtype."""
     if isinstance(value, list):
         return [_array(item, number) for item in value]
-    if value is None or isinstance(value, np.ndarray):
+    if value is None or isinstance(value, (np.ndarray, dict)):
         return value
     array = np.asarray(value.numpy())
     return array.astype(DTYPES[number]) if number in DTYPES else array

@@ -179,7 +179,10 @@ def _filled(value: Any, tensors: list[Any]) -> Any:
         raise op_error(NotImplementedError, "onnx", f"the result of {value.name!r} is not computed: {value.reason}.")
     if isinstance(value, Weight):
         return value.array
-    return tensors[value.place] if isinstance(value, Output) else value
+    if isinstance(value, Output):
+        found = tensors[value.place]
+        return found if value.make is None else value.make(found.numpy())
+    return value
 
 
 def load(model: str | os.PathLike[str] | bytes | Any) -> LoadedModel:

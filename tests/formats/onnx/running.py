@@ -18,9 +18,14 @@ onnxruntime = Library("onnxruntime")
 def session(path: Path | str) -> Any:
     """A session of ONNX Runtime for a file that ONNX's checker takes."""
     onnx.checker.check_model(str(path), full_check=True)
+    return session_of(str(path))
+
+
+def session_of(model: str | bytes) -> Any:
+    """A session of ONNX Runtime for a file, or for its bytes."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level, options.intra_op_num_threads = 3, 1
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def run(path: Path | str, *arrays: Any) -> list[np.ndarray]:

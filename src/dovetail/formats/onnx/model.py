@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from dovetail.core.errors import FormatError
 from dovetail.core.hooks import hooks
@@ -16,12 +18,14 @@ from dovetail.core.variable import Variable
 from dovetail.formats.constants import is_tensor
 from dovetail.formats.onnx import bodies as bodies
 from dovetail.formats.onnx import casting as casting
+from dovetail.formats.onnx import encoders as encoders
 from dovetail.formats.onnx import loops as loops
 from dovetail.formats.onnx import quantized as quantized
 from dovetail.formats.onnx import sequences as sequences
 from dovetail.formats.onnx import special as special
 from dovetail.formats.onnx import strings as strings
-from dovetail.formats.onnx.nodes import EMPTY, Body, Foreign, Narrow, Weight
+from dovetail.formats.onnx import trees as trees
+from dovetail.formats.onnx.nodes import EMPTY, Body, Foreign, Later, Narrow, Weight
 from dovetail.formats.onnx.reading import Reader, versions_of
 from dovetail.formats.onnx.rows import NEWEST
 from dovetail.formats.onnx.tensors import CARRIERS, Tensors, dtype_of
@@ -71,8 +75,8 @@ class Read:
     Attributes:
         graph: without the inputs that are constants of it.
         inputs: their names.
-        results: the values of the model's outputs: the number of an output of the graph, with ONNX's number of the
-            dtype, or a value of the host.
+        results: the values of the model's outputs: outputs of the graph, what the host makes of one, or
+            values of the host.
         opaque: names of operations that Dovetail does not compute → the reason.
         needed: names of inputs whose values must be known, so that all nodes can be read.
     """
@@ -177,10 +181,10 @@ class Model:
 
 
 class Output(NamedTuple):
-    """An output of a graph: its place among them, and ONNX's number of a dtype that Dovetail does not have, or 0."""
+    """An output of a graph: its place among them, and the function that makes a value of the host of it, if any."""
 
     place: int
-    number: int = 0
+    make: Callable[[np.ndarray], Any] | None = None
 
 
 def _of_host(value: Any) -> Any:
@@ -194,14 +198,14 @@ def _result(reader: Reader, value: Any, outputs: list[Any]) -> Any:
     """A result of a model, whose tensors are added to the outputs of the graph."""
     if isinstance(value, list):
         return [_result(reader, item, outputs) for item in value]
-    number = value.number if isinstance(value, Narrow) else 0
-    value = value.tensor if isinstance(value, Narrow) else value
+    make = value.make if isinstance(value, Later) else None
+    value = value.tensor if isinstance(value, (Later, Narrow)) else value
     if isinstance(value, Weight) and not value.array.dtype.hasobject:
         value = reader.weight(value)
     if not is_tensor(value):
         return value
     outputs.append(value)
-    return Output(len(outputs) - 1, number)
+    return Output(len(outputs) - 1, make)
 
 
 def read_model(source: Any) -> Model:

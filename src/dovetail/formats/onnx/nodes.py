@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -33,6 +33,13 @@ class Narrow(NamedTuple):
 
     tensor: Any
     number: int
+
+
+class Later(NamedTuple):
+    """Strings or maps that the host makes of a tensor, after a run has computed it."""
+
+    tensor: Any
+    make: Callable[[np.ndarray], Any]
 
 
 class Foreign(NamedTuple):

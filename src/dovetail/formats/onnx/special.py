@@ -12,17 +12,17 @@ from dovetail.core.hooks import hooks
 from dovetail.formats.constants import filled, is_tensor
 from dovetail.formats.onnx.bodies.arithmetic import widened
 from dovetail.formats.onnx.bodies.attention import repeated
-from dovetail.formats.onnx.calls import by_row
-from dovetail.formats.onnx.nodes import Narrow, Node, Weight
+from dovetail.formats.onnx.nodes import Later, Narrow, Node, Weight
 from dovetail.formats.onnx.reading import special
-from dovetail.formats.onnx.rows import row_of
+from dovetail.formats.onnx.strings import is_of_strings, of_numbers, placed, words_at
 from dovetail.formats.onnx.tensors import CARRIERS, STRING, dtype_of
 from dovetail.formats.opaque import Unreadable
 from dovetail.ops.shapes.shape import dims_of
 
 VALUES = {"value_float": "float32", "value_floats": "float32", "value_int": "int64", "value_ints": "int64"}
 STRINGS = {"value_string", "value_strings"}
-MOVES = "Reshape Transpose Squeeze Unsqueeze Concat Slice Gather GatherElements GatherND Flatten Expand Tile Split Pad"
+MOVES = "Reshape Transpose Squeeze Unsqueeze Concat Slice Gather GatherElements GatherND Flatten Expand Tile Split"
+MOVES += " Pad ai.onnx.ml.ArrayFeatureExtractor"
 
 
 @special("Constant")
@@ -62,20 +62,21 @@ def _constant_of_shape(node: Node) -> Any:
 @special("Identity")
 def _identity(node: Node) -> Any:
     value = node.inputs[0]
-    if isinstance(value, Narrow):
-        return Narrow(ops.identity(value.tensor), value.number)
+    if isinstance(value, (Narrow, Later)):
+        return value._replace(tensor=ops.identity(value.tensor))
     return [ops.identity(node.tensor(0)) if is_tensor(value) else value]
 
 
 @special(MOVES)
 def _moved(node: Node) -> Any:
-    """The dtype stays where elements move only, also one that Dovetail does not have."""
-    row = row_of(node.type, node.version, node.attrs)
-    if row is None:
-        raise Unreadable(f"Dovetail has no rule for ONNX's op {node.type} of version {node.version}")
-    found = by_row(row, node)
+    """The dtype stays where elements move only, also one that Dovetail does not have; of strings, their places move."""
     value = node.inputs[0]
+    value = placed(value.array) if is_of_strings(value) else value
+    if isinstance(value, Later):
+        node.inputs[0] = value.tensor
+        return [words_at(one, value.make) for one in of_numbers(node)]
     number = node.number(0) if isinstance(value, (Narrow, Weight)) else 0
+    found = of_numbers(node)
     return [Narrow(one, number) for one in found] if number in CARRIERS else found
 
 

@@ -7,33 +7,52 @@ from typing import Any
 
 import numpy as np
 
-from dovetail import ops
+from dovetail.formats.constants import constant_of, recorded
 from dovetail.formats.onnx.calls import by_row
-from dovetail.formats.onnx.nodes import Node, Weight
+from dovetail.formats.onnx.nodes import Later, Node, Weight
 from dovetail.formats.onnx.reading import special
 from dovetail.formats.onnx.rows import row_of
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.regex import compiled
 
 
-def _is_of_strings(value: Any) -> bool:
+def is_of_strings(value: Any) -> bool:
     return isinstance(value, Weight) and value.array.dtype.hasobject
+
+
+def of_numbers(node: Node) -> Any:
+    """The results that the row of a type gives."""
+    row = row_of(node.type, node.version, node.attrs)
+    if row is None:
+        raise Unreadable(f"Dovetail has no rule for ONNX's op {node.type} of version {node.version}")
+    return by_row(row, node)
+
+
+def placed(words: np.ndarray) -> Later:
+    """Strings as their places among themselves."""
+    return Later(recorded(np.arange(words.size).reshape(words.shape), "int64"), words.reshape(-1).__getitem__)
+
+
+def words_at(places: Any, make: Callable[[np.ndarray], Any]) -> Any:
+    """The strings that a function makes of some places, at once if these are known."""
+    known = constant_of(places)
+    return Later(places, make) if known is None else Weight("", np.asarray(make(known), object))
 
 
 def _strings(node: Node, index: int = 0) -> np.ndarray:
     value: Any = node.inputs[index]
-    if not _is_of_strings(value):
+    if not is_of_strings(value):
         node.refuse(index, "array of strings")
     return value.array
 
 
-def _elements(node: Node) -> np.ndarray:
+def elements(node: Node) -> np.ndarray:
     """The elements of an input, strings or numbers, which must be known."""
     value: Any = node.inputs[0]
-    return value.array if _is_of_strings(value) else np.asarray(node.constant(0))
+    return value.array if is_of_strings(value) else np.asarray(node.constant(0))
 
 
-def _array(values: Sequence[Any], shape: Sequence[int], dtype: Any = object) -> Weight:
+def array_of(values: Sequence[Any], shape: Sequence[int], dtype: Any = object) -> Weight:
     found = np.empty(len(values), dtype)
     found[:] = values
     return Weight("", found.reshape(shape))
@@ -51,7 +70,7 @@ def _split(node: Node) -> Any:
     rows = [text.split(node.attrs.get("delimiter") or None, most) for text in x.reshape(-1)]
     width = max(map(len, rows), default=0)
     parts = [part for row in rows for part in (*row, *[""] * (width - len(row)))]
-    return [_array(parts, (*x.shape, width)), Weight("", np.asarray([*map(len, rows)], "int64").reshape(x.shape))]
+    return [array_of(parts, (*x.shape, width)), Weight("", np.asarray([*map(len, rows)], "int64").reshape(x.shape))]
 
 
 CASES: dict[str, Callable[[str], str]] = {"LOWER": str.lower, "UPPER": str.upper, "NONE": str}
@@ -65,7 +84,7 @@ def _normalized(node: Node) -> Any:
     stops = {known(word) for word in node.attrs.get("stopwords", ())}
     x = _strings(node)
     kept = [change(text) for text in x.reshape(-1) if known(text) not in stops] or [""]
-    return _array(kept, (1, -1) if x.ndim == 2 else (-1,))
+    return array_of(kept, (1, -1) if x.ndim == 2 else (-1,))
 
 
 @special("RegexFullMatch")
@@ -77,11 +96,9 @@ def _matches(node: Node) -> Any:
 
 @special("Equal")
 def _equal(node: Node) -> Any:
-    if all(map(_is_of_strings, node.inputs)):
+    if all(map(is_of_strings, node.inputs)):
         return Weight("", np.asarray(_strings(node) == _strings(node, 1), bool))
-    row = row_of(node.type, node.version, node.attrs)
-    assert row is not None
-    return by_row(row, node)
+    return of_numbers(node)
 
 
 # -- features ---------------------------------------------------------------------------------------------------------
@@ -90,7 +107,7 @@ def _equal(node: Node) -> Any:
 @special("TfIdfVectorizer")
 def _counted(node: Node) -> Any:
     """How often each n-gram of a pool stands in a row, also with gaps between its elements."""
-    x, attrs = _elements(node), node.attrs
+    x, attrs = elements(node), node.attrs
     pool, starts = attrs.get("pool_strings") or attrs["pool_int64s"], attrs["ngram_counts"]
     columns, weights = attrs["ngram_indexes"], attrs.get("weights") or [1.0] * len(attrs["ngram_indexes"])
     grams: dict[tuple[Any, ...], int] = {}
@@ -115,42 +132,3 @@ def _grams(row: list[Any], sizes: Sequence[int], most_skipped: int) -> Any:
         for step in range(1, (most_skipped if size > 1 else 0) + 2):
             for first in range(len(row) - (size - 1) * step):
                 yield tuple(row[first : first + (size - 1) * step + 1 : step])
-
-
-KINDS: dict[str, Any] = {"strings": object, "int64s": "int64", "floats": "float32"}
-
-
-def _list(node: Node, name: str) -> np.ndarray:
-    """The values of an attribute that has a name for each kind."""
-    if f"{name}_tensor" in node.attrs:
-        return node.attrs[f"{name}_tensor"].reshape(-1)
-    kind = next((kind for kind in KINDS if f"{name}_{kind}" in node.attrs), None)
-    if kind is None:
-        raise Unreadable(f"it has no {name}")
-    return np.asarray(node.attrs[f"{name}_{kind}"], KINDS[kind])
-
-
-def _default(node: Node, values: np.ndarray) -> Any:
-    if "default_tensor" in node.attrs:
-        return node.attrs["default_tensor"].reshape(-1)[0]
-    kind = {"O": ("string", "_Unused"), "i": ("int64", -1)}.get(values.dtype.kind, ("float", -0.0))
-    return node.attrs.get(f"default_{kind[0]}", kind[1])
-
-
-@special("ai.onnx.ml.LabelEncoder")
-def _encoded(node: Node) -> Any:
-    """The value of each key; numbers are looked up when the graph runs."""
-    keys, values = _list(node, "keys"), _list(node, "values")
-    default = _default(node, values)
-    if keys.dtype.hasobject or values.dtype.hasobject:
-        x = _elements(node)
-        known = dict(zip(keys.tolist(), values.tolist(), strict=True))
-        found = [known.get(one, default) for one in x.reshape(-1).tolist()]
-        return (
-            _array(found, x.shape)
-            if values.dtype.hasobject
-            else Weight("", np.asarray(found, values.dtype).reshape(x.shape))
-        )
-    is_key = ops.equal(ops.expand_dims(node.tensor(0), -1), keys)
-    found = ops.take(ops.convert(values), ops.argmax(ops.cast(is_key, "int32"), -1), 0)
-    return ops.where(ops.any(is_key, -1), found, ops.full_like(found, default))

@@ -4,6 +4,7 @@ from dovetail.formats.onnx.bodies import arithmetic as arithmetic
 from dovetail.formats.onnx.bodies import attention as attention
 from dovetail.formats.onnx.bodies import images as images
 from dovetail.formats.onnx.bodies import indexing as indexing
+from dovetail.formats.onnx.bodies import linear as linear
 from dovetail.formats.onnx.bodies import losses as losses
 from dovetail.formats.onnx.bodies import normalization as normalization
 from dovetail.formats.onnx.bodies import recurrent as recurrent

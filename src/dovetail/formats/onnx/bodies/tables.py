@@ -1,4 +1,4 @@
-"""Features of tables and linear models, of the domain ai.onnx.ml."""
+"""Features of tables, of the domain ai.onnx.ml."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.formats.onnx.rows import row
-from dovetail.formats.opaque import Unreadable
 
 
 @row("ai.onnx.ml.Binarizer: x; threshold")
@@ -54,51 +53,9 @@ def _(x: Any, floats: Any = None, ints: Any = None, missing: float = 0.0, missin
 
 @row("ai.onnx.ml.OneHotEncoder: x; cats_int64s:categories zeros")
 def _(x: Any, categories: Sequence[int] = (), zeros: int = 1) -> Any:
-    if not categories:
-        raise Unreadable("its categories are strings")
     return ops.cast(ops.equal(ops.expand_dims(ops.cast(x, "int64"), -1), np.asarray(categories, "int64")), "float32")
 
 
 @row("ai.onnx.ml.FeatureVectorizer: xs*; inputdimensions:sizes")
 def _(xs: Sequence[Any], sizes: Any = None) -> Any:
     return ops.concatenate([ops.cast(x, "float32") for x in xs], -1)
-
-
-# -- linear models ----------------------------------------------------------------------------------------------------
-
-LINKS: dict[str, Callable[[Any], Any]] = {
-    "NONE": lambda x: x,
-    "LOGISTIC": ops.sigmoid,
-    "SOFTMAX": ops.softmax,
-    "SOFTMAX_ZERO": lambda x: ops.where(ops.equal(x, 0), x, ops.softmax(x)),
-    "PROBIT": lambda x: np.sqrt(2).astype("float32") * ops.erfinv(2 * x - 1),
-}
-
-
-def _scores(x: Any, coefficients: Any, intercepts: Any, count: int) -> Any:
-    weights = np.asarray(coefficients, "float32").reshape(count, -1)
-    found = ops.matmul(ops.cast(x, "float32"), weights.T)
-    return found + np.asarray(intercepts, "float32") if intercepts else found
-
-
-@row("ai.onnx.ml.LinearRegressor: x; coefficients intercepts targets post_transform:link")
-def _(x: Any, coefficients: Any, intercepts: Any = None, targets: int = 1, link: str = "NONE") -> Any:
-    return LINKS[link](_scores(x, coefficients, intercepts, targets))
-
-
-@row("ai.onnx.ml.LinearClassifier: x; coefficients intercepts classlabels_ints:labels post_transform:link multi_class")
-def _(
-    x: Any, coefficients: Any, intercepts: Any = None, labels: Any = None, link: str = "NONE", multi_class: int = 0
-) -> Any:
-    """The label of the largest score, and the scores; one score is that of the second of two labels."""
-    if not labels:
-        raise Unreadable("its labels are strings")
-    found = _scores(x, coefficients, intercepts, len(intercepts or labels))
-    if found.shape[-1] == 1 and len(labels) == 2:
-        found = LINKS[link](found)
-        limit = 0.5 if link == "LOGISTIC" else 0.0
-        place = ops.cast(ops.greater(found[:, 0], limit), "int64")
-        found = ops.concatenate([1 - found if link == "LOGISTIC" else -found, found], -1)
-    else:
-        place, found = ops.argmax(found, -1), LINKS[link](found)
-    return ops.take(ops.convert(np.asarray(labels, "int64")), place, 0), found
