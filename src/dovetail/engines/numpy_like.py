@@ -109,7 +109,7 @@ def drops_imaginary(from_complex: bool, dtype: DType) -> bool:
 def integer_power(library: Any, power: Rule, x: Any, y: Any) -> Any:
     """`x ** y` of signed integers; a negative exponent gives the reciprocal, truncated to an integer."""
     below = y < 0
-    base = library.where(below & (x != 1) & (x != -1), 0, x)
+    base = library.where(below & (x != 1) & (x != -1), x - x, x)  # zeros of the same dtype
     return power(base, library.where(below, 2 - (y & 1), y))  # for 1 and -1, only the parity of the exponent counts
 
 

@@ -2,7 +2,11 @@
 
 python -m tests.formats.onnx.backend_cases numpy                   # all; prints what fails
 python -m tests.formats.onnx.backend_cases numpy --only test_gelu  # the ids with this text
-python -m tests.formats.onnx.backend_cases numpy --write           # renews the engine's lines of the table
+python -m tests.formats.onnx.backend_cases numpy --failed          # the ids of the table
+python -m tests.formats.onnx.backend_cases numpy --write           # renews the rows of the ids that run
+
+A row of the table has an id, the engines on which it fails, and the reason.  A new row has the reason "?", which a
+person replaces.
 """
 
 from __future__ import annotations
@@ -11,14 +15,14 @@ import argparse
 import functools
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 
-TABLE = Path(__file__).parent / "backend_failures.tsv"  # engine, id and reason of each case that fails
+TABLE = Path(__file__).parent / "backend_failures.tsv"
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
 
 
@@ -79,10 +83,20 @@ def failures(engine: str, ids: Sequence[str]) -> dict[str, str]:
     return {name: reason for name, reason in found.items() if reason}
 
 
-def table() -> dict[tuple[str, str], str]:
-    """(engine, id) → reason, of the cases that fail."""
-    rows = (line.split("\t") for line in TABLE.read_text().splitlines() if line)
-    return {(engine, name): reason for engine, name, reason in rows}
+def table() -> dict[str, tuple[set[str], str]]:
+    """Id of a case that fails → the engines, and the reason."""
+    rows = (line.split("\t") for line in TABLE.read_text().splitlines())
+    return {name: ({*engines.split()}, reason) for name, engines, reason in rows}
+
+
+def write(engine: str, ran: Sequence[str], failed: Container[str]) -> None:
+    """Renew the rows of the cases that ran on an engine; known reasons stay."""
+    rows = table()
+    for name in ran:
+        engines, reason = rows.get(name, (set(), "?"))
+        rows[name] = (engines | {engine} if name in failed else engines - {engine}), reason
+    kept = sorted((name, " ".join(sorted(engines)), reason) for name, (engines, reason) in rows.items() if engines)
+    TABLE.write_text("".join("\t".join(row) + "\n" for row in kept))
 
 
 def main() -> None:
@@ -90,19 +104,16 @@ def main() -> None:
     parser.add_argument("engine")
     parser.add_argument("--only", default="", help="a text in the ids")
     parser.add_argument("--failed", action="store_true", help="run the cases of the table alone")
-    parser.add_argument("--write", action="store_true", help="renew the engine's lines of the table")
+    parser.add_argument("--write", action="store_true", help="renew the rows of the cases that run")
     options = parser.parse_args()
-    known = table() if TABLE.exists() else {}
-    ids = [name for name in cases() if options.only in name]
-    ran = [name for name in ids if not options.failed or (options.engine, name) in known]
+    known = {name for name, (engines, _) in table().items() if options.engine in engines}
+    ran = [name for name in cases() if options.only in name and (not options.failed or name in known)]
     found = failures(options.engine, ran)
     for name, reason in found.items():
         print(name, reason)
-    print(f"{options.engine}: {len(ids) - len(found)} of {len(ids)} pass, {100 - 100 * len(found) / len(ids):.1f} %")
-    if options.write and not options.only:
-        kept = {key: reason for key, reason in known.items() if key[0] != options.engine}
-        kept |= {(options.engine, name): reason for name, reason in found.items()}
-        TABLE.write_text("".join(f"{engine}\t{name}\t{reason}\n" for (engine, name), reason in sorted(kept.items())))
+    print(f"{options.engine}: {len(ran) - len(found)} of {len(ran)} pass, {100 - 100 * len(found) / len(ran):.1f} %")
+    if options.write:
+        write(options.engine, ran, found)
 
 
 if __name__ == "__main__":

@@ -37,9 +37,9 @@ def _looked_up(node: Node, keys: np.ndarray, values: np.ndarray) -> Any:
         x, known = elements(node), {key: i for i, key in enumerate(keys.tolist())}
         places = [known.get(one, len(values)) for one in x.reshape(-1).tolist()]
         return Weight("", table[places].reshape(x.shape))
-    x = ops.expand_dims(node.tensor(0), -1)
-    is_key = ops.equal(x, keys)
-    is_key = is_key | (ops.isnan(x) & np.isnan(keys)) if keys.dtype.kind == "f" else is_key
+    numbers = ops.expand_dims(node.tensor(0), -1)
+    is_key = ops.equal(numbers, keys)
+    is_key = is_key | (ops.isnan(numbers) & np.isnan(keys)) if keys.dtype.kind == "f" else is_key
     at = ops.where(ops.any(is_key, -1), ops.argmax(ops.cast(is_key, "int32"), -1), len(values))
     return words_at(at, table.__getitem__) if table.dtype.hasobject else ops.take(recorded(table, table.dtype), at, 0)
 
@@ -86,7 +86,7 @@ def _maps(node: Node) -> Any:
 
 
 def _map(node: Node) -> dict[Any, Any]:
-    value = node.inputs[0]
+    value: Any = node.inputs[0]
     found = value.array.item() if is_of_strings(value) and not value.array.shape else None
     if not isinstance(found, dict):
         node.refuse(0, "map")

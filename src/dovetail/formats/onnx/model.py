@@ -18,6 +18,7 @@ from dovetail.core.variable import Variable
 from dovetail.formats.constants import is_tensor
 from dovetail.formats.onnx import bodies as bodies
 from dovetail.formats.onnx import casting as casting
+from dovetail.formats.onnx import draws as draws
 from dovetail.formats.onnx import encoders as encoders
 from dovetail.formats.onnx import loops as loops
 from dovetail.formats.onnx import quantized as quantized
@@ -32,6 +33,7 @@ from dovetail.formats.onnx.tensors import CARRIERS, Tensors, dtype_of
 from dovetail.formats.opaque import nesting
 from dovetail.formats.wire.messages import ONNX, parsed
 from dovetail.graph.base import unique_name
+from dovetail.ops.random.generator import Generator
 
 
 class Type(NamedTuple):
@@ -97,12 +99,14 @@ class Model:
         proto: the message `ModelProto`.
         folder: the folder with external data, or None.
         variables: name of a weight → the variable that was made of it.
+        generators: name of a node → the generator of its random numbers.
     """
 
     file: str | os.PathLike[str]
     proto: Any
     folder: Path | None = None
     variables: dict[str, Variable] = field(default_factory=dict)
+    generators: dict[str, Generator] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.proto.HasField("graph"):
@@ -155,7 +159,8 @@ class Model:
         """
         message = self.proto.graph
         graph = hooks.new_graph(message.name or "onnx")
-        reader = Reader(self.file, Tensors(self.file, self.folder), self.functions, self.variables, self._types)
+        tensors = Tensors(self.file, self.folder)
+        reader = Reader(self.file, tensors, self.functions, self.variables, self.generators, self._types)
         with graph.as_default(), nesting(self.file, "the graph"):
             given = reader.weights(message)
             placed: dict[Any, str] = {}

@@ -22,6 +22,7 @@ from dovetail.formats.onnx.rows import row_of
 from dovetail.formats.onnx.tensors import Tensors, carried
 from dovetail.formats.opaque import REFUSALS, OpaqueOp, Unreadable, opaque_outputs
 from dovetail.graph.base import unique_name
+from dovetail.ops.random.generator import Generator
 
 DEEPEST = 50  # functions that call each other
 FLOATS = ("float16", "bfloat16", "float32", "float64")  # dtypes of weights that become variables
@@ -47,11 +48,12 @@ class Reader(Building):
         tensors: reads arrays.
         functions: (domain, name, overload) → message `FunctionProto`.
         variables: name of a weight → the variable that was made of it; the reader adds those it makes.
+        generators: name of a node → the generator of its random numbers; the reader adds those it makes.
+        types: name of a value → the type that the file declares.
 
     Attributes:
         opaque: names of operations that Dovetail does not compute → the reason.
         needed: placeholders of the graph whose values must be known, for some node to be read.
-        types: name of a value → the type that the file declares.
     """
 
     def __init__(
@@ -60,10 +62,11 @@ class Reader(Building):
         tensors: Tensors,
         functions: Mapping[tuple[str, str, str], Any],
         variables: dict[str, Variable],
+        generators: dict[str, Generator],
         types: Mapping[str, Any],
     ) -> None:
         self.file, self.tensors, self.functions, self.types = file, tensors, functions, types
-        self.variables = variables
+        self.variables, self.generators = variables, generators
         self.opaque: dict[str, str] = {}
         self.needed: set[Any] = set()
         self._calling: list[Any] = []
@@ -175,6 +178,7 @@ class Reader(Building):
         name = unique_name(self.graph, node.name)
         self.opaque[name] = f"{node.type} {node.name!r} is an opaque operation: {reason}"
         tensors = [node.tensor(i) for i, value in enumerate(node.inputs) if is_tensor(value)]
+        self._need_sizes(tensors)
         op = OpaqueOp(node.type, self.opaque[name])
         shapes = [None if spec is None else spec.shape for spec in specs]
         return opaque_outputs(self.graph, op, tensors, reason, dtypes, shapes, name)
@@ -203,7 +207,18 @@ class Reader(Building):
 
     def need(self, tensor: Any) -> None:
         """Note the inputs of the graph that a tensor is computed from, since a node needs its value."""
-        stack, seen = [tensor], set[Any]()
+        self.needed |= self._sources(tensor)
+
+    def _need_sizes(self, tensors: Sequence[Any]) -> None:
+        """Note the integers among the inputs that decide on unknown dimensions, if nothing else is unknown of them."""
+        unknown = [tensor for tensor in tensors if None in (tensor.shape or (None,))]
+        sources = {source for tensor in unknown for source in self._sources(tensor)}
+        if all(source.spec.is_static for source in sources):
+            self.needed |= {source for source in sources if source.dtype.is_integer}
+
+    def _sources(self, tensor: Any) -> set[Any]:
+        """The inputs of the graph that a tensor is computed from."""
+        stack, seen, found = [tensor], set[Any](), set[Any]()
         while stack:
             one = stack.pop()
             if not is_tensor(one) or one.op in seen:
@@ -211,9 +226,10 @@ class Reader(Building):
             seen.add(one.op)
             if one.op.type == "Placeholder":
                 outer = [key for key, value in getattr(one.op.graph, "captures", {}).items() if value is one]
-                self.needed.update([] if outer else [one])
+                found.update([] if outer else [one])
                 stack += outer
             stack += one.op.inputs
+        return found
 
 
 def versions_of(owner: Any) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from typing import Any
 
@@ -70,7 +71,7 @@ def _identity(node: Node) -> Any:
 @special(MOVES)
 def _moved(node: Node) -> Any:
     """The dtype stays where elements move only, also one that Dovetail does not have; of strings, their places move."""
-    value = node.inputs[0]
+    value: Any = node.inputs[0]
     value = placed(value.array) if is_of_strings(value) else value
     if isinstance(value, Later):
         node.inputs[0] = value.tensor
@@ -130,6 +131,22 @@ def _as_tensor(node: Node, value: Any) -> Any:
     if is_tensor(value):
         return value
     raise TypeError("its branches give values that are no tensors")
+
+
+@special("ImageDecoder")
+def _decoded(node: Node) -> Any:
+    """The pixels of a picture in a file's bytes, which the host decodes while the model is read."""
+    data = np.asarray(node.constant(0), np.uint8).tobytes()
+    mode = node.attrs.get("pixel_format", "RGB")
+    try:
+        from PIL import Image
+
+        pixels = np.asarray(Image.open(io.BytesIO(data)).convert("L" if mode == "Grayscale" else "RGB"))
+    except ImportError:
+        raise Unreadable("Pillow decodes pictures, and is not installed: pip install pillow") from None
+    except (OSError, SyntaxError, Image.DecompressionBombError) as error:
+        raise Unreadable(f"its picture cannot be decoded: {error}") from None
+    return Weight("", np.ascontiguousarray(pixels.reshape(*pixels.shape[:2], -1)[..., :: -1 if mode == "BGR" else 1]))
 
 
 @special("ai.onnx.preview.FlexAttention")

@@ -10,7 +10,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.table import OPS
-from dovetail.formats.constants import constant_of, recorded
+from dovetail.formats.constants import constant_of
 from dovetail.formats.onnx.bodies.normalization import by_channel
 from dovetail.formats.onnx.rows import row
 from dovetail.ops.shapes.shape import dims_of
@@ -165,16 +165,6 @@ def as_matrix(x: Any, axis: int = 1) -> Any:
 
 def _product(dims: Sequence[Any]) -> Any:
     return functools.reduce(lambda a, b: a * b, dims, 1)
-
-
-@row("Dropout 7-11: x; ratio seed", "Dropout 12: x ratio! training!; seed")
-def _(x: Any, ratio: Any = 0.5, training: Any = False, seed: int = 0) -> Any:
-    """Dropout and its mask; nothing is dropped where no training is asked for."""
-    if not training or not ratio:
-        return x, ops.ones_like(x, "bool")
-    key = recorded([seed & 0x7FFFFFFF, seed >> 31 & 0x7FFFFFFF], "int32")
-    kept = ops.greater_equal(ops.random.uniform(key, ops.shape(x)), ratio)
-    return ops.where(kept, ops.cast(x / (1 - ratio), x.dtype), ops.zeros_like(x)), kept
 
 
 # -- products ---------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.table import OPS
-from dovetail.formats.constants import recorded
+from dovetail.formats.constants import constant_of, recorded
 from dovetail.formats.onnx.bodies.windows import enlarged
 from dovetail.formats.onnx.rows import row
 from dovetail.formats.opaque import Unreadable
@@ -249,32 +249,55 @@ def _(
     ratio: int = 0,
     scale: float = 1.0,
 ) -> Any:
-    """Regions of images in one size: the mean, or the largest share, of some points of each cell."""
-    if not ratio:
-        raise Unreadable("the number of points of a cell depends on values, since its sampling_ratio is 0")
-    sizes = x.shape[2:]
+    """Regions of images in one size: the mean, or the largest share, of some points of each cell.
+
+    With a ratio of 0, a cell has a point for each pixel that it covers.  A region that is not known takes at most as
+    many as the image has.
+    """
+    if None in x.shape[2:]:
+        raise Unreadable("the sizes of its input must be known")
     ends = rois * scale - (0.5 if positions == "half_pixel" else 0.0)
-    parts = []
-    for axis, count in enumerate((height, width)):
-        first, last = ends[:, 1 - axis], ends[:, 3 - axis]
+    count = rois.shape[0] if rois.shape[0] is not None else dims_of(rois)[0]
+    parts, counted, most = [], [], []
+    for axis, (cells, size) in enumerate(zip((height, width), x.shape[2:], strict=True)):
+        first, last = ends[:, 1 - axis, None, None], ends[:, 3 - axis, None, None]
         length = last - first if positions == "half_pixel" else ops.maximum(last - first, 1)
-        steps = recorded((np.arange(count * ratio) + 0.5) / (count * ratio), x.dtype)
-        parts.append(ops.expand_dims(first, 1) + ops.expand_dims(length, 1) * steps)
-    dims = [rois.shape[0] if rois.shape[0] is not None else dims_of(rois)[0], height * ratio, width * ratio]
+        points = ops.full_like(length, ratio) if ratio else ops.maximum(ops.ceil(length / cells), 1)
+        most.append(ratio or _most_points(points, -(-size // cells)))
+        points = ops.minimum(points, most[-1])
+        at = (recorded(np.arange(most[-1]), x.dtype) + 0.5) / points + recorded(np.arange(cells)[:, None], x.dtype)
+        parts.append(ops.reshape(first + length / cells * at, [count, -1]))
+        counted.append(ops.less(ops.zeros_like(at) + recorded(np.arange(most[-1]), x.dtype), points))
+    rows, columns = (ops.reshape(one, [count, -1]) for one in counted)
+    counts = ops.logical_and(ops.expand_dims(rows, 2), ops.expand_dims(columns, 1))
+    dims = [count, height * most[0], width * most[1]]
     grid = [ops.expand_dims(parts[0], 2), ops.expand_dims(parts[1], 1)]
-    grid = [ops.reshape(ops.broadcast_to(at, dims), [dims[0], -1]) for at in grid]
+    grid = [ops.reshape(ops.broadcast_to(at, dims), [count, -1]) for at in grid]
     inside: Any = True
-    for at, size in zip(grid, sizes, strict=True):
+    for at, size in zip(grid, x.shape[2:], strict=True):
         inside = ops.logical_and(inside, ops.logical_and(ops.greater_equal(at, -1), ops.less_equal(at, size)))
-    grid = [ops.clip(at, 0, size - 1) for at, size in zip(grid, sizes, strict=True)]
+    grid = [ops.clip(at, 0, size - 1) for at, size in zip(grid, x.shape[2:], strict=True)]
     images = OPS["GatherV2"](x, ops.cast(batch, "int32"), 0)
+    counts = ops.reshape(counts, [count, 1, -1])
     corners = [
-        one * ops.cast(ops.expand_dims(inside, 1), x.dtype)
+        ops.where(counts, one * ops.cast(ops.expand_dims(inside, 1), x.dtype), ops.zeros_like(one))
         for one in _corners(images, grid, "linear", "border", [(0, 0)] * 2)
     ]
+    if mode == "max":
+        low = ops.where(counts, ops.zeros_like(corners[0]), ops.full_like(corners[0], x.dtype.min))
+        corners = [one + low for one in corners]
     found: Any = sum(corners) if mode == "avg" else functools.reduce(ops.maximum, corners)
-    cells = ops.reshape(found, [dims[0], x.shape[1], height, ratio, width, ratio])
-    return ops.mean(cells, [3, 5]) if mode == "avg" else ops.max(cells, [3, 5])
+    found = ops.reshape(found, [count, x.shape[1], height, most[0], width, most[1]])
+    if mode == "max":
+        return ops.max(found, [3, 5])
+    total = ops.sum(ops.cast(ops.reshape(counts, [count, 1, height, most[0], width, most[1]]), x.dtype), [3, 5])
+    return ops.sum(found, [3, 5]) / total
+
+
+def _most_points(points: Any, bound: int) -> int:
+    """The largest number of points along an axis of a cell, as far as it is known."""
+    known = constant_of(points)
+    return bound if known is None else int(known.max(initial=1))
 
 
 @row("DeformConv: x kernel offset bias mask; dilations group kernel_shape:size offset_group:sets pads strides")

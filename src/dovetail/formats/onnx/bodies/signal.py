@@ -1,4 +1,4 @@
-"""Spectra, windows of signals, and random numbers."""
+"""Spectra, and windows of signals."""
 
 from __future__ import annotations
 
@@ -86,40 +86,3 @@ def _(bins: int, length: int, rate: int, low: float, high: float, number: int = 
         falling = (right - at) / (right - center)
     found = np.where((at >= left) & (at <= center), rising, np.where((at > center) & (at < right), falling, 0))
     return recorded(found, dtype_of(number))
-
-
-# -- random numbers ---------------------------------------------------------------------------------------------------
-
-
-def key_of(seed: float | None) -> Any:
-    """The key of random numbers for a seed; without one, each reading has its own."""
-    bits = np.float64(seed).view(np.uint64) if seed is not None else np.random.default_rng().integers(1 << 62)
-    return recorded(np.array([int(bits) >> 32, int(bits) & 0xFFFFFFFF], np.uint32).view(np.int32), "int32")
-
-
-@row("RandomUniform: ; shape dtype:number high low seed")
-def _(shape: Any, number: int = 1, high: float = 1.0, low: float = 0.0, seed: float | None = None) -> Any:
-    return ops.cast(ops.random.uniform(key_of(seed), shape) * (high - low) + low, dtype_of(number))
-
-
-@row("RandomNormal: ; shape dtype:number mean scale seed")
-def _(shape: Any, number: int = 1, mean: float = 0.0, scale: float = 1.0, seed: float | None = None) -> Any:
-    return ops.cast(ops.random.normal(key_of(seed), shape) * scale + mean, dtype_of(number))
-
-
-@row("RandomUniformLike: x; dtype:number high low seed")
-def _(x: Any, number: int = 0, high: float = 1.0, low: float = 0.0, seed: float | None = None) -> Any:
-    found = ops.random.uniform(key_of(seed), ops.shape(x)) * (high - low) + low
-    return ops.cast(found, dtype_of(number) or x.dtype)
-
-
-@row("RandomNormalLike: x; dtype:number mean scale seed")
-def _(x: Any, number: int = 0, mean: float = 0.0, scale: float = 1.0, seed: float | None = None) -> Any:
-    found = ops.random.normal(key_of(seed), ops.shape(x)) * scale + mean
-    return ops.cast(found, dtype_of(number) or x.dtype)
-
-
-@row("Bernoulli: x; dtype:number seed")
-def _(x: Any, number: int = 0, seed: float | None = None) -> Any:
-    found = ops.less(ops.random.uniform(key_of(seed), ops.shape(x)), x)
-    return ops.cast(found, dtype_of(number) or x.dtype)
