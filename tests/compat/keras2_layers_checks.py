@@ -512,6 +512,44 @@ def check_files_of_models_with_masks_load():
     assert made.fit(words, np.ones((6, 2)), epochs=2, verbose=0).history["loss"][1] < 10
 
 
+def check_nodes_of_inputs():
+    """Check that the node of an input has its tensor, and that a Sequential shows its nodes."""
+    x = Input((3,))
+    model = Model(x, layers.Dense(2)(x))
+    (node,) = model.layers[0].inbound_nodes
+    assert node.input_tensors[0] is x and node.inbound_layers == []
+    assert model.layers[0].get_input_at(0) is x
+    near(Model.from_config(model.get_config()).predict(X).shape, (4, 2))
+    inner = keras.Sequential([layers.Dense(2, input_shape=(3,))])
+    assert sorted(inner._nodes_by_depth) == [0, 1]
+
+
+def check_inputs_of_variables_are_not_fed():
+    given = K.variable(X[:1])
+    x, y = Input((3,)), Input(tensor=given)
+    model = Model([x, y], layers.Subtract()([x, y]))
+    near(model.predict(X), X - X[:1])
+    near(model.predict([X]), X - X[:1])
+    given.assign(2 * X[:1])
+    near(model.predict(X), X - 2 * X[:1])
+    near(model.predict([X, X]), 0 * X)
+
+
+class Nothing(keras.optimizers.Optimizer):
+    def get_updates(self, *args, **kwargs):
+        return []
+
+
+def check_an_optimizer_that_asks_for_no_gradients():
+    x = Input((3,))
+    y = layers.Dense(2)(x)
+    model = Model(x, layers.Lambda(lambda z: K.stop_gradient(z))(y))
+    model.compile(Nothing(), lambda true, found: found)
+    before = model.get_weights()
+    model.fit(X, X[:, :2], verbose=0)
+    near(model.get_weights()[0], before[0])
+
+
 class OfKeras1(layers.Layer):
     """A layer as Keras 1 had it: the shape of a weight is first, and the output's shape has another name."""
 

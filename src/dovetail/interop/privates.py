@@ -58,6 +58,7 @@ PRIVATES = {
     "Function": "keras.src.ops.function:Function",
     "map_graph": "keras.src.ops.function:map_graph",
     "Node": "keras.src.ops.node:Node",
+    "functional": "keras.src.models.functional",
     "Functional": "keras.src.models.functional:Functional",
     "Model": "keras.src.models.model:Model",
     "Sequential": "keras.src.models.sequential:Sequential",

@@ -11,7 +11,7 @@ import keras
 
 from dovetail.compat.keras2.patches import Own, Patch, methods
 from dovetail.interop.keras_values import in_run
-from dovetail.interop.privates import BaseConv, Node, get_keras_mask
+from dovetail.interop.privates import BaseConv, Node, functional, get_keras_mask
 
 # Properties that were attributes, which a program may set.
 SETTABLE = {keras.layers.Dense: "kernel", BaseConv: "kernel", keras.layers.Embedding: "embeddings"}
@@ -36,7 +36,12 @@ def patches() -> Iterable[Patch]:
         get_input_mask_at=_at("input_tensors", "input mask", get_keras_mask),
         get_output_mask_at=_at("output_tensors", "output mask", get_keras_mask),
     )
-    yield from methods(keras.Sequential, input=_of_the_graph("input"), output=_of_the_graph("output"))
+    yield from methods(
+        keras.Sequential,
+        input=_of_the_graph("input"),
+        output=_of_the_graph("output"),
+        _nodes_by_depth=property(lambda self: self._functional._nodes_by_depth),
+    )
     yield from methods(
         keras.layers.Layer,
         input_shape=_shape_of("input"),
@@ -49,13 +54,25 @@ def patches() -> Iterable[Patch]:
     yield from methods(
         Node,
         outbound_layer=property(lambda self: self.operation),
-        inbound_layers=property(lambda self: [tensor._keras_history.operation for tensor in self.input_tensors]),
-        node_indices=property(lambda self: [tensor._keras_history.node_index for tensor in self.input_tensors]),
-        tensor_indices=property(lambda self: [tensor._keras_history.tensor_index for tensor in self.input_tensors]),
+        input_tensors=property(lambda self: self.outputs if self.is_input else self.arguments.keras_tensors),
+        inbound_layers=_of_history("operation"),
+        node_indices=_of_history("node_index"),
+        tensor_indices=_of_history("tensor_index"),
         input_shapes=_shape_of("input_tensors"),
         output_shapes=_shape_of("output_tensors"),
     )
+    yield Patch(functional, "serialize_node", _but_of_inputs(functional.serialize_node))
     yield Patch(keras.KerasTensor, "_keras_shape", property(lambda self: tuple(self.shape)))
+
+
+def _but_of_inputs(serialize: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap the function that writes nodes: those of inputs are not written, though they have input tensors."""
+    return functools.wraps(serialize)(lambda node, **options: None if node.is_input else serialize(node, **options))
+
+
+def _of_history(part: str) -> property:
+    """Make a property of nodes: where each input tensor comes from."""
+    return property(lambda self: [getattr(t._keras_history, part) for t in self.arguments.keras_tensors])
 
 
 def _shape_of(name: str) -> Own:

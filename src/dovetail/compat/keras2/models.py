@@ -11,6 +11,8 @@ import keras
 import numpy as np
 
 from dovetail.compat.keras2.patches import Patch, methods
+from dovetail.core.variable import Variable
+from dovetail.interop.keras.running import GIVEN
 from dovetail.interop.keras_files.building import built
 from dovetail.interop.privates import Functional, map_graph, tree
 
@@ -35,6 +37,7 @@ def patches() -> Iterable[Patch]:
     yield Patch(keras.Sequential, "output_names", property(lambda self: _names(self.outputs)))
     yield Patch(keras.layers.RNN, "reset_states", lambda self, states=None: _reset_layer(self, states))
     yield Patch(keras.metrics.Metric, "reset_states", lambda self: self.reset_state())
+    yield Patch(Functional, "__call__", _call)
     yield Patch(Functional, "add_loss", _add_loss)
     yield Patch(Functional, "add_metric", _add_metric)
     yield from methods(
@@ -48,6 +51,16 @@ def patches() -> Iterable[Patch]:
 def _names(tensors: Iterable[Any]) -> list[str]:
     """The names of the layers that tensors come from."""
     return [tensor._keras_history.operation.name for tensor in tensors]
+
+
+def _call(self: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    """Compute a functional model; inputs that are made of variables, `Input(tensor=v)`, need not be given."""
+    made = [vars(tensor).get(GIVEN) for tensor in self._inputs]
+    values, count = tree.flatten(inputs), sum(isinstance(each, Variable) for each in made)
+    if count and len(values) == len(made) - count:
+        rest = iter(values)
+        inputs = [v.read() if isinstance(v, Variable) else next(rest) for v in made]
+    return super(Functional, self).__call__(inputs, *args, **kwargs)
 
 
 # Layers that differ in training, besides recurrent ones with dropout, and those of programs with `training`.

@@ -227,6 +227,7 @@ def _run_own_updates(cls: Any, **options: Any) -> None:
         if "update_step" not in vars(cls):
             cls.iterations = property(_iterations, _set_iterations)
             cls._backend_update_step = _update_step
+            cls._filter_empty_gradients = _with_zeros
 
 
 def _of_the_default_graph(get_updates: Callable[..., Any]) -> Callable[..., Any]:
@@ -253,6 +254,11 @@ def _iterations(self: Any) -> Any:
 
 def _set_iterations(self: Any, value: Any) -> None:
     _counts[self] = value
+
+
+def _with_zeros(self: Any, grads: list[Any], variables: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Zeros for gradients that are None: `get_updates` may not ask for them."""
+    return [keras.ops.zeros_like(v) if g is None else g for g, v in zip(grads, variables, strict=True)], variables
 
 
 def _update_step(self: Any, grads: list[Any], trainable_variables: list[Any], learning_rate: Any) -> None:

@@ -120,7 +120,7 @@ def _dependent(ys: Sequence[keras.KerasTensor], xs: set[int]) -> set[int]:
     found = set(xs)
     for node in cut(ys, lambda tensor: id(tensor) in xs)[0]:
         # The input of a random key only orders the draw.  Outside the part, the key keeps the model's random numbers.
-        before = [] if isinstance(node.operation, RandomKey) else node.input_tensors
+        before = [] if isinstance(node.operation, RandomKey) else node.arguments.keras_tensors
         if any(id(x) in found for x in (*before, *getattr(node.operation, "variables", ()))):
             found.update(map(id, node.outputs))
     return found

@@ -43,8 +43,8 @@ def cut(outputs: Iterable[Any], is_outside: Callable[[Any], bool]) -> tuple[list
         return [node for node in map(inside, values) if node is not None]
 
     outputs = list(outputs)
-    nodes = walk(makers(outputs), lambda node: makers(node.input_tensors))
-    used = [*(t for node in nodes for t in node.input_tensors), *outputs]
+    nodes = walk(makers(outputs), lambda node: makers(node.arguments.keras_tensors))
+    used = [*(t for node in nodes for t in node.arguments.keras_tensors), *outputs]
     return nodes, list({id(value): value for value in used if inside(value) is None}.values())
 
 
