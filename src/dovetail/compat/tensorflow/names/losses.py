@@ -272,7 +272,6 @@ _BEAMS = "inputs sequence_length beam_width=100 top_paths=1"
 row("nn.ctc_greedy_decoder", _greedy, _PATHS, v1=_PATHS)
 row("nn.ctc_beam_search_decoder", _beams, f"{_BEAMS} merge_repeated=False", v1=f"{_BEAMS} merge_repeated")
 row("contrib.ctc.ctc_beam_search_decoder", _beams, f"{_BEAMS} merge_repeated")
-row("nn.ctc_beam_search_decoder_v2", _beams, f"{_BEAMS} merge_repeated=False", v1=f"{_BEAMS} merge_repeated=False")
 
 
 def _dense_labels(labels: SparseTensor) -> tuple[Any, Any]:

@@ -21,7 +21,7 @@ NAMES = {  # the second name → the first
     "manip.tile": "tile",
     "parallel_stack": "stack",
 }
-OF_VERSION_2 = ("nn.avg_pool", "nn.max_pool")  # in TensorFlow 1 with `_v2` behind
+OF_VERSION_2 = ("nn.avg_pool", "nn.ctc_beam_search_decoder", "nn.max_pool")  # in TensorFlow 1 with `_v2` behind
 
 for _second, _first in NAMES.items():
     value(_second, V1[_first], "v1")
