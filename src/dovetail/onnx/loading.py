@@ -40,6 +40,7 @@ class LoadedModel:
         self._known: OrderedDict[Any, _Runnable] = OrderedDict()
         hosts = {name for name, type in model.inputs.items() if type.spec is None}  # no tensors of numbers
         self._values = {*self._general.read.needed, *hosts}  # inputs whose values must be known
+        self._warned: set[str] = set()  # inputs whose shapes are not those that the file declares
         self._is_exact = bool(self._general.read.opaque)  # whether shapes must be known
 
     @property
@@ -123,8 +124,10 @@ class LoadedModel:
                 if type.shape is None:
                     found[name] = (None,) * len(shape)
                 elif not fits(shape, type.shape):
-                    problem = f"{name!r} has the shape {shape}, and the file declares {type.shape}."
-                    warn(UserWarning, "onnx", problem)
+                    if name not in self._warned:
+                        problem = f"{name!r} has the shape {shape}, and the file declares {type.shape}."
+                        warn(UserWarning, "onnx", problem)
+                        self._warned.add(name)
                     found[name] = shape
         return found
 

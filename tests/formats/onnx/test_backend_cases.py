@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unittest
+
 import pytest
 
 from tests.conftest import ENGINES, WHOLE
@@ -21,3 +23,17 @@ def test_cases_pass_or_are_in_the_table(engine: str):
 
 def test_each_case_of_the_table_has_a_reason():
     assert [name for name, (_, reason) in backend_cases.table().items() if reason in ("", "?")] == []
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_runner_of_onnx_takes_the_backend():
+    from onnx.backend.test import BackendTest
+
+    from dovetail.interop import onnx_backend
+
+    runner = BackendTest(onnx_backend, __name__)
+    runner.include("test_(relu|split_to_sequence_1|string_concat)_cpu")
+    suite, result = runner.test_suite, unittest.TestResult()
+    suite.run(result)
+    assert result.testsRun > len(result.skipped)
+    assert (result.errors, result.failures) == ([], [])

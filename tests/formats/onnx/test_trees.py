@@ -57,7 +57,7 @@ def model(
 
 
 def agree(proto: onnx.ModelProto, x: np.ndarray = X, oracle: onnx.ModelProto | None = None) -> None:
-    """Compare all results with those of ONNX Runtime, of the same model or of another one."""
+    """Compare all results with ONNX Runtime's, of the same model or of another one."""
     wanted = session_of((oracle or proto).SerializeToString()).run(None, {"x": x})
     for mine, theirs in zip(dt.onnx.load(proto).run([x]), wanted, strict=True):
         array = mine if isinstance(mine, np.ndarray) else mine.numpy()
@@ -124,7 +124,7 @@ def test_classifiers(columns: list[int], labels: list[Any], link: str, low: floa
 @pytest.mark.parametrize("link", range(5))
 @pytest.mark.parametrize("way", range(4))
 def test_ensembles_of_version_5(link: int, way: int):
-    """Two trees share leaves; the test of node 2 has several members, that of node 3 has none."""
+    """Two trees share leaves; the test of node 2 has several members, and node 3 has none."""
     array = numpy_helper.from_array
     modes = [0, 3, 6, 6, 4]
     attrs = {

@@ -26,7 +26,7 @@ TESTS: dict[str, Callable[[Any, Any], Any]] = {  # in the order of the numbers o
 }
 EQUAL, MEMBER = 4, 6  # numbers of modes
 LINK_NUMBERS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")  # in the order of the numbers of version 5
-# a word for what becomes of the leaves' numbers → how a number is added to a result, and the result of none
+# a word for the way in which leaves' numbers become one → how a number is added to a result, and the result of none
 SUMS: dict[str, tuple[Callable[..., Any], float]] = {
     "AVERAGE": (ops.tensor_scatter_add, 0.0),
     "SUM": (ops.tensor_scatter_add, 0.0),
@@ -176,7 +176,7 @@ def _named_trees(node: Node, kind: str) -> tuple[Trees, Gains]:
 
 
 def _found(node: Node, trees: Trees, gains: Gains, width: int, way: str) -> Any:
-    """What the leaves of all trees give for each row."""
+    """The numbers of the leaves of all trees for each row."""
     x = wide(in_rows(node.tensor(0)))
     return gains.of(trees.leaves(x), len(trees.yes), width, way, x.dtype)
 
@@ -211,7 +211,7 @@ def _one_of_two(found: Any, column: int, link: str, is_share: bool) -> tuple[Any
 
     Args:
         found: (rows, 2).
-        column: the one with the scores; they are those of the second class.
+        column: the one with the scores, which belong to the second class.
         link: a key of `LINKS`.
         is_share: whether no leaf gives a negative number.
     """
@@ -232,7 +232,7 @@ def _chained(trees: Trees, members: Array) -> Trees:
 
     Args:
         trees: with modes `MEMBER`.
-        members: the numbers of all such nodes in their order, with NaN behind those of each.
+        members: the numbers of all such nodes in their order, with NaN behind each node's.
     """
     groups = [part[:-1] for part in np.split(members, np.flatnonzero(np.isnan(members)) + 1)[:-1]]
     parts = [array.tolist() for array in trees[:-1]]

@@ -75,7 +75,7 @@ def _(
     link: str = "NONE",
     multi_class: int = 0,
 ) -> Any:
-    """The label of the largest score, and the scores; one score is that of the second of two labels."""
+    """The label of the largest score, and the scores; one score belongs to the second of two labels."""
     labels = numbers or words
     if not labels:
         raise Unreadable("it has no labels")
