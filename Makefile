@@ -13,7 +13,7 @@ FEATURES = from numpy._core._multiarray_umath import __cpu_features__ as has, __
 WITHOUT_AVX512 = TF_ENABLE_ONEDNN_OPTS=0 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 \
 	XLA_FLAGS=--xla_cpu_max_isa=AVX2 NPY_DISABLE_CPU_FEATURES="$$($(PY) -c '$(FEATURES)')"
 
-.PHONY: help demo quick k tf graph keras test test-newest test-all test-avx2 test-gpu lint pages bench clean
+.PHONY: help demo quick k tf graph keras test test-newest test-all test-avx2 test-engines test-gpu lint pages bench clean
 
 help:  ## this list
 	@awk -F ':.*## *' '/^[a-z0-9-]+:.*##/ {printf "make %-11s %s\n", $$1, $$2}' Makefile
@@ -79,6 +79,18 @@ test-all: lint  ## every case in every way on every engine, for a release
 test-avx2: $(VENV)/test.done  ## the tests as on a processor without AVX-512
 	$(WITHOUT_AVX512) $(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet $(ARGS)
 
+# OpenVINO has an environment of its own, since `auto` would measure it in all other tests.
+OTHERS := .venv-engines
+INSTALL_OTHERS := $(PYTHON) -m pip --python $(OTHERS)/bin/python install --quiet --disable-pip-version-check --constraint constraints-engines.txt
+
+test-engines: $(OTHERS)/done  ## the tests of OpenVINO, in an environment of its own
+	$(ONE_THREAD) $(OTHERS)/bin/python -m pytest --quiet tests/engines/test_openvino.py $(ARGS)
+
+$(OTHERS)/done: pyproject.toml constraints-engines.txt
+	$(PYTHON) -m venv --without-pip $(OTHERS)
+	$(INSTALL_OTHERS) --editable '.[openvino]' hypothesis pytest
+	@touch $@
+
 # The Python of a machine with a GPU, with PyTorch or JAX for it.  Such a machine may have no network: what this Python lacks can
 # be put in a folder here, `make .gpu`, which is less than 64 MiB.
 GPU := .gpu
@@ -105,7 +117,7 @@ bench: $(VENV)/test.done  ## the measurements of benchmarks/README.md
 	@$(PY) benchmarks/files.py --megabytes 20 --rounds 1
 
 clean:  ## forgets the environment and all caches
-	rm -rf $(VENV) $(NEWEST) $(GPU) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(NEWEST) $(OTHERS) $(GPU) .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # pip runs from outside the environment (--python), so a Python without ensurepip will do.
 $(PY):

@@ -35,7 +35,7 @@ os.environ.setdefault("DOVETAIL_CACHE", "")  # measurements of tests are not kep
 dt.set_engine("numpy")  # for tests that choose no engine; programs that tests start have the default, "auto"
 SEED = int(os.environ.get("DOVETAIL_TEST_SEED", "0"))
 WHOLE = bool(os.environ.get("DOVETAIL_TEST_WHOLE"))  # the whole product of cases, ways and engines; `make test-all`
-ONLY_COMPILES = ("onnxruntime", "whole")  # NumPy computes their single calls; they have tests of their own
+ONLY_COMPILES = ("onnxruntime", "openvino", "whole")  # NumPy computes their single calls; they have tests of their own
 WITH_RULES = [name for name in dt.list_engines() if name not in ONLY_COMPILES]
 ENGINES = os.environ.get("DOVETAIL_TEST_ENGINES", ",".join(WITH_RULES)).split(",")
 RULE_BY_RULE = [e for e in ENGINES if e not in ("jax", "tensorflow", *ONLY_COMPILES)]  # others compile programs

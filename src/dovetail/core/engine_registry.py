@@ -74,7 +74,8 @@ BUILT_IN = {
         ("tensorflow",),
         {"TF_FORCE_GPU_ALLOW_GROWTH": "true"},
     ),
-    "onnxruntime": BuiltIn("dovetail.engines.onnx_model", "onnxruntime", "pip install onnxruntime", is_listed=False),
+    "onnxruntime": BuiltIn("dovetail.engines.onnx_runtime", "onnxruntime", "pip install onnxruntime", is_listed=False),
+    "openvino": BuiltIn("dovetail.engines.openvino", "openvino", "pip install openvino", is_listed=False),
 }
 HEIRS = {"cntk": "onnxruntime", "theano": "jax", "plaidml": "jax", "mxnet": "torch"}  # engines of Keras that ended
 ENGINES, ARRAYS = "dovetail.engines", "dovetail.arrays"  # groups of entry points

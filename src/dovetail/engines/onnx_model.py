@@ -1,54 +1,49 @@
-"""The ONNX Runtime engine: each segment is a model of ONNX, which a session of ONNX Runtime computes.
+"""Engines that compute models of ONNX: each segment is a model, which the library of such an engine runs.
 
-It only compiles.  NumPy computes single calls, holds all values, and runs the graphs that ONNX cannot say or that ONNX
-Runtime refuses, for example since it has no kernel for a dtype.  A session reads its arguments where they are, and its
-results are arrays in its own memory, so nothing is copied.
+They only compile.  NumPy computes single calls, holds all values, and runs the graphs that ONNX cannot say or that the
+library refuses, for example since it has no kernel for a dtype.
 
-ONNX Runtime packs weights for its kernels only if they are constants of the model.  So weights that a program only
-reads are constants.  After they changed they are inputs of a second model, until they have stayed for some calls, twice
-as many after each change.
+Libraries pack weights for their kernels only if they are constants of the model.  So weights that a program only reads
+are constants.  After they changed they are inputs of a second model, until they have stayed for some calls, twice as
+many after each change.
 """
 
 from __future__ import annotations
 
-import ctypes
 import math
 import operator
 import os
-import weakref
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-import onnxruntime
-from onnxruntime.capi import onnxruntime_pybind11_state as state
 
 from dovetail.core.engine import Engine, Segment
-from dovetail.core.errors import LIBRARIES
 from dovetail.core.rules import Rules
 from dovetail.core.table import OPS
 
-INTEGERS = (f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
-DTYPES = frozenset(["bool", "float16", "float32", "float64", *INTEGERS])
-ERRORS = tuple(found for found in vars(state).values() if isinstance(found, type) and issubclass(found, Exception))
-QUIET = 4  # the level of ONNX Runtime's log without errors, which are raised, too
 LARGEST = 1 << 30  # bytes of weights in a model; a message has at most 2 GiB
+
+Loaded: TypeAlias = Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]]  # a model in a library: inputs → new arrays
 
 
 @dataclass
 class Program:
-    """A session of ONNX Runtime.
+    """A model of a segment in a library.
 
     Attributes:
-        library: the library's own session.
-        takes: the names of its inputs, and the numbers of their arrays.
+        run: the library's form of it.
+        takes: the numbers of the arrays that are its inputs.
         weights: the arrays that are constants of its model.
     """
 
-    library: Any
-    takes: dict[str, int]
+    run: Loaded
+    takes: Sequence[int]
     weights: Sequence[np.ndarray]
+
+    def __call__(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+        return tuple(self.run([arrays[number] for number in self.takes]))
 
     def has(self, weights: Sequence[np.ndarray]) -> bool:
         """Whether these are the constants of its model; nobody writes to arrays that it refers to."""
@@ -58,20 +53,17 @@ class Program:
             self.weights = weights  # moved from engine to engine, or copied
         return True
 
-    def run(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-        return tuple(self.library.run(None, {name: arrays[number] for name, number in self.takes.items()}))
-
 
 def _are_same(arrays: Sequence[Any], others: Sequence[Any]) -> bool:
     return all(map(operator.is_, arrays, others))
 
 
 class Session:
-    """A segment as a program of ONNX Runtime, made again when the number of threads changes and in a forked child.
+    """A segment as a program of a library, made again when the number of threads changes and in a forked child.
 
     Args:
         segment: the segment.
-        engine: says how many threads compute it.
+        engine: loads models.
 
     Attributes:
         packed: the program with the weights as constants; None after they changed.
@@ -81,7 +73,7 @@ class Session:
     packed: Program | None
     open: Program | None
 
-    def __init__(self, segment: Segment, engine: OnnxRuntimeEngine) -> None:
+    def __init__(self, segment: Segment, engine: ModelEngine) -> None:
         self._segment, self._engine = segment, engine
         variables = segment.weights.values()
         fits = sum(math.prod(v.shape) * v.dtype.itemsize for v in variables) <= LARGEST
@@ -92,7 +84,6 @@ class Session:
             self.packed = self._program([variable.numpy() for variable in variables] if fits else ())
         else:
             self.open = self._program()
-        engine.sessions.add(self)
 
     def _begin(self) -> None:
         self._made_for = self._engine.made_for
@@ -103,20 +94,13 @@ class Session:
     def _program(self, weights: Sequence[np.ndarray] = ()) -> Program:
         """The program whose model has these weights as constants."""
         constants = dict(zip(self._weights, weights, strict=False))
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = self._engine.threads
-        options.log_severity_level = QUIET
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        model = self._segment.to("onnx", constants)
-        library = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        names = [value.name for value in library.get_inputs()]
         numbers = [number for number in range(len(self._segment.inputs)) if number not in constants]
-        return Program(library, dict(zip(names, numbers, strict=True)), weights)
+        return Program(self._engine.load(self._segment.to("onnx", constants)), numbers, weights)
 
     def __call__(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         if self._made_for is not self._engine.made_for:
             self._begin()
-        return self._program_for([arrays[number] for number in self._weights]).run(arrays)
+        return self._program_for([arrays[number] for number in self._weights])(arrays)
 
     def _program_for(self, weights: list[Any]) -> Program:
         """The program for some weights, which are constants of the model if they have stayed for long enough."""
@@ -134,47 +118,43 @@ class Session:
         return found
 
 
-class OnnxRuntimeEngine(Engine):
-    """ONNX Runtime on the processor.
+class ModelEngine(Engine):
+    """An engine of a library that computes models of ONNX.
 
     Attributes:
-        threads: the number of threads of its sessions; 0 leaves it to ONNX Runtime.
+        dtypes: the names of the dtypes that it computes as they are.
+        threads: the number of threads of its sessions; 0 leaves it to the library.
         made_for: an object for all sessions that need not be made again.
-        sessions: its sessions.
     """
 
-    name = "onnxruntime"
     eager = "numpy"
     compiles_programs = True
     fuses_elementwise = True
-    errors = (*LIBRARIES, *ERRORS)
-    claimed = frozenset(OPS)  # ops that ONNX lacks leave as those of their bodies
+    claimed = frozenset(OPS)  # of ops that ONNX lacks, the bodies leave
+    dtypes: ClassVar[Collection[str]]
 
     def __init__(self, rules: Rules) -> None:
         super().__init__(rules)
         self.threads = int(os.environ.get("OMP_NUM_THREADS") or 0)
         self.made_for = object()
-        self.sessions: weakref.WeakSet[Session] = weakref.WeakSet()
 
-    def version(self) -> str:
-        return onnxruntime.__version__
+    def load(self, model: bytes) -> Loaded:
+        """A model in the library, with `threads` threads that do not spin."""
+        raise NotImplementedError
+
+    def computes(self, tensor: Any) -> bool:
+        """Whether the library computes such values as they are."""
+        return tensor.dtype.name in self.dtypes
 
     def claims(self, operation: Any) -> Collection[str]:
-        return self.claimed if all(t.dtype.name in DTYPES for t in (*operation.inputs, *operation.outputs)) else ()
+        return self.claimed if all(map(self.computes, (*operation.inputs, *operation.outputs))) else ()
 
     def compile(self, segment: Segment) -> Callable[..., Sequence[Any]]:
+        for tensor in (*segment.inputs, *segment.outputs):  # some may be constants, which are not asked about
+            if not self.computes(tensor):
+                raise NotImplementedError(f"it does not compute {tensor.spec!r}, as {tensor.name} is.")
         return Session(segment, self)
 
     def set_threads(self, count: int) -> bool:
         self.threads, self.made_for = count, object()
         return True
-
-    def go_on_in_child(self) -> None:
-        """Let sessions be made again, and never free the parent's: that would wait for threads that a fork lacks."""
-        self.made_for = object()
-        for program in (found for session in self.sessions for found in (session.packed, session.open)):
-            if program is not None:
-                ctypes.pythonapi.Py_IncRef(ctypes.py_object(program.library))
-
-
-engine = OnnxRuntimeEngine(Rules())
