@@ -143,3 +143,39 @@ def test_unknown_types_are_opaque_and_named():
     assert list(loaded.opaque) == ["odd"]
     with pytest.raises(NotImplementedError, match=r"own\.Odd 'odd' is an opaque operation"):
         loaded(np.zeros(2, "float32"))
+
+
+def test_a_loop_whose_first_step_gives_a_rank():
+    inner = [helper.make_node("Identity", ["goes_on"], ["more"]), helper.make_node("Add", ["before", "x"], ["after"])]
+    ends = [value("more", dtype=TensorProto.BOOL), value("after", None, None), value("row", None, None)]
+    inner.append(helper.make_node("Identity", ["after"], ["row"]))
+    starts = [value("step", dtype=TensorProto.INT64), value("goes_on", dtype=TensorProto.BOOL), value("before", 1)]
+    body = helper.make_graph(inner, "body", starts, ends)
+    nodes = [helper.make_node("Loop", ["steps", "go", "zero"], ["last", "rows"], body=body)]
+    weights = [
+        numpy_helper.from_array(np.array(array), name)
+        for name, array in (("steps", 3), ("go", True), ("zero", np.zeros(1, "float32")))
+    ]
+    ends = [value("last", None, None), value("rows", None, None, None)]
+    found = dt.onnx.load(model(nodes, [value("x", 2, 4)], ends, *weights))(X)
+    assert np.allclose(found["last"].numpy(), 3 * X)
+    assert np.allclose(found["rows"].numpy(), np.stack([X, 2 * X, 3 * X]))
+
+
+def test_a_branch_in_a_branch_that_gives_a_rank():
+    def branch(name: str, *inner: onnx.NodeProto) -> onnx.GraphProto:
+        return helper.make_graph([*inner], name, [], [value(name, None)])
+
+    deep = [branch("a", helper.make_node("Relu", ["x"], ["a"])), branch("b", helper.make_node("Abs", ["first"], ["b"]))]
+    choice = helper.make_node("If", ["inner"], ["c"], then_branch=deep[0], else_branch=deep[1])
+    other = branch("d", helper.make_node("Neg", ["x"], ["d"]))
+    nodes = [
+        helper.make_node("Gather", ["x", "zero"], ["first"]),
+        helper.make_node("If", ["outer"], ["y"], then_branch=branch("c", choice), else_branch=other),
+    ]
+    conditions = [value(name, dtype=TensorProto.BOOL) for name in ("outer", "inner")]
+    zero = numpy_helper.from_array(np.array(0), "zero")
+    loaded = dt.onnx.load(model(nodes, [value("x", 2, 4), *conditions], [value("y", None)], zero))
+    assert np.allclose(loaded(X, np.array(True), np.array(True)).numpy(), np.maximum(X, 0))
+    assert np.allclose(loaded(X, np.array(True), np.array(False)).numpy(), np.abs(X[0]))
+    assert np.allclose(loaded(X, np.array(False), np.array(False)).numpy(), -X)

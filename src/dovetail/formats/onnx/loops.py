@@ -56,11 +56,19 @@ def _loop(node: Node) -> Any:
     states = [node.tensor(index) for index in range(2, len(node.inputs))]
     limit = ops.reshape(node.tensor(0), []) if node.has(0) else None
     goes_on = ops.reshape(node.tensor(1), []) if node.has(1) else recorded(True, "bool")
-    count, zero = len(states), recorded(0, "int64")
-    given = _specs(node, [zero, goes_on, *states])[1 + count :]
+    count, start, rows = len(states), recorded(0, "int64"), list[Any]()
+    specs = _specs(node, [start, goes_on, *states])
+    ranks = [spec.rank for spec in specs[1 : 1 + count]]
+    if ranks != [state.spec.rank for state in states] and _starts(goes_on, limit):  # the first step gives the ranks
+        after, *found = _step(node, [start, goes_on, *states])
+        start, goes_on = recorded(1, "int64"), ops.reshape(after, [])
+        states, rows = found[:count], found[count:]
+        specs = _specs(node, [start, goes_on, *states])
+    given = specs[1 + count :]
     if not all(spec.is_static for spec in given):
         return _unrolled(node)
-    stacks = [filled([0, *(spec.shape or ())], 0, spec.dtype) for spec in given]
+    empty = [filled([0, *(spec.shape or ())], 0, spec.dtype) for spec in given]
+    stacks = [ops.expand_dims(row, 0) for row in rows] or empty
 
     def condition(step: Any, goes_on: Any, *values: Any) -> Any:
         return goes_on if limit is None else ops.logical_and(goes_on, ops.less(step, limit))
@@ -73,7 +81,13 @@ def _loop(node: Node) -> Any:
 
     steps = None if limit is None else constant_of(limit)
     most = None if steps is None else int(steps)
-    return list(ops.while_loop(condition, body, (zero, goes_on, *states, *stacks), most)[2:])
+    return list(ops.while_loop(condition, body, (start, goes_on, *states, *stacks), most)[2:])
+
+
+def _starts(goes_on: Any, limit: Any) -> bool:
+    """Whether it is known that a loop has a first step."""
+    known = [constant_of(value) for value in (goes_on, limit) if value is not None]
+    return all(value is not None and value > 0 for value in known)
 
 
 def _unrolled(node: Node) -> list[Any]:

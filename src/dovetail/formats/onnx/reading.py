@@ -22,6 +22,7 @@ from dovetail.formats.onnx.rows import row_of
 from dovetail.formats.onnx.tensors import Tensors, carried
 from dovetail.formats.opaque import REFUSALS, OpaqueOp, Unreadable, opaque_outputs
 from dovetail.graph.base import unique_name
+from dovetail.graph.operation import GraphTensor
 from dovetail.ops.random.generator import Generator
 
 DEEPEST = 50  # functions that call each other
@@ -221,7 +222,7 @@ class Reader(Building):
         stack, seen, found = [tensor], set[Any](), set[Any]()
         while stack:
             one = stack.pop()
-            if not is_tensor(one) or one.op in seen:
+            if not isinstance(one, GraphTensor) or one.op in seen:
                 continue
             seen.add(one.op)
             if one.op.type == "Placeholder":
