@@ -27,14 +27,16 @@ def mlp(rng: np.random.Generator) -> tuple[Any, list[dt.Variable]]:
 
 
 @pytest.mark.parametrize("external", [False, True])
-@pytest.mark.parametrize("opset", [18, 28])
+@pytest.mark.parametrize("opset", range(18, 29))
 def test_a_function_is_saved(opset: int, external: bool, tmp_path: Path, rng: np.random.Generator):
     predict = dt.function(mlp(rng)[0], input_signature=[dt.spec((None, 4))])
     dt.onnx.save(predict, tmp_path / "model.onnx", opset, external)
     x = rng.normal(size=(5, 4)).astype("float32")
     np.testing.assert_allclose(run(tmp_path / "model.onnx", x)[0], predict(x).numpy(), atol=1e-6)
     model = onnx.load(tmp_path / "model.onnx")
-    assert (model.opset_import[0].version, model.ir_version) == (opset, {18: 8, 28: 14}[opset])
+    lowest = onnx.helper.find_min_ir_version_for(model.opset_import)
+    assert (model.opset_import[0].version, model.ir_version) == (opset, lowest)
+    assert [one.dim_param for one in model.graph.input[0].type.tensor_type.shape.dim] == ["x_0", ""]
     assert [one.name for one in model.graph.initializer if one.name.startswith("w")] == ["w0", "w1", "w2"]
 
 
@@ -144,6 +146,33 @@ def test_a_graph_that_records_effects_is_saved(tmp_path: Path):
     dt.onnx.save(graph, tmp_path / "step.onnx")
     found, state = trained(tmp_path / "step.onnx", [{"x": np.array(2, "float32")}])
     assert (float(found[0]), float(state["a"])) == (12, 10)
+
+
+def test_a_model_of_halves_is_saved(tmp_path: Path, rng: np.random.Generator):
+    w = dt.Variable(rng.normal(size=(4, 3)).astype("float16"), name="w")
+    predict = dt.function(
+        lambda x: dt.ops.softmax(dt.ops.matmul(x, w)), input_signature=[dt.spec((None, 4), "float16")]
+    )
+    dt.onnx.save(predict, tmp_path / "model.onnx")
+    x = rng.normal(size=(5, 4)).astype("float16")
+    (found,) = run(tmp_path / "model.onnx", x)
+    assert found.dtype == np.float16
+    np.testing.assert_allclose(found, predict(x).numpy(), atol=2e-3)
+
+
+def test_a_part_of_a_session_graph_is_saved(tmp_path: Path, rng: np.random.Generator):
+    graph, w = dt.Graph(), dt.Variable(rng.normal(size=(4, 3)).astype("float32"), name="w")
+    with graph.as_default(), dt.Session(graph) as session:
+        x = graph.placeholder(dt.spec((None, 4)), "x")
+        hidden = dt.ops.matmul(dt.ops.tanh(x), w.read())
+        y = dt.ops.softmax(hidden)
+        graph.placeholder(dt.spec(()), "unused")
+        array = rng.normal(size=(5, 4)).astype("float32")
+        expected, inner = session.run([y, hidden], {x: array})
+    dt.onnx.save(graph.subgraph([y], [x]), tmp_path / "whole.onnx")
+    dt.onnx.save(graph.subgraph([y], [hidden]), tmp_path / "head.onnx")
+    np.testing.assert_allclose(run(tmp_path / "whole.onnx", array)[0], expected, atol=1e-6)
+    np.testing.assert_allclose(run(tmp_path / "head.onnx", inner)[0], expected, atol=1e-6)
 
 
 def test_names_of_dicts_are_the_outputs(tmp_path: Path):

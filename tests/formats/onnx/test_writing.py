@@ -104,6 +104,27 @@ def test_sizes_may_be_unknown(name: str, rng: np.random.Generator, tmp_path: Pat
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
 
 
+SAME = "LSTM GRU LayerNormalization BatchNormalization Softmax LogSoftmax Elu Selu Celu Mish HardSigmoid LeakyRelu"
+OPERATORS = {  # ops → the operators of opset 18 that compute them
+    **{name: name for name in SAME.split()},
+    "MaxPool": "MaxPool",
+    **dict.fromkeys(("Conv1D", "Conv2D", "Conv3D", "Conv2DBackpropFilter"), "Conv"),
+    "Conv2DBackpropInput": "ConvTranspose",
+    "MaxPoolGrad": "ScatterElements",
+    "AvgPool": "AveragePool",
+    **dict.fromkeys(("ResizeNearestNeighbor", "ResizeBilinear"), "Resize"),
+    "HardSilu": "HardSwish",
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_composites_leave_as_their_operators(name: str, rng: np.random.Generator, tmp_path: Path):
+    graph = graph_of(OPS[name], *draw(OPS[name].samples[0], rng))[0]
+    dt.onnx.save(graph, tmp_path / "model.onnx")
+    types = types_in(onnx.load(tmp_path / "model.onnx").graph)
+    assert OPERATORS[name] in types and not {"Loop", "Scan"} & {*types}, types
+
+
 NEWER = {  # ops → the operators of opset 28 that compute them
     "Gelu": "Gelu",
     "ApproximateGelu": "Gelu",
