@@ -474,6 +474,7 @@ def check_words_of_keras_1_for_functions_of_k():
     assert backend.resize_images(images, 2, 3, dim_ordering="tf").shape == (1, 4, 6, 1)
     assert backend.pool2d(images, (2, 2), border_mode="same", dim_ordering="tf").shape == (1, 2, 2, 1)
     assert backend.asymmetric_temporal_padding(backend.ones((1, 2, 1)), 2, 0).shape == (1, 4, 1)
+    assert backend.reshape(images, np.array([4.0, 1.0])).shape == (4, 1)  # an array of whole floats
     mean = keras.metrics.Mean()
     mean.update_state(3.0)
     mean.reset_states()

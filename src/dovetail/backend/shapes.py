@@ -183,7 +183,8 @@ def reshape(x: TensorLike, shape: Any) -> Any:
 
     Args:
         x: any tensor.
-        shape: the new shape: a tensor, or a sequence of numbers and scalar tensors; one may be -1.
+        shape: the new shape: a tensor, or a sequence of numbers and scalar tensors; one may be -1.  An array may be of
+            whole floats.
 
     Returns:
         A tensor of the new shape and the dtype of `x`.
@@ -202,6 +203,8 @@ def reshape(x: TensorLike, shape: Any) -> Any:
         array([[1, 2],
                [3, 4]], dtype=int32)
     """
+    if isinstance(shape, np.ndarray) and not (shape % 1).any():
+        shape = shape.astype(int)
     require_dimensions("reshape", shape)
     return ops.reshape(x, shape)
 
