@@ -496,7 +496,7 @@ def owner_of_type(kind: type) -> Any:
 
 
 def _find_owner(kind: type) -> Any:
-    root = kind.__module__.partition(".")[0]
+    root = (kind.__module__ or "").partition(".")[0]  # classes made at run time may have none
     if root in ("builtins", "numpy"):
         return None
     said = _arrays(tuple(sys.path))

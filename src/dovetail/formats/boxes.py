@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
+from dovetail.formats.constants import within
 from dovetail.ops.shapes.shape import dims_of
 
 Overlap = Callable[[Any], Any]  # (numbers of boxes, (groups,)) → how much each box overlaps them, (groups, boxes)
@@ -47,6 +48,8 @@ def selected(
         The numbers, int32 (groups, count), 0 for none; their scores; and how many there are.
     """
     groups, size = dims_of(scores)
+    within(size)
+    within(count)
     every, places = ops.arange(size, dtype="int32"), ops.arange(count, dtype="int32")
     scale = 0 if sigma is None else ops.where(sigma > 0, -0.5 / ops.where(sigma > 0, sigma, 1), 0)
     is_soft = False if sigma is None else sigma > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,12 @@ from dovetail import ops
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.scopes import scopes
 from dovetail.core.tensor import Tensor
+from dovetail.formats.opaque import Unreadable
 from dovetail.graph.folding import folded
 from dovetail.graph.operation import GraphTensor
 from dovetail.graph.shape_values import ShapeValues
 
+LARGEST = 2**26  # elements of an array that is made while a graph is read
 DEEPEST = 64  # operations between constants and a value that they give
 
 
@@ -26,6 +29,22 @@ def recorded(value: Any, dtype: Any) -> Any:
 def filled(dims: Any, value: Any, dtype: Any) -> Any:
     """A tensor with one value for all elements, which takes no memory while the graph is read."""
     return ops.broadcast_to(recorded(value, dtype), dims)
+
+
+def within(*sizes: Any) -> None:
+    """Refuse to make an array of some sizes, which a file of a few bytes may ask for.
+
+    Raises:
+        Unreadable: it would be large.
+    """
+    if math.prod(max(size, 1) for size in sizes if isinstance(size, int)) > LARGEST:
+        raise Unreadable(f"an array of the shape {sizes} is more than a file may ask for while it is read")
+
+
+def counted(size: Any) -> Any:
+    """The numbers 0 … size - 1."""
+    within(size)
+    return ops.arange(size)
 
 
 def is_tensor(value: Any) -> bool:

@@ -30,7 +30,7 @@ class Unreadable(Exception):
 
 
 # the errors of a node that cannot be read
-REFUSALS = (Unreadable, TypeError, ValueError, LookupError, NotImplementedError, OverflowError)
+REFUSALS = (Unreadable, TypeError, ValueError, LookupError, NotImplementedError, ArithmeticError)
 
 
 class OpaqueOp(Op[Any, Any]):

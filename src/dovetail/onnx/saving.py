@@ -152,19 +152,19 @@ def _free(name: str, names: set[str]) -> str:
 def _add_initializers(message: Any, arrays: Mapping[str, np.ndarray], fill: Any) -> None:
     for name, array in arrays.items():
         proto = message.graph.initializer.add(name=name, dims=array.shape, data_type=number_of(array.dtype))
-        fill(proto, little_endian(array).tobytes())
+        fill(proto, np.ascontiguousarray(little_endian(array)))
 
 
-def _inside(proto: Any, data: bytes) -> None:
-    proto.raw_data = data
+def _inside(proto: Any, values: np.ndarray) -> None:
+    proto.raw_data = values.tobytes()
 
 
-def _outside(proto: Any, values: bytes, data: Any, name: str) -> None:
-    if len(values) <= 1024:
+def _outside(proto: Any, values: np.ndarray, data: Any, name: str) -> None:
+    if values.nbytes <= 1024:
         return _inside(proto, values)
     data.write(b"\0" * (-data.tell() % ALIGNED))
     proto.data_location = type(proto).EXTERNAL
-    for key, value in (("location", name), ("offset", data.tell()), ("length", len(values))):
+    for key, value in (("location", name), ("offset", data.tell()), ("length", values.nbytes)):
         proto.external_data.add(key=key, value=str(value))
-    data.write(values)
+    data.write(values.reshape(-1).view(np.uint8))
     return None

@@ -176,7 +176,8 @@ def _odd(one: Any, value: Any, draw: random.Random) -> Any:
     if one.cpp_type == one.CPPTYPE_BOOL:
         return draw.random() < 0.5
     if one.cpp_type == one.CPPTYPE_ENUM:
-        return draw.choice([0, 1, 3, 7, 9, 19, 20, 101, 999])
+        closed = [value.number for value in one.enum_type.values] if one.enum_type.is_closed else []
+        return draw.choice(closed or [0, 1, 3, 7, 9, 19, 20, 101, 999])
     if one.cpp_type in (one.CPPTYPE_FLOAT, one.CPPTYPE_DOUBLE):
         return draw.choice([0.0, -1.0, 1e38, float("inf"), float("nan")])
     bits = 32 if one.cpp_type in (one.CPPTYPE_INT32, one.CPPTYPE_UINT32) else 64

@@ -20,7 +20,7 @@ DEFAULTS: dict[str, tuple[str, Any]] = {"O": ("string", "_Unused"), "i": ("int64
 def _list(node: Node, name: str) -> np.ndarray:
     """The values of an attribute that has a name for each kind."""
     if f"{name}_tensor" in node.attrs:
-        return node.attrs[f"{name}_tensor"].reshape(-1)
+        return node.array(f"{name}_tensor")
     kind = next((kind for kind in KINDS if f"{name}_{kind}" in node.attrs), None)
     if kind is None:
         raise Unreadable(f"it has no {name}")
@@ -31,7 +31,7 @@ def _looked_up(node: Node, keys: np.ndarray, values: np.ndarray) -> Any:
     """The value of each key, or the default."""
     kind, default = DEFAULTS[values.dtype.kind]
     default = node.attrs.get(f"default_{kind}", default)
-    default = node.attrs["default_tensor"].reshape(-1)[0] if "default_tensor" in node.attrs else default
+    default = node.array("default_tensor")[0] if "default_tensor" in node.attrs else default
     table = np.array([*values.tolist(), default], values.dtype)
     if keys.dtype.hasobject:
         x, known = elements(node), {key: i for i, key in enumerate(keys.tolist())}

@@ -95,7 +95,7 @@ def _unrolled(node: Node) -> list[Any]:
     goes_on, states = not node.has(1) or node.constant(1), list(node.inputs[2:])
     given: list[list[Any]] = []
     step = 0
-    while goes_on and step < _bounded(np.reshape(count, -1)[0]):
+    while goes_on and step < bounded(np.reshape(count, -1)[0]):
         now = [Weight("", np.asarray(step, "int64")), Weight("", np.asarray(True))]
         found = node.reader.subgraph(node, node.attrs["body"], [*now, *states])
         after = found[0].array if isinstance(found[0], Weight) else constant_of(found[0])
@@ -106,7 +106,12 @@ def _unrolled(node: Node) -> list[Any]:
     return [*states, *(ops.stack(node.reader.tensors_of(rows)) for rows in zip(*given, strict=True))]
 
 
-def _bounded(count: Any) -> int:
+def bounded(count: Any) -> int:
+    """The number of steps that are read one after the other.
+
+    Raises:
+        Unreadable: it is large.
+    """
     if count > LONGEST:
         raise Unreadable(f"it has {count} steps, and at most {LONGEST} are unrolled")
     return int(count)
@@ -162,7 +167,7 @@ def _scan_of_batches(node: Node) -> list[Any]:
         raise Unreadable("its number of sequences is not known")
     backward = node.attrs.get("directions", [0] * count)
     each = []
-    for number in range(size):
+    for number in range(bounded(size)):
         own = [value[number] for value in values]
         xs = [_moved(x, 0, back) for x, back in zip(own[len(own) - count :], backward, strict=True)]
         each.append(_scanned(node, own[: len(own) - count], xs))

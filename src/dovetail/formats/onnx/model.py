@@ -31,7 +31,7 @@ from dovetail.formats.onnx.reading import Reader, versions_of
 from dovetail.formats.onnx.rows import NEWEST
 from dovetail.formats.onnx.tensors import CARRIERS, Tensors, dtype_of
 from dovetail.formats.opaque import nesting
-from dovetail.formats.wire.messages import ONNX, parsed
+from dovetail.formats.wire.messages import LONGEST, ONNX, parsed
 from dovetail.graph.base import unique_name
 from dovetail.ops.random.generator import Generator
 
@@ -223,6 +223,9 @@ def read_model(source: Any) -> Model:
     """
     if isinstance(source, (str, os.PathLike)):
         file = Path(source)
+        if (size := file.stat().st_size) > LONGEST:
+            needed = f"at most {LONGEST}, which protobuf can read: write the weights as external data, in a second file"
+            raise FormatError(file, "the file", f"{size} bytes", needed)
         return Model(file, parsed(ONNX.ModelProto, file.read_bytes(), file), file.parent)
     if isinstance(source, (bytes, bytearray, memoryview)):
         return Model("the model", parsed(ONNX.ModelProto, bytes(source), "the model"))

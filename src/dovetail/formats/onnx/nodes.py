@@ -149,6 +149,17 @@ class Node:
             return value.number
         return number_of((value.array if isinstance(value, Weight) else self.tensor(index)).dtype)
 
+    def array(self, name: str) -> np.ndarray:
+        """An attribute that must be an array.
+
+        Raises:
+            Unreadable: it is something else.
+        """
+        found = self.attrs[name]
+        if not isinstance(found, np.ndarray):
+            raise Unreadable(f"its attribute {name!r} is no tensor")
+        return found.reshape(-1)
+
     def constant(self, index: int) -> Any:
         """An input that must be known before the graph runs, as a Python number or a list.
 

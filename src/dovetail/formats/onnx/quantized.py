@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail import ops
+from dovetail.formats.constants import counted
 from dovetail.formats.onnx.bodies.windows import convolved
 from dovetail.formats.onnx.casting import cast_to
 from dovetail.formats.onnx.nodes import Node
@@ -36,7 +37,7 @@ def _along(x: Any, value: Any, axis: int, block: int = 0) -> Any:
     axis = axis % max(len(x.shape), 1)
     if block:
         size = dims_of(x)[axis]
-        return ops.take(ops.repeat(value, block, axis), ops.arange(size), axis)
+        return ops.take(ops.repeat(value, block, axis), counted(size), axis)
     if value.shape in ((), (1,)):
         return ops.reshape(value, [])
     return ops.reshape(value, [-1, *[1] * (len(x.shape) - axis - 1)])

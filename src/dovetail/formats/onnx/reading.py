@@ -116,7 +116,12 @@ class Reader(Building):
             node: the node.
             graph: the message `GraphProto`.
             values: of its inputs.
+
+        Raises:
+            Unreadable: it is no graph.
         """
+        if not hasattr(graph, "initializer"):
+            raise Unreadable("it has a number or a text in place of a graph")
         given = self.weights(graph) | dict(zip((value.name for value in graph.input), values, strict=False))
         place = f"the graph {graph.name!r} of {node.name!r}"
         body = Body(place, graph.node, node.body.versions, given, node.body, node.body.attrs)

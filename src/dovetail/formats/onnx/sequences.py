@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
+from dovetail.formats.onnx.loops import bounded
 from dovetail.formats.onnx.nodes import EMPTY, Node, Weight
 from dovetail.formats.onnx.reading import special
 from dovetail.formats.opaque import Unreadable
@@ -82,7 +83,9 @@ def _split(node: Node) -> Any:
         raise Unreadable("the size of the axis is not known")
     sizes = node.constant(1) if node.has(1) else 1
     if isinstance(sizes, int):
-        sizes = [min(sizes, size - at) for at in range(0, size, max(sizes, 1))]
+        starts = range(0, size, max(sizes, 1))
+        bounded(len(starts))
+        sizes = [min(sizes, size - at) for at in starts]
     parts = ops.split(x, np.cumsum(sizes)[:-1].tolist(), axis)
     is_flat = not node.has(1) and not node.attrs.get("keepdims", 1)
     return [[ops.squeeze(part, axis) if is_flat else part for part in parts]]

@@ -10,7 +10,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.hooks import hooks
-from dovetail.formats.constants import filled, is_tensor
+from dovetail.formats.constants import counted, filled, is_tensor
 from dovetail.formats.onnx.bodies.arithmetic import widened
 from dovetail.formats.onnx.bodies.attention import repeated
 from dovetail.formats.onnx.nodes import Later, Narrow, Node, Weight
@@ -56,8 +56,8 @@ def _dense(node: Node, proto: Any) -> np.ndarray:
 
 @special("ConstantOfShape")
 def _constant_of_shape(node: Node) -> Any:
-    value = node.attrs.get("value", np.zeros(1, "float32"))
-    return filled(node.shape(0), value.reshape(-1)[0], value.dtype.name)
+    value = node.array("value") if "value" in node.attrs else np.zeros(1, "float32")
+    return filled(node.shape(0), value[0], value.dtype.name)
 
 
 @special("Identity")
@@ -88,8 +88,8 @@ def _eye_like(node: Node) -> Any:
     dtype = dtype_of(number)
     if number == STRING or dtype is None:
         raise Unreadable(f"its dtype is {number}")
-    places = ops.expand_dims(ops.arange(rows), 1) + node.attrs.get("k", 0)
-    return ops.cast(ops.equal(places, ops.arange(columns)), dtype)
+    places = ops.expand_dims(counted(rows), 1) + node.attrs.get("k", 0)
+    return ops.cast(ops.equal(places, counted(columns)), dtype)
 
 
 @special("BitCast")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.formats.constants import constant_of, recorded
+from dovetail.formats.constants import constant_of, recorded, within
 from dovetail.formats.onnx.calls import by_row
 from dovetail.formats.onnx.nodes import Later, Node, Weight
 from dovetail.formats.onnx.reading import special
@@ -111,11 +111,15 @@ def _counted(node: Node) -> Any:
     pool, starts = attrs.get("pool_strings") or attrs["pool_int64s"], attrs["ngram_counts"]
     columns, weights = attrs["ngram_indexes"], attrs.get("weights") or [1.0] * len(attrs["ngram_indexes"])
     grams: dict[tuple[Any, ...], int] = {}
+    if [0, *starts, len(pool)] != sorted([0, *starts, len(pool)]):
+        raise Unreadable(f"its ngram_counts {starts} are no places in a pool of {len(pool)}, in order")
     for size, (start, end) in enumerate(zip(starts, [*starts[1:], len(pool)], strict=True), 1):
         for at in range(start, end, size):
             grams[tuple(pool[at : at + size])] = len(grams)
-    found = np.zeros((*x.shape[:-1], max(columns, default=-1) + 1), "float32")
-    sizes = range(attrs["min_gram_length"], attrs["max_gram_length"] + 1)
+    shape = *x.shape[:-1], max(columns, default=-1) + 1
+    within(*shape)
+    found = np.zeros(shape, "float32")
+    sizes = range(max(attrs["min_gram_length"], 1), min(attrs["max_gram_length"], x.shape[-1]) + 1)
     for place in np.ndindex(*x.shape[:-1]):
         for gram in _grams(x[place].tolist(), sizes, attrs["max_skip_count"]):
             if gram in grams:
@@ -129,6 +133,6 @@ def _counted(node: Node) -> Any:
 def _grams(row: list[Any], sizes: Sequence[int], most_skipped: int) -> Any:
     """The n-grams of a row, with gaps of equal length between their elements."""
     for size in sizes:
-        for step in range(1, (most_skipped if size > 1 else 0) + 2):
+        for step in range(1, (min(most_skipped, len(row)) if size > 1 else 0) + 2):
             for first in range(len(row) - (size - 1) * step):
                 yield tuple(row[first : first + (size - 1) * step + 1 : step])

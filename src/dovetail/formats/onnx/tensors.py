@@ -127,8 +127,12 @@ class Tensors:
         if self._folder is None:
             raise FormatError(self._file, place, f"data in the file {name!r}", "a model that is loaded by its path")
         folder = self._folder.resolve()
-        path = (folder / name).resolve()
-        if not name or Path(name).is_absolute() or not path.is_relative_to(folder) or not path.is_file():
+        try:
+            path = (folder / name).resolve()
+            is_there = name and not Path(name).is_absolute() and path.is_relative_to(folder) and path.is_file()
+        except (OSError, ValueError):  # no name of a file
+            is_there = False
+        if not is_there:
             raise FormatError(self._file, place, f"data in {name!r}", f"a file in the folder {str(folder)!r}")
         size = path.stat().st_size
         try:

@@ -16,13 +16,14 @@ from dovetail.core.errors import FormatError
 from dovetail.formats.wire import rows
 from dovetail.formats.wire.libraries import library
 
-# package → its rows, and the version of the language: proto3 has no defaults of fields' own, and packs numbers
+# package → its rows, and the version of the language: proto3 has no defaults of fields' own, and packs numbers;
+# editions can have ONNX's proto2 with texts that are checked
 PACKAGES = {
     "google.protobuf": (rows.GOOGLE, "proto3"),
     "tensorflow": (rows.TENSORFLOW, "proto3"),
     "tensorflow.profiler": (rows.PROFILER, "proto3"),
     "keras": (rows.KERAS, "proto3"),
-    "onnx": (rows.ONNX, "proto2"),
+    "onnx": (rows.ONNX, "editions"),
 }
 LONGEST = 2**31 - 1  # bytes of a message, a limit of protobuf
 
@@ -91,6 +92,10 @@ def _pool() -> Any:
         file = descriptors.FileDescriptorProto(name=package, package=package, syntax=syntax)
         if package == "tensorflow":
             file.dependency.append("google.protobuf")
+        if syntax == "editions":
+            file.edition, features = descriptors.EDITION_2023, descriptors.FeatureSet
+            file.options.features.enum_type = features.CLOSED
+            file.options.features.repeated_field_encoding = features.EXPANDED
         _Writer(descriptors, file, text).write()
         pool.AddSerializedFile(file.SerializeToString())
     return pool

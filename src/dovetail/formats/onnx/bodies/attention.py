@@ -7,6 +7,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.core.table import OPS
+from dovetail.formats.constants import counted
 from dovetail.formats.onnx.bodies.arithmetic import widened
 from dovetail.formats.onnx.rows import row
 from dovetail.formats.onnx.tensors import dtype_of
@@ -94,8 +95,8 @@ def _bias(q: Any, k: Any, mask: Any, lengths: Any, past: Any, causal: int, left:
         spare = size - dims_of(mask)[-1]
         if not isinstance(spare, int) or spare > 0:
             bias = ops.pad(bias, [*[(0, 0)] * (len(mask.shape) - 1), (0, spare)], "constant", ENDS)
-    j = ops.arange(size)
-    at = ops.expand_dims(ops.arange(queries), 1) + past
+    j = counted(size)
+    at = ops.expand_dims(counted(queries), 1) + past
     if lengths is not None:
         lengths = ops.reshape(ops.cast(lengths, "int32"), [-1, 1, 1, 1])
         at = at + (lengths - queries)

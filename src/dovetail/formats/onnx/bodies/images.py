@@ -12,7 +12,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.table import OPS
-from dovetail.formats.constants import constant_of, recorded
+from dovetail.formats.constants import constant_of, counted, recorded, within
 from dovetail.formats.onnx.bodies.windows import enlarged
 from dovetail.formats.onnx.rows import row
 from dovetail.formats.opaque import Unreadable
@@ -32,6 +32,7 @@ NEAREST: dict[str, Kernel] = {
 
 def _positions(mode: str, count: int, size: int, scale: float, roi: tuple[float, float]) -> Array:
     """The positions in the input of the elements of a result along an axis."""
+    within(count)
     y = np.arange(count)
     length = scale * size
     if mode == "align_corners":
@@ -54,6 +55,7 @@ def _weights(x: Array, size: int, kernel: Kernel, reach: int, scale: float, excl
     """A matrix that gives the elements at some positions along an axis as sums of its elements."""
     scale = min(scale, 1) if smooths else 1
     far = math.ceil(reach / scale)
+    within(len(x), max(size, 2 * far))
     first = np.floor(x).astype(int)
     at = first[:, None] + np.arange(1 - far, far + 1)
     shares = kernel(np.abs(at - x[:, None]) * scale)
@@ -225,6 +227,7 @@ def _(x: Any, grid: Any, aligned: int = 0, mode: str = "linear", padding: str = 
 @row("AffineGrid: theta size!; align_corners:aligned")
 def _(theta: Any, size: Sequence[int], aligned: int = 0) -> Any:
     """The positions of an image of a size, in the image that an affine map takes it from."""
+    within(*size[2:])
     axes = []
     for count in size[2:]:
         axes.append(np.linspace(-1, 1, count) if aligned else (np.arange(count) * 2 + 1) / count - 1)
@@ -264,6 +267,7 @@ def _(
         length = last - first if positions == "half_pixel" else ops.maximum(last - first, 1)
         points = ops.full_like(length, ratio) if ratio else ops.maximum(ops.ceil(length / cells), 1)
         most.append(ratio or _most_points(points, -(-size // cells)))
+        within(most[-1], cells)
         points = ops.minimum(points, most[-1])
         at = (recorded(np.arange(most[-1]), x.dtype) + 0.5) / points + recorded(np.arange(cells)[:, None], x.dtype)
         parts.append(ops.reshape(first + length / cells * at, [count, -1]))
@@ -317,6 +321,7 @@ def _(
     """A convolution whose windows take elements beside their own places, by offsets of each."""
     size = list(kernel.shape[2:])
     rank, points = len(size), math.prod(size)
+    within(rank, points)
     strides, dilations, pads = strides or [1] * rank, dilations or [1] * rank, pads or [0] * 2 * rank
     batch, channels, *sizes = dims_of(x)
     counts = dims_of(offset)[2:]
@@ -324,7 +329,7 @@ def _(
     places = []
     for axis in range(rank):
         own = np.indices(size)[axis].reshape([points, *[1] * rank]) * dilations[axis] - pads[axis]
-        steps = ops.reshape(ops.arange(counts[axis]) * strides[axis], [-1, *[1] * (rank - 1 - axis)])
+        steps = ops.reshape(counted(counts[axis]) * strides[axis], [-1, *[1] * (rank - 1 - axis)])
         at = offset[:, :, axis] + recorded(own, offset.dtype) + ops.cast(steps, offset.dtype)
         places.append(ops.reshape(at, [batch * sets, -1]))
     images = ops.reshape(x, [batch * sets, channels // sets, *sizes])

@@ -9,6 +9,7 @@ import numpy as np
 from dovetail import ops
 from dovetail.core.table import OPS
 from dovetail.formats.boxes import overlap_of, selected
+from dovetail.formats.constants import counted
 from dovetail.formats.onnx.bodies.shapes import scalar
 from dovetail.formats.onnx.rows import row
 from dovetail.ops.shapes.shape import dims_of
@@ -34,7 +35,7 @@ def places(indices: Any, size: Any, axis: int) -> Any:
     dims = dims_of(indices)
     parts = []
     for i, dim in enumerate(dims):
-        part = wrapped(indices, size) if i == axis else ops.reshape(ops.arange(dim), [-1, *[1] * (len(dims) - 1 - i)])
+        part = wrapped(indices, size) if i == axis else ops.reshape(counted(dim), [-1, *[1] * (len(dims) - 1 - i)])
         parts.append(ops.broadcast_to(part, dims))
     return ops.stack(parts, -1)
 
@@ -56,7 +57,7 @@ def _(x: Any, indices: Any, batch: int = 0) -> Any:
     """The batch becomes indices of its own."""
     dims, sizes = dims_of(indices), dims_of(x)
     depth = indices.shape[-1]
-    own = [ops.reshape(ops.arange(dims[i]), [-1, *[1] * (len(dims) - 1 - i)]) for i in range(batch)]
+    own = [ops.reshape(counted(dims[i]), [-1, *[1] * (len(dims) - 1 - i)]) for i in range(batch)]
     own = [ops.broadcast_to(one, [*dims[:-1], 1]) for one in own]
     rest = [wrapped(indices[..., i : i + 1], sizes[batch + i]) for i in range(depth)]
     return OPS["GatherNd"](x, ops.concatenate([*own, *rest], -1))
@@ -103,7 +104,7 @@ def _(x: Any, axis: int | None = None, sorted: int = 1) -> Any:
     values, inverse, *_ = OPS["Unique"](flat)
     none = ops.full(ops.shape(values), size, "int32")
     at = ops.expand_dims(inverse, -1)
-    first = OPS["TensorScatterMin"](none, at, ops.arange(size))
+    first = OPS["TensorScatterMin"](none, at, counted(size))
     counts = OPS["TensorScatterAdd"](ops.zeros_like(none), at, ops.ones_like(inverse, "int32"))
     if not sorted:
         order = ops.argsort(first)
@@ -136,7 +137,7 @@ def _(boxes: Any, scores: Any, count: Any = 0, threshold: Any = 0.0, least: Any 
     numbers, _, valid = selected(
         ops.reshape(scores, [batch * classes, size]), overlap_of(each), count, threshold, least
     )
-    taken = OPS["Where"](ops.less(ops.arange(count), ops.expand_dims(valid, -1)))
+    taken = OPS["Where"](ops.less(counted(count), ops.expand_dims(valid, -1)))
     group, found = taken[:, 0], OPS["GatherNd"](numbers, taken)
     return ops.cast(ops.stack([group // classes, group % classes, found], -1), "int64")
 
@@ -146,7 +147,7 @@ def _(x: Any, update: Any, at: Any = None, axis: int = -2, mode: str = "linear")
     """A cache with new elements from a place on that each row of the batch has."""
     axis, dims = axis % len(x.shape), dims_of(update)
     first = ops.zeros([dims[0]], "int32") if at is None else ops.cast(at, "int32")
-    place = ops.expand_dims(first, 1) + ops.arange(dims[axis])
+    place = ops.expand_dims(first, 1) + counted(dims[axis])
     place = OPS["FloorMod"](place, dims_of(x)[axis]) if mode == "circular" else place
     shape = [dim if i in (0, axis) else 1 for i, dim in enumerate(dims)]
     index = ops.broadcast_to(ops.reshape(place, shape), dims)

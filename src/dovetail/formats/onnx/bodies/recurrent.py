@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dovetail import ops
+from dovetail.formats.constants import counted
 from dovetail.formats.onnx.bodies.arithmetic import hard_sigmoid
 from dovetail.formats.onnx.rows import row
 from dovetail.formats.opaque import Unreadable
@@ -100,7 +101,7 @@ def _steps(
     cell: Cell, functions: Functions, x: Any, states: Any, parts: Any, lengths: Any, clip: Any, is_reversed: bool
 ) -> list[Any]:
     """The steps of one direction; behind its length a row of the batch keeps its states and gives zeros."""
-    count = ops.arange(dims_of(x)[0])
+    count = counted(dims_of(x)[0])
 
     def limited(value: Any) -> Any:
         return ops.clip(value, -clip, clip) if clip else value

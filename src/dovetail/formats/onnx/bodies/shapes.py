@@ -9,7 +9,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.table import OPS
-from dovetail.formats.constants import filled, is_tensor, recorded
+from dovetail.formats.constants import counted, filled, is_tensor, recorded, within
 from dovetail.formats.onnx.rows import row
 from dovetail.formats.opaque import Unreadable
 from dovetail.graph.shape_values import known_ints
@@ -113,6 +113,7 @@ def _mirrored(x: Any, axis: int, low: int, high: int, mode: str) -> Any:
     size = x.shape[axis]
     if size is None:
         raise Unreadable("the size of an axis must be known")
+    within(low + size + high)
     places = np.arange(-low, size + high)
     if mode == "edge":
         places = places.clip(0, size - 1)
@@ -127,7 +128,10 @@ def _mirrored(x: Any, axis: int, low: int, high: int, mode: str) -> Any:
 
 @row("Range: start? stop? step?; stash_type")
 def _(start: Any, stop: Any, step: Any, stash_type: int = 1) -> Any:
-    return ops.arange(scalar(start), scalar(stop), scalar(step))
+    first, last, by = map(scalar, (start, stop, step))
+    if not any(map(is_tensor, (first, last, by))):
+        within(int((last - first) / by))
+    return ops.arange(first, last, by)
 
 
 @row("Trilu: x k!; upper")
@@ -177,7 +181,7 @@ def _(x: Any, shape: Sequence[int], axes: Any = None) -> Any:
 def _(x: Any, lengths: Any, batch_axis: int = 1, time_axis: int = 0) -> Any:
     rows = ops.moveaxis(x, [batch_axis, time_axis], [0, 1])
     dims = dims_of(rows)
-    places, ends = ops.arange(dims[1]), ops.cast(ops.reshape(lengths, [-1, 1]), "int32")
+    places, ends = counted(dims[1]), ops.cast(ops.reshape(lengths, [-1, 1]), "int32")
     order = ops.where(ops.less(places, ends), ends - 1 - places, places)
     order = ops.reshape(order, [*dims[:2], *[1] * (len(dims) - 2)])
     found = OPS["TakeAlongAxis"](rows, ops.broadcast_to(order, dims), 1)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.formats.constants import recorded
+from dovetail.formats.constants import counted, recorded, within
 from dovetail.formats.onnx.rows import row
 from dovetail.formats.onnx.tensors import dtype_of
 from dovetail.ops.shapes.shape import dims_of
@@ -41,8 +41,8 @@ def _(x: Any, step: int, window: Any = None, length: Any = None, onesided: int =
     x = ops.expand_dims(x, -1) if len(x.shape) == 2 else x
     size = length if window is None else window.shape[0]
     count = (dims_of(x)[1] - size) // step + 1
-    starts = ops.expand_dims(ops.arange(count) * step, 1)
-    frames = ops.take(x, starts + ops.arange(size), 1)
+    starts = ops.expand_dims(counted(count) * step, 1)
+    frames = ops.take(x, starts + counted(size), 1)
     frames = frames if window is None else frames * ops.reshape(window, [-1, 1])
     return transformed(frames, length or size, 2, 0, onesided)
 
@@ -51,7 +51,7 @@ def _cosines(size: Any, number: int, periodic: int, factors: list[float]) -> Any
     """A sum of cosines over a window."""
     dtype = dtype_of(number) or "float32"
     wide = "float64" if dtype == "float64" else "float32"
-    at = ops.cast(ops.arange(size), wide) / ops.cast(size - (0 if periodic else 1), wide)
+    at = ops.cast(counted(size), wide) / ops.cast(size - (0 if periodic else 1), wide)
     found: Any = factors[0]
     for i, factor in enumerate(factors[1:], 1):
         found = found + ops.cos(at * (2 * np.pi * i)) * factor
@@ -77,6 +77,7 @@ def _(bins: int, length: int, rate: int, low: float, high: float, number: int = 
     def mel(hertz: float) -> float:
         return float(2595 * np.log10(1 + hertz / 700))
 
+    within(bins + 2, length // 2 + 1)
     steps = np.arange(bins + 2) * (mel(high) - mel(low)) / (bins + 2) + mel(low)
     edges = ((length + 1) * 700 * (10 ** (steps / 2595) - 1) // rate).astype(int)
     at = np.arange(length // 2 + 1)[:, None]

@@ -10,7 +10,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.table import OPS
-from dovetail.formats.constants import recorded
+from dovetail.formats.constants import recorded, within
 from dovetail.formats.onnx.rows import row
 from dovetail.formats.opaque import Unreadable
 from dovetail.ops.shapes.shape import dims_of
@@ -136,7 +136,7 @@ def _window(
 def _windows(x: Any, window: Window, ceil: int) -> list[Any]:
     """The positions along each axis that each window has."""
     size, strides, dilations, widths = window
-    places = []
+    places, counts = list[Any](), list[int]()
     for i, length in enumerate(x.shape[2:]):
         if length is None:
             raise Unreadable("the sizes of its input must be known")
@@ -146,6 +146,8 @@ def _windows(x: Any, window: Window, ceil: int) -> list[Any]:
         count = (-(-spare // strides[i]) if ceil else spare // strides[i]) + 1
         if ceil and (count - 1) * strides[i] >= length + low:
             count -= 1  # the last window would begin behind the input
+        counts.append(max(count, 0) * size[i])
+        within(*counts)
         places.append(np.arange(count)[:, None] * strides[i] - low + np.arange(size[i]) * dilations[i])
     return places
 
@@ -176,8 +178,8 @@ def _is_plain(x: Any, window: Window, ceil: int) -> bool:
     )
 
 
-@row(f"MaxPool: x; {WINDOW} ceil_mode:ceil storage_order")
-def _(x: Any, ceil: int = 0, storage_order: int = 0, **given: Any) -> Any:
+@row(f"MaxPool: x; {WINDOW} ceil_mode:ceil storage_order outputs")
+def _(x: Any, ceil: int = 0, storage_order: int = 0, outputs: int = 1, **given: Any) -> Any:
     """The largest element of each window, and its place in the flat input."""
     window = _window(x, **given)
     rank = len(window.size)
@@ -192,8 +194,9 @@ def _(x: Any, ceil: int = 0, storage_order: int = 0, **given: Any) -> Any:
     else:
         places = _windows(x, window, ceil)
         found = ops.max(_taken(x, places, lowest), axes)
-    if None in x.shape[1:] or x.shape[0] is None:
+    if outputs == 1 or None in x.shape:
         return [found]
+    within(*x.shape[:2])
     return [found, _largest_at(x, _windows(x, window, ceil), lowest, storage_order)]
 
 
