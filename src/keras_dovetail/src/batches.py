@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.interop.privates import ArrayDataAdapter, EpochIterator, tree
+from keras_dovetail.src import shards
 from keras_dovetail.src.tensors import convert_to_tensor, each_leaf, in_32_bits
 
 
@@ -49,7 +51,8 @@ class Batches(EpochIterator):
     """
 
     def __init__(self, x: Any, *, batch_size: int | None = None, shuffle: Any = False, **options: Any) -> None:
-        super().__init__(x, batch_size=batch_size, shuffle=shuffle, **options)
+        with shards.reading_all() if shards.is_shared() else nullcontext():
+            super().__init__(x, batch_size=batch_size, shuffle=shuffle, **options)
         are_arrays = isinstance(self.data_adapter, ArrayDataAdapter) and shuffle != "batch"
         self._are_cut = are_arrays and self.steps_per_epoch is None and self.steps_per_execution == 1
         self._source = {"x": x, "shuffle": shuffle, **options}
@@ -96,8 +99,8 @@ def _folded(value: Any, size: int) -> Any:
 
 def given(value: Any, eagerly: bool = False) -> Any:
     """A part of a batch as a step takes it: a program takes NumPy arrays unchanged, except arrays of 64 bits."""
-    if value is None:
-        return None
+    if value is None or isinstance(value, shards.Share):
+        return value
     if eagerly or not isinstance(value, np.ndarray):
         return convert_to_tensor(value)
     return in_32_bits(value)
@@ -128,6 +131,8 @@ def groups(batches: Iterable[Any], size: Callable[[], int], is_steady: bool) -> 
         size: a function that returns the size of the next group.
         is_steady: whether all groups of the epoch should have the same size.
     """
+    if shards.is_shared():
+        return shards.shared_steps(batches)
     cut = batches.in_groups(size()) if is_steady and isinstance(batches, Batches) else None
     return cut or _collected(batches, size)
 

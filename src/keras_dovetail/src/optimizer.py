@@ -14,6 +14,7 @@ from dovetail.core.recording import DEFAULT_GRAPH
 from dovetail.core.scopes import scopes
 from dovetail.core.value_kinds import is_recorded
 from dovetail.interop.privates import BaseOptimizer, no_automatic_dependency_tracking
+from keras_dovetail.src import shards
 from keras_dovetail.src.layer import tapped
 from keras_dovetail.src.scopes import computing
 from keras_dovetail.src.variable import Variable, held
@@ -37,6 +38,7 @@ class BackendOptimizer(BaseOptimizer):
     def apply(self, grads: Any, trainable_variables: Any = None) -> Any:
         """Update variables: at once, even while K's default graph is open, unless that graph recorded the gradients."""
         trainable_variables = trainable_variables and _keras_variables(trainable_variables)
+        grads = shards.averaged(list(grads))
         with _recording() if any(map(is_recorded, grads)) else computing():
             return super().apply(grads, trainable_variables)
 

@@ -9,6 +9,7 @@ from dovetail.interop.privates import SeedGenerator, draw_seed, floatx, make_def
 from dovetail.ops import random
 from dovetail.ops.shapes.shape import dims_of
 from keras_dovetail.src.dtypes import as_tensor
+from keras_dovetail.src.shards import drawn
 
 
 def _key(seed: Any) -> Any:
@@ -17,15 +18,18 @@ def _key(seed: Any) -> Any:
 
 
 def normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None, seed: Any = None) -> Any:
-    return random.normal(_key(seed), shape, mean, stddev, dtype or floatx())
+    key = _key(seed)
+    return drawn(lambda whole: random.normal(key, whole, mean, stddev, dtype or floatx()), shape)
 
 
 def uniform(shape: Any, minval: Any = 0.0, maxval: Any = 1.0, dtype: Any = None, seed: Any = None) -> Any:
-    return random.uniform(_key(seed), shape, minval, maxval, dtype or floatx())
+    key = _key(seed)
+    return drawn(lambda whole: random.uniform(key, whole, minval, maxval, dtype or floatx()), shape)
 
 
 def truncated_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None, seed: Any = None) -> Any:
-    return random.truncated_normal(_key(seed), shape, mean, stddev, dtype or floatx())
+    key = _key(seed)
+    return drawn(lambda whole: random.truncated_normal(key, whole, mean, stddev, dtype or floatx()), shape)
 
 
 def categorical(logits: Any, num_samples: int, dtype: Any = "int64", seed: Any = None) -> Any:
@@ -45,7 +49,9 @@ def dropout(inputs: Any, rate: float, noise_shape: Any = None, seed: Any = None)
         return ops.zeros_like(x)
     dims = dims_of(x)
     shape = dims if noise_shape is None else [d if n is None else n for n, d in zip(noise_shape, dims, strict=True)]
-    return random.dropout(_key(seed), x, rate, shape)
+    key = _key(seed)
+    chosen = drawn(lambda whole: random.bernoulli(key, whole, 1 - rate), shape)
+    return ops.where(chosen, x / (1 - rate), 0)
 
 
 def shuffle(x: Any, axis: int = 0, seed: Any = None) -> Any:

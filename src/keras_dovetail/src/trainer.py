@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import dovetail
+from dovetail.core.collectives import WORLD
 from dovetail.core.garbage import NoGarbageCollection
 from dovetail.interop.privates import (
     BaseTrainer,
@@ -22,6 +23,7 @@ from dovetail.interop.privates import (
     pythonify_logs,
     tree,
 )
+from keras_dovetail.src import shards
 from keras_dovetail.src.batch_hooks import BatchHooks
 from keras_dovetail.src.batches import Batches
 from keras_dovetail.src.building import build_by_output
@@ -66,7 +68,7 @@ class Trainer(BaseTrainer):
         self._loss_tracker.update_state(loss, sample_weight=_batch_size(x))
         weights = list(self.trainable_weights)
         if weights:
-            self.optimizer.apply(tape.gradient(scaled, weights), weights)
+            shards.apply(self.optimizer, tape.gradient(scaled, weights), weights)
         else:
             warnings.warn("The model does not have any trainable weights.", stacklevel=2)
         return self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
@@ -155,6 +157,9 @@ class Trainer(BaseTrainer):
         }
 
         self.stop_training = False
+        is_shared = shards.is_shared()
+        if is_shared:
+            shards.begin(self)
         self.make_train_function()
         callbacks.on_train_begin()
         epoch_logs: dict[str, Any] | None = None
@@ -163,12 +168,14 @@ class Trainer(BaseTrainer):
             callbacks.on_epoch_begin(epoch)
             hooks = BatchHooks(callbacks, "train")
             steps = (epochs - epoch) * (batches.num_batches or 0)
-            logs = _last(run_all(self.train_function, batches, hooks, lambda: self.stop_training, steps))
+            logs = _last(
+                run_all(self.train_function, batches, hooks, lambda: self.stop_training and not is_shared, steps)
+            )
             epoch_logs = dict(_results(self, logs))
             if validation_data is not None and self._should_eval(epoch, validation_freq):
                 epoch_logs.update(_validate(self, validation_data, validation))
             callbacks.on_epoch_end(epoch, epoch_logs)
-            if self.stop_training:
+            if shards.is_stopped(self) if is_shared else self.stop_training:
                 break
         if isinstance(self.optimizer, Optimizer) and epochs > 0:
             self.optimizer.finalize_variable_values(self.trainable_weights)
@@ -248,7 +255,7 @@ class Trainer(BaseTrainer):
         found: list[Any] = []
         steps = batches.equal_steps
         for outputs in run_all(self.predict_function, batches, hooks, lambda: self.stop_predicting, steps):
-            found.append(outputs)
+            found.append(shards.gathered(outputs) if shards.is_shared() else outputs)
             if len(found) > UNDER_WAY:  # the engine goes on while this one is fetched
                 found[-UNDER_WAY - 1] = each_leaf(convert_to_numpy, found[-UNDER_WAY - 1])
         found[-UNDER_WAY:] = [each_leaf(convert_to_numpy, outputs) for outputs in found[-UNDER_WAY:]]
@@ -279,7 +286,7 @@ class Trainer(BaseTrainer):
         self._symbolic_build(data_batch=data)
         self.make_train_function()
         self.reset_metrics()
-        return _logs_of(self, self.train_function([data]), return_dict)  # type: ignore[misc]  # made before
+        return _logs_of(self, self.train_function([_part(data)]), return_dict)  # type: ignore[misc]  # made before
 
     @at_once
     def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False) -> Any:
@@ -289,13 +296,14 @@ class Trainer(BaseTrainer):
         self._symbolic_build(data_batch=data)
         self.make_test_function()
         self.reset_metrics()
-        return _logs_of(self, self.test_function([data]), return_dict)  # type: ignore[misc]  # made before
+        return _logs_of(self, self.test_function([_part(data)]), return_dict)  # type: ignore[misc]  # made before
 
     @at_once
     def predict_on_batch(self, x: Any) -> Any:
         """The model's outputs for one batch; see `keras.Model.predict_on_batch`."""
         self.make_predict_function()
-        return each_leaf(convert_to_numpy, self.predict_function([(x,)]))  # type: ignore[misc]  # made before
+        outputs = self.predict_function([_part((x,))])  # type: ignore[misc]  # made before
+        return shards.gathered(outputs) if shards.is_shared() else each_leaf(convert_to_numpy, outputs)
 
 
 def _capped(epochs: int) -> int:
@@ -309,6 +317,11 @@ def _capped(epochs: int) -> int:
 def _as_batch(*parts: Any) -> tuple[Any, ...]:
     """The parts of a single batch, as arrays or tensors."""
     return each_leaf(lambda v: v if v is None or hasattr(v, "shape") else np.asarray(v), parts)
+
+
+def _part(data: Any) -> Any:
+    """A batch as the programs of steps take it."""
+    return shards.shared(data) if shards.is_shared() else data
 
 
 def _last(found: Iterable[Any]) -> Any:
@@ -336,6 +349,7 @@ def _make(model: Any, name: str, step: Step, force: bool, keeps_all: bool = Fals
         return found
     # Some of Keras' layers need concrete values, for example for strings, and say so.
     eagerly = model.run_eagerly or not all(layer.supports_jit for layer in model._flatten_layers())
+    step = shards.of_share(step) if shards.is_shared() else step
     setattr(model, name, Program(step, name, eagerly, keeps_all))
     return None
 
@@ -360,12 +374,16 @@ def _validate(model: Any, data: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 @at_once  # a callback may have opened the default graph
 def _results(model: Any, logs: Any) -> Any:
+    if shards.is_shared():
+        shards.finish(model)
     return model._get_metrics_result_or_logs(logs)
 
 
 def _callback_list(model: Any, callbacks: Any, batches: Batches, verbose: Any, epochs: int = 1, **options: Any) -> Any:
     if isinstance(callbacks, CallbackList):
         return callbacks
+    if shards.is_shared():
+        callbacks, verbose = shards.callbacks_of_rank(callbacks), 0 if WORLD.rank else verbose
     return CallbackList(
         callbacks,
         add_progbar=verbose != 0,

@@ -8,14 +8,14 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.ops.nn.attention import HIDDEN
+from keras_dovetail.src import shards
 from keras_dovetail.src.dtypes import as_tensor, is_float, name_of, promoted, result_type
 
 
 def moments(x: Any, axes: Any, keepdims: bool = False, synchronized: bool = False) -> Any:
-    if synchronized:
-        raise NotImplementedError("Argument synchronized=True is not supported: Dovetail runs on one device.")
     x = as_tensor(x)
-    mean, variance = ops.moments(as_tensor(x, result_type(x, "float32")), axes, keepdims)
+    found = shards.moments if synchronized and shards.is_shared() else ops.moments
+    mean, variance = found(as_tensor(x, result_type(x, "float32")), axes, keepdims)
     if name_of(x) != "float16":
         return (as_tensor(mean, x.dtype), as_tensor(variance, x.dtype)) if is_float(x) else (mean, variance)
     most = float(np.finfo("float16").max)
