@@ -1,6 +1,6 @@
 """Starting the processes of a program on this machine, by torchrun's launcher.
 
-The launcher and the ranks meet by files, so no socket listens but those of gloo, on 127.0.0.1.  If a rank fails, the
+The launcher and the ranks meet by files, so gloo's sockets alone listen, on 127.0.0.1.  If a rank fails, the
 launcher ends the others; if the launcher ends, so do the ranks.
 """
 
