@@ -44,6 +44,7 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
     "graph_util": "test_graph_editor.py",
     "data.": "test_data.py",
     "test.": "test_testing.py",
+    "distribute.": "test_devices.py",
     "layers.": "test_old.py",
     "flags": "test_flags.py",
     **dict.fromkeys(OLD_WORDS, "test_old_words.py"),

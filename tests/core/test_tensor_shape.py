@@ -17,7 +17,7 @@ def test_a_tensor_says_its_shape(make, engine):
     assert x.shape.as_list() == [2, 3] and x.get_shape()[1:].as_list() == [3]
     assert (x.get_shape().ndims, x.shape.rank, x.shape.num_elements()) == (2, 2, 6)
     x.set_shape((2, None))
-    with pytest.raises(ValueError, match=r"set_shape at .*both the shape \(2, 3\) and the shape \(None, 4\)"):
+    with pytest.raises(ValueError, match=r"set_shape at .*Shapes \(2, 3\) and \(None, 4\)"):
         x.set_shape((None, 4))
 
 
@@ -40,7 +40,7 @@ def test_a_promised_shape_is_that_of_what_follows():
     unknown.set_shape([None, 2])
     y = K.concatenate([x, unknown])
     assert y.shape == (4, 5)
-    with pytest.raises(ValueError, match=r"no tensor has both the shape \(4, 3\) and the shape \(5, 3\)"):
+    with pytest.raises(ValueError, match=r"Shapes \(4, 3\) and \(5, 3\) are incompatible"):
         x.set_shape((5, 3))
     f = K.function([x, unknown], y)
     assert f([np.ones((4, 3)), np.ones((4, 2))]).shape == (4, 5)
@@ -62,7 +62,7 @@ def test_what_is_known_by_two_shapes():
     assert shape.merge_with(None) == shape and UNKNOWN.merge_with(shape) == shape
     assert shape.is_compatible_with([5, 3]) and not shape.is_compatible_with((5, 3, 1))
     assert not shape.is_fully_defined() and shape.num_elements() is None
-    with pytest.raises(ValueError, match="both the shape"):
+    with pytest.raises(ValueError, match="are incompatible"):
         shape.assert_is_compatible_with((2, 4))
     with pytest.raises(TypeError):
         shape.merge_with(("a", 3))

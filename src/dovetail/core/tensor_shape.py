@@ -78,7 +78,7 @@ class TensorShape(tuple[Any, ...]):
             return self if other.rank is None else other
         pairs = list(zip(self.as_list(), other, strict=False))
         if len(self) != len(other) or any(None not in (a, b) and a != b for a, b in pairs):
-            raise ValueError(f"no tensor has both the shape {self} and the shape {other}.")
+            raise ValueError(f"Shapes {self} and {other} are incompatible: no tensor has both.")
         return type(self)(b if a is None else a for a, b in pairs)
 
     @property

@@ -142,3 +142,21 @@ def test_visible_devices(engine):
     tf.config.set_visible_devices([], "TPU")
     with pytest.raises(RuntimeError, match="cannot be hidden: say CUDA_VISIBLE_DEVICES"):
         tf.config.set_visible_devices([], "CPU")
+
+
+def test_the_first_value_of_a_variable_shares_its_device():
+    with v1.Graph().as_default():
+        made = v1.get_variable("made", [2])
+        given = v1.get_variable("given", initializer=v1.constant(1.0, name="one"))
+        assert made.initial_value.op.colocation_groups() == made.op.colocation_groups() == [b"loc:@made"]
+        assert given.initial_value.op.colocation_groups() != given.op.colocation_groups()
+
+
+def test_one_replica_computes():
+    context = tf.distribute.get_replica_context()
+    assert context.merge_call(lambda strategy, x: (strategy.num_replicas_in_sync, x), args=(5,)) == (1, 5)
+    assert context.all_reduce("SUM", 3) == 3 and context.replica_id_in_sync_group == 0
+    assert isinstance(context, tf.distribute.ReplicaContext)
+    with tf.distribute.get_strategy().scope():
+        assert tf.distribute.get_strategy().run(lambda x, y: x - y, (5,), {"y": 3}) == 2
+    assert not tf.distribute.has_strategy() and not tf.distribute.in_cross_replica_context()

@@ -226,7 +226,7 @@ def told(
     signature = inspect.signature(function).parameters
     default_name = default_name or title.rpartition(".")[2]
     parameters, takes_any = list(signature), any(p.kind is p.VAR_POSITIONAL for p in signature.values())
-    run = _deferring(f"tf.{title}", function) if defers else function
+    run = deferring(f"tf.{title}", function) if defers else function
     place = (sys.maxsize if takes_any else parameters.index("name")) if "name" in parameters else None
 
     @functools.wraps(function)
@@ -252,7 +252,7 @@ def told(
     return call
 
 
-def _deferring(title: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def deferring(title: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a function that must know ranks: it is called later if a rank is not known."""
 
     def call(*args: Any, **kwargs: Any) -> Any:

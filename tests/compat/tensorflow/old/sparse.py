@@ -43,6 +43,11 @@ def joined(tf: Any, fed: Any) -> Any:
     return _parts(tf.sparse_concat(1, [_sparse(tf, fed), _sparse(tf, fed, OTHERS, 1)]))
 
 
+def extremes(tf: Any, fed: Any) -> Any:
+    x, y = _sparse(tf, fed), _sparse(tf, fed, OTHERS, 1)
+    return [*_parts(tf.sparse_maximum(x, y)), *_parts(tf.sparse_minimum(x, y))]
+
+
 def filled(tf: Any, fed: Any) -> Any:
     found, is_empty = tf.sparse_fill_empty_rows(_sparse(tf, fed), 7.0)
     return [*_parts(found), is_empty]
@@ -88,6 +93,7 @@ CASES = {
     "sum": _of(lambda tf, x, y: tf.sparse_add(x, y)),
     "sum_above": _of(lambda tf, x, y: tf.sparse_add(x, y, thresh=0.9)),
     "sum_dense": _of(lambda tf, x, y: tf.sparse_add(x, tf.ones([4, 4])), dense=True),
+    "extremes": extremes,
     "joined": joined,
     "cut": _of(lambda tf, x, y: tf.sparse_slice(x, [1, 2], [2, 5])),
     "filled": filled,

@@ -15,6 +15,7 @@ from dovetail.compat.tensorflow.names import crops as crops
 from dovetail.compat.tensorflow.names import data as data
 from dovetail.compat.tensorflow.names import debugging as debugging
 from dovetail.compat.tensorflow.names import devices as devices
+from dovetail.compat.tensorflow.names import distribute as distribute
 from dovetail.compat.tensorflow.names import event_files as event_files
 from dovetail.compat.tensorflow.names import files as files
 from dovetail.compat.tensorflow.names import flags as flags

@@ -13,7 +13,7 @@ absent(
     "tf.data.Dataset has arrays, generators and functions as sources: read other files in Python; loops of sessions "
     "take their arrays by feed_dict.",
 )
-absent("distribute distribute. distribution distribution. contrib.distribute.", "One process computes, on one device.")
+absent("distribute. distribution distribution. contrib.distribute.", "One process computes, on one device.")
 absent("tpu tpu. contrib.tpu contrib.tpu.", "There are no TPUs here; the jax engine runs on what jax is installed for.")
 absent(
     "queue queue. PaddingFIFOQueue PriorityQueue RandomShuffleQueue QueueBase train.QueueRunner train.batch "

@@ -62,15 +62,31 @@ def _sum(x: SparseTensor, axis: Any = None, keepdims: Any = None) -> Any:
     return ops.sum(K.to_dense(x), axis, bool(keepdims))
 
 
+def _united(a: SparseTensor, b: SparseTensor) -> tuple[Any, Any, Any, Any]:
+    """The places of the elements of both, the values of each there, and how many of the two have an element there."""
+    both = ops.concatenate([a.indices, b.indices])
+    numbers, places, counts = ops.unique(_number(both, a.dims))
+    count, places = ops.shape(numbers)[:1], ops.reshape(places, [-1, 1])
+    indices = ops.tensor_scatter_update(ops.zeros([count[0], len(a.dims)], "int64"), places, both)
+    first = ops.shape(a.values)[0]
+    own, its = (ops.scatter_nd(part, x.values, count) for part, x in ((places[:first], a), (places[first:], b)))
+    return indices, own, its, counts
+
+
+def _extreme(choose: Callable[..., Any]) -> Callable[..., SparseTensor]:
+    def elementwise(a: SparseTensor, b: SparseTensor) -> SparseTensor:
+        indices, own, its, _ = _united(a, b)
+        return reordered(SparseTensor(indices, choose(own, its), a.dims))
+
+    return elementwise
+
+
 def _added(a: Any, b: Any, threshold: Any = 0) -> Any:
     """The sum: sparse if both are; sums of two elements whose size is below the threshold are dropped."""
     if not (K.is_sparse(a) and K.is_sparse(b)):
         return ops.add(K.to_dense(a), K.to_dense(b))
-    both = ops.concatenate([a.indices, b.indices])
-    numbers, places, counts = ops.unique(_number(both, a.dims))
-    count, places = ops.shape(numbers)[:1], ops.reshape(places, [-1, 1])
-    values = ops.scatter_nd(places, ops.concatenate([a.values, b.values]), count)
-    indices = ops.tensor_scatter_update(ops.zeros([count[0], len(a.dims)], "int64"), places, both)
+    indices, own, its, counts = _united(a, b)
+    values = ops.add(own, its)
     found = SparseTensor(indices, values, a.dims)
     is_large = ops.greater_equal(ops.absolute(values), ops.cast(threshold, values.dtype))
     return _retained(found, ops.logical_or(is_large, ops.equal(counts, 1))) if threshold else found
@@ -149,6 +165,8 @@ def _concatenated(axis: int, sp_inputs: Sequence[Any]) -> SparseTensor:
 
 ROWS: dict[str, tuple[Callable[..., Any], str, str]] = {  # names → function, words, more of TensorFlow 1
     "sparse.reorder sparse_reorder": (reordered, "sp_input:x", ""),
+    "sparse.maximum sparse_maximum": (_extreme(ops.maximum), "sp_a:a sp_b:b", ""),
+    "sparse.minimum sparse_minimum": (_extreme(ops.minimum), "sp_a:a sp_b:b", ""),
     "sparse.retain sparse_retain": (_retained, "sp_input:x to_retain", ""),
     "sparse.transpose sparse_transpose": (_transposed, "sp_input:x perm", ""),
     "sparse.reshape sparse_reshape": (_reshaped, "sp_input:x shape", ""),

@@ -382,6 +382,8 @@ def _got(
         raise op_error(ValueError, "tf.get_variable", problem)
     with graph_mode.lifted(), graph.at_scope(f"{name}/Initializer/"):
         first = _first_value(name, shape, as_dtype(dtype), initializer)
+    if isinstance(first, GraphTensor) and (initializer is None or callable(initializer)):
+        first.op._set_attr("_class", [f"loc:@{name}".encode()])  # the device of the variable
     made = named_variable(name, first, trainable, dtype, collections=collections, constraint=constraint)
     known[name] = made
     if regularizer is not None:

@@ -32,6 +32,8 @@ def _classes(labels: Any, predictions_idx: Any) -> tuple[Any, Any]:
     labels = to_dense(labels, NO_CLASS) if hasattr(labels, "dense_shape") else labels
     labels, rank = ops.cast(labels, "int64"), rank_of(best)
     labels = ops.expand_dims(labels, -1) if rank and rank_of(labels) == rank - 1 else labels
+    if rank == 1:
+        raise ValueError(f"the predictions {static_shape(best)} need an axis for the samples, too.")
     if not rank or rank_of(labels) != rank:
         raise ValueError(f"the labels have {rank_of(labels)} axes, and the predictions {rank}; they have equally many.")
     return best, labels

@@ -16,7 +16,7 @@ from dovetail.compat.tensorflow.names.graph import GraphKeys, control_dependenci
 from dovetail.compat.tensorflow.names.losses import confusion_matrix
 from dovetail.compat.tensorflow.names.variable_scope import variable_scope
 from dovetail.compat.tensorflow.names.variables import variable
-from dovetail.compat.tensorflow.table import V1, signature_of, told, value
+from dovetail.compat.tensorflow.table import V1, deferring, signature_of, told, value
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of, shaped
@@ -103,12 +103,19 @@ def alike(labels: Any, predictions: Any, more: int = 0) -> tuple[Any, Any]:
     )
 
 
-def level(weights: Any, like: Any) -> Any:
-    """Weights with as many axes as these numbers, if only a last one of size 1 is missing, or is too much."""
-    mine, theirs = rank_of(weights), rank_of(like)
+def _level(weights: Any, like: Any) -> Any:
+    mine, theirs = (len(static_shape(shaped(x))) for x in (weights, like))  # an error says that it must be called later
     if not mine or not theirs or abs(mine - theirs) != 1:
         return weights
     return ops.expand_dims(weights, -1) if mine < theirs else ops.squeeze(weights, -1)
+
+
+def level(weights: Any, like: Any) -> Any:
+    """Weights with as many axes as these numbers, if only a last one of size 1 is missing, or is too much.
+
+    Weights of unknown rank are made so when their rank is known.
+    """
+    return deferring("tf.metrics", _level)(weights, like)
 
 
 def wide_of(weights: Any, like: Any) -> Any:
