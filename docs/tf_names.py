@@ -104,7 +104,14 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
         "test_python_calls.py",
     ),
     **dict.fromkeys(["compat.", "dimension_"], "test_names.py"),
-    **dict.fromkeys(["FIFOQueue", "queue.FIFOQueue"], "test_old.py"),
+    **dict.fromkeys(
+        [
+            *("FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue", "queue."),
+            *("train.QueueRunner", "train.queue_runner", "train.batch", "train.shuffle_batch", "train.limit_epochs"),
+            *("train.input_producer", "train.range_input_producer", "train.slice_input_producer"),
+        ],
+        "test_queues.py",
+    ),
     "python.": "test_modules.py",
     **dict.fromkeys(
         ["ConfigProto", "GPUOptions", "GraphOptions", "OptimizerOptions", "Run", "config.threading"], "test_settings.py"

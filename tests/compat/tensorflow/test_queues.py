@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+import numpy as np
 import pytest
 from dovetail.compat.tensorflow.compat import v1 as tf
 
@@ -27,3 +28,81 @@ def test_a_closed_queue_takes_nothing():
         session.run(queue.close())
         with pytest.raises(RuntimeError, match="the queue 'mine' is closed"):
             session.run(queue.enqueue(1.0))
+
+
+# -- runners ----------------------------------------------------------------------------------------------------------
+
+
+def test_batches_come_from_threads(engine):
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, y = np.arange(10, dtype="float32"), np.arange(10) * 2
+        coord = tf.train.Coordinator()
+        one, two = tf.train.slice_input_producer([x, y], num_epochs=3, shuffle=False)
+        batches = tf.train.batch([one, two], 4, capacity=7, allow_smaller_final_batch=True)
+        twice = batches[0] * 2.0
+        session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+        threads = tf.train.start_queue_runners(session, coord)
+        found = []
+        with pytest.raises(tf.errors.OutOfRangeError):
+            while not coord.should_stop():
+                first, (a, b) = session.run([twice, batches])
+                np.testing.assert_array_equal(first, b)
+                found.extend(a)
+        coord.request_stop()
+        coord.join(threads)
+    assert [len(first), *found] == [2, *range(10), *range(10), *range(10)]
+
+
+def test_shuffled_batches_have_each_example_once(engine):
+    with tf.Graph().as_default(), tf.Session() as session:
+        row = tf.train.range_input_producer(20, num_epochs=1, seed=3).dequeue()
+        batches = tf.train.shuffle_batch({"a": row}, 5, capacity=12, min_after_dequeue=6, num_threads=2, seed=3)
+        session.run(tf.local_variables_initializer())
+        tf.train.start_queue_runners(session)
+        found = np.concatenate([session.run(batches)["a"] for _ in range(4)])
+    assert sorted(found) == list(range(20)) and list(found) != sorted(found)
+
+
+def test_examples_are_padded_and_several_at_once():
+    with tf.Graph().as_default(), tf.Session() as session:
+        queue = tf.PaddingFIFOQueue(3, "int32", [[None, 1]])
+        for rows in (1, 3, 2):
+            session.run(queue.enqueue(np.ones([rows, 1], "int32") * rows))
+        size = tf.placeholder(tf.int32, ())
+        first, second = session.run(queue.dequeue_many(size), {size: 2})
+        assert (first.ravel().tolist(), second.ravel().tolist()) == ([1, 0, 0], [3, 3, 3])
+        many = tf.train.batch_join([[tf.constant([[1.0], [2.0]])]] * 2, 4, enqueue_many=True)
+        tf.train.start_queue_runners(session)
+        assert many.shape == (4, 1) and sorted(session.run(many).ravel()) == [1, 1, 2, 2]
+        with pytest.raises(ValueError, match="All shapes must be fully defined"):
+            tf.train.batch([tf.placeholder(tf.float32, [None])], 2)
+
+
+def test_the_lowest_priority_comes_first():
+    with tf.Graph().as_default(), tf.Session() as session:
+        queue = tf.PriorityQueue(5, [tf.float32], [()])
+        session.run(queue.enqueue_many([[3, 1, 2], [0.3, 0.1, 0.2]]))
+        assert session.run(queue.dequeue())[1] == np.float32(0.1) and session.run(queue.size()) == 2
+
+
+def test_errors_of_threads_are_raised_where_they_are_joined():
+    with tf.Graph().as_default(), tf.Session() as session:
+        queue, coord = tf.FIFOQueue(1, tf.float32, [()]), tf.train.Coordinator()
+        v = tf.Variable(1.0, name="never")
+        tf.train.add_queue_runner(tf.train.QueueRunner(queue, [queue.enqueue(v)]))
+        threads = tf.train.start_queue_runners(session, coord)
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(queue.dequeue())
+        with pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized value never"):
+            coord.join(threads)
+
+
+def test_stopping_cancels_what_waits_for_room():
+    with tf.Graph().as_default(), tf.Session() as session:
+        coord = tf.train.Coordinator()
+        tf.train.batch([tf.constant(1.0)], 2, capacity=3)
+        threads = tf.train.start_queue_runners(session, coord)
+        assert tf.train.start_queue_runners(session, coord) == []
+        coord.request_stop()
+        coord.join(threads, stop_grace_period_secs=10)
+        assert not any(thread.is_alive() for thread in threads)

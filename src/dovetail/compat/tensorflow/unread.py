@@ -27,8 +27,9 @@ _HOOKS = ("_StepHook", "CheckpointSaverListener", "SessionRunHook", "StepCounter
 TENSORFLOW = {
     "use_locking": "The assignments of a run come in one order, and never race.",
     "read_data_sets.source_url": "Nothing is downloaded.",
-    "FIFOQueue.shared_name": _ONE_PROCESS,
-    "FIFOQueue.cancel_pending_enqueues": "A closed queue refuses what waits, too.",
+    "shared_name": _ONE_PROCESS,
+    "QueueRunner.import_scope": "It goes with queue_runner_def, which is refused.",
+    "input_producer.summary_name": "No summary tells how full the queue is.",
     "metric_variable.validate_shape": "The shape is known.",
     "remove_squeezable_dimensions.name": _NO_OPERATION,
     "swap_memory": _HINT,

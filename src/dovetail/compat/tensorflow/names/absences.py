@@ -16,11 +16,10 @@ absent(
 absent("distribute. distribution distribution. contrib.distribute.", "One process computes, on one device.")
 absent("tpu tpu. contrib.tpu contrib.tpu.", "There are no TPUs here; the jax engine runs on what jax is installed for.")
 absent(
-    "queue queue. PaddingFIFOQueue PriorityQueue RandomShuffleQueue QueueBase train.QueueRunner train.batch "
-    "train.batch_join train.maybe_batch train.shuffle_batch train.shuffle_batch_join train.input_producer "
-    "train.range_input_producer train.slice_input_producer train.string_input_producer FixedLengthRecordReader "
-    "IdentityReader ReaderBase TFRecordReader TextLineReader WholeFileReader",
-    "Queues are not offered: read the files in Python, and feed batches.",
+    "train.maybe_batch train.maybe_batch_join train.maybe_shuffle_batch train.maybe_shuffle_batch_join "
+    "train.string_input_producer FixedLengthRecordReader IdentityReader ReaderBase TFRecordReader TextLineReader "
+    "WholeFileReader",
+    "Tensors hold numbers, no names of files: read the files in Python, and feed batches, or put them into a queue.",
 )
 absent("strings strings.", "Tensors hold numbers; keep strings in NumPy arrays, and feed their numbers.")
 absent("resource dtypes.resource variant dtypes.variant", "Variables are objects of their own, not tensors of handles.")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,21 @@ from dovetail.compat.tensorflow.table import value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.table import OPS
+from dovetail.core.tensor_shape import shape_of
 from dovetail.trace import trace
 
+Element = list[np.ndarray]
 
-class FIFOQueue:
-    """A queue whose elements are tuples of tensors; the oldest comes out first.
 
-    Taking out waits while the queue is empty, and putting in waits while it is full.
+class Cancelled(RuntimeError):
+    """The error of a run that puts into a closed queue; programs know it as `tf.errors.CancelledError`."""
+
+
+class QueueBase:
+    """The base of queues, whose elements are tuples of tensors.
+
+    Taking out waits while there are too few elements, and putting in waits while the queue is full.  The queue belongs
+    to the process: all sessions share it.
 
     Args:
         capacity: how many elements there may be.
@@ -29,6 +38,163 @@ class FIFOQueue:
         shapes: the shape of each, without which several elements cannot be put in or taken out at once.
         names: the keys of elements that are dicts.
         name: the name, for errors.
+
+    Source: `tf.queue.QueueBase`.
+    """
+
+    _rest = 0  # how many elements stay in until the queue is closed
+    _pads = False  # whether dimensions may be unknown; elements that are taken out together are then padded with zeros
+
+    def __init__(self, capacity: int, dtypes: Any, shapes: Any, names: Any, name: str) -> None:
+        self.dtypes = [as_dtype(x) for x in (dtypes if isinstance(dtypes, (list, tuple)) else [dtypes])]
+        one = shapes is not None and not any(hasattr(x, "__iter__") for x in shapes) and len(self.dtypes) == 1
+        self.shapes = None if shapes is None else [shape_of(x) for x in ([shapes] if one else shapes)]
+        self.names = [names] if isinstance(names, str) else names
+        self.name, self._capacity = name, capacity
+        if not self._pads and any(x.rank is None or None in x for x in self.shapes or ()):
+            given = ", ".join(map(str, self.shapes or ()))
+            problem = f"All shapes must be fully defined, not {given}: say them with set_shape, or pad elements"
+            raise op_error(ValueError, f"tf.{type(self).__name__}", f"{problem} in a PaddingFIFOQueue.")
+        self._elements: list[Element] = []
+        self._putting, self._closed, self._cancelled = 0, False, False
+        self._changed, self._taking = threading.Condition(), threading.Lock()
+
+    # operations
+
+    def enqueue(self, vals: Any, name: str | None = None) -> Any:
+        """The operation that puts one element in."""
+        return self._operation(lambda *arrays: self._put([[*arrays]]), self._parts(vals), name)
+
+    def enqueue_many(self, vals: Any, name: str | None = None) -> Any:
+        """The operation that puts an element in for each slice of the first axes."""
+        return self._operation(
+            lambda *arrays: self._put([*map(list, zip(*arrays, strict=True))]), self._parts(vals, 1), name
+        )
+
+    def dequeue(self, name: str | None = None) -> Any:
+        """An element, which each run takes out."""
+        return self._taken(lambda: self._take(1)[0], self.shapes, name)
+
+    def dequeue_many(self, n: Any, name: str | None = None) -> Any:
+        """The next `n` elements, stacked."""
+        return self._several(n, n if isinstance(n, int) else None, False, name)
+
+    def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
+        """The next `n` elements, stacked; fewer if the queue is closed and has fewer."""
+        return self._several(n, None, True, name)
+
+    def size(self, name: str | None = None) -> Any:
+        """How many elements there are."""
+        return self._result(lambda: [np.int32(len(self._elements))], [as_dtype("int32")], [()], name)[0]
+
+    def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Any:
+        """The operation after which nothing is put in, and an empty queue is at its end.
+
+        Args:
+            cancel_pending_enqueues: whether runs that wait for room raise an error.
+        """
+        return self._operation(lambda: self._close(cancel_pending_enqueues), [], name)
+
+    def is_closed(self, name: str | None = None) -> Any:
+        """Whether it is closed."""
+        return self._result(lambda: [np.bool_(self._closed)], [as_dtype("bool")], [()], name)[0]
+
+    # in runs
+
+    def wait_for_room(self) -> None:
+        """Wait until an element can be put in, or the queue is closed."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or len(self._elements) < self._capacity)
+
+    def _put(self, elements: Sequence[Element]) -> None:
+        with self._changed:
+            if self._closed:
+                raise op_error(Cancelled, "tf.FIFOQueue.enqueue", f"the queue {self.name!r} is closed.")
+            self._putting += 1
+            try:
+                for element in elements:
+                    self._changed.wait_for(lambda: self._cancelled or len(self._elements) < self._capacity)
+                    if self._cancelled:
+                        raise op_error(Cancelled, "tf.FIFOQueue.enqueue", f"the queue {self.name!r} was closed.")
+                    self._elements.append(element)
+                    self._changed.notify_all()
+            finally:
+                self._putting -= 1
+                self._changed.notify_all()
+
+    def _take(self, count: int, up_to: bool = False) -> list[Element]:
+        """Take elements out; if the queue ends before, all stay in."""
+        found: list[Element] = []
+        with self._taking, self._changed:
+            while len(found) < count:
+                self._changed.wait_for(lambda: len(self._elements) > self._rest or (self._closed and not self._putting))
+                if not self._elements:
+                    break
+                found.append(self._elements.pop(self._next()))
+                self._changed.notify_all()
+            if len(found) == count or (up_to and found):
+                return found
+            self._elements[:0] = found
+        problem = f"the queue {self.name!r} is closed and has {len(found)} elements, not {count}."
+        raise op_error(IndexError, f"tf.{type(self).__name__}.dequeue", problem)
+
+    def _next(self) -> int:
+        """The place of the element that comes out next."""
+        return 0
+
+    def _close(self, cancels: bool) -> None:
+        with self._changed:
+            self._closed, self._cancelled = True, self._cancelled or cancels
+            self._changed.notify_all()
+
+    def _stacked(self, elements: list[Element]) -> Element:
+        return [_padded(part) if self._pads else np.stack(part) for part in zip(*elements, strict=True)]
+
+    # in graphs
+
+    def _several(self, n: Any, known: int | None, up_to: bool, name: str | None) -> Any:
+        shapes = None if self.shapes is None else [(known, *shape) for shape in self.shapes]
+        if isinstance(n, int):
+            return self._taken(lambda: self._stacked(self._take(n, up_to)), shapes, name)
+        return self._taken(lambda n: self._stacked(self._take(int(n), up_to)), shapes, name, (ops.convert(n),))
+
+    def _parts(self, vals: Any, axes: int = 0) -> list[Any]:
+        """The tensors of an element, or of several, whose shapes must be the queue's behind the first axes."""
+        if self.names is not None:
+            vals = [vals[key] for key in self.names]
+        given = list(vals) if isinstance(vals, (list, tuple)) and len(vals) == len(self.dtypes) else [vals]
+        with graph_mode.inside(graph_mode.open_graph()):
+            parts = [ops.convert(x, dtype) for x, dtype in zip(given, self.dtypes, strict=True)]
+        for part, shape in zip(parts, self.shapes or (), strict=False):
+            if part.shape is not None and not shape_of(shape).is_compatible_with(shape_of(part.shape[axes:])):
+                problem = f"the shape {tuple(part.shape[axes:])} does not fit the shape {tuple(shape)} of the queue"
+                raise op_error(ValueError, f"tf.{type(self).__name__}.enqueue", f"{problem} {self.name!r}.")
+        return parts
+
+    def _operation(self, function: Callable[..., Any], inputs: list[Any], name: str | None) -> Any:
+        return done_in(graph_mode.open_graph(), function, inputs, name)
+
+    def _taken(self, function: Callable[..., Any], shapes: Any, name: str | None, inputs: Any = ()) -> Any:
+        found = self._result(function, self.dtypes, shapes or (), name, inputs)
+        if self.names is not None:
+            return dict(zip(self.names, found, strict=True))
+        return found[0] if len(found) == 1 else found
+
+    def _result(self, function: Any, dtypes: Any, shapes: Any, name: str | None, inputs: Any = ()) -> list[Any]:
+        with graph_mode.inside(graph_mode.open_graph()):
+            return list(trace.record(OPS["PyFunc"], [inputs, function, tuple(dtypes), tuple(shapes)], name))
+
+
+def _padded(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """Arrays of one rank, stacked behind zeros that make their shapes equal."""
+    found = np.zeros((len(arrays), *np.max([x.shape for x in arrays], axis=0).astype(int)), arrays[0].dtype)
+    for row, array in zip(found, arrays, strict=True):
+        row[tuple(map(slice, array.shape))] = array
+    return found
+
+
+class FIFOQueue(QueueBase):
+    """A queue whose oldest element comes out first; arguments are those of `tf.queue.QueueBase`.
 
     Source: `tf.queue.FIFOQueue`.
     """
@@ -42,89 +208,77 @@ class FIFOQueue:
         shared_name: str | None = None,
         name: str = "fifo_queue",
     ) -> None:
-        self.dtypes = [as_dtype(x) for x in (dtypes if isinstance(dtypes, (list, tuple)) else [dtypes])]
-        one = shapes is not None and not any(hasattr(x, "__iter__") for x in shapes) and len(self.dtypes) == 1
-        self.shapes = [tuple(x) for x in ([shapes] if one else shapes)] if shapes is not None else None
-        self.names = [names] if isinstance(names, str) else names
-        self.name, self._capacity = name, capacity
-        self._elements: list[list[np.ndarray]] = []
-        self._closed, self._changed = False, threading.Condition()
-
-    # operations
-
-    def enqueue(self, vals: Any, name: str | None = None) -> Any:
-        """The operation that puts one element in."""
-        return self._operation(lambda *arrays: self._put([[*arrays]]), self._parts(vals), name)
-
-    def enqueue_many(self, vals: Any, name: str | None = None) -> Any:
-        """The operation that puts an element in for each slice of the first axes."""
-        return self._operation(
-            lambda *arrays: self._put([*map(list, zip(*arrays, strict=True))]), self._parts(vals), name
-        )
-
-    def dequeue(self, name: str | None = None) -> Any:
-        """An element, which each run takes out."""
-        return self._taken(lambda: self._take(1)[0], self.shapes, name)
-
-    def dequeue_many(self, n: int, name: str | None = None) -> Any:
-        """The next `n` elements, stacked."""
-        shapes = None if self.shapes is None else [(n, *shape) for shape in self.shapes]
-        return self._taken(lambda: [np.stack(part) for part in zip(*self._take(n), strict=True)], shapes, name)
-
-    def size(self, name: str | None = None) -> Any:
-        """How many elements there are."""
-        return self._result(lambda: [np.int32(len(self._elements))], [as_dtype("int32")], [()], name)[0]
-
-    def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Any:
-        """The operation after which nothing is put in, and an empty queue is at its end."""
-        return self._operation(self._close, [], name)
-
-    # in runs
-
-    def _put(self, elements: Sequence[list[np.ndarray]]) -> None:
-        for element in elements:
-            with self._changed:
-                self._changed.wait_for(lambda: self._closed or len(self._elements) < self._capacity)
-                if self._closed:
-                    raise op_error(RuntimeError, "tf.FIFOQueue.enqueue", f"the queue {self.name!r} is closed.")
-                self._elements.append(element)
-                self._changed.notify_all()
-
-    def _take(self, count: int) -> list[list[np.ndarray]]:
-        with self._changed:
-            self._changed.wait_for(lambda: self._closed or len(self._elements) >= count)
-            if len(self._elements) < count:
-                problem = f"the queue {self.name!r} is closed and has {len(self._elements)} elements, not {count}."
-                raise op_error(IndexError, "tf.FIFOQueue.dequeue", problem)
-            found, self._elements[:count] = self._elements[:count], []
-            self._changed.notify_all()
-            return found
-
-    def _close(self) -> None:
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-
-    # in graphs
-
-    def _parts(self, vals: Any) -> list[Any]:
-        if self.names is not None:
-            vals = [vals[key] for key in self.names]
-        given = list(vals) if isinstance(vals, (list, tuple)) and len(vals) == len(self.dtypes) else [vals]
-        return [ops.convert(x, dtype) for x, dtype in zip(given, self.dtypes, strict=True)]
-
-    def _operation(self, function: Any, inputs: list[Any], name: str | None) -> Any:
-        return done_in(graph_mode.open_graph(), function, inputs, name)
-
-    def _taken(self, function: Any, shapes: Any, name: str | None) -> Any:
-        found = self._result(function, self.dtypes, shapes or (), name)
-        if self.names is not None:
-            return dict(zip(self.names, found, strict=True))
-        return found[0] if len(found) == 1 else found
-
-    def _result(self, function: Any, dtypes: Any, shapes: Any, name: str | None) -> list[Any]:
-        with graph_mode.inside(graph_mode.open_graph()):
-            return list(trace.record(OPS["PyFunc"], [(), function, tuple(dtypes), tuple(shapes)], name))
+        super().__init__(capacity, dtypes, shapes, names, name)
 
 
-value("FIFOQueue queue.FIFOQueue", FIFOQueue, "v1")
+class PaddingFIFOQueue(FIFOQueue):
+    """A `tf.queue.FIFOQueue` that pads elements which are taken out together with zeros to one shape.
+
+    Source: `tf.queue.PaddingFIFOQueue`.
+
+    Example:
+        >>> import dovetail.compat.tensorflow.compat.v1 as tf
+        >>> with tf.Graph().as_default(), tf.Session() as session:
+        ...     queue = tf.PaddingFIFOQueue(2, tf.int32, [[None]])
+        ...     _ = session.run([queue.enqueue([[1]]), queue.enqueue([[2, 3]])])
+        ...     session.run(queue.dequeue_many(2)).tolist()
+        [[1, 0], [2, 3]]
+    """
+
+    _pads = True
+
+
+class RandomShuffleQueue(QueueBase):
+    """A queue whose elements come out in a random order; arguments are those of `tf.queue.QueueBase`.
+
+    Args:
+        min_after_dequeue: how many elements stay in until the queue is closed, so that the order is random.
+        seed: starts the sequence of draws.
+
+    Source: `tf.queue.RandomShuffleQueue`.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        min_after_dequeue: int,
+        dtypes: Any,
+        shapes: Any = None,
+        names: Any = None,
+        seed: int | None = None,
+        shared_name: str | None = None,
+        name: str = "random_shuffle_queue",
+    ) -> None:
+        super().__init__(capacity, dtypes, shapes, names, name)
+        self._rest, self._draw = min_after_dequeue, random.Random(seed)
+
+    def _next(self) -> int:
+        return self._draw.randrange(len(self._elements))
+
+
+class PriorityQueue(QueueBase):
+    """A queue whose element with the lowest priority, an int64 before the others, comes out first.
+
+    Arguments are those of `tf.queue.QueueBase`, without the priority.
+
+    Source: `tf.queue.PriorityQueue`.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        types: Any,
+        shapes: Any = None,
+        names: Any = None,
+        shared_name: str | None = None,
+        name: str = "priority_queue",
+    ) -> None:
+        dtypes = ["int64", *(types if isinstance(types, (list, tuple)) else [types])]
+        super().__init__(capacity, dtypes, None if shapes is None else [(), *shapes], names, name)
+
+    def _next(self) -> int:
+        return min(range(len(self._elements)), key=lambda i: int(self._elements[i][0]))
+
+
+for _kind in (QueueBase, FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue, PriorityQueue):
+    value(f"{_kind.__name__} queue.{_kind.__name__}", _kind, "v1")

@@ -12,6 +12,7 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.core import Kind
 from dovetail.compat.tensorflow.names.graph import GraphKeys
+from dovetail.compat.tensorflow.names.python_calls import count_up_to
 from dovetail.compat.tensorflow.names.structures import nest_flatten
 from dovetail.compat.tensorflow.names.variable_views import Assigned, Slice, named
 from dovetail.compat.tensorflow.table import function, value
@@ -94,6 +95,10 @@ class _Names(DovetailVariable):
     def __getitem__(self, index: Any) -> Slice:
         with graph_mode.inside(graph_mode.graph()):
             return Slice(self, super().__getitem__(index), index)
+
+    def count_up_to(self, limit: int) -> Any:
+        """The value, to which a run then adds 1; from the limit on, a run raises IndexError."""
+        return count_up_to(self, limit)
 
     def set_shape(self, shape: Any) -> None:
         """Check that its shape fits another one."""

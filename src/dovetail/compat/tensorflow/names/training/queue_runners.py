@@ -1,0 +1,114 @@
+"""TensorFlow 1's runners: threads that fill queues."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dovetail.compat.tensorflow.names.queues import Cancelled
+from dovetail.compat.tensorflow.names.training.coordinator import Coordinator, add_queue_runner, start_queue_runners
+from dovetail.compat.tensorflow.table import value
+from dovetail.core.errors import op_error
+
+
+class QueueRunner:
+    """A runner, whose threads put elements into a queue until the inputs end, and then close it.
+
+    Args:
+        queue: the queue.
+        enqueue_ops: operations; a thread runs each again and again.
+        close_op, cancel_op: run at the end of the inputs, and when the coordinator stops; by default, they close it.
+        queue_closed_exception_types: the exceptions that end a thread; others stop the coordinator.
+
+    Attributes:
+        exceptions_raised: the exceptions that ended threads without a coordinator.
+
+    Raises:
+        NotImplementedError: it is given by a definition.
+
+    Source: `tf.compat.v1.train.QueueRunner`.
+
+    Example:
+        >>> import dovetail.compat.tensorflow.compat.v1 as tf
+        >>> with tf.Graph().as_default(), tf.Session() as session:
+        ...     queue, count = tf.FIFOQueue(2, tf.int32, [()]), tf.Variable(0)
+        ...     runner = tf.train.QueueRunner(queue, [queue.enqueue(count.count_up_to(3))])
+        ...     element = queue.dequeue()
+        ...     session.run(count.initializer)
+        ...     threads = runner.create_threads(session, start=True)
+        ...     [int(session.run(element)) for _ in range(3)]
+        [0, 1, 2]
+    """
+
+    def __init__(
+        self,
+        queue: Any = None,
+        enqueue_ops: Sequence[Any] | None = None,
+        close_op: Any = None,
+        cancel_op: Any = None,
+        queue_closed_exception_types: Sequence[type[BaseException]] | None = None,
+        queue_runner_def: Any = None,
+        import_scope: str | None = None,
+    ) -> None:
+        if queue_runner_def is not None or queue is None or not enqueue_ops:
+            problem = "it needs a queue and its enqueue_ops; a definition is not read"
+            raise op_error(NotImplementedError, "tf.train.QueueRunner", f"{problem}: leave queue_runner_def out.")
+        self.queue, self.enqueue_ops, self.name = queue, list(enqueue_ops), queue.name
+        self.close_op = queue.close() if close_op is None else close_op
+        self.cancel_op = queue.close(cancel_pending_enqueues=True) if cancel_op is None else cancel_op
+        self.queue_closed_exception_types = tuple(queue_closed_exception_types or (IndexError, Cancelled))
+        self.exceptions_raised: list[BaseException] = []
+        self._running: Counter[Any] = Counter()  # session → its threads
+        self._lock = threading.Lock()
+
+    def create_threads(
+        self, sess: Any, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
+    ) -> list[threading.Thread]:
+        """Make the threads for a session; none if it has some that run."""
+        with self._lock:
+            if self._running[sess]:
+                return []
+            self._running[sess] = len(self.enqueue_ops)
+        calls: list[tuple[Callable[..., None], Any]] = [(self._fill, (sess, op, coord)) for op in self.enqueue_ops]
+        if coord is not None:
+            calls.append((self._close_on_stop, (sess, coord)))
+        threads = [threading.Thread(target=call, args=args, daemon=daemon) for call, args in calls]
+        for thread in threads:
+            if coord is not None:
+                coord.register_thread(thread)
+            if start:
+                thread.start()
+        return threads
+
+    def _fill(self, session: Any, operation: Any, coord: Coordinator | None) -> None:
+        try:
+            while not (session.is_closed or (coord is not None and coord.should_stop())):
+                self.queue.wait_for_room()  # a run that waits would keep others from the variables that it assigns
+                session.run(operation)
+        except self.queue_closed_exception_types:
+            pass
+        except Exception as error:
+            if session.is_closed:
+                return
+            if coord is None:
+                self.exceptions_raised.append(error)
+                raise
+            coord.request_stop(error)
+        finally:
+            with self._lock:
+                self._running[session] -= 1
+                is_last = not self._running[session]
+            if is_last and not session.is_closed:
+                session.run(self.close_op)
+
+    def _close_on_stop(self, session: Any, coord: Coordinator) -> None:
+        coord.wait_for_stop()
+        if not session.is_closed:
+            session.run(self.cancel_op)
+
+
+value("train.QueueRunner train.queue_runner.QueueRunner", QueueRunner, "v1")
+value("train.queue_runner.add_queue_runner", add_queue_runner, "v1")
+value("train.queue_runner.start_queue_runners", start_queue_runners, "v1")
