@@ -157,6 +157,7 @@ def learned_unigram_candidate_sampler(
     if graph is None:
         return _sampled(title, true_classes, num_sampled, unique, _uniform(range_max), seed)
     counts = variable(np.ones(range_max, "float32"), trainable=False, name="unigrams", collections=[])
+    counts.begins_alone = True
     shares = ops.divide(counts, ops.sum(counts))
     learned = counts.assign_add(ops.cast(ops.bincount(ops.reshape(true_classes, (-1,)), length=range_max), "float32"))
     with graph.control_dependencies([learned.op]):
