@@ -31,8 +31,8 @@ def sockets() -> None:
     """Ranks listen on 127.0.0.1 alone, and their launcher nowhere."""
     assert ops.all_reduce(1).numpy() == dt.distributed.world_size()
     found = listening()
-    dt.distributed.barrier()  # so that all ranks are there until each has looked
     print("rank", dt.distributed.rank(), sys.argv[1:], sorted(found), flush=True)
+    dt.distributed.barrier()  # so that all ranks are there until each has looked and printed
     raise SystemExit(3 if dt.distributed.rank() and sys.argv[2:] == ["fail"] else 0)
 
 
