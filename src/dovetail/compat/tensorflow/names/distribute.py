@@ -43,10 +43,6 @@ class ReplicaContext:
         """The result of a function of the strategy and of the values of all replicas."""
         return merge_fn(self.strategy, *args, **(kwargs or {}))
 
-    def all_reduce(self, reduce_op: Any, value: Any, options: Any = None) -> Any:
-        """The sum or the mean of a value over all replicas: the value."""
-        return value
-
 
 _REPLICA = ReplicaContext()
 value("distribute.ReplicaContext", ReplicaContext)

@@ -383,7 +383,8 @@ def _got(
     with graph_mode.lifted(), graph.at_scope(f"{name}/Initializer/"):
         first = _first_value(name, shape, as_dtype(dtype), initializer)
     if isinstance(first, GraphTensor) and (initializer is None or callable(initializer)):
-        first.op._set_attr("_class", [f"loc:@{name}".encode()])  # the device of the variable
+        operation: Any = first.op
+        operation._set_attr("_class", [f"loc:@{name}".encode()])  # the device of the variable
     made = named_variable(name, first, trainable, dtype, collections=collections, constraint=constraint)
     known[name] = made
     if regularizer is not None:
