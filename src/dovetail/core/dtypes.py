@@ -71,8 +71,8 @@ class DType(str):
         return self
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether it is another dtype; see `base_dtype`."""
-        return self == as_dtype(other)
+        """Whether it is another dtype; see `base_dtype`.  TensorFlow's strings have none of Dovetail's."""
+        return other is not bytes and self == as_dtype(other)
 
     @cached_property
     def itemsize(self) -> int:

@@ -59,6 +59,7 @@ TENSORFLOW = {
     "_Finder.module": INTERFACE,
     "_Finder.path": INTERFACE,
     "_Finder.target": INTERFACE,
+    **dict.fromkeys(["Text.arrays", "Text.feed_dict", "Text.session"], INTERFACE),
     "Initializer.options": _ONE_PROCESS,
     # pipelines of data
     **dict.fromkeys(

@@ -9,6 +9,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.compat.tensorflow.names.structures import nest_flatten
+from dovetail.compat.tensorflow.names.text import STRING, is_text, text
 from dovetail.compat.tensorflow.names.variable_views import View
 from dovetail.compat.tensorflow.table import function, row, value
 from dovetail.core.dimension import Dimension, UnknownDimension, dimension, plain
@@ -98,7 +99,7 @@ value("TensorSpec", TFTensorSpec)
 value("Tensor", TFTensor)
 value("Operation", Operation)
 value("DType dtypes.DType", DType)
-value("string dtypes.string", bytes)  # of features of records; tensors hold none
+value("string dtypes.string", STRING)
 for _name, _dtype in ALL.items():
     value(f"{_name} dtypes.{_name}", _dtype)
 value("half", ALL["float16"])
@@ -113,26 +114,29 @@ value("__version__ version.VERSION VERSION", "2.21.0")
 def constant(
     value: Any, dtype: Any = None, shape: Any = None, name: str | None = None, verify_shape: bool = False
 ) -> Any:
-    """A tensor of numbers; they are reshaped to a given shape, and a single number is repeated.
+    """A tensor of numbers or strings; they are reshaped to a given shape, and a single one is repeated.
 
     Args:
         verify_shape: whether the numbers must have the shape themselves.
 
     Source: `tf.constant`.
     """
+    made = text(value, name) if is_text(value, dtype) else ops.constant(value, dtype)
     if shape is None:
-        return ops.constant(value, dtype)
+        return made
     shape, count = tuple(int(dim) for dim in shape), np.size(value)
     if verify_shape and np.shape(value) != shape:
         raise op_error(TypeError, "tf.constant", f"the numbers have the shape {np.shape(value)}, not {shape}.")
     if count == 1:
-        return ops.broadcast_to(ops.reshape(ops.constant(value, dtype), ()), shape)
+        return ops.broadcast_to(ops.reshape(made, ()), shape)
     if count != math.prod(shape):
         raise op_error(TypeError, "tf.constant", f"the {count} numbers do not fill the shape {shape}.")
-    return ops.reshape(ops.constant(value, dtype), shape)
+    return ops.reshape(made, shape)
 
 
 def _tensor(value: Any, dtype: Any = None, hint: Any = None, name: str | None = None) -> Any:
+    if is_text(value, dtype):
+        return text(value, name)
     value = value.to_dense() if hasattr(value, "to_dense") and hasattr(value, "indices") else value
     if dtype is None and hint is not None and not is_tensor(value):
         try:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dovetail import ops
+from dovetail.compat.tensorflow.names.text import is_text, text
 from dovetail.compat.tensorflow.table import function, of_rank, row
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
@@ -17,6 +18,8 @@ from dovetail.ops.shapes.shape import dims_of, shaped
 
 def _cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """A tensor of another dtype; a tensor of a graph that has the dtype is returned itself."""
+    if is_text(x, dtype):
+        return text(x, name)
     return x if isinstance(x, GraphTensor) and x.dtype == as_dtype(dtype) else ops.cast(x, dtype, name=name)
 
 

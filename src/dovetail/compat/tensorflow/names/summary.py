@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.event_files import default_step, writers
 from dovetail.compat.tensorflow.names.graph import GraphKeys
+from dovetail.compat.tensorflow.names.text import STRING, HostOperation
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.errors import op_error
 from dovetail.core.op import Op
@@ -27,15 +28,6 @@ from dovetail.graph.base import new_scope
 # -- in graphs --------------------------------------------------------------------------------------------------------
 
 
-class SummaryOperation(NamedTuple):
-    """The operation that a summary stands for in TensorFlow's graphs, such as a "ScalarSummary"."""
-
-    type: str
-    name: str
-    inputs: tuple[Any, ...]
-    graph: Any
-
-
 @leaf
 class SummaryNode:
     """The source of a session's summary: tensors of a graph, and the function that writes each.
@@ -47,12 +39,12 @@ class SummaryNode:
     Source: the tensors of strings that `tf.compat.v1.summary.scalar` gives.
     """
 
-    shape, dtype = TensorShape(()), bytes  # the class `tf.string`
+    shape, dtype = TensorShape(()), STRING
 
     def __init__(self, parts: Sequence[tuple[Any, Callable[[np.ndarray], list[Any]]]], kind: str, name: str) -> None:
         self.parts, self.name = list(parts), f"{name}:0"
         self.graph = self.parts[0][0].graph
-        self.op = SummaryOperation(kind, name, tuple(self.tensors), self.graph)
+        self.op = HostOperation(kind, name, tuple(self.tensors), self.graph)
 
     @property
     def tensors(self) -> list[Any]:
