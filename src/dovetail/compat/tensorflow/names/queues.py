@@ -194,7 +194,7 @@ def _padded(arrays: Sequence[np.ndarray]) -> np.ndarray:
 
 
 class FIFOQueue(QueueBase):
-    """A queue whose oldest element comes out first; arguments are those of `tf.queue.QueueBase`.
+    """A queue whose oldest element comes out first; it takes the arguments of `tf.queue.QueueBase`.
 
     Source: `tf.queue.FIFOQueue`.
     """
@@ -229,7 +229,7 @@ class PaddingFIFOQueue(FIFOQueue):
 
 
 class RandomShuffleQueue(QueueBase):
-    """A queue whose elements come out in a random order; arguments are those of `tf.queue.QueueBase`.
+    """A queue whose elements come out in a random order; it takes the arguments of `tf.queue.QueueBase`.
 
     Args:
         min_after_dequeue: how many elements stay in until the queue is closed, so that the order is random.
@@ -259,7 +259,7 @@ class RandomShuffleQueue(QueueBase):
 class PriorityQueue(QueueBase):
     """A queue whose element with the lowest priority, an int64 before the others, comes out first.
 
-    Arguments are those of `tf.queue.QueueBase`, without the priority.
+    It takes the arguments of `tf.queue.QueueBase` without the priority.
 
     Source: `tf.queue.PriorityQueue`.
     """

@@ -29,7 +29,7 @@ MOVING = {
 
 
 class HostOperation(NamedTuple):
-    """The operation of TensorFlow's graphs that a value of the host stands for, such as a "Const" of strings."""
+    """An operation of TensorFlow's graphs that is no operation here, such as a "Const" of strings."""
 
     type: str
     name: str

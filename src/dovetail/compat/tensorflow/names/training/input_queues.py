@@ -85,7 +85,7 @@ def batch(
         num_threads: how many threads compute examples.
         capacity: how many examples wait at most.
         enqueue_many: whether `tensors` has several examples, along the first axes.
-        shapes: the shapes of an example's tensors; by default, those that the tensors have.
+        shapes: the shapes of an example's tensors; by default, the tensors' own.
         dynamic_pad: whether zeros make the examples of a batch equal in shape.
         allow_smaller_final_batch: whether the last batch may have fewer examples; else these are dropped.
 
@@ -208,7 +208,7 @@ def input_producer(
     """A queue into which a thread puts the rows of a tensor, again and again.
 
     Args:
-        element_shape: the shape of a row, if that of the tensor is not known.
+        element_shape: the shape of a row, if the tensor's is not known.
         num_epochs: how often each row is put in; see `tf.train.limit_epochs`.
         shuffle: whether the rows are put in in a random order, which is another one each time.
         cancel_op: as in `tf.train.QueueRunner`.

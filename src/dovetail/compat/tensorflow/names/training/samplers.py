@@ -149,7 +149,8 @@ def learned_unigram_candidate_sampler(
 ) -> Any:
     """Draw classes by how often they were true in earlier runs, each counted once more.
 
-    A variable of the graph, which is in no collection, keeps the counts.  Outside of graphs each call begins anew.
+    A variable of the graph, which is in no collection, keeps the counts.
+    Outside of graphs, nothing is kept between calls.
 
     Source: `tf.random.learned_unigram_candidate_sampler`.
     """
