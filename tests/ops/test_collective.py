@@ -30,9 +30,9 @@ def test_a_plan_keeps_collectives_in_the_order_of_the_program(engine):
 
     f(X)
     types = [op.type for segment in f.plan(X).segments for op in segment.graph.operations]
-    assert [name for name in types if name in ("AllReduce", "Barrier", "AllGather")] == [
+    assert [name for name in types if name in ("AllReduce", "CollectiveBarrier", "AllGather")] == [
         "AllReduce",
-        "Barrier",
+        "CollectiveBarrier",
         "AllGather",
     ]
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-COLLECTIVES = ("AllReduce", "AllGather", "ReduceScatter", "Broadcast", "AllToAll", "Barrier")  # ops of processes
+# the ops of processes
+COLLECTIVES = ("AllReduce", "AllGather", "ReduceScatter", "Broadcast", "AllToAll", "CollectiveBarrier")
 
 
 @dataclass

@@ -486,10 +486,12 @@ class Engine:
         return condition
 
     def _collective(self, name: str) -> Rule:
-        """The rule of an exchange with other processes; the last static argument names them."""
+        """The rule of an exchange with other processes, which the last static argument names; alone, of an identity."""
 
         def exchanged(x: Any, *static: Any) -> Any:
             *options, ranks = static
+            if len(WORLD.members(ranks)) == 1:
+                return x
             return self.asarray(WORLD.exchange(name, self.to_numpy(x), ranks, *options), self.dtype(x))
 
         return exchanged

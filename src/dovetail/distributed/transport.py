@@ -78,7 +78,7 @@ class Transport:
         """The number of rows of each rank, once all ranks have come with the same call."""
         header = np.zeros(HEADER, np.uint8)
         header[:8].view(np.int64)[0] = len(array) if array.ndim else 0
-        given = {"Barrier": "", "Rows": f"{array.dtype} rows of {array.shape[1:]}"}.get(op, describe(array))
+        given = {"CollectiveBarrier": "", "Rows": f"{array.dtype} rows of {array.shape[1:]}"}.get(op, describe(array))
         encoded = " ".join([op, given, *map(repr, options)]).encode()[: HEADER - 8]
         header[8 : 8 + len(encoded)] = np.frombuffer(encoded, np.uint8)
         found = _gathered(header, group)
@@ -183,5 +183,5 @@ _HOW: dict[str, Callable[..., np.ndarray]] = {
     "ReduceScatter": _scatter,
     "Broadcast": _broadcast,
     "AllToAll": _swap,
-    "Barrier": lambda array, rows, group: np.array(array),
+    "CollectiveBarrier": lambda array, rows, group: np.array(array),
 }

@@ -59,7 +59,11 @@ def _reduced(x: TensorSpec, reduction: str, ranks: Any) -> TensorSpec:
     return x
 
 
-@primitive("AllReduce", infer=_reduced, samples=[sample(array(2, 3)), sample(array(0, 2), "max"), sample(ints(3))])
+@primitive(
+    "AllReduce",
+    infer=_reduced,
+    samples=[sample(array(2, 3)), sample(array(0, 2), "max", gradient=False), sample(ints(3))],
+)
 def all_reduce(x: Each, reduction: Reduction = "sum", ranks: Sequence[int] = ()) -> Tensor:
     """The elementwise sum, mean, maximum or minimum of the ranks' tensors, on each rank.
 
@@ -217,7 +221,7 @@ def _(op: Any, g: Any) -> Any:
     return all_to_all(g, op.attr("ranks"))
 
 
-@primitive("Barrier", infer=_same, samples=[sample(array(2, 3)), sample(ints())])
+@primitive("CollectiveBarrier", infer=_same, samples=[sample(array(2, 3)), sample(ints())])
 def barrier(x: Each, ranks: Sequence[int] = ()) -> Tensor:
     """The tensor itself, once all ranks have come.
 

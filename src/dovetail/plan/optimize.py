@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
+from dovetail.core.collectives import WORLD
 from dovetail.core.engine import Engine
 from dovetail.core.garbage import NoGarbageCollection
 from dovetail.edit.graph import Graph, Operation
@@ -57,7 +58,7 @@ def _optimized_copy(
     passes = runner(copy)
     passes.run(
         [
-            order_collectives,
+            *([order_collectives] if WORLD.size > 1 else []),
             control_inputs_to_data,
             *([] if home.engine.fuses_elementwise else [normalize_kernels, prune]),
         ]

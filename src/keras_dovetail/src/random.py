@@ -9,7 +9,7 @@ from dovetail.interop.privates import SeedGenerator, draw_seed, floatx, make_def
 from dovetail.ops import random
 from dovetail.ops.shapes.shape import dims_of
 from keras_dovetail.src.dtypes import as_tensor
-from keras_dovetail.src.shards import drawn
+from keras_dovetail.src.shards import drawn, is_part
 
 
 def _key(seed: Any) -> Any:
@@ -50,6 +50,8 @@ def dropout(inputs: Any, rate: float, noise_shape: Any = None, seed: Any = None)
     dims = dims_of(x)
     shape = dims if noise_shape is None else [d if n is None else n for n, d in zip(noise_shape, dims, strict=True)]
     key = _key(seed)
+    if not is_part(shape):
+        return random.dropout(key, x, rate, shape)
     chosen = drawn(lambda whole: random.bernoulli(key, whole, 1 - rate), shape)
     return ops.where(chosen, x / (1 - rate), 0)
 

@@ -145,9 +145,15 @@ def drawn(draw: Callable[[Any], Any], shape: Any) -> Any:
         shape: the shape.
     """
     share = _SHARE.get()
-    if share is None or not isinstance(shape, (list, tuple)) or not shape or shape[0] != share.rows:
+    if share is None or not is_part(shape):
         return draw(shape)
     return draw((share.total, *shape[1:]))[share.start : share.stop]
+
+
+def is_part(shape: Any) -> bool:
+    """Whether random numbers of a shape belong to the rows of this rank's part."""
+    share = _SHARE.get()
+    return share is not None and isinstance(shape, (list, tuple)) and bool(shape) and shape[0] == share.rows
 
 
 def moments(x: Any, axes: Any, keepdims: bool) -> tuple[Any, Any]:
