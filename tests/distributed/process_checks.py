@@ -31,7 +31,7 @@ def sockets() -> None:
     """Ranks listen on 127.0.0.1 alone, and their launcher nowhere."""
     assert ops.all_reduce(1).numpy() == dt.distributed.world_size()
     found = listening()
-    print("rank", dt.distributed.rank(), sys.argv[1:], sorted(found), flush=True)
+    print(f"rank {dt.distributed.rank()}: {sorted(found)}\n", end="", flush=True)  # in one write, as both print at once
     dt.distributed.barrier()  # so that all ranks are there until each has looked and printed
     raise SystemExit(3 if dt.distributed.rank() and sys.argv[2:] == ["fail"] else 0)
 
