@@ -268,6 +268,7 @@ def _(
         points = ops.full_like(length, ratio) if ratio else ops.maximum(ops.ceil(length / cells), 1)
         most.append(ratio or _most_points(points, -(-size // cells)))
         within(most[-1], cells)
+        within(cells, most[-1])
         points = ops.minimum(points, most[-1])
         at = (recorded(np.arange(most[-1]), x.dtype) + 0.5) / points + recorded(np.arange(cells)[:, None], x.dtype)
         parts.append(ops.reshape(first + length / cells * at, [count, -1]))

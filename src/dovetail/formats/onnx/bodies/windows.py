@@ -146,7 +146,7 @@ def _windows(x: Any, window: Window, ceil: int) -> list[Any]:
         count = (-(-spare // strides[i]) if ceil else spare // strides[i]) + 1
         if ceil and (count - 1) * strides[i] >= length + low:
             count -= 1  # the last window would begin behind the input
-        counts.append(max(count, 0) * size[i])
+        counts.append(max(count, 1) * max(size[i], 1))
         within(*counts)
         places.append(np.arange(count)[:, None] * strides[i] - low + np.arange(size[i]) * dilations[i])
     return places
