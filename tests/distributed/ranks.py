@@ -46,7 +46,7 @@ def started(module: str, engines: Sequence[str], *arguments: str, **environment:
 
 
 def run(module: str, engines: Sequence[str], *arguments: str, **environment: str) -> list[str]:
-    """What each rank printed; an error if one failed."""
+    """The text that each rank printed; an error if one failed."""
     with started(module, engines, *arguments, **environment) as ranks:
         end = time.monotonic() + LIMIT
         printed = [process.communicate(timeout=max(1, end - time.monotonic()))[0] for process in ranks]
@@ -56,7 +56,7 @@ def run(module: str, engines: Sequence[str], *arguments: str, **environment: str
 
 
 def after_ready(ranks: Sequence[subprocess.Popen], rank: int, what: Callable[[subprocess.Popen], None]) -> list[str]:
-    """What the other ranks printed, after something was done to one rank that had printed a line."""
+    """The text that the other ranks printed, after one rank printed a line and was ended or stopped."""
     ranks[rank].stdout.readline()
     what(ranks[rank])
     return [process.communicate(timeout=LIMIT)[0] for other, process in enumerate(ranks) if other != rank]

@@ -77,7 +77,9 @@ absent(_NETS, "Networks are not offered: copy the network's own file, as nets/vg
 absent(
     _DATA, "Data sets of TF-Slim are not offered: read the records with tf.python_io.tf_record_iterator, and feed them."
 )
-absent(_QUEUES, "Queues are not offered: feed batches.")
+absent(
+    _QUEUES, "Its context is not offered: start runners by tf.train.start_queue_runners, with a tf.train.Coordinator."
+)
 absent("contrib.data contrib.data.", "Pipelines of data are not offered: feed arrays, in batches of your own.")
 absent("contrib contrib.", "tf.contrib is gone; parts of contrib.framework, layers, slim and others are offered.")
 absent("lite lite.", "Models are not converted to LiteRT: dt.onnx.save writes ONNX, of which emx-onnx-cgen makes C.")

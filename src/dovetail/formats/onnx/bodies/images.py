@@ -261,19 +261,18 @@ def _(
         raise Unreadable("the sizes of its input must be known")
     ends = rois * scale - (0.5 if positions == "half_pixel" else 0.0)
     count = rois.shape[0] if rois.shape[0] is not None else dims_of(rois)[0]
-    parts, counted, most = [], [], []
+    parts, used, most = [], [], []
     for axis, (cells, size) in enumerate(zip((height, width), x.shape[2:], strict=True)):
         first, last = ends[:, 1 - axis, None, None], ends[:, 3 - axis, None, None]
         length = last - first if positions == "half_pixel" else ops.maximum(last - first, 1)
         points = ops.full_like(length, ratio) if ratio else ops.maximum(ops.ceil(length / cells), 1)
         most.append(ratio or _most_points(points, -(-size // cells)))
         within(most[-1], cells)
-        within(cells, most[-1])
         points = ops.minimum(points, most[-1])
         at = (recorded(np.arange(most[-1]), x.dtype) + 0.5) / points + recorded(np.arange(cells)[:, None], x.dtype)
         parts.append(ops.reshape(first + length / cells * at, [count, -1]))
-        counted.append(ops.less(ops.zeros_like(at) + recorded(np.arange(most[-1]), x.dtype), points))
-    rows, columns = (ops.reshape(one, [count, -1]) for one in counted)
+        used.append(ops.less(ops.zeros_like(at) + recorded(np.arange(most[-1]), x.dtype), points))
+    rows, columns = (ops.reshape(one, [count, -1]) for one in used)
     counts = ops.logical_and(ops.expand_dims(rows, 2), ops.expand_dims(columns, 1))
     dims = [count, height * most[0], width * most[1]]
     grid = [ops.expand_dims(parts[0], 2), ops.expand_dims(parts[1], 1)]
