@@ -92,13 +92,14 @@ $(OTHERS)/done: pyproject.toml constraints-engines.txt
 	@touch $@
 
 # The Python of a machine with a GPU, with PyTorch or JAX for it.  Such a machine may have no network: what this Python lacks can
-# be put in a folder here, `make .gpu`, which is less than 64 MiB.
+# be put in a folder here, `make .gpu`, which is less than 64 MiB.  The tests' own XLA_FLAGS are for processors and one version
+# of JAX; another version ends a process with a flag that it does not know.
 GPU := .gpu
 GPU_PYTHON ?= python3
 GPU_VERSION ?= 3.12
 
 test-gpu:  ## the tests of GPUs, with GPU_PYTHON; `make .gpu` beforehand puts what that Python lacks in a folder
-	PYTHONPATH=src:.:$(GPU) timeout 480 $(GPU_PYTHON) -m pytest --quiet -p no:cacheprovider -rs tests/engines/test_gpus.py $(ARGS)
+	XLA_FLAGS= PYTHONPATH=src:.:$(GPU) timeout 480 $(GPU_PYTHON) -m pytest --quiet -p no:cacheprovider -rs tests/engines/test_gpus.py $(ARGS)
 
 .gpu: constraints.txt | $(PY)
 	rm -rf $(GPU)

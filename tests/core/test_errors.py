@@ -101,6 +101,19 @@ def test_the_message_shows_what_was_given():
         ops.matmul(a23, a23)
 
 
+@pytest.mark.parametrize("name", ["torch", "tensorflow"])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_memory_that_there_is_not(name, compiled):
+    if name not in dt.list_engines():
+        pytest.skip("it is not installed")
+    with dt.engine(name):
+        column = ops.convert(np.ones((1 << 20, 1), "float32"))
+        row = ops.convert(np.ones((1, 1 << 20), "float32"))
+        product = dt.function(ops.matmul) if compiled else ops.matmul
+        with pytest.raises(MemoryError, match=r"MatMul at test_errors\.py"):  # 4 TiB
+            product(column, row)
+
+
 def test_unknown_engine():
     with pytest.raises(ValueError, match="there is no engine 'abacus'; there are numpy"):
         dt.set_engine("abacus")

@@ -1,5 +1,6 @@
 """Whole programs on a GPU; `python -m tests.engines.gpu_programs NAME` runs one, on the engine of DOVETAIL_ENGINE."""
 
+import importlib
 import runpy
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ def placed():
 
 def trained():
     """Train a convolutional net of Keras, whose weights are on the GPU."""
+    importlib.import_module("keras_dovetail")  # this source may not be installed, so no .pth file imports it
     import keras
 
     keras.utils.set_random_seed(0)

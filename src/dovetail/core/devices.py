@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dovetail.core import config
-from dovetail.core.engine_registry import LIBRARY_DEVICES
+from dovetail.core.engine_registry import LIBRARY_DEVICES, get_engine
 from dovetail.core.errors import describe, did_you_mean, op_error
 from dovetail.core.scopes import NOWHERE, Device, Scoped, scopes, within
 from dovetail.core.wish import as_wish
@@ -21,6 +22,7 @@ logger = logging.getLogger("dovetail.place")
 config.register_context(lambda: ((around := scopes()).device, around.probes))  # one frame for both
 
 _is_soft = True
+_uses_gpus = False  # for new values outside of scopes
 _of_run: Scoped[bool | None] = Scoped(None)  # a session's own rule, in its runs
 _told: set[tuple[str, str]] = set()  # (engine, device) pairs that the log has a line of
 
@@ -116,10 +118,26 @@ def placed_on(engine: Engine, name: str) -> Iterator[None]:
 
 
 def device_for(engine_name: str, given: str | None = None) -> str | None:
-    """The device for a new value of an engine: the one given, or the scope's; None if there is neither."""
+    """The device for a new value of an engine: the one given, the scope's, or the first GPU; None for the library's."""
     if given is None and (found := scopes().device) is not NOWHERE and found.engine == engine_name:
         return found.name
-    return given
+    return _first_gpu(engine_name) if given is None and _uses_gpus else given
+
+
+def use_gpus() -> None:
+    """Make new values on the first GPU of each engine, unless a scope names a device; for the process.
+
+    PyTorch alone would make them in the processor's memory.  Keras' and TensorFlow's programs expect the GPU.
+    """
+    global _uses_gpus
+    _uses_gpus = True
+
+
+@functools.cache
+def _first_gpu(engine_name: str) -> str | None:
+    """The first GPU of an engine whose library would not choose it."""
+    engine = get_engine(engine_name)
+    return next((d for d in engine.devices() if d.startswith("gpu")), None) if engine.prefers_cpu else None
 
 
 def nowhere() -> AbstractContextManager[None]:

@@ -107,6 +107,7 @@ class Engine:
             calls, holds all values, and runs graphs that this one does not claim.
         holder: the engine named by `eager`, else the engine itself.  Arguments and results of executables are its
             arrays.
+        prefers_cpu: whether the library makes new values on the processor, though it has a GPU.
         device_types: the types of devices that this engine alone has, as "fpga"; a device of such a type means the
             engine.  "auto" never chooses such an engine.
         errors: the library's errors for arguments that do not fit; other errors (out of memory, from a signal's
@@ -127,6 +128,7 @@ class Engine:
     lends: ClassVar[bool] = False
     forks: ClassVar[bool] = True
     eager: ClassVar[str | None] = None
+    prefers_cpu: ClassVar[bool] = False
     device_types: ClassVar[tuple[str, ...]] = ()
     errors: ClassVar[tuple[type[Exception], ...]] = LIBRARIES
 

@@ -208,6 +208,13 @@ CONVENTIONAL = (
     AttributeError,
     CollectiveError,
 )
+_NO_MEMORY = (  # names of types and words of errors about memory: of torch, of TensorFlow, of XLA, of torch's processor
+    "OutOfMemoryError",
+    "ResourceExhaustedError",
+    "RESOURCE_EXHAUSTED",
+    "can't allocate memory",
+    "OOM when allocating",
+)
 LIBRARIES = (*CONVENTIONAL, RuntimeError, ArithmeticError, AssertionError)
 
 
@@ -266,7 +273,9 @@ def repeats(error: RecursionError) -> bool:
 
 
 def conventional(error: Exception) -> type[Exception]:
-    """The type to raise for a library's error: its own type if that is conventional, else ValueError."""
+    """The type to raise for a library's error: MemoryError, its own type if that is conventional, or ValueError."""
+    if type(error).__name__ in _NO_MEMORY or any(words in str(error) for words in _NO_MEMORY):
+        return MemoryError
     return next((kind for kind in CONVENTIONAL if isinstance(error, kind)), ValueError)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.core import memory
+from dovetail.core import devices, memory
 from keras_dovetail.src import distribution_lib, ops, random, rnn, tensorboard
 from keras_dovetail.src.ops.core import Variable, compute_output_spec, device_scope, name_scope
 
@@ -29,4 +29,6 @@ SUPPORTS_GRADIENT = True
 SUPPORTS_RAGGED_TENSORS = False
 SUPPORTS_SPARSE_TENSORS = False
 
-memory.keep_by_default()  # the program uses Keras on Dovetail
+# the program uses Keras on Dovetail
+memory.keep_by_default()
+devices.use_gpus()

@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from dovetail.core.engine import FILE, OPERATIONS, Segment
-from dovetail.core.errors import op_error
+from dovetail.core.errors import conventional, op_error
 from dovetail.core.rules import Rule
 from dovetail.core.windows import CONVOLUTIONS, POOLS
 
@@ -102,7 +102,7 @@ class Executable:
             return error
         said = re.search(r"\n(.+)\n\t \[\[", error.message)
         problem = f"tensorflow says: {said[1] if said else error.message}."
-        return op_error(ValueError, operation.type, problem, where=operation.where)
+        return op_error(conventional(error), operation.type, problem, where=operation.where)
 
     def source(self) -> str:
         """The graph that TensorFlow runs, as the text of a GraphDef; or the HLO of XLA, if XLA has compiled it."""

@@ -33,6 +33,7 @@ class TorchEngine(Engine):
     name = "torch"
     array_key = staticmethod(attrgetter("shape", "dtype"))
     consumes = True
+    prefers_cpu = True
     strategies = {"": (), **({"benchmark": ("benchmark",)} if torch.cuda.is_available() else {})}  # noqa: RUF012
     accumulates = frozenset(
         (
@@ -121,6 +122,7 @@ class TorchEngine(Engine):
         if device == "cpu:0":
             return False
         part = 1.0 if limit is None else min(1.0, limit / (self.total_memory(device) or 1))
+        torch.cuda.empty_cache()  # the limit holds for new requests to the driver, and the cache answers without one
         torch.cuda.set_per_process_memory_fraction(part, native_device(device))
         return True
 

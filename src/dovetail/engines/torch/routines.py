@@ -57,8 +57,10 @@ def routines(segment: Segment, arguments: Callable[[], Sequence[Any]]) -> Routin
 
 def _kernels(events: Any) -> dict[str, str]:
     """The kernels of CUDA, among them cuDNN's and cuBLAS's, that the profiler saw in each call."""
-    marked = [event for event in events if event.name.startswith("dovetail ")]
-    named = {event.name: dict.fromkeys(k.name for e in _within(event) for k in e.kernels) for event in marked}
+    named: dict[str, dict[str, None]] = {}
+    for event in events:
+        if event.name.startswith("dovetail "):  # one of the processor, and in newer versions one of the GPU
+            named.setdefault(event.name, {}).update(dict.fromkeys(k.name for e in _within(event) for k in e.kernels))
     return {name: f"CUDA {'; '.join(kernels)}" for name, kernels in named.items() if kernels}
 
 
