@@ -26,6 +26,7 @@ from dovetail.ops.control.plumbing import STRUCTURAL
 from dovetail.plan import costs
 from dovetail.plan.algorithms import Algorithm, algorithms_of
 from dovetail.plan.candidate import Candidate
+from dovetail.plan.exchanges import exchange_text, exchanges_of
 from dovetail.plan.explanation import Explained, Explanation, Line
 from dovetail.plan.fallback import plan_on
 from dovetail.plan.function import Function, function
@@ -52,6 +53,7 @@ def explain(f: Any, *args: Any, engine: str | None = None, algorithms: bool = Fa
     - runs as: an operation that is left of it, with its place.  It has a rule, the code of the engine that computes it.
     - library: a function, a kernel or an instruction of the library.
     - routine: what that runs, as the library reports it; else "not reported".
+    - exchange: the bytes that a collective sends, and the ranks among which it does.
 
     Nothing is reported by engines of other packages that do not say it.  An engine may run a segment once on zeros, and
     note its calls.  It does not run segments with loops of unknown length, calls of Python or unknown shapes.
@@ -221,6 +223,7 @@ class _Chains:
         rules = dict(_rules(segment.lowered.function)) if engine.eager is None or segment.bodies is not None else {}
         routines, reason = reported(segment)
         inner = () if segment.bodies is not None else segment.graph.subgraphs()
+        exchanges = exchanges_of(segment.graph)
         for op in (op for part in (segment.graph, *inner) for op in part.operations):
             lines = self._left.setdefault(op.origin, [])
             if op.type == "Const":
@@ -234,7 +237,9 @@ class _Chains:
                 lines.append(Line("rule", f"{op.type}{name} of {engine.name}", _code(rules[op])))
             for routine in routines.get(op, ()):
                 lines += [Line("library", routine.call), Line("routine", routine.routine)]
-            if op not in routines:
+            if op in exchanges:
+                lines.append(Line("exchange", exchange_text(op)))
+            elif op not in routines:
                 lines.append(Line("routine", reason))
 
     def explained(self, op: Operation, within: str) -> Explained:

@@ -13,7 +13,7 @@ class Line(NamedTuple):
     """A line of an explanation.
 
     Attributes:
-        kind: "call", "op", "body", "pass", "predicted", "runs as", "rule", "library" or "routine".
+        kind: "call", "op", "body", "pass", "predicted", "runs as", "rule", "library", "routine" or "exchange".
         text: what it is.
         where: the file and line of its code, as `dovetail/backend/convolution.py:60`; "" if there is none.
     """

@@ -24,6 +24,7 @@ from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.plan import calibration, costs, policy, records
 from dovetail.plan.claims import NotClaimed
+from dovetail.plan.exchanges import exchanges_of
 from dovetail.plan.jobs import Preparing, job, nobody
 from dovetail.plan.ledger import Ledger
 from dovetail.plan.policy import Arm, Estimate, State
@@ -186,8 +187,11 @@ class Measurer:
         self.add([Arm(strategy, predicted, start=2 * costs.known.start_seconds(strategy.engine, self.work))])
 
     def allow_groups(self, size: int, joins: bool) -> None:
-        """Compare steps with groups of this size from now on, unless it is less than twice the size so far."""
-        if size >= 2 * self.group_size:
+        """Compare steps with groups of this size from now on, unless it is less than twice the size so far.
+
+        A step that waits for other ranks has no groups.
+        """
+        if size >= 2 * self.group_size and not exchanges_of(self._graphs[0]):
             self.group_size, self.joins = size, joins
 
     def limit_groups(self, size: int) -> None:

@@ -30,6 +30,7 @@ from dovetail.passes.variables import lift_variables
 from dovetail.plan.background import stop_if_ending
 from dovetail.plan.choice import Choice
 from dovetail.plan.claims import require_claimed
+from dovetail.plan.exchanges import ONE_BY_ONE, exchanges_of
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.placement import Place, check_pins, first_device, has_pinned_devices
 from dovetail.plan.schedule import Schedule, Transfer
@@ -308,6 +309,7 @@ class Plan(Shown):
         parts += [f"assigns {', '.join(v.name for v in self.assigned)}"] if self.assigned else []
         first = f"plan of {self._name!r} on {Place(self.engine, self.device)}: {', '.join(parts)}"
         lines = [line for step in self._schedule.steps for line in str(step).splitlines()]
+        lines += [ONE_BY_ONE] if exchanges_of(self.graph) else []
         return "\n  ".join([first, *lines])
 
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from dovetail.core.engine import Engine
 from dovetail.core.locks import join
 from dovetail.core.probe import Probe
@@ -20,6 +22,7 @@ from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.edit.transplant import Variables, transplant
 from dovetail.plan.choice import Choice
+from dovetail.plan.exchanges import recorded, replayed
 from dovetail.plan.faults import Fault
 from dovetail.plan.replay import Replay
 from dovetail.plan.segment import Segment
@@ -38,6 +41,7 @@ class Run(NamedTuple):
         variables: the variables that are its last inputs.
         engine: the engine of the arguments.
         arguments: the native arrays of the graph's inputs.
+        exchanges: the results of its collectives, which a replay takes instead of waiting for other ranks.
     """
 
     graph: Graph
@@ -45,6 +49,7 @@ class Run(NamedTuple):
     variables: Sequence[Variable]
     engine: Engine
     arguments: Sequence[Any]
+    exchanges: Sequence[np.ndarray] = ()
 
     def faults(self) -> tuple[list[Fault], bool]:
         """The faults that reach a result, the first one first; and whether all results are finite, one by one."""
@@ -54,7 +59,8 @@ class Run(NamedTuple):
             *(("variable", v.name) for v in self.variables),
         ]
         given = [replay.given(*name, value) for name, value in zip(names, self.arguments, strict=True)]
-        results = replay.run(self.graph, given)[: self.ends]
+        with replayed(self.exchanges):
+            results = replay.run(self.graph, given)[: self.ends]
         found = {key: fault for result in results for key, fault in result.faults.items()}
         faults = [fault for fault in found.values() if not fault.is_meant]
         return sorted(faults, key=lambda fault: fault.number), not found
@@ -123,9 +129,10 @@ class ProbedPlan:
         probes = [_living(probe) for probe in self._probes]
         with within(probes=()):
             given = [*arguments, *(v.read(self.holder)._value for v in self._read)]
-            values = self._concrete.run(given, self.engine)
+            with recorded() as exchanges:
+                values = self._concrete.run(given, self.engine)
             at = len(self._pure.outputs) - sum(map(len, self._notes))
-            run = Run(self._pure, self._states, self._read, self.holder, given)
+            run = Run(self._pure, self._states, self._read, self.holder, given, exchanges)
             for probe, notes in zip(probes, self._notes, strict=True):
                 probe.saw(run, notes, values[at : at + len(notes)])
                 at += len(notes)

@@ -21,6 +21,7 @@ from dovetail.edit.transplant import transplant
 from dovetail.graph.pin import Pin
 from dovetail.ops.control.plumbing import STRUCTURAL
 from dovetail.passes.variables import NO_VARIABLES, Lifted
+from dovetail.plan.exchanges import exchange_text, exchanges_of
 from dovetail.plan.placement import Cut, Place, cut, place_of
 from dovetail.plan.segment import Segment
 
@@ -82,6 +83,8 @@ class SegmentCall(NamedTuple):
         ]
         if self.segment.bodies is not None:
             lines += [f"  {line}" for line in str(self.segment.bodies).splitlines()]
+        else:
+            lines += [f"  {op.type} {op.name!r}: {exchange_text(op)}" for op in exchanges_of(self.segment.graph)]
         return "\n".join(lines)
 
     @property

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.plan.exchanges import exchange_text, exchanges_of
 from dovetail.plan.placement import place_of
 from dovetail.plan.schedule import SegmentCall, Transfer
 from dovetail.plan.segment import Segment
@@ -111,9 +112,14 @@ class _Plan:
         given = dict(zip(segment.inputs, step.takes, strict=False))  # spare arrays follow
         for tensor, value in given.items():
             self.painter.values[tensor] = self._value(value, tensor)
+        exchanges = {op: {"exchange": exchange_text(op)} for op in exchanges_of(segment.graph)}
+
+        def facts(op: Operation) -> dict[str, Any]:
+            return _facts(op, segment, number) | exchanges.get(op, {})
+
         for op in segment.graph.operations:
             if not (op.outputs and op.outputs[0] in given):
-                self.painter.add(op, lambda op: _facts(op, segment, number))
+                self.painter.add(op, facts)
         for offset, tensor in enumerate(segment.outputs):
             self.known[step.first + offset] = self.painter.values[tensor]
 
