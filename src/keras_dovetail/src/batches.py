@@ -51,6 +51,8 @@ class Batches(EpochIterator):
     """
 
     def __init__(self, x: Any, *, batch_size: int | None = None, shuffle: Any = False, **options: Any) -> None:
+        if shards.is_shared():
+            shards.same_order()
         with shards.reading_all() if shards.is_shared() else nullcontext():
             super().__init__(x, batch_size=batch_size, shuffle=shuffle, **options)
         are_arrays = isinstance(self.data_adapter, ArrayDataAdapter) and shuffle != "batch"

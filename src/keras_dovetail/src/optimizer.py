@@ -26,6 +26,12 @@ class BackendOptimizer(BaseOptimizer):
     Variables may be Keras' or Dovetail's, such as variables of K.
     """
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Let a kind of optimizer with an `apply` of its own take the gradients of the whole batch."""
+        super().__init_subclass__(**kwargs)
+        if "apply" in vars(cls):
+            cls.apply = shards.averaging(cls.apply)  # type: ignore[method-assign]
+
     @no_automatic_dependency_tracking
     def build(self, variables: Any) -> None:
         """Make the state of each variable."""
@@ -35,10 +41,11 @@ class BackendOptimizer(BaseOptimizer):
     def _var_key(self, variable: Any) -> int:
         return id(held(variable))
 
+    @shards.averaging
     def apply(self, grads: Any, trainable_variables: Any = None) -> Any:
         """Update variables: at once, even while K's default graph is open, unless that graph recorded the gradients."""
         trainable_variables = trainable_variables and _keras_variables(trainable_variables)
-        grads = shards.averaged(list(grads))
+        grads = list(grads)
         with _recording() if any(map(is_recorded, grads)) else computing():
             return super().apply(grads, trainable_variables)
 

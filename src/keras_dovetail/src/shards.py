@@ -6,7 +6,9 @@ rows are a part of the whole batch's, so several ranks compute the numbers of on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import functools
+import random
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -27,18 +29,32 @@ class Share:
     """The rows of a batch that a rank computes.
 
     Attributes:
-        start, stop: the first row, and the one after the last.
-        total: the number of rows of the batch.
+        counts: the rows of each rank.
+        rows: the rows that this rank computes; if its number in `counts` is 0, they do not count.
     """
 
-    start: int
-    stop: int
-    total: int
+    counts: tuple[int, ...]
+    rows: int
 
     @property
-    def rows(self) -> int:
-        """Their number."""
-        return self.stop - self.start
+    def start(self) -> int:
+        """The first row."""
+        return sum(self.counts[: WORLD.rank]) if self.is_counted else 0
+
+    @property
+    def total(self) -> int:
+        """The number of rows of the batch."""
+        return max(sum(self.counts), self.rows)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the rows count."""
+        return self.counts[WORLD.rank] > 0
+
+    @property
+    def weight(self) -> int | None:
+        """The weight of this rank in means over all; None if all have the same."""
+        return None if len({*self.counts}) == 1 else self.counts[WORLD.rank]
 
 
 _SHARE: ContextVar[Share | None] = ContextVar("share", default=None)  # of the step that is traced or run
@@ -71,70 +87,114 @@ def reading_all() -> Iterator[None]:
 # -- batches ----------------------------------------------------------------------------------------------------------
 
 
-def shared(batch: Any) -> tuple[Any, Share]:
-    """This rank's part of a batch, and which rows it has.
+def _rows(batch: Any) -> int:
+    return len(next(part for part in tree.flatten(batch) if part is not None))
 
-    Raises:
-        ValueError: the batch has fewer rows than there are ranks.
-    """
-    total = len(next(part for part in tree.flatten(batch) if part is not None))
+
+def _counts(rows: int) -> tuple[int, ...]:
+    """How many of a batch's rows each rank computes; rank 0 has all rows of a batch that is too small."""
+    each, more = divmod(rows, WORLD.size)
+    return tuple(each + (rank < more) if each else rows * (rank == 0) for rank in range(WORLD.size))
+
+
+def _counts_of_own(rows: int) -> tuple[int, ...]:
+    """The rows of each rank's own batch."""
+    return tuple(WORLD.exchange("AllGather", np.array([rows]), ()).tolist())
+
+
+def shared(batch: Any) -> Any:
+    """This rank's part of a batch, and its `Share`; the batch itself if no other process trains with this one."""
+    if not is_shared():
+        return batch
+    rows = _rows(batch)
     if not _distribution().auto_shard_dataset:
-        return batch, Share(0, total, total)
-    if total < WORLD.size:
-        raise ValueError(
-            f"a batch of {total} rows leaves nothing for some of {WORLD.size} ranks: choose a batch_size whose last "
-            f"batch has a row for each rank, or leave the last rows out."
-        )
-    each, more = divmod(total, WORLD.size)
-    start = WORLD.rank * each + min(WORLD.rank, more)
-    share = Share(start, start + each + (WORLD.rank < more), total)
-    return each_leaf(lambda v: None if v is None else v[share.start : share.stop], batch), share
+        return batch, Share(_counts_of_own(rows), rows)
+    counts = _counts(rows)
+    share = Share(counts, counts[WORLD.rank] or rows)
+    return each_leaf(lambda v: None if v is None else v[share.start : share.start + share.rows], batch), share
 
 
 def shared_steps(steps: Iterable[Any]) -> Iterator[Any]:
     """Keras' steps, with this rank's part of each batch."""
+    if not _distribution().auto_shard_dataset:
+        yield from _own_steps(batch for _, _, batches in steps for batch in batches)
+        return
     for begin, end, batches in steps:
         yield begin, end, [shared(batch) for batch in batches]
 
 
-def of_share(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A step of a batch as a step of a part and its `Share`."""
+def _own_steps(batches: Iterator[Any]) -> Iterator[Any]:
+    """Steps of each rank's own batches; a rank that has no more repeats its last one, which does not count."""
+    batch, number = next(batches, None), 0
+    rows = 0 if batch is None else _rows(batch)
+    while any(counts := _counts_of_own(rows)):
+        if batch is None:
+            raise ValueError(f"rank {WORLD.rank} has no batch: each rank needs one at least.")
+        yield number, number, [(batch, Share(counts, _rows(batch)))]
+        following = next(batches, None)
+        batch, number = batch if following is None else following, number + 1
+        rows = 0 if following is None else _rows(following)
+
+
+def of_share(step: Callable[[Any], Any], model: Any) -> Callable[[Any], Any]:
+    """A model's step of a batch as a step of a part and its `Share`; its metrics count the rows that count."""
 
     def run(part: tuple[Any, Share]) -> Any:
-        before = _SHARE.set(part[1])
-        try:
-            return step(part[0])
-        finally:
-            _SHARE.reset(before)
+        data, share = part
+        kept = [(v, v.value) for metric in model.metrics for v in metric.variables if not share.is_counted]
+        with _computing(share):
+            found = step(data)
+        for variable, value in kept:
+            variable.assign(value)
+        return found
 
     return run
 
 
-def gathered(outputs: Any) -> Any:
-    """The outputs of a batch, with the rows of all ranks, as NumPy arrays."""
-    return each_leaf(lambda v: WORLD.exchange("Rows", convert_to_numpy(v), ()), outputs)
+@contextmanager
+def _computing(share: Share | None) -> Iterator[None]:
+    before = _SHARE.set(share)
+    try:
+        yield
+    finally:
+        _SHARE.reset(before)
+
+
+def gathering(predict: Any) -> Callable[[Any], Any]:
+    """A function that predicts for parts of batches as one that returns the rows of all ranks, as NumPy arrays."""
+    if not is_shared():
+        return predict
+
+    def run(batches: list[tuple[Any, Share]]) -> Any:
+        of_all = [_gathered(predict([part]), part[1]) for part in batches]
+        return of_all[0] if len(of_all) == 1 else tree.map_structure(lambda *rows: np.concatenate(rows), *of_all)
+
+    return run
+
+
+def _gathered(outputs: Any, share: Share) -> Any:
+    counted = slice(None if share.is_counted else 0)
+    return each_leaf(lambda v: WORLD.exchange("Rows", convert_to_numpy(v)[counted], ()), outputs)
 
 
 # -- in a step --------------------------------------------------------------------------------------------------------
 
 
-def averaged(gradients: Sequence[Any]) -> Sequence[Any]:
-    """The gradients of the whole batch, inside of a shared step; else the gradients themselves."""
-    share = _SHARE.get()
-    if share is None:
-        return gradients
-    is_even = _distribution().auto_shard_dataset and share.total % WORLD.size == 0
-    return distributed.average(gradients, None if is_even else share.rows)
+def averaging(apply: Callable[..., Any]) -> Callable[..., Any]:
+    """An optimizer's `apply` that takes this rank's gradients, and applies those of the whole batch.
 
+    A wrapper around an optimizer, which calls its `apply`, sees the average, too.
+    """
 
-def apply(optimizer: Any, gradients: Sequence[Any], weights: Any) -> None:
-    """Apply the gradients of the whole batch; a wrapper around an optimizer sees the average, too."""
-    found = averaged(gradients)
-    before = _SHARE.set(None)
-    try:
-        optimizer.apply(found, weights)
-    finally:
-        _SHARE.reset(before)
+    @functools.wraps(apply)
+    def run(self: Any, grads: Any, *args: Any, **kwargs: Any) -> Any:
+        share = _SHARE.get()
+        if share is None:
+            return apply(self, grads, *args, **kwargs)
+        with _computing(None):
+            return apply(self, distributed.average(list(grads), share.weight), *args, **kwargs)
+
+    return run
 
 
 def drawn(draw: Callable[[Any], Any], shape: Any) -> Any:
@@ -147,7 +207,7 @@ def drawn(draw: Callable[[Any], Any], shape: Any) -> Any:
     share = _SHARE.get()
     if share is None or not is_part(shape):
         return draw(shape)
-    return draw((share.total, *shape[1:]))[share.start : share.stop]
+    return draw((share.total, *shape[1:]))[share.start : share.start + share.rows]
 
 
 def is_part(shape: Any) -> bool:
@@ -159,7 +219,7 @@ def is_part(shape: Any) -> bool:
 def moments(x: Any, axes: Any, keepdims: bool) -> tuple[Any, Any]:
     """The mean and the variance over all ranks."""
     share = _SHARE.get()
-    part = 1 / WORLD.size if share is None or share.total == share.rows else share.rows / share.total
+    part = 1 / WORLD.size if share is None or share.weight is None else share.weight / share.total
 
     @custom_gradient  # `averaged` weighs this rank's gradient by its part, so here the others' arrive with theirs
     def of_all(m: Any) -> Any:
@@ -172,25 +232,44 @@ def moments(x: Any, axes: Any, keepdims: bool) -> tuple[Any, Any]:
 
 # -- around steps -----------------------------------------------------------------------------------------------------
 
+_MERGED = {"sum": ("AllReduce", "sum"), "mean": ("AllReduce", "mean"), "only_first_replica": ("Broadcast", 0)}
 
-def begin(model: Any) -> None:
-    """Give all ranks the variables of rank 0, and its state of NumPy's random numbers, which shuffle data."""
-    for variable in [*model.variables, *(model.optimizer.variables if model.optimizer else ())]:
-        variable.assign(WORLD.exchange("Broadcast", convert_to_numpy(variable), (), 0))
+
+def same_order() -> None:
+    """Give all ranks the random states of rank 0 by which data sets are shuffled: of NumPy, Python and torch."""
+    import torch  # it carries
+
     state: Any = np.random.get_state()  # noqa: NPY002  # Keras shuffles by it
     name, words, *numbers = state
     words = WORLD.exchange("Broadcast", np.array([*words, numbers[0], numbers[1]], "int64"), (), 0)
     np.random.set_state((name, words[:-2].astype("uint32"), int(words[-2]), int(words[-1]), *numbers[2:]))  # noqa: NPY002
+    version, words, following = random.getstate()
+    words = WORLD.exchange("Broadcast", np.array(words, "int64"), (), 0)
+    random.setstate((version, tuple(words.tolist()), following))
+    torch.set_rng_state(torch.from_numpy(WORLD.exchange("Broadcast", torch.get_rng_state().numpy(), (), 0)))
+
+
+def begin(model: Any) -> None:
+    """Give all ranks the variables of rank 0."""
+    for variable in [*model.variables, *(model.optimizer.variables if model.optimizer else ())]:
+        variable.assign(WORLD.exchange("Broadcast", convert_to_numpy(variable), (), 0))
 
 
 def finish(model: Any) -> None:
-    """Add up the metrics of all ranks, and average what layers keep beside weights, as moving averages."""
+    """Merge the metrics of all ranks, and average what layers keep beside weights, as moving averages."""
     for metric in model.metrics:
         for variable in metric.variables:
-            variable.assign(WORLD.exchange("AllReduce", convert_to_numpy(variable), (), "sum"))
+            if variable.aggregation in _MERGED:
+                op, option = _MERGED[variable.aggregation]
+                variable.assign(WORLD.exchange(op, convert_to_numpy(variable), (), option))
     for variable in model.non_trainable_variables:
         if str(variable.dtype).startswith("float"):
             variable.assign(WORLD.exchange("AllReduce", convert_to_numpy(variable), (), "mean"))
+
+
+def mean_logs(logs: Any) -> Any:
+    """The mean of the ranks' logs, so callbacks decide the same on each."""
+    return each_leaf(lambda v: WORLD.exchange("AllReduce", np.asarray(convert_to_numpy(v), float), (), "mean"), logs)
 
 
 def is_stopped(model: Any) -> bool:

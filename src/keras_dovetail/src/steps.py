@@ -16,6 +16,7 @@ from dovetail.plan import profile
 from dovetail.plan.function import Function, Options
 from dovetail.plan.measured_plan import AnyPlan, MeasuredPlan
 from dovetail.plan.measurer import Measurer
+from keras_dovetail.src import shards
 from keras_dovetail.src.batch_hooks import BatchHooks
 from keras_dovetail.src.batches import Group, are_equal, given, groups
 from keras_dovetail.src.tensors import each_leaf, is_tensor
@@ -66,7 +67,7 @@ class Program:
     @property
     def may_group(self) -> bool:
         """Whether equal batches can run in a loop of the program."""
-        return not self._eagerly
+        return not self._eagerly and not shards.is_shared()  # ranks meet in each step
 
     @property
     def status(self) -> str:

@@ -68,7 +68,7 @@ class Trainer(BaseTrainer):
         self._loss_tracker.update_state(loss, sample_weight=_batch_size(x))
         weights = list(self.trainable_weights)
         if weights:
-            shards.apply(self.optimizer, tape.gradient(scaled, weights), weights)
+            self.optimizer.apply(tape.gradient(scaled, weights), weights)
         else:
             warnings.warn("The model does not have any trainable weights.", stacklevel=2)
         return self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
@@ -254,8 +254,10 @@ class Trainer(BaseTrainer):
         hooks = BatchHooks(callbacks, "predict")
         found: list[Any] = []
         steps = batches.equal_steps
-        for outputs in run_all(self.predict_function, batches, hooks, lambda: self.stop_predicting, steps):
-            found.append(shards.gathered(outputs) if shards.is_shared() else outputs)
+        for outputs in run_all(
+            shards.gathering(self.predict_function), batches, hooks, lambda: self.stop_predicting, steps
+        ):
+            found.append(outputs)
             if len(found) > UNDER_WAY:  # the engine goes on while this one is fetched
                 found[-UNDER_WAY - 1] = each_leaf(convert_to_numpy, found[-UNDER_WAY - 1])
         found[-UNDER_WAY:] = [each_leaf(convert_to_numpy, outputs) for outputs in found[-UNDER_WAY:]]
@@ -286,7 +288,7 @@ class Trainer(BaseTrainer):
         self._symbolic_build(data_batch=data)
         self.make_train_function()
         self.reset_metrics()
-        return _logs_of(self, self.train_function([_part(data)]), return_dict)  # type: ignore[misc]  # made before
+        return _logs_of(self, self.train_function, data, return_dict)
 
     @at_once
     def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False) -> Any:
@@ -296,14 +298,13 @@ class Trainer(BaseTrainer):
         self._symbolic_build(data_batch=data)
         self.make_test_function()
         self.reset_metrics()
-        return _logs_of(self, self.test_function([_part(data)]), return_dict)  # type: ignore[misc]  # made before
+        return _logs_of(self, self.test_function, data, return_dict)
 
     @at_once
     def predict_on_batch(self, x: Any) -> Any:
         """The model's outputs for one batch; see `keras.Model.predict_on_batch`."""
         self.make_predict_function()
-        outputs = self.predict_function([_part((x,))])  # type: ignore[misc]  # made before
-        return shards.gathered(outputs) if shards.is_shared() else each_leaf(convert_to_numpy, outputs)
+        return each_leaf(convert_to_numpy, shards.gathering(self.predict_function)([shards.shared((x,))]))
 
 
 def _capped(epochs: int) -> int:
@@ -317,11 +318,6 @@ def _capped(epochs: int) -> int:
 def _as_batch(*parts: Any) -> tuple[Any, ...]:
     """The parts of a single batch, as arrays or tensors."""
     return each_leaf(lambda v: v if v is None or hasattr(v, "shape") else np.asarray(v), parts)
-
-
-def _part(data: Any) -> Any:
-    """A batch as the programs of steps take it."""
-    return shards.shared(data) if shards.is_shared() else data
 
 
 def _last(found: Iterable[Any]) -> Any:
@@ -349,7 +345,7 @@ def _make(model: Any, name: str, step: Step, force: bool, keeps_all: bool = Fals
         return found
     # Some of Keras' layers need concrete values, for example for strings, and say so.
     eagerly = model.run_eagerly or not all(layer.supports_jit for layer in model._flatten_layers())
-    step = shards.of_share(step) if shards.is_shared() else step
+    step = shards.of_share(step, model) if shards.is_shared() else step
     setattr(model, name, Program(step, name, eagerly, keeps_all))
     return None
 
@@ -374,9 +370,10 @@ def _validate(model: Any, data: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 @at_once  # a callback may have opened the default graph
 def _results(model: Any, logs: Any) -> Any:
-    if shards.is_shared():
-        shards.finish(model)
-    return model._get_metrics_result_or_logs(logs)
+    if not shards.is_shared():
+        return model._get_metrics_result_or_logs(logs)
+    shards.finish(model)
+    return pythonify_logs(shards.mean_logs(model._get_metrics_result_or_logs(logs)))
 
 
 def _callback_list(model: Any, callbacks: Any, batches: Batches, verbose: Any, epochs: int = 1, **options: Any) -> Any:
@@ -395,6 +392,7 @@ def _callback_list(model: Any, callbacks: Any, batches: Batches, verbose: Any, e
     )
 
 
-def _logs_of(model: Any, logs: dict[str, Any], return_dict: bool) -> Any:
-    logs = pythonify_logs(logs)
+def _logs_of(model: Any, step: Any, data: Any, return_dict: bool) -> Any:
+    logs = step([shards.shared(data)])
+    logs = pythonify_logs(_results(model, logs) if shards.is_shared() else logs)
     return logs if return_dict else model._flatten_metrics_in_order(logs)
