@@ -1,7 +1,7 @@
 """The layers: imports go one way, also inside functions, and no modules import each other in a circle.
 
 core ← ops ← graph ← trace ← edit ← batching ← autodiff ← passes ← plan ← compat.tf_graph ← sessions ← backend, compat,
-distributed, interop, onnx, saved_model ← cli and keras_dovetail; formats import graph and what is below it, engines
+distributed, interop, onnx, saved_model ← federated ← cli and keras_dovetail; formats import graph and what is below it, engines
 core alone.  Imports only for type checkers do not count.
 """
 
@@ -30,6 +30,7 @@ FLOORS = (
     "compat.tf_graph",
     "sessions",
     "engines backend compat interop onnx saved_model distributed",
+    "federated",
     "cli keras_dovetail __init__ __main__",
 )
 FLOOR = {package: number for number, packages in enumerate(FLOORS) for package in packages.split()}

@@ -53,6 +53,7 @@ _LATER = {  # names → modules imported on first use
     "backend": "dovetail.backend",
     "distributed": "dovetail.distributed",
     "explain": "dovetail.plan.explain",
+    "federated": "dovetail.federated",
     "onnx": "dovetail.onnx",
     "saved_model": "dovetail.saved_model",
 }

@@ -12,6 +12,7 @@ Source: https://huggingface.co/docs/safetensors.
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import mmap
@@ -91,6 +92,26 @@ def write(path: str | Path, tensors: Mapping[str, np.ndarray], metadata: Mapping
         ...     read(Path(folder) / "two")
         Contents(tensors={'a': array([1., 1.]), 'b': array([False, False, False])}, metadata={'by': 'hand'})
     """
+    with replacing(Path(path)) as file:
+        _write(file, tensors, metadata)
+
+
+def to_bytes(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> bytes:
+    """The file that `write` writes, as bytes.
+
+    Raises:
+        TypeError, ValueError: as in `write`.
+
+    Example:
+        >>> of_bytes(to_bytes({"a": np.ones(2)}, {"by": "hand"}), "a message")
+        Contents(tensors={'a': array([1., 1.])}, metadata={'by': 'hand'})
+    """
+    file = io.BytesIO()
+    _write(file, tensors, metadata)
+    return file.getvalue()
+
+
+def _write(file: BinaryIO, tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> None:
     if METADATA in tensors or COMPLEX in metadata:
         raise ValueError(f"no tensor can be named {METADATA!r}, and no metadata {COMPLEX!r}: the format needs them.")
     if len(tensors) > MOST:
@@ -99,11 +120,10 @@ def write(path: str | Path, tensors: Mapping[str, np.ndarray], metadata: Mapping
     order = sorted(stored, key=lambda name: _rank(name, stored[name]))
     pairs = [name for name in order if tensors[name].dtype.kind == "c"]
     header = _header({name: stored[name] for name in order}, dict(metadata), pairs)
-    with replacing(Path(path)) as file:
-        file.write(len(header).to_bytes(8, "little"))
-        file.write(header)
-        for name in order:
-            _write_array(file, stored[name])
+    file.write(len(header).to_bytes(8, "little"))
+    file.write(header)
+    for name in order:
+        _write_array(file, stored[name])
 
 
 def _storable(name: str, array: np.ndarray) -> np.ndarray:
@@ -155,13 +175,26 @@ def read(path: str | Path) -> Contents:
         raise FormatError(file, "the file", "no regular file", "a safetensors file")
     with file.open("rb") as opened:
         size = os.fstat(opened.fileno()).st_size
-        header = _read_header(opened, size, file)
+        table, start = _read_table(opened, size, file)
         mapped = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_COPY)
-    table = parse(header, file, "the header", room_of(size))
-    start = 8 + len(header)
-    del header
-    if type(table) is not dict:
-        raise FormatError(file, "the header", f"a {type(table).__name__}", "an object: name → tensor")
+    return _contents(table, start, mapped, size, file)
+
+
+def of_bytes(data: bytes, name: str) -> Contents:
+    """The contents of a file that is in memory; the arrays share a copy of it.
+
+    Args:
+        data: the bytes.
+        name: for errors.
+
+    Raises:
+        FormatError: the data are no safetensors file, or are damaged.
+    """
+    file = Path(name)
+    return _contents(*_read_table(io.BytesIO(data), len(data), file), bytearray(data), len(data), file)
+
+
+def _contents(table: dict[str, Any], start: int, buffer: mmap.mmap | bytearray, size: int, file: Path) -> Contents:
     metadata = _metadata(table.pop(METADATA, {}), file)
     if len(table) > MOST:
         raise FormatError(file, "the header", f"{len(table)} tensors", f"at most {MOST}")
@@ -171,9 +204,18 @@ def read(path: str | Path) -> Contents:
     tensors = {}
     while entries:
         entry = entries.pop()
-        tensors[entry.name] = _tensor(entry, mapped, start, file)
+        tensors[entry.name] = _tensor(entry, buffer, start, file)
     _join_pairs(tensors, metadata.pop(COMPLEX, "[]"), file)
     return Contents(tensors, metadata)
+
+
+def _read_table(opened: BinaryIO, size: int, file: Path) -> tuple[dict[str, Any], int]:
+    """The table of the header, and the place of the bytes of the tensors."""
+    header = _read_header(opened, size, file)
+    table = parse(header, file, "the header", room_of(size))
+    if type(table) is not dict:
+        raise FormatError(file, "the header", f"a {type(table).__name__}", "an object: name → tensor")
+    return table, 8 + len(header)
 
 
 def _read_header(opened: BinaryIO, size: int, file: Path) -> bytes:
@@ -245,9 +287,9 @@ def _check_places(entries: list[Entry], size: int, file: Path) -> None:
         raise FormatError(file, "the end", f"{size} bytes behind the header, and tensors of {end}", needed)
 
 
-def _tensor(entry: Entry, mapped: mmap.mmap, start: int, file: Path) -> np.ndarray:
+def _tensor(entry: Entry, buffer: mmap.mmap | bytearray, start: int, file: Path) -> np.ndarray:
     try:
-        array: np.ndarray = np.ndarray(entry.shape, entry.dtype.numpy.newbyteorder("<"), mapped, start + entry.begin)
+        array: np.ndarray = np.ndarray(entry.shape, entry.dtype.numpy.newbyteorder("<"), buffer, start + entry.begin)
     except (ValueError, TypeError) as error:  # an empty array with dimensions that NumPy does not multiply
         place = f"the tensor {entry.name[:80]!r}"
         raise FormatError(file, place, f"the shape {_shown(entry.shape)}", f"a shape that NumPy has: {error}") from None
