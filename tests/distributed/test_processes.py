@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+import dovetail as dt
+from dovetail import ops
+from dovetail.core.collectives import WORLD
 from tests.distributed import ranks
 from tests.libraries import require
 
@@ -30,6 +33,32 @@ def test_the_others_name_a_rank_that_is_missing(lose, limit):
     words = rf"AllReduce at process_checks.py:\d+: rank 1 of 2 did not come within {limit} s"
     assert re.match(words, first), text
     assert re.match(r"AllReduce at .*: an earlier one failed, so start all processes again", second), text
+
+
+def in_session_graph():
+    with dt.SessionGraph().as_default():
+        ops.all_gather([1.0])
+
+
+@pytest.mark.parametrize(
+    "early",
+    [
+        lambda: ops.all_reduce([1.0]),
+        lambda: dt.function(ops.reduce_scatter)([1.0]),
+        lambda: dt.distributed.average([[1.0]]),
+        in_session_graph,
+    ],
+    ids=["eager", "function", "average", "session"],
+)
+def test_init_refuses_to_come_after_a_collective(early, monkeypatch):
+    monkeypatch.setattr(WORLD, "early", [])
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    early()
+    words = r"distributed.init at test_processes.py:\d+: test_processes.py:\d+ computed or recorded a collective before"
+    with pytest.raises(RuntimeError, match=words):
+        dt.distributed.init()
+    assert dt.distributed.world_size() == 1
 
 
 def listened(printed: str) -> list[set[str]]:

@@ -21,6 +21,14 @@ def test_two_ranks_on_different_engines_compute_together(pair):
         assert printed.count("checked") == 5, printed
 
 
+def test_groups_of_four_ranks_compute_every_dtype_on_all_engines():
+    engines = ("numpy", "torch", "jax", "tensorflow")
+    for name in engines:
+        require(name, "a rank computes with it")
+    for printed in ranks.run("tests.ops.group_checks", engines):
+        assert printed.count("checked") == 5, printed
+
+
 def test_a_plan_keeps_collectives_in_the_order_of_the_program(engine):
     @dt.function
     def f(x):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
+from dovetail.core.errors import Where, user_line
 
 # the ops of processes
 COLLECTIVES = ("AllReduce", "AllGather", "ReduceScatter", "Broadcast", "AllToAll", "CollectiveBarrier")
@@ -20,11 +22,13 @@ class World:
         rank: the number of this process.
         size: the number of processes.
         transport: (op, array, ranks, *options) → the array that this process gets; None in a world of one process.
+        early: the first line that computed or recorded a collective while the process was alone.
     """
 
     rank: int = 0
     size: int = 1
     transport: Callable[..., np.ndarray] | None = None
+    early: list[Where] = field(default_factory=list)
 
     def members(self, ranks: Sequence[int]) -> tuple[int, ...]:
         """The ranks of a group; all ranks for ().
@@ -32,6 +36,8 @@ class World:
         Raises:
             ValueError: a rank does not exist or comes twice, or this process is not in the group.
         """
+        if self.transport is None and not self.early:
+            self.early.append(user_line())
         chosen = tuple(sorted(ranks)) or tuple(range(self.size))
         if len({*chosen}) < len(chosen) or not 0 <= chosen[0] <= chosen[-1] < self.size:
             raise ValueError(f"ranks must be different numbers from 0 to {self.size - 1}, not {tuple(ranks)}.")

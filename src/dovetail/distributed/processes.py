@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from dovetail.core.collectives import WORLD
-from dovetail.core.errors import EngineNotInstalled, op_error
+from dovetail.core.errors import EngineNotInstalled, op_error, place
 from dovetail.ops.collective import barrier as _barrier
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ def init(timeout: float = 300.0) -> None:
 
     Raises:
         EngineNotInstalled: there are several processes, and torch is not installed.
-        RuntimeError: the program initialized torch.distributed before, or the processes did not meet.
+        RuntimeError: the program computed or recorded a collective before, or the processes did not meet.
 
-    Source: `torch.distributed.init_process_group`.
+    Source: `torch.distributed.init_process_group`, of whose groups the transport makes its own.
 
     Example:
         >>> init()
@@ -43,15 +43,15 @@ def init(timeout: float = 300.0) -> None:
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if "RANK" not in os.environ or size == 1 or WORLD.transport is not None:
         return
+    if WORLD.early:
+        problem = f"{place(WORLD.early[0])} computed or recorded a collective before it, for one process alone."
+        raise op_error(RuntimeError, "distributed.init", f"{problem} Call init first, at the start of the program.")
     try:
         import torch.distributed as dist
 
         from dovetail.distributed.transport import Transport
     except ImportError as error:
         raise EngineNotInstalled("several processes need torch: pip install 'keras-dovetail[distributed]'.") from error
-    if dist.is_initialized():
-        problem = "call it before the program initializes torch.distributed; it does that, too."
-        raise op_error(RuntimeError, "distributed.init", problem)
     rank = int(os.environ["RANK"])
     store = _store(dist, rank, size)
     store.set(f"here/{rank}", "")
@@ -61,8 +61,6 @@ def init(timeout: float = 300.0) -> None:
         missing = [other for other in range(size) if not store.check([f"here/{other}"])]
         problem = f"of {size} processes, those of the ranks {missing} did not start within {START.seconds} s."
         raise op_error(RuntimeError, "distributed.init", problem) from error
-    limit = timedelta(seconds=timeout)
-    dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=limit)
     transport = Transport(store, rank, timeout)
     atexit.register(transport.close)
     WORLD.rank, WORLD.size, WORLD.transport = rank, size, transport

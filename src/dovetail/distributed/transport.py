@@ -27,7 +27,7 @@ DIRECT = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "int32",
 
 
 class Transport:
-    """Collectives by torch.distributed, which is initialized; `World.transport` is one.
+    """Collectives by torch.distributed's process groups; `World.transport` is one.
 
     Args:
         store: a store of torch that all ranks share.
@@ -37,7 +37,7 @@ class Transport:
 
     def __init__(self, store: dist.Store, rank: int, timeout: float) -> None:
         self._store, self._rank, self._timeout = store, rank, timeout
-        self._groups: dict[tuple[int, ...], Any] = {tuple(range(dist.get_world_size())): dist.group.WORLD}
+        self._groups: dict[tuple[int, ...], Any] = {}
         self._counts: dict[tuple[int, ...], int] = {}  # collectives of each group so far
         self._failed = ""
 
@@ -64,18 +64,18 @@ class Transport:
         """End the threads of gloo, which must not outlive Python."""
         self._failed = "the program ends"
         self._groups.clear()
-        dist.destroy_process_group()
 
     def _group(self, ranks: tuple[int, ...]) -> Any:
+        """The group of some ranks, named by them; torch's `new_group` needs as many earlier groups on each rank."""
         if ranks not in self._groups:
-            limit = timedelta(seconds=self._timeout)
-            self._groups[ranks] = dist.new_group(ranks, limit, "gloo", use_local_synchronization=True)
+            store, limit = dist.PrefixStore(f"dovetail/{ranks}/", self._store), timedelta(seconds=self._timeout)
+            self._groups[ranks] = dist.ProcessGroupGloo(store, ranks.index(self._rank), len(ranks), limit)
         return self._groups[ranks]
 
     def _agreed(
         self, op: str, array: np.ndarray, ranks: Sequence[int], options: tuple[Any, ...], group: Any
-    ) -> list[int]:
-        """The number of rows of each rank, once all ranks have come with the same call."""
+    ) -> dict[int, int]:
+        """The number of rows of each rank of the group, once all ranks have come with the same call."""
         header = np.zeros(HEADER, np.uint8)
         header[:8].view(np.int64)[0] = len(array) if array.ndim else 0
         given = {"CollectiveBarrier": "", "Rows": f"{array.dtype} rows of {array.shape[1:]}"}.get(op, describe(array))
@@ -86,7 +86,7 @@ class Transport:
         if len({*texts}) > 1:
             told = "; ".join(f"rank {rank} computes {one}" for rank, one in zip(ranks, texts, strict=True))
             raise CollectiveError(f"{told}. All ranks must compute the same collectives in the same order.")
-        return [int(one[:8].view(np.int64)[0]) for one in found]
+        return {rank: int(one[:8].view(np.int64)[0]) for rank, one in zip(ranks, found, strict=True)}
 
     def _missing(self, ranks: tuple[int, ...], error: Exception) -> str:
         """The text about the ranks that did not come to the current collective."""
@@ -125,15 +125,15 @@ def _bytes(array: np.ndarray) -> np.ndarray:
 
 def _gathered(array: np.ndarray, group: Any) -> np.ndarray:
     """Equal arrays of bytes of all ranks, one a row."""
-    found = np.empty((dist.get_world_size(group), array.size), np.uint8)
-    dist.all_gather(list(torch.from_numpy(found)), torch.from_numpy(array), group)
+    found = np.empty((group.size(), array.size), np.uint8)
+    group.allgather([[*torch.from_numpy(found)]], [torch.from_numpy(array)]).wait()
     return found
 
 
 def _reduce(array: np.ndarray, rows: Any, group: Any, reduction: str) -> np.ndarray:
     if array.dtype.name in DIRECT:
         found = np.array(array, order="C")
-        dist.all_reduce(_tensor(found.reshape(-1)), GLOO[reduction], group)
+        group.allreduce([_tensor(found.reshape(-1))], GLOO[reduction]).wait()
     else:
         parts = _gathered(_bytes(array), group)
         found = functools.reduce(NUMPY[reduction], [part.view(array.dtype).reshape(array.shape) for part in parts])
@@ -142,37 +142,39 @@ def _reduce(array: np.ndarray, rows: Any, group: Any, reduction: str) -> np.ndar
 
 def _gather(array: np.ndarray, rows: Any, group: Any) -> np.ndarray:
     found = _gathered(_bytes(array), group)
-    return found.reshape(-1).view(array.dtype).reshape(-1, *array.shape[1:])
+    return found.reshape(-1).view(array.dtype).reshape(len(rows) * len(array), *array.shape[1:])
 
 
-def _gather_rows(array: np.ndarray, rows: list[int], group: Any) -> np.ndarray:
+def _gather_rows(array: np.ndarray, rows: dict[int, int], group: Any) -> np.ndarray:
     """As `_gather`, for different numbers of rows."""
-    whole = np.zeros((max(rows), *array.shape[1:]), array.dtype)
+    whole = np.zeros((max(rows.values()), *array.shape[1:]), array.dtype)
     whole[: len(array)] = array
     parts = _gather(whole, rows, group).reshape(len(rows), *whole.shape)
-    return np.concatenate([part[:count] for part, count in zip(parts, rows, strict=True)])
+    return np.concatenate([part[:count] for part, count in zip(parts, rows.values(), strict=True)])
 
 
 def _scatter(array: np.ndarray, rows: Any, group: Any, reduction: str) -> np.ndarray:
-    own = dist.get_rank(group)
+    own = group.rank()
     each = len(array) // len(rows)
     if array.dtype.name not in DIRECT or reduction not in ("sum", "mean"):
         return _reduce(array, rows, group, reduction)[own * each : (own + 1) * each]
     found = np.empty((each, *array.shape[1:]), array.dtype)
     parts = [_tensor(part.reshape(-1)) for part in np.split(np.array(array), len(rows))]
-    dist.reduce_scatter(_tensor(found.reshape(-1)), parts, group=group)
+    group.reduce_scatter([_tensor(found.reshape(-1))], [parts]).wait()
     return found / np.asarray(len(rows), found.dtype) if reduction == "mean" else found
 
 
-def _broadcast(array: np.ndarray, rows: Any, group: Any, root: int) -> np.ndarray:
+def _broadcast(array: np.ndarray, rows: dict[int, int], group: Any, root: int) -> np.ndarray:
     found = np.array(array, order="C")
-    dist.broadcast(torch.from_numpy(_bytes(found)), root, group)
+    options = dist.BroadcastOptions()
+    options.rootRank = [*rows].index(root)
+    group.broadcast([torch.from_numpy(_bytes(found))], options).wait()
     return found
 
 
 def _swap(array: np.ndarray, rows: Any, group: Any) -> np.ndarray:
     found = np.empty(array.shape, array.dtype)
-    dist.all_to_all_single(torch.from_numpy(_bytes(found)), torch.from_numpy(_bytes(array)), group=group)
+    group.alltoall_base(torch.from_numpy(_bytes(found)), torch.from_numpy(_bytes(array)), [], []).wait()
     return found
 
 
