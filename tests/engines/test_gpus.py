@@ -82,6 +82,11 @@ def test_random_numbers_are_the_same(gpu):
         expected = ops.random.normal(3, (1000,)), ops.random.uniform(3, (1000,))
     for mine, theirs in zip(found, expected, strict=True):
         np.testing.assert_allclose(mine.numpy(), theirs.numpy(), 1e-5, 1e-5)
+    for draw in (ops.random.bits, dt.function(ops.random.bits)):
+        for start in (0, 400, 900):
+            part = draw(3, (101,), (start, 1001)).numpy()
+            with dt.engine("numpy"):
+                np.testing.assert_array_equal(part, ops.random.bits(3, (1001,)).numpy()[start : start + 101])
 
 
 @pytest.mark.parametrize("other", ["numpy", "torch"])

@@ -45,23 +45,38 @@ def encrypt(key: Any, x0: Any, x1: Any, signed: bool) -> tuple[Any, Any]:
     return x0, x1
 
 
-def on_host(key: np.ndarray, shape: tuple[int, ...], counter: np.ndarray | None) -> np.ndarray:
+def on_host(
+    key: np.ndarray, shape: tuple[int, ...], counter: np.ndarray | None = None, part: np.ndarray | None = None
+) -> np.ndarray:
     """Random int32 words, computed on the CPU, one block of counters after the other.
 
     Args:
         key: two int32 words.
         shape: the shape of the result.
         counter: the first counter, two int32 words; zeros if not given.
+        part: the offset and the total of a part's columns; see `random_bits`.
     """
-    size = math.prod(shape)
-    half = (size + 1) // 2
-    words = np.empty(2 * half, np.uint32)
-    first, second = (0, 0) if counter is None else counter.view(np.uint32)
-    for start in range(0, half, BLOCK):
-        stop = min(start + BLOCK, half)
-        x0, x1 = words[start:stop], words[half + start : half + stop]
-        x0[:] = np.arange(start, stop, dtype=np.uint32)
-        x0 += first
+    size, is_row = math.prod(shape), part is not None and len(shape) == 1
+    count = (size + 1) // 2 if part is None else shape[-1]
+    offset, total = (0, count) if part is None else part.tolist()
+    period = part_period(total, is_row)
+    words = np.empty(size if is_row else 2 * count, np.uint32)
+    other = np.empty(min(BLOCK, count), np.uint32)  # of a row, the words that are not taken
+    first, second = (0, 0) if counter is None else counter.view(np.uint32).tolist()
+    start = 0
+    while start < count:
+        turn, place = divmod(offset + start, period)
+        stop = min(start + BLOCK, count, start + period - place)
+        x = words[start:stop], other[: stop - start] if is_row else words[count + start : count + stop]
+        x0, x1 = reversed(x) if is_row and turn % 2 else x
+        x0[:] = np.arange(stop - start, dtype=np.uint32)
+        x0 += np.uint32((first + place) % 2**32)
         x1[:] = second
         encrypt(key.view(np.uint32), x0, x1, signed=False)
+        start = stop
     return words[:size].view(np.int32).reshape(shape)
+
+
+def part_period(total: Any, is_row: bool) -> Any:
+    """After how many columns of a part the counters begin again; of one row, from there on the second words count."""
+    return (total + 1) // 2 if is_row else total

@@ -41,14 +41,25 @@ def _value(other: _Words | int) -> Any:
 
 
 @rules("StatelessRandomUniformFullInt")
-def _(key: Any, shape: Any, counter: Any) -> Any:
+def _(key: Any, shape: Any, counter: Any, part: Any) -> Any:
     if tf.executing_eagerly():  # one pass over blocks that stay in the processor's cache
-        return tf.constant(threefry.on_host(key.numpy(), shape, None if counter is None else counter.numpy()))
-    size = math.prod(shape)
-    x0 = tf.cast(tf.range((size + 1) // 2), tf.uint32)
+        given = (None if x is None else x.numpy() for x in (counter, part))
+        return tf.constant(threefry.on_host(key.numpy(), shape, *given))
+    size, is_row = math.prod(shape), part is not None and len(shape) == 1
+    if part is None:
+        x0 = tf.range((size + 1) // 2)
+    else:
+        columns = part[0] + tf.range(tf.cast(shape[-1], tf.int64))
+        period = threefry.part_period(part[1], is_row)
+        is_first = columns < period
+        x0 = tf.where(is_first, columns, columns - period)
+    x0 = tf.cast(x0, tf.uint32)
     x1 = tf.zeros_like(x0)
     if counter is not None:
         first, second = tf.unstack(tf.bitcast(counter, tf.uint32), num=2)
         x0, x1 = x0 + first, x1 + second
     words = threefry.encrypt(_Words(tf.bitcast(key, tf.uint32)), _Words(x0), _Words(x1), signed=False)
-    return tf.reshape(tf.bitcast(tf.concat([w.value for w in words], 0)[:size], tf.int32), ints(shape))
+    values = [tf.bitcast(w.value, tf.int32) for w in words]
+    if is_row:
+        return tf.where(is_first, *values)
+    return tf.reshape(tf.concat(values, 0)[:size], ints(shape))

@@ -336,7 +336,7 @@ WORD = 2**32
 
 
 @writes("StatelessRandomUniformFullInt")
-def _random(place: Place, key: Ref, shape: Any, counter: Ref | None) -> list[Ref]:
+def _random(place: Place, key: Ref, shape: Any, counter: Ref | None, part: Ref | None) -> list[Ref]:
     """Threefry, as `core.threefry` has it, in int64 whose values are words of 32 bits."""
     mask = place.constant(WORD - 1)
 
@@ -358,8 +358,21 @@ def _random(place: Place, key: Ref, shape: Any, counter: Ref | None) -> list[Ref
 
     sizes = place.ints(shape)
     size = place.node("ReduceProd", sizes, keepdims=0)
-    half = place.node("Div", place.node("Add", size, place.constant(1)), place.constant(2))
-    x = place.node("Range", place.constant(0), half, place.constant(1))
+    is_row = part is not None and len(place.operation.outputs[0].shape or ()) == 1
+    zero, one, two = (place.constant(number) for number in range(3))
+
+    def half(count: Ref) -> Ref:
+        return place.node("Div", place.node("Add", count, one), two)
+
+    if part is None:
+        x = place.node("Range", zero, half(size), one)
+    else:
+        offset, total = (place.node("Gather", part, number) for number in (zero, one))
+        count = place.node("Gather", sizes, place.constant(-1))
+        columns = place.node("Add", offset, place.node("Range", zero, count, one))
+        period = half(total) if is_row else total
+        is_first = place.node("Less", columns, period, dtype="bool")
+        x = place.node("Where", is_first, columns, place.node("Sub", columns, period))
     y = place.node("Sub", x, x)
     if counter is not None:
         x, y = (add(one, start) for one, start in zip((x, y), pair(counter), strict=True))
@@ -372,7 +385,10 @@ def _random(place: Place, key: Ref, shape: Any, counter: Ref | None) -> list[Ref
             wide = place.node("Mul", y, place.constant(1 << bits))
             y = xor(place.node("Add", word(wide), place.node("Div", wide, place.constant(WORD))), x)
         x, y = add(x, keys[(turn + 1) % 3]), add(y, keys[(turn + 2) % 3], turn + 1)
-    words = place.node("Slice", place.node("Concat", [x, y], axis=0), place.constant([0]), _row(place, size))
+    if is_row:
+        words = place.node("Where", is_first, x, y)
+    else:
+        words = place.node("Slice", place.node("Concat", [x, y], axis=0), place.constant([0]), _row(place, size))
     is_high = place.node("GreaterOrEqual", words, place.constant(WORD // 2), dtype="bool")
     signed = place.node("Where", is_high, place.node("Sub", words, place.constant(WORD)), words, dtype="int64")
     return place.result("Reshape", place.cast(signed, "int32"), sizes, allowzero=1)

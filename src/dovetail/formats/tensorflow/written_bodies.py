@@ -17,6 +17,7 @@ from dovetail.core.dtypes import as_dtype
 from dovetail.core.hooks import hooks
 from dovetail.core.spec import spec
 from dovetail.core.table import OPS
+from dovetail.core.value_kinds import static_shape
 from dovetail.formats.bodies import add_common, add_wider, by, of
 from dovetail.formats.tensorflow.written_nodes import body
 from dovetail.formats.ways import When
@@ -222,12 +223,22 @@ def _cipher() -> Any:
 
 
 @body("StatelessRandomUniformFullInt")
-def _bits(op: Any, key: Any, shape: Any, counter: Any) -> Any:
-    size = ops.prod(ops.convert(shape, dtype="int32"))
-    x = ops.cast(ops.arange((size + 1) // 2), "uint32")
+def _bits(op: Any, key: Any, shape: Any, counter: Any, part: Any) -> Any:
+    sizes = ops.convert(shape, dtype="int32")
+    size = ops.prod(sizes)
+    is_row = part is not None and static_shape(sizes) == (1,)
+    if part is None:
+        x = ops.arange((size + 1) // 2)
+    else:
+        columns = part[0] + ops.cast(ops.arange(sizes[-1]), "int64")
+        period = threefry.part_period(part[1], is_row)
+        is_first = columns < period
+        x = ops.where(is_first, columns, columns - period)
+    x = ops.cast(x, "uint32")
     y = ops.zeros_like(x)
     if counter is not None:
         words = OPS["Bitcast"](counter, "uint32")
         x, y = x + words[0], y + words[1]
-    words = ops.concatenate(OPS["Call"]([OPS["Bitcast"](key, "uint32"), x, y], _cipher()), 0)
-    return ops.reshape(OPS["Bitcast"](words[:size], "int32"), shape)
+    words = OPS["Call"]([OPS["Bitcast"](key, "uint32"), x, y], _cipher())
+    words = ops.where(is_first, *words) if is_row else ops.concatenate(words, 0)[:size]
+    return ops.reshape(OPS["Bitcast"](words, "int32"), shape)

@@ -10,6 +10,15 @@ Functions also take an integer seed, or a `dovetail.Generator`, which gives anot
 the cipher Threefry (see `StatelessRandomUniformFullInt`).  Floats that are computed from them by logarithms and similar
 functions agree between engines up to rounding.
 
+With `part=(offset, total)`, the result is the rows from `offset` on of a whole with `total` rows.  No other rows are
+drawn, so several processes draw the numbers of one:
+
+    whole = random.normal(key, (8, 3))
+    random.normal(key, (2, 3), part=(4, 8))  # whole[4:6]
+
+Offset and total may be tensors.  `gamma`, `beta`, `poisson`, `binomial`, `permutation` and `shuffle` have no parts: a
+program draws the whole and takes its rows.
+
 Gradients pass to parameters such as `low` and `mean`, unless the docstrings say otherwise.
 """
 

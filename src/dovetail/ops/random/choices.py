@@ -16,8 +16,8 @@ from dovetail.ops.math.bitwise import bitwise_and
 from dovetail.ops.math.compare import less, where
 from dovetail.ops.math.exponential import log
 from dovetail.ops.math.reduce import argmax
-from dovetail.ops.random.floats import lead, parameter, random_uniform, unit_exponential
-from dovetail.ops.random.keys import as_key, random_bits
+from dovetail.ops.random.floats import parameter, random_uniform, unit_exponential, word_count
+from dovetail.ops.random.keys import as_key, element_bits, elements, random_bits
 from dovetail.ops.shapes.create import full
 from dovetail.ops.shapes.index import take
 from dovetail.ops.shapes.shape import cast, dims_of, reshape, shape_of, shaped
@@ -25,7 +25,7 @@ from dovetail.ops.shapes.sort import argsort
 
 
 @checked
-def randint(key: Any, shape: Any, low: Any, high: Any, dtype: Any = "int32") -> Any:
+def randint(key: Any, shape: Any, low: Any, high: Any, dtype: Any = "int32", part: Any = None) -> Any:
     """Integers in [low, high), all with the same chance (up to the range divided by 2**62).
 
     Args:
@@ -33,6 +33,7 @@ def randint(key: Any, shape: Any, low: Any, high: Any, dtype: Any = "int32") -> 
         shape: the shape of the result.
         low, high: the first number, and the one after the last; tensors broadcast to the shape.
         dtype: an integer dtype.
+        part: the first row and the number of rows of a whole of which the result is a part.
 
     Raises:
         ValueError: no integer lies in between.
@@ -49,20 +50,21 @@ def randint(key: Any, shape: Any, low: Any, high: Any, dtype: Any = "int32") -> 
         if low >= high:
             raise ValueError(f"there is no integer in [{low}, {high}).")
         host.fitted([low, high - 1], dtype)
-    words = random_bits(as_key(key), lead(2, shape))
+    words = element_bits(as_key(key), shape, elements(part, shape, 2), 2)
     upper, lower = (cast(bitwise_and(words[i], 2**31 - 1), "int64") for i in range(2))
     low, high = (parameter(value, shape, ALL["int64"]) for value in (low, high))
     return cast(mod(upper * 2**31 + lower, high - low) + low, dtype)
 
 
 @checked
-def bernoulli(key: Any, shape: Any = (), p: Annotated[Any, within(0, 1)] = 0.5) -> Any:
+def bernoulli(key: Any, shape: Any = (), p: Annotated[Any, within(0, 1)] = 0.5, part: Any = None) -> Any:
     """Booleans that are true with the chance `p`.
 
     Args:
         key: a key, a seed or a Generator.
         shape: the shape of the result.
         p: the chance, from 0 to 1; a tensor broadcasts to the shape, and its numbers are not checked.
+        part: the first row and the number of rows of a whole of which the result is a part.
 
     Source: `jax.random.bernoulli`.
 
@@ -72,13 +74,16 @@ def bernoulli(key: Any, shape: Any = (), p: Annotated[Any, within(0, 1)] = 0.5) 
     """
     if not isinstance(p, (int, float)):
         dtype = ALL["float64" if dtype_of(p) == "float64" else "float32"]
-        return less(random_uniform(as_key(key), shape, dtype), parameter(p, shape, dtype))
+        unit = random_uniform(as_key(key), shape, dtype, elements(part, shape, word_count(dtype)))
+        return less(unit, parameter(p, shape, dtype))
     words = round(p * 2**32) - 2**31  # to compare with the raw words is faster
-    return less(random_bits(as_key(key), shape), words) if words < 2**31 else full(shape, True)
+    if words == 2**31:
+        return full(shape, True)
+    return less(element_bits(as_key(key), shape, elements(part, shape)), words)
 
 
 @checked
-def categorical(key: Any, logits: Any, shape: Sequence[Any] = (), dtype: Any = "int32") -> Any:
+def categorical(key: Any, logits: Any, shape: Sequence[Any] = (), dtype: Any = "int32", part: Any = None) -> Any:
     """Positions drawn with the chances softmax(logits) along the last axis.
 
     Args:
@@ -86,6 +91,7 @@ def categorical(key: Any, logits: Any, shape: Sequence[Any] = (), dtype: Any = "
         logits: of shape (..., classes).
         shape: the shape of the draws for each row of logits.
         dtype: an integer dtype.
+        part: the first row and the number of rows of a whole of which the result is a part.
 
     Returns:
         A tensor of shape (..., *shape).
@@ -102,7 +108,8 @@ def categorical(key: Any, logits: Any, shape: Sequence[Any] = (), dtype: Any = "
         raise ValueError("logits must have a last axis, with a score for each class.")
     *batch, classes = dims_of(logits)
     rows = reshape(logits, [*batch, *(1 for _ in shape), classes])
-    noise = unit_exponential(as_key(key), [*batch, *shape, classes], dtype_of(logits))
+    drawn = [*batch, *shape, classes]
+    noise = unit_exponential(as_key(key), drawn, dtype_of(logits), elements(part, drawn if drawn[1:] else ()))
     return cast(argmax(rows - log(noise), -1), dtype)
 
 
@@ -139,7 +146,13 @@ def shuffle(key: Any, x: Any, axis: int = 0) -> Any:
 
 
 @checked
-def dropout(key: Any, x: Any, rate: Annotated[Any, Domain(0, 1, without_high=True)], noise_shape: Any = None) -> Any:
+def dropout(
+    key: Any,
+    x: Any,
+    rate: Annotated[Any, Domain(0, 1, without_high=True)],
+    noise_shape: Any = None,
+    part: Any = None,
+) -> Any:
     """Set some elements, chosen at random, to zero, and scale the others so that the expected sum stays.
 
     Args:
@@ -148,6 +161,7 @@ def dropout(key: Any, x: Any, rate: Annotated[Any, Domain(0, 1, without_high=Tru
         rate: the chance of an element to become zero, in [0, 1).
         noise_shape: the shape of the choices, which broadcasts to the shape of `x`.  If it has as many axes, None means
             the size of the axis of `x`.
+        part: the first row and the number of rows of a whole of which the choices are a part.
 
     Source: Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting" (2014).
 
@@ -160,4 +174,4 @@ def dropout(key: Any, x: Any, rate: Annotated[Any, Domain(0, 1, without_high=Tru
         noise_shape = shape_of(x)
     elif isinstance(noise_shape, (list, tuple)) and len(noise_shape) == len(static_shape(x)):
         noise_shape = [dim if size is None else size for size, dim in zip(noise_shape, dims_of(x), strict=True)]
-    return where(bernoulli(key, noise_shape, 1 - rate), divide(x, 1 - rate), 0)
+    return where(bernoulli(key, noise_shape, 1 - rate, part), divide(x, 1 - rate), 0)

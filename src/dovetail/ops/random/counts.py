@@ -26,8 +26,8 @@ from dovetail.ops.math.exponential import exp, log, log1p, sqrt
 from dovetail.ops.math.reduce import any
 from dovetail.ops.math.rounding import floor
 from dovetail.ops.math.special import lgamma
-from dovetail.ops.random.floats import first_accepted, lead, random_uniform
-from dovetail.ops.random.keys import KEY, as_key, split
+from dovetail.ops.random.floats import first_accepted, random_uniform
+from dovetail.ops.random.keys import KEY, as_key, lead, split
 from dovetail.ops.samples import array, sample
 from dovetail.ops.shapes.shape import broadcast_to, cast
 

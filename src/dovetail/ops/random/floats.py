@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any
 
-import numpy as np
-
 from dovetail.core.check_arguments import checked
 from dovetail.core.domains import above, at_least
 from dovetail.core.dtypes import ALL, DType, as_dtype
 from dovetail.core.errors import op_error
-from dovetail.core.kinds import Float, Integer, Ints
+from dovetail.core.kinds import Float, Integer, Ints, MaybeEach
 from dovetail.core.op import composite
 from dovetail.core.spec import TensorSpec
 from dovetail.core.static_types import DTypeLike
@@ -19,13 +17,25 @@ from dovetail.core.tensor import Tensor
 from dovetail.ops.math.bitwise import bitwise_and, logical_and
 from dovetail.ops.math.compare import clip, less, less_equal, where
 from dovetail.ops.math.exponential import exp, log, rsqrt, sqrt
-from dovetail.ops.math.reduce import argmax, prod
+from dovetail.ops.math.reduce import argmax
 from dovetail.ops.math.special import erfinv
 from dovetail.ops.math.trigonometry import cos, sin
-from dovetail.ops.random.keys import KEY, as_key, bits_spec, random_bits, split
+from dovetail.ops.random.keys import (
+    KEY,
+    as_key,
+    bits_spec,
+    columns,
+    count_of,
+    element_bits,
+    elements,
+    lead,
+    random_bits,
+    split,
+)
 from dovetail.ops.samples import array, sample
+from dovetail.ops.shapes.create import arange
 from dovetail.ops.shapes.index import take_along_axis
-from dovetail.ops.shapes.join import concatenate
+from dovetail.ops.shapes.join import concatenate, stack
 from dovetail.ops.shapes.shape import broadcast_to, cast, expand_dims, reshape, squeeze
 
 # -- without parameters -----------------------------------------------------------------------------------------------
@@ -34,29 +44,30 @@ DIGITS = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}  # binary 
 LOW = 26  # the bits of a float64 that come from the second of its two words
 
 
-def _float_spec(key: TensorSpec, shape: Any, dtype: Any) -> TensorSpec:
+def _float_spec(key: TensorSpec, shape: Any, dtype: Any, part: TensorSpec | None) -> TensorSpec:
     if dtype not in DIGITS:
         raise TypeError(f"random floats are {', '.join(DIGITS)}, not {dtype}.")
-    return TensorSpec(bits_spec(key, shape).shape, dtype)
+    return TensorSpec(bits_spec(key, shape, part=part).shape, dtype)
 
 
 FLOATS = {
     "infer": _float_spec,
     "differentiable": False,
-    "samples": [sample(KEY, (3, 5), "float32"), sample(KEY, (4,), "float64"), sample(KEY, (), "float16")],
+    "samples": [
+        sample(KEY, (3, 5), "float32"),
+        sample(KEY, (4,), "float64"),
+        sample(KEY, (), "float16"),
+        sample(KEY, (3, 2), "float32", columns(4, 13)),
+    ],
 }
 
 
-def lead(count: int, shape: Any) -> Any:
-    """A shape with one more axis in front."""
-    if isinstance(shape, (list, tuple)):
-        return (count, *shape)
-    return concatenate([np.array([count], np.int32), cast(shape, "int32")])
-
-
 @composite("StatelessRandomUniform", **FLOATS)
-def random_uniform(key: Integer, shape: Ints, dtype: DTypeLike) -> Tensor:
+def random_uniform(key: Integer, shape: Ints, dtype: DTypeLike, part: MaybeEach = None) -> Tensor:
     """Floats in [0, 1): the multiples of 2**-8 for bfloat16, 2**-11, 2**-24 and 2**-53 for the larger types.
+
+    Args:
+        part: two int64: the first element and the number of elements of a whole of which the result is a part.
 
     Source: `tf.raw_ops.StatelessRandomUniform`.
 
@@ -66,10 +77,15 @@ def random_uniform(key: Integer, shape: Ints, dtype: DTypeLike) -> Tensor:
     """
     digits = DIGITS[dtype]
     if dtype != "float64":
-        return cast(bitwise_and(random_bits(key, shape), 2**digits - 1), dtype) * 2.0**-digits
-    words = random_bits(key, lead(2, shape))
+        return cast(bitwise_and(element_bits(key, shape, part), 2**digits - 1), dtype) * 2.0**-digits
+    words = element_bits(key, shape, part, 2)
     high, low = bitwise_and(words[0], 2 ** (digits - LOW) - 1), bitwise_and(words[1], 2**LOW - 1)
     return (cast(high, dtype) * 2.0**LOW + cast(low, dtype)) * 2.0**-digits
+
+
+def word_count(dtype: Any) -> int:
+    """How many random words `random_uniform` takes for an element."""
+    return 2 if dtype == "float64" else 1
 
 
 def positive(words: Any, dtype: Any) -> Any:
@@ -78,8 +94,11 @@ def positive(words: Any, dtype: Any) -> Any:
 
 
 @composite("StatelessRandomNormal", **FLOATS)
-def random_normal(key: Integer, shape: Ints, dtype: DTypeLike) -> Tensor:
+def random_normal(key: Integer, shape: Ints, dtype: DTypeLike, part: MaybeEach = None) -> Tensor:
     """Normally distributed floats of mean 0 and variance 1.
+
+    Args:
+        part: as for `random_uniform`.
 
     Source: `tf.raw_ops.StatelessRandomNormal`; Box and Muller, "A note on the generation of random normal deviates"
     (1958).
@@ -89,12 +108,19 @@ def random_normal(key: Integer, shape: Ints, dtype: DTypeLike) -> Tensor:
         (2,)
     """
     wide = as_dtype("float64" if dtype == "float64" else "float32")
-    size = math.prod(shape) if isinstance(shape, (list, tuple)) else prod(shape)
-    half = (size + 1) // 2
-    words = random_bits(key, (2, half))
+    size = count_of(shape)
+    half = ((size if part is None else part[1]) + 1) // 2  # its pairs of words make two numbers each
+    if part is None:
+        words = random_bits(key, (2, half))
+    else:
+        words = random_bits(key, [2, size], None, stack([part[0], half]))
     radius = sqrt(-2 * log(positive(words[0], wide)))
     angle = cast(words[1], wide) * (math.pi * 2.0**-31)
-    numbers = concatenate([radius * cos(angle), radius * sin(angle)])
+    pair = radius * cos(angle), radius * sin(angle)
+    if part is not None:
+        is_first = less(part[0] + cast(arange(size), "int64"), half)
+        return cast(reshape(where(is_first, *pair), shape), dtype)
+    numbers = concatenate(pair)
     return cast(reshape(numbers if isinstance(size, int) and size == 2 * half else numbers[:size], shape), dtype)
 
 
@@ -114,7 +140,7 @@ def _float(dtype: Any) -> DType:
 
 
 @checked
-def uniform(key: Any, shape: Any = (), low: Any = 0.0, high: Any = 1.0, dtype: Any = None) -> Any:
+def uniform(key: Any, shape: Any = (), low: Any = 0.0, high: Any = 1.0, dtype: Any = None, part: Any = None) -> Any:
     """Floats, uniform in [low, high).
 
     Args:
@@ -122,6 +148,7 @@ def uniform(key: Any, shape: Any = (), low: Any = 0.0, high: Any = 1.0, dtype: A
         shape: the shape of the result.
         low, high: the bounds, also if `low` is the larger one; tensors broadcast to the shape.
         dtype: a float dtype; `floatx` if not given.
+        part: the first row and the number of rows of a whole of which the result is a part.
 
     Source: `numpy.random.Generator.uniform`.
 
@@ -131,7 +158,7 @@ def uniform(key: Any, shape: Any = (), low: Any = 0.0, high: Any = 1.0, dtype: A
         True
     """
     dtype = _float(dtype)
-    unit = random_uniform(as_key(key), shape, dtype)
+    unit = random_uniform(as_key(key), shape, dtype, elements(part, shape, word_count(dtype)))
     low, high = (parameter(value, shape, dtype) for value in (low, high))
     if isinstance(low, (int, float)) and isinstance(high, (int, float)) and (low, high) == (0, 1):
         return unit
@@ -147,7 +174,7 @@ def _before(numbers: Any, end: Any, start: Any) -> Any:
 
 
 @checked
-def normal(key: Any, shape: Any = (), mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None) -> Any:
+def normal(key: Any, shape: Any = (), mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None, part: Any = None) -> Any:
     """Normally distributed floats.
 
     Args:
@@ -155,6 +182,7 @@ def normal(key: Any, shape: Any = (), mean: Any = 0.0, stddev: Any = 1.0, dtype:
         shape: the shape of the result.
         mean, stddev: mean and standard deviation (a negative one mirrors the numbers); tensors broadcast to the shape.
         dtype: a float dtype; `floatx` if not given.
+        part: the first row and the number of rows of a whole of which the result is a part.
 
     Source: `numpy.random.Generator.normal`.
 
@@ -163,7 +191,8 @@ def normal(key: Any, shape: Any = (), mean: Any = 0.0, stddev: Any = 1.0, dtype:
         >>> abs(float(x.numpy().mean()) - 5) < 0.05
         True
     """
-    return _moved(random_normal(as_key(key), shape, _float(dtype)), shape, mean, stddev)
+    unit = random_normal(as_key(key), shape, _float(dtype), elements(part, shape))
+    return _moved(unit, shape, mean, stddev)
 
 
 def parameter(value: Any, shape: Any, dtype: DType) -> Any:
@@ -183,7 +212,9 @@ def _moved(x: Any, shape: Any, mean: Any, stddev: Any) -> Any:
 
 
 @checked
-def truncated_normal(key: Any, shape: Any = (), mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None) -> Any:
+def truncated_normal(
+    key: Any, shape: Any = (), mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None, part: Any = None
+) -> Any:
     """Normally distributed floats, except numbers further than two standard deviations from the mean.
 
     Args:
@@ -191,6 +222,7 @@ def truncated_normal(key: Any, shape: Any = (), mean: Any = 0.0, stddev: Any = 1
         shape: the shape of the result.
         mean, stddev: the parameters of the distribution before it is cut, as for `normal`.
         dtype: a float dtype; `floatx` if not given.
+        part: the first row and the number of rows of a whole of which the result is a part.
 
     Source: `tf.random.truncated_normal`, by inverting the distribution function.
 
@@ -202,12 +234,15 @@ def truncated_normal(key: Any, shape: Any = (), mean: Any = 0.0, stddev: Any = 1
     dtype = _float(dtype)
     edge = math.erf(math.sqrt(2))
     wide = dtype if dtype == "float64" else ALL["float32"]
-    numbers = erfinv((random_uniform(as_key(key), shape, wide) * 2 - 1) * edge) * math.sqrt(2)
+    unit = random_uniform(as_key(key), shape, wide, elements(part, shape, word_count(wide)))
+    numbers = erfinv((unit * 2 - 1) * edge) * math.sqrt(2)
     return _moved(cast(clip(numbers, -2, 2), dtype), shape, mean, stddev)
 
 
 @checked
-def exponential(key: Any, shape: Any = (), scale: Annotated[Any, at_least(0)] = 1.0, dtype: Any = None) -> Any:
+def exponential(
+    key: Any, shape: Any = (), scale: Annotated[Any, at_least(0)] = 1.0, dtype: Any = None, part: Any = None
+) -> Any:
     """Exponentially distributed floats.
 
     Args:
@@ -215,6 +250,7 @@ def exponential(key: Any, shape: Any = (), scale: Annotated[Any, at_least(0)] = 
         shape: the shape of the result.
         scale: the mean, 0 or more; a tensor broadcasts to the shape, and its numbers are not checked.
         dtype: a float dtype; `floatx` if not given.
+        part: the first row and the number of rows of a whole of which the result is a part.
 
     Source: `numpy.random.Generator.exponential`.
 
@@ -224,12 +260,13 @@ def exponential(key: Any, shape: Any = (), scale: Annotated[Any, at_least(0)] = 
         True
     """
     dtype = _float(dtype)
-    return _moved(cast(unit_exponential(as_key(key), shape, dtype), dtype), shape, 0, scale)
+    unit = unit_exponential(as_key(key), shape, dtype, elements(part, shape))
+    return _moved(cast(unit, dtype), shape, 0, scale)
 
 
-def unit_exponential(key: Any, shape: Any, dtype: DType) -> Any:
+def unit_exponential(key: Any, shape: Any, dtype: DType, part: Any = None) -> Any:
     """Exponentials of mean 1; float32 for the smaller dtypes."""
-    return -log(positive(random_bits(key, shape), dtype if dtype == "float64" else ALL["float32"]))
+    return -log(positive(element_bits(key, shape, part), dtype if dtype == "float64" else ALL["float32"]))
 
 
 @checked

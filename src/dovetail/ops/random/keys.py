@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,10 @@ from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, static_shape
 from dovetail.ops.math.bitwise import right_shift
 from dovetail.ops.math.compare import where
+from dovetail.ops.math.reduce import prod
 from dovetail.ops.samples import ints, sample
-from dovetail.ops.shapes.join import stack
-from dovetail.ops.shapes.shape import cast, convert, transpose
+from dovetail.ops.shapes.join import concatenate, stack
+from dovetail.ops.shapes.shape import cast, convert, reshape, transpose
 
 KEYS = 1  # the second word of the counters from which keys are made; for numbers it is 0
 FOLDED = 2
@@ -28,24 +30,46 @@ KEY = ints(2, low=-(2**31), high=2**31)
 # -- bits -------------------------------------------------------------------------------------------------------------
 
 
-def bits_spec(key: TensorSpec, shape: Any, counter: TensorSpec | None = None) -> TensorSpec:
+def bits_spec(
+    key: TensorSpec, shape: Any, counter: TensorSpec | None = None, part: TensorSpec | None = None
+) -> TensorSpec:
     """The spec of int32 words of the shape, after a check of the key."""
     for words in (key, counter):
         if words is not None and (words.dtype != "int32" or not fits(words.shape, (2,))):
             raise ValueError(f"a key must be two int32 words, as random.key returns, not {words!r}.")
+    if part is not None and (part.dtype != "int64" or not fits(part.shape, (2,))):
+        raise ValueError(f"a part must be two int64, the offset and the total, not {part!r}.")
     size = size_of(shape)
     if size is not None and (size > 2**33 or min(shape, default=0) < 0):
         raise ValueError(f"the shape {shape} must have dimensions of 0 or more, and at most 2**33 elements.")
     return TensorSpec(tuple(shape), ALL["int32"])
 
 
+def _words_spec(key: TensorSpec, shape: Any, counter: TensorSpec | None, part: TensorSpec | None) -> TensorSpec:
+    if part is not None and len(shape) != 1 and (len(shape) != 2 or shape[0] != 2):
+        raise ValueError(f"a part of random words has the shape (n,) or (2, n), not {tuple(shape)}.")
+    return bits_spec(key, shape, counter, part)
+
+
+def columns(offset: int, total: int) -> Any:
+    """A part in a sample."""
+    return np.array([offset, total], np.int64)
+
+
 @primitive(
     "StatelessRandomUniformFullInt",
-    infer=bits_spec,
+    infer=_words_spec,
     differentiable=False,
-    samples=[sample(KEY, (3, 5)), sample(KEY, ()), sample(KEY, (0, 2)), sample(KEY, (7,), ints(2, low=-9, high=9))],
+    samples=[
+        sample(KEY, (3, 5)),
+        sample(KEY, ()),
+        sample(KEY, (0, 2)),
+        sample(KEY, (7,), ints(2, low=-9, high=9)),
+        sample(KEY, (7,), part=columns(3, 13)),
+        sample(KEY, (2, 5), ints(2, low=-9, high=9), columns(2**32 - 3, 2**32)),
+    ],
 )
-def random_bits(key: Integer, shape: Ints, counter: MaybeEach = None) -> Tensor:
+def random_bits(key: Integer, shape: Ints, counter: MaybeEach = None, part: MaybeEach = None) -> Tensor:
     """Random int32 words, each of the 2**32 with the same chance.
 
     Let h be half the number of words, rounded up.  Threefry-2x32-20 encrypts the counter (i, 0) to two words, which are
@@ -55,6 +79,9 @@ def random_bits(key: Integer, shape: Ints, counter: MaybeEach = None) -> Tensor:
         key: two int32 words.
         shape: the shape of the result.
         counter: two int32 words to count from, instead of (0, 0).
+        part: two int64, offset and total, for a shape (n,) or (2, n).  The result is a part of the words of shape
+            (total,) or (2, total): its columns from the offset on.  Only their counters are encrypted.  Columns of two
+            rows go on from the first one after the last one.
 
     Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (2011).
 
@@ -64,19 +91,71 @@ def random_bits(key: Integer, shape: Ints, counter: MaybeEach = None) -> Tensor:
     """
 
 
+def lead(count: int, shape: Any) -> Any:
+    """A shape with one more axis in front."""
+    if isinstance(shape, (list, tuple)):
+        return (count, *shape)
+    return concatenate([np.array([count], np.int32), cast(shape, "int32")])
+
+
+def count_of(shape: Any) -> Any:
+    """The number of elements of a shape."""
+    return math.prod(shape) if isinstance(shape, (list, tuple)) else prod(shape)
+
+
+def elements(part: Any, shape: Any, words: int = 1) -> Any:
+    """The offset and the total of a part's elements, two int64; None for the whole.
+
+    Args:
+        part: the first row of the part, and the number of rows of the whole; or None.
+        shape: the shape of the part.
+        words: how many random words an element takes.
+
+    Raises:
+        ValueError: the shape has no rows, the whole lacks some of them, or it has more words than a key gives.
+    """
+    if part is None:
+        return None
+    if (len(shape) if isinstance(shape, (list, tuple)) else static_shape(shape)) in (0, (), (0,)):
+        raise ValueError("a part of random numbers has rows, so its shape needs an axis.")
+    (offset, total), rows, row = part, shape[0], count_of(shape[1:])
+    if all(isinstance(number, int) for number in (offset, total, rows)) and not 0 <= offset <= total - rows:
+        raise ValueError(f"{rows} rows from row {offset} on are no part of {total} rows.")
+    if isinstance(total, int) and isinstance(row, int) and total * row * words > 2**33:
+        raise ValueError(f"the whole has {total} rows of {row} elements; a key gives at most 2**33 words.")
+    if all(isinstance(number, int) for number in (offset, total, row)):
+        return np.array([offset * row, total * row], np.int64)
+    return stack([cast(number, "int64") for number in (offset, total)]) * cast(row, "int64")
+
+
+def element_bits(key: Any, shape: Any, part: Any, words: int = 1) -> Any:
+    """One or two random words for each element; with two, these are the rows of the result.
+
+    Args:
+        part: the offset and the total of the elements, as `elements` returns; or None.
+    """
+    full = shape if words == 1 else lead(words, shape)
+    if part is None:
+        return random_bits(key, full)
+    count = count_of(shape)
+    return reshape(random_bits(key, [count] if words == 1 else [words, count], None, part), full)
+
+
 @checked
-def bits(key: Any, shape: Any = ()) -> Any:
+def bits(key: Any, shape: Any = (), part: Any = None) -> Any:
     """Random int32 numbers, over the whole range.
 
     Args:
         key: a key, a seed or a Generator.
         shape: the shape of the result.
+        part: the first row and the number of rows of a whole of which the result is a part.
 
     Example:
-        >>> bits(0, (2,)).shape
-        (2,)
+        >>> whole = bits(0, (5, 2))
+        >>> bits(0, (3, 2), part=(1, 5)).tolist() == whole[1:4].tolist()
+        True
     """
-    return random_bits(as_key(key), shape)
+    return element_bits(as_key(key), shape, elements(part, shape))
 
 
 # -- keys -------------------------------------------------------------------------------------------------------------
