@@ -9,7 +9,7 @@ from dovetail.interop.privates import SeedGenerator, draw_seed, floatx, make_def
 from dovetail.ops import random
 from dovetail.ops.shapes.shape import dims_of
 from keras_dovetail.src.dtypes import as_tensor
-from keras_dovetail.src.shards import drawn, is_part
+from keras_dovetail.src.shards import drawn, part_of
 
 
 def _key(seed: Any) -> Any:
@@ -18,27 +18,25 @@ def _key(seed: Any) -> Any:
 
 
 def normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None, seed: Any = None) -> Any:
-    key = _key(seed)
-    return drawn(lambda whole: random.normal(key, whole, mean, stddev, dtype or floatx()), shape)
+    return random.normal(_key(seed), shape, mean, stddev, dtype or floatx(), part_of(shape))
 
 
 def uniform(shape: Any, minval: Any = 0.0, maxval: Any = 1.0, dtype: Any = None, seed: Any = None) -> Any:
-    key = _key(seed)
-    return drawn(lambda whole: random.uniform(key, whole, minval, maxval, dtype or floatx()), shape)
+    return random.uniform(_key(seed), shape, minval, maxval, dtype or floatx(), part_of(shape))
 
 
 def truncated_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None, seed: Any = None) -> Any:
-    key = _key(seed)
-    return drawn(lambda whole: random.truncated_normal(key, whole, mean, stddev, dtype or floatx()), shape)
+    return random.truncated_normal(_key(seed), shape, mean, stddev, dtype or floatx(), part_of(shape))
 
 
 def categorical(logits: Any, num_samples: int, dtype: Any = "int64", seed: Any = None) -> Any:
-    return random.categorical(_key(seed), as_tensor(logits), (num_samples,), dtype)
+    logits = as_tensor(logits)
+    return random.categorical(_key(seed), logits, (num_samples,), dtype, part_of(dims_of(logits)))
 
 
 def randint(shape: Any, minval: Any, maxval: Any, dtype: Any = "int32", seed: Any = None) -> Any:
     whole = dtype if "int" in str(dtype) else "int32"
-    return as_tensor(random.randint(_key(seed), shape, minval, maxval, whole), dtype)
+    return as_tensor(random.randint(_key(seed), shape, minval, maxval, whole, part_of(shape)), dtype)
 
 
 def dropout(inputs: Any, rate: float, noise_shape: Any = None, seed: Any = None) -> Any:
@@ -49,11 +47,7 @@ def dropout(inputs: Any, rate: float, noise_shape: Any = None, seed: Any = None)
         return ops.zeros_like(x)
     dims = dims_of(x)
     shape = dims if noise_shape is None else [d if n is None else n for n, d in zip(noise_shape, dims, strict=True)]
-    key = _key(seed)
-    if not is_part(shape):
-        return random.dropout(key, x, rate, shape)
-    chosen = drawn(lambda whole: random.bernoulli(key, whole, 1 - rate), shape)
-    return ops.where(chosen, x / (1 - rate), 0)
+    return random.dropout(_key(seed), x, rate, shape, part_of(shape))
 
 
 def shuffle(x: Any, axis: int = 0, seed: Any = None) -> Any:
@@ -61,12 +55,15 @@ def shuffle(x: Any, axis: int = 0, seed: Any = None) -> Any:
 
 
 def gamma(shape: Any, alpha: Any, dtype: Any = None, seed: Any = None) -> Any:
-    return random.gamma(_key(seed), shape, alpha, 1.0, dtype or floatx())
+    key = _key(seed)
+    return drawn(lambda whole, alpha: random.gamma(key, whole, alpha, 1.0, dtype or floatx()), shape, alpha)
 
 
 def binomial(shape: Any, counts: Any, probabilities: Any, dtype: Any = None, seed: Any = None) -> Any:
-    return random.binomial(_key(seed), shape, counts, probabilities, dtype or floatx())
+    key = _key(seed)
+    return drawn(lambda whole, n, p: random.binomial(key, whole, n, p, dtype or floatx()), shape, counts, probabilities)
 
 
 def beta(shape: Any, alpha: Any, beta: Any, dtype: Any = None, seed: Any = None) -> Any:
-    return random.beta(_key(seed), shape, alpha, beta, dtype or floatx())
+    key = _key(seed)
+    return drawn(lambda whole, a, b: random.beta(key, whole, a, b, dtype or floatx()), shape, alpha, beta)

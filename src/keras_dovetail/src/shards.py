@@ -18,6 +18,7 @@ import numpy as np
 
 from dovetail import custom_gradient, distributed, ops
 from dovetail.core.collectives import WORLD
+from dovetail.core.value_kinds import static_shape
 from dovetail.interop.privates import tree
 from keras_dovetail.src.tensors import convert_to_numpy, each_leaf
 
@@ -197,23 +198,35 @@ def averaging(apply: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def drawn(draw: Callable[[Any], Any], shape: Any) -> Any:
-    """Draw random numbers; the rows of this rank's part are a part of the whole batch's rows.
+def part_of(shape: Any) -> tuple[int, int] | None:
+    """The first row and the number of rows of the whole batch, if the first axis of a shape is this rank's rows."""
+    share = _SHARE.get()
+    if share is None or not isinstance(shape, (list, tuple)) or not shape or shape[0] != share.rows:
+        return None
+    return share.start, share.total
+
+
+def drawn(draw: Callable[..., Any], shape: Any, *parameters: Any) -> Any:
+    """Draw random numbers of a kind without parts: those of the whole batch, of which this rank takes its rows.
 
     Args:
-        draw: shape → random numbers.
-        shape: the shape.
+        draw: shape, *parameters → random numbers.
+        shape: the shape of this rank's numbers.
+        parameters: of the distribution; they broadcast to the shape.
     """
-    share = _SHARE.get()
-    if share is None or not is_part(shape):
-        return draw(shape)
-    return draw((share.total, *shape[1:]))[share.start : share.start + share.rows]
+    part = part_of(shape)
+    if part is None:
+        return draw(shape, *parameters)
+    (start, total), rows = part, shape[0]
+    around = [(start, total - start - rows), *[(0, 0)] * (len(shape) - 1)]
 
+    def of_all(parameter: Any) -> Any:
+        known = static_shape(parameter)
+        if len(known) < len(shape) or known[0] != rows:
+            return parameter
+        return ops.pad(parameter, around, "constant", 1)  # the numbers of other ranks' rows are not used
 
-def is_part(shape: Any) -> bool:
-    """Whether random numbers of a shape belong to the rows of this rank's part."""
-    share = _SHARE.get()
-    return share is not None and isinstance(shape, (list, tuple)) and bool(shape) and shape[0] == share.rows
+    return draw((total, *shape[1:]), *map(of_all, parameters))[start : start + rows]
 
 
 def moments(x: Any, axes: Any, keepdims: bool) -> tuple[Any, Any]:
