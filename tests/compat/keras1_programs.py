@@ -45,6 +45,16 @@ LAYERS = {  # a layer in Keras 1's words, in Keras 2's, and its input
         lambda: layers.Conv2D(2, 2, dilation_rate=2),
         IMAGES,
     ),
+    "dilated by position": (
+        lambda: layers.AtrousConvolution2D(2, 2, 2, "uniform", "relu", None, "same", (1, 1), (2, 2)),
+        lambda: layers.Conv2D(2, 2, activation="relu", padding="same", dilation_rate=2),
+        IMAGES,
+    ),
+    "dilated steps by position": (
+        lambda: layers.AtrousConvolution1D(2, 3, "he_normal", "tanh", None, "valid", 1, 2),
+        lambda: layers.Conv1D(2, 3, activation="tanh", dilation_rate=2),
+        STEPS,
+    ),
     "transposed": (
         lambda: layers.Deconvolution2D(2, 3, 3, (None, 12, 12, 2), subsample=(2, 2), border_mode="same"),
         lambda: layers.Conv2DTranspose(2, 3, strides=2, padding="same"),

@@ -79,6 +79,7 @@ PRIVATES = {
     "CallbackList": "keras.src.callbacks:CallbackList",
     "Callback": "keras.src.callbacks:Callback",
     "MonitorCallback": "keras.src.callbacks.monitor_callback:MonitorCallback",
+    "LambdaCallback": "keras.src.callbacks:LambdaCallback",
     "ProgbarLogger": "keras.src.callbacks:ProgbarLogger",
     "is_default": "keras.src.utils.python_utils:is_default",
     "python_utils": "keras.src.utils.python_utils",

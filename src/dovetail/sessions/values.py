@@ -39,7 +39,10 @@ class SessionValues:
         if getattr(variable, "session_graph", None) is not self._graph:
             return variable.holder()
         found = self._holders.get(variable)
-        return holding(self._lock, self._made, variable) if found is None else found
+        if found is None:
+            return holding(self._lock, self._made, variable)
+        found.shape = variable.shape  # which an assignment may have changed
+        return found
 
     def _made(self, variable: Variable) -> Variable:
         if variable not in self._holders:

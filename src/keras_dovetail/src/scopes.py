@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
-from dovetail.core.recording import not_building
-from dovetail.core.scopes import scopes
+from dovetail.core.recording import DEFAULT_GRAPH, not_building
+from dovetail.core.scopes import Scoped, scopes
+from dovetail.sessions.session_graph import SessionGraph
+
+OUTSIDE: Scoped[Any] = Scoped(None)  # the default graph of the program that calls `fit`
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -20,11 +23,14 @@ def computing() -> AbstractContextManager[None]:
 
 
 def at_once(method: Callable[P, R]) -> Callable[P, R]:
-    """Decorator: call the method in a scope that the default graph does not record."""
+    """Decorator: call the method in a scope that no session graph records, the one of a `with` block included."""
 
     @wraps(method)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        with computing():
+        graphs = scopes().graphs
+        if not all(isinstance(graph, SessionGraph) for graph in graphs):
+            return method(*args, **kwargs)  # a trace records it
+        with OUTSIDE.scope(graphs[-1] if graphs else DEFAULT_GRAPH.get()), not_building():
             return method(*args, **kwargs)
 
     return call

@@ -27,6 +27,7 @@ from keras_dovetail.src import shards
 from keras_dovetail.src.batch_hooks import BatchHooks
 from keras_dovetail.src.batches import Batches
 from keras_dovetail.src.building import build_by_output
+from keras_dovetail.src.callbacks import in_default_graph
 from keras_dovetail.src.scopes import at_once
 from keras_dovetail.src.steps import Program, Step, run_all
 from keras_dovetail.src.tensors import convert_to_numpy, each_leaf
@@ -382,7 +383,7 @@ def _callback_list(model: Any, callbacks: Any, batches: Batches, verbose: Any, e
     if shards.is_shared():
         callbacks, verbose = shards.callbacks_of_rank(callbacks), 0 if WORLD.rank else verbose
     return CallbackList(
-        callbacks,
+        [in_default_graph(callback) for callback in tree.flatten(callbacks or [])],
         add_progbar=verbose != 0,
         verbose=verbose,
         epochs=epochs,

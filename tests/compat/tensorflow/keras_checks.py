@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
 import dovetail.compat.tensorflow as tf
@@ -34,6 +35,31 @@ from R.python.keras.layers import core; from importlib.util import find_spec; as
 import R as tf; assert "layers" in dir(tf.keras) and "Dense" in dir(tf.keras.layers)
 import R as tf; assert tf.keras.__version__ == keras.__version__ and "keras" in tf.keras.__name__
 """.strip().splitlines()
+
+
+def check_callbacks_find_the_default_graph():
+    """Check that a program's callbacks find the graph that `fit` closes, and that others compute."""
+    keras, v1, seen = _keras(), tf.compat.v1, []
+
+    class Counts(keras.callbacks.Callback):
+        def on_train_begin(self, logs=None):
+            self.step = v1.assign_add(count, 1)
+
+        def on_epoch_end(self, epoch, logs=None):
+            seen.append((v1.get_default_graph() is graph, int(session.run(self.step))))
+            self.model.stop_training = epoch == 1
+
+    with v1.Graph().as_default() as graph, v1.Session() as session:
+        count = v1.Variable(0)
+        session.run(count.initializer)
+        model = keras.Sequential([keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+        x, last = (
+            np.ones((4, 2)),
+            keras.callbacks.LambdaCallback(on_train_end=lambda logs: seen.append(v1.get_default_graph() is graph)),
+        )
+        model.fit(x, x[:, :1], epochs=3, verbose=0, callbacks=[Counts(), keras.callbacks.EarlyStopping("loss"), last])
+    assert seen == [(True, 1), (True, 2), True]
 
 
 def check_import_statements():

@@ -117,8 +117,8 @@ def test_settings_of_tf_config_warn_once():
     device = tf.config.list_physical_devices()[0]
     assert len(warned(lambda: [tf.config.experimental.set_memory_growth(device, True) for _ in range(2)])) == 1
     try:
-        (text,) = warned(lambda: [tf.debugging.set_log_device_placement(True) for _ in range(2)])
-        assert "nothing is printed of values" in text and tf.debugging.get_log_device_placement()
+        assert warned(lambda: [tf.debugging.set_log_device_placement(True) for _ in range(2)]) == []
+        assert tf.debugging.get_log_device_placement()
     finally:
         tf.debugging.set_log_device_placement(False)
 
@@ -139,6 +139,18 @@ def test_the_config_of_eager_execution_is_heeded():
     assert "gpu_options.allow_growth" in text
     with pytest.raises(TypeError, match=r"a tf\.ConfigProto"):
         v1.enable_eager_execution(config=3)
+
+
+def test_the_device_of_each_call_is_printed(capsys, engine):
+    tf.debugging.set_log_device_placement(True)
+    try:
+        x = tf.tanh(tf.constant([0.0, 1.0]))
+    finally:
+        tf.debugging.set_log_device_placement(False)
+    tf.sin(x)
+    lines = [line for line in capsys.readouterr().err.splitlines() if "Tanh" in line or "Sin" in line]
+    assert len(lines) == 1
+    assert lines[0].startswith("Executing op Tanh in device /job:localhost/replica:0/task:0/device:")
 
 
 @pytest.mark.parametrize("by", ["config", "setting"])

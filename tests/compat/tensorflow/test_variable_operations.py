@@ -103,3 +103,31 @@ def test_notes_go_along_with_copies_and_are_no_edit_of_what_runs():
         y.op._set_attr("_note", 1)
     with pytest.raises(NotImplementedError, match="leave from_version out"):
         graph.as_graph_def(from_version=0)
+
+
+def grown(tf: Any) -> list[Any]:
+    """Results of assignments of other shapes."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable([1.0, 2.0], name="v", use_resource=False)
+        longer = tf.assign(v, tf.placeholder_with_default([3.0, 4.0, 5.0], [None]), validate_shape=False)
+        w = tf.get_variable("w", initializer=tf.zeros([0, 2]), validate_shape=False, use_resource=False)
+        row = tf.placeholder("float32", [None, 2])
+        more = tf.assign(w, tf.concat([w, row], 0), validate_shape=False)
+        total = tf.reduce_sum(w) + 1.0
+        session.run(tf.global_variables_initializer())
+        found = [session.run(x).tolist() for x in (v, longer, v.read_value(), total)]
+        for count in (1, 2, 0, 3):
+            found += [session.run(more, {row: np.ones((count, 2))}).shape, session.run(total), session.run(w).shape]
+        with tf.Session() as other:
+            other.run(tf.global_variables_initializer())
+            found += [other.run(v).tolist(), other.run(w).shape]
+    return found
+
+
+def test_variables_take_values_of_other_shapes(engine):
+    require("tensorflow", "the oracle")
+    import tensorflow
+
+    assert grown(v1) == grown(tensorflow.compat.v1)
+    with v1.Graph().as_default(), pytest.raises(ValueError, match="has the shape"):
+        v1.assign(v1.Variable([1.0, 2.0]), [1.0])

@@ -40,6 +40,9 @@ OF_LAYERS = (
 )
 
 
+# The arguments of Keras 1's convolutions after the size of the kernel, in order.
+OF_CONVOLUTIONS = ["init", "activation", "weights", "border_mode", "subsample", "atrous_rate"]
+
 of_tensorflow = False  # whether the program's Keras is tf.keras, where the 2 of Conv2D(8, 3, 2) is a stride
 
 
@@ -112,6 +115,8 @@ def arguments(cls: str, names: list[str], args: tuple[Any, ...], kwargs: dict[st
         if cls.endswith("Transpose") and rest and isinstance(rest[0], tuple):
             rest = rest[1:]  # the shape of the output
         args = (args[0], args[1 : count + 1], *rest)
+    if cls in ("Conv1D", "Conv2D") and len(args) > 2 and isinstance(args[2], str):  # no stride: Keras 1's order
+        args, kwargs = args[:2], kwargs | named(OF_CONVOLUTIONS, args[2:], {})
     given = with_defaults(rows, names[: len(args)], renamed(cls, rows, kwargs, value_of))
     if cls == "InputLayer" and given.get("batch_shape") is not None:
         given.pop("shape", None)  # the longer one counts

@@ -51,14 +51,13 @@ TENSORFLOW = {
     "infer_shape": _DIMENSIONS,
     "layout": "Tensors are on one device each.",
     # variables
-    "variable.validate_shape": "A variable has one shape, and always refuses a value of another shape.",
-    "assign.validate_shape": "A variable has one shape, and always refuses a value of another shape.",
     "variable.import_scope": "It goes with variable_def, which is refused.",
     "variable.expected_shape": "TensorFlow ignores it, too.",
     "report_uninitialized_variables.name": _NO_OPERATION,
     "_Finder.module": INTERFACE,
     "_Finder.path": INTERFACE,
     "_Finder.target": INTERFACE,
+    **dict.fromkeys([f"_Placement.{name}" for name in ["values", "graph", "ends", "run", "notes", "found"]], INTERFACE),
     **dict.fromkeys(["Text.arrays", "Text.feed_dict", "Text.session"], INTERFACE),
     "Initializer.options": _ONE_PROCESS,
     # pipelines of data

@@ -22,7 +22,7 @@ from dovetail.core.rules import PROGRAM, Rule, Rules
 from dovetail.engines.jax import disk_cache
 from dovetail.engines.jax.devices import devices, is_of_host, name_of, named, placed, told
 from dovetail.engines.jax.dimensions import Dimension, Dimensions, as_dimensions, known, with_dimensions
-from dovetail.engines.jax.executable import Executable, aligned_copy, copied, with_64_bits
+from dovetail.engines.jax.executable import Executable, Executables, aligned_copy, copied, with_64_bits
 from dovetail.engines.jax.lax_control import LaxControl
 
 if TYPE_CHECKING:
@@ -176,7 +176,9 @@ class JaxEngine(Engine):
         return lambda *args: (rule if _is_traced(args) else compiled)(*args)
 
     def compile(self, segment: Segment) -> Callable[..., Any]:
-        return Executable(segment)
+        specs = [tensor.spec for tensor in segment.inputs]
+        is_known = all(spec.shape is not None and None not in spec.shape for spec in specs)
+        return Executable(segment) if is_known else Executables(segment)
 
     def routines(self, segment: Segment, arguments: Callable[[], Sequence[Any]]) -> Routines:
         from dovetail.engines.jax.routines import routines  # only `dovetail.explain` needs it

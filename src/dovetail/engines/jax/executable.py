@@ -58,6 +58,23 @@ def aligned_copy(value: np.ndarray) -> np.ndarray:
     return copy
 
 
+class Executables:
+    """A program with arguments of unknown dimensions, such as variables that grow: an executable for each shape."""
+
+    def __init__(self, segment: Segment) -> None:
+        self._segment = segment
+        self._of_shapes: dict[tuple[Any, ...], Executable] = {}
+
+    def prepare(self) -> None:
+        """Do nothing: the shapes are known in a call."""
+
+    def __call__(self, *args: Any, into: list[Any] | None = None) -> Any:
+        shapes = tuple(arg.shape for arg in args)
+        if shapes not in self._of_shapes:
+            self._of_shapes[shapes] = Executable(self._segment)
+        return self._of_shapes[shapes](*args, into=into)
+
+
 class Executable:
     """A program as one executable, compiled at the first call for its arguments' dtypes and shapes.
 

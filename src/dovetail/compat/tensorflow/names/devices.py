@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,11 @@ from dovetail.core.devices import found_device, missing_device, placed_on, set_s
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import current_engine, device_owner, get_engine
 from dovetail.core.errors import op_error
+from dovetail.core.op import Op
 from dovetail.core.places import place
+from dovetail.core.probe import Probe
+from dovetail.core.scopes import change, scopes
+from dovetail.core.tensor import Tensor
 from dovetail.trace.trace import current_graph
 
 value("DeviceSpec", DeviceSpec)
@@ -211,23 +216,40 @@ def allows_soft_placement(config: Any) -> bool:
 
 @function("debugging.set_log_device_placement")
 def set_log_device_placement(enabled: bool) -> None:
-    """Set whether new sessions print the device of each operation; values outside of sessions are never printed.
+    """Set whether new sessions, and calls outside of graphs, print the device of each operation to stderr.
+
+    Operations of compiled functions are not printed.
 
     Source: `tf.debugging.set_log_device_placement`.
     """
     global _logs
     _logs = bool(enabled)
-    if enabled:
-        title = "tf.debugging.set_log_device_placement"
-        warn_once(
-            title,
-            "sessions print the devices of operations; nothing is printed of values that are computed outside of them.",
-        )
+    others = tuple(probe for probe in scopes().probes or () if probe is not _PLACEMENT)
+    change({"probes": (*others, _PLACEMENT) if enabled else others or None})
+
+
+class _Placement(Probe):
+    """A probe that prints the device of each call that is computed at once."""
+
+    def see(self, op: Op, values: Sequence[Any], results: Sequence[Any]) -> None:
+        """Print a call's op and device."""
+        device = next((result.device for result in results if type(result) is Tensor), "")
+        print(f"Executing op {op.name} in device {full_name(device)}", file=sys.stderr)
+
+    def add(self, graph: Any, ends: int) -> Sequence[Any]:
+        """Add no outputs to a graph, so no run shows anything."""
+        return ()
+
+    def saw(self, run: Any, notes: Sequence[Any], found: Sequence[Any]) -> None:
+        """Print nothing of a run."""
+
+
+_PLACEMENT = _Placement()
 
 
 @function("debugging.get_log_device_placement")
 def get_log_device_placement() -> bool:
-    """Whether new sessions print the device of each operation.
+    """Whether new sessions, and calls outside of graphs, print the device of each operation.
 
     Source: `tf.debugging.get_log_device_placement`.
     """

@@ -72,9 +72,23 @@ class _Names(DovetailVariable):
         with not_building() if session is None else session.as_default(), not_building():
             super().assign(value)
 
-    def assign(self, value: Any, use_locking: bool = False, name: Any = None, read_value: bool = True) -> Any:
-        """Assign it; in a graph, whenever the result is run."""
+    def assign(
+        self,
+        value: Any,
+        use_locking: bool = False,
+        name: Any = None,
+        read_value: bool = True,
+        validate_shape: bool = True,
+    ) -> Any:
+        """Assign it; in a graph, whenever the result is run.
+
+        Args:
+            validate_shape: whether the value must have the variable's shape, or its rank alone.  If not, a variable
+                of a graph gets a shape that fits both, for reads that are recorded from then on.
+        """
         with graph_mode.inside(graph_mode.graph()):
+            if not validate_shape and isinstance(self, TFGraphVariable):
+                self.take_shape(static_shape(value))
             return named(self._assigned(super().assign(value)), name, read_value)
 
     def assign_changed(self, change: Callable[..., Any], *operands: Any) -> Any:
@@ -164,6 +178,12 @@ class TFGraphVariable(_Names, SessionVariable):
         self.initial_value = self.session_graph.constant(array, f"{self.op_name}/initial_value")
         self._initializer = None
 
+    def take_shape(self, shape: Any) -> None:
+        """Let its values also have another shape of its rank: dimensions that differ are unknown from then on."""
+        other = shape_of(shape)
+        if other.rank == self.shape.rank:
+            self.shape = shape_of([n if n == m else None for n, m in zip(self.shape, other, strict=True)])
+
     def initialized_value(self) -> Any:
         """The first value."""
         return self.initial_value
@@ -220,6 +240,8 @@ def variable(
         first = _first_tensor(graph, initial_value, dtype, whole)
         _check_shape(shape, first)
         made = TFGraphVariable(first, None, f"{whole}:0", trainable, constraint)
+    if not validate_shape:
+        made.take_shape([None] * len(made.shape))
     made.place(built)
     if collections is not None:
         for key in (GraphKeys.GLOBAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES):
@@ -311,6 +333,22 @@ def named_variable(name: str, first: Any, trainable: bool | None = False, dtype:
         return variable(first, trainable, name=name, dtype=dtype, **options)
 
 
+@function("assign", "v1")
+def assign(
+    ref: Any, value: Any, validate_shape: bool | None = None, use_locking: bool | None = None, name: str | None = None
+) -> Any:
+    """Assign a variable; in a graph, whenever the result is run.
+
+    Args:
+        validate_shape: False lets a variable of a graph take values of another shape; see `Variable.assign`.
+
+    Source: `tf.compat.v1.assign`.
+    """
+    options = {"validate_shape": False} if validate_shape is False else {}
+    with graph_mode.inside(graph_mode.graph()):
+        return named(ref.assign(value, **options), name)
+
+
 def _assigning(title: str, does: str) -> None:
     def assign(ref: Any, value: Any, name: str | None = None) -> Any:
         with graph_mode.inside(graph_mode.graph()):
@@ -320,11 +358,9 @@ def _assigning(title: str, does: str) -> None:
 
     Source: `tf.compat.v1.{title}`.
     """
-    checked = "validate_shape " if title == "assign" else ""
-    function(title, "v1", v1=f"ref value {checked}use_locking name")(assign)
+    function(title, "v1", v1="ref value use_locking name")(assign)
 
 
-_assigning("assign", "Assign")
 _assigning("assign_add", "Add to")
 _assigning("assign_sub", "Subtract from")
 
