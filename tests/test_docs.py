@@ -32,7 +32,7 @@ from tests.packages import install
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$\n*(?:^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
-NEEDED = {"embedded.md": "gcc"}  # page → a program that it runs
+NEEDED = {"embedded.md": "gcc", "federated.md": "openssl"}  # page → a program that it runs
 FILE = re.compile(r"# (\w+)\.py\n")
 
 

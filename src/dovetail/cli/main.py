@@ -23,6 +23,7 @@ COMMANDS = {  # name → its purpose
     "run": "run a model from a file, or a program, also one written for TensorFlow 1 or 2, or Keras 1 or 2",
     "convert": "convert a model, or its variables, to another kind of file",
     "demo": "train a model of Keras on scikit-learn's handwritten digits",
+    "federated": "train one model with clients that keep their data: the server, and a worker",
     "audit": "tell what kind of program each file is, which names it misses, and the share of files that run",
     "k-audit": "the part of audit about the Keras backend (K)",
     "tf-audit": "the part of audit about TensorFlow",
@@ -47,6 +48,7 @@ examples:
   dovetail run my.py --engine jax     the same on JAX
   dovetail run old.py                 a program of TensorFlow 1 or 2, or of Keras 1 or 2, as it is
   DOVETAIL_ENGINE=jax python my.py    the same, where it imports dovetail itself
+  dovetail federated --help           train with clients that keep their data
   dovetail audit src/                 which programs for TensorFlow, Keras or K will run here, and what others miss
   dovetail plan list                  measurements by which engines are chosen
   dovetail tune                       how quick each engine is here, measured once, for a better first choice

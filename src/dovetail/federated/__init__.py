@@ -13,3 +13,5 @@ from dovetail.federated.placement import federated_broadcast as federated_broadc
 from dovetail.federated.placement import federated_map as federated_map
 from dovetail.federated.placement import federated_mean as federated_mean
 from dovetail.federated.placement import federated_sum as federated_sum
+from dovetail.federated.server import Server as Server
+from dovetail.federated.worker import join as join

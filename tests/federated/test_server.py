@@ -1,0 +1,318 @@
+"""The server over HTTPS: rounds with workers in Python, and everything that must not count."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import ssl
+import threading
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail import federated as fed
+from dovetail.core.errors import FormatError
+from dovetail.federated.rounds import FILE, Rounds
+from dovetail.formats import safetensors
+from tests.federated.problems import DATA, WEIGHTS, drawn, loss
+
+TOKENS = {name: f"{name}-is-a-secret-of-the-tests" for name in ("ada", "ben", "cy")}
+TRAIN = fed.fed_avg(loss, WEIGHTS, DATA, steps=2)
+LIMIT = 30.0  # seconds, of which a step takes less than one
+
+
+def quiet(text):
+    """Report nothing."""
+
+
+@contextmanager
+def running(state, pem, lines=None, computation=TRAIN, **options):
+    """A server whose rounds run in a thread; `.result` holds the last state at the end of the block."""
+    report = quiet if lines is None else lines.append
+    server = fed.Server(computation, state, TOKENS, certificate=pem[0], key=pem[1], report=report, **options)
+    thread = threading.Thread(target=lambda: setattr(server, "result", server.run()), daemon=True)
+    thread.start()
+    yield server
+    thread.join(LIMIT)
+    assert not thread.is_alive()
+
+
+def work(server, pem, data, names=TOKENS, **options):
+    """Workers in threads, one for each name; their weights at the end."""
+    found = {}
+
+    def one(name, values):
+        found[name] = fed.join(server.url, TOKENS[name], values, certificate=pem[0], report=quiet, **options)
+
+    threads = [threading.Thread(target=one, args=pair, daemon=True) for pair in zip(names, data, strict=False)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LIMIT)
+    assert found.keys() == {*names}
+    return found
+
+
+def ask(server, pem, method, path, body=None, token=TOKENS["ada"], headers=()):
+    context = ssl.create_default_context(cafile=pem[0])
+    connection = http.client.HTTPSConnection(
+        *server.url.removeprefix("https://").split(":"), timeout=LIMIT, context=context
+    )
+    given = {} if token is None else {"Authorization": f"Bearer {token}"}
+    connection.request(method, path, body, given | dict(headers))
+    answer = connection.getresponse()
+    return answer.status, answer.read()
+
+
+def after(state, data, rounds, computation=TRAIN):
+    for _ in range(rounds):
+        state, _report = computation(state, data)
+    return state
+
+
+def assert_equal(found, expected):
+    for name in WEIGHTS:
+        np.testing.assert_allclose(np.asarray(found[name]), np.asarray(expected[name]), rtol=1e-6, atol=1e-6)
+
+
+def test_workers_train_as_one_process_does(engine, pem, rng):
+    state, data = drawn(rng)
+    lines = []
+    with running(state, pem, lines, rounds=3) as server:
+        ends = work(server, pem, data, engine=engine)
+    expected = after(state, data, 3)
+    assert_equal(server.result, expected)
+    for end in ends.values():
+        assert_equal(end, expected)
+    assert [line.split(",")[0] for line in lines] == [f"round {n} of 3: 3 of 3 clients" for n in (1, 2, 3)]
+    assert "loss" in lines[0] and float(server.rounds.reports[0]["loss"]) > float(server.rounds.reports[2]["loss"])
+
+
+def test_adam_keeps_its_moments_at_the_server(pem, rng):
+    adam = fed.fed_adam(loss, WEIGHTS, DATA)
+    weights, data = drawn(rng)
+    state = fed.adam_state(weights)
+    with running(state, pem, computation=adam, rounds=3) as server:
+        ends = work(server, pem, data)
+    expected = after(state, data, 3, adam)
+    assert_equal(server.result["weights"], expected["weights"])
+    assert ends["ada"].keys() == {*WEIGHTS}, "the moments were sent, too"
+
+
+def test_a_lost_client_does_not_hold_up_the_others(pem, rng):
+    state, data = drawn(rng)
+    lines = []
+    with running(state, pem, lines, rounds=2, least=2, deadline=0.3) as server:
+        work(server, pem, data, ["ada", "ben"])
+    assert_equal(server.result, after(state, data[:2], 2))
+    assert lines[0].startswith("round 1 of 2: 2 of 3 clients, loss")
+
+
+def test_a_round_waits_for_the_least_number(pem, rng):
+    state, data = drawn(rng)
+    lines, event = [], threading.Event()
+
+    def report(text):
+        lines.append(text)
+        event.set()
+
+    rounds = Rounds(TRAIN, state, TOKENS, rounds=1, least=2, deadline=0.05, report=report)
+    thread = threading.Thread(target=rounds.run, daemon=True)
+    thread.start()
+    assert event.wait(LIMIT)
+    assert lines == ["round 1 of 1: 0 of 3 clients came; it waits for 2"]
+    weights = safetensors.of_bytes(rounds.weights_for("ada", LIMIT), "weights")[0]
+    for name, values in zip(("ada", "cy"), data, strict=False):
+        rounds.take(name, safetensors.to_bytes(TRAIN.client(weights, values), {"round": "0"}))
+    thread.join(LIMIT)
+    assert_equal(rounds.state, after(state, data[:2], 1))
+
+
+def sent(update, number="0"):
+    return safetensors.to_bytes(update, {"round": number})
+
+
+UPDATES = {  # name → (edit of a right update → the body, the status, words of the answer)
+    "no safetensors": (lambda u: b"nonsense" * 9, 400, "no safetensors file"),
+    "no round": (lambda u: safetensors.to_bytes(u, {}), 400, "'round'"),
+    "round no number": (lambda u: sent(u, "first"), 400, "first"),
+    "late": (lambda u: sent(u, "-1"), 409, "round -1 is late"),
+    "early": (lambda u: sent(u, "1"), 409, "round 1 is late"),
+    "names": (lambda u: sent({**u, "extra": u["w"]}), 422, "the tensors"),
+    "missing": (lambda u: sent({"w": u["w"]}), 422, "the tensors"),
+    "shape": (lambda u: sent({**u, "w": u["w"].T.copy()}), 422, "'w' is float32[6,4], not float32[4,6]"),
+    "dtype": (lambda u: sent({**u, "w": u["w"].astype("float64")}), 422, "'w' is float64[4,6]"),
+    "NaN": (lambda u: sent({**u, "w": u["w"] * np.float32("nan")}), 422, "'w' has a NaN"),
+    "infinity": (lambda u: sent({**u, "loss": np.float32("inf")}), 422, "'loss' has a NaN or an infinity"),
+    "norm": (lambda u: sent({**u, "w": u["w"] + 100}), 422, "the norm of the update is"),
+    "weight 0": (lambda u: sent({**u, "weight": np.float32(0)}), 422, "the weight 'weight' is 0"),
+    "weight": (lambda u: sent({**u, "weight": np.float32(1e9)}), 422, "at most 1000"),
+    "long": (lambda u: b"\0" * (1 << 20), 413, "an update has at most"),
+}
+
+
+def test_wrong_updates_do_not_count(pem, rng):
+    """Each is refused with its reason; after all of them the round counts the right ones, and no one twice."""
+    state, data = drawn(rng)
+    lines = []
+    with running(state, pem, lines, rounds=1, max_norm=50.0, max_weight=1000.0) as server:
+        status, body = ask(server, pem, "GET", "/weights")
+        assert status == 200
+        weights, about = safetensors.of_bytes(body, "weights")
+        assert about == {"round": "0", "rounds": "1"}
+        right = TRAIN.client(weights, data[0])
+        large = {**right, "loss": np.float32(1e6)}  # the state does not depend on it
+        for name, (edit, expected, words) in UPDATES.items():
+            status, reason = ask(server, pem, "POST", "/update", edit(right))
+            assert (status, words in reason.decode()) == (expected, True), (name, reason)
+        assert ask(server, pem, "POST", "/update", sent(large))[0] == 200
+        assert ask(server, pem, "POST", "/update", sent(right))[0] == 409
+        work(server, pem, data[1:], ["ben", "cy"])
+        assert ask(server, pem, "GET", "/weights")[0] == 200
+    assert_equal(server.result, after(state, data, 1))
+    assert sum("ada: refused, " in line for line in lines) == sum(s in (400, 422) for _, s, _ in UPDATES.values())
+
+
+REQUESTS = {  # name → (method, path, token, headers, status)
+    "no token": ("GET", "/weights", None, {}, 401),
+    "unknown token": ("GET", "/computation", "x" * 30, {}, 401),
+    "part of a token": ("GET", "/computation", TOKENS["ada"][:-1], {}, 401),
+    "another scheme": ("GET", "/computation", None, {"Authorization": f"Basic {TOKENS['ada']}"}, 401),
+    "no letters": ("GET", "/computation", "\xff", {}, 401),
+    "an update of an unknown client": ("POST", "/update", "x" * 30, {}, 401),
+    "path": ("GET", "/../etc/passwd", TOKENS["ada"], {}, 404),
+    "method": ("POST", "/weights", TOKENS["ada"], {}, 404),
+    "other method": ("DELETE", "/weights", TOKENS["ada"], {}, 501),
+    "chunks": ("POST", "/update", TOKENS["ada"], {"Transfer-Encoding": "chunked"}, 411),
+}
+
+
+@pytest.fixture(scope="module")
+def waiting(pem):
+    """A server in its first round, to which nobody contributes."""
+    state, _ = drawn(np.random.default_rng(0))
+    server = fed.Server(TRAIN, state, TOKENS, certificate=pem[0], key=pem[1], report=quiet, rounds=1)
+    threading.Thread(target=server.run, daemon=True).start()
+    return server
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_other_requests_are_refused(name, waiting, pem):
+    method, path, token, headers, status = REQUESTS[name]
+    assert ask(waiting, pem, method, path, token=token, headers=headers)[0] == status
+
+
+def test_a_worker_with_a_wrong_token_ends(waiting, pem):
+    with pytest.raises(
+        PermissionError, match=r"federated.join at .*GET /computation with 401: no client has this token"
+    ):
+        fed.join(waiting.url, "x" * 30, {}, certificate=pem[0])
+
+
+def test_a_worker_needs_the_arrays_of_the_computation(waiting, pem, rng):
+    with pytest.raises(KeyError, match="the client needs the arrays b, v, w, x, y: y are missing"):
+        fed.join(waiting.url, TOKENS["ada"], {"x": np.zeros((2, 4))}, certificate=pem[0])
+    with pytest.raises(ValueError, match=r"'x' must be float32\[\?,4\], not float64\[2,3\]"):
+        fed.join(waiting.url, TOKENS["ada"], {"x": np.zeros((2, 3)), "y": np.zeros((2, 1))}, certificate=pem[0])
+
+
+def test_a_worker_trusts_no_other_certificate(waiting):
+    with pytest.raises(ssl.SSLCertVerificationError):
+        fed.join(waiting.url, TOKENS["ada"], {})
+
+
+def test_a_worker_speaks_no_plain_http():
+    with pytest.raises(ValueError, match="begins with https://"):
+        fed.join("http://127.0.0.1:1", TOKENS["ada"], {})
+
+
+def test_a_worker_gives_up_on_a_server_out_of_reach(pem):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        url = f"https://127.0.0.1:{taken.getsockname()[1]}"
+    with pytest.raises(ConnectionError, match="cannot be reached"):
+        fed.join(url, TOKENS["ada"], {}, certificate=pem[0], patience=0.2)
+
+
+def test_the_server_listens_on_loopback_alone(waiting):
+    assert waiting.url.startswith("https://127.0.0.1:")
+    assert waiting._http.socket.getsockname()[0] == "127.0.0.1"
+
+
+def test_a_silent_connection_does_not_hold_up_others(waiting, pem):
+    host, port = waiting.url.removeprefix("https://").split(":")
+    with socket.create_connection((host, int(port))), socket.create_connection((host, int(port))) as plain:
+        plain.sendall(b"GET /weights HTTP/1.0\r\n\r\n")  # without TLS
+        assert ask(waiting, pem, "GET", "/computation")[0] == 200
+
+
+def test_a_server_goes_on_from_its_folder(pem, rng, tmp_path):
+    state, data = drawn(rng)
+    with running(state, pem, rounds=2, folder=tmp_path) as server:
+        work(server, pem, data)
+    _, metadata = safetensors.read(tmp_path / FILE)
+    assert json.loads(metadata["federated"]) == {"computation": "fed_avg", "round": 2}
+    lines = []
+    with running(state, pem, lines, rounds=5, folder=tmp_path) as server:
+        work(server, pem, data)
+    assert_equal(server.result, after(state, data, 5))
+    assert lines[0] == "goes on after round 2 of 5"
+    assert lines[1].startswith("round 3 of 5: 3 of 3")
+    with running(state, pem, rounds=5, folder=tmp_path) as server:  # all rounds are over: it says goodbye
+        assert_equal(work(server, pem, data)["ben"], after(state, data, 5))
+
+
+def test_workers_wait_for_a_server_that_starts_again(pem, rng, tmp_path):
+    """A server ends in the middle of its rounds; another goes on at the same address, with the same workers."""
+    state, data = drawn(rng)
+    first = fed.Server(
+        TRAIN, state, TOKENS, certificate=pem[0], key=pem[1], rounds=4, folder=tmp_path, report=lambda text: stop(text)
+    )
+
+    def stop(text):
+        if text.startswith("round 2"):
+            raise InterruptedError
+
+    port = int(first.url.rpartition(":")[2])
+    ends = {}
+    workers = threading.Thread(target=lambda: ends.update(work(first, pem, data)), daemon=True)
+    workers.start()
+    with pytest.raises(InterruptedError):
+        first.run()
+    with running(state, pem, rounds=4, folder=tmp_path, port=port) as second:
+        pass
+    workers.join(LIMIT)
+    assert_equal(second.result, after(state, data, 4))
+    assert_equal(ends["cy"], second.result)
+
+
+def test_the_state_of_another_computation_is_refused(pem, rng, tmp_path):
+    state, _ = drawn(rng)
+    safetensors.write(
+        tmp_path / FILE, {"w": np.zeros(3)}, {"federated": json.dumps({"computation": "other", "round": 1})}
+    )
+    with pytest.raises(FormatError, match="needed: the state of 'fed_avg'"):
+        Rounds(TRAIN, state, TOKENS, rounds=1, folder=tmp_path)
+
+
+def average():
+    return fed.computation(fed.FederatedType(dt.spec(()), fed.CLIENTS))(lambda x: fed.federated_mean(x))
+
+
+WRONG = {  # name → (computation, options, words)
+    "short token": (TRAIN, {"tokens": {"ada": "short"}}, "the tokens of ada are too short"),
+    "one token twice": (TRAIN, {"tokens": {"ada": "x" * 20, "ben": "x" * 20}}, "two clients have one token"),
+    "no rounds": (TRAIN, {"rounds": 0}, "rounds >= 1"),
+    "too many": (TRAIN, {"least": 4}, "1 <= least <= 3"),
+    "no state": (average(), {}, "it takes one state, and gives a pair"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_servers_are_refused(name, pem, rng):
+    computation, options, words = WRONG[name]
+    given = {"tokens": TOKENS, "rounds": 1, "certificate": pem[0], "key": pem[1], **options}
+    with pytest.raises((TypeError, ValueError), match=words):
+        fed.Server(computation, drawn(rng)[0], given.pop("tokens"), **given)
