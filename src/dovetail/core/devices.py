@@ -140,6 +140,11 @@ def _first_gpu(engine_name: str) -> str | None:
     return next((d for d in engine.devices() if d.startswith("gpu")), None) if engine.prefers_cpu else None
 
 
+def is_several(device: str | None) -> bool:
+    """Whether a name means several devices, among which an engine divides arrays, as "cpu:0,1,2,3"."""
+    return device is not None and "," in device
+
+
 def nowhere() -> AbstractContextManager[None]:
     """A scope whose new values go along with the values that they meet, also inside a scope of a device."""
     return within(device=NOWHERE)

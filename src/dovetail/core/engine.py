@@ -301,6 +301,13 @@ class Engine:
         """Move a native array to one of the devices, where it stays."""
         return value
 
+    def beside(self, value: Any, other: Any) -> Any:
+        """Move a native array to the device of another one of its shape, or divide it in the same way."""
+        return self.to_device(value, self.device_of(other))
+
+    def require_whole(self, value: Any) -> None:
+        """Raise ValueError for an array that is divided among devices, so that nobody gathers it unasked."""
+
     def owns_type(self, kind: type) -> bool:
         """Whether values of this Python type are the library's arrays."""
         raise NotImplementedError
@@ -627,6 +634,7 @@ class Engine:
         """
         if sender is self:
             return value if device is None else self.to_device(value, device)
+        sender.require_whole(value)
         try:
             received = self.from_dlpack(sender.plain(value))
         except _NOT_EXCHANGED + self.errors + sender.errors:  # one of the two lacks the dtype, layout or device

@@ -315,7 +315,7 @@ class Variable(Operators):
         if buffer is None or buffer.engine is not engine or engine.is_deleted(buffer.value):
             return given
         device = buffer.device
-        return given if given.device == device else held_alone(engine.to_device(given.value, device), engine)
+        return given if given.device == device else held_alone(engine.beside(given.value, buffer.value), engine)
 
     def check_shape(self, value: Any) -> None:
         """Raise ValueError if a value's shape is not the variable's; an unknown rank is checked when the graph runs."""

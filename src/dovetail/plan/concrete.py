@@ -14,7 +14,7 @@ from typing import Any
 from dovetail.autodiff.vjp import gradient_graph, split
 from dovetail.core import arguments
 from dovetail.core.cache import Cache
-from dovetail.core.devices import device_for
+from dovetail.core.devices import device_for, is_several
 from dovetail.core.engine import Engine
 from dovetail.core.garbage import NoGarbageCollection
 from dovetail.core.locks import holding, join, make_lock
@@ -127,10 +127,13 @@ class Concrete:
                 measuring = self._measuring_of(engine, shapes, device)
             make = functools.partial(Concrete, measuring=measuring, probes=())
             return ProbedPlan(self.graph, engine, self._probes, self._ends, make)
-        if self._measuring is None or (shapes is None and self._is_open):
+        measuring = self._measuring
+        if measuring is not None and is_several(device) and not measuring.is_at_home:
+            measuring = None  # another engine would gather the arrays
+        if measuring is None or (shapes is None and self._is_open):
             return plan_on(self.graph, engine, shapes, device)
         known = tuple(t.shape for t in self.graph.inputs) if shapes is None else shapes
-        return self._measuring.plan(self.graph, engine, known)
+        return measuring.plan(self.graph, engine, known)
 
     def _measuring_of(self, *key: Any) -> Measuring | None:
         """The settings of the plan under probes: the choice of the program without probes is replayed."""

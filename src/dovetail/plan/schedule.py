@@ -74,13 +74,11 @@ class SegmentCall(NamedTuple):
         values[self.first : self.first + len(results)] = results
 
     def __str__(self) -> str:
-        engine, device, _ = self.segment.place
+        engine = self.segment.engine
         types = [op.type for op in self.segment.graph.operations if op.type not in STRUCTURAL]
         what = ", ".join(types) if len(types) <= MOST_NAMED else f"{len(types)} operations"
         part = "" if self.segment.part is None else f", part {self.segment.part}"
-        lines = [
-            f"{engine.name} ({device or engine.devices()[0]}){part}: {what or 'nothing to compute'}{self._buffers}"
-        ]
+        lines = [f"{engine.name} ({self.segment.devices}){part}: {what or 'nothing to compute'}{self._buffers}"]
         if self.segment.bodies is not None:
             lines += [f"  {line}" for line in str(self.segment.bodies).splitlines()]
         else:

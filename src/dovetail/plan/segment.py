@@ -99,6 +99,12 @@ class Segment:
     def outputs(self) -> list[GraphTensor]:
         return self.graph.outputs
 
+    @property
+    def devices(self) -> str:
+        """The device on which it computes, or the devices for which its executable was compiled."""
+        compiled_for = getattr(self.__dict__.get("executable"), "devices", None)
+        return self.device or compiled_for or self.engine.devices()[0]
+
     @cached_property
     def lowered(self) -> Lowered:
         """The graph as a straight-line function that calls the engine's rules."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.interop.privates import ArrayDataAdapter, EpochIterator, tree
-from keras_dovetail.src import shards
+from keras_dovetail.src import layouts, shards
 from keras_dovetail.src.tensors import convert_to_tensor, each_leaf, in_32_bits
 
 
@@ -96,13 +96,21 @@ def _divided(large: Iterable[Any], size: int, batch_size: int) -> Iterator[Steps
 
 def _folded(value: Any, size: int) -> Any:
     """A part of a large batch, as the part of a group of `size` batches."""
-    return None if value is None else given(np.reshape(value, (size, -1, *value.shape[1:])))
+    return None if value is None else given(np.reshape(value, (size, -1, *value.shape[1:])), axis=1)
 
 
-def given(value: Any, eagerly: bool = False) -> Any:
-    """A part of a batch as a step takes it: a program takes NumPy arrays unchanged, except arrays of 64 bits."""
+def given(value: Any, eagerly: bool = False, axis: int = 0) -> Any:
+    """A part of a batch as a step takes it: a program takes NumPy arrays unchanged, except arrays of 64 bits.
+
+    Args:
+        value: the part.
+        eagerly: whether the step is called uncompiled.
+        axis: the axis of the samples.
+    """
     if value is None or isinstance(value, shards.Share):
         return value
+    if (distribution := layouts.current()) is not None:
+        return layouts.of_batch(value, distribution, axis)
     if eagerly or not isinstance(value, np.ndarray):
         return convert_to_tensor(value)
     return in_32_bits(value)
@@ -112,7 +120,8 @@ def _stacked(*parts: Any) -> Any:
     """The same part of equal batches, with a new first axis."""
     if parts[0] is None:
         return None
-    return given(np.stack(parts)) if isinstance(parts[0], np.ndarray) else ops.stack(list(map(given, parts)))
+    stacked = np.stack(parts) if isinstance(parts[0], np.ndarray) else ops.stack(list(map(given, parts)))
+    return given(stacked, axis=1)
 
 
 def are_equal(batches: list[Any]) -> bool:

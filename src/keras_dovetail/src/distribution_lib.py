@@ -1,28 +1,31 @@
-"""Keras' distribution API: data parallel training over processes, each with a device."""
+"""Keras' distribution API: processes, each with a device, or several devices of jax in one process."""
 
 from __future__ import annotations
 
 import os
-from typing import Any, NoReturn
+from typing import Any
 
 from dovetail.core.collectives import WORLD
-from dovetail.core.engine_registry import current_engine
+from dovetail.core.engine_registry import chooses_engine, current_engine, get_engine, is_installed
 from dovetail.distributed import init
+from keras_dovetail.src import layouts
 
 
 def list_devices(device_type: str | None = None) -> list[str]:
-    """The devices of the current engine, as "cpu:0".
+    """The devices of the current engine, as "cpu:0"; of jax, if engines are chosen by measuring.
 
     Args:
-        device_type: "cpu", "gpu" or "tpu": only devices of this kind.
+        device_type: "cpu", "gpu" or "tpu"; by default, the kind of the best device.
 
     Example:
         >>> list_devices("cpu")
         ['cpu:0']
     """
-    own = list(current_engine().devices())
+    divides = WORLD.size == 1 and chooses_engine() and is_installed(layouts.ENGINE)
+    own = (get_engine(layouts.ENGINE) if divides else current_engine()).devices()
+    kind = (device_type or own[0].partition(":")[0]).lower()
     names = own if WORLD.size == 1 else [f"{own[0].partition(':')[0]}:{rank}" for rank in range(WORLD.size)]
-    return [name for name in names if device_type is None or name.startswith(device_type.lower())]
+    return [name for name in names if name.startswith(kind)]
 
 
 def get_device_count(device_type: str | None = None) -> int:
@@ -61,12 +64,25 @@ def initialize_rng() -> None:
     """Do nothing: `fit` gives all ranks the random state of rank 0."""
 
 
-def _refuse(*args: Any, **kwargs: Any) -> NoReturn:
-    raise NotImplementedError(
-        "the dovetail backend divides batches among processes, not tensors among devices: use "
-        "keras.distribution.DataParallel(), and start the program by dovetail run --processes N script.py."
-    )
+def distribute_tensor(tensor: Any, layout: Any) -> Any:
+    """A tensor, also of a graph, that is divided among devices as a `keras.distribution.TensorLayout` says.
+
+    Raises:
+        NotImplementedError: the engine is not jax, or it lacks the devices; the message says what to do.
+        ValueError: the layout does not fit the shape.
+    """
+    return layouts.divided(tensor, layout, "the tensor")
 
 
-distribute_tensor = distribute_data_input = _refuse
-_to_backend_mesh = _to_backend_layout = _refuse
+def distribute_data_input(per_process_batch: Any, layout: Any, batch_dim_name: str | None) -> Any:
+    """A batch of this process that is divided among its devices."""
+    return layouts.divided(per_process_batch, layout, "the batch")
+
+
+def _to_backend_mesh(device_mesh: Any) -> tuple[str, ...]:
+    devices = tuple(map(str, device_mesh.devices.flat))
+    layouts.check_devices(devices)
+    return devices
+
+
+_to_backend_layout = layouts.Layout.of

@@ -17,6 +17,7 @@ from dovetail.core.value_kinds import Wrapper, default_graph, is_recorded, regis
 from dovetail.interop.privates import KerasVariable, get_stateless_scope
 from dovetail.trace.trace import assign_any
 from dovetail.trace.variables import read_variable
+from keras_dovetail.src import layouts
 from keras_dovetail.src.phase import assigned
 from keras_dovetail.src.scopes import computing
 from keras_dovetail.src.tensors import convert_to_tensor
@@ -65,6 +66,9 @@ class Variable(KerasVariable):
 
     def _initialize(self, value: Any) -> None:
         self._shape = self._validate_shape(value.shape)
+        self._layout = layouts.layout_of(self)
+        if self._layout is not None:
+            value = layouts.divided(value, self._layout, self.path)
         self._value = dovetail.Variable(value, self._dtype, name=self._path, trainable=self._trainable)
         self._value.symbolic = True
 
@@ -94,6 +98,8 @@ class Variable(KerasVariable):
     def _direct_assign(self, value: Any) -> None:
         if self._value is None:
             return
+        if self._layout is not None:
+            value = layouts.divided(value, self._layout, self.path)
         graph = _recording_graph() if is_recorded(value) else None
         if graph is None:
             self._value.assign(value)

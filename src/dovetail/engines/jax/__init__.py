@@ -9,6 +9,7 @@ from dovetail.engines.jax import (  # noqa: F401
     arrays,
     bodies,
     elementwise,
+    layouts,
     linalg,
     nn,
     random,

@@ -1,21 +1,24 @@
 """JAX's devices by Dovetail's names.
 
 JAX computes on the device on which its caller put the arguments, and refuses arguments on several devices.  An array
-that was not put on a device goes along.
+that was not put on a device goes along.  Devices among which arrays are divided have one name together: "cpu:0,1,2,3".
 """
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
+import numpy as np
 
 from dovetail.core.devices import device_for
 
 _GPUS = ("gpu", "cuda", "rocm")
+DISAGREEING = "compiled for input shardings that disagree"
 _SAID = {  # errors about several devices: JAX's words → words to put before them
     "incompatible devices": "",
-    "compiled for input shardings that disagree": "incompatible devices: ",
+    DISAGREEING: "incompatible devices: ",
 }
 
 
@@ -29,8 +32,34 @@ def name_of(device: Any) -> str:
     return f"{'gpu' if device.platform in _GPUS else device.platform}:{device.id}"
 
 
+def name_of_all(array: Any) -> str:
+    """The name of an array's device, or of the devices among which it is divided, in the order of their mesh."""
+    found = array.devices()
+    return name_of(next(iter(found))) if len(found) == 1 else _name(array.sharding)
+
+
+@functools.lru_cache(1000)
+def _name(sharding: Any) -> str:
+    mesh = getattr(sharding, "mesh", None)
+    found = sorted(sharding.device_set, key=lambda device: device.id) if mesh is None else list(mesh.devices.flat)
+    return ",".join([name_of(found[0]), *(str(device.id) for device in found[1:])])
+
+
+def all_named(name: str) -> list[Any]:
+    """The devices of a name."""
+    kind, _, numbers = name.partition(":")
+    known = {name_of(device): device for device in devices()}
+    return [known[f"{kind}:{number}"] for number in numbers.split(",")]
+
+
+@functools.lru_cache(1000)
 def named(name: str) -> Any:
-    return next(device for device in devices() if name_of(device) == name)
+    """The device of a name; of several, the sharding that gives each of them the whole array."""
+    found = all_named(name)
+    if len(found) == 1:
+        return found[0]
+    mesh = jax.sharding.Mesh(np.array(found), ("devices",))
+    return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
 
 
 def placed(array: Any, device: str | None = None) -> Any:
@@ -42,6 +71,13 @@ def placed(array: Any, device: str | None = None) -> Any:
 def is_of_host(array: Any) -> bool:
     """Whether an array is in the memory of a CPU while JAX computes on other devices."""
     return jax.default_backend() != "cpu" and all(device.platform == "cpu" for device in array.devices())
+
+
+def require_whole(array: Any) -> None:
+    """Raise ValueError for an array that is divided among devices."""
+    if isinstance(array, jax.Array) and not isinstance(array, jax.core.Tracer) and not array.is_fully_replicated:
+        problem = f"an array of shape {array.shape} is divided among {name_of_all(array)}, and stays there"
+        raise ValueError(f"{problem}: compute on jax, or gather it by .numpy().")
 
 
 def told(error: ValueError) -> ValueError:

@@ -6,7 +6,7 @@ import functools
 import operator
 import os
 from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -15,12 +15,22 @@ import numpy as np
 
 from dovetail.core.accumulation import PRODUCTS
 from dovetail.core.control_flow import Control, Values
+from dovetail.core.devices import is_several
 from dovetail.core.dtypes import DType
 from dovetail.core.engine import Engine, Segment, native_to_dtype, print_array
 from dovetail.core.optional_api import optional_api
 from dovetail.core.rules import PROGRAM, Rule, Rules
 from dovetail.engines.jax import disk_cache
-from dovetail.engines.jax.devices import devices, is_of_host, name_of, named, placed, told
+from dovetail.engines.jax.devices import (
+    devices,
+    is_of_host,
+    name_of,
+    name_of_all,
+    named,
+    placed,
+    require_whole,
+    told,
+)
 from dovetail.engines.jax.dimensions import Dimension, Dimensions, as_dimensions, known, with_dimensions
 from dovetail.engines.jax.executable import Executable, Executables, aligned_copy, copied, with_64_bits
 from dovetail.engines.jax.lax_control import LaxControl
@@ -69,17 +79,26 @@ class JaxEngine(Engine):
         return list(map(name_of, devices()))
 
     def device_of(self, value: Any) -> str:
-        return name_of(next(iter(value.devices())))
+        return name_of_all(value)
 
     def put_on(self, value: Any) -> str | None:
         return self.device_of(value) if value.committed else None
 
     def on_device(self, device: str) -> AbstractContextManager[Any]:
-        return jax.default_device(named(device))
+        return nullcontext() if is_several(device) else jax.default_device(named(device))
 
     @with_64_bits
     def to_device(self, value: Any, device: str) -> Any:
+        self.require_whole(value)
         return jax.device_put(value, named(device))
+
+    @with_64_bits
+    def beside(self, value: Any, other: Any) -> Any:
+        is_whole = len(other.devices()) == 1
+        return self.to_device(value, self.device_of(other)) if is_whole else jax.device_put(value, other.sharding)
+
+    def require_whole(self, value: Any) -> None:
+        require_whole(value)
 
     def owns_type(self, kind: type) -> bool:
         return issubclass(kind, jax.Array | jax.core.Tracer | Dimensions | Dimension)

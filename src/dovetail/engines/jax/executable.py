@@ -12,9 +12,11 @@ import jax
 import numpy as np
 
 from dovetail.core.allocation import aligned_empty
+from dovetail.core.devices import is_several
 from dovetail.core.engine import Segment
 from dovetail.core.memory import BLOCK
-from dovetail.engines.jax.devices import named, told
+from dovetail.core.state import held_by
+from dovetail.engines.jax.devices import DISAGREEING, all_named, name_of_all, told
 from dovetail.engines.jax.hlo import instructions
 
 # XLA keeps the intermediate results of a program in one block.  An XLA thread takes and frees the block in each call.
@@ -75,6 +77,12 @@ class Executables:
         return self._of_shapes[shapes](*args, into=into)
 
 
+def _devices(args: Sequence[Any]) -> str | None:
+    """The name of the devices among which arguments are divided; None if there is one device."""
+    names = (name_of_all(arg) for arg in args if isinstance(arg, jax.Array))
+    return next(filter(is_several, names), None)
+
+
 class Executable:
     """A program as one executable, compiled at the first call for its arguments' dtypes and shapes.
 
@@ -84,6 +92,9 @@ class Executable:
     handler then comes before, when nothing is consumed, or after, when the results are in the list.  Python code runs
     again if JAX's settings change between calls, such as its precision of products.  An exception in this very moment
     loses the consumed arrays.
+
+    For arguments that are divided among devices in another way, JAX refuses the call before it consumes anything.  Then
+    the program is compiled once more, for these.
     """
 
     def __init__(self, segment: Segment) -> None:
@@ -91,17 +102,25 @@ class Executable:
         self._compiled: Any = None
         self._run: Any = None
         self._is_called = False
+        self._others: dict[Any, Executable] = {}  # by the shardings of the arguments
+        self.devices: str | None = None  # if arguments are on several
+
+    def prepare(self) -> None:
+        """Compile the program for the specs of the graph's inputs, unless values are divided among devices."""
+        held = [held_by(variable.holder()) for variable in self._segment.weights.values()]
+        is_divided = any(is_several(buffer.device) for buffer in held if buffer is not None)
+        if not is_divided and "Distribute" not in self._segment.graph.by_type:
+            self._compile_for_specs()
 
     @with_64_bits
-    def prepare(self) -> None:
-        """Compile the program for the specs of the graph's inputs."""
+    def _compile_for_specs(self) -> None:
         if self._compiled is None:
             specs = [t.spec for t in self._segment.inputs]
             self._compiled = self._compile([jax.ShapeDtypeStruct(s.shape, s.dtype.numpy) for s in specs])
 
     def source(self) -> str:
         """The HLO of the executable, after the passes of XLA."""
-        self.prepare()
+        self._compile_for_specs()
         return self._compiled.as_text()
 
     def instructions(self) -> dict[str, tuple[list[str], int]]:
@@ -116,8 +135,18 @@ class Executable:
             else:
                 found.extend(starmap(self._run, (args,)))
         except ValueError as error:
+            if DISAGREEING in str(error) and _devices(args) is not None:
+                return self._other(args)(*args, into=found)
             raise told(error) from error.__cause__
         return found[-1]
+
+    def _other(self, args: Sequence[Any]) -> Executable:
+        """The same program, compiled for arguments that are divided as these are."""
+        key = tuple(arg.sharding if isinstance(arg, jax.Array) else None for arg in args)
+        if key not in self._others:
+            self._others[key] = Executable(self._segment)
+        self.devices = _devices(args)
+        return self._others[key]
 
     def _warm_up(self, args: tuple[Any, ...], found: list[Any]) -> None:
         args = tuple(copied(arg) if i in self._segment.donated else arg for i, arg in enumerate(args))
@@ -139,9 +168,10 @@ class Executable:
 
     def _compile(self, args: Sequence[Any]) -> Any:
         """Compile the program for arguments, or for structs of their dtypes and shapes."""
+        self.devices = _devices(args)
         function, donated, device = self._segment.function, self._segment.donated, self._segment.device
-        where = jax.devices()[0] if device is None else named(device)
-        place = None if device is None else jax.sharding.SingleDeviceSharding(where)
+        where = jax.devices()[0] if device is None else all_named(device)[0]
+        place = None if device is None or is_several(device) else jax.sharding.SingleDeviceSharding(where)
         program = functools.partial(
             function
         )  # a new object: after an interrupt, JAX refuses the object that it has cached

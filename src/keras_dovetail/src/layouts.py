@@ -1,0 +1,130 @@
+"""Layouts: how variables and batches are divided among several devices of jax in one process.
+
+A plan of jax is one program of all devices, so it computes the numbers of one device.  XLA decides how intermediate
+results are divided.  The values that a program gives to variables get the variables' layouts.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, NoReturn
+
+from dovetail import ops
+from dovetail.core.collectives import WORLD
+from dovetail.core.engine_registry import chooses_engine, current_engine, set_engine
+from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import is_recorded
+from keras_dovetail.src.tensors import convert_to_tensor
+
+PROCESSES = "dovetail run --processes {} script.py"
+ENGINE = "jax"  # the engine that divides tensors
+
+
+class Layout(NamedTuple):
+    """The arguments of `ops.distribute`, besides the tensor."""
+
+    axes: tuple[str | None, ...]
+    shape: tuple[int, ...]
+    names: tuple[str, ...]
+    devices: tuple[str, ...]
+
+    @classmethod
+    def of(cls, layout: Any) -> Layout:
+        """The layout that a `keras.distribution.TensorLayout` describes; its mesh is checked."""
+        if layout.device_mesh is None:
+            raise ValueError(f"{layout} has no mesh: give it one, as in TensorLayout(axes, device_mesh).")
+        mesh = layout.device_mesh
+        devices = tuple(map(str, mesh.devices.flat))
+        check_devices(devices)
+        return cls(tuple(layout.axes), tuple(mesh.shape), tuple(mesh.axis_names), devices)
+
+    def parts(self, dimension: int) -> int:
+        """The number of parts of a dimension."""
+        axis = self.axes[dimension]
+        return 1 if axis is None else self.shape[self.names.index(axis)]
+
+
+def check_devices(devices: tuple[str, ...]) -> None:
+    """Make jax the engine if engines are chosen by measuring; raise an error if the devices are not its own."""
+    count = len(devices)
+    if WORLD.size > 1:
+        refuse(f"this process is one of {WORLD.size}, and tensors are divided among the devices of one process", count)
+    if chooses_engine():
+        set_engine(ENGINE)
+    if current_engine().name != ENGINE:
+        refuse(f"the engine {current_engine().name} does not divide tensors among devices, but jax does", count)
+    known = current_engine().devices()
+    if absent := [name for name in devices if name not in known]:
+        refuse(f"jax has the devices {', '.join(known)} here, not {', '.join(absent)}", count)
+
+
+def refuse(problem: str, count: int) -> NoReturn:
+    """Raise an error that says how to train with several devices or processes."""
+    raise NotImplementedError(
+        f"{problem}. For {count} devices in one process, choose jax (DOVETAIL_ENGINE=jax), and give it the devices; "
+        f"CPUs become {count} devices by XLA_FLAGS=--xla_force_host_platform_device_count={count}. For several "
+        f"processes on any engine, use keras.distribution.DataParallel(), and start {PROCESSES.format(max(count, 2))}"
+    )
+
+
+def current() -> Any:
+    """Keras' distribution, if it divides values among several devices of this process."""
+    from dovetail.interop.privates import global_state  # as the backend is imported, Keras may lack it
+
+    found = global_state.get_global_attribute("distribution")
+    if found is None or (found.device_mesh.devices.size == 1 and found.batch_dim_name == "batch"):
+        return None
+    return None if WORLD.size > 1 and type(found).__name__ == "DataParallel" else found
+
+
+def layout_of(variable: Any) -> Any:
+    """The layout of a new variable: the one that it was given, else the one of Keras' distribution; None without."""
+    distribution = current()
+    return distribution.get_variable_layout(variable) if variable._layout is None and distribution else variable._layout
+
+
+def divided(value: Any, layout: Any, title: str) -> Any:
+    """A value, divided as a layout says.
+
+    Args:
+        value: a tensor, also of a graph, or an array.
+        layout: a `Layout`, or Keras' `TensorLayout`; dimensions after its last axis stay whole.
+        title: the name of the value in messages.
+
+    Raises:
+        ValueError: the layout has more axes than the value, or does not divide a dimension evenly.
+    """
+    layout = layout if isinstance(layout, Layout) else layout.backend_layout
+    shape = tuple(value.shape)
+    if len(layout.axes) > len(shape):
+        raise ValueError(
+            f"{title} has the shape {shape}, but its layout {layout.axes} is for {len(layout.axes)} dimensions: give "
+            f"the layout an axis, or None, for each dimension."
+        )
+    layout = layout._replace(axes=layout.axes + (None,) * (len(shape) - len(layout.axes)))
+    if not is_recorded(value):
+        for number, size in enumerate(shape):
+            if size % (parts := layout.parts(number)):
+                raise ValueError(
+                    f"{title} has the shape {shape}: the axis {layout.axes[number]!r} of the mesh divides dimension "
+                    f"{number} by {parts}, but {size} is no multiple of {parts}. Give this dimension None in the "
+                    f"layout, or another size."
+                )
+        value = convert_to_tensor(value) if type(value) is not Tensor else value
+    return ops.distribute(value, *layout)
+
+
+def of_batch(value: Any, distribution: Any, axis: int = 0) -> Any:
+    """A part of a batch, divided by its samples; each device gets all of it if the samples are no multiple.
+
+    Args:
+        value: the part, or such parts of several batches.
+        distribution: Keras' distribution.
+        axis: the axis of the samples.
+    """
+    value = convert_to_tensor(value)
+    layout = distribution.get_data_layout(value.shape[axis:]).backend_layout
+    layout = layout._replace(axes=(None,) * axis + layout.axes)
+    parts = layout.parts(axis) if len(layout.axes) > axis else 1
+    if parts > 1 and value.shape[axis] % parts:
+        layout = layout._replace(axes=(None,) * len(layout.axes))
+    return divided(value, layout, "a batch")
