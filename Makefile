@@ -13,10 +13,10 @@ FEATURES = from numpy._core._multiarray_umath import __cpu_features__ as has, __
 WITHOUT_AVX512 = TF_ENABLE_ONEDNN_OPTS=0 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 \
 	XLA_FLAGS=--xla_cpu_max_isa=AVX2 NPY_DISABLE_CPU_FEATURES="$$($(PY) -c '$(FEATURES)')"
 
-.PHONY: help demo quick k tf graph keras test test-newest test-all test-avx2 test-engines test-gpu lint pages bench clean
+.PHONY: help demo quick k tf graph keras test test-newest test-all test-avx2 test-engines test-distributed test-gpu lint pages bench clean
 
 help:  ## this list
-	@awk -F ':.*## *' '/^[a-z0-9-]+:.*##/ {printf "make %-11s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## *' '/^[a-z0-9-]+:.*##/ {printf "make %-16s %s\n", $$1, $$2}' Makefile
 
 demo: $(VENV)/demo.done  ## trains a model of Keras on Dovetail and shows what it learned
 	$(PY) -m dovetail demo $(ARGS)
@@ -78,6 +78,9 @@ test-all: lint  ## every case in every way on every engine, for a release
 
 test-avx2: $(VENV)/test.done  ## the tests as on a processor without AVX-512
 	$(WITHOUT_AVX512) $(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet $(ARGS)
+
+test-distributed: $(VENV)/test.done  ## several processes: each case, on more engines
+	DOVETAIL_TEST_WHOLE=1 $(ONE_THREAD) $(PY) -m pytest --quiet tests/distributed tests/keras_dovetail/test_shards.py $(ARGS)
 
 # OpenVINO has an environment of its own, since `auto` would measure it in all other tests.
 OTHERS := .venv-engines

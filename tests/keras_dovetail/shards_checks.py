@@ -1,32 +1,65 @@
-"""What each rank of two trains by Keras, and compares with one process, which it is without a distribution."""
+"""What each rank trains by Keras, and compares with one process, which it is without a distribution.
+
+Arguments: the names of checks.
+"""
 
 from __future__ import annotations
 
+import sys
+import tempfile
+from pathlib import Path
+
 import keras
 import numpy as np
+import torch
 
 import dovetail as dt
+from tests.keras_dovetail.shards_cases import CASES, SHORT, WEIGHTS, Largest, X, Y, mlp
 
 keras.distribution.initialize()
-RANK = dt.distributed.rank()
+RANK, SIZE = dt.distributed.rank(), dt.distributed.world_size()
 SHARED = keras.distribution.DataParallel()
-RNG = np.random.default_rng(5)
-X, Y = RNG.normal(size=(70, 6)), RNG.integers(0, 3, 70)  # batches of 15 rows, and a last one of 10
-IMAGES = RNG.normal(size=(70, 5, 5, 2))
+EXACT = 1e-9
 
 
-def mlp():
-    layers = keras.layers
-    return keras.Sequential(
-        [layers.Dense(8, "tanh"), layers.Dropout(0.4), layers.GaussianNoise(0.1), layers.Dense(3, "softmax")]
-    )
+def trained(distribution, make, compiled, given, other):
+    """The model's weights, its history, evaluation and predictions."""
+    keras.utils.set_random_seed(1 + RANK if distribution else 1)  # `fit` makes the ranks equal
+    torch.manual_seed(1 + RANK if distribution else 1)
+    keras.distribution.set_distribution(distribution)
+    keras.config.set_dtype_policy(other.get("policy", "float64"))
+    model = make()
+    model.compile(**{"loss": "sparse_categorical_crossentropy", "metrics": ["accuracy"], **compiled()})
+    options = {"epochs": 3, "verbose": 0, **({} if "x" in given else {"x": X, "y": Y, "batch_size": 15}), **given}
+    x, y = (value() if callable(value) else value for value in (options.pop("x"), options.pop("y", None)))
+    history = model.fit(x, y, **options).history
+    keras.config.set_dtype_policy("float64")
+    x, y = (X, Y) if y is None else (x, y)
+    evaluated = model.evaluate(x, y, batch_size=15, verbose=0, return_dict=True)
+    predicted = model.predict(x, batch_size=15, verbose=0)
+    return {"weights": model.get_weights(), "history": history, "evaluated": evaluated, "predicted": predicted}
 
 
-def cnn():
-    layers = keras.layers
-    norm = layers.BatchNormalization()
-    norm.synchronized = True  # the constructor wants TensorFlow
-    return keras.Sequential([layers.Conv2D(3, 3), norm, layers.ReLU(), layers.Flatten(), layers.Dense(3, "softmax")])
+def assert_same(alone, shared, tolerance, where):
+    keras.tree.assert_same_structure(alone, shared)
+    for (path, theirs), (_, ours) in zip(
+        keras.tree.flatten_with_path(alone), keras.tree.flatten_with_path(shared), strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, atol=tolerance, rtol=tolerance, err_msg=f"{where} {path}")
+
+
+def same_numbers(names=tuple(CASES)):
+    """The ranks compute what one process does: weights, history, evaluation, predictions, up to 50 steps of float64."""
+    for name in names:
+        if RANK == 0:
+            print(name, flush=True)
+        alone, shared = (trained(distribution, *CASES[name]) for distribution in (None, SHARED))
+        assert_same(alone, shared, CASES[name][-1].get("tolerance", EXACT), name)
+
+
+def short():
+    """`same_numbers` for a few cases."""
+    same_numbers(SHORT)
 
 
 class Stop(keras.callbacks.Callback):
@@ -34,64 +67,6 @@ class Stop(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         self.model.stop_training = epoch == 1 and RANK == 1
-
-
-class Own(keras.Sequential):
-    """A model with a training step of its own, that only knows its rows, some of which overflow."""
-
-    def train_step(self, data):
-        x, y = data
-        with dt.GradientTape() as tape:
-            y_pred = self(x, training=True)
-            loss = self.optimizer.scale_loss(self.compute_loss(x, y, y_pred))
-            loss = loss * dt.ops.where(dt.ops.max(x[:, 0]) > 1.8, np.inf, 1.0)
-        self.optimizer.apply(tape.gradient(loss, self.trainable_weights), self.trainable_weights)
-        return self.compute_metrics(x, y, y_pred)
-
-
-def own():
-    return Own([keras.layers.Dense(8, "tanh"), keras.layers.Dense(3, "softmax")])
-
-
-def scaled():
-    """An optimizer that skips steps which overflow."""
-    return keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam(0.01), 8.0, dynamic_growth_steps=3)
-
-
-def trained(make, x, distribution, rows=70, epochs=10, optimizer=lambda: "adam", **options):
-    """The model, its history, evaluation and predictions."""
-    keras.utils.set_random_seed(1 + RANK if distribution else 1)  # `fit` makes the ranks equal
-    keras.distribution.set_distribution(distribution)
-    model = make()
-    model.compile(optimizer(), "sparse_categorical_crossentropy", metrics=["accuracy"])
-    model.build((None, *x.shape[1:]))
-    x, y = x[:rows], Y[:rows]
-    history = model.fit(x, y, batch_size=15, epochs=epochs, verbose=0, **options).history
-    return model, history, model.evaluate(x, y, batch_size=15, verbose=0), model.predict(x, batch_size=15, verbose=0)
-
-
-CASES = {
-    "mlp": (mlp, X, {}),
-    "cnn": (cnn, IMAGES, {}),
-    "a batch of one row": (mlp, X, {"rows": 31, "epochs": 3}),
-    "own step, scaled": (own, X, {"optimizer": scaled, "epochs": 3}),
-}
-
-
-def same_numbers():
-    """Two ranks compute what one process does: weights, history, evaluation, predictions, in 50 steps of float64."""
-    keras.config.set_floatx("float64")
-    for name, (make, x, options) in CASES.items():
-        alone, shared = trained(make, x, None, **options), trained(make, x, SHARED, **options)
-        for theirs, ours in zip(alone[0].weights, shared[0].weights, strict=True):
-            np.testing.assert_allclose(ours, theirs, atol=1e-9, err_msg=f"{name} {ours.path}")
-        assert {*alone[1]} == {*shared[1]}, (alone[1], shared[1])
-        for key in alone[1]:
-            np.testing.assert_allclose(shared[1][key], alone[1][key], atol=1e-9, err_msg=f"{name} {key}")
-        np.testing.assert_allclose(shared[2], alone[2], atol=1e-9, err_msg=name)
-        np.testing.assert_allclose(shared[3], alone[3], atol=1e-9, err_msg=name)
-        print(name, flush=True)
-    print("checked same numbers", flush=True)
 
 
 def stops():
@@ -104,7 +79,121 @@ def stops():
     for weight in model.weights[:4]:
         least, most = (dt.ops.all_reduce(weight.value, reduction) for reduction in ("min", "max"))
         np.testing.assert_allclose(least, most, atol=1e-14)  # the engines round in their own ways
-    print("checked stops", flush=True)
+
+
+def single_batches():
+    """Single batches, of every size, train, evaluate and predict as in one process."""
+
+    def numbers(distribution):
+        keras.utils.set_random_seed(1)
+        keras.distribution.set_distribution(distribution)
+        model = mlp()
+        model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+        found = []
+        for rows in (7, 4, 1):
+            x, y = X[:rows], Y[:rows]
+            found.append(model.train_on_batch(x, y, sample_weight=WEIGHTS[:rows], return_dict=True))
+            found += [model.test_on_batch(x, y), model.predict_on_batch(x)]
+        return [*found, model.get_weights()]
+
+    assert_same(numbers(None), numbers(SHARED), EXACT, "single batches")
+
+
+def own_batches():
+    """Each rank brings batches of its own, and another number of them; the ranks train as one with their rows."""
+
+    class Counted(keras.callbacks.Callback):
+        steps = 0
+
+        def on_train_batch_end(self, batch, logs=None):
+            self.steps += 1
+
+    def numbers(distribution, *data, **options):
+        keras.utils.set_random_seed(1)
+        keras.distribution.set_distribution(distribution)
+        model, counted = mlp(), Counted()
+        model.compile(keras.optimizers.SGD(0.1), "sparse_categorical_crossentropy", metrics=["accuracy", Largest()])
+        history = model.fit(*data, **options, shuffle=False, verbose=0, callbacks=[counted]).history
+        assert counted.steps == 3, counted.steps
+        return model.get_weights(), history
+
+    parts = [np.r_[0:15, 35:50], np.r_[15:30], np.r_[30:35]]
+    alone = numbers(None, ((X[part], Y[part]) for part in parts), steps_per_epoch=3)
+    rows = slice(0, 35) if RANK == 0 else slice(35, 50)  # three batches, and one
+    own = keras.distribution.DataParallel(auto_shard_dataset=False)
+    assert_same(alone, numbers(own, X[rows], Y[rows], batch_size=15), EXACT, "own batches")
+
+
+def metrics():
+    """Each metric of Keras has the value of one process."""
+    rng = np.random.default_rng(3)
+    scores, numbers, flags = rng.random((31, 4)), rng.random((31, 4)), rng.integers(0, 2, (31, 4))
+    labels = rng.integers(0, 4, 31)
+    cases = {
+        "Accuracy": (flags, rng.integers(0, 2, (31, 4)), {}),
+        "BinaryIoU": (flags[:, :1], scores[:, :1], {}),
+        "MeanIoU": (labels, rng.integers(0, 4, (31, 1)), {"num_classes": 4}),
+        "IoU": (labels, rng.integers(0, 4, (31, 1)), {"num_classes": 4, "target_class_ids": [0, 2]}),
+        "OneHotIoU": (np.eye(4)[labels], scores, {"num_classes": 4, "target_class_ids": [0, 2]}),
+        "OneHotMeanIoU": (np.eye(4)[labels], scores, {"num_classes": 4}),
+        "MeanRelativeError": (numbers, scores, {"normalizer": np.ones(4)}),
+        "MeanMetricWrapper": (numbers, scores, {"fn": keras.losses.mean_squared_error}),
+    }
+    kinds = {kind for kind in vars(keras.metrics).values() if isinstance(kind, type)} - {keras.metrics.Metric}
+    for kind in sorted(kinds - {keras.metrics.Mean, keras.metrics.Sum}, key=lambda kind: kind.__name__):
+        name = kind.__name__
+        y = labels if "Sparse" in name else np.eye(4)[labels] if "Categorical" in name or "Score" in name else flags
+        y, x, options = cases.get(name, (y, scores, {}))
+        if "At" in name and name.split("At")[0] in ("Precision", "Recall", "Sensitivity", "Specificity"):
+            options = {name.split("At")[1].lower(): 0.5}
+
+        def value(distribution):
+            keras.distribution.set_distribution(distribution)
+            model = keras.Sequential([keras.Input(x.shape[1:]), keras.layers.Identity()])  # noqa: B023
+            model.compile(loss=lambda y, x: keras.ops.mean(x, -1), weighted_metrics=[kind(**options)])  # noqa: B023
+            return model.evaluate(x, y, sample_weight=WEIGHTS[:31], batch_size=7, verbose=0)  # noqa: B023
+
+        assert_same(value(None), value(SHARED), 1e-6, name)  # metrics are float32
+
+
+def callbacks():
+    """Callbacks that write do so on rank 0; those that decide decide the same on each rank."""
+    kinds, called = keras.callbacks, []
+    keras.distribution.set_distribution(SHARED)
+    keras.utils.set_random_seed(1)
+    model = mlp()
+    model.compile(keras.optimizers.SGD(1.0), "sparse_categorical_crossentropy", metrics=["accuracy"])
+    with tempfile.TemporaryDirectory() as folder:
+        model.fit(
+            *(X[:40], Y[:40]),
+            validation_data=(X[40:], Y[40:]),
+            batch_size=15,
+            epochs=12,
+            verbose=0,
+            callbacks=[
+                kinds.ModelCheckpoint(f"{folder}/best.weights.h5", save_best_only=True, save_weights_only=True),
+                kinds.CSVLogger(f"{folder}/log.csv"),
+                kinds.TensorBoard(f"{folder}/board"),
+                kinds.LearningRateScheduler(lambda epoch, rate: rate * (0.5 if epoch == 1 else 1.0)),
+                kinds.ReduceLROnPlateau(factor=0.1, patience=1),
+                kinds.EarlyStopping(patience=3, restore_best_weights=True),
+                kinds.LambdaCallback(on_epoch_end=lambda epoch, logs: called.append(logs["val_loss"])),
+            ],
+        )
+        written = sorted(path.name for path in Path(folder).iterdir())
+        assert written == (["best.weights.h5", "board", "log.csv"] if RANK == 0 else []), written
+        rate = float(model.optimizer.learning_rate.numpy())
+        best = model.evaluate(X[40:], Y[40:], batch_size=15, verbose=0)[0]
+        np.testing.assert_allclose(best, min(called), rtol=1e-6)
+        assert len(called) < 12, called
+        if RANK == 0:
+            restored = model.get_weights()
+            model.load_weights(f"{folder}/best.weights.h5")
+            assert_same(restored, model.get_weights(), 0, "the best weights")
+    for value in (*called, rate):  # on all ranks to the last bit
+        assert (
+            dt.ops.all_reduce(np.float64(value), "max").numpy() == dt.ops.all_reduce(np.float64(value), "min").numpy()
+        )
 
 
 def old_names():
@@ -123,12 +212,11 @@ def old_names():
     hvd.init()
     own = [a[:40].reshape(2, 2, 10, *a.shape[1:])[:, hvd.rank()].reshape(20, *a.shape[1:]) for a in (X, Y)]
     called = hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback()
-    for ours, theirs in zip(weights(*own, 10, called), expected, strict=True):
-        np.testing.assert_allclose(ours, theirs, atol=1e-9)
-    print("checked old names", flush=True)
+    assert_same(expected, weights(*own, 10, called), EXACT, "old names")
 
 
 if __name__ == "__main__":
-    same_numbers()
-    stops()
-    old_names()
+    keras.config.set_floatx("float64")
+    for check in sys.argv[1:]:
+        globals()[check]()
+        print("checked", check, flush=True)

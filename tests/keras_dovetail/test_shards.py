@@ -1,6 +1,10 @@
-"""Keras trains in two processes, with the numbers of one; `shards_checks` has what each rank does."""
+"""Keras trains in several processes, with the numbers of one; `shards_checks` has what each rank does."""
 
 from __future__ import annotations
+
+import os
+
+import pytest
 
 from tests.distributed import ranks
 from tests.libraries import require
@@ -8,8 +12,19 @@ from tests.libraries import require
 require("torch", "it carries")
 require("keras", "it trains")
 
+CHECKS = ("same_numbers", "stops", "single_batches", "own_batches", "metrics", "callbacks", "old_names")
+WHOLE = [("numpy", "numpy"), ("torch", "torch"), ("jax", "jax"), ("tensorflow", "tensorflow"), ("jax", "torch")]
+MIXES = [
+    (("numpy", "torch"), CHECKS),
+    (("jax", "tensorflow", "numpy"), ("short", "stops")),
+    *((mix, CHECKS) for mix in WHOLE if os.environ.get("DOVETAIL_TEST_WHOLE")),
+]
 
-def test_two_ranks_train_as_one_process():
-    printed = ranks.run("tests.keras_dovetail.shards_checks", ("numpy", "torch"), KERAS_BACKEND="dovetail")
-    for text in printed:
-        assert text.split("checked ")[1:] == ["same numbers\n", "stops\n", "old names\n"], text
+
+@pytest.mark.parametrize(("engines", "checks"), MIXES, ids=[" ".join(engines) for engines, _ in MIXES])
+def test_ranks_train_as_one_process(engines, checks):
+    for engine in {*engines} - {"numpy"}:
+        require(engine, "a rank computes on it")
+    for text in ranks.run("tests.keras_dovetail.shards_checks", engines, *checks, KERAS_BACKEND="dovetail"):
+        found = [line.split()[1] for line in text.splitlines() if line.startswith("checked ")]
+        assert found == [*checks], text

@@ -53,6 +53,11 @@ class Share:
         return self.counts[WORLD.rank] > 0
 
     @property
+    def part(self) -> float:
+        """The part of the batch's rows that this rank counts."""
+        return self.counts[WORLD.rank] / sum(self.counts)
+
+    @property
     def weight(self) -> int | None:
         """The weight of this rank in means over all; None if all have the same."""
         return None if len({*self.counts}) == 1 else self.counts[WORLD.rank]
@@ -142,8 +147,8 @@ def of_share(step: Callable[[Any], Any], model: Any) -> Callable[[Any], Any]:
 
     def run(part: tuple[Any, Share]) -> Any:
         data, share = part
-        kept = [(v, v.value) for metric in model.metrics for v in metric.variables if not share.is_counted]
-        with _computing(share):
+        kept = [] if share.is_counted else [(v, v.value) for metric in _parts(model) for v in metric.variables]
+        with computing(share):
             found = step(data)
         for variable, value in kept:
             variable.assign(value)
@@ -152,8 +157,14 @@ def of_share(step: Callable[[Any], Any], model: Any) -> Callable[[Any], Any]:
     return run
 
 
+def current() -> Share | None:
+    """The rows of the step that is traced or run."""
+    return _SHARE.get()
+
+
 @contextmanager
-def _computing(share: Share | None) -> Iterator[None]:
+def computing(share: Share | None) -> Iterator[None]:
+    """A scope in which a step computes these rows; with None, the whole batch."""
     before = _SHARE.set(share)
     try:
         yield
@@ -192,7 +203,7 @@ def averaging(apply: Callable[..., Any]) -> Callable[..., Any]:
         share = _SHARE.get()
         if share is None:
             return apply(self, grads, *args, **kwargs)
-        with _computing(None):
+        with computing(None):
             return apply(self, distributed.average(list(grads), share.weight), *args, **kwargs)
 
     return run
@@ -232,7 +243,7 @@ def drawn(draw: Callable[..., Any], shape: Any, *parameters: Any) -> Any:
 def moments(x: Any, axes: Any, keepdims: bool) -> tuple[Any, Any]:
     """The mean and the variance over all ranks."""
     share = _SHARE.get()
-    part = 1 / WORLD.size if share is None or share.weight is None else share.weight / share.total
+    part = 1 / WORLD.size if share is None else share.part
 
     @custom_gradient  # `averaged` weighs this rank's gradient by its part, so here the others' arrive with theirs
     def of_all(m: Any) -> Any:
@@ -270,7 +281,7 @@ def begin(model: Any) -> None:
 
 def finish(model: Any) -> None:
     """Merge the metrics of all ranks, and average what layers keep beside weights, as moving averages."""
-    for metric in model.metrics:
+    for metric in _parts(model):
         for variable in metric.variables:
             if variable.aggregation in _MERGED:
                 op, option = _MERGED[variable.aggregation]
@@ -278,6 +289,12 @@ def finish(model: Any) -> None:
     for variable in model.non_trainable_variables:
         if str(variable.dtype).startswith("float"):
             variable.assign(WORLD.exchange("AllReduce", convert_to_numpy(variable), (), "mean"))
+
+
+def _parts(model: Any) -> list[Any]:
+    """The metrics of a model of which each rank has a part."""
+    each = [one for metric in model.metrics for one in getattr(metric, "metrics", [metric])]
+    return [metric for metric in each if not getattr(type(metric).update_state, "sees_all_rows", False)]
 
 
 def mean_logs(logs: Any) -> Any:
