@@ -18,7 +18,7 @@ DTYPES = (
     *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
 )
 REDUCED = {"sum": np.add, "mean": np.add, "max": np.maximum, "min": np.minimum}
-SHAPES = ((), (0,), (12,), (12, 2), (0, 3), (12, 0))  # 12 rows: they can be divided among two, three and four ranks
+SHAPES = ((), (0,), (12,), (12, 2), (0, 3), (12, 0), (12, 60))  # 12 rows can be divided among two, three and four ranks
 
 
 def mine():
@@ -72,7 +72,9 @@ def call(name, options, group):
 def every_dtype() -> None:
     """Check each collective for each dtype: scalars, empty tensors, and tensors with rows."""
     for group, place in mine():
-        for dtype, shape in itertools.product(DTYPES, SHAPES):
+        for dtype, shape in itertools.chain(
+            itertools.product(DTYPES, SHAPES[-1:]), itertools.product(("float32", "bool"), SHAPES[:-1])
+        ):
             parts = [drawn(rank, shape, dtype) for rank in group]
             for name, options in cases(dtype, shape):
                 found = call(name, options, group)(ops.convert(parts[place]))

@@ -1,13 +1,14 @@
-"""The transport: collectives of NumPy arrays by torch.distributed and gloo.
+"""The transport: collectives by torch.distributed's process groups, gloo for the host's arrays and NCCL for GPUs'.
 
-Before each exchange the ranks tell each other, in 128 bytes, which one they compute.  So a rank with another op, shape
-or dtype gives an error on all ranks at once.  If a rank does not come, the others write to the store that they did, and
-so find out which one is missing.
+Before each exchange the ranks swap slots of 512 bytes.  A slot tells which collective a rank computes, so a rank with
+another op, shape or dtype gives an error on all ranks at once.  Small arrays travel in the slots, without a second
+exchange.  If a rank does not come, the others write to the store that they did, and so find out which one is missing.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -17,13 +18,15 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
+from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import CollectiveError, describe
 
-HEADER = 128  # bytes: the number of rows, and the text of the call
+SLOT = np.dtype([("rows", "i8"), ("is_small", "?"), ("gpu", "S40"), ("call", "S128"), ("data", "u1", 335)])
+SMALL = SLOT["data"].itemsize  # bytes of the largest array that travels in the slots
 GRACE = 2.0  # seconds in which the ranks that came tell so
 NUMPY = {"sum": np.add, "mean": np.add, "max": np.maximum, "min": np.minimum}
-GLOO = {"sum": dist.ReduceOp.SUM, "mean": dist.ReduceOp.SUM, "max": dist.ReduceOp.MAX, "min": dist.ReduceOp.MIN}
-DIRECT = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "int32", "int64")  # dtypes that gloo reduces
+TORCH = {"sum": dist.ReduceOp.SUM, "mean": dist.ReduceOp.SUM, "max": dist.ReduceOp.MAX, "min": dist.ReduceOp.MIN}
+REDUCED = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "int32", "int64")  # dtypes that groups reduce
 
 
 class Transport:
@@ -37,12 +40,21 @@ class Transport:
 
     def __init__(self, store: dist.Store, rank: int, timeout: float) -> None:
         self._store, self._rank, self._timeout = store, rank, timeout
-        self._groups: dict[tuple[int, ...], Any] = {}
+        self._groups: dict[tuple[str, tuple[int, ...]], Any] = {}
         self._counts: dict[tuple[int, ...], int] = {}  # collectives of each group so far
         self._failed = ""
 
-    def __call__(self, op: str, array: np.ndarray, ranks: tuple[int, ...], *options: Any) -> np.ndarray:
+    def __call__(self, op: str, array: Any, ranks: tuple[int, ...], *options: Any) -> Any:
         """The result of a collective for this rank.
+
+        Args:
+            op: the name of the collective.
+            array: a NumPy array, or a tensor of torch on a GPU.
+            ranks: the group.
+            options: the op's other arguments.
+
+        Returns:
+            A new NumPy array; or a tensor on the GPU, if each rank of the group gave one on a GPU of its own.
 
         Raises:
             CollectiveError: a rank is missing, computes something else, or was missing before.
@@ -51,9 +63,7 @@ class Transport:
             raise CollectiveError(f"an earlier one failed, so start all processes again; it said: {self._failed}")
         self._counts[ranks] = self._counts.get(ranks, 0) + 1
         try:
-            group = self._group(ranks)
-            rows = self._agreed(op, array, ranks, options, group)
-            return _HOW[op](array, rows, group, *options)
+            return self._exchanged(op, array, self._agreed(op, array, ranks, options), ranks, options)
         except CollectiveError:  # all ranks know, so they may go on
             raise
         except RuntimeError as error:
@@ -65,28 +75,50 @@ class Transport:
         self._failed = "the program ends"
         self._groups.clear()
 
-    def _group(self, ranks: tuple[int, ...]) -> Any:
+    def _group(self, carrier: str, ranks: tuple[int, ...]) -> Any:
         """The group of some ranks, named by them; torch's `new_group` needs as many earlier groups on each rank."""
-        if ranks not in self._groups:
-            store, limit = dist.PrefixStore(f"dovetail/{ranks}/", self._store), timedelta(seconds=self._timeout)
-            self._groups[ranks] = dist.ProcessGroupGloo(store, ranks.index(self._rank), len(ranks), limit)
-        return self._groups[ranks]
+        if (carrier, ranks) not in self._groups:
+            store, limit = dist.PrefixStore(f"{carrier}/{ranks}/", self._store), timedelta(seconds=self._timeout)
+            self._groups[carrier, ranks] = _CARRIERS[carrier](store, ranks.index(self._rank), len(ranks), limit)
+        return self._groups[carrier, ranks]
 
-    def _agreed(
-        self, op: str, array: np.ndarray, ranks: Sequence[int], options: tuple[Any, ...], group: Any
-    ) -> dict[int, int]:
-        """The number of rows of each rank of the group, once all ranks have come with the same call."""
-        header = np.zeros(HEADER, np.uint8)
-        header[:8].view(np.int64)[0] = len(array) if array.ndim else 0
-        given = {"CollectiveBarrier": "", "Rows": f"{array.dtype} rows of {array.shape[1:]}"}.get(op, describe(array))
-        encoded = " ".join([op, given, *map(repr, options)]).encode()[: HEADER - 8]
-        header[8 : 8 + len(encoded)] = np.frombuffer(encoded, np.uint8)
-        found = _gathered(header, group)
-        texts = [bytes(one[8:]).rstrip(b"\0").decode(errors="replace") for one in found]
+    def _agreed(self, op: str, array: Any, ranks: tuple[int, ...], options: tuple[Any, ...]) -> np.ndarray:
+        """The slots of the ranks, once all have come with the same call."""
+        slot = np.zeros((), SLOT)
+        given = {"CollectiveBarrier": "", "Rows": f"{_dtype(array)} rows of {tuple(array.shape[1:])}"}
+        slot["call"] = " ".join([op, given.get(op, describe(array)), *map(repr, options)]).encode()
+        slot["rows"] = len(array) if array.ndim else 0
+        slot["is_small"] = op == "CollectiveBarrier" or array.nbytes <= SMALL
+        slot["gpu"] = _gpu(array)
+        if op != "CollectiveBarrier" and slot["is_small"]:
+            slot["data"][: array.nbytes] = _on_host(array).reshape(-1).view(np.uint8)
+        slots = np.empty(len(ranks), SLOT)
+        into = [*torch.from_numpy(slots.view(np.uint8).reshape(len(ranks), -1))]
+        sent = torch.from_numpy(slot.reshape(1).view(np.uint8))
+        self._group("gloo", ranks).allgather([into], [sent]).wait()
+        texts = [text.decode(errors="replace") for text in slots["call"].tolist()]
         if len({*texts}) > 1:
-            told = "; ".join(f"rank {rank} computes {one}" for rank, one in zip(ranks, texts, strict=True))
+            told = "; ".join(f"rank {rank} computes {text}" for rank, text in zip(ranks, texts, strict=True))
             raise CollectiveError(f"{told}. All ranks must compute the same collectives in the same order.")
-        return {rank: int(one[:8].view(np.int64)[0]) for rank, one in zip(ranks, found, strict=True)}
+        return slots
+
+    def _exchanged(self, op: str, array: Any, slots: np.ndarray, ranks: tuple[int, ...], options: Sequence[Any]) -> Any:
+        """The result of a collective on which the ranks agreed, in the quickest way that all of them can go."""
+        if op == "CollectiveBarrier":
+            return array.copy() if isinstance(array, np.ndarray) else array.clone()
+        if op == "Broadcast":
+            options = [ranks.index(root) for root in options]
+        place, gpus = ranks.index(self._rank), {*slots["gpu"].tolist()}
+        by_group = _MOVED.get(op) or (_REDUCED.get(op) if _dtype(array) in REDUCED else None)
+        if slots["is_small"].all():
+            parts = _in_slots(slots, as_dtype(_dtype(array)).numpy, array.shape[1:], not array.ndim)
+            return _BY_PARTS[op](parts, place, *options)
+        if by_group and b"" not in gpus and len(gpus) == len(ranks):
+            return by_group(array, self._group("nccl", ranks), *options)
+        host, group = _on_host(array), self._group("gloo", ranks)
+        if by_group:
+            return _array(by_group(_tensor(host), group, *options), host.dtype)
+        return _BY_PARTS[op](_gathered(host, slots["rows"].tolist(), group), place, *options)
 
     def _missing(self, ranks: tuple[int, ...], error: Exception) -> str:
         """The text about the ranks that did not come to the current collective."""
@@ -109,81 +141,133 @@ class Transport:
         )
 
 
-# -- exchanges --------------------------------------------------------------------------------------------------------
+# -- arrays -----------------------------------------------------------------------------------------------------------
+
+
+def _dtype(array: Any) -> str:
+    """The name of the dtype of an array or a tensor."""
+    return str(array.dtype).removeprefix("torch.")
+
+
+def _gpu(array: Any) -> bytes:
+    """The name of the GPU of a tensor; empty for arrays of the host, and where NCCL is missing."""
+    on_gpu = not isinstance(array, np.ndarray) and array.is_cuda and dist.is_nccl_available()
+    return str(torch.cuda.get_device_properties(array.device).uuid).encode() if on_gpu else b""
+
+
+def _on_host(array: Any) -> np.ndarray:
+    """A NumPy array that torch may read and write, row by row."""
+    if not isinstance(array, np.ndarray):
+        array = _array(array.detach().cpu(), as_dtype(_dtype(array)).numpy)
+    return np.require(array, requirements=["C", "W"])
 
 
 def _tensor(array: np.ndarray) -> torch.Tensor:
-    """A torch tensor on the same memory."""
-    if array.dtype.name == "bfloat16":
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    """A tensor in the memory of an array; torch does not read the types of ml_dtypes."""
+    if array.dtype.kind == "V":
+        return torch.from_numpy(array.view(f"u{array.itemsize}")).view(getattr(torch, array.dtype.name))
     return torch.from_numpy(array)
 
 
-def _bytes(array: np.ndarray) -> np.ndarray:
-    return np.require(array, requirements=["C", "W"]).reshape(-1).view(np.uint8)
+def _array(tensor: torch.Tensor, dtype: np.dtype) -> np.ndarray:
+    """An array in the memory of a tensor."""
+    unsigned = f"uint{8 * dtype.itemsize}"
+    return (tensor.view(getattr(torch, unsigned)) if dtype.kind == "V" else tensor).numpy().view(dtype)
 
 
-def _gathered(array: np.ndarray, group: Any) -> np.ndarray:
-    """Equal arrays of bytes of all ranks, one a row."""
-    found = np.empty((group.size(), array.size), np.uint8)
-    group.allgather([[*torch.from_numpy(found)]], [torch.from_numpy(array)]).wait()
-    return found
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.contiguous().reshape(-1).view(torch.uint8)
 
 
-def _reduce(array: np.ndarray, rows: Any, group: Any, reduction: str) -> np.ndarray:
-    if array.dtype.name in DIRECT:
-        found = np.array(array, order="C")
-        group.allreduce([_tensor(found.reshape(-1))], GLOO[reduction]).wait()
-    else:
-        parts = _gathered(_bytes(array), group)
-        found = functools.reduce(NUMPY[reduction], [part.view(array.dtype).reshape(array.shape) for part in parts])
-    return found / np.asarray(len(rows), found.dtype) if reduction == "mean" else found
+# -- collectives by the arrays of all ranks, for small ones and for dtypes that groups do not reduce ------------------
 
 
-def _gather(array: np.ndarray, rows: Any, group: Any) -> np.ndarray:
-    found = _gathered(_bytes(array), group)
-    return found.reshape(-1).view(array.dtype).reshape(len(rows) * len(array), *array.shape[1:])
+def _in_slots(slots: np.ndarray, dtype: np.dtype, row: Sequence[int], is_scalar: bool) -> list[np.ndarray]:
+    """The ranks' small arrays."""
+    shapes = [() if is_scalar else (rows, *row) for rows in slots["rows"].tolist()]
+    sizes = [math.prod(shape) * dtype.itemsize for shape in shapes]
+    found = zip(slots["data"], shapes, sizes, strict=True)
+    return [np.frombuffer(data[:size].tobytes(), dtype).reshape(shape) for data, shape, size in found]
 
 
-def _gather_rows(array: np.ndarray, rows: dict[int, int], group: Any) -> np.ndarray:
-    """As `_gather`, for different numbers of rows."""
-    whole = np.zeros((max(rows.values()), *array.shape[1:]), array.dtype)
-    whole[: len(array)] = array
-    parts = _gather(whole, rows, group).reshape(len(rows), *whole.shape)
-    return np.concatenate([part[:count] for part, count in zip(parts, rows.values(), strict=True)])
+def _gathered(array: np.ndarray, rows: Sequence[int], group: Any) -> list[np.ndarray]:
+    """The ranks' arrays, which may have different numbers of rows."""
+    whole = array
+    if len(array) < max(rows):
+        whole = np.zeros((max(rows), *array.shape[1:]), array.dtype)
+        whole[: len(array)] = array
+    found = _array(_gather(_bytes(_tensor(whole)), group), np.dtype(np.uint8)).view(array.dtype)
+    return [part[:count] for part, count in zip(found.reshape(len(rows), *whole.shape), rows, strict=True)]
 
 
-def _scatter(array: np.ndarray, rows: Any, group: Any, reduction: str) -> np.ndarray:
-    own = group.rank()
-    each = len(array) // len(rows)
-    if array.dtype.name not in DIRECT or reduction not in ("sum", "mean"):
-        return _reduce(array, rows, group, reduction)[own * each : (own + 1) * each]
-    found = np.empty((each, *array.shape[1:]), array.dtype)
-    parts = [_tensor(part.reshape(-1)) for part in np.split(np.array(array), len(rows))]
-    group.reduce_scatter([_tensor(found.reshape(-1))], [parts]).wait()
-    return found / np.asarray(len(rows), found.dtype) if reduction == "mean" else found
+def _reduce_parts(parts: list[np.ndarray], place: int, reduction: str) -> np.ndarray:
+    found = np.asarray(functools.reduce(NUMPY[reduction], parts[1:], parts[0].copy()))
+    return np.asarray(found / np.asarray(len(parts), found.dtype)) if reduction == "mean" else found
 
 
-def _broadcast(array: np.ndarray, rows: dict[int, int], group: Any, root: int) -> np.ndarray:
-    found = np.array(array, order="C")
-    options = dist.BroadcastOptions()
-    options.rootRank = [*rows].index(root)
-    group.broadcast([torch.from_numpy(_bytes(found))], options).wait()
-    return found
+def _swap_parts(parts: list[np.ndarray], place: int) -> np.ndarray:
+    return np.concatenate([np.split(part, len(parts))[place] for part in parts])
 
 
-def _swap(array: np.ndarray, rows: Any, group: Any) -> np.ndarray:
-    found = np.empty(array.shape, array.dtype)
-    group.alltoall_base(torch.from_numpy(_bytes(found)), torch.from_numpy(_bytes(array)), [], []).wait()
-    return found
-
-
-_HOW: dict[str, Callable[..., np.ndarray]] = {
-    "AllReduce": _reduce,
-    "AllGather": _gather,
-    "Rows": _gather_rows,
-    "ReduceScatter": _scatter,
-    "Broadcast": _broadcast,
-    "AllToAll": _swap,
-    "CollectiveBarrier": lambda array, rows, group: np.array(array),
+_BY_PARTS: dict[str, Callable[..., np.ndarray]] = {  # (arrays, the place of this rank among them, options)
+    "AllReduce": _reduce_parts,
+    "AllGather": lambda parts, place: np.concatenate(parts),
+    "Rows": lambda parts, place: np.concatenate(parts),
+    "ReduceScatter": lambda parts, place, way: np.split(_reduce_parts(parts, place, way), len(parts))[place],
+    "Broadcast": lambda parts, place, root: parts[root].copy(),
+    "AllToAll": _swap_parts,
 }
+
+# -- collectives by groups of torch, for larger arrays ----------------------------------------------------------------
+
+
+def _reduce(tensor: torch.Tensor, group: Any, reduction: str) -> torch.Tensor:
+    found = tensor.clone(memory_format=torch.contiguous_format)
+    group.allreduce([found.reshape(-1)], TORCH[reduction]).wait()
+    return found.div_(group.size()) if reduction == "mean" else found
+
+
+def _scatter(tensor: torch.Tensor, group: Any, reduction: str) -> torch.Tensor:
+    parts = [*tensor.contiguous().chunk(group.size())]
+    if reduction in ("max", "min"):  # which gloo cannot scatter
+        return _reduce(tensor, group, reduction).chunk(group.size())[group.rank()].clone()
+    found = torch.empty_like(parts[0])
+    group.reduce_scatter([found], [parts]).wait()
+    return found.div_(group.size()) if reduction == "mean" else found
+
+
+def _gather(tensor: torch.Tensor, group: Any) -> torch.Tensor:
+    found = tensor.new_empty((group.size() * len(tensor), *tensor.shape[1:]))
+    group.allgather([[*_bytes(found).chunk(group.size())]], [_bytes(tensor)]).wait()
+    return found
+
+
+def _broadcast(tensor: torch.Tensor, group: Any, root: int) -> torch.Tensor:
+    found = tensor.clone(memory_format=torch.contiguous_format)
+    options = dist.BroadcastOptions()
+    options.rootRank = root
+    group.broadcast([_bytes(found)], options).wait()
+    return found
+
+
+def _swap(tensor: torch.Tensor, group: Any) -> torch.Tensor:
+    found = torch.empty_like(tensor, memory_format=torch.contiguous_format)
+    group.alltoall_base(_bytes(found), _bytes(tensor), [], []).wait()
+    return found
+
+
+_REDUCED: dict[str, Callable[..., torch.Tensor]] = {"AllReduce": _reduce, "ReduceScatter": _scatter}
+_MOVED: dict[str, Callable[..., torch.Tensor]] = {"AllGather": _gather, "Broadcast": _broadcast, "AllToAll": _swap}
+
+
+# -- groups -----------------------------------------------------------------------------------------------------------
+
+
+def _nccl(store: dist.Store, rank: int, size: int, limit: timedelta) -> Any:
+    options = dist.ProcessGroupNCCL.Options()
+    options._timeout = limit
+    return dist.ProcessGroupNCCL(store, rank, size, options)
+
+
+# Each carrier of arrays, and how a group of it is made; NCCL carries tensors of GPUs, without a copy to the host.
+_CARRIERS: dict[str, Callable[..., Any]] = {"gloo": dist.ProcessGroupGloo, "nccl": _nccl}
