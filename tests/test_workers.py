@@ -88,9 +88,8 @@ def built(tmp_path_factory):
     if shutil.which("gcc") is None or sys.platform != "linux":
         pytest.skip("gcc is not installed, or the program's comment is for Linux")
     require("onnxruntime", "the program runs on its library")
-    folder = tmp_path_factory.mktemp("worker_c")
-    source = shutil.copy(EXAMPLES / "worker_c" / "train.c", folder)
-    lines = re.findall(r"^//     (.*)$", Path(source).read_text(), re.MULTILINE)
+    folder = shutil.copytree(EXAMPLES / "worker_c", tmp_path_factory.mktemp("c") / "worker")
+    lines = re.findall(r"^//     (.*)$", (folder / "train.c").read_text(), re.MULTILINE)
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = run(["sh", "-ec", "\n".join(lines[:3])], cwd=folder, env={**os.environ, "PATH": path})
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
