@@ -1,8 +1,8 @@
 """The layers: imports go one way, also inside functions, and no modules import each other in a circle.
 
 core ← ops ← graph ← trace ← edit ← batching ← autodiff ← passes ← plan ← compat.tf_graph ← sessions ← backend, compat,
-distributed, interop, onnx, saved_model ← federated ← cli and keras_dovetail; formats import graph and what is below it, engines
-core alone.  Imports only for type checkers do not count.
+distributed, interop, onnx, saved_model ← federated ← cli and keras_dovetail; formats import graph and what is below it,
+engines core alone.  Imports only for type checkers do not count.
 """
 
 from __future__ import annotations

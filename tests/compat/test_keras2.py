@@ -10,7 +10,7 @@ from tests.keras_backends import BACKENDS, outcomes, told
 from tests.libraries import checks_of, require
 
 require("keras", "it is Keras whose names these are")
-CHECKS = "tests.compat.keras2_checks", "tests.compat.keras2_layers_checks", "tests.compat.keras2_modules_checks"
+CHECKS = [f"tests.compat.keras2{part}_checks" for part in ("", "_layers", "_modules", "_packages")]
 ON_STOCK = "tests.compat.keras2_stock_checks"
 PROGRAMS = "tests.compat.keras2_programs", "tests.compat.keras1_programs"
 DATA = "tests.compat.keras2_data"

@@ -8,13 +8,13 @@ from dovetail.ops import numpy_calls as _numpy_calls
 from dovetail.ops import operators as _operators
 from dovetail.ops import random
 from dovetail.ops.collective import *
-from dovetail.ops.layout import *
 from dovetail.ops.control import deferred as _deferred
 from dovetail.ops.control import host_calls as _host_calls
 from dovetail.ops.control import plumbing as _plumbing
 from dovetail.ops.control.flow import *
 from dovetail.ops.control.loops import *
 from dovetail.ops.image.resize import *
+from dovetail.ops.layout import *
 from dovetail.ops.linalg.decompositions import *
 from dovetail.ops.linalg.linalg import *
 from dovetail.ops.linalg.products import *

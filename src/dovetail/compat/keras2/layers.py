@@ -20,6 +20,8 @@ SETTABLE = {keras.layers.Dense: "kernel", BaseConv: "kernel", keras.layers.Embed
 def patches() -> Iterable[Patch]:
     """Yield the changes of layers, models and KerasTensors."""
     yield Patch(keras.layers.Layer, "_lock_state", lambda self: None)  # a built layer may get weights and layers
+    shape_of: Any = keras.layers.Layer.compute_output_shape
+    yield Patch(keras.layers.Layer, "compute_output_shape", functools.wraps(shape_of)(lambda self, shape: shape))
     yield Patch(keras.layers.Layer, "__call__", _that_unpacks(keras.layers.Layer.__call__))
     for cls, name in SETTABLE.items():
         yield Patch(cls, name, vars(cls)[name].setter(functools.partial(_set_private, name=name)))
@@ -50,6 +52,7 @@ def patches() -> Iterable[Patch]:
         inbound_nodes=property(lambda self: self._inbound_nodes),
         outbound_nodes=property(lambda self: self._outbound_nodes),
     )
+    yield Patch(keras.layers.Wrapper, "weights", property(_of_the_layer_first))
     yield Patch(keras.layers.InputLayer, "input", property(lambda self: self.output))
     yield from methods(
         Node,
@@ -60,6 +63,8 @@ def patches() -> Iterable[Patch]:
         tensor_indices=_of_history("tensor_index"),
         input_shapes=_shape_of("input_tensors"),
         output_shapes=_shape_of("output_tensors"),
+        input_masks=property(lambda self: [*map(get_keras_mask, self.input_tensors)]),
+        output_masks=property(lambda self: [*map(get_keras_mask, self.output_tensors)]),
     )
     yield Patch(functional, "serialize_node", _but_of_inputs(functional.serialize_node))
     yield Patch(keras.KerasTensor, "_keras_shape", property(lambda self: tuple(self.shape)))
@@ -110,6 +115,13 @@ def _that_unpacks(call: Callable[..., Any]) -> Callable[..., Any]:
         return found[0] if is_own and type(found) is list and len(found) == 1 else found
 
     return unpacked
+
+
+def _of_the_layer_first(self: Any) -> list[Any]:
+    """The weights of the layer in a wrapper, then the wrapper's own."""
+    inner = self.layer.weights if hasattr(self, "layer") else []
+    ids = {id(variable) for variable in inner}
+    return [*inner, *(v for v in super(keras.layers.Wrapper, self).weights if id(v) not in ids)]
 
 
 def _set_private(self: Any, value: Any, name: str) -> None:

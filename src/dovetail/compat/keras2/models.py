@@ -24,7 +24,7 @@ def patches() -> Iterable[Patch]:
         model,
         predict_proba=lambda self, x, batch_size=None, verbose=0: self.predict(x, batch_size, verbose),
         predict_classes=_predict_classes,
-        _make_train_function=lambda self: self.make_train_function(),
+        _make_train_function=_make_train_function,
         _make_test_function=lambda self: self.make_test_function(),
         _make_predict_function=lambda self: self.make_predict_function(),
         reset_states=_reset_states,
@@ -87,6 +87,13 @@ def _predict_classes(self: Any, x: Any, batch_size: int | None = None, verbose: 
     """
     found = self.predict(x, batch_size, verbose)
     return found.argmax(axis=-1) if found.shape[-1] > 1 else (found > 0.5).astype("int32")
+
+
+def _make_train_function(self: Any) -> Any:
+    """Make the function that trains, and the optimizer's state, which Keras 3 makes in the first step."""
+    if self.built and self.optimizer is not None and not self.optimizer.built:
+        self.optimizer.build(self.trainable_variables)
+    return self.make_train_function()
 
 
 def _reset_states(self: Any) -> None:

@@ -12,7 +12,7 @@ import keras
 
 from dovetail import backend as K
 from dovetail.backend.table import FUNCTIONS
-from dovetail.compat.keras2 import imported, scikit_learn, utils
+from dovetail.compat.keras2 import backend_parts, imported, scikit_learn, utils
 from dovetail.compat.keras2.merging import merge
 from dovetail.compat.keras2.names import INITIALIZATIONS, initialization
 from dovetail.compat.keras2.patches import Patch, methods
@@ -39,13 +39,13 @@ MODULES: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(
         (f"utils.{name}" for name in (
             "np_utils", "generic_utils", "data_utils", "layer_utils", "vis_utils", "io_utils", "training_utils",
-            "conv_utils", "multi_gpu_utils", "visualize_util",
+            "conv_utils", "multi_gpu_utils", "visualize_util", "test_utils",
         )),
         (keras.utils, utils),
     ),
     "objectives": (keras.losses,),
     "initializations": (SimpleNamespace(get=initialization, **{n: initialization(n) for n in INITIALIZATIONS}),),
-    "backend.tensorflow_backend": (K,),
+    **dict.fromkeys(("backend.common", "backend.tensorflow_backend"), (keras.backend,)),
     "callbacks.callbacks": (keras.callbacks,),
     "legacy": (),
     "legacy.layers": (keras.layers,),
@@ -106,6 +106,7 @@ def patches() -> Iterable[Patch]:
         "asymmetric_temporal_padding": lambda x, left_pad=1, right_pad=1: K.temporal_padding(x, (left_pad, right_pad)),
         "clear_session": _clear_session,
         "variable": _variable,
+        "__getattr__": backend_parts.late,
     }
     yield from methods(keras.backend, **{**FUNCTIONS, **of_keras1, **own})
 

@@ -85,6 +85,8 @@ def _with_decay(step: Callable[..., None]) -> Callable[..., None]:
 def _config_with_decay(get_config: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
     @functools.wraps(get_config)
     def call(self: Any) -> dict[str, Any]:
+        if hasattr(type(self), "_trains_by_get_updates"):  # its own class has the rest
+            return {name: getattr(self, name) for name in ("clipnorm", "clipvalue") if getattr(self, name)}
         return {**get_config(self), **({"decay": self.decay} if isinstance(self.decay, float) and self.decay else {})}
 
     return call
@@ -163,8 +165,14 @@ def _with_epsilon_outside(update_step: Callable[..., None]) -> Callable[..., Non
 
 
 def _weights(self: Any) -> list[Any]:
-    """The count of steps and the state of an optimizer, without its rate."""
-    return [variable for variable in self.variables if variable is not self._learning_rate]
+    """The count of steps and the state of an optimizer, without its rate: each kind of state for all variables.
+
+    Keras 3 has all kinds of state for a variable, then those of the next.
+    """
+    own = [variable for variable in self.variables if variable is not self._learning_rate]
+    kinds = [kind for kind in vars(self).values() if isinstance(kind, list) and kind]
+    slots = [v for kind in kinds if all(any(v is each for each in own) for v in kind) for v in kind]
+    return [*(v for v in own if not any(v is slot for slot in slots)), *slots]
 
 
 def _set_weights(self: Any, weights: list[Any]) -> None:
@@ -226,6 +234,7 @@ def _run_own_updates(cls: Any, **options: Any) -> None:
         cls.get_updates = _of_the_default_graph(cls.get_updates)
         if "update_step" not in vars(cls):
             cls.iterations = property(_iterations, _set_iterations)
+            cls._trains_by_get_updates = True
             cls._backend_update_step = _update_step
             cls._filter_empty_gradients = _with_zeros
 

@@ -14,6 +14,7 @@ from dovetail.interop.keras.running import Known, value_of
 from dovetail.interop.keras_values import READ, in_run, run_of, source
 from dovetail.interop.privates import Function, Functional, LossFunctionWrapper, tree
 
+HISTORY = "_keras_history"  # an attribute by which a loss finds its model
 ENDS = {"input", "inputs", "output", "outputs"}  # attributes of models and layers that are tensors
 
 
@@ -31,7 +32,9 @@ def noting(compile: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(compile)
     def call(self: Any, *args: Any, **kwargs: Any) -> None:
         compile(self, *args, **kwargs)
-        vars(self)["_is_read"] = isinstance(self, Functional) and any(map(_reads, tree.flatten((args, kwargs))))
+        vars(self)["_is_read"] = isinstance(self, (Functional, keras.Sequential)) and any(
+            map(_reads, tree.flatten((args, kwargs)))
+        )
 
     return call
 
@@ -43,12 +46,14 @@ def with_tensors(method: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Any, x: Any = None, y: Any = None, y_pred: Any = None, *args: Any, **kwargs: Any) -> Any:
         if not vars(self).get("_is_read"):
             return method(self, x, y, y_pred, *args, **kwargs)
-        known: Known = vars(self).pop("_known", {})
+        graph = getattr(self, "_functional", self)  # which a Sequential runs
+        vars(graph)["_is_read"] = True
+        known: Known = vars(graph).pop("_known", {})
         predictions = tree.flatten(y_pred)
-        if any(known.get(id(t), (t, t))[1] is not p for t, p in zip(self._outputs, predictions, strict=True)):
+        if any(known.get(id(t), (t, t))[1] is not p for t, p in zip(graph._outputs, predictions, strict=True)):
             y_pred = self(x, training=kwargs.get("training", False))  # the predictions are of another run
-            known = vars(self).pop("_known")
-        vars(self)["_known"] = known
+            known = vars(graph).pop("_known")
+        vars(graph)["_known"] = known
         with run_of(functools.partial(value_of, known=known, of_source=source())):
             return method(self, x, y, y_pred, *args, **kwargs)
 
@@ -82,18 +87,25 @@ def _of_the_run(loss: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _in_the_run(update_state: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap the method of a mean: it also takes values that are made of the model's tensors alone."""
+    """Wrap the method of a mean: it also takes values that are made of the model's tensors alone.
+
+    A metric that is a scalar is the same for each weight, such as that of a mask.
+    """
 
     @functools.wraps(update_state)
-    def call(self: Any, values: Any, *args: Any, **kwargs: Any) -> Any:
-        return update_state(self, in_run(values), *args, **kwargs)
+    def call(self: Any, values: Any, sample_weight: Any = None) -> Any:
+        found = in_run(values)
+        is_scalar = not getattr(found, "shape", ())
+        return update_state(
+            self, found, None if is_scalar and len(getattr(sample_weight, "shape", ())) else sample_weight
+        )
 
     return call
 
 
 def _reads(function: Any, depth: int = 4) -> bool:
     """Whether a function, or one that it mentions, mentions a tensor of a model."""
-    if isinstance(function, keras.KerasTensor) or not depth:
+    if isinstance(function, keras.KerasTensor) or function is HISTORY or not depth:
         return bool(depth)
     return any(_reads(each, depth - 1) for each in _mentioned(function))
 
@@ -108,6 +120,8 @@ def _mentioned(function: Any) -> Iterator[Any]:
         return
     found, owner = inspect.getclosurevars(function), getattr(function, "__self__", None)
     held = vars(owner) if hasattr(owner, "__dict__") else {}
+    if HISTORY in found.unbound:
+        yield HISTORY
     values = [*found.nonlocals.values(), *found.globals.values(), *(held.get(name) for name in found.unbound)]
     for value in values:
         yield from value if isinstance(value, (list, tuple)) else [value]

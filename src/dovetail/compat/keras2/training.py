@@ -45,7 +45,7 @@ def patches() -> Iterable[Patch]:
         metrics_names=property(_metrics_names),
         _flatten_metrics_in_order=_flatten_in_order,
         _compute_loss=readers.with_tensors(_with_history(model._compute_loss)),
-        compute_metrics=readers.with_tensors(_of_columns(model.compute_metrics)),
+        compute_metrics=readers.with_tensors(_with_history(model.compute_metrics)),
     )
     yield Patch(CompileMetrics, "__init__", _with_a_list(CompileMetrics.__init__))
     yield Patch(CompileMetrics, "build", _with_names(CompileMetrics.build))
@@ -198,27 +198,20 @@ def _flatten_in_order(self: Any, logs: dict[str, Any]) -> Any:
 # -- losses ------------------------------------------------------------------------------------------------------------
 
 
-def _with_history(compute_loss: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap the method that computes losses: predictions have the `_keras_history` of the model's outputs."""
+def _with_history(compute: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a method that computes losses or metrics: predictions have the `_keras_history` of the model's outputs.
 
-    @functools.wraps(compute_loss)
+    Targets may be named; those with a number for each sample are columns.
+    """
+
+    @functools.wraps(compute)
     def call(self: Any, x: Any = None, y: Any = None, y_pred: Any = None, *args: Any, **kwargs: Any) -> Any:
         outputs, predictions = tree.flatten(getattr(self, "outputs", [])), tree.flatten(y_pred)
         if len(outputs) == len(predictions):
             for output, prediction in zip(outputs, predictions, strict=True):
                 with suppress(AttributeError):  # JAX's tensors take no attributes
                     prediction._keras_history = output._keras_history
-        return compute_loss(self, x, _of_outputs(self, y, y_pred), y_pred, *args, **kwargs)
-
-    return call
-
-
-def _of_columns(compute_metrics: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap the method that computes metrics: targets may be named; those with a number for each sample are columns."""
-
-    @functools.wraps(compute_metrics)
-    def call(self: Any, x: Any, y: Any, y_pred: Any, *args: Any, **kwargs: Any) -> Any:
-        return compute_metrics(self, x, _of_outputs(self, y, y_pred), y_pred, *args, **kwargs)
+        return compute(self, x, _of_outputs(self, y, y_pred), y_pred, *args, **kwargs)
 
     return call
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 import random
@@ -256,3 +257,35 @@ class OrderedEnqueuer(GeneratorEnqueuer):
                 random.shuffle(order)
             yield from (self.sequence[i] for i in order)
             self.sequence.on_epoch_end()
+
+
+# -- test_utils -------------------------------------------------------------------------------------------------------
+
+
+def get_test_data(
+    num_train: int = 1000,
+    num_test: int = 500,
+    input_shape: tuple[int, ...] = (10,),
+    output_shape: tuple[int, ...] = (2,),
+    classification: bool = True,
+    num_classes: int = 2,
+) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """Draw samples around a number for each: its class, or a random one that the targets lie around, too."""
+    count = num_train + num_test
+    random = np.random  # programs seed it
+    centers = random.randint(0, num_classes, count) if classification else random.random(count)
+    x = np.stack([random.normal(center, 0.7, input_shape) for center in centers])
+    y = centers if classification else np.stack([random.normal(center, 0.7, output_shape) for center in centers])
+    return (x[:num_train], y[:num_train]), (x[num_train:], y[num_train:])
+
+
+def keras_test(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a test: after it, Keras forgets its names and state."""
+
+    @functools.wraps(func)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        result = func(*args, **kwargs)
+        keras.backend.clear_session()
+        return result
+
+    return run

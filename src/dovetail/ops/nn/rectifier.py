@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 from dovetail.core.check_arguments import checked
@@ -133,7 +134,8 @@ def relu(
         x: a tensor of numbers.
         negative_slope: below the threshold the result is `negative_slope * (x - threshold)`.
         max_value: the ceiling of the result above the threshold, which then is 0 or more; None for no ceiling.
-        threshold: the value of `x` above which the result is `x` itself.
+        threshold: the value of `x` above which the result is `x` itself.  All three are numbers, or tensors that
+            broadcast to the shape of `x`.
         name: the name of the node in a graph.
 
     Source: `keras.backend.relu`; Nair and Hinton, "Rectified linear units improve restricted Boltzmann machines", 2010.
@@ -144,6 +146,9 @@ def relu(
         >>> relu([-2., 0.5, 3.], negative_slope=0.1, max_value=2., threshold=1.).numpy()
         array([-0.3 , -0.05,  2.  ], dtype=float32)
     """
+    if not all(isinstance(each, Real | None) for each in (negative_slope, max_value, threshold)):
+        below, above = (x - threshold) * negative_slope, x if max_value is None else clip(x, 0, maximum(max_value, 0))
+        return where(less_equal(x, threshold), below, above)
     if threshold == 0 and max_value is None:
         return _relu(x, name=name) if negative_slope == 0 else leaky_relu(x, negative_slope, name=name)
     if threshold == 0 and negative_slope == 0 and max_value == 6:

@@ -1,0 +1,62 @@
+"""Names of Keras 2's modules of backends that were not K's, and that layers of other packages use."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from dovetail import backend as K
+from dovetail.core.value_kinds import static_shape
+
+# layout of Keras → number of spatial axes → TensorFlow's name of it
+LAYOUTS = {"channels_last": ("NWC", "NHWC", "NDHWC"), "channels_first": ("NCW", "NCHW", "NCDHW")}
+PADDINGS = {"same": "SAME", "valid": "VALID"}
+
+
+def _preprocess_padding(padding: str) -> str:
+    """TensorFlow's word for a padding."""
+    if padding not in PADDINGS:
+        raise ValueError(f"padding must be 'same' or 'valid', not {padding!r}.")
+    return PADDINGS[padding]
+
+
+def _with_layout(x: Any, data_format: str, *_: Any) -> tuple[Any, str]:
+    """A batch as a convolution takes it, and TensorFlow's name of its layout."""
+    if data_format not in LAYOUTS:
+        raise ValueError(f"data_format must be 'channels_last' or 'channels_first', not {data_format!r}.")
+    shape = static_shape(x)
+    return x, LAYOUTS[data_format][len(shape or (0, 0, 0, 0)) - 3]
+
+
+def _as_it_is(x: Any, data_format: str) -> Any:
+    """The result of a convolution, whose layout is the one of its input."""
+    return x
+
+
+def _to_tensor(x: Any, dtype: Any) -> Any:
+    """A tensor of a dtype."""
+    return K.constant(x, dtype) if isinstance(x, (bool, int, float, np.ndarray)) else K.cast(x, dtype)
+
+
+PARTS = {
+    "np": np,
+    "py_all": all,
+    "py_any": any,
+    "py_sum": sum,
+    "_preprocess_padding": _preprocess_padding,
+    "_to_tensor": _to_tensor,
+    "_get_available_gpus": lambda: [d for d in K.get_session().list_devices() if "GPU" in d.name],
+    **{f"_preprocess_conv{n}d_input": _with_layout for n in (1, 2, 3)},
+    **{f"_postprocess_conv{n}d_output": _as_it_is for n in (2, 3)},
+}
+
+
+def late(name: str) -> Any:
+    """A name of `keras.backend` whose module is imported when it is first used: `tf`, and the parts."""
+    if name == "tf":
+        return import_module("dovetail.compat.tensorflow.compat.v1")
+    if name in PARTS:
+        return PARTS[name]
+    raise AttributeError(f"keras.backend has no {name!r}.")

@@ -1,0 +1,136 @@
+"""Checks of private names of Keras 2 that packages of layers use, in a process where Keras 3 runs on Dovetail."""
+
+from __future__ import annotations
+
+import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
+
+# isort: split
+import dovetail.compat.keras2  # noqa: F401
+
+# isort: split
+import keras
+import numpy as np
+import pytest
+from keras import backend as K
+from keras.backend import tensorflow_backend as of_tensorflow
+from keras.backend.common import floatx
+from keras.engine import Layer
+from keras.layers import Dense, Embedding, Input
+from keras.layers.wrappers import Wrapper
+from keras.models import Model, Sequential
+from keras.optimizers import Optimizer
+from keras.utils.test_utils import get_test_data, keras_test
+
+from tests.keras_backends import main
+
+
+def check_parts_of_the_backend_of_tensorflow():
+    x = K.constant(np.arange(48.0).reshape(1, 4, 4, 3))
+    assert floatx() == "float32" and of_tensorflow._preprocess_padding("same") == "SAME"
+    assert of_tensorflow._preprocess_conv2d_input(x, "channels_last")[1] == "NHWC"
+    assert of_tensorflow._preprocess_conv3d_input(x[None], "channels_first")[1] == "NCDHW"
+    assert of_tensorflow._postprocess_conv2d_output(x, "channels_last") is x
+    assert K.dtype(of_tensorflow._to_tensor(2, "float64")) == "float64"
+    np.testing.assert_array_equal(K.eval(K.tf.slice(x, [0, 1, 0, 0], [1, 1, 1, 3])), [[[[12.0, 13.0, 14.0]]]])
+    assert K.tf is of_tensorflow.tf and not hasattr(K, "no_such_name")
+    for wrong in (
+        lambda: of_tensorflow._preprocess_padding("full"),
+        lambda: of_tensorflow._preprocess_conv2d_input(x, 1),
+    ):
+        with pytest.raises(ValueError, match="must be"):
+            wrong()
+
+
+def check_parameters_of_relu_are_tensors():
+    class Sloped(Layer):
+        def build(self, shape):
+            self.slope = self.add_weight((shape[-1],), initializer="ones", name="slope")
+            self.built = True
+
+        def call(self, x):
+            return K.relu(x, self.slope * 0.5, max_value=self.slope * 2.0)
+
+    x = Input((3,))
+    layer = Sloped()
+    made = Model(x, layer(x))
+    assert layer.compute_output_shape((None, 3)) == (None, 3)  # which is the input's, unless a class says more
+    np.testing.assert_allclose(made.predict(np.array([[-4.0, 1.0, 5.0]])), [[-2.0, 1.0, 2.0]])
+    made.compile("sgd", "mse")
+    made.train_on_batch(np.array([[-4.0, 1.0, 5.0]]), np.zeros((1, 3)))
+    assert (K.get_value(layer.slope)[[0, 2]] != 1.0).all()
+
+
+def check_a_metric_finds_its_layer_by_the_prediction():
+    """Check a metric of a Sequential that reads the input and the mask of the last layer."""
+
+    class Last(Layer):
+        supports_masking = True
+
+        def call(self, x, mask=None):
+            return x * 2.0
+
+    def share_of_mask(y_true, y_pred):
+        layer, index = y_pred._keras_history[:2]
+        node = layer._inbound_nodes[index]
+        mask = K.cast(node.input_masks[0], floatx())
+        return K.mean(mask) + 0.0 * K.mean(node.input_tensors[0])
+
+    made = Sequential([Embedding(5, 2, mask_zero=True), Last()])
+    made.compile("sgd", "mse", metrics=[share_of_mask])
+    words = np.array([[1, 2, 0, 0], [3, 0, 0, 0]])
+    for _ in range(2):
+        np.testing.assert_allclose(made.train_on_batch(words, np.ones((2, 4, 2)))[1], 3 / 8)
+
+
+def check_states_of_an_optimizer_are_there_before_training():
+    made = Sequential([Dense(3, input_shape=(2,))])
+    made.compile("adam", "mse")
+    made._make_train_function()
+    assert [K.int_shape(w) for w in made.optimizer.weights] == [(), (2, 3), (3,), (2, 3), (3,)]
+
+
+def check_the_configuration_of_an_own_optimizer():
+    class Plain(Optimizer):
+        def __init__(self, lr=0.1, **kwargs):
+            super().__init__(**kwargs)
+            self.lr = K.variable(lr)
+
+        def get_updates(self, loss, params):
+            gradients = self.get_gradients(loss, params)
+            self.updates = [K.update_sub(p, self.lr * g) for p, g in zip(params, gradients, strict=True)]
+            return self.updates
+
+        def get_config(self):
+            return {"lr": float(K.get_value(self.lr)), **super().get_config()}
+
+    assert Plain(clipnorm=2.0).get_config() == {"lr": pytest.approx(0.1), "clipnorm": 2.0}
+    assert Plain.from_config(Plain(0.5).get_config()).get_config() == {"lr": 0.5}
+
+
+def check_weights_of_a_wrapped_layer_come_first():
+    class More(Wrapper):
+        def build(self, shape):
+            self.layer.build(shape)
+            self.more = self.layer.add_weight(name="more", shape=(1,), initializer="ones")
+            super().build(shape)
+
+        def call(self, x):
+            return self.layer.call(x) * self.more
+
+    x = Input((2,))
+    made = Model(x, More(Dense(3))(x))
+    assert [w.shape for w in made.get_weights()] == [(2, 3), (3,), (1,)]
+
+
+@keras_test
+def check_data_of_tests():
+    np.random.seed(0)  # noqa: NPY002  # programs seed it
+    (x, y), (more, _) = get_test_data(20, 6, (3,), classification=True, num_classes=2)
+    assert x.shape == (20, 3) and more.shape == (6, 3) and {*y.tolist()} == {0, 1}
+    assert x[y == 1].mean() > x[y == 0].mean()
+    (_, y), _ = get_test_data(4, 1, (3,), (2,), classification=False)
+    assert y.shape == (4, 2) and keras.backend.backend()
+
+
+if __name__ == "__main__":
+    main(globals())
