@@ -13,7 +13,8 @@ FEATURES = from numpy._core._multiarray_umath import __cpu_features__ as has, __
 WITHOUT_AVX512 = TF_ENABLE_ONEDNN_OPTS=0 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 \
 	XLA_FLAGS=--xla_cpu_max_isa=AVX2 NPY_DISABLE_CPU_FEATURES="$$($(PY) -c '$(FEATURES)')"
 
-.PHONY: help demo quick k tf graph keras test test-newest test-all test-avx2 test-engines test-distributed test-gpu lint pages bench clean
+.PHONY: help demo quick k tf graph keras test test-newest test-all test-avx2 test-engines test-distributed test-federated test-gpu lint \
+	pages bench clean
 
 help:  ## this list
 	@awk -F ':.*## *' '/^[a-z0-9-]+:.*##/ {printf "make %-16s %s\n", $$1, $$2}' Makefile
@@ -94,6 +95,19 @@ $(OTHERS)/done: pyproject.toml constraints-engines.txt
 	$(INSTALL_OTHERS) --editable '.[openvino]' hypothesis pytest
 	@touch $@
 
+# Flower has an environment of its own, since it asks for other versions of protobuf and of other libraries.
+FLOWER := .venv-flower
+INSTALL_FLOWER := $(PYTHON) -m pip --python $(FLOWER)/bin/python install --quiet --disable-pip-version-check --constraint constraints-flower.txt
+
+test-federated: $(FLOWER)/done $(VENV)/test.done  ## federated rounds: with Flower, and with workers in Node.js and C where these can run
+	$(ONE_THREAD) $(PY) -m pytest --quiet -rs tests/federated $(ARGS)
+	$(ONE_THREAD) $(FLOWER)/bin/python -m pytest --quiet -rs tests/federated/test_flower.py $(ARGS)
+
+$(FLOWER)/done: pyproject.toml constraints-flower.txt
+	$(PYTHON) -m venv --without-pip $(FLOWER)
+	$(INSTALL_FLOWER) --editable . flwr hypothesis pytest
+	@touch $@
+
 # The Python of a machine with a GPU, with PyTorch or JAX for it.  Such a machine may have no network: what this Python lacks can
 # be put in a folder here, `make .gpu`, which is less than 64 MiB.  The tests' own XLA_FLAGS are for processors and one version
 # of JAX; another version ends a process with a flag that it does not know.
@@ -121,7 +135,7 @@ bench: $(VENV)/test.done  ## the measurements of benchmarks/README.md
 	@$(PY) benchmarks/files.py --megabytes 20 --rounds 1
 
 clean:  ## forgets the environment and all caches
-	rm -rf $(VENV) $(NEWEST) $(OTHERS) $(GPU) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(NEWEST) $(OTHERS) $(FLOWER) $(GPU) .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # pip runs from outside the environment (--python), so a Python without ensurepip will do.
 $(PY):

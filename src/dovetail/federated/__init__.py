@@ -1,5 +1,6 @@
 """Federated computation: a server and clients that keep their data; see docs/federated.md."""
 
+from dovetail.federated import flower as flower
 from dovetail.federated.algorithms import adam_state as adam_state
 from dovetail.federated.algorithms import fed_adam as fed_adam
 from dovetail.federated.algorithms import fed_avg as fed_avg

@@ -141,38 +141,45 @@ class Rounds:
             Refused: it is late, or wrong.
         """
         try:
-            number, arrays = self._checked(body)
-        except Refused as error:
-            self.report(f"{client}: refused, {error}")
-            raise
+            arrays, metadata = safetensors.of_bytes(body, "the update")
+            number = int(metadata["round"])
+        except (FormatError, KeyError, ValueError) as error:
+            reason = f"the update is no safetensors file with the metadata 'round': {error}"
+            raise self._refused(client, 400, reason) from None
+        self.check(client, arrays)
         with self._changed:
             if not self._weights or number != self.number or client in self._updates:
                 raise Refused(409, f"the update of round {number} is late, or came before; ask for new weights")
             self._updates[client] = arrays
             self._changed.notify_all()
 
-    def _checked(self, body: bytes) -> tuple[int, Arrays]:
-        """The round and the tensors of an update."""
-        try:
-            tensors, metadata = safetensors.of_bytes(body, "the update")
-            number = int(metadata["round"])
-        except (FormatError, KeyError, ValueError) as error:
-            raise Refused(400, f"the update is no safetensors file with the metadata 'round': {error}") from None
+    def check(self, client: str, tensors: Mapping[str, np.ndarray]) -> None:
+        """Check the tensors of an update.
+
+        Raises:
+            Refused: a name, shape, dtype, number, weight or norm is wrong; the report says so, too.
+        """
+        if reason := self._problem(tensors):
+            raise self._refused(client, 422, reason)
+
+    def _refused(self, client: str, status: int, reason: str) -> Refused:
+        self.report(f"{client}: refused, {reason}")
+        return Refused(status, reason)
+
+    def _problem(self, tensors: Mapping[str, np.ndarray]) -> str:
         expected = {one.name: one for one in self.computation.client.updates}
         if tensors.keys() != expected.keys():
-            raise Refused(422, f"the update has the tensors {sorted(tensors)}, not {sorted(expected)}")
+            return f"the update has the tensors {sorted(tensors)}, not {sorted(expected)}"
         for name, array in tensors.items():
             spec = expected[name].spec
             if (array.shape, array.dtype) != (spec.shape, spec.dtype.numpy):
-                raise Refused(422, f"{name!r} is {describe(array)}, not {spec}")
+                return f"{name!r} is {describe(array)}, not {spec}"
             if not np.isfinite(array).all():
-                raise Refused(422, f"{name!r} has a NaN or an infinity")
+                return f"{name!r} has a NaN or an infinity"
             if expected[name].how == "weight" and not 0 < array <= self.max_weight:
-                raise Refused(422, f"the weight {name!r} is {array}; it must be above 0, at most {self.max_weight:g}")
+                return f"the weight {name!r} is {array}; it must be above 0, at most {self.max_weight:g}"
         norm = math.sqrt(sum(float(np.square(tensors[name].astype("float64")).sum()) for name in self._bounded))
-        if norm > self.max_norm:
-            raise Refused(422, f"the norm of the update is {norm:.4g}, above {self.max_norm:g}")
-        return number, tensors
+        return f"the norm of the update is {norm:.4g}, above {self.max_norm:g}" if norm > self.max_norm else ""
 
     # -- called by the thread of the training -------------------------------------------------------------------------
 
@@ -181,18 +188,29 @@ class Rounds:
         while self.number < self.rounds:
             start = time.monotonic()
             self._open()
-            updates = self._gathered(start)
-            self.state, found = self.computation.finish(self._leaves, [updates[name] for name in sorted(updates)])
-            self._leaves = self.computation.server_values(self.state)
-            self.number += 1
-            if self._file is not None:
-                self._store(self._file)
-            self.reports.append(found)
-            told = ", ".join(f"{name} {float(value):.6g}" for name, value in _scalars(found))
-            text = f"{len(updates)} of {len(self.clients)} clients, {told}{', ' if told else ''}"
-            self.report(f"round {self.number} of {self.rounds}: {text}{time.monotonic() - start:.1f} s")
+            self.advance(self._gathered(start), start)
         self._open()
         return self.state
+
+    def weights(self) -> Arrays:
+        """The tensors that the clients get in this round."""
+        return self.computation.weights(self._leaves)
+
+    def tensors(self) -> Arrays:
+        """The tensors of the state, by their names."""
+        return dict(zip(self._names, self._leaves, strict=True))
+
+    def advance(self, updates: Mapping[str, Arrays], start: float) -> None:
+        """Finish a round, which began at `start`, with the checked updates of its clients; store and report it."""
+        self.state, found = self.computation.finish(self._leaves, [updates[name] for name in sorted(updates)])
+        self._leaves = self.computation.server_values(self.state)
+        self.number += 1
+        if self._file is not None:
+            self._store(self._file)
+        self.reports.append(found)
+        told = ", ".join(f"{name} {float(value):.6g}" for name, value in _scalars(found))
+        text = f"{len(updates)} of {len(self.clients)} clients, {told}{', ' if told else ''}"
+        self.report(f"round {self.number} of {self.rounds}: {text}{time.monotonic() - start:.1f} s")
 
     def wait_for_goodbyes(self, seconds: float) -> None:
         """Wait until all clients have the weights of the end, at most some seconds."""
@@ -207,7 +225,7 @@ class Rounds:
 
     def _open(self) -> None:
         """Offer the weights of the next round, or those at the end."""
-        weights = self.computation.weights(self._leaves)
+        weights = self.weights()
         end = {"done": "true"} if self.number == self.rounds else {}
         body = safetensors.to_bytes(weights, {"round": str(self.number), "rounds": str(self.rounds), **end})
         with self._changed:
@@ -230,7 +248,7 @@ class Rounds:
 
     def _store(self, file: Path) -> None:
         about = {"computation": self.computation.name, "round": self.number}
-        safetensors.write(file, dict(zip(self._names, self._leaves, strict=True)), {"federated": json.dumps(about)})
+        safetensors.write(file, self.tensors(), {"federated": json.dumps(about)})
 
     def _resume(self, file: Path) -> None:
         tensors, metadata = safetensors.read(file)

@@ -22,6 +22,7 @@ from dovetail.federated.rounds import Refused, Rounds
 
 SHORTEST = 16  # characters of a token
 POLL = 10.0  # seconds that a request for weights waits for the next round
+DISCARDED = 1 << 22  # bytes of a refused body that are read
 SILENCE = 30.0  # seconds without a byte after which a connection is closed
 
 
@@ -155,6 +156,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer({"/update": self._update})
 
     def _answer(self, table: Mapping[str, Any]) -> None:
+        length = self.headers.get("Content-Length", "")
+        self._length, self._is_read = int(length) if length.isdecimal() else 0, False
         client = self.server.client_of(self.headers.get("Authorization", ""))
         try:
             if client is None:
@@ -164,6 +167,8 @@ class _Handler(BaseHTTPRequestHandler):
             body = table[self.path](client)
             self._send(204 if body is None else 200, body or b"")
         except Refused as error:
+            if not self._is_read:  # a client that still sends would not see the answer
+                self.rfile.read(min(self._length, DISCARDED))
             self._send(error.status, str(error).encode())
 
     def _send(self, status: int, body: bytes) -> None:
@@ -179,12 +184,12 @@ class _Handler(BaseHTTPRequestHandler):
         return self.server.rounds.weights_for(client, POLL)
 
     def _update(self, client: str) -> bytes:
-        length = self.headers.get("Content-Length", "")
-        if not length.isdecimal():
+        if not self._length:
             raise Refused(411, "an update needs the header Content-Length")
-        if int(length) > self.server.longest:
-            raise Refused(413, f"an update has at most {self.server.longest} bytes, not {length}")
-        self.server.rounds.take(client, self.rfile.read(int(length)))
+        if self._length > self.server.longest:
+            raise Refused(413, f"an update has at most {self.server.longest} bytes, not {self._length}")
+        self._is_read = True
+        self.server.rounds.take(client, self.rfile.read(self._length))
         return b"counted"
 
     def log_message(self, format: str, *args: Any) -> None:
