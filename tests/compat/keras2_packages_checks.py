@@ -122,6 +122,39 @@ def check_weights_of_a_wrapped_layer_come_first():
     assert [w.shape for w in made.get_weights()] == [(2, 3), (3,), (1,)]
 
 
+def check_tensors_of_build_follow_their_variables():
+    """Check a tensor and a loss that `build` computes of weights, also of the layer in a wrapper."""
+
+    class Gated(Wrapper):
+        def build(self, shape):
+            self.layer.build(shape)
+            self.logit = self.layer.add_weight(name="logit", shape=(1,), initializer="zeros")
+            self.gate = K.squeeze(K.sigmoid(self.logit), axis=0)
+            super().build(shape)
+            self.layer.add_loss(K.sum(K.square(self.layer.kernel)) * (1.0 - self.gate))
+
+        def call(self, x):
+            return self.layer.call(x) * self.gate
+
+    x = Input((2,))
+    layer = Gated(Dense(3, kernel_initializer="ones"))
+    made = Model(x, layer(x))
+    assert len(made.losses) == 1 and [w.shape for w in made.get_weights()] == [(2, 3), (3,), (1,)]
+    ones = np.ones((1, 2))
+    made.compile("sgd", loss=None)
+    np.testing.assert_allclose(made.evaluate(ones, verbose=0), 3.0)  # 6 · (1 - 0.5)
+    rate = 0.01
+    wanted = {"kernel": 1.0 - rate * 2 * 0.5, "logit": rate * 6 * 0.25}
+    made.train_on_batch(ones)
+    kernel, _, logit = made.get_weights()
+    np.testing.assert_allclose(kernel, wanted["kernel"], rtol=1e-6)
+    np.testing.assert_allclose(logit, wanted["logit"], rtol=1e-5)
+    made.set_weights([np.ones((2, 3)), np.zeros(3), np.full(1, 20.0)])
+    np.testing.assert_allclose(made.predict(ones), 2.0, rtol=1e-6)
+    np.testing.assert_allclose(made.evaluate(ones, verbose=0), 0.0, atol=1e-6)
+    assert float(layer.gate) == 0.5  # outside of calls it is the tensor of `build`
+
+
 @keras_test
 def check_data_of_tests():
     np.random.seed(0)  # noqa: NPY002  # programs seed it

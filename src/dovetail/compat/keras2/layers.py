@@ -9,6 +9,7 @@ from typing import Any
 
 import keras
 
+from dovetail.compat.keras2 import built_tensors
 from dovetail.compat.keras2.patches import Own, Patch, methods
 from dovetail.interop.keras_values import in_run
 from dovetail.interop.privates import BaseConv, Node, functional, get_keras_mask
@@ -19,6 +20,8 @@ SETTABLE = {keras.layers.Dense: "kernel", BaseConv: "kernel", keras.layers.Embed
 
 def patches() -> Iterable[Patch]:
     """Yield the changes of layers, models and KerasTensors."""
+    own_losses: Any = keras.layers.Layer.losses
+    yield Patch(keras.layers.Layer, "losses", property(built_tensors.losses(own_losses.fget)))
     yield Patch(keras.layers.Layer, "_lock_state", lambda self: None)  # a built layer may get weights and layers
     shape_of: Any = keras.layers.Layer.compute_output_shape
     yield Patch(keras.layers.Layer, "compute_output_shape", functools.wraps(shape_of)(lambda self, shape: shape))
@@ -30,7 +33,7 @@ def patches() -> Iterable[Patch]:
         add_update=_add_update,
         add_loss=_add_loss,
         get_output_shape_for=lambda self, shape: self.compute_output_shape(shape),
-        __init_subclass__=classmethod(_with_shape_of_keras1),
+        __init_subclass__=classmethod(_with_old_ways),
         get_input_at=_at("input_tensors", "input"),
         get_output_at=_at("output_tensors", "output"),
         get_input_shape_at=_at("input_tensors", "input shape", lambda tensor: tuple(tensor.shape)),
@@ -92,11 +95,16 @@ def _shape_of(name: str) -> Own:
     return Own(found)
 
 
-def _with_shape_of_keras1(cls: Any, **options: Any) -> None:
-    """Let a class that defines `get_output_shape_for`, as in Keras 1, compute the shape of its output by that."""
+def _with_old_ways(cls: Any, **options: Any) -> None:
+    """Let a class that defines `get_output_shape_for`, as in Keras 1, compute the shape of its output by that.
+
+    A program's class also computes again what its `build` computes.
+    """
     super(keras.layers.Layer, cls).__init_subclass__(**options)
     if "get_output_shape_for" in vars(cls) and "compute_output_shape" not in vars(cls):
         cls.compute_output_shape = cls.get_output_shape_for
+    if not cls.__module__.startswith(("keras.", "keras_dovetail.", "dovetail.")):
+        built_tensors.prepare(cls)
 
 
 def _that_unpacks(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -148,7 +156,9 @@ _own_add_loss = keras.layers.Layer.add_loss
 
 def _add_loss(self: Any, losses: Any, inputs: Any = None) -> None:
     """Add losses in the call of a layer; `inputs` is ignored, as in `add_update`."""
-    _own_add_loss(self, [in_run(loss) for loss in losses] if isinstance(losses, list) else in_run(losses))
+    found = [in_run(loss) for loss in (losses if isinstance(losses, list) else [losses])]
+    built_tensors.note(self, found)
+    _own_add_loss(self, found)
 
 
 def _at(tensors: str, words: str, part: Callable[[Any], Any] = lambda tensor: tensor) -> Callable[..., Any]:
