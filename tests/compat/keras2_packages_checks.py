@@ -155,6 +155,24 @@ def check_tensors_of_build_follow_their_variables():
     assert float(layer.gate) == 0.5  # outside of calls it is the tensor of `build`
 
 
+def check_weights_of_layers_in_a_group_of_a_file():
+    import h5py
+    from keras.engine import saving
+
+    def made():
+        return Sequential([Dense(3, input_shape=(2,), name="first"), Dense(1, name="second")])
+
+    one, other = made(), made()
+    with h5py.File("weights", "w", driver="core", backing_store=False) as file:
+        saving.save_weights_to_hdf5_group(file, one.layers)
+        saving.load_weights_from_hdf5_group(file, other.layers)
+        for mine, theirs in zip(one.get_weights(), other.get_weights(), strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+        other.layers[1].set_weights([np.zeros((3, 1)), np.zeros(1)])
+        saving.load_weights_from_hdf5_group_by_name(file, other.layers[1:])
+        np.testing.assert_array_equal(other.get_weights()[2], one.get_weights()[2])
+
+
 @keras_test
 def check_data_of_tests():
     np.random.seed(0)  # noqa: NPY002  # programs seed it

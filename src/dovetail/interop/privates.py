@@ -90,6 +90,7 @@ PRIVATES = {
     "Merge": "keras.src.layers.merging.base_merge:Merge",
     "ThresholdedReLU": "keras.src.legacy.layers:ThresholdedReLU",
     "saving_utils": "keras.src.legacy.saving.saving_utils",
+    "h5_groups": "keras.src.legacy.saving.legacy_h5_format",
     "saving_lib": "keras.src.saving.saving_lib",
     "walk_saveable": "keras.src.saving.saving_lib:_walk_saveable",
     "images": "keras.src.legacy.preprocessing.image",

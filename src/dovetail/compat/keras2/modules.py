@@ -12,7 +12,7 @@ import keras
 
 from dovetail import backend as K
 from dovetail.backend.table import FUNCTIONS
-from dovetail.compat.keras2 import backend_parts, imported, scikit_learn, utils
+from dovetail.compat.keras2 import backend_parts, imported, saving, scikit_learn, utils
 from dovetail.compat.keras2.merging import merge
 from dovetail.compat.keras2.names import INITIALIZATIONS, initialization
 from dovetail.compat.keras2.patches import Patch, methods
@@ -34,7 +34,7 @@ MODULES: dict[str, tuple[Any, ...]] = {
         (f"engine{name}" for name in (
             "", ".topology", ".base_layer", ".input_layer", ".network", ".training", ".sequential", ".saving",
         )),
-        (keras.layers, keras.models, keras.utils, keras, utils),
+        (keras.layers, keras.models, keras.utils, keras, utils, saving.GROUPS),
     ),
     **dict.fromkeys(
         (f"utils.{name}" for name in (

@@ -1,15 +1,16 @@
-"""HDF5 files of models: operations that are not layers, such as operations of masks, load again."""
+"""HDF5 files of models: operations that are not layers, such as operations of masks, load again; groups of weights."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import keras
 
 from dovetail.compat.keras2.patches import Patch
-from dovetail.interop.privates import Operation, operations, saving_utils
+from dovetail.interop.privates import Operation, h5_groups, operations, saving_utils
 
 
 def patches() -> Iterable[Patch]:
@@ -39,3 +40,25 @@ def _operations() -> dict[Any, type]:
     """Keras' operations that are not layers, by name."""
     classes = [cls for cls in Operation.__subclasses__() if not issubclass(cls, keras.layers.Layer)]
     return {cls.__name__: cls for cls in classes if cls.__module__.startswith(f"{operations.__name__}.")}
+
+
+def _of_layers(name: str) -> Callable[..., None]:
+    """Make a function of an HDF5 group and a list of layers of Keras 3's function of a group and a model."""
+
+    def call(f: Any, layers: Sequence[Any], **options: Any) -> None:
+        model = SimpleNamespace(layers=layers, weights=[], _trainable_variables=[], _non_trainable_variables=[])
+        getattr(h5_groups, name)(f, model, **options)
+
+    return call
+
+
+GROUPS = SimpleNamespace(
+    **{
+        name: _of_layers(name)
+        for name in (
+            "save_weights_to_hdf5_group",
+            "load_weights_from_hdf5_group",
+            "load_weights_from_hdf5_group_by_name",
+        )
+    }
+)
