@@ -15,6 +15,7 @@ from keras.distribution import DataParallel, DeviceMesh, LayoutMap, ModelParalle
 
 import dovetail as dt
 from dovetail import backend as K
+from dovetail.core.collectives import WORLD
 from dovetail.core.engine_registry import chooses_engine
 from dovetail.core.variable import Variable
 
@@ -22,13 +23,13 @@ DEVICES = keras.distribution.list_devices()
 RNG = np.random.default_rng(5)
 X, Y = RNG.normal(size=(70, 6)), RNG.integers(0, 4, 70)  # batches of 16 rows, and a last one of 6
 IMAGES, SERIES, WORDS = RNG.normal(size=(70, 5, 5, 2)), RNG.normal(size=(70, 6, 3)), RNG.integers(0, 12, (70, 5))
-MESH = DeviceMesh((2, 2), ("batch", "model"))
+MESH = DeviceMesh((2, 2), ("batch", "model"), [f"cpu:{n}" for n in range(4)])
 LAYOUTS = {
     ".*(dense|lstm).*kernel": (None, "model"),
     ".*dense.*bias": ("model",),
     ".*conv.*kernel": (None, None, None, "model"),
     ".*embeddings": ("model", None),
-    "hidden/output": ("batch", "model"),
+    ".*hidden/output": ("batch", "model"),
 }
 layers = keras.layers
 
@@ -83,8 +84,8 @@ def trained(make, x, distribution, **options):
 
 
 def array_of(variable):
-    """The array of jax that a variable holds."""
-    return variable._value.read().value
+    """The array of jax that a variable of Keras holds."""
+    return variable.value.value
 
 
 def check_layouts(model):
@@ -117,6 +118,9 @@ def same_numbers():
 
 def programs():
     """A program is one segment on the four devices, whose devices exchange values; a batch is divided."""
+    model, *_ = trained(mlp, X, model_parallel())
+    found = [op.attrs["axes"] for op in model.train_function.plans[0].graph.by_type["Distribute"]]
+    assert ("batch", "model") in found, found  # of a layer's output
     model, *_ = trained(mlp, X, DataParallel())
     plan = model.train_function.plans[0]
     assert f"jax ({','.join([DEVICES[0], '1', '2', '3'])}): " in str(plan), plan
@@ -239,18 +243,40 @@ def refusals():
     keras.backend.clear_session()
     with ModelParallel(layout_map=layout_map, batch_dim_name="batch").scope():
         refused(lambda: layers.Dense(3).build((None, 4)), ValueError, "dense/kernel has the shape (4, 3)")
+    of_four = TensorLayout(("batch", None), DeviceMesh((4,), ("batch",)))
+    with dt.engine("numpy"):
+        refused(lambda: distribute_tensor(x, of_four), NotImplementedError, "the engine numpy does not divide")
     print("checked refusals", flush=True)
 
 
 def chosen():
     """With engines chosen by measuring, a distribution over devices of jax makes jax the engine."""
     assert chooses_engine() and len(DEVICES) == 4
+    far = DataParallel(devices=[f"cpu:{n}" for n in range(5)])
+    refused(lambda: trained(mlp, X, far), NotImplementedError, "not cpu:4")
+    assert chooses_engine()
     _, *expected = trained(mlp, X, None)
     model, *found = trained(mlp, X, DataParallel())
     assert not chooses_engine()
     np.testing.assert_allclose(found[0], expected[0], atol=1e-9)
     check_layouts(model)
     print("checked chosen", flush=True)
+
+
+def elsewhere():
+    """One device trains as usual; more are refused, with the line that starts processes, if jax does not have them."""
+    kept = [model.get_weights() for model, *_ in (trained(mlp, X, d) for d in (None, DataParallel()))]
+    for ours, theirs in zip(*kept, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    line = "start dovetail run --processes 4 script.py"
+    for distribution in (DataParallel(devices=[f"cpu:{n}" for n in range(4)]), model_parallel()):
+        refused(lambda: trained(mlp, X, distribution), NotImplementedError, line)  # noqa: B023  # called at once
+    refused(lambda: distribute_tensor(X[:4], TensorLayout(("batch",), MESH)), NotImplementedError, line)
+    WORLD.size = 2
+    refused(lambda: trained(mlp, X, model_parallel()), NotImplementedError, "this process is one of 2")
+    assert keras.distribution.list_devices() == ["cpu:0", "cpu:1"]
+    WORLD.size = 1
+    keras.distribution.set_distribution(None)
 
 
 if __name__ == "__main__":

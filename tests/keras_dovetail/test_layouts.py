@@ -9,22 +9,33 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import ENGINES
 from tests.libraries import require
 
 require("keras", "it trains")
 
 CHECKS = {
-    "jax": {"same_numbers": [], "programs": [], "single_steps": [], "files": [], "values": [], "refusals": []},
-    "auto": {"chosen": []},
+    "jax": ("same_numbers", "programs", "single_steps", "files", "values", "refusals"),
+    "auto": ("chosen",),
 }
+
+
+def checked(engine, devices, checks):
+    """Run checks in a process with an engine, in which jax has a number of devices."""
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices}"
+    chosen = {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "KERAS_BACKEND": "dovetail", "DOVETAIL_ENGINE": engine}
+    command = [sys.executable, "-m", "tests.keras_dovetail.layouts_checks", *checks]
+    root = Path(__file__).parents[2]
+    done = subprocess.run(command, cwd=root, env={**os.environ, **chosen}, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("engine", CHECKS)
 def test_four_devices_compute_the_numbers_of_one(engine):
     require("jax", "it divides")
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=4"
-    chosen = {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "KERAS_BACKEND": "dovetail", "DOVETAIL_ENGINE": engine}
-    command = [sys.executable, "-m", "tests.keras_dovetail.layouts_checks", *CHECKS[engine]]
-    root = Path(__file__).parents[2]
-    done = subprocess.run(command, cwd=root, env={**os.environ, **chosen}, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
+    checked(engine, 4, CHECKS[engine])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_without_several_devices_of_jax(engine):
+    checked(engine, 1, ["elsewhere"])

@@ -6,16 +6,18 @@ results are divided.  The values that a program gives to variables get the varia
 
 from __future__ import annotations
 
+import logging
 from typing import Any, NamedTuple, NoReturn
 
 from dovetail import ops
 from dovetail.core.collectives import WORLD
-from dovetail.core.engine_registry import chooses_engine, current_engine, set_engine
+from dovetail.core.engine_registry import chooses_engine, current_engine, get_engine, set_engine
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import is_recorded
 from keras_dovetail.src.tensors import convert_to_tensor
 
 PROCESSES = "dovetail run --processes {} script.py"
+logger = logging.getLogger("dovetail.engines")
 ENGINE = "jax"  # the engine that divides tensors
 
 
@@ -48,13 +50,16 @@ def check_devices(devices: tuple[str, ...]) -> None:
     count = len(devices)
     if WORLD.size > 1:
         refuse(f"this process is one of {WORLD.size}, and tensors are divided among the devices of one process", count)
-    if chooses_engine():
-        set_engine(ENGINE)
-    if current_engine().name != ENGINE:
-        refuse(f"the engine {current_engine().name} does not divide tensors among devices, but jax does", count)
-    known = current_engine().devices()
+    is_open = chooses_engine()
+    engine = get_engine(ENGINE) if is_open else current_engine()
+    if engine.name != ENGINE:
+        refuse(f"the engine {engine.name} does not divide tensors among devices, but {ENGINE} does", count)
+    known = engine.devices()
     if absent := [name for name in devices if name not in known]:
-        refuse(f"jax has the devices {', '.join(known)} here, not {', '.join(absent)}", count)
+        refuse(f"{ENGINE} has the devices {', '.join(known)} here, not {', '.join(absent)}", count)
+    if is_open:
+        set_engine(ENGINE)
+        logger.info("%s is the engine from now on, since it divides tensors among %s", ENGINE, ", ".join(devices))
 
 
 def refuse(problem: str, count: int) -> NoReturn:
@@ -71,7 +76,7 @@ def current() -> Any:
     from dovetail.interop.privates import global_state  # as the backend is imported, Keras may lack it
 
     found = global_state.get_global_attribute("distribution")
-    if found is None or (found.device_mesh.devices.size == 1 and found.batch_dim_name == "batch"):
+    if found is None or found.device_mesh.devices.size == 1:
         return None
     return None if WORLD.size > 1 and type(found).__name__ == "DataParallel" else found
 
@@ -122,9 +127,7 @@ def of_batch(value: Any, distribution: Any, axis: int = 0) -> Any:
         axis: the axis of the samples.
     """
     value = convert_to_tensor(value)
-    layout = distribution.get_data_layout(value.shape[axis:]).backend_layout
-    layout = layout._replace(axes=(None,) * axis + layout.axes)
-    parts = layout.parts(axis) if len(layout.axes) > axis else 1
-    if parts > 1 and value.shape[axis] % parts:
-        layout = layout._replace(axes=(None,) * len(layout.axes))
-    return divided(value, layout, "a batch")
+    shape = tuple(value.shape[axis:])
+    layout = distribution.get_data_layout(shape or (1,)).backend_layout
+    axes = [layout.axes[i] if size % layout.parts(i) == 0 else None for i, size in enumerate(shape)]
+    return divided(value, layout._replace(axes=(*[None] * axis, *axes)), "a batch")

@@ -83,6 +83,10 @@ def _devices(args: Sequence[Any]) -> str | None:
     return next(filter(is_several, names), None)
 
 
+def _shardings(args: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(arg.sharding if isinstance(arg, jax.Array) else None for arg in args)
+
+
 class Executable:
     """A program as one executable, compiled at the first call for its arguments' dtypes and shapes.
 
@@ -102,6 +106,7 @@ class Executable:
         self._compiled: Any = None
         self._run: Any = None
         self._is_called = False
+        self._latest = self  # the executable for arguments that are divided as the latest ones
         self._others: dict[Any, Executable] = {}  # by the shardings of the arguments
         self.devices: str | None = None  # if arguments are on several
 
@@ -120,8 +125,9 @@ class Executable:
 
     def source(self) -> str:
         """The HLO of the executable, after the passes of XLA."""
-        self._compile_for_specs()
-        return self._compiled.as_text()
+        latest = self._latest
+        latest._compile_for_specs()
+        return latest._compiled.as_text()
 
     def instructions(self) -> dict[str, tuple[list[str], int]]:
         """The instructions of the HLO: name → the scopes of the operations that it computes, and its result's bytes."""
@@ -130,23 +136,20 @@ class Executable:
     def __call__(self, *args: Any, into: list[Any] | None = None) -> Any:
         found: list[Any] = [] if into is None else into
         try:
-            if self._run is None:
-                self._warm_up(args, found)
-            else:
-                found.extend(starmap(self._run, (args,)))
+            self._latest._call(args, found)
         except ValueError as error:
-            if DISAGREEING in str(error) and _devices(args) is not None:
-                return self._other(args)(*args, into=found)
-            raise told(error) from error.__cause__
+            if DISAGREEING not in str(error) or (self.devices or _devices(args)) is None:
+                raise told(error) from error.__cause__
+            self._latest = self._others.setdefault(_shardings(args), Executable(self._segment))
+            self.devices = _devices(args)
+            self._latest._call(args, found)
         return found[-1]
 
-    def _other(self, args: Sequence[Any]) -> Executable:
-        """The same program, compiled for arguments that are divided as these are."""
-        key = tuple(arg.sharding if isinstance(arg, jax.Array) else None for arg in args)
-        if key not in self._others:
-            self._others[key] = Executable(self._segment)
-        self.devices = _devices(args)
-        return self._others[key]
+    def _call(self, args: tuple[Any, ...], found: list[Any]) -> None:
+        if self._run is None:
+            self._warm_up(args, found)
+        else:
+            found.extend(starmap(self._run, (args,)))
 
     def _warm_up(self, args: tuple[Any, ...], found: list[Any]) -> None:
         args = tuple(copied(arg) if i in self._segment.donated else arg for i, arg in enumerate(args))
@@ -164,6 +167,7 @@ class Executable:
     def _call_compiled(self, args: tuple[Any, ...]) -> Any:
         if self._compiled is None:
             self._compiled = self._compile(args)
+            self._others[_shardings(args)] = self
         return self._compiled(*args)
 
     def _compile(self, args: Sequence[Any]) -> Any:
