@@ -89,6 +89,11 @@ def check_states_of_an_optimizer_are_there_before_training():
     assert [K.int_shape(w) for w in made.optimizer.weights] == [(), (2, 3), (3,), (2, 3), (3,)]
 
 
+def check_the_class_around_tensorflows_optimizers():
+    found = keras.optimizers.TFOptimizer(K.tf.train.GradientDescentOptimizer(0.5))
+    assert isinstance(found, keras.optimizers.SGD) and not isinstance(found, keras.optimizers.TFOptimizer)
+
+
 def check_the_configuration_of_an_own_optimizer():
     class Plain(Optimizer):
         def __init__(self, lr=0.1, **kwargs):

@@ -24,6 +24,15 @@ def patches() -> Iterable[Patch]:
     get = _that_takes_tensorflows(keras.optimizers.get)
     for module in (keras.optimizers, sys.modules[keras.optimizers.get.__module__]):
         yield Patch(module, "get", get)
+    yield Patch(keras.optimizers, "TFOptimizer", TFOptimizer)
+
+
+class TFOptimizer:
+    """The class that wrapped an optimizer of TensorFlow 1; calling it gives Keras' optimizer with the same steps."""
+
+    def __new__(cls, optimizer: Any) -> Any:
+        """Make Keras' optimizer, so that no object is an instance of this class."""
+        return keras.optimizers.get(optimizer)
 
 
 def _that_takes_tensorflows(get: Callable[..., Any]) -> Callable[..., Any]:
