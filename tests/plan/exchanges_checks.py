@@ -1,4 +1,4 @@
-"""What each rank of two checks of plans with collectives; `test_exchanges.py` starts them, on an engine each."""
+"""Checks of plans with collectives, for each rank of two; `test_exchanges.py` starts them, on an engine each."""
 
 from __future__ import annotations
 

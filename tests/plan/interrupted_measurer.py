@@ -64,7 +64,7 @@ class Program:
             time.sleep(1e-5)  # this lets the thread that prepares candidates go on
         plan = self.plan
         assert plan.chosen is plan.candidates[plan.chosen.strategy]
-        assert _in_another_thread(lambda: plan._lock.acquire(timeout=60) and plan._lock.release() is None)
+        assert _in_another_thread(lambda: plan.lock.acquire(timeout=60) and plan.lock.release() is None)
         assert _in_another_thread(lambda: self.total.guard.holding(bool) is False)
         assert {thread.name for thread in threading.enumerate()} - self.threads <= THREADS
 

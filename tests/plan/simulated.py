@@ -67,6 +67,7 @@ class Process:
         self.ledger = Ledger(started=machine.before)
         self.job: tuple[Strategy, float] | None = None
         self.overrun, self.prepared = 0.0, list[Strategy]()
+        self.decided: list[tuple[Strategy, bool]] = []  # of calls to come, if decisions are made ahead
         self.first = policy.first(state, state.arms.values())
         bridge = policy.bridge(state, self.first, state.arms.values())
         self.now = machine.before + machine.starts[bridge or self.first]
@@ -82,7 +83,11 @@ class Process:
         """Make one call, and as many more as run in the same way until something may be decided."""
         self._cross()
         self._begin_job()
-        strategy, counts = policy.next_call(self.state, self.ledger.room(self.now))
+        decided = policy.next_call(self.state, self.ledger.room(self.now))
+        self.decided.append(decided)
+        strategy, counts = self.decided.pop(0) if len(self.decided) > self.state.lag else decided
+        if self.state.arms[strategy].problem:
+            strategy, counts = decided
         arm = self.state.arms[strategy]
         if arm.calls >= self.machine.fails.get(strategy, 1 << 60):
             policy.fail(self.state, strategy, "it fails")

@@ -51,6 +51,18 @@ def test_learning_costs_its_share_and_one_job_at_most():
         assert process.overrun <= overrun_of_a_job(process)
 
 
+def test_the_best_is_found_by_decisions_one_call_ahead():
+    print(f"DOVETAIL_TEST_SEED={SEED}")
+    ratios = []
+    for seed in SETS:
+        process = random_set(seed, 0.7)
+        process.state.lag = 1
+        process.run(seconds=ENOUGH * process.machine.cost_of_all + 60)
+        ratios.append(chosen(process))
+        assert process.overrun <= overrun_of_a_job(process)
+    assert sum(ratio <= WITHIN for ratio in ratios) >= 0.99 * len(ratios), sorted(ratios)[-5:]
+
+
 @pytest.mark.parametrize(("machine", "share"), [({}, 0.99), ({"noise": 0.1, "drift": 0.2}, 0.98)], ids=str)
 def test_the_best_is_found_where_predictions_mislead(machine, share):
     print(f"DOVETAIL_TEST_SEED={SEED}")

@@ -12,6 +12,7 @@ from dovetail.core.errors import Where, user_line
 
 # the ops of processes
 COLLECTIVES = ("AllReduce", "AllGather", "ReduceScatter", "Broadcast", "AllToAll", "CollectiveBarrier")
+NOTE = 320  # bytes of the longest note
 
 
 @dataclass
@@ -23,12 +24,18 @@ class World:
         size: the number of processes.
         transport: (op, array, ranks, *options) → the array that this process gets; None in a world of one process.
         early: the first line that computed or recorded a collective while the process was alone.
+        exchanged: the number of exchanges so far.
+        note: what this rank tells all others by the next exchanges.
+        heard: the notes of all ranks in the latest exchange among all of them.
     """
 
     rank: int = 0
     size: int = 1
     transport: Callable[..., np.ndarray] | None = None
     early: list[Where] = field(default_factory=list)
+    exchanged: int = 0
+    note: bytes = b""
+    heard: Sequence[bytes] = ()
 
     def members(self, ranks: Sequence[int]) -> tuple[int, ...]:
         """The ranks of a group; all ranks for ().
@@ -50,6 +57,7 @@ class World:
         members = self.members(ranks)
         if len(members) == 1 or self.transport is None:
             return np.array(array)
+        self.exchanged += 1
         return self.transport(op, array, members, *options)
 
 

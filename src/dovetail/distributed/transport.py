@@ -1,8 +1,9 @@
 """The transport: collectives by torch.distributed's process groups, gloo for the host's arrays and NCCL for GPUs'.
 
-Before each exchange the ranks swap slots of 512 bytes.  A slot tells which collective a rank computes, so a rank with
-another op, shape or dtype gives an error on all ranks at once.  Small arrays travel in the slots, without a second
-exchange.  If a rank does not come, the others write to the store that they did, and so find out which one is missing.
+Before each exchange the ranks swap slots of a few hundred bytes.  A slot tells which collective a rank computes, so a
+rank with another op, shape or dtype gives an error on all ranks at once.  Small arrays and the ranks' notes travel in
+the slots, without a second exchange.  If a rank does not come, the others write to the store that they did, and so find
+out which one is missing.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
+from dovetail.core.collectives import NOTE, WORLD
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import CollectiveError, describe
 
-SLOT = np.dtype([("rows", "i8"), ("is_small", "?"), ("gpu", "S40"), ("call", "S128"), ("data", "u1", 335)])
+SLOT = np.dtype([("rows", "i8"), ("is_small", "?"), ("gpu", "S40"), ("call", "S128"), ("note", f"S{NOTE}"), ("data", "u1", 335)])
 SMALL = SLOT["data"].itemsize  # bytes of the largest array that travels in the slots
 GRACE = 2.0  # seconds in which the ranks that came tell so
 NUMPY = {"sum": np.add, "mean": np.add, "max": np.maximum, "min": np.minimum}
@@ -87,6 +89,7 @@ class Transport:
         slot = np.zeros((), SLOT)
         given = {"CollectiveBarrier": "", "Rows": f"{_dtype(array)} rows of {tuple(array.shape[1:])}"}
         slot["call"] = " ".join([op, given.get(op, describe(array)), *map(repr, options)]).encode()
+        slot["note"] = WORLD.note
         slot["rows"] = len(array) if array.ndim else 0
         slot["is_small"] = op == "CollectiveBarrier" or array.nbytes <= SMALL
         slot["gpu"] = _gpu(array)
@@ -96,6 +99,8 @@ class Transport:
         into = [*torch.from_numpy(slots.view(np.uint8).reshape(len(ranks), -1))]
         sent = torch.from_numpy(slot.reshape(1).view(np.uint8))
         self._group("gloo", ranks).allgather([into], [sent]).wait()
+        if len(ranks) == WORLD.size:
+            WORLD.heard = slots["note"].tolist()
         texts = [text.decode(errors="replace") for text in slots["call"].tolist()]
         if len({*texts}) > 1:
             told = "; ".join(f"rank {rank} computes {text}" for rank, text in zip(ranks, texts, strict=True))

@@ -27,13 +27,19 @@ class Job:
 
     Attributes:
         is_running: whether there is one.
-        name: the name of its strategy.
+        strategy: its strategy, or the latest one's.
         plan: a reference to the plan for which it is prepared.
     """
 
     def __init__(self) -> None:
-        self.is_running, self.name = False, ""
+        self.is_running = False
+        self.strategy: Strategy | None = None
         self.plan: Callable[[], Preparing | None] = nobody
+
+    @property
+    def name(self) -> str:
+        """The name of its strategy."""
+        return "" if self.strategy is None else self.strategy.name
 
     def begin(self, plan: Preparing, strategy: Strategy, lose: Callable[[float], None]) -> None:
         """Begin to prepare a candidate.
@@ -44,7 +50,7 @@ class Job:
             lose: takes the processor time of the job, in seconds.
         """
         this = weakref.ref(plan)
-        self.is_running, self.name, self.plan = True, strategy.name, this
+        self.is_running, self.strategy, self.plan = True, strategy, this
         later(lambda: self._work(this(), strategy, lose))
 
     def _work(self, plan: Preparing | None, strategy: Strategy, lose: Callable[[float], None]) -> None:

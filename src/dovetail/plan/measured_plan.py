@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from dovetail.core.collectives import WORLD
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import get_engine, list_candidates, list_engines, owns_devices, share_devices
 from dovetail.core.locks import holding, make_lock
@@ -22,6 +23,7 @@ from dovetail.core.memory import give_back
 from dovetail.core.tensor import Tensor
 from dovetail.edit.graph import Graph
 from dovetail.plan import costs, policy, watch
+from dovetail.plan.agreement import Agreement, is_shared
 from dovetail.plan.background import later, stop_if_ending
 from dovetail.plan.candidate import FAILURES, Candidate, split_strategies
 from dovetail.plan.choice import Choice
@@ -116,13 +118,14 @@ class MeasuredPlan(Shown):
         measurer: the measurer, which knows the times.
         group: the number of steps in a call.
         candidates: the candidates that are made, by strategy.
+        lock: guards its decisions.
     """
 
     def __init__(self, graph: Graph, home: Engine, shapes: Sequence[Any], measuring: Measuring) -> None:
         self.engine, self.holder = home, home.holder
         self.group, self.is_at_home = 1, measuring.is_at_home
         self.graph, self.shapes, self._measuring = graph, tuple(shapes), measuring
-        self._lock = make_lock()
+        self.lock = make_lock()
         self._me: Callable[[], MeasuredPlan | None] = weakref.ref(self)
         self._under_way: Call | None = None
         self._untimed = 0  # calls that are still to run untimed
@@ -134,6 +137,8 @@ class MeasuredPlan(Shown):
         self._backward: BackwardPlan | None = None
         self._forward: Observation | None = None  # a call whose backward program may follow
         self.measurer = self._new_measurer()
+        self._agreement = Agreement(self) if self._chooses and is_shared(graph) else None
+        self.measurer.state.lag = 0 if self._agreement is None else 1
         self._chosen: Any = None  # the candidate that runs; made when it is first needed
         self._unpinned: dict[Strategy, Arm] = {}  # all strategies, if one is pinned
         _plans.add(self)
@@ -146,6 +151,7 @@ class MeasuredPlan(Shown):
         ahead, measuring.steps = measuring.steps, 0  # for the first graph that runs, not for smaller last batches
         fixed = measuring.fixed and measuring.fixed.strategy
         only = Strategy(self.engine.name) if measuring.is_at_home else fixed
+        self._chooses = only is None
         if only is None:
             names = [name for name in list_candidates() if not owns_devices(name)]
             found.begin(names, ahead, BETWEEN if measuring.stays else 0.0)
@@ -160,7 +166,7 @@ class MeasuredPlan(Shown):
     @property
     def chosen(self) -> Candidate:
         """The candidate that runs now, except in trials."""
-        return self._chosen or holding(self._lock, self._started)
+        return self._chosen or holding(self.lock, self._started)
 
     def _started(self) -> Candidate:
         if self._chosen is None:
@@ -218,7 +224,7 @@ class MeasuredPlan(Shown):
 
         An import is never in the background: it needs Python's lock, so it and the calls would slow each other down.
         """
-        first = holding(self._lock, self._due)
+        first = holding(self.lock, self._due)
         if first is None:
             return
         if self._compiles_long(first):
@@ -233,7 +239,7 @@ class MeasuredPlan(Shown):
         first, state = self._bridged, self.measurer.state
         if first is None or job.is_running:
             return None
-        if state.current is not None:  # it was prepared as any other one
+        if state.current is not None or self.measurer.follows:  # it was prepared as any other one, or is not needed
             self._bridged = None
             return None
         others = [plan.measurer.state for plan in list(_plans) if plan is not self and plan._bridged == first]
@@ -268,9 +274,9 @@ class MeasuredPlan(Shown):
             return self._attempt(self._chosen, Candidate.run, arguments)[0]
         if self._bridged is not None:
             self._cross()
-        candidate, counts = holding(self._lock, self._next)
+        candidate, counts = holding(self.lock, self._next)
         start = time.perf_counter()
-        results, ran = self._attempt(candidate, Candidate.run, arguments)
+        results, ran = self._timed(candidate, Candidate.run, arguments)
         observation = Observation(ran, time.perf_counter() - start, counts and ran is candidate)
         if self._backward is None:
             self._observe(*observation)
@@ -317,14 +323,14 @@ class MeasuredPlan(Shown):
                 return self._attempt(self._chosen, Candidate.tensors, arguments)[0]
         if self._bridged is not None:
             self._cross()
-        candidate, counts = holding(self._lock, self._next)
+        candidate, counts = holding(self.lock, self._next)
         under_way = None
         if before is not None and before.candidate is candidate:
             under_way = before.results
         elif before is not None:
             before.candidate.wait(before.results)
             start = time.perf_counter()
-        results, ran = self._attempt(candidate, Candidate.tensors, arguments)
+        results, ran = self._timed(candidate, Candidate.tensors, arguments)
         ran.wait(results if under_way is None else under_way)
         self._under_way = Call(ran, counts and ran is candidate, start, time.perf_counter(), results)
         _open.plan = self._me
@@ -349,16 +355,24 @@ class MeasuredPlan(Shown):
         if self._skipped:
             self.count_untimed()
             self._refilling = REFILLING
+        if self._agreement is None:
+            strategy, counts = self.decided(chosen)
+            found = self.candidates[strategy]
+        else:
+            found, counts = self._agreement.next(chosen)
+        return found, counts and self._refilling == 0 and watch.current() is None
+
+    def decided(self, chosen: Candidate) -> tuple[Strategy, bool]:
+        """The measurer's decision on the next call: the strategy, and whether its time counts."""
         if watch.current() is not None:  # a profile makes calls slower
-            return chosen, False
+            return chosen.strategy, False
         strategy, counts = self.measurer.decide(self.group)
-        found = self.candidates.get(strategy)
         if self.measurer.state.duel is not None:
             self._refilling = 0  # a trial leaves out calls by itself
-        return (chosen, False) if found is None else (found, counts and self._refilling == 0)
+        return (strategy, counts) if strategy in self.candidates else (chosen.strategy, False)
 
     def _observe(self, candidate: Candidate, seconds: float, counts: bool) -> None:
-        holding(self._lock, self._observed, candidate.strategy, seconds, counts)
+        holding(self.lock, self._observed, candidate.strategy, seconds, counts)
 
     def _observed(self, strategy: Strategy, seconds: float, counts: bool) -> None:
         was_tried = self.measurer.state.duel is not None
@@ -374,23 +388,33 @@ class MeasuredPlan(Shown):
                 self._ask(self._chosen)
         if self._refilling > 0:
             self._refilling -= 1
-        else:
+        elif self._agreement is None or self._agreement.may_pause(self.chosen.strategy):
             self._untimed = self._skipped = self.measurer.pause()
+
+    def _timed(self, candidate: Candidate, run: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Any, Candidate]:
+        if self._agreement is None:
+            return self._attempt(candidate, run, arguments)
+        with self._agreement.telling():
+            return self._attempt(candidate, run, arguments)
 
     def _attempt(
         self, candidate: Candidate, run: Callable[..., Any], arguments: Sequence[Any]
     ) -> tuple[Any, Candidate]:
-        """Return the results of a candidate, or of the last resort if it fails, and the candidate that ran."""
+        """Return the results of a candidate, or of the last resort if it fails, and the candidate that ran.
+
+        After a collective, no other candidate can run: the other ranks would not come again.
+        """
+        exchanged = WORLD.exchanged
         try:
             return run(candidate, arguments), candidate
         except Exception as error:
-            if self._measuring.fixed is not None or not candidate.failed_by(error):
+            if self._measuring.fixed is not None or not candidate.failed_by(error) or WORLD.exchanged > exchanged:
                 raise
-            other = holding(self._lock, self._last_resort, candidate)
+            other = holding(self.lock, self._last_resort, candidate)
             if other is None:
                 raise
             results = run(other, arguments)  # raises, too, if the program is at fault
-            holding(self._lock, self.measurer.fail, candidate.strategy, error)
+            holding(self.lock, self.measurer.fail, candidate.strategy, error)
             self._chosen = other
             return results, other
 
@@ -432,18 +456,19 @@ class MeasuredPlan(Shown):
             self._backward.prepare_strategy(strategy)
         if not strategy.variant:
             costs.known.learn_build(strategy.engine, self.measurer.work, time.perf_counter() - start)
-        holding(self._lock, self._prepared, found)
+        holding(self.lock, self._prepared, found)
 
     def try_to_prepare(self, strategy: Strategy) -> None:
         """Call `prepare_strategy`, and leave out a strategy that fails."""
         try:
             self.prepare_strategy(strategy)
         except Exception as error:
-            holding(self._lock, self.measurer.fail, strategy, error)
+            holding(self.lock, self.measurer.fail, strategy, error)
 
     def _prepared(self, found: Candidate) -> None:
         self.candidates[found.strategy] = found
-        self.measurer.prepared(found.strategy)
+        if self._agreement is None or not self._agreement.holds(found.strategy):
+            self.measurer.prepared(found.strategy)
         self._ask(found)
 
     def _ask(self, found: Candidate) -> None:
@@ -487,6 +512,8 @@ class MeasuredPlan(Shown):
     @property
     def is_settled(self) -> bool:
         """Whether no trial pays over the remaining steps, which are at least as many as have run."""
+        if self._agreement is not None and self._agreement.follows:
+            return self._agreement.is_settled
         return self._measuring.fixed is not None or policy.is_settled(self.measurer.state)
 
     @property
@@ -503,7 +530,7 @@ class MeasuredPlan(Shown):
         Raises:
             ValueError: there is no such strategy.
         """
-        holding(self._lock, self._pin, name)
+        holding(self.lock, self._pin, name)
 
     def _pin(self, name: str) -> None:
         arms = self._unpinned or self.measurer.state.arms
@@ -515,7 +542,7 @@ class MeasuredPlan(Shown):
         self._unpinned = self.measurer.state.arms = arms
         found = self.candidates.get(strategy) or self._make(strategy)
         self.measurer.keep_one(arms[strategy])
-        self._chosen, self._under_way = found, None
+        self._chosen, self._under_way, self._agreement = found, None, None
 
     @property
     def choice(self) -> Choice:

@@ -61,6 +61,7 @@ class Measurer:
         wants_group: whether the program of a group should be traced.
         group_size: the number of steps that a group can have; 1 if there are no groups.
         joins: whether a group is computed as one batch.
+        follows: whether another rank decides for it.
     """
 
     def __init__(self, graph: Graph, shapes: Sequence[Any], keeps: bool, further: Sequence[Graph] = ()) -> None:
@@ -69,6 +70,7 @@ class Measurer:
         self.plans: dict[int, Callable[[], Preparing | None]] = {}
         self.wants_group = False
         self.group_size, self.joins = 1, False
+        self.follows = False
         self._decided: tuple[Strategy, bool] | None = None
         self._latest: list[float] = []
         self._widened = -HOUR
@@ -237,6 +239,11 @@ class Measurer:
         self.state.done += calls * strategy.group
         self.state.ahead = max(0, self.state.ahead - calls * strategy.group)
 
+    def follow(self) -> None:
+        """Let another rank decide from now on; it keeps the times, too."""
+        self.follows = True
+        self.__dict__["key"] = ""
+
     def prepared(self, strategy: Strategy) -> None:
         """Take in that a strategy can run; the first one runs from the next call on."""
         arm = self.state.arms[strategy]
@@ -355,7 +362,7 @@ def _prepare_next(now: float) -> None:
     """
     if job.is_running:
         return
-    live = list(_measurers)
+    live = [measurer for measurer in list(_measurers) if not measurer.follows]
     for state, strategy in policy.next_jobs([m.state for m in live], ledger.room(now)):
         measurer = next(m for m in live if m.state is state)
         plan = measurer.plans.get(strategy.group, nobody)()

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice, permutations
 from typing import Any, NamedTuple
 
+from dovetail.core.collectives import COLLECTIVES
 from dovetail.core.devices import found_device
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import device_owner, get_engine, known_engines
@@ -24,6 +25,7 @@ from dovetail.graph.pin import Pin
 from dovetail.ops.control.plumbing import HOST_CALLS, STRUCTURAL
 
 _INSTEAD = "place it on one of them, or allow the nearest one (set_soft_placement, allow_soft_placement=True)"
+USERS_CALLS = frozenset(HOST_CALLS).difference(COLLECTIVES)
 ORDERS = 24  # orders of the places that are tried; all orders of four places
 
 
@@ -122,9 +124,9 @@ def pinned_engines(operations: Iterable[Operation]) -> list[Engine]:
 
 
 def is_pinned(graph: Graph) -> bool:
-    """Whether an operation of a graph or subgraph is pinned to an engine or a device, or computed by Python."""
+    """Whether an operation of a graph or subgraph is pinned to an engine or a device, or calls the user's Python."""
     for part in (graph, *graph.subgraphs()):
-        if not part.by_type.keys().isdisjoint(HOST_CALLS):
+        if not part.by_type.keys().isdisjoint(USERS_CALLS):
             return True
         for operation in part:
             if operation._pin[:2] != NOT_PINNED[:2]:

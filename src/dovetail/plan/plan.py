@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from itertools import repeat
 from typing import Any
 
+from dovetail.core.collectives import COLLECTIVES
 from dovetail.core.engine import Engine
 from dovetail.core.locks import join
 from dovetail.core.state import Arrays, Buffer, donate, held_by, put
@@ -37,6 +38,8 @@ from dovetail.plan.schedule import Schedule, Transfer
 from dovetail.plan.segment import Segment
 from dovetail.plan.show import Shown
 from dovetail.plan.strategy import Strategy
+
+SHOWING = frozenset(PRINTS).difference(COLLECTIVES)
 
 
 class Plan(Shown):
@@ -321,5 +324,5 @@ def _value_on(engine: Engine, device: str | None, buffer: Buffer | None) -> Any:
 
 
 def shows(graph: Graph) -> bool:
-    """Whether a program calls back into Python, for example to print, so that Python code runs while it computes."""
-    return not all(part.by_type.keys().isdisjoint(PRINTS) for part in (graph, *graph.subgraphs()))
+    """Whether a program calls the user's Python, for example to print, so that this runs while it computes."""
+    return not all(part.by_type.keys().isdisjoint(SHOWING) for part in (graph, *graph.subgraphs()))

@@ -106,7 +106,7 @@ class Duel:
         challenger, champion: the two strategies, which take turns, the challenger first.
         turn: the number of counted calls in a turn.
         room: the seconds that it may lose.
-        calls: the number of calls so far.
+        calls: the number of calls so far; less than 0 while calls end that were decided before it.
         lost: the seconds that it has lost.
         mine, theirs: the times of the challenger, and of the champion.
     """
@@ -137,6 +137,7 @@ class State:
         place: the engine of the last graph before this one that has some of its variables; "" if there is none.
         visits: the number of times that this graph ran after another one that has some of its variables.
         between: the least seconds of the program's own work between two steps.
+        lag: the number of calls that are decided before the time of the latest one is known.
     """
 
     arms: dict[Strategy, Arm]
@@ -150,6 +151,7 @@ class State:
     place: str = ""
     visits: int = 0
     between: float = 0.0
+    lag: int = 0
 
 
 # -- estimates -------------------------------------------------------------------------------------------------
@@ -338,8 +340,8 @@ def next_call(state: State, room: float) -> tuple[Strategy, bool]:
     if state.duel is None:
         return best.strategy, best.calls >= WARM
     duel = state.duel
-    number = duel.calls % (WARM + duel.turn)
-    is_mine = duel.calls // (WARM + duel.turn) % 2 == 0
+    turn, number = divmod(duel.calls + state.lag, WARM + duel.turn)
+    is_mine = turn % 2 == 0
     return duel.challenger if is_mine else duel.champion, number >= WARM
 
 
@@ -354,7 +356,7 @@ def _new_duel(state: State, best: Arm, room: float) -> Duel | None:
     if not able:
         return None
     _, challenger = max(able)
-    return Duel(challenger, best.strategy, _turn(math.exp(estimate(best).mean)), room)
+    return Duel(challenger, best.strategy, _turn(math.exp(estimate(best).mean)), room, calls=-state.lag)
 
 
 def next_jobs(states: Sequence[State], room: float) -> list[tuple[State, Strategy]]:
@@ -406,7 +408,9 @@ def observe(state: State, strategy: Strategy, seconds: float, counts: bool = Tru
     state.done += strategy.group
     state.ahead = max(0, state.ahead - strategy.group)
     lost = 0.0
-    if duel is not None and strategy in (duel.challenger, duel.champion):
+    if duel is not None and duel.calls < 0:
+        duel.calls += 1
+    elif duel is not None and strategy in (duel.challenger, duel.champion):
         duel.calls += 1
         if strategy == duel.challenger:
             lost = strategy.group * max(0.0, seconds - math.exp(estimate(state.arms[duel.champion]).mean))

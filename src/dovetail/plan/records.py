@@ -28,6 +28,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from dovetail.core.cache_folder import VARIABLE, place, processor, text_of
+from dovetail.core.collectives import WORLD
 from dovetail.core.config import keep_memory
 from dovetail.core.engine_registry import BUILT_IN, list_candidates, threads
 from dovetail.core.files import locked, replacing
@@ -322,7 +323,8 @@ def key_of(graph: Graph, shapes: Sequence[Any]) -> str:
         >>> key_of(first, [(3,)]) == key_of(second, [(3,)]), key_of(first, [(3,)]) == key_of(first, [(4,)])
         (True, False)
     """
-    return digest([str(tuple(shapes)), *_described(graph)])
+    ranks = [f"{WORLD.size} ranks"] if WORLD.size > 1 else []  # they share the machine, and wait for each other
+    return digest([str(tuple(shapes)), *ranks, *_described(graph)])
 
 
 _forked: list[str] = []  # "forked" in a forked process, where torch computes with one thread

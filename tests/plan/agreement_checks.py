@@ -1,0 +1,116 @@
+"""Checks for each rank of two on `auto`; `test_agreement.py` starts them, and compares their engines."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail import ops
+from dovetail.plan import ledger, measured_plan, policy
+from dovetail.plan.candidate import Candidate
+from dovetail.plan.strategy import Strategy
+
+dt.distributed.init(timeout=30)
+RANK = dt.distributed.rank()
+X = np.float32([[1, 2], [3, 4]])
+CALLS = 60
+SECONDS = {"numpy": 0.08, "torch": 0.02}  # of a call, by the clock of `choose`; after short ones, some run untimed
+ran: list[str] = []  # the engine of each call
+
+
+def step(x):
+    return x - ops.all_reduce(ops.tanh(x), "mean")
+
+
+def choose(names, slower=1.0):
+    """Let learning cost anything, begin on numpy, and let the clock advance in calls alone.
+
+    This rank has these engines, and is slower by a factor.
+    """
+    run, make, now = Candidate._run, Candidate.__init__, [0.0]
+
+    def timed(candidate, arguments):
+        ran.append(candidate.strategy.engine)
+        now[0] += slower * SECONDS[candidate.strategy.engine]
+        time.sleep(5e-3)  # so that candidates become ready before the last call
+        return run(candidate, arguments)
+
+    def made(candidate, strategy, *args):
+        if strategy.engine not in names:
+            raise dt.errors.EngineNotInstalled(f"{strategy.engine} is missing here")
+        if RANK == 1 and strategy.engine == "torch":
+            time.sleep(0.1)  # the other rank has it sooner
+        make(candidate, strategy, *args)
+
+    Candidate._run, Candidate.__init__ = timed, made
+    ledger.Ledger.room = lambda self, now: float("inf")
+    measured_plan.list_candidates = lambda: names
+    policy.first = lambda state, arms: Strategy("numpy")
+    policy.bridge = lambda *args: None
+    time.perf_counter = lambda: now[0]
+
+
+def many(function):
+    """The results of many calls, and the plan."""
+    for number in range(CALLS):
+        np.testing.assert_allclose(function(X + number), X + number - np.tanh(X + number), rtol=1e-5)
+    return function.plan(X)
+
+
+def equal() -> None:
+    """Both have both engines; the second one is slower."""
+    choose(["numpy", "torch"], slower=1 + RANK)
+    f = dt.function(step, engine="auto")
+    if RANK == 0:
+        assert "AllReduce" in str(f.plan(X))  # a look makes no exchange
+        alone = dt.function(ops.tanh, engine="auto")
+        alone(X)  # the other rank does not call it
+        ran.clear()
+    plan = many(f)
+    assert plan.is_settled and plan.chosen.strategy.engine == "torch", plan
+    assert plan.measurer.follows == (RANK == 1)
+
+
+def missing() -> None:
+    """The second one lacks the faster engine, so both run on the other one."""
+    choose(["numpy", "torch"] if RANK == 0 else ["numpy"])
+    plan = many(dt.function(step, engine="auto"))
+    assert {*ran} == {"numpy"}, ran
+    if RANK == 0:
+        assert "rank 1 cannot run it" in str(plan), plan
+
+
+def named() -> None:
+    """The first one names its engine, so the second one chooses by itself."""
+    choose(["numpy", "torch"])
+    plan = many(dt.function(step, engine=("numpy", "auto")[RANK]))
+    if RANK == 1:
+        assert "torch" in ran and not plan.measurer.follows, plan
+
+
+def broken() -> None:
+    """A candidate that fails after its exchange is not replaced: the other rank would not come again."""
+    choose(["numpy", "torch"])
+    f = dt.function(step, engine="auto")
+    f(X)
+    run = Candidate._run
+
+    def failing(candidate, arguments):
+        run(candidate, arguments)
+        raise RuntimeError("no memory" if RANK else "none here")
+
+    Candidate._run = failing
+    with pytest.raises(RuntimeError, match=r"no memory|none here"):
+        f(X)
+    Candidate._run = run
+    np.testing.assert_allclose(f(X), X - np.tanh(X), rtol=1e-5)
+    ran.clear()
+
+
+if __name__ == "__main__":
+    {"equal": equal, "missing": missing, "named": named, "broken": broken}[sys.argv[1]]()
+    print(f"checked {sys.argv[1]}: {' '.join(ran)}", flush=True)
