@@ -116,7 +116,7 @@ GPU_PYTHON ?= python3
 GPU_VERSION ?= 3.12
 
 test-gpu:  ## the tests of GPUs, with GPU_PYTHON; `make .gpu` beforehand puts what that Python lacks in a folder
-	XLA_FLAGS= PYTHONPATH=src:.:$(GPU) timeout 480 $(GPU_PYTHON) -m pytest --quiet -p no:cacheprovider -rs tests/engines/test_gpus.py $(ARGS)
+	XLA_FLAGS= PYTHONPATH=src:.:$(GPU) timeout 480 $(GPU_PYTHON) -m pytest --quiet -p no:cacheprovider -rs tests/engines/test_gpus.py tests/distributed/test_nccl.py $(ARGS)
 
 .gpu: constraints.txt | $(PY)
 	rm -rf $(GPU)

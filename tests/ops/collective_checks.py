@@ -137,7 +137,62 @@ def averages() -> None:
         assert float(found[2]) == b and found[4].shape == (0,)
 
 
+def of_library(function, x, compiles):
+    """The value and the gradient of a function, by the library of this rank's engine on its own values.
+
+    jax and TensorFlow always compile; torch takes seconds for that.
+    """
+    engine = ops.convert(0.0).engine
+    if engine == "jax":
+        import jax
+
+        value, gradient = jax.jit(jax.value_and_grad(function))(jax.numpy.asarray(x))
+    elif engine == "torch":
+        import torch
+
+        given = torch.tensor(x, requires_grad=True)
+        value = (torch.compile(function, backend="eager") if compiles else function)(given)
+        (gradient,) = torch.autograd.grad(value, given)
+        value = value.detach()
+    elif engine == "tensorflow":
+        import tensorflow as tf
+
+        @tf.function(autograph=False)
+        def differentiated(given):
+            with tf.GradientTape() as tape:
+                tape.watch(given)
+                value = function(given)
+            return value, tape.gradient(value, given)
+
+        value, gradient = differentiated(tf.constant(x))
+    else:
+        given = ops.convert(x)
+        with dt.GradientTape() as tape:
+            tape.watch(given)
+            value = function(given)
+        gradient = tape.gradient(value, given)
+    return np.asarray(value), np.asarray(gradient)
+
+
+def native_values() -> None:
+    """Libraries compile and differentiate collectives of their own values, also inside of a Dovetail function."""
+    for name in ("sum", "mean", "max", "gather", "scatter", "broadcast", "swap", "barrier"):
+        collective, expected = EXPECTED[name]
+
+        def function(x, collective=collective):
+            return ops.sum(ops.square(collective(x)))
+
+        given = ops.convert(X)
+        with dt.GradientTape() as tape:
+            tape.watch(given)
+            y = function(given)
+        wanted = np.sum(np.square(expected)), tape.gradient(y, given).numpy()
+        for found in (of_library(function, X, name == "sum"), of_library(dt.function(function), X, False)):
+            for mine, theirs in zip(found, wanted, strict=True):
+                np.testing.assert_allclose(mine, theirs, rtol=1e-5, err_msg=name)
+
+
 if __name__ == "__main__":
-    for check in (values, gradients, averages, mismatches, control_flow):
+    for check in (values, gradients, averages, mismatches, control_flow, native_values):
         check()
         print("checked", check.__name__, flush=True)

@@ -31,7 +31,7 @@ class World:
 
     rank: int = 0
     size: int = 1
-    transport: Callable[..., np.ndarray] | None = None
+    transport: Callable[..., Any] | None = None
     early: list[Where] = field(default_factory=list)
     exchanged: int = 0
     note: bytes = b""
@@ -52,7 +52,7 @@ class World:
             raise ValueError(f"this process has rank {self.rank}, so it is not in the group {chosen}; leave it out.")
         return chosen
 
-    def exchange(self, op: str, array: np.ndarray, ranks: Sequence[int], *options: Any) -> np.ndarray:
+    def exchange(self, op: str, array: Any, ranks: Sequence[int], *options: Any) -> Any:
         """The result of a collective; an only process gets its own array."""
         members = self.members(ranks)
         if len(members) == 1 or self.transport is None:

@@ -17,15 +17,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from dovetail.core import dtypes, host_calls
+from dovetail.core import dtypes
 from dovetail.core.accumulation import ACCUMULATING, HALVES, in_float32
 from dovetail.core.allocation import SMALLEST
 from dovetail.core.cache import Cache, Computed
-from dovetail.core.collectives import COLLECTIVES, WORLD
+from dovetail.core.collectives import COLLECTIVES
 from dovetail.core.control_flow import Control, HostControl, Values
 from dovetail.core.devices import nowhere
 from dovetail.core.dtypes import DType
 from dovetail.core.errors import LIBRARIES
+from dovetail.core.host_calls import HostCalls
 from dovetail.core.rules import EAGER, NATIVE, OUT, OVER, PROGRAM, Rule, Rules
 from dovetail.core.table import OPS
 
@@ -76,7 +77,7 @@ class Segment(Protocol):
     def to(self, format: str, known: Mapping[int, Any] = ...) -> bytes: ...
 
 
-class Engine:
+class Engine(HostCalls):
     """One library that computes.
 
     Attributes:
@@ -142,10 +143,7 @@ class Engine:
         if not rules.is_native:
             own: dict[str, Rule] = {
                 "XlaOptimizationBarrier": tuple,
-                "Print": self.print_value,
-                **dict.fromkeys(("PyFunc", "PyFuncStateless", "EagerPyFunc"), self.call_python),
-                "Assert": self.require,
-                **{name: self._collective(name) for name in COLLECTIVES},
+                **self.host_rules(),
                 **self.control.rules(),
             }
             rules = rules.completed(own, self._finished)
@@ -181,6 +179,8 @@ class Engine:
             float32, *narrow = halves
             cast = lambda x, native_dtype: self.rules["Cast"](x, halves[native_dtype])  # noqa: E731
             rule = in_float32(rule, OPS[name].tensor_places, self.native_dtype_of, cast, narrow, float32, self.write)
+        if layer == NATIVE and name in COLLECTIVES:
+            rule = self.differentiated(name, rule)
         if layer == EAGER:
             return self.eager_rule(rule)
         return self.native_rule(name, rule) if layer == NATIVE else rule
@@ -475,36 +475,6 @@ class Engine:
         """The form of an op's rule for values of the library's own users."""
         return rule
 
-    def print_value(self, value: Any, message: str, summarize: int) -> Any:
-        """Print a value, also inside a program, and return it."""
-        print_array(self.to_numpy(value), message, summarize)
-        return value
-
-    def call_python(
-        self, inputs: Values, function: Callable[..., Any], dtypes: Sequence[DType], shapes: Sequence[Any]
-    ) -> list[Any]:
-        """The results of a Python function of arrays."""
-        results = host_calls.call(function, [np.array(self.to_numpy(value)) for value in inputs], dtypes, shapes)
-        return [self.asarray(array, dtype) for array, dtype in zip(results, dtypes, strict=True)]
-
-    def require(self, condition: Any, data: Values, message: str, summarize: int) -> Any:
-        """Return the condition; raise an error if it does not hold everywhere."""
-        if not np.all(self.to_numpy(condition)):
-            shown = " and ".join(array_text(self.to_numpy(value), summarize) for value in data)
-            raise ValueError(f"{message} {shown}." if shown else message)
-        return condition
-
-    def _collective(self, name: str) -> Rule:
-        """The rule of an exchange with other processes, which the last static argument names; alone, of an identity."""
-
-        def exchanged(x: Any, *static: Any) -> Any:
-            *options, ranks = static
-            if len(WORLD.members(ranks)) == 1:
-                return x
-            return self.asarray(WORLD.exchange(name, self.to_numpy(x), ranks, *options), self.dtype(x))
-
-        return exchanged
-
     # branches and loops
 
     def make_control(self) -> Control:
@@ -666,24 +636,6 @@ class Engine:
 
     def __repr__(self) -> str:
         return f"<engine {self.name}>"
-
-
-def print_array(array: np.ndarray, message: str, summarize: int) -> None:
-    """Print a message and an array, with `summarize` elements at each end of an axis; -1 for all."""
-    print(message, array_text(array, summarize))
-
-
-def array_text(array: np.ndarray, summarize: int) -> str:
-    """An array as text, with `summarize` elements at each end of an axis; -1 for all."""
-    threshold = array.size if summarize < 0 else 0
-    writers: Any = {"int": str, "float": _written}
-    return np.array2string(array, threshold=threshold, edgeitems=max(summarize, 1), formatter=writers)
-
-
-def _written(number: np.floating[Any]) -> str:
-    """A float as TensorFlow prints it: in six digits, or in as many as distinguish it from all others."""
-    short = f"{number:g}"
-    return short if type(number)(short) == number else f"{number:.{17 if number.itemsize == 8 else 9}g}"
 
 
 native_to_dtype: Callable[[Any], DType] = Computed(dtypes.as_dtype).__getitem__  # as quick as a dict

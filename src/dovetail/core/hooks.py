@@ -37,6 +37,9 @@ class _Hooks:
         with_unknown_rank: (function, title, args, kwargs) → the function's result for such values; of `trace`.
         graph_kind: the kind of graph Tensors; of `graph`.
         run_body: (op, engine, *arguments) → the results of a composite's body, run as one program; of `plan`.
+        meet_traced: (engine, collective, array under trace, static arguments) → the result as such an array; of `ops`.
+        meet_differentiably: (engine, collective, rule, array, static arguments) → the rule's result, which the library
+            differentiates by the op's gradient; of `ops`.
         run_keras: () → None; Keras then runs on Dovetail; of `dovetail`.
         reads: engine → (variable → a tensor that reads it in each run of the program under trace); of `interop`.
         array_result: (a result of a call that was given NumPy arrays) → the value for the caller; of `interop`.
@@ -64,6 +67,8 @@ class _Hooks:
     with_unknown_rank: Callable[..., Any]
     graph_kind: ValueKind
     run_body: Callable[..., Any]
+    meet_traced: Callable[..., Any]
+    meet_differentiably: Callable[..., Any]
     run_keras: Callable[[], Any]
     numerics: Any
     seen: Callable[[Any], Any]

@@ -1,16 +1,101 @@
-"""Host calls: Python functions of arrays that a running program calls, with checks of their results."""
+"""Host calls: the ops of an engine that Python computes, as prints, users' functions and exchanges of processes."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dovetail.core.collectives import COLLECTIVES, WORLD
+from dovetail.core.control_flow import Values
 from dovetail.core.dtypes import DType
 from dovetail.core.errors import describe
+from dovetail.core.hooks import hooks
 from dovetail.core.recording import not_building, record_on
+from dovetail.core.rules import Rule
 from dovetail.core.tensor_shape import shape_of
+
+if TYPE_CHECKING:
+    from dovetail.core.spec import TensorSpec
+
+
+class HostCalls:
+    """The part of an engine that calls Python with its arrays; `Engine` is one."""
+
+    def host_rules(self: Any) -> dict[str, Rule]:
+        """The rules of the ops that Python computes."""
+        return {
+            "Print": self.print_value,
+            **dict.fromkeys(("PyFunc", "PyFuncStateless", "EagerPyFunc"), self.call_python),
+            "Assert": self.require,
+            **{name: functools.partial(self.meet, name) for name in COLLECTIVES},
+        }
+
+    def print_value(self: Any, value: Any, message: str, summarize: int) -> Any:
+        """Print a value, also inside a program, and return it."""
+        print_array(self.to_numpy(value), message, summarize)
+        return value
+
+    def call_python(
+        self: Any, inputs: Values, function: Callable[..., Any], dtypes: Sequence[DType], shapes: Sequence[Any]
+    ) -> list[Any]:
+        """The results of a Python function of arrays."""
+        results = call(function, [np.array(self.to_numpy(value)) for value in inputs], dtypes, shapes)
+        return [self.asarray(array, dtype) for array, dtype in zip(results, dtypes, strict=True)]
+
+    def require(self: Any, condition: Any, data: Values, message: str, summarize: int) -> Any:
+        """Return the condition; raise an error if it does not hold everywhere."""
+        if not np.all(self.to_numpy(condition)):
+            shown = " and ".join(array_text(self.to_numpy(value), summarize) for value in data)
+            raise ValueError(f"{message} {shown}." if shown else message)
+        return condition
+
+    # collectives
+
+    def meet(self: Any, name: str, x: Any, *static: Any) -> Any:
+        """The result of a collective of processes, whose group is the last static argument; alone, `x` itself."""
+        *options, ranks = static
+        if len(WORLD.members(ranks)) == 1:
+            return x
+        if self.is_traced(x):
+            return hooks.meet_traced(self, name, x, static)
+        return self.received(WORLD.exchange(name, self.sent(x), ranks, *options), x)
+
+    def differentiated(self: Any, name: str, rule: Rule) -> Rule:
+        """The rule of a collective for users' values, which the library differentiates by the op's gradient."""
+
+        def run(x: Any, *static: Any) -> Any:
+            if len(WORLD.members(static[-1])) == 1 or not self.dtype(x).is_differentiable:
+                return rule(x, *static)
+            return hooks.meet_differentiably(self.native, name, rule, x, static)
+
+        return run
+
+    def sent(self: Any, value: Any) -> Any:
+        """The array of a value for other processes: NumPy's, in the same memory if possible, or a tensor on a GPU."""
+        return self.to_numpy(value)
+
+    def received(self: Any, array: Any, like: Any) -> Any:
+        """The library's array of a new array from other processes, in the same memory if possible.
+
+        Args:
+            array: an array as of `sent`, which nobody else uses.
+            like: a native array of the dtype, and on the device.
+        """
+        made = self.asarray(array, self.dtype(like))
+        return self.to_device(made, self.device_of(like)) if self.has_devices else made
+
+    def traced_call(self: Any, function: Callable[[np.ndarray], np.ndarray], value: Any, result: TensorSpec) -> Any:
+        """The result of a function that Python computes each time that a program of the library runs.
+
+        Args:
+            function: from a NumPy array to one; calls have an order.
+            value: an array that the library is tracing.
+            result: the shape and the dtype of the function's result.
+        """
+        raise NotImplementedError
 
 
 def call(
@@ -40,3 +125,21 @@ def call(
         if not shape_of(shape).is_compatible_with(array.shape):
             raise ValueError(f"{name} gave the shape {array.shape}, where set_shape said {tuple(shape)}.")
     return made
+
+
+def print_array(array: np.ndarray, message: str, summarize: int) -> None:
+    """Print a message and an array, with `summarize` elements at each end of an axis; -1 for all."""
+    print(message, array_text(array, summarize))
+
+
+def array_text(array: np.ndarray, summarize: int) -> str:
+    """An array as text, with `summarize` elements at each end of an axis; -1 for all."""
+    threshold = array.size if summarize < 0 else 0
+    writers: Any = {"int": str, "float": _written}
+    return np.array2string(array, threshold=threshold, edgeitems=max(summarize, 1), formatter=writers)
+
+
+def _written(number: np.floating[Any]) -> str:
+    """A float as TensorFlow prints it: in six digits, or in as many as distinguish it from all others."""
+    short = f"{number:g}"
+    return short if type(number)(short) == number else f"{number:.{17 if number.itemsize == 8 else 9}g}"

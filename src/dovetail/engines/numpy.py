@@ -505,6 +505,9 @@ class NumPyEngine(Engine):
             return self._copied(value, dtype)
         return np.array(value, dtype.numpy)  # a copy, since the owner of the array may change it
 
+    def received(self, array: Any, like: Any) -> Any:
+        return array
+
     def allocate(self, shape: tuple[int, ...], dtype: DType, device: str | None = None) -> Any:
         return aligned_empty(shape, dtype.numpy)
 

@@ -9,11 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
+import numpy as np
+
 from dovetail.core.collectives import WORLD
+from dovetail.core.engine import Engine
+from dovetail.core.engine_registry import on_engine
+from dovetail.core.errors import CollectiveError, op_error, user_line
+from dovetail.core.hooks import hooks
 from dovetail.core.infer import any_rank
 from dovetail.core.kinds import Each
 from dovetail.core.op import primitive
+from dovetail.core.recording import Record
+from dovetail.core.rules import Rule
 from dovetail.core.spec import TensorSpec
+from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
 from dovetail.ops.math.compare import equal
 from dovetail.ops.samples import array, ints, sample
@@ -243,3 +252,41 @@ def barrier(x: Each, ranks: Sequence[int] = ()) -> Tensor:
 @barrier.gradient
 def _(op: Any, g: Any) -> Any:
     return g
+
+
+# -- values of engines' libraries -------------------------------------------------------------------------------------
+
+
+def _meet_traced(engine: Engine, name: str, x: Any, static: Sequence[Any]) -> Any:
+    """The result of a collective in a program that a library traces, by a call of Python in each run."""
+    *options, ranks = static
+    where, infer = user_line(), OPS[name].infer
+    assert infer is not None, "a primitive has a type rule"
+
+    def exchange(array: Any) -> np.ndarray:
+        try:
+            return WORLD.exchange(name, np.asarray(array), ranks, *options)
+        except CollectiveError as error:
+            raise op_error(CollectiveError, name, str(error), where=where) from error
+
+    return engine.traced_call(exchange, x, infer(TensorSpec(engine.shape(x), engine.dtype(x)), *static))
+
+
+def _meet_differentiably(engine: Engine, name: str, rule: Rule, x: Any, static: Sequence[Any]) -> Any:
+    op = OPS[name]
+    table: Any = op.gradient_function
+
+    def function(x: Any) -> Any:
+        y = rule(x, *static)
+
+        def gradient(g: Any) -> list[Any]:
+            with on_engine(engine):
+                record = Record(op, [Tensor(x, engine), *static], [Tensor(y, engine)])
+                return [table(record, Tensor(g, engine))._value]
+
+        return [y], gradient
+
+    return engine.custom_gradient(function, [x])[0]
+
+
+hooks.meet_traced, hooks.meet_differentiably = _meet_traced, _meet_differentiably

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental import io_callback
 
 from dovetail.core.accumulation import PRODUCTS
 from dovetail.core.control_flow import Control, Values
 from dovetail.core.devices import is_several
 from dovetail.core.dtypes import DType
-from dovetail.core.engine import Engine, Segment, native_to_dtype, print_array
+from dovetail.core.engine import Engine, Segment, native_to_dtype
+from dovetail.core.host_calls import print_array
 from dovetail.core.optional_api import optional_api
 from dovetail.core.rules import PROGRAM, Rule, Rules
 from dovetail.engines.jax import disk_cache
@@ -37,6 +39,7 @@ from dovetail.engines.jax.lax_control import LaxControl
 
 if TYPE_CHECKING:
     from dovetail.core.routines import Routines
+    from dovetail.core.spec import TensorSpec
 
 
 def _zero_tangent(x: Any) -> Any:
@@ -230,6 +233,10 @@ class JaxEngine(Engine):
     def print_value(self, value: Any, message: str, summarize: int) -> Any:
         jax.debug.callback(lambda array: print_array(np.asarray(array), message, summarize), value)
         return value
+
+    def traced_call(self, function: Callable[[np.ndarray], np.ndarray], value: Any, result: TensorSpec) -> Any:
+        made = jax.ShapeDtypeStruct(result.shape, value.dtype)
+        return io_callback(lambda array: function(np.asarray(array)), made, value, ordered=True)
 
     def is_traced(self, value: Any) -> bool:
         return isinstance(value, jax.core.Tracer)

@@ -15,14 +15,16 @@ from dovetail.core.allocation import ALIGNED
 from dovetail.core.control_flow import Control
 from dovetail.core.devices import device_for
 from dovetail.core.dtypes import DType
-from dovetail.core.engine import Engine, Segment, print_array
+from dovetail.core.engine import Engine, Segment
 from dovetail.core.errors import LIBRARIES
+from dovetail.core.host_calls import print_array
 from dovetail.core.rules import PROGRAM, Rule
 from dovetail.engines.tensorflow.executable import KERNELS, XLA, Executable, as_program, fits_xla
 from dovetail.engines.tensorflow.tf_control import TensorFlowControl
 
 if TYPE_CHECKING:
     from dovetail.core.routines import Routines
+    from dovetail.core.spec import TensorSpec
 
 _CPU = 1  # DLPack's number for the CPU
 
@@ -150,6 +152,11 @@ class TensorFlowEngine(Engine):
         shown = tf.numpy_function(lambda array: print_array(array, message, summarize), [value], [])
         with tf.control_dependencies([shown]):
             return tf.identity(value)
+
+    def traced_call(self, function: Callable[[np.ndarray], np.ndarray], value: Any, result: TensorSpec) -> Any:
+        found = tf.numpy_function(function, [value], value.dtype)
+        found.set_shape(result.shape)
+        return found
 
     def rule_for(self, operation: Any, layer: str = PROGRAM, preferred: Collection[str] = ()) -> Rule | None:
         rule = super().rule_for(operation, layer, preferred)

@@ -88,11 +88,7 @@ class TorchEngine(Engine):
         return getattr(torch, dtype)
 
     def asarray(self, value: Any, dtype: DType, device: str | None = None) -> Any:
-        array = np.array(value, dtype.numpy, order="C")  # a copy, whose memory torch shares
-        if dtype in _NOT_NUMPYS:
-            made = torch.from_numpy(array.view(f"u{dtype.itemsize}")).view(getattr(torch, dtype))
-        else:
-            made = torch.from_numpy(array)
+        made = _shared(np.array(value, dtype.numpy, order="C"))
         place = new_device(device)
         return made if place is None else made.to(device=place)
 
@@ -102,6 +98,16 @@ class TorchEngine(Engine):
             bits = value.detach().resolve_neg().view(torch.uint16 if dtype.itemsize == 2 else torch.uint8)
             return bits.cpu().numpy().view(dtype.numpy)
         return value.numpy(force=True)  # also for views whose numbers are conjugated or negated when they are read
+
+    def meet(self, name: str, x: Any, *static: Any) -> Any:
+        exchange = super().meet  # torch.compile cannot trace what the transport does
+        return (torch.compiler.disable(exchange) if torch.compiler.is_compiling() else exchange)(name, x, *static)
+
+    def sent(self, value: Any) -> Any:
+        return value.detach() if value.is_cuda else self.to_numpy(value)
+
+    def received(self, array: Any, like: Any) -> Any:
+        return array if isinstance(array, torch.Tensor) else _shared(array).to(like.device)
 
     def allocate(self, shape: tuple[int, ...], dtype: DType, device: str | None = None) -> Any:
         return torch.empty(shape, dtype=getattr(torch, dtype), device=new_device(device))
@@ -221,6 +227,13 @@ class TorchEngine(Engine):
 
     def recompute(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
         return torch.utils.checkpoint.checkpoint(function, *args, use_reentrant=False)
+
+
+def _shared(array: np.ndarray) -> torch.Tensor:
+    """A tensor in the memory of an array."""
+    if array.dtype.name in _NOT_NUMPYS:
+        return torch.from_numpy(array.view(f"u{array.itemsize}")).view(getattr(torch, array.dtype.name))
+    return torch.from_numpy(array)
 
 
 def _share_memory(result: torch.Tensor, given: torch.Tensor) -> bool:

@@ -16,8 +16,8 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.table import alike_values, function, row, value
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.engine import array_text
 from dovetail.core.errors import describe, op_error
+from dovetail.core.host_calls import array_text
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import dtype_of, is_recorded, is_tensor
 from dovetail.plan.numerics import set_check_numerics
