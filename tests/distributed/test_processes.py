@@ -75,6 +75,20 @@ def test_the_command_starts_processes_that_listen_on_loopback_alone_and_gives_th
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/net/tcp"), reason="only Linux tells the sockets of a process")
+def test_torchrun_started_by_hand_listens_on_loopback_alone(tmp_path):
+    """Check the command of docs/distributed.md; with `--standalone`, torchrun itself listens to all."""
+    meet = ["--rdzv-backend=c10d", "--rdzv-conf=store_type=file", f"--rdzv-endpoint={tmp_path / 'meet'}"]
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", *meet, "--local-addr=127.0.0.1"]
+    environment = {**os.environ, "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", "DOVETAIL_ENGINE": "numpy"}
+    command = [*launcher, str(CHECKS), "sockets"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=ranks.LIMIT, env=environment)
+    found = listened(done.stdout)
+    assert len(found) == 2 and all(addresses and addresses <= LOOPBACK for addresses in found), (
+        done.stdout + done.stderr
+    )
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/net/tcp"), reason="only Linux tells the sockets of a process")
 def test_processes_meet_by_torchruns_environment():
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
