@@ -45,10 +45,10 @@ def started(module: str, engines: Sequence[str], *arguments: str, **environment:
                 process.communicate()
 
 
-def run(module: str, engines: Sequence[str], *arguments: str, **environment: str) -> list[str]:
+def run(module: str, engines: Sequence[str], *arguments: str, limit: int = LIMIT, **environment: str) -> list[str]:
     """The text that each rank printed; an error if one failed."""
     with started(module, engines, *arguments, **environment) as ranks:
-        end = time.monotonic() + LIMIT
+        end = time.monotonic() + limit
         printed = [process.communicate(timeout=max(1, end - time.monotonic()))[0] for process in ranks]
     problems = [text for process, text in zip(ranks, printed, strict=True) if process.returncode]
     assert not problems, "\n---\n".join(problems)

@@ -1,0 +1,37 @@
+"""Ranks compute the numbers of one process; `numbers_checks` has what each rank trains and compares."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conftest import WHOLE
+from tests.distributed import ranks
+from tests.libraries import require
+
+require("torch", "it carries")
+require("keras", "it trains")
+
+EACH = "numpy", "torch", "jax", "tensorflow"
+MIXED = [("numpy", "torch"), ("torch", "jax"), ("jax", "tensorflow"), EACH]
+ALIKE = [(engine,) * count for engine in EACH for count in (2, 4)]
+
+
+def launched(engines: tuple[str, ...], *arguments: str) -> list[list[str]]:
+    """The digests of weights that each rank printed."""
+    printed = ranks.run("tests.keras_dovetail.numbers_checks", engines, *arguments, limit=600, KERAS_BACKEND="dovetail")
+    print(*printed, sep="\n")
+    return [[line for line in text.splitlines() if line.startswith("weights ")] for text in printed]
+
+
+@pytest.mark.parametrize("engines", MIXED if WHOLE else MIXED[:1], ids="-".join)
+def test_mixed_engines_compute_the_numbers_of_one_process(engines):
+    models = () if WHOLE else ("lstm", "transformer")  # `test_shards` has the others
+    assert all(launched(engines, *models))
+
+
+@pytest.mark.parametrize("engines", ALIKE if WHOLE else ALIKE[:1], ids="-".join)
+def test_ranks_of_one_engine_have_the_same_bits_in_each_run(engines):
+    """Check the numbers of one process, and bits that are equal on all ranks and in a second run."""
+    models = () if WHOLE else ("mlp",)
+    first, second = launched(engines, *models), launched(engines, "--bits", *models)
+    assert first == second and first[0] and all(digests == first[0] for digests in first), (first, second)
