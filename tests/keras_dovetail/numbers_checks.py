@@ -33,8 +33,7 @@ def mlp() -> list[Any]:
 
 
 def cnn() -> list[Any]:
-    norm = layers.BatchNormalization()
-    norm.synchronized = True  # the constructor wants TensorFlow
+    norm = layers.BatchNormalization(synchronized=True)
     return [layers.Conv2D(3, 3), norm, layers.ReLU(), layers.SpatialDropout2D(0.3), layers.Flatten()]
 
 
@@ -126,12 +125,12 @@ DRAWS: dict[str, Callable[[int, Any], Any]] = {
 
 
 def same_draws() -> None:
-    """Each of Keras' draws gives this rank's rows of those of one process."""
+    """Each of Keras' draws gives this rank's rows of the numbers of one process."""
     counts = tuple(range(3, 3 + WORLD.size))
     share = shards.Share(counts, counts[WORLD.rank])
     for name, draw in DRAWS.items():
         whole = np.asarray(draw(share.total, 11))[share.start : share.start + share.rows]
-        with shards._computing(share):
+        with shards.computing(share):
             np.testing.assert_allclose(np.asarray(draw(share.rows, 11)), whole, 1e-6, 1e-6, err_msg=name)
 
 

@@ -18,6 +18,8 @@ ALIKE = [(engine,) * count for engine in EACH for count in (2, 4)]
 
 def launched(engines: tuple[str, ...], *arguments: str) -> list[list[str]]:
     """The digests of weights that each rank printed."""
+    for engine in {*engines} - {"numpy"}:
+        require(engine, "a rank computes on it")
     printed = ranks.run("tests.keras_dovetail.numbers_checks", engines, *arguments, limit=600, KERAS_BACKEND="dovetail")
     print(*printed, sep="\n")
     return [[line for line in text.splitlines() if line.startswith("weights ")] for text in printed]
