@@ -192,7 +192,41 @@ def native_values() -> None:
                 np.testing.assert_allclose(mine, theirs, rtol=1e-5, err_msg=name)
 
 
+def halves() -> None:
+    """Wider gradients travel as halves by choice, are summed in float32, and come as the same bits on both ranks."""
+    rng = np.random.default_rng(3)
+    both = rng.normal(size=(2, 5, 7)).astype("float32")
+    for wire, error in (("bfloat16", 2**-7), ("float16", 2**-10)):
+        for dtype in ("float32", "float64", "float16"):
+            for weight, (a, b) in ((None, (0.5, 0.5)), (1.0 + 2 * RANK, (0.25, 0.75))):
+                given = [ops.cast(both[RANK], dtype), ops.cast(both[RANK][0], dtype)]
+                average = dt.function(lambda x, y, w=weight, wire=wire: dt.distributed.average([x, y], w, wire))
+                for found in (average(*given), dt.distributed.average(given, weight, wire)):
+                    expected = a * both[0] + b * both[1]
+                    assert [(g.dtype, g.shape) for g in found] == [(dtype, (5, 7)), (dtype, (7,))]
+                    own = 2**-9 if dtype == "float16" else error
+                    np.testing.assert_allclose(ops.cast(found[0], "float32"), expected, rtol=own, atol=2 * own)
+                    least, most = (ops.all_reduce(ops.cast(found[1], "float32"), how) for how in ("min", "max"))
+                    np.testing.assert_array_equal(least, most)
+    with pytest.raises(ValueError, match="gradients travel as 'bfloat16' or 'float16'"):
+        dt.distributed.average([X], wire="int8")
+    dt.distributed.init(wire="bfloat16")
+    rounded = dt.distributed.average([both[RANK]])[0].numpy()
+    np.testing.assert_array_equal(rounded, ops.cast(ops.cast(rounded, "bfloat16"), "float32"))
+    dt.distributed.init(wire="")
+    exact = both.mean(axis=0)
+    np.testing.assert_allclose(dt.distributed.average([both[RANK]])[0], exact, rtol=1e-6)
+    assert not np.array_equal(rounded, exact)
+
+
+def parts() -> None:
+    """A large array travels in several parts in the first calls, with the same numbers."""
+    large = np.arange(100_001, dtype="float32") + RANK
+    for _ in range(20):
+        np.testing.assert_array_equal(ops.all_reduce(large, "mean"), large + 0.5 - RANK)
+
+
 if __name__ == "__main__":
-    for check in (values, gradients, averages, mismatches, control_flow, native_values):
+    for check in (values, gradients, averages, halves, parts, mismatches, control_flow, native_values):
         check()
         print("checked", check.__name__, flush=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,7 @@ from dovetail.core.errors import Where, user_line
 # the ops of processes
 COLLECTIVES = ("AllReduce", "AllGather", "ReduceScatter", "Broadcast", "AllToAll", "CollectiveBarrier")
 NOTE = 320  # bytes of the longest note
+HALVES = ("bfloat16", "float16")  # the dtypes that the wire may have
 
 
 @dataclass
@@ -25,6 +27,9 @@ class World:
         transport: (op, array, ranks, *options) → the array that this process gets; None in a world of one process.
         early: the first line that computed or recorded a collective while the process was alone.
         exchanged: the number of exchanges so far.
+        waited: the seconds that they took, waiting included.
+        wire: the dtype of wider gradients while they travel; "" for their own.
+        shares: "equal" or "measured": how batches are divided among the ranks.
         note: what this rank tells all others by the next exchanges.
         heard: the notes of all ranks in the latest exchange among all of them.
     """
@@ -34,6 +39,9 @@ class World:
     transport: Callable[..., Any] | None = None
     early: list[Where] = field(default_factory=list)
     exchanged: int = 0
+    waited: float = 0.0
+    wire: str = ""
+    shares: str = "equal"
     note: bytes = b""
     heard: Sequence[bytes] = ()
 
@@ -58,7 +66,22 @@ class World:
         if len(members) == 1 or self.transport is None:
             return np.array(array)
         self.exchanged += 1
-        return self.transport(op, array, members, *options)
+        start = time.perf_counter()
+        try:
+            return self.transport(op, array, members, *options)
+        finally:
+            self.waited += time.perf_counter() - start
+
+
+def check_wire(wire: str) -> str:
+    """The dtype of the wire; "" for each array's own.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    if wire not in ("", *HALVES):
+        raise ValueError(f"gradients travel as {' or '.join(map(repr, HALVES))}, or as they are (''), not as {wire!r}.")
+    return wire
 
 
 WORLD = World()

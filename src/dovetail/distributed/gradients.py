@@ -6,39 +6,50 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail.core.collectives import WORLD
-from dovetail.ops.collective import all_reduce
+from dovetail.core.collectives import HALVES, WORLD, check_wire
+from dovetail.ops.collective import all_gather, all_reduce, all_to_all
+from dovetail.ops.math.reduce import sum as sum_of
+from dovetail.ops.shapes.create import zeros
 from dovetail.ops.shapes.join import concatenate
 from dovetail.ops.shapes.shape import cast, convert, reshape
 
 
-def average(gradients: Sequence[Any], weight: float | None = None) -> list[Any]:
+def average(gradients: Sequence[Any], weight: float | None = None, wire: str | None = None) -> list[Any]:
     """The mean of the ranks' gradients, on each rank; one exchange for each dtype.
+
+    A large exchange travels in 1, 2 or 4 parts: the first steps try which is fastest.
 
     Args:
         gradients: tensors of floats with known shapes, and None, in the same places on all ranks.
         weight: this rank's share in a weighted mean, such as the number of its rows; give it on all ranks or on none.
+        wire: "bfloat16" or "float16": wider numbers travel as these, which halves the bytes of float32.  Sums are in
+            float32.  If not given, the choice of `init`.
 
     Returns:
         A list of as many gradients, of the same shapes and dtypes.
 
     Raises:
         CollectiveError: a rank did not come in time, or has other gradients.
+        ValueError: `wire` is another name.
 
-    Source: Li et al. 2020, "PyTorch Distributed: Experiences on Accelerating Data Parallel Training".
+    Source: Li et al. 2020, "PyTorch Distributed: Experiences on Accelerating Data Parallel Training"; for halves,
+    `torch.distributed.algorithms.ddp_comm_hooks.default_hooks.bf16_compress_hook`.
 
     Example:
         >>> average([[1., 2.], None])[0].numpy()  # in one process
         array([1., 2.], dtype=float32)
     """
+    wire = WORLD.wire if wire is None else check_wire(wire)
     found: list[Any] = [None if g is None else convert(g) for g in gradients]
-    if len(WORLD.members(())) == 1:
+    if WORLD.size == 1:
         return found
     for dtype in dict.fromkeys(g.dtype for g in found if g is not None):
         places = [i for i, g in enumerate(found) if g is not None and g.dtype == dtype]
         shapes = [found[i].shape for i in places]
         flat = [reshape(found[i], (-1,)) for i in places]
-        if weight is None:
+        if wire and dtype not in HALVES and any(map(math.prod, shapes)):
+            means = _mean_of_halves(flat, weight, wire)
+        elif weight is None:
             means = all_reduce(concatenate(flat), "mean")
         else:  # the weights travel along, as the last element
             sums = all_reduce(concatenate([*(g * weight for g in flat), cast([weight], dtype)]))
@@ -49,3 +60,14 @@ def average(gradients: Sequence[Any], weight: float | None = None) -> list[Any]:
             found[i] = reshape(means[start : start + size], shape)
             start += size
     return found
+
+
+def _mean_of_halves(flat: Sequence[Any], weight: float | None, wire: str) -> Any:
+    """The mean of flat arrays of one dtype: each rank adds up a part in float32, and only halves travel."""
+    dtype, size = flat[0].dtype, sum(g.shape[0] for g in flat)
+    each = -(-size // WORLD.size)
+    rest = [zeros((each * WORLD.size - size,), dtype)]
+    share = 1.0 / WORLD.size if weight is None else weight / all_reduce(cast([weight], dtype))
+    own = cast(concatenate([*(g * share for g in flat), *rest]), wire)
+    parts = cast(all_to_all(reshape(own, (WORLD.size, each))), "float32")
+    return cast(all_gather(cast(sum_of(parts, axis=0), wire))[:size], dtype)

@@ -8,7 +8,7 @@ import socket
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from dovetail.core.collectives import WORLD
+from dovetail.core.collectives import WORLD, check_wire
 from dovetail.core.errors import EngineNotInstalled, op_error, place
 from dovetail.ops.collective import barrier as _barrier
 
@@ -20,7 +20,7 @@ START = timedelta(minutes=5)  # the longest time in which all processes must hav
 _LOOPBACK = ("localhost", "127.0.0.1")
 
 
-def init(timeout: float = 300.0) -> None:
+def init(timeout: float = 300.0, wire: str | None = None, shares: str | None = None) -> None:
     """Join the other processes, which torchrun or `dovetail run --processes` started; the first call counts.
 
     It reads the environment that these set: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT.  Without RANK, the process
@@ -28,8 +28,12 @@ def init(timeout: float = 300.0) -> None:
 
     Args:
         timeout: the seconds that a rank waits for the others in a collective.
+        wire: "bfloat16" or "float16": `average` sends wider gradients as these; "" for their own dtype, the default.
+        shares: "equal", the default, or "measured": Keras' batches are divided by the measured speed of the ranks.
+            Give this and `wire` alike on all ranks; a later call may change them.
 
     Raises:
+        ValueError: `wire` or `shares` is another word.
         EngineNotInstalled: there are several processes, and torch is not installed.
         RuntimeError: the program computed or recorded a collective before, or the processes did not meet.
 
@@ -40,6 +44,10 @@ def init(timeout: float = 300.0) -> None:
         >>> rank(), world_size()
         (0, 1)
     """
+    if shares not in (None, "equal", "measured"):
+        raise op_error(ValueError, "distributed.init", f"shares are 'equal' or 'measured', not {shares!r}.")
+    WORLD.wire = WORLD.wire if wire is None else check_wire(wire)
+    WORLD.shares = shares or WORLD.shares
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if "RANK" not in os.environ or size == 1 or WORLD.transport is not None:
         return

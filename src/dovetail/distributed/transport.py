@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -22,8 +22,14 @@ import torch.distributed as dist
 from dovetail.core.collectives import NOTE, WORLD
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import CollectiveError, describe
+from dovetail.distributed.parts import Parts
 
-SLOT = np.dtype([("rows", "i8"), ("is_small", "?"), ("gpu", "S40"), ("call", "S128"), ("note", f"S{NOTE}"), ("data", "u1", 335)])
+SLOT = np.dtype(
+    [
+        *[("rows", "i8"), ("is_small", "?"), ("parts", "u1"), ("gpu", "S40")],
+        *[("call", "S128"), ("note", f"S{NOTE}"), ("data", "u1", 335)],
+    ]
+)
 SMALL = SLOT["data"].itemsize  # bytes of the largest array that travels in the slots
 GRACE = 2.0  # seconds in which the ranks that came tell so
 NUMPY = {"sum": np.add, "mean": np.add, "max": np.maximum, "min": np.minimum}
@@ -44,6 +50,7 @@ class Transport:
         self._store, self._rank, self._timeout = store, rank, timeout
         self._groups: dict[tuple[str, tuple[int, ...]], Any] = {}
         self._counts: dict[tuple[int, ...], int] = {}  # collectives of each group so far
+        self._parts = Parts()
         self._failed = ""
 
     def __call__(self, op: str, array: Any, ranks: tuple[int, ...], *options: Any) -> Any:
@@ -92,6 +99,7 @@ class Transport:
         slot["note"] = WORLD.note
         slot["rows"] = len(array) if array.ndim else 0
         slot["is_small"] = op == "CollectiveBarrier" or array.nbytes <= SMALL
+        slot["parts"] = self._parts.next(_likeness(array, ranks), array.nbytes)
         slot["gpu"] = _gpu(array)
         if op != "CollectiveBarrier" and slot["is_small"]:
             slot["data"][: array.nbytes] = _on_host(array).reshape(-1).view(np.uint8)
@@ -121,9 +129,21 @@ class Transport:
         if by_group and b"" not in gpus and len(gpus) == len(ranks):
             return by_group(array, self._group("nccl", ranks), *options)
         host, group = _on_host(array), self._group("gloo", ranks)
+        if op == "AllReduce" and by_group:
+            return self._in_parts(host, group, ranks, int(slots["parts"][0]), *options)
         if by_group:
             return _array(by_group(_tensor(host), group, *options), host.dtype)
         return _BY_PARTS[op](_gathered(host, slots["rows"].tolist(), group), place, *options)
+
+    def _in_parts(
+        self, array: np.ndarray, group: Any, ranks: tuple[int, ...], number: int, reduction: str
+    ) -> np.ndarray:
+        """The reduction of a large array, in the number of parts that the first rank said; that rank times it."""
+        start = time.perf_counter()
+        found = _array(_reduce(_tensor(array), group, reduction, number), array.dtype)
+        if self._rank == ranks[0]:
+            self._parts.saw(_likeness(array, ranks), array.nbytes, number, time.perf_counter() - start)
+        return found
 
     def _missing(self, ranks: tuple[int, ...], error: Exception) -> str:
         """The text about the ranks that did not come to the current collective."""
@@ -165,6 +185,10 @@ def _on_host(array: Any) -> np.ndarray:
     if not isinstance(array, np.ndarray):
         array = _array(array.detach().cpu(), as_dtype(_dtype(array)).numpy)
     return np.require(array, requirements=["C", "W"])
+
+
+def _likeness(array: Any, ranks: Sequence[int]) -> Hashable:
+    return *ranks, _dtype(array), array.nbytes
 
 
 def _tensor(array: np.ndarray) -> torch.Tensor:
@@ -226,10 +250,17 @@ _BY_PARTS: dict[str, Callable[..., np.ndarray]] = {  # (arrays, the place of thi
 # -- collectives by groups of torch, for larger arrays ----------------------------------------------------------------
 
 
-def _reduce(tensor: torch.Tensor, group: Any, reduction: str) -> torch.Tensor:
-    found = tensor.clone(memory_format=torch.contiguous_format)
-    group.allreduce([found.reshape(-1)], TORCH[reduction]).wait()
-    return found.div_(group.size()) if reduction == "mean" else found
+def _reduce(tensor: torch.Tensor, group: Any, reduction: str, parts: int = 1) -> torch.Tensor:
+    found = torch.empty_like(tensor, memory_format=torch.contiguous_format)
+    works = []
+    for given, part in zip(tensor.reshape(-1).chunk(parts), found.reshape(-1).chunk(parts), strict=True):
+        part.copy_(given)  # while the part before it travels
+        works.append((group.allreduce([part], TORCH[reduction]), part))
+    for work, part in works:
+        work.wait()
+        if reduction == "mean":
+            part.div_(group.size())
+    return found
 
 
 def _scatter(tensor: torch.Tensor, group: Any, reduction: str) -> torch.Tensor:
