@@ -19,6 +19,7 @@ import numpy as np
 from dovetail import custom_gradient, distributed, ops
 from dovetail.core.collectives import WORLD
 from dovetail.core.value_kinds import static_shape
+from dovetail.distributed.shares import parts
 from dovetail.interop.privates import tree
 from keras_dovetail.src.tensors import convert_to_numpy, each_leaf
 
@@ -97,12 +98,6 @@ def _rows(batch: Any) -> int:
     return len(next(part for part in tree.flatten(batch) if part is not None))
 
 
-def _counts(rows: int) -> tuple[int, ...]:
-    """How many of a batch's rows each rank computes; rank 0 has all rows of a batch that is too small."""
-    each, more = divmod(rows, WORLD.size)
-    return tuple(each + (rank < more) if each else rows * (rank == 0) for rank in range(WORLD.size))
-
-
 def _counts_of_own(rows: int) -> tuple[int, ...]:
     """The rows of each rank's own batch."""
     return tuple(WORLD.exchange("AllGather", np.array([rows]), ()).tolist())
@@ -115,7 +110,7 @@ def shared(batch: Any) -> Any:
     rows = _rows(batch)
     if not _distribution().auto_shard_dataset:
         return batch, Share(_counts_of_own(rows), rows)
-    counts = _counts(rows)
+    counts = tuple(parts(rows))
     share = Share(counts, counts[WORLD.rank] or rows)
     return each_leaf(lambda v: None if v is None else v[share.start : share.start + share.rows], batch), share
 
