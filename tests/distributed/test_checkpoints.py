@@ -47,7 +47,9 @@ def test_values_of_all_dtypes_come_back_with_the_position_and_the_random_states(
     assert checkpoints.latest() is None and checkpoints.restore(variables()) is None
     np.random.seed(3), random.seed(4)
     given = variables()
-    checkpoints.save(12, given, {"epoch": 1, "rows": [3, 4]})
+    position = {"epoch": 1, "rows": [3, 4]}
+    checkpoints.save(12, given, position)
+    position["rows"].append(5)
     drawn = np.random.normal(), np.random.rand(), random.random()
     for variable in given.values():
         variable.assign(np.ones(variable.shape))  # while it is written

@@ -19,8 +19,10 @@ from dovetail.cli.options import add_engine, number
 from dovetail.cli.progress import reading
 from dovetail.cli.table import printable, table
 from dovetail.compat.run.decide import KINDS
-from dovetail.core.errors import FormatError
+from dovetail.core.errors import EngineNotInstalled, FormatError
 from dovetail.core.places import engine as on_engine
+
+OF_LAUNCHERS = ("processes", "restarts", "nnodes", "rendezvous")  # options of the command that starts processes
 
 DESCRIPTION = """\
 Runs a model from a file: the folder of a SavedModel, .pb, .pbtxt, .meta with its checkpoint, .onnx, a file of dt.save,
@@ -55,6 +57,8 @@ examples:
   dovetail run --engine jax train.py --engine 3  so is all that follows the script here
   dovetail run --profile train.py                what takes the time: each operation, with its line
   dovetail run --processes 4 train.py            in four processes, which train one model together
+  dovetail run --processes 4 --restarts 9 train.py
+                                                 they start again when one is lost, at most nine times
   dovetail run --trace trace.json train.py       the same, and a timeline for https://ui.perfetto.dev
 """
 
@@ -62,7 +66,8 @@ USAGE = """\
 dovetail run MODEL [--input KEY=FILE ...] [--random] [--signature NAME] [--outputs NAME ...]
                           [--engine ENGINE] [--output FILE.npz] [--steps N]
        dovetail run [--as KIND] [--map PACKAGE] [--steps N] [--data FOLDER] [--synthetic-data]
-                    [--processes N] [--profile] [--trace FILE] script.py [--engine ENGINE] [argument ...]
+                    [--processes N [--restarts N] [--nnodes MIN:MAX --rendezvous HOST:PORT]]
+                    [--profile] [--trace FILE] script.py [--engine ENGINE] [argument ...]
        dovetail run [option ...] -m module [argument ...]"""
 
 
@@ -81,6 +86,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
     programs.add_argument(
         "--processes", type=number(1), metavar="N", help="start N processes, which dovetail.distributed.init() connects"
     )
+    programs.add_argument("--restarts", type=number(0), metavar="N", help="start them again if one fails, N times")
+    programs.add_argument(
+        "--nnodes", type=_bounds, metavar="MIN:MAX", help="on so many machines, each of which runs this command"
+    )
+    programs.add_argument("--rendezvous", type=_meeting, metavar="HOST:PORT", help="the address where machines meet")
     programs.add_argument("--data", type=Path, metavar="FOLDER", help="the folder of files that it downloads")
     programs.add_argument("--synthetic-data", action="store_true", help="make up the numbers of these data sets")
     programs.add_argument("--profile", action="store_true", help="print what takes the time, when the script ends")
@@ -125,10 +135,8 @@ def run(options: argparse.Namespace) -> int | Callable[[], None]:
         return _run_model(parser.parse_args(options.arguments, options))
     if options.input or options.random or options.output or options.outputs or options.signature:
         raise WrongInput(f"{str(options.target)!r} is a program, and options of models stand before its name.")
-    if options.processes is not None:
-        from dovetail.distributed.launch import launch  # it imports torch
-
-        return launch(["-m", "dovetail", *_for_one_process(sys.argv[1:])], options.processes)
+    if any(getattr(options, name) is not None for name in OF_LAUNCHERS):
+        return _launched(options)
     engine, arguments = options.engine, options.arguments
     if engine is None and arguments[:1] == ["--engine"] and len(arguments) > 1:
         _, engine, *arguments = arguments
@@ -148,10 +156,47 @@ def run(options: argparse.Namespace) -> int | Callable[[], None]:
     return partial(program.profiled, run, options.trace)
 
 
-def _for_one_process(arguments: Sequence[str]) -> list[str]:
-    """The command's arguments without the number of processes."""
-    at = next(i for i, text in enumerate(arguments) if text.startswith("--processes"))
-    return [*arguments[:at], *arguments[at + (1 if "=" in arguments[at] else 2) :]]
+def _launched(options: argparse.Namespace) -> int:
+    """Run the command in several processes, and return their exit status."""
+    if options.processes is None or (options.nnodes is None) != (options.rendezvous is None):
+        raise WrongInput("--restarts, --nnodes and --rendezvous need --processes, and the last two need each other.")
+    try:
+        from dovetail.distributed.launch import launch  # it imports torch
+    except ImportError as error:
+        raise EngineNotInstalled("several processes need torch: pip install 'keras-dovetail[distributed]'.") from error
+    command = _for_one_process(sys.argv[1:], len(options.arguments) + 1)
+    machines = options.nnodes or (1, 1)
+    return launch(["-m", "dovetail", *command], options.processes, options.restarts or 0, machines, options.rendezvous)
+
+
+def _for_one_process(arguments: Sequence[str], end: int) -> list[str]:
+    """The command's arguments without the launcher's; the last `end` are the program and its own."""
+    found: list[str] = []
+    own = iter(arguments[:-end])
+    for text in own:
+        name = text.partition("=")[0]
+        if len(name) < 3 or not any(f"--{option}".startswith(name) for option in OF_LAUNCHERS):  # argparse takes --proc
+            found.append(text)
+        elif "=" not in text:
+            next(own)
+    return [*found, *arguments[-end:]]
+
+
+def _bounds(text: str) -> tuple[int, int]:
+    """The argparse type of one number of machines, or of the least and the greatest."""
+    least, _, most = text.partition(":")
+    bounds = number(1)(least), number(1)(most or least)
+    if bounds[0] > bounds[1]:
+        raise argparse.ArgumentTypeError(f"must be MIN:MAX, but {least} is more than {most}")
+    return bounds
+
+
+def _meeting(text: str) -> str:
+    """The argparse type of "host:port"."""
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 2**16:
+        raise argparse.ArgumentTypeError(f"must be HOST:PORT, but is {text!r}")
+    return text
 
 
 def _is_model(path: Path) -> bool:

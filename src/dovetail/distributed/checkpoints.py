@@ -124,6 +124,11 @@ class Checkpoints:
                 f"step {step} comes after {self._newest}, which the folder has: restore it, or take another folder."
             )
             raise op_error(ValueError, "distributed.Checkpoints", problem)
+        try:
+            position = json.loads(json.dumps(position, allow_nan=False))  # as it is now
+        except (TypeError, ValueError) as error:
+            problem = f"JSON cannot hold the position {describe(position)}: {error}."
+            raise op_error(ValueError, "distributed.Checkpoints", problem) from error
         head = {
             "dovetail": "checkpoint",
             "version": VERSION,
@@ -132,11 +137,6 @@ class Checkpoints:
             "world_size": WORLD.size,
             "random": random_state(),
         }
-        try:
-            json.dumps(position, allow_nan=False)
-        except (TypeError, ValueError) as error:
-            problem = f"JSON cannot hold the position {describe(position)}: {error}."
-            raise op_error(ValueError, "distributed.Checkpoints", problem) from error
         copies = {name: _copied(variables[name]) for name in _shares(variables, WORLD.size)[WORLD.rank]}
         self._newest = step
         self._writer = threading.Thread(target=self._write, args=(step, copies, head), name="checkpoint")

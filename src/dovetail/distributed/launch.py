@@ -1,63 +1,125 @@
-"""Starting the processes of a program on this machine, by torchrun's launcher.
+"""Starting the processes of a program, and starting them again when one is lost, by torchrun's launcher.
 
-The launcher and the ranks meet by files, so gloo's sockets alone listen, on 127.0.0.1.  If a rank fails, the
-launcher ends the others; if the launcher ends, so do the ranks.
+On one machine the launcher and the ranks meet by files, so gloo's sockets alone listen, on 127.0.0.1.  On several, the
+launchers meet at an address.  If a rank fails, each launcher ends its other ranks, and starts all again or gives up.
 """
 
 from __future__ import annotations
 
 import os
+import socket
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from dovetail.core.errors import EngineNotInstalled
-from dovetail.distributed.processes import STORE
+from torch.distributed.elastic.agent.server.api import RunResult, WorkerGroup, WorkerSpec
+from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
+from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException
+from torch.distributed.elastic.rendezvous import RendezvousParameters
+from torch.distributed.elastic.rendezvous.registry import get_rendezvous_handler
+
+from dovetail.distributed.processes import LAUNCHER, STORE
+
+GRACE = 5  # seconds that a rank has after SIGTERM, until SIGKILL
+LAST_CALL = 10  # seconds in which further machines may join, once there are enough
 
 
-def launch(command: Sequence[str], processes: int) -> int:
+class _Agent(LocalElasticAgent):
+    """torchrun's agent, which tells of failed ranks, and soon kills those that do not end."""
+
+    def _monitor_workers(self, worker_group: WorkerGroup) -> RunResult:
+        found = super()._monitor_workers(worker_group)
+        if found.is_failed():
+            rank, status = _first_failure(found)
+            left = self._remaining_restarts
+            after = f"; all ranks start again, and may {left - 1} times more" if left else ""
+            print(f"dovetail: rank {rank} ended with the exit status {status}{after}", file=sys.stderr, flush=True)
+        return found
+
+    def _stop_workers(self, worker_group: WorkerGroup) -> None:
+        self._shutdown(timeout=GRACE)
+
+
+def launch(
+    command: Sequence[str],
+    processes: int,
+    restarts: int = 0,
+    machines: tuple[int, int] = (1, 1),
+    rendezvous: str | None = None,
+) -> int:
     """Run a command of Python's in several processes, and wait for them.
 
     Args:
         command: arguments of the Python that runs now, such as `["-m", "dovetail", "run", "train.py"]`.
-        processes: the number of processes.
+        processes: the number of processes on this machine.
+        restarts: how often all processes start again after one has failed.
+        machines: the least and the greatest number of machines, each of which runs this function.
+        rendezvous: "host:port", where the machines meet; None for one machine.
 
     Returns:
         0, or the exit status of the rank that failed first.
 
-    Raises:
-        EngineNotInstalled: torch is not installed.
-
-    Source: `torch.distributed.launcher.api.elastic_launch`.
+    Source: `torch.distributed.launcher.api.launch_agent`.
     """
-    try:
-        from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
-        from torch.distributed.launcher.api import LaunchConfig, elastic_launch
-    except ImportError as error:
-        problem = "several processes need torch: pip install 'keras-dovetail[distributed]'."
-        raise EngineNotInstalled(problem) from error
+    os.environ |= {
+        LAUNCHER: str(os.getpid()),
+        "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",  # each start has a store of its own, where its rank 0 says
+        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // processes))),
+    }
+    if rendezvous is not None:
+        return _run(command, processes, restarts, machines, rendezvous, _address(rendezvous), {})
     with tempfile.TemporaryDirectory() as folder:
-        os.environ |= {
-            STORE: str(Path(folder) / "ranks"),
-            "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",  # the launcher's own store would listen to all
-            "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // processes))),
-        }
-        config = LaunchConfig(
-            min_nodes=1,
-            max_nodes=1,
-            nproc_per_node=processes,
-            run_id="dovetail",
-            rdzv_backend="c10d",
-            rdzv_endpoint=str(Path(folder) / "launcher"),
-            rdzv_configs={"store_type": "file"},
-            max_restarts=0,
-            local_addr="127.0.0.1",
-        )
-        try:
-            elastic_launch(config, sys.executable)(*command)
-        except ChildFailedError as error:
-            rank, failure = error.get_first_failure()
-            print(f"dovetail: rank {rank} ended with the exit status {failure.exitcode}", file=sys.stderr)
-            return failure.exitcode if failure.exitcode > 0 else 128 - failure.exitcode
-    return 0
+        os.environ[STORE] = str(Path(folder) / "ranks")
+        meeting = str(Path(folder) / "launcher")
+        return _run(command, processes, restarts, (1, 1), meeting, "127.0.0.1", {"store_type": "file"})
+
+
+def _run(
+    command: Sequence[str],
+    processes: int,
+    restarts: int,
+    machines: tuple[int, int],
+    meeting: str,
+    address: str,
+    options: dict[str, Any],
+) -> int:
+    options = {"last_call_timeout": LAST_CALL, **options}
+    handler = get_rendezvous_handler(RendezvousParameters("c10d", meeting, "dovetail", *machines, address, **options))
+    spec = WorkerSpec(
+        role="dovetail",
+        local_world_size=processes,
+        entrypoint=sys.executable,
+        args=(*command,),
+        rdzv_handler=handler,
+        max_restarts=restarts,
+        local_addr=address,
+    )
+    try:
+        found = _Agent(spec, DefaultLogsSpecs(), shutdown_timeout=GRACE).run()
+    except SignalException:  # this machine leaves; the others may go on, so the rendezvous stays open
+        raise
+    except BaseException:
+        handler.shutdown()
+        raise
+    handler.shutdown()
+    if not found.is_failed():
+        return 0
+    _, status = _first_failure(found)
+    return status if status > 0 else 128 - status
+
+
+def _first_failure(found: RunResult) -> tuple[int, int]:
+    """The rank that failed first, and its exit status."""
+    rank = min(found.failures, key=lambda rank: found.failures[rank].timestamp)
+    return rank, found.failures[rank].exitcode
+
+
+def _address(rendezvous: str) -> str:
+    """The address of this machine on the way to the rendezvous."""
+    host, _, port = rendezvous.rpartition(":")
+    family, kind, _, _, target = socket.getaddrinfo(host, int(port), type=socket.SOCK_DGRAM)[0]
+    with socket.socket(family, kind) as way:  # it sends nothing
+        way.connect(target)
+        return str(way.getsockname()[0])

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import atexit
+import ctypes
 import os
+import signal
 import socket
+import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +19,14 @@ if TYPE_CHECKING:
     import torch.distributed as dist
 
 STORE = "DOVETAIL_STORE"  # the variable of the environment that names the file by which processes meet
-START = timedelta(minutes=5)  # the longest time in which all processes must have begun
+LAUNCHER = "DOVETAIL_LAUNCHER"  # the one that has the number of the process that started the ranks
+_END_WITH_PARENT = 1  # Linux' PR_SET_PDEATHSIG
 _LOOPBACK = ("localhost", "127.0.0.1")
 
 
-def init(timeout: float = 300.0, wire: str | None = None, shares: str | None = None) -> None:
+def init(
+    timeout: float = 300.0, start: float = 300.0, wire: str | None = None, shares: str | None = None
+) -> None:
     """Join the other processes, which torchrun or `dovetail run --processes` started; the first call counts.
 
     It reads the environment that these set: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT.  Without RANK, the process
@@ -28,6 +34,7 @@ def init(timeout: float = 300.0, wire: str | None = None, shares: str | None = N
 
     Args:
         timeout: the seconds that a rank waits for the others in a collective.
+        start: the seconds in which all ranks must have come here.
         wire: "bfloat16" or "float16": `average` sends wider gradients as these; "" for their own dtype, the default.
         shares: "equal", the default, or "measured": Keras' batches are divided by the measured speed of the ranks.
             Give this and `wire` alike on all ranks; a later call may change them.
@@ -48,6 +55,7 @@ def init(timeout: float = 300.0, wire: str | None = None, shares: str | None = N
         raise op_error(ValueError, "distributed.init", f"shares are 'equal' or 'measured', not {shares!r}.")
     WORLD.wire = WORLD.wire if wire is None else check_wire(wire)
     WORLD.shares = shares or WORLD.shares
+    _end_with_launcher()
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if "RANK" not in os.environ or size == 1 or WORLD.transport is not None:
         return
@@ -61,20 +69,28 @@ def init(timeout: float = 300.0, wire: str | None = None, shares: str | None = N
     except ImportError as error:
         raise EngineNotInstalled("several processes need torch: pip install 'keras-dovetail[distributed]'.") from error
     rank = int(os.environ["RANK"])
-    store = _store(dist, rank, size)
+    store = _store(dist, rank, size, timedelta(seconds=start))
     store.set(f"here/{rank}", "")
     try:
-        store.wait([f"here/{other}" for other in range(size)], START)
+        store.wait([f"here/{other}" for other in range(size)], timedelta(seconds=start))
     except RuntimeError as error:
         missing = [other for other in range(size) if not store.check([f"here/{other}"])]
-        problem = f"of {size} processes, those of the ranks {missing} did not start within {START.seconds} s."
+        problem = f"of {size} processes, those of the ranks {missing} did not start within {start:g} s."
         raise op_error(RuntimeError, "distributed.init", problem) from error
     transport = Transport(store, rank, timeout)
     atexit.register(transport.close)
     WORLD.rank, WORLD.size, WORLD.transport = rank, size, transport
 
 
-def _store(dist: Any, rank: int, size: int) -> dist.Store:
+def _end_with_launcher() -> None:
+    """Let Linux kill this process, also if it is stopped, when the launcher that started it ends in any way."""
+    if sys.platform == "linux" and "TORCHELASTIC_RUN_ID" in os.environ:
+        ctypes.CDLL(None).prctl(_END_WITH_PARENT, signal.SIGKILL)
+        if os.environ.get(LAUNCHER, str(os.getppid())) != str(os.getppid()):
+            raise op_error(RuntimeError, "distributed.init", "the launcher has ended.")
+
+
+def _store(dist: Any, rank: int, size: int, limit: timedelta) -> dist.Store:
     """The store by which the ranks meet; on one machine it is a file, or listens on 127.0.0.1."""
     again = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")  # a new start of all processes has a new store
     file, address = os.environ.get(STORE), os.environ.get("MASTER_ADDR", "127.0.0.1")
@@ -84,12 +100,12 @@ def _store(dist: Any, rank: int, size: int) -> dist.Store:
     if file:
         return dist.FileStore(f"{file}.{again}", size)
     port = int(os.environ["MASTER_PORT"])
-    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
-        return dist.PrefixStore(f"dovetail/{again}", dist.TCPStore(address, port, size, False, START))
+    if dist.is_initialized() or os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":  # the port is taken
+        return dist.PrefixStore(f"dovetail/{again}", dist.TCPStore(address, port, size, False, limit))
     if rank > 0:
-        return dist.TCPStore(address, port, size, False, START)
+        return dist.TCPStore(address, port, size, False, limit)
     bound = socket.create_server((address, port))
-    return dist.TCPStore(address, port, size, True, START, master_listen_fd=bound.detach())
+    return dist.TCPStore(address, port, size, True, limit, master_listen_fd=bound.detach())
 
 
 def rank() -> int:
