@@ -77,6 +77,7 @@ PRIVATES = {
     "CompileLoss": "keras.src.trainers.compile_utils:CompileLoss",
     "CompileMetrics": "keras.src.trainers.compile_utils:CompileMetrics",
     "CallbackList": "keras.src.callbacks:CallbackList",
+    "BackupAndRestore": "keras.src.callbacks:BackupAndRestore",
     "Callback": "keras.src.callbacks:Callback",
     "MonitorCallback": "keras.src.callbacks.monitor_callback:MonitorCallback",
     "LambdaCallback": "keras.src.callbacks:LambdaCallback",

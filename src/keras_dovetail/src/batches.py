@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -59,6 +61,20 @@ class Batches(EpochIterator):
         self._are_cut = are_arrays and self.steps_per_epoch is None and self.steps_per_execution == 1
         self._source = {"x": x, "shuffle": shuffle, **options}
         self._cut: tuple[int, EpochIterator] | None = None  # steps of a group, and the iterator over groups
+        self._skipped = 0, 0  # epochs, and batches of the epoch after them
+
+    def skip(self, epochs: int, batches: int) -> None:
+        """Let the next iteration read so many epochs, and then so many batches, before its first step."""
+        self._skipped = epochs, batches
+
+    def __iter__(self) -> Batches:
+        (epochs, batches), self._skipped = self._skipped, (0, 0)
+        for _ in range(epochs):
+            deque(self, 0)
+        super().__iter__()
+        if batches:
+            deque(islice(self, -(-batches // self.steps_per_execution)), 0)
+        return self
 
     @property
     def equal_steps(self) -> int | None:
@@ -75,7 +91,7 @@ class Batches(EpochIterator):
         Batches that are `size` times as large have the same samples in the same order, also if they are shuffled: Keras
         draws one permutation for an epoch.
         """
-        if size < 2 or not self._are_cut:
+        if size < 2 or not self._are_cut or self._skipped != (0, 0):
             return None
         if self._cut is None or self._cut[0] != size:
             self._cut = size, EpochIterator(**self._source, batch_size=size * self.data_adapter.batch_size)

@@ -23,7 +23,7 @@ from dovetail.distributed.shares import parts
 from dovetail.interop.privates import tree
 from keras_dovetail.src.tensors import convert_to_numpy, each_leaf
 
-WRITERS = {"BackupAndRestore", "CSVLogger", "ModelCheckpoint", "RemoteMonitor", "TensorBoard"}  # callbacks of rank 0
+WRITERS = {"CSVLogger", "ModelCheckpoint", "RemoteMonitor", "TensorBoard"}  # callbacks of rank 0
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,12 @@ def _distribution() -> Any:
 
 def is_shared() -> bool:
     """Whether this process trains a model together with others, as `keras.distribution.DataParallel` says."""
-    return WORLD.size > 1 and type(_distribution()).__name__ == "DataParallel"
+    return WORLD.size > 1 and is_data_parallel()
+
+
+def is_data_parallel() -> bool:
+    """Whether the program asked for `keras.distribution.DataParallel`, also with one process."""
+    return type(_distribution()).__name__ == "DataParallel"
 
 
 @contextmanager
@@ -276,14 +281,20 @@ def begin(model: Any) -> None:
 
 def finish(model: Any) -> None:
     """Merge the metrics of all ranks, and average what layers keep beside weights, as moving averages."""
-    for metric in _parts(model):
-        for variable in metric.variables:
-            if variable.aggregation in _MERGED:
-                op, option = _MERGED[variable.aggregation]
-                variable.assign(WORLD.exchange(op, convert_to_numpy(variable), (), option))
-    for variable in model.non_trainable_variables:
-        if str(variable.dtype).startswith("float"):
-            variable.assign(WORLD.exchange("AllReduce", convert_to_numpy(variable), (), "mean"))
+    for variable, how in partial(model):
+        variable.assign(merged(variable, how))
+
+
+def partial(model: Any) -> list[tuple[Any, str]]:
+    """The variables of which each rank has a part, and how the parts are merged: a key of `_MERGED`."""
+    metrics = [(v, v.aggregation) for metric in _parts(model) for v in metric.variables if v.aggregation in _MERGED]
+    return [*metrics, *((v, "mean") for v in model.non_trainable_variables if str(v.dtype).startswith("float"))]
+
+
+def merged(variable: Any, how: str) -> np.ndarray:
+    """The value of a variable for all ranks."""
+    op, option = _MERGED[how]
+    return WORLD.exchange(op, convert_to_numpy(variable), (), option)
 
 
 def _parts(model: Any) -> list[Any]:

@@ -23,7 +23,7 @@ from dovetail.interop.privates import (
     pythonify_logs,
     tree,
 )
-from keras_dovetail.src import shards
+from keras_dovetail.src import backups, shards
 from keras_dovetail.src.batch_hooks import BatchHooks
 from keras_dovetail.src.batches import Batches
 from keras_dovetail.src.building import build_by_output
@@ -380,6 +380,8 @@ def _results(model: Any, logs: Any) -> Any:
 def _callback_list(model: Any, callbacks: Any, batches: Batches, verbose: Any, epochs: int = 1, **options: Any) -> Any:
     if isinstance(callbacks, CallbackList):
         return callbacks
+    if shards.is_data_parallel():
+        callbacks = backups.over_ranks(callbacks, batches)
     if shards.is_shared():
         callbacks, verbose = shards.callbacks_of_rank(callbacks), 0 if WORLD.rank else verbose
     return CallbackList(

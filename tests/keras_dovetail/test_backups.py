@@ -1,0 +1,24 @@
+"""Keras' BackupAndRestore over ranks: after an error, training goes on at the same batch, with any number of ranks."""
+
+from __future__ import annotations
+
+from tests.distributed import ranks
+from tests.libraries import require
+
+require("torch", "it carries")
+require("keras", "it trains")
+
+CHECKED = [
+    "shuffled arrays 3\n",
+    "shuffled arrays epoch\n",
+    "a generator 3\n",
+    "a generator epoch\n",
+]
+
+
+def test_training_goes_on_within_an_epoch_also_with_another_number_of_ranks(tmp_path):
+    for engines, what in ((("numpy", "torch"), "begin"), (("numpy",), "again")):
+        for text in ranks.run(
+            "tests.keras_dovetail.backup_checks", engines, what, str(tmp_path), KERAS_BACKEND="dovetail"
+        ):
+            assert text.split("checked ")[1:] == CHECKED, text
