@@ -24,9 +24,7 @@ _END_WITH_PARENT = 1  # Linux' PR_SET_PDEATHSIG
 _LOOPBACK = ("localhost", "127.0.0.1")
 
 
-def init(
-    timeout: float = 300.0, start: float = 300.0, wire: str | None = None, shares: str | None = None
-) -> None:
+def init(timeout: float = 300.0, start: float = 300.0, wire: str | None = None, shares: str | None = None) -> None:
     """Join the other processes, which torchrun or `dovetail run --processes` started; the first call counts.
 
     It reads the environment that these set: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT.  Without RANK, the process
