@@ -157,7 +157,7 @@ def single_steps():
 
 
 def files():
-    """Files and lists of arrays hold whole weights; what is read has the layouts of the model that reads."""
+    """Files and lists of arrays hold whole weights; reading gives them the layouts of the new model."""
     model, *_ = trained(transformer, WORDS, model_parallel())
     before = model.get_weights()
     with tempfile.TemporaryDirectory() as folder:
@@ -222,7 +222,7 @@ def refused(call, kind, text):
 
 
 def refusals():
-    """Errors say what does not fit, and what to do."""
+    """Errors name the misfit and the remedy."""
     five = DeviceMesh((5,), ("batch",), [f"cpu:{n}" for n in range(5)])
     x = np.zeros((4, 6))
     tensors = (
