@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from tests.conftest import WHOLE
 from tests.distributed import ranks
 from tests.libraries import require
 
@@ -16,9 +19,10 @@ CHECKED = [
 ]
 
 
-def test_training_goes_on_within_an_epoch_also_with_another_number_of_ranks(tmp_path):
-    for engines, what in ((("numpy", "torch"), "begin"), (("numpy",), "again")):
+@pytest.mark.parametrize("engines", [("numpy", "torch"), ("jax", "tensorflow")][: 1 + WHOLE], ids="-".join)
+def test_training_goes_on_within_an_epoch_also_with_another_number_of_ranks(engines, tmp_path):
+    for each, what in ((engines, "begin"), (engines[:1], "again")):
         for text in ranks.run(
-            "tests.keras_dovetail.backup_checks", engines, what, str(tmp_path), KERAS_BACKEND="dovetail"
+            "tests.keras_dovetail.backup_checks", each, what, str(tmp_path), KERAS_BACKEND="dovetail"
         ):
             assert text.split("checked ")[1:] == CHECKED, text
