@@ -196,6 +196,55 @@ def callbacks():
         )
 
 
+def strategies():
+    """TensorFlow's strategies train by `fit`, and by a loop of the program's own, as one process with all rows."""
+    import dovetail.compat.tensorflow as tf
+
+    def numbers(strategy):
+        keras.distribution.set_distribution(None)
+        with strategy.scope():
+            keras.utils.set_random_seed(1)
+            model = mlp()
+            model.compile("adam", "sparse_categorical_crossentropy")
+        history = model.fit(X, Y, batch_size=15, epochs=2, verbose=0).history
+        own = keras.Sequential([keras.layers.Dense(8, "tanh"), keras.layers.Dense(3)])
+        own.build((None, 6))
+        optimizer, old = keras.optimizers.Adam(0.01), tf.compat.v1.train.GradientDescentOptimizer(0.1)
+        w = tf.Variable(np.ones((6, 3)))
+        size = tf.constant(15.0, "float64")
+
+        def step(x, y):
+            with tf.GradientTape(persistent=True) as tape:
+                logits = own(x, training=True) + tf.matmul(x, w.value())
+                each = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits)
+                loss = tf.nn.compute_average_loss(each, global_batch_size=size)
+                loss += tf.nn.scale_regularization_loss(tf.nn.l2_loss(w.value()))
+            weights = own.trainable_variables
+            optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+            old.apply_gradients([(tape.gradient(loss, w), w)])
+            return loss
+
+        @tf.function
+        def train(x, y):
+            return strategy.reduce("SUM", strategy.run(step, args=(x, y)), axis=None)
+
+        dataset = tf.data.Dataset.from_tensor_slices((X, Y)).batch(15)
+        losses = [train(x, y).numpy() for x, y in strategy.experimental_distribute_dataset(dataset)]
+        mean = strategy.reduce(tf.distribute.ReduceOp.MEAN, next(iter(dataset))[0], axis=0)
+        return history, losses, model.get_weights(), own.get_weights(), w.numpy(), mean.numpy()
+
+    alone = numbers(tf.distribute.OneDeviceStrategy("/cpu:0"))
+    strategy = tf.distribute.MirroredStrategy(["/gpu:0", "/gpu:1"])
+    assert strategy.num_replicas_in_sync == SIZE
+    assert_same(alone, numbers(strategy), EXACT, "strategies")
+    ids = strategy.gather(tf.constant([tf.distribute.get_replica_context().replica_id_in_sync_group]), axis=0)
+    with strategy.scope():
+        own_id = tf.distribute.get_replica_context().replica_id_in_sync_group
+    assert ids.numpy().tolist() == [0] * SIZE and own_id == RANK, (ids, own_id)
+    drawn = tf.random.normal([3])  # without a seed
+    np.testing.assert_allclose(dt.ops.all_reduce(drawn, "max"), dt.ops.all_reduce(drawn, "min"), 1e-6)
+
+
 def old_names():
     """A program with Horovod's names: each rank brings its rows, and trains as one process with all of them."""
     import dovetail.compat.horovod as hvd

@@ -12,7 +12,7 @@ from tests.libraries import require
 require("torch", "it carries")
 require("keras", "it trains")
 
-CHECKS = ("same_numbers", "stops", "single_batches", "own_batches", "metrics", "callbacks", "old_names")
+CHECKS = ("same_numbers", "stops", "single_batches", "own_batches", "metrics", "callbacks", "strategies", "old_names")
 WHOLE = [("numpy", "numpy"), ("torch", "torch"), ("jax", "jax"), ("tensorflow", "tensorflow"), ("jax", "torch")]
 MIXES = [
     (("numpy", "torch"), CHECKS),

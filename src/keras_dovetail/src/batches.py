@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
+from dovetail.distributed.replicas import same_random_state
 from dovetail.interop.privates import ArrayDataAdapter, EpochIterator, tree
 from keras_dovetail.src import layouts, shards
 from keras_dovetail.src.tensors import convert_to_tensor, each_leaf, in_32_bits
@@ -53,8 +54,8 @@ class Batches(EpochIterator):
     """
 
     def __init__(self, x: Any, *, batch_size: int | None = None, shuffle: Any = False, **options: Any) -> None:
-        if shards.is_shared():
-            shards.same_order()
+        if shards.reads_all():
+            same_random_state()
         with shards.reading_all() if shards.is_shared() else nullcontext():
             super().__init__(x, batch_size=batch_size, shuffle=shuffle, **options)
         are_arrays = isinstance(self.data_adapter, ArrayDataAdapter) and shuffle != "batch"

@@ -7,7 +7,6 @@ rows are a part of the whole batch's, so several ranks compute the numbers of on
 from __future__ import annotations
 
 import functools
-import random
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -19,6 +18,7 @@ import numpy as np
 from dovetail import custom_gradient, distributed, ops
 from dovetail.core.collectives import WORLD
 from dovetail.core.value_kinds import static_shape
+from dovetail.distributed import replicas
 from dovetail.distributed.shares import parts
 from dovetail.interop.privates import tree
 from keras_dovetail.src.tensors import convert_to_numpy, each_leaf
@@ -81,6 +81,11 @@ def is_shared() -> bool:
 def is_data_parallel() -> bool:
     """Whether the program asked for `keras.distribution.DataParallel`, also with one process."""
     return type(_distribution()).__name__ == "DataParallel"
+
+
+def reads_all() -> bool:
+    """Whether all ranks read the same data; else each rank brings batches of its own."""
+    return is_shared() and bool(_distribution().auto_shard_dataset)
 
 
 @contextmanager
@@ -193,7 +198,7 @@ def _gathered(outputs: Any, share: Share) -> Any:
 
 
 def averaging(apply: Callable[..., Any]) -> Callable[..., Any]:
-    """An optimizer's `apply` that takes this rank's gradients, and applies those of the whole batch.
+    """An optimizer's `apply` that takes this rank's gradients, and applies those of the whole batch or all replicas.
 
     A wrapper around an optimizer, which calls its `apply`, sees the average, too.
     """
@@ -201,10 +206,9 @@ def averaging(apply: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(apply)
     def run(self: Any, grads: Any, *args: Any, **kwargs: Any) -> Any:
         share = _SHARE.get()
-        if share is None:
-            return apply(self, grads, *args, **kwargs)
-        with computing(None):
-            return apply(self, distributed.average(list(grads), share.weight), *args, **kwargs)
+        found = replicas.combined(self, grads) if share is None else distributed.average(list(grads), share.weight)
+        with computing(None), replicas.as_replica(False):
+            return apply(self, found, *args, **kwargs)
 
     return run
 
@@ -257,20 +261,6 @@ def moments(x: Any, axes: Any, keepdims: bool) -> tuple[Any, Any]:
 # -- around steps -----------------------------------------------------------------------------------------------------
 
 _MERGED = {"sum": ("AllReduce", "sum"), "mean": ("AllReduce", "mean"), "only_first_replica": ("Broadcast", 0)}
-
-
-def same_order() -> None:
-    """Give all ranks the random states of rank 0 by which data sets are shuffled: of NumPy, Python and torch."""
-    import torch  # it carries
-
-    state: Any = np.random.get_state()  # noqa: NPY002  # Keras shuffles by it
-    name, words, *numbers = state
-    words = WORLD.exchange("Broadcast", np.array([*words, numbers[0], numbers[1]], "int64"), (), 0)
-    np.random.set_state((name, words[:-2].astype("uint32"), int(words[-2]), int(words[-1]), *numbers[2:]))  # noqa: NPY002
-    version, words, following = random.getstate()
-    words = WORLD.exchange("Broadcast", np.array(words, "int64"), (), 0)
-    random.setstate((version, tuple(words.tolist()), following))
-    torch.set_rng_state(torch.from_numpy(WORLD.exchange("Broadcast", torch.get_rng_state().numpy(), (), 0)))
 
 
 def begin(model: Any) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from dovetail import ops
+from dovetail.core.collectives import WORLD
 from dovetail.core.engine_registry import chooses_engine, compiling_engine
 from dovetail.core.infer import size_of
 from dovetail.core.scopes import scopes
@@ -16,7 +17,6 @@ from dovetail.plan import profile
 from dovetail.plan.function import Function, Options
 from dovetail.plan.measured_plan import AnyPlan, MeasuredPlan
 from dovetail.plan.measurer import Measurer
-from keras_dovetail.src import shards
 from keras_dovetail.src.batch_hooks import BatchHooks
 from keras_dovetail.src.batches import Group, are_equal, given, groups
 from keras_dovetail.src.tensors import each_leaf, is_tensor
@@ -67,7 +67,7 @@ class Program:
     @property
     def may_group(self) -> bool:
         """Whether equal batches can run in a loop of the program."""
-        return not self._eagerly and not shards.is_shared()  # ranks meet in each step
+        return not self._eagerly and WORLD.size == 1  # several ranks meet in each step
 
     @property
     def status(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -160,3 +162,44 @@ def test_one_replica_computes():
     with tf.distribute.get_strategy().scope():
         assert tf.distribute.get_strategy().run(lambda x, y: x - y, (5,), {"y": 3}) == 2
     assert not tf.distribute.has_strategy() and not tf.distribute.in_cross_replica_context()
+
+
+@pytest.mark.parametrize(
+    "name", ["MirroredStrategy", "MultiWorkerMirroredStrategy", "experimental.MultiWorkerMirroredStrategy"]
+)
+def test_a_strategy_of_one_replica(name):
+    strategy = functools.reduce(getattr, name.split("."), tf.distribute)()
+    with strategy.scope():
+        assert tf.distribute.get_strategy() is strategy and tf.distribute.has_strategy()
+    assert not tf.distribute.has_strategy()
+    assert [*strategy.experimental_distribute_dataset([1, 2])] == [1, 2]
+    assert strategy.experimental_local_results(3) == (3,)
+    assert strategy.gather(4, axis=0) == 4
+    size = strategy.distribute_datasets_from_function(lambda context: context.get_per_replica_batch_size(8))
+    assert size == 8
+    rows = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    found = strategy.reduce(tf.distribute.ReduceOp.MEAN, {"rows": rows, "one": 5.0}, axis=None)
+    np.testing.assert_array_equal(found["rows"], rows)
+    np.testing.assert_array_equal(strategy.reduce("mean", rows, axis=0), [2.0, 3.0])
+    np.testing.assert_array_equal(strategy.reduce("SUM", rows, axis=1), [3.0, 7.0])
+    with pytest.raises(ValueError, match="MIN"):
+        strategy.reduce("MIN", rows, axis=None)
+
+
+def test_losses_of_replicas():
+    losses = [1.0, 2.0, 3.0]
+    assert tf.nn.compute_average_loss(losses).numpy() == 2
+    assert tf.nn.compute_average_loss(losses, sample_weight=[1, 0, 1], global_batch_size=8).numpy() == 0.5
+    assert tf.nn.scale_regularization_loss(losses).numpy() == 6
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("train.ClusterSpec", "train.Server", "train.replica_device_setter", "train.SyncReplicasOptimizer"),
+        *("distribute.experimental.ParameterServerStrategy", "distribute.experimental.CentralStorageStrategy"),
+    ],
+)
+def test_clusters_are_refused_with_what_to_write(name):
+    with pytest.raises(AttributeError, match="dovetail run --processes N"):
+        functools.reduce(getattr, name.split("."), tf.compat.v1)

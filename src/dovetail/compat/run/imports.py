@@ -1,4 +1,4 @@
-"""The imports of an old program: its files get other modules for the names of TensorFlow and Keras.
+"""The imports of an old program: its files get other modules for the names of TensorFlow, Keras and Horovod.
 
 These files have builtins of their own, with an `__import__` that maps names.  All other modules, `builtins` and the
 entries of `sys.modules` stay as they are.
@@ -34,6 +34,7 @@ MAPPED = {  # the program's name → the module here; {view} is the view of its 
     r"tensorflow(?:_core)?\.compat\.v1(?P<inner>\..+)": f"{VIEW}.compat.v1{{inner}}",
     r"tensorflow(?:_core)?(?P<inner>\..+)?": "{view}{inner}",
     r"(?:tf_)?keras(?P<inner>\..+)?": "keras{inner}",
+    r"horovod(?:\.tensorflow)?(?:\.keras)?": "dovetail.compat.horovod",
 }
 
 Change = Callable[[ast.Module], ast.Module]  # a function that changes the syntax tree of a file

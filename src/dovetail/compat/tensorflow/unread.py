@@ -9,6 +9,7 @@ from __future__ import annotations
 _HINT = "A hint for speed or memory, which changes no result."
 _NO_OPERATION = "No operation is made, so none has a name."
 _ONE_PROCESS = "One process computes, and keeps each variable as a whole."
+_REPLICAS = "Replicas are processes, which `dovetail run --processes` starts."
 _ONE_FILE = "A checkpoint has one shard, in the second version of the format."
 _ONLY_PATHS = "The state of a folder has the paths of its checkpoints alone."
 _DIMENSIONS = "Shapes are inferred anyway, and are right."
@@ -28,6 +29,9 @@ TENSORFLOW = {
     "use_locking": "The assignments of a run come in one order, and never race.",
     "read_data_sets.source_url": "Nothing is downloaded.",
     "shared_name": _ONE_PROCESS,
+    "MirroredStrategy.devices": _REPLICAS,
+    "MirroredStrategy.cross_device_ops": _REPLICAS,
+    "OneDeviceStrategy.device": _REPLICAS,
     "QueueRunner.import_scope": "It goes with queue_runner_def, which is refused.",
     "input_producer.summary_name": "No summary tells how full the queue is.",
     "metric_variable.validate_shape": "The shape is known.",

@@ -13,7 +13,13 @@ absent(
     "tf.data.Dataset has arrays, generators and functions as sources: read other files in Python; loops of sessions "
     "take their arrays by feed_dict.",
 )
-absent("distribute. distribution distribution. contrib.distribute.", "One process computes, on one device.")
+_RANKS = "open tf.distribute.MirroredStrategy(), and start the program by `dovetail run --processes N`."
+absent("distribute. distribution distribution. contrib.distribute.", f"Replicas are processes: {_RANKS}")
+absent(
+    "distribute.ParameterServerStrategy distribute.experimental.ParameterServerStrategy "
+    "contrib.distribute.ParameterServerStrategy distribute.experimental.TPUStrategy distribute.TPUStrategy",
+    f"No process keeps variables for others: {_RANKS}",
+)
 absent("tpu tpu. contrib.tpu contrib.tpu.", "There are no TPUs here; the jax engine runs on what jax is installed for.")
 absent(
     "train.maybe_batch train.maybe_batch_join train.maybe_shuffle_batch train.maybe_shuffle_batch_join "
@@ -52,7 +58,7 @@ absent(
 absent(
     "train.SyncReplicasOptimizer train.Server train.ClusterSpec train.WorkerSessionCreator train.GlobalStepWaiterHook "
     "train.replica_device_setter",
-    "One process computes: leave the cluster out, and call the optimizer itself.",
+    f"Leave the cluster out, and call the optimizer itself.  For several processes, {_RANKS}",
 )
 absent(
     "contrib.opt.LazyAdamOptimizer",

@@ -30,6 +30,11 @@ def set_seed(seed: int) -> None:
     _global.update(seed=int(seed), draws=itertools.count())
 
 
+def has_seed() -> bool:
+    """Whether a program has set the seed."""
+    return _global["seed"] is not None
+
+
 def key_of_draw(title: str, seed: Any, dtype: Any, *values: Any) -> Any:
     """The key of one draw: from its seed, from the global seed and the draw's number, or from the operating system.
 
