@@ -40,6 +40,16 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
     **dict.fromkeys(
         ["contrib.metrics", "contrib.training", "train.assert_global_step", "train.checkpoints_iterator"], "test_old.py"
     ),
+    **dict.fromkeys(
+        [
+            *("strings.", "string_", "as_string", "dtypes.as_string", "regex_replace", "substr", "reduce_join"),
+            *("encode_base64", "decode_base64", "decode_csv", "read_file", "matching_files", "lookup.", "ReaderBase"),
+            *("io.encode_base64", "io.decode_", "io.read_file", "io.matching_files", "train.match_filenames_once"),
+            *("contrib.lookup.", "image.decode_", "TFRecordReader", "TextLineReader", "WholeFileReader"),
+            *("IdentityReader", "FixedLengthRecordReader", "train.string_input_producer"),
+        ],
+        "test_strings.py",
+    ),
     "contrib.graph_editor": "test_graph_editor.py",
     "graph_util": "test_graph_editor.py",
     "data.": "test_data.py",

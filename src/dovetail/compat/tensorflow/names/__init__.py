@@ -48,6 +48,7 @@ from dovetail.compat.tensorflow.names import python_tools as python_tools
 from dovetail.compat.tensorflow.names import queues as queues
 from dovetail.compat.tensorflow.names import random as random
 from dovetail.compat.tensorflow.names import rare_math as rare_math
+from dovetail.compat.tensorflow.names import readers as readers
 from dovetail.compat.tensorflow.names import records as records
 from dovetail.compat.tensorflow.names import rnn as rnn
 from dovetail.compat.tensorflow.names import saved_model_builders as saved_model_builders
@@ -61,8 +62,10 @@ from dovetail.compat.tensorflow.names import signals as signals
 from dovetail.compat.tensorflow.names import sorting as sorting
 from dovetail.compat.tensorflow.names import sparse as sparse
 from dovetail.compat.tensorflow.names import sparse_math as sparse_math
+from dovetail.compat.tensorflow.names import strings as strings
 from dovetail.compat.tensorflow.names import structures as structures
 from dovetail.compat.tensorflow.names import summary as summary
+from dovetail.compat.tensorflow.names import tables as tables
 from dovetail.compat.tensorflow.names import testing as testing
 from dovetail.compat.tensorflow.names import tfe as tfe
 from dovetail.compat.tensorflow.names import train as train

@@ -22,15 +22,13 @@ absent(
 )
 absent("tpu tpu. contrib.tpu contrib.tpu.", "There are no TPUs here; the jax engine runs on what jax is installed for.")
 absent(
-    "train.maybe_batch train.maybe_batch_join train.maybe_shuffle_batch train.maybe_shuffle_batch_join "
-    "train.string_input_producer FixedLengthRecordReader IdentityReader ReaderBase TFRecordReader TextLineReader "
-    "WholeFileReader",
-    "Tensors hold numbers, no names of files: read the files in Python, and feed batches, or put them into a queue.",
+    "train.maybe_batch train.maybe_batch_join train.maybe_shuffle_batch train.maybe_shuffle_batch_join",
+    "Put the examples that you keep into a queue of your own, and take batches out of it.",
 )
-absent("strings strings.", "Tensors hold numbers; keep strings in NumPy arrays, and feed their numbers.")
+absent("strings strings.", "Compute the strings by tf.py_func, or in Python.")
 absent("resource dtypes.resource variant dtypes.variant", "Variables are objects of their own, not tensors of handles.")
 absent("ragged ragged. RaggedTensor", "Ragged tensors are not offered: pad with zeros, and keep a mask or lengths.")
-absent("lookup lookup.", "Tensors hold numbers: look words up in a dict before they are fed.")
+absent("lookup lookup.", "Look words up in a dict, by tf.py_func or before they are fed.")
 absent(
     "profiler.",
     "dovetail.profile tells the time, bytes and line of each operation; tf.profiler.experimental.start and stop work.",
@@ -91,7 +89,7 @@ absent("contrib contrib.", "tf.contrib is gone; parts of contrib.framework, laye
 absent("lite lite.", "Models are not converted to LiteRT: dt.onnx.save writes ONNX, of which emx-onnx-cgen makes C.")
 absent("quantization quantization.", "Models are not quantized: dovetail convert --half stores weights in 16 bits.")
 absent("autograph autograph.", "Python is not translated: branches and loops on tensors are tf.cond and tf.while_loop.")
-_PICTURES = "decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg decode_png encode_jpeg encode_png"
+_PICTURES = "decode_and_crop_jpeg decode_gif encode_jpeg encode_png extract_jpeg_shape"
 absent(
     " ".join(["io io.", *(f"image.{name}" for name in _PICTURES.split())]),
     "TensorFlow itself reads files: write import tensorflow, then tensorflow.io or tensorflow.image; or read them in "

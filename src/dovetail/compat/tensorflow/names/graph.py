@@ -8,7 +8,9 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.settings import heed
+from dovetail.compat.tensorflow.names.string_tensors import NUMBER, StringTensor, in_graph
 from dovetail.compat.tensorflow.names.structures import nest_flatten
+from dovetail.compat.tensorflow.names.text import is_text
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.errors import op_error
 from dovetail.core.spec import spec
@@ -90,7 +92,9 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
 
     Source: `tf.compat.v1.placeholder`.
     """
-    return graph_mode.open_graph().placeholder(spec(_dims(shape), dtype), name)
+    has_strings = is_text(None, dtype)
+    made = graph_mode.open_graph().placeholder(spec(_dims(shape), NUMBER if has_strings else dtype), name)
+    return StringTensor(made) if has_strings else made
 
 
 def _dims(shape: Any) -> list[int | None] | None:
@@ -110,9 +114,11 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
     Source: `tf.compat.v1.placeholder_with_default`.
     """
     with graph_mode.inside(graph_mode.open_graph()) as graph:
-        default = input if is_recorded(input) else graph.constant(ops.convert(input).numpy())
-        dims = _dims(shape)
-        return ops.placeholder_with_default(default, dims, dims is None, name=name)
+        has_strings, dims = is_text(input), _dims(shape)
+        given = in_graph(input).numbers if has_strings else input
+        default = given if is_recorded(given) else graph.constant(ops.convert(given).numpy())
+        made = ops.placeholder_with_default(default, dims, dims is None, name=name)
+        return StringTensor(made) if has_strings else made
 
 
 # -- scopes -----------------------------------------------------------------------------------------------------------
@@ -233,11 +239,12 @@ def no_op(name: str | None = None) -> Any:
 
 @function("tables_initializer initializers.tables_initializer initialize_all_tables", "v1")
 def tables_initializer(name: str = "init_all_tables") -> Any:
-    """An operation that does nothing: a graph has no tables.
+    """The operation that TensorFlow fills tables by; here each is read when it is first needed.
 
     Source: `tf.compat.v1.tables_initializer`.
     """
-    return no_op(name)
+    graph = graph_mode.open_graph()
+    return graph.group(*graph.get_collection(GraphKeys.TABLE_INITIALIZERS), name=name)
 
 
 @function("container", "v1")

@@ -10,10 +10,11 @@ import numpy as np
 from dovetail import ops
 from dovetail.autodiff.tape import GradientTape
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.string_tensors import called
+from dovetail.compat.tensorflow.names.text import STRING, is_text, text
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
-from dovetail.core.table import OPS
 from dovetail.core.value_kinds import dtype_of, is_recorded, is_tensor
 from dovetail.trace import trace
 
@@ -62,7 +63,7 @@ def _call(op: str, func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name
     found: Any
     inputs: list[Any] = list(inp) if isinstance(inp, (list, tuple)) else [inp]
     graph = trace.current_graph() or graph_mode.graph() or next((x.graph for x in inputs if is_recorded(x)), None)
-    dtypes = tuple(map(as_dtype, wanted))
+    dtypes = tuple(STRING if is_text(None, dtype) else as_dtype(dtype) for dtype in wanted)
     if graph is None:
         found = _computed(func, inputs, dtypes, op == "EagerPyFunc")
     else:
@@ -73,14 +74,17 @@ def _call(op: str, func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name
 
 
 def _computed(func: Callable[..., Any], inputs: list[Any], dtypes: tuple[Any, ...], on_tensors: bool) -> list[Any]:
-    tensors = [ops.convert(x) for x in inputs]
-    found = func(*(tensors if on_tensors else [np.array(x.numpy()) for x in tensors]))
+    tensors = [text(x) if is_text(x) else ops.convert(x) for x in inputs]
+    found = func(*(tensors if on_tensors else [x.numpy() if is_text(x) else np.array(x.numpy()) for x in tensors]))
     results = list(found) if isinstance(found, (list, tuple)) else [] if found is None else [found]
     if len(results) != len(dtypes) and dtypes:
         name = getattr(func, "__name__", "func")
         raise ValueError(f"{name} must give {len(dtypes)} results, as Tout says, not {len(results)}.")
     pairs = zip(results, dtypes, strict=False)
-    return [ops.cast(x, dtype) if is_tensor(x) else ops.convert(np.asarray(x), dtype) for x, dtype in pairs]
+    return [
+        text(x) if dtype is STRING else ops.cast(x, dtype) if is_tensor(x) else ops.convert(np.asarray(x), dtype)
+        for x, dtype in pairs
+    ]
 
 
 def _recorded(
@@ -88,19 +92,21 @@ def _recorded(
 ) -> Any:
     """The results in a graph; without results, the operation."""
     with graph_mode.inside(graph):
-        given = tuple(x if is_tensor(x) else ops.convert(x) for x in inputs)
-        floats = [sum(as_dtype(d).is_differentiable for d in part) for part in (map(dtype_of, given), dtypes)]
+        given = tuple(x if is_tensor(x) or is_text(x) else ops.convert(x) for x in inputs)
+        floats = [
+            sum(as_dtype(d).is_differentiable for d in part if d is not STRING)
+            for part in ([STRING if is_text(x) else dtype_of(x) for x in given], dtypes)
+        ]
         function = OnTensors(func, len(inputs), (floats[0], floats[1])) if op == "EagerPyFunc" else func
         if dtypes:
-            return list(trace.record(OPS[op], [given, function, dtypes, ()], name))
+            return called(function, given, dtypes, (), name, op)
     return done_in(graph, function, given, name)
 
 
 def done_in(graph: Any, function: Callable[..., Any], inputs: Sequence[Any], name: str | None = None) -> Any:
     """Make the operation that calls a function of arrays for its side effects."""
     with graph_mode.inside(graph):
-        given = tuple(x if is_tensor(x) else ops.convert(x) for x in inputs)
-        return trace.record(OPS["PyFunc"], [given, Silent(function), (as_dtype("bool"),), ((),)], name)[0].op
+        return called(Silent(function), inputs, ["bool"], [()], name)[0].op
 
 
 class Silent:

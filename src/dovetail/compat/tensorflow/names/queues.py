@@ -12,12 +12,12 @@ import numpy as np
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.python_calls import done_in
+from dovetail.compat.tensorflow.names.string_tensors import called, in_graph
+from dovetail.compat.tensorflow.names.text import STRING, is_text
 from dovetail.compat.tensorflow.table import value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
-from dovetail.core.table import OPS
 from dovetail.core.tensor_shape import shape_of
-from dovetail.trace import trace
 
 Element = list[np.ndarray]
 
@@ -46,7 +46,8 @@ class QueueBase:
     _pads = False  # whether dimensions may be unknown; elements that are taken out together are then padded with zeros
 
     def __init__(self, capacity: int, dtypes: Any, shapes: Any, names: Any, name: str) -> None:
-        self.dtypes = [as_dtype(x) for x in (dtypes if isinstance(dtypes, (list, tuple)) else [dtypes])]
+        kinds = dtypes if isinstance(dtypes, (list, tuple)) else [dtypes]
+        self.dtypes = [STRING if is_text(None, kind) else as_dtype(kind) for kind in kinds]
         one = shapes is not None and not any(hasattr(x, "__iter__") for x in shapes) and len(self.dtypes) == 1
         self.shapes = None if shapes is None else [shape_of(x) for x in ([shapes] if one else shapes)]
         self.names = [names] if isinstance(names, str) else names
@@ -106,6 +107,10 @@ class QueueBase:
         with self._changed:
             self._changed.wait_for(lambda: self._closed or len(self._elements) < self._capacity)
 
+    def take(self) -> Any:
+        """Take an element of one tensor out."""
+        return self._take(1)[0][0]
+
     def _put(self, elements: Sequence[Element]) -> None:
         with self._changed:
             if self._closed:
@@ -164,7 +169,8 @@ class QueueBase:
             vals = [vals[key] for key in self.names]
         given = list(vals) if isinstance(vals, (list, tuple)) and len(vals) == len(self.dtypes) else [vals]
         with graph_mode.inside(graph_mode.open_graph()):
-            parts = [ops.convert(x, dtype) for x, dtype in zip(given, self.dtypes, strict=True)]
+            pairs = zip(given, self.dtypes, strict=True)
+            parts = [in_graph(x) if dtype is STRING else ops.convert(x, dtype) for x, dtype in pairs]
         for part, shape in zip(parts, self.shapes or (), strict=False):
             if part.shape is not None and not shape_of(shape).is_compatible_with(shape_of(part.shape[axes:])):
                 problem = f"the shape {tuple(part.shape[axes:])} does not fit the shape {tuple(shape)} of the queue"
@@ -182,12 +188,14 @@ class QueueBase:
 
     def _result(self, function: Any, dtypes: Any, shapes: Any, name: str | None, inputs: Any = ()) -> list[Any]:
         with graph_mode.inside(graph_mode.open_graph()):
-            return list(trace.record(OPS["PyFunc"], [inputs, function, tuple(dtypes), tuple(shapes)], name))
+            return called(function, inputs, dtypes, shapes, name)
 
 
 def _padded(arrays: Sequence[np.ndarray]) -> np.ndarray:
     """Arrays of one rank, stacked behind zeros that make their shapes equal."""
-    found = np.zeros((len(arrays), *np.max([x.shape for x in arrays], axis=0).astype(int)), arrays[0].dtype)
+    kind = arrays[0].dtype
+    shape = len(arrays), *np.max([x.shape for x in arrays], axis=0).astype(int)
+    found = np.full(shape, b"" if kind.kind == "O" else 0, kind)
     for row, array in zip(found, arrays, strict=True):
         row[tuple(map(slice, array.shape))] = array
     return found

@@ -13,6 +13,9 @@ import numpy as np
 from dovetail import ops
 from dovetail.backend.sparse import SparseTensor
 from dovetail.compat.tensorflow.names.sparse import SparseTensorValue
+from dovetail.compat.tensorflow.names.string_tensors import StringTensor, called
+from dovetail.compat.tensorflow.names.strings import host_operation
+from dovetail.compat.tensorflow.names.text import STRING, is_text
 from dovetail.compat.tensorflow.table import function, lazy, value
 from dovetail.core.dtypes import DType, as_dtype
 from dovetail.core.errors import describe
@@ -193,6 +196,8 @@ def parse_single_example(
 
     Source: `tf.io.parse_single_example`.
     """
+    if isinstance(serialized, StringTensor):
+        return _in_runs(parse_single_example, serialized, features, name)
     return _single(_parsed(serialized).features, features)
 
 
@@ -214,6 +219,8 @@ def parse_example(
 
     Source: `tf.io.parse_example`.
     """
+    if isinstance(serialized, StringTensor):
+        return _in_runs(parse_example, serialized, features, name)
     rows = [_parsed(one).features.feature for one in serialized]
     return {key: _result(key, kind, [row.get(key) for row in rows], single=False) for key, kind in features.items()}
 
@@ -252,6 +259,43 @@ def parse_single_sequence_example(
             kind = FixedLenFeature(kind.shape, kind.dtype)
         steps[key] = _result(key, kind, list(found.feature_lists.feature_list[key].feature), single=False)
     return _single(found.context, context_features or {}), steps
+
+
+def _in_runs(parse: Any, serialized: Any, features: Mapping[str, Any], name: str | None) -> dict[str, Any]:
+    """The features of records that runs read: tensors, and sparse ones."""
+    dims, keys = tuple(serialized.shape), sorted(features)
+    specs = [spec for key in keys for spec in _specs(features[key], dims)]
+
+    def parts(records: np.ndarray) -> list[np.ndarray]:
+        found = parse(records.item() if records.shape == () else records, features)
+        flat = (_flat(found[key]) for key in keys)
+        return [np.asarray(x) for part in flat for x in part]
+
+    made = iter(called(parts, [serialized], [dtype for dtype, _ in specs], [shape for _, shape in specs], name))
+    return {key: _whole(features[key], made) for key in keys}
+
+
+def _specs(kind: Any, dims: tuple[Any, ...]) -> list[tuple[Any, tuple[Any, ...]]]:
+    """The dtypes and shapes of the tensors of a feature, of records of these dimensions."""
+    dtype = STRING if is_text(None, kind.dtype) else as_dtype(kind.dtype)
+    if isinstance(kind, VarLenFeature):
+        rank = len(dims) + 1
+        return [(as_dtype("int64"), (None, rank)), (dtype, (None,)), (as_dtype("int64"), (rank,))]
+    steps = (None,) if isinstance(kind, FixedLenSequenceFeature) else ()
+    return [(dtype, (*dims, *steps, *kind.shape))]
+
+
+def _flat(found: Any) -> list[Any]:
+    if isinstance(found, (SparseTensor, SparseTensorValue)):
+        return [found.indices, found.values, found.dense_shape]
+    return [found]
+
+
+def _whole(kind: Any, parts: Iterator[Any]) -> Any:
+    if not isinstance(kind, VarLenFeature):
+        return next(parts)
+    indices, values, shape = (next(parts) for _ in range(3))
+    return (SparseTensorValue if values.dtype is STRING else SparseTensor)(indices, values, shape)
 
 
 def _parsed(serialized: Any, message: str = "Example") -> Any:
@@ -362,6 +406,11 @@ def decode_raw(input_bytes: Any, out_type: Any, little_endian: bool = True, name
 
     Source: `tf.io.decode_raw`.
     """
+    if isinstance(input_bytes, StringTensor):
+        attrs = {"out_type": as_dtype(out_type), "little_endian": little_endian}
+        made = host_operation("DecodeRaw", [input_bytes], name, **attrs)
+        made.set_shape([*input_bytes.shape, None])
+        return made
     given, dtype = np.asarray(input_bytes, object), as_dtype(out_type)
     texts = given.reshape(-1).tolist()
     if not all(isinstance(text, bytes) for text in texts):

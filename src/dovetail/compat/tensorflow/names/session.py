@@ -19,6 +19,8 @@ from dovetail.compat.tensorflow.names.devices import (
 )
 from dovetail.compat.tensorflow.names.settings import DeviceStepStats, NodeExecStats, RunMetadata, RunOptions, heed
 from dovetail.compat.tensorflow.names.sparse import SparseFetch, fed_parts
+from dovetail.compat.tensorflow.names.string_tensors import NUMBERS, strings_of_a_run
+from dovetail.compat.tensorflow.names.text import is_text, strings_of
 from dovetail.compat.tensorflow.table import value
 from dovetail.compat.tf_graph.graph_def import GraphDef
 from dovetail.compat.tf_graph.node_def import node_def_of
@@ -100,8 +102,9 @@ class Session(sessions.Session):
         if run_metadata is not None:
             run_metadata.Clear()
         traced = run_metadata if options is not None and options.trace_level else None
-        with _metadata.scope(traced), _timed(traced):
-            return super().run(given, fed_parts(feed_dict))
+        with _metadata.scope(traced), _timed(traced), strings_of_a_run():
+            feeds = {key: NUMBERS.of(strings_of(x)) if is_text(x) else x for key, x in fed_parts(feed_dict).items()}
+            return super().run(given, feeds)
 
     def _program(self, *parts: Any) -> CutProgram | None:
         program, metadata = super()._program(*parts), _metadata.get()

@@ -1,31 +1,21 @@
-"""Strings that a program knows while it builds its graph: `tf.constant("text")`.
-
-They stay on the host: engines see only their shapes, and the numbers that say which of them are equal.
-"""
+"""Strings that a program knows while it builds its graph: `tf.constant("text")`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.core.errors import describe, op_error
-from dovetail.core.op import Op
-from dovetail.core.recording import not_building
+from dovetail.core.errors import describe
 from dovetail.core.structure import leaf
 from dovetail.core.tensor_shape import TensorShape
-from dovetail.core.value_kinds import ValueKind, is_recorded, register
+from dovetail.core.value_kinds import is_recorded
 from dovetail.graph.base import new_scope
 
 STRING = bytes  # `tf.string`
-COMPARING = {"Equal", "NotEqual"}
-COUNTING = {"Shape", "ZerosLike", "OnesLike"}  # ops that ask for the shape alone
-MOVING = {
-    *("BroadcastTo", "ConcatV2", "ExpandDims", "GatherNd", "GatherV2", "Identity", "Pack", "Reshape", "ReverseV2"),
-    *("SelectV2", "SplitV", "Squeeze", "StridedSlice", "Tile", "Transpose"),
-}
 
 
 class HostOperation(NamedTuple):
@@ -38,8 +28,14 @@ class HostOperation(NamedTuple):
     attrs: Mapping[str, Any] = {}
 
 
+class Strings:
+    """A tensor of strings: known ones, or ones that runs make."""
+
+    dtype = STRING
+
+
 @leaf
-class Text:
+class Text(Strings):
     """A tensor of known strings; sessions return it as bytes.
 
     Attributes:
@@ -49,7 +45,7 @@ class Text:
     Source: the tensors of `tf.string` that `tf.constant` makes.
     """
 
-    dtype, tensors = STRING, ()
+    tensors = ()
 
     def __init__(self, strings: Any, type: str = "Const", name: str | None = None) -> None:
         self.strings, graph = np.array(strings, object), graph_mode.graph()
@@ -87,10 +83,14 @@ class Text:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return self.strings.astype(dtype or object, copy=bool(copy))
 
-    def __getitem__(self, index: Any) -> Text:
+    def __getitem__(self, index: Any) -> Any:
+        if is_recorded(index):
+            return ops.take(self, index, axis=0)
         return Text(self.strings[index], "strided_slice")
 
     def __add__(self, other: Any) -> Text:
+        if isinstance(other, Strings) and not isinstance(other, Text):
+            return NotImplemented
         return Text(self.strings + strings_of(other), "add")
 
     def __radd__(self, other: Any) -> Text:
@@ -108,12 +108,12 @@ def is_text(value: Any, dtype: Any = None) -> bool:
     if isinstance(value, (list, tuple)):
         return bool(value) and is_text(value[0])
     kind = value.dtype.kind if isinstance(value, np.ndarray) else ""
-    return isinstance(value, (str, bytes, Text)) or kind in ("S", "U") or (kind == "O" and is_text(value.tolist()))
+    return isinstance(value, (str, bytes, Strings)) or kind in ("S", "U") or (kind == "O" and is_text(value.tolist()))
 
 
-def text(value: Any, name: str | None = None) -> Text:
+def text(value: Any, name: str | None = None) -> Any:
     """Strings as a tensor; a tensor of strings itself."""
-    return value if isinstance(value, Text) else Text(strings_of(value), name=name)
+    return value if isinstance(value, Strings) else Text(strings_of(value), name=name)
 
 
 def strings_of(value: Any) -> np.ndarray:
@@ -130,64 +130,3 @@ def strings_of(value: Any) -> np.ndarray:
 
     array = value.strings if isinstance(value, Text) else np.array(value, object)
     return np.array([encoded(one) for one in array.reshape(-1).tolist()], object).reshape(array.shape)
-
-
-class _OfText(ValueKind):
-    """Calls with strings: ops that move them, compare them or ask for their shape."""
-
-    rank = 9
-
-    def apply(self, op: Op, values: list[Any], name: str | None) -> Any:
-        texts: list[np.ndarray] = []
-
-        def noted(value: Any) -> None:
-            if is_text(value):
-                texts.append(strings_of(value))
-
-        _mapped(op, values, noted)
-        strings = np.concatenate([text.reshape(-1) for text in texts])
-        if op.name in MOVING and not any(map(is_recorded, _tensors(op, values))):
-            with not_building():
-                found = op(*_in_place_of_texts(op, values, np.arange(strings.size)))
-            parts = found if isinstance(found, (list, tuple)) else [found]
-            moved = [Text(strings[part.numpy()], op.name, name) for part in parts]
-            return moved if isinstance(found, (list, tuple)) else moved[0]
-        has_type = op.name != "ZerosLike" or values[-1] is not None
-        if op.name in COMPARING or (op.name in COUNTING and has_type):
-            numbers = np.unique(strings, return_inverse=True)[1]
-            return op(*_in_place_of_texts(op, values, numbers), name=name)
-        does = "moves strings by numbers alone that are known before a run" if op.name in MOVING else "takes no strings"
-        raise op_error(TypeError, op.name, f"it {does}: compute the strings in Python, and feed numbers.")
-
-    def dtype(self, value: Any) -> Any:
-        raise TypeError(f"{value!r} is of strings; a tensor of an engine is made of numbers, not of text.")
-
-
-def _mapped(op: Op, values: list[Any], function: Callable[[Any], Any]) -> list[Any]:
-    """The arguments of a call with a function's results in place of the ones that may be tensors."""
-    found = list(values)
-    for place, many in op.tensor_places:
-        found[place] = tuple(map(function, values[place])) if many else function(values[place])
-    return found
-
-
-def _tensors(op: Op, values: list[Any]) -> list[Any]:
-    found: list[Any] = []
-    _mapped(op, values, found.append)
-    return found
-
-
-def _in_place_of_texts(op: Op, values: list[Any], numbers: np.ndarray) -> list[Any]:
-    """The arguments of a call with parts of an array of numbers in place of strings, which follow each other in it."""
-    left = iter(numbers.reshape(-1))
-
-    def part(value: Any) -> Any:
-        if not is_text(value):
-            return value
-        shape = strings_of(value).shape
-        return np.array([next(left) for _ in range(int(np.prod(shape)))], "int64").reshape(shape)
-
-    return _mapped(op, values, part)
-
-
-register(Text, _OfText())

@@ -15,6 +15,7 @@ from dovetail.autodiff.custom import custom_gradient
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.graph import GraphKeys, graph_of
 from dovetail.compat.tensorflow.names.initializers import default_initializer
+from dovetail.compat.tensorflow.names.text import STRING, is_text
 from dovetail.compat.tensorflow.names.variables import named_variable
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.compat.tensorflow.unused import warn_once
@@ -381,7 +382,8 @@ def _got(
         problem = f"there is no variable {name!r} to reuse; was it made by get_variable, and without reuse?"
         raise op_error(ValueError, "tf.get_variable", problem)
     with graph_mode.lifted(), graph.at_scope(f"{name}/Initializer/"):
-        first = _first_value(name, shape, as_dtype(dtype), initializer)
+        has_strings = is_text(initializer)
+        first = initializer if has_strings else _first_value(name, shape, as_dtype(dtype), initializer)
     if isinstance(first, GraphTensor) and (initializer is None or callable(initializer)):
         operation: Any = first.op
         operation._set_attr("_class", [f"loc:@{name}".encode()])  # the device of the variable
@@ -397,6 +399,8 @@ def _got(
 
 def _dtype_of(initializer: Any, dtype: Any, default: Any) -> Any:
     """The dtype of a new variable: that of the numbers it begins with, if the program does not give another."""
+    if is_text(initializer):
+        return STRING
     if dtype is not None or initializer is None or callable(initializer):
         return default if dtype is None else as_dtype(dtype)
     return ops.convert(initializer).dtype

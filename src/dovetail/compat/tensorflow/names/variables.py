@@ -13,7 +13,9 @@ from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.core import Kind
 from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.names.python_calls import count_up_to
+from dovetail.compat.tensorflow.names.string_tensors import StringVariable, in_graph
 from dovetail.compat.tensorflow.names.structures import nest_flatten
+from dovetail.compat.tensorflow.names.text import is_text
 from dovetail.compat.tensorflow.names.variable_views import Assigned, Slice, named
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.compat.tf_graph.variable_operation import VariableOperation
@@ -231,6 +233,9 @@ def variable(
     trainable = True if trainable is None else bool(trainable)
     collections = None if collections is None else _with_trainable(collections, trainable)
     built = graph_mode.graph()
+    if is_text(initial_value, dtype) and built is not None:
+        first, options = in_graph(initial_value).numbers, {"validate_shape": validate_shape, "shape": shape}
+        return StringVariable(variable(first, False, name=name, collections=collections, **options))
     if built is None:
         first = initial_value() if callable(initial_value) else initial_value
         _check_shape(shape, first if is_tensor(first) else np.asarray(first))

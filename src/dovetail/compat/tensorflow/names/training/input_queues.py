@@ -10,6 +10,8 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.names.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
+from dovetail.compat.tensorflow.names.string_tensors import StringTensor, in_graph
+from dovetail.compat.tensorflow.names.text import is_text
 from dovetail.compat.tensorflow.names.training.coordinator import add_queue_runner
 from dovetail.compat.tensorflow.names.training.queue_runners import QueueRunner
 from dovetail.compat.tensorflow.names.variables import variable
@@ -192,6 +194,10 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
             return ops.identity(given, name=name)
 
 
+def _shuffled(rows: Any, seed: int | None) -> Any:
+    return V1["random_shuffle"](rows, seed=seed)
+
+
 @function("train.input_producer", "v1")
 def input_producer(
     input_tensor: Any,
@@ -218,7 +224,9 @@ def input_producer(
     with graph_mode.inside(graph_mode.open_graph()):
         rows = _recorded(input_tensor)
         shape = rows.shape[1:] if element_shape is None else element_shape
-        rows = V1["random_shuffle"](rows, seed=seed) if shuffle else rows
+        rows = in_graph(rows) if is_text(rows) else rows
+        if shuffle:
+            rows = StringTensor(_shuffled(rows.numbers, seed)) if is_text(rows) else _shuffled(rows, seed)
         queue = FIFOQueue(capacity, [rows.dtype], [shape], name=name or "input_producer")
         operation = queue.enqueue_many([limit_epochs(rows, num_epochs)])
     add_queue_runner(QueueRunner(queue, [operation], cancel_op=cancel_op))
@@ -270,3 +278,26 @@ def slice_input_producer(
         queue = range_input_producer(tensors[0].shape[0], num_epochs, shuffle, seed, capacity, name=name)
         row = queue.dequeue()
         return [ops.take(x, row, axis=0) for x in tensors]
+
+
+@function("train.string_input_producer", "v1")
+def string_input_producer(
+    string_tensor: Any,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+    cancel_op: Any = None,
+) -> QueueBase:
+    """A queue into which a thread puts strings, such as names of files for a reader; see `tf.train.input_producer`.
+
+    Raises:
+        ValueError: there are no strings.
+
+    Source: `tf.compat.v1.train.string_input_producer`.
+    """
+    if isinstance(string_tensor, (list, tuple)) and not string_tensor:
+        raise op_error(ValueError, "tf.train.string_input_producer", "it needs at least one string.")
+    return input_producer(string_tensor, (), num_epochs, shuffle, seed, capacity, name=name, cancel_op=cancel_op)

@@ -1,0 +1,371 @@
+"""Strings in graphs: placeholders, results of runs, and the calls that move or compare strings.
+
+Strings stay on the host.  A graph computes with a number for each string; equal strings have one number, and 0 is the
+empty string.  The number of a string that a run makes is free again after the run.  Numbers of constants, and of values
+of variables, stay.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from dovetail import ops
+from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.text import STRING, Strings, Text, is_text, strings_of
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.errors import op_error
+from dovetail.core.op import Op
+from dovetail.core.recording import not_building
+from dovetail.core.scopes import Scoped
+from dovetail.core.structure import leaf
+from dovetail.core.table import OPS
+from dovetail.core.value_kinds import ValueKind, is_recorded, is_tensor, register
+from dovetail.sessions import session as sessions
+from dovetail.trace import trace
+
+COMPARING = {"Equal", "NotEqual"}
+COUNTING = {"Shape", "ZerosLike", "OnesLike"}  # ops that ask for the shape alone
+MOVING = {
+    *("BroadcastTo", "ConcatV2", "ExpandDims", "GatherNd", "GatherV2", "Identity", "Pack", "Reshape", "ReverseV2"),
+    *("SelectV2", "SplitV", "Squeeze", "StridedSlice", "Tile", "Transpose"),
+}
+
+NUMBER = as_dtype("int64")
+
+# -- numbers of strings -----------------------------------------------------------------------------------------------
+
+_run: Scoped[set[int] | None] = Scoped(None)  # the numbers that the run of this thread has used
+
+
+class _Numbers:
+    """The numbers of the strings that graphs compute with."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[bytes, int] = {b"": 0}
+        self._strings: dict[int, bytes] = {0: b""}
+        self._new, self._lock = itertools.count(1), threading.Lock()
+        self._runs: Counter[int] = Counter()  # how many runs use a number
+        self._kept = {0}
+
+    def of(self, strings: np.ndarray, keep: bool = False) -> np.ndarray:
+        """The numbers of an array of strings, until the run ends, or for ever."""
+        run = None if keep else _run.get()
+        with self._lock:
+            found = [self._number(one, run) for one in strings.reshape(-1).tolist()]
+        return np.array(found, "int64").reshape(strings.shape)
+
+    def _number(self, string: bytes, run: set[int] | None) -> int:
+        number = self._numbers.get(string)
+        if number is None:
+            number = self._numbers[string] = next(self._new)
+            self._strings[number] = string
+        if run is None:
+            self._kept.add(number)
+        elif number not in run:
+            run.add(number)
+            self._runs[number] += 1
+        return number
+
+    def strings(self, numbers: Any) -> np.ndarray:
+        """The strings of an array of numbers, as bytes."""
+        array = np.asarray(numbers)
+        found = np.empty(array.size, object)
+        found[:] = [self._strings[number] for number in array.reshape(-1).tolist()]
+        return found.reshape(array.shape)
+
+    def end(self, run: set[int]) -> None:
+        """Free the numbers that only this run has used."""
+        with self._lock:
+            self._runs.subtract(run)
+            for number in run:
+                if self._runs[number] <= 0:
+                    del self._runs[number]
+                    if number not in self._kept:
+                        del self._numbers[self._strings.pop(number)]
+
+
+NUMBERS = _Numbers()
+
+
+@contextmanager
+def strings_of_a_run() -> Iterator[None]:
+    """A run of a session, after which the numbers of its strings are free."""
+    used: set[int] = set()
+    try:
+        with _run.scope(used):
+            yield
+    finally:
+        NUMBERS.end(used)
+
+
+# -- tensors ----------------------------------------------------------------------------------------------------------
+
+
+@leaf
+class StringTensor(Strings):
+    """A tensor of strings whose values runs make; sessions return them as bytes.
+
+    Args:
+        numbers: the tensor of their numbers, or the variable that holds it.
+
+    Source: the tensors of `tf.string` in graphs.
+    """
+
+    def __init__(self, numbers: Any) -> None:
+        self.numbers, self.tensors = numbers, [numbers]
+
+    @property
+    def graph(self) -> Any:
+        return self.numbers.graph
+
+    @property
+    def op(self) -> Any:
+        return self.numbers.op
+
+    @property
+    def name(self) -> str:
+        return self.numbers.name
+
+    @property
+    def shape(self) -> Any:
+        return self.numbers.shape
+
+    def get_shape(self) -> Any:
+        """The shape, with its dimensions."""
+        return self.numbers.get_shape()
+
+    def set_shape(self, shape: Any) -> None:
+        """Say more about its shape."""
+        self.numbers.set_shape(shape)
+
+    def consumers(self) -> Any:
+        """The operations that take it."""
+        return self.numbers.consumers()
+
+    def written(self, arrays: Any) -> Any:
+        """The result in a session: bytes, or an array of them."""
+        found = NUMBERS.strings(arrays[0])
+        return found if found.ndim else found.item()
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """The result in a session."""
+        return sessions.run(self, feed_dict, self.graph, session)
+
+    def __getitem__(self, index: Any) -> StringTensor:
+        return StringTensor(self.numbers[index])
+
+    def __add__(self, other: Any) -> StringTensor:
+        return called(np.add, [self, other], [STRING], name="add")[0]
+
+    def __radd__(self, other: Any) -> StringTensor:
+        return called(np.add, [other, self], [STRING], name="add")[0]
+
+    def __repr__(self) -> str:
+        return f'Tensor("{self.name}", shape={self.shape}, dtype=string)'
+
+
+class StringVariable(StringTensor):
+    """A variable of strings in a graph; collections have the variable of their numbers.
+
+    Source: `tf.compat.v1.Variable`.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.numbers, name)
+
+    def assign(self, value: Any, *args: Any, **options: Any) -> StringTensor:
+        """Assign it, whenever the result is run."""
+        kept = called(lambda strings: NUMBERS.of(strings, keep=True), [value], [NUMBER], [numbers_of(value).shape])[0]
+        return StringTensor(self.numbers.assign(kept, *args, **options))
+
+    def value(self) -> StringTensor:
+        """The value, as a tensor."""
+        return StringTensor(self.numbers.value())
+
+    read_value = initialized_value = value
+
+
+def numbers_of(value: Any) -> Any:
+    """The numbers of strings: a tensor of a graph's, and an array of known strings."""
+    return value.numbers if isinstance(value, StringTensor) else NUMBERS.of(strings_of(value), keep=True)
+
+
+def in_graph(value: Any) -> StringTensor:
+    """Strings as a tensor of the graph that is being built."""
+    if isinstance(value, StringTensor):
+        return value
+    return StringTensor(_graph().constant(numbers_of(value), "Const"))
+
+
+def _graph() -> Any:
+    """The graph that is traced, or the session graph that is being built, which is opened if need be."""
+    return trace.current_graph() or graph_mode.open_graph()
+
+
+# -- calls of Python --------------------------------------------------------------------------------------------------
+
+
+def called(
+    function: Callable[..., Any],
+    inputs: Sequence[Any],
+    dtypes: Sequence[Any],
+    shapes: Sequence[Any] = (),
+    name: str | None = None,
+    op: str = "PyFunc",
+) -> list[Any]:
+    """The results of a function of arrays, in the graph that is being built; arrays of strings have bytes.
+
+    Args:
+        function: returns an array for each result, or a list of them.
+        inputs: tensors, arrays, strings.
+        dtypes: the dtypes of the results; `STRING` for strings.
+        shapes: the shapes of the results, if they are known.
+        op: the type of the operation: "PyFunc", or "PyFuncStateless" if calls may be left out.
+    """
+    texts = [is_text(x) for x in inputs]
+    with graph_mode.inside(_graph()):
+        given = tuple(
+            in_graph(x).numbers if text else x if is_tensor(x) else ops.convert(x)
+            for x, text in zip(inputs, texts, strict=True)
+        )
+        made = tuple(NUMBER if dtype is STRING else as_dtype(dtype) for dtype in dtypes)
+        gives = [dtype is STRING for dtype in dtypes]
+        whole = _OnStrings(function, texts, gives) if any((*texts, *gives)) else function
+        found = trace.record(OPS[op], [given, whole, made, tuple(shapes)], name)
+    return [StringTensor(x) if dtype is STRING else x for x, dtype in zip(found, dtypes, strict=True)]
+
+
+def computed(
+    function: Callable[..., Any],
+    inputs: Sequence[Any],
+    dtypes: Sequence[Any],
+    shapes: Sequence[Any] = (),
+    name: str | None = None,
+) -> list[Any]:
+    """The results of a function of arrays without effects, at once or in the graph that is built; see `called`."""
+    if graph_mode.graph() is not None or any(map(_is_of_run, inputs)):
+        return called(function, inputs, dtypes, shapes, name, "PyFuncStateless")
+    found = function(*(strings_of(x) if is_text(x) else np.asarray(x) for x in inputs))
+    results = found if isinstance(found, (list, tuple)) else [found]
+    return [Text(strings_of(x)) if d is STRING else ops.convert(x, d) for x, d in zip(results, dtypes, strict=True)]
+
+
+class _OnStrings:
+    """A function of arrays, as one of numbers in place of strings.
+
+    Args:
+        function: the function.
+        takes, gives: whether each argument, and each result, is of strings.
+    """
+
+    def __init__(self, function: Callable[..., Any], takes: Sequence[bool], gives: Sequence[bool]) -> None:
+        self._function, self._takes, self._gives = function, takes, gives
+        self.__name__ = getattr(function, "__name__", "function")
+
+    def __call__(self, *arrays: np.ndarray) -> Any:
+        given = [NUMBERS.strings(x) if text else x for x, text in zip(arrays, self._takes, strict=True)]
+        with not_building():
+            found = self._function(*given)
+        results = found if isinstance(found, (list, tuple)) else [found]
+        if len(results) != len(self._gives):
+            return found
+        return [NUMBERS.of(strings_of(x)) if text else x for x, text in zip(results, self._gives, strict=True)]
+
+
+# -- calls of ops -----------------------------------------------------------------------------------------------------
+
+
+class _OfText(ValueKind):
+    """Calls with strings: ops that move them, compare them or ask for their shape."""
+
+    rank = 9
+
+    def apply(self, op: Op, values: list[Any], name: str | None) -> Any:
+        if any(map(_is_of_run, _tensors(op, values))):
+            return self._recorded(op, values, name)
+        texts: list[np.ndarray] = []
+
+        def noted(value: Any) -> None:
+            if is_text(value):
+                texts.append(strings_of(value))
+
+        _mapped(op, values, noted)
+        strings = np.concatenate([text.reshape(-1) for text in texts])
+        if op.name in MOVING:
+            with not_building():
+                found = op(*_in_place_of_texts(op, values, np.arange(strings.size)))
+            parts = found if isinstance(found, (list, tuple)) else [found]
+            moved = [Text(strings[part.numpy()], op.name, name) for part in parts]
+            return moved if isinstance(found, (list, tuple)) else moved[0]
+        has_type = op.name != "ZerosLike" or values[-1] is not None
+        if op.name in COMPARING or (op.name in COUNTING and has_type):
+            numbers = np.unique(strings, return_inverse=True)[1]
+            return op(*_in_place_of_texts(op, values, numbers), name=name)
+        raise _takes_none(op)
+
+    def _recorded(self, op: Op, values: list[Any], name: str | None) -> Any:
+        """A call in a graph, which computes with the numbers of the strings."""
+        if op.name not in MOVING | COMPARING | COUNTING:
+            raise _takes_none(op)
+        numbers = _mapped(op, values, lambda value: in_graph(value).numbers if is_text(value) else value)
+        found = op(*numbers, name=name)
+        if op.name not in MOVING:
+            return found
+        return [*map(StringTensor, found)] if isinstance(found, (list, tuple)) else StringTensor(found)
+
+    def in_graph(self, value: Any, graph: Any) -> Any:
+        return numbers_of(value)
+
+    def dtype(self, value: Any) -> Any:
+        raise TypeError(f"{value!r} is of strings; a tensor of an engine is made of numbers, not of text.")
+
+
+def _is_of_run(value: Any) -> bool:
+    """Whether only a run knows a value."""
+    if isinstance(value, (list, tuple)):
+        return any(map(_is_of_run, value))
+    return isinstance(value, StringTensor) or is_recorded(value)
+
+
+def _takes_none(op: Op) -> Exception:
+    return op_error(TypeError, op.name, "it takes no strings: compute them by tf.py_func, or in Python.")
+
+
+def _mapped(op: Op, values: list[Any], function: Callable[[Any], Any]) -> list[Any]:
+    """The arguments of a call with a function's results in place of the ones that may be tensors."""
+    found = list(values)
+    for place, many in op.tensor_places:
+        found[place] = tuple(map(function, values[place])) if many else function(values[place])
+    return found
+
+
+def _tensors(op: Op, values: list[Any]) -> list[Any]:
+    found: list[Any] = []
+    _mapped(op, values, found.append)
+    return found
+
+
+def _in_place_of_texts(op: Op, values: list[Any], numbers: np.ndarray) -> list[Any]:
+    """The arguments of a call with parts of an array of numbers in place of strings, which follow each other in it."""
+    left = iter(numbers.reshape(-1))
+
+    def part(value: Any) -> Any:
+        if not is_text(value):
+            return value
+        shape = strings_of(value).shape
+        return np.array([next(left) for _ in range(int(np.prod(shape)))], "int64").reshape(shape)
+
+    return _mapped(op, values, part)
+
+
+_OF_TEXT = _OfText()
+register(Text, _OF_TEXT)
+register(StringTensor, _OF_TEXT)
+register(StringVariable, _OF_TEXT)

@@ -1,0 +1,236 @@
+"""Strings of TensorFlow 1's programs: placeholders, variables, functions, readers and decoders, against TensorFlow."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from dovetail.compat.tensorflow.compat import v1
+
+from dovetail.compat.tensorflow.names.string_tensors import NUMBERS
+from tests.libraries import require
+
+WORDS = np.array([b"hello big  world", b"", b"a,b;c", "grün".encode()], object)
+NUMERALS = np.array([[b"1.5", b"-2"], [b"3e2", b"7"]], object)
+
+
+def parts(sparse: Any) -> list[Any]:
+    return [sparse.indices, sparse.values, sparse.dense_shape]
+
+
+# Functions of `tf` and `fed`, which makes a placeholder of strings; the results are compared.
+CASES: dict[str, Callable[[Any, Any], Any]] = {
+    "a placeholder": lambda tf, fed: fed(WORDS),
+    "join": lambda tf, fed: tf.string_join([fed(WORDS), "x", fed(WORDS)], "-"),
+    "add": lambda tf, fed: ["x" + fed(WORDS), fed(WORDS) + "x"],
+    "split": lambda tf, fed: parts(tf.string_split(fed(WORDS), " ,")),
+    "split into bytes": lambda tf, fed: parts(tf.string_split(fed(WORDS), "")),
+    "split with empty": lambda tf, fed: tf.string_split(fed(WORDS), " ", skip_empty=False).values,
+    "to float": lambda tf, fed: tf.string_to_number(fed(NUMERALS)),
+    "to int": lambda tf, fed: tf.string_to_number(fed(NUMERALS[:, 1]), tf.int32),
+    "of ints": lambda tf, fed: tf.as_string(tf.constant([[1, -2]])),
+    "of floats": lambda tf, fed: tf.as_string([1.5, 2.25], precision=1, width=6),
+    "of bools": lambda tf, fed: tf.as_string([True, False]),
+    "hash fast": lambda tf, fed: tf.string_to_hash_bucket_fast(fed(WORDS), 1000),
+    "hash": lambda tf, fed: tf.string_to_hash_bucket(fed(WORDS), 1000),
+    "hash strong": lambda tf, fed: tf.string_to_hash_bucket_strong(fed(WORDS), 1000, [1, 2]),
+    "replace": lambda tf, fed: tf.regex_replace(fed(WORDS), "[lo]+", "<\\0>"),
+    "replace once": lambda tf, fed: tf.regex_replace(fed(WORDS), "l", "", replace_global=False),
+    "match": lambda tf, fed: tf.strings.regex_full_match(fed(WORDS), "h.*"),
+    "part": lambda tf, fed: tf.substr(fed(NUMERALS), 0, 1),
+    "length": lambda tf, fed: [tf.strings.length(fed(WORDS)), tf.strings.length(fed(WORDS), unit="UTF8_CHAR")],
+    "case": lambda tf, fed: [tf.strings.upper(fed(WORDS)), tf.strings.lower(fed(WORDS), encoding="utf-8")],
+    "strip": lambda tf, fed: tf.string_strip(tf.string_join(["  ", fed(WORDS), "\n"])),
+    "base64": lambda tf, fed: tf.decode_base64(tf.encode_base64(fed(WORDS))),
+    "join an axis": lambda tf, fed: [tf.reduce_join(fed(NUMERALS), axis) for axis in (0, 1, None, [0, 1])],
+    "raw": lambda tf, fed: tf.decode_raw(fed(np.array([b"ab", b"cd"], object)), tf.uint8),
+    "raw of one": lambda tf, fed: tf.decode_raw(fed(np.array(b"abcdefgh", object)), tf.int16, little_endian=False),
+    "equal": lambda tf, fed: [tf.equal(fed(WORDS), fed(WORDS)[::-1]), tf.not_equal(fed(WORDS), "")],
+    "moved": lambda tf, fed: [
+        tf.reshape(fed(NUMERALS), [-1]), tf.transpose(fed(NUMERALS)), tf.concat([fed(NUMERALS), fed(NUMERALS)], 1),
+        tf.stack([fed(WORDS), fed(WORDS)]), tf.expand_dims(fed(WORDS), 0), tf.gather(fed(WORDS), [2, 0]),
+        tf.where(tf.constant([[True, False]] * 2), fed(NUMERALS), fed(NUMERALS[::-1])), tf.identity(fed(WORDS)),
+    ],
+    "shapes": lambda tf, fed: [tf.shape(fed(NUMERALS)), tf.size(fed(WORDS)), tf.rank(fed(NUMERALS))],
+    "constants": lambda tf, fed: [
+        tf.constant(["a", "b", "c"])[tf.argmax([0, 0, 1])], tf.gather(tf.constant(["a", "b"]), tf.argmax([0, 1, 1])),
+        tf.string_join(["a", tf.constant("b")]),
+    ],
+    "default": lambda tf, fed: tf.placeholder_with_default(["x", "y"], [None]),
+    "python": lambda tf, fed: tf.py_func(
+        lambda x, n: (x + b"!", n * np.float32(2)), [fed(WORDS), [1.5]], [tf.string, tf.float32]
+    ),
+    "branches": lambda tf, fed: tf.cond(tf.equal(fed(WORDS)[0], "hello big  world"), lambda: 1, lambda: 2),
+    "lines": lambda tf, fed: tf.decode_csv(
+        fed(np.array([b'1,2.5,"a,b"', b"7,,c"], object)), [[0], [1.5], ["none"]]
+    ),
+    "lines with more": lambda tf, fed: tf.decode_csv(
+        fed(np.array([b"1;x;NA", b"2;y;3"], object)),
+        [tf.constant([], tf.int64), tf.constant([9.0])], ";", select_cols=[0, 2],
+        na_value="NA",
+    ),
+    "a table": lambda tf, fed: tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(["", "a,b;c"], [3, 4]), -1
+    ).lookup(fed(WORDS)),
+    "a table of words": lambda tf, fed: tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(tf.constant([3, 4], tf.int64), ["three", "four"]), "UNK"
+    ).lookup(tf.constant([[4, 5]], tf.int64)),
+}  # fmt: skip
+
+
+def plain(found: Any) -> Any:
+    if isinstance(found, (list, tuple)):
+        return [plain(x) for x in found]
+    return [np.shape(found), np.asarray(found).tolist()]
+
+
+def outcome(tf: Any, case: Callable[[Any, Any], Any]) -> Any:
+    with tf.Graph().as_default(), tf.Session() as session:
+        feeds: dict[Any, Any] = {}
+
+        def fed(values: Any) -> Any:
+            made = tf.placeholder(tf.string, [None, *values.shape[1:]] if values.ndim else [])
+            feeds[made] = values
+            return made
+
+        found = case(tf, fed)
+        session.run(tf.tables_initializer())
+        return plain(session.run(found, feeds))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_functions_of_strings(name, engine):
+    require("tensorflow", "the oracle")
+    import tensorflow
+
+    assert outcome(v1, CASES[name]) == outcome(tensorflow.compat.v1, CASES[name])
+
+
+def stored(tf: Any) -> list[Any]:
+    """Results of variables of strings."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable("first", name="v", trainable=False)
+        w = tf.get_variable("w", initializer=tf.constant(["a", "b"]), trainable=False)
+        given = tf.placeholder(tf.string, [2])
+        step = tf.assign(w, tf.string_join([given, "!"]))
+        session.run(tf.global_variables_initializer())
+        found = [v.name, plain(session.run([v, w])), plain(session.run(step, {given: ["x", "y"]}))]
+        found += [plain(session.run([w, v, tf.string_join([v, "?"])])), plain(v.eval()), len(tf.trainable_variables())]
+        session.run(v.assign("second"))
+        return [*found, plain(session.run(v)), w.shape.as_list()]
+
+
+def test_variables_of_strings(engine):
+    require("tensorflow", "the oracle")
+    import tensorflow
+
+    assert stored(v1) == stored(tensorflow.compat.v1)
+
+
+def test_strings_of_a_run_are_free_after_it():
+    with v1.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(v1.string, [])
+        joined = v1.string_join([x, "-end"])
+        session.run(joined, {x: "0"})
+        before = len(NUMBERS._strings)
+        for number in range(5):
+            assert session.run(joined, {x: f"{number}"}) == f"{number}-end".encode()
+        assert len(NUMBERS._strings) == before
+
+
+# -- readers ----------------------------------------------------------------------------------------------------------
+
+
+def picture(number: int) -> bytes:
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray((np.arange(48, dtype="uint8") * number).reshape(4, 4, 3)).save(file, "PNG")
+    return file.getvalue()
+
+
+def write(folder: Path) -> None:
+    """Write the files that readers read."""
+    for number in range(2):
+        (folder / f"{number}.csv").write_text("h,e\n" + "".join(f"{i + number / 2},{'ab'[i % 2]}\n" for i in range(3)))
+        (folder / f"{number}.bin").write_bytes(b"HH" + bytes(range(number, number + 6)) + b"F")
+        (folder / f"{number}.png").write_bytes(picture(number + 1))
+        with v1.python_io.TFRecordWriter(str(folder / f"{number}.records")) as writer:
+            for i in range(3):
+                values = {
+                    "x": v1.train.Feature(float_list=v1.train.FloatList(value=[i, number])),
+                    "label": v1.train.Feature(bytes_list=v1.train.BytesList(value=[f"l{i}".encode()])),
+                    "ids": v1.train.Feature(int64_list=v1.train.Int64List(value=range(i))),
+                    "png": v1.train.Feature(bytes_list=v1.train.BytesList(value=[picture(i + 1)])),
+                }
+                writer.write(v1.train.Example(features=v1.train.Features(feature=values)).SerializeToString())
+
+
+def lines(tf: Any, folder: Path, queue: Callable[..., Any]) -> Any:
+    key, value = tf.TextLineReader(skip_header_lines=1).read(queue("csv"))
+    x, name = tf.decode_csv(value, [[0.0], [""]])
+    return tf.train.batch([x, name, tf.substr(key, -5, 5)], 2)
+
+
+def records(tf: Any, folder: Path, queue: Callable[..., Any]) -> Any:
+    features = {
+        "x": tf.FixedLenFeature([2], tf.float32), "label": tf.FixedLenFeature([], tf.string),
+        "png": tf.FixedLenFeature((), tf.string), "more": tf.FixedLenFeature([1], tf.int64, [8]),
+    }  # fmt: skip
+    reader = tf.TFRecordReader()
+    found = tf.parse_single_example(reader.read(queue("records"))[1], features)
+    image = tf.image.decode_png(found.pop("png"), channels=3)
+    image.set_shape([4, 4, 3])
+    found["sum"] = tf.reduce_sum(tf.cast(image, tf.float32))
+    return tf.train.batch(found, 3)
+
+
+def several_records(tf: Any, folder: Path, queue: Callable[..., Any]) -> Any:
+    _, found = tf.TFRecordReader().read_up_to(queue("records"), 2)
+    parsed = tf.parse_example(found, {"ids": tf.VarLenFeature(tf.int64), "label": tf.VarLenFeature(tf.string)})
+    return [*parts(parsed["ids"]), *parts(parsed["label"])]
+
+
+def bytes_of_files(tf: Any, folder: Path, queue: Callable[..., Any]) -> Any:
+    _, found = tf.FixedLengthRecordReader(3, header_bytes=2, footer_bytes=1).read(queue("bin"))
+    return tf.decode_raw(found, tf.uint8)
+
+
+def whole_files(tf: Any, folder: Path, queue: Callable[..., Any]) -> Any:
+    _, found = tf.WholeFileReader().read(queue("png"))
+    return [tf.image.decode_image(found), tf.image.decode_png(tf.read_file(str(folder / "0.png")), channels=4)[0, 0]]
+
+
+def read(tf: Any, folder: Path, pipeline: Callable[..., Any]) -> list[Any]:
+    """The results of a pipeline until its files end."""
+
+    def queue(kind: str) -> Any:
+        names = [str(folder / f"{number}.{kind}") for number in range(2)]
+        return tf.train.string_input_producer(names, num_epochs=2, shuffle=False)
+
+    found = []
+    with tf.Graph().as_default(), tf.Session() as session:
+        wanted, coord = pipeline(tf, folder, queue), tf.train.Coordinator()
+        session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+        threads = tf.train.start_queue_runners(session, coord)
+        with pytest.raises(tf.errors.OutOfRangeError):
+            while not coord.should_stop():
+                one = session.run(wanted)
+                found.append(plain([one[key] for key in sorted(one)] if isinstance(one, dict) else one))
+        coord.request_stop()
+        coord.join(threads)
+    return found
+
+
+@pytest.mark.parametrize("pipeline", [lines, records, several_records, bytes_of_files, whole_files])
+def test_readers(pipeline, engine, tmp_path):
+    require("tensorflow", "the oracle")
+    import tensorflow
+
+    write(tmp_path)
+    found = read(v1, tmp_path, pipeline)
+    assert len(found) > 3 and found == read(tensorflow.compat.v1, tmp_path, pipeline)
