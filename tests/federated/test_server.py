@@ -297,6 +297,14 @@ def test_the_state_of_another_computation_is_refused(pem, rng, tmp_path):
         Rounds(TRAIN, state, TOKENS, rounds=1, folder=tmp_path)
 
 
+@pytest.mark.parametrize("about", ["nonsense", "[1]", '{"computation": "fed_avg", "round": "2"}'])
+def test_a_damaged_state_is_refused(about, rng, tmp_path):
+    state, _ = drawn(rng)
+    safetensors.write(tmp_path / FILE, state, {"federated": about})
+    with pytest.raises(FormatError, match=r"state\.safetensors"):
+        Rounds(TRAIN, state, TOKENS, rounds=1, folder=tmp_path)
+
+
 def average():
     return fed.computation(fed.FederatedType(dt.spec(()), fed.CLIENTS))(lambda x: fed.federated_mean(x))
 

@@ -81,17 +81,15 @@ class Client:
         found = map(np.asarray, run(self._run, values))
         return {one.name: array for one, array in zip(self.updates, found, strict=True)}
 
-    def save(self, path: str | Path) -> None:
-        """Write it to a file of Dovetail's."""
-        kept = {"graph": self.graph, "weights": [*self.weights], "data": [*self.data]}
-        saved.save({**kept, "updates": [[*one] for one in self.updates]}, path)
+    def parts(self) -> dict[str, Any]:
+        """Its parts, for a file; the inverse of `of`."""
+        updates = [[*one] for one in self.updates]
+        return {"graph": self.graph, "weights": [*self.weights], "data": [*self.data], "updates": updates}
 
     @classmethod
-    def load(cls, path: str | Path) -> Client:
-        """Read it from such a file; see `Computation.load`."""
-        with _reading(path):
-            kept = saved.load(path)
-            return cls(kept["graph"], kept["weights"], kept["data"], [Update(*one) for one in kept["updates"]])
+    def of(cls, parts: Mapping[str, Any]) -> Client:
+        """Make it of its parts."""
+        return cls(parts["graph"], parts["weights"], parts["data"], [Update(*one) for one in parts["updates"]])
 
     def package(self) -> bytes:
         """A safetensors file for workers: Dovetail's file, the same as an ONNX model, and a manifest in JSON.
@@ -107,7 +105,7 @@ class Client:
         tensors = {}
         with TemporaryDirectory() as folder:
             file = Path(folder) / "client"
-            self.save(file)
+            saved.save(self.parts(), file)
             tensors[DOVETAIL] = np.frombuffer(file.read_bytes(), np.uint8)
             try:
                 write_onnx(*self._ends(), file)
@@ -134,7 +132,8 @@ def unpack(package: bytes) -> Client:
     with TemporaryDirectory() as folder:
         file = Path(folder) / "client"
         file.write_bytes(tensors[DOVETAIL].tobytes())
-        return Client.load(file)
+        with _reading(file):
+            return Client.of(saved.load(file))
 
 
 class Computation:
@@ -231,9 +230,7 @@ class Computation:
             OSError: the file cannot be written.
         """
         kinds = [[name, kind.placement.value, kind.member] for name, kind in self.arguments.items()]
-        client = {"weights": [*self.client.weights], "data": [*self.client.data], "graph": self.client.graph}
-        updates = [[*one] for one in self.client.updates]
-        parts = {"before": self.before, "client": client, "updates": updates, "after": self.after}
+        parts = {"before": self.before, "client": self.client.parts(), "after": self.after}
         saved.save({"name": self.name, "arguments": kinds, "result": self.result, **parts}, path)
 
     @classmethod
@@ -243,12 +240,20 @@ class Computation:
         Raises:
             FormatError: the file is damaged, or has something else.
             OSError: the file cannot be read.
+
+        Example:
+            >>> import dovetail as dt
+            >>> import tempfile
+            >>> average = computation(FederatedType(dt.spec(()), CLIENTS))(lambda x: dt.federated.federated_mean(x))
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     average.save(f"{folder}/average")
+            ...     float(Computation.load(f"{folder}/average")([1.0, 2.0]))
+            1.5
         """
         with _reading(path):
             kept = saved.load(path)
             kinds = {name: FederatedType(member, Placement(place)) for name, place, member in kept["arguments"]}
-            part, updates = kept["client"], [Update(*one) for one in kept["updates"]]
-            client = Client(part["graph"], part["weights"], part["data"], updates)
+            client = Client.of(kept["client"])
             return cls(kept["name"], kinds, kept["before"], client, kept["after"], kept["result"])
 
     def __repr__(self) -> str:

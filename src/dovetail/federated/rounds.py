@@ -17,6 +17,7 @@ from dovetail.core.structure import flatten, unflatten
 from dovetail.federated.computations import Arrays, Computation
 from dovetail.federated.placement import SERVER, names_of
 from dovetail.formats import safetensors
+from dovetail.formats.strict_json import parse
 from dovetail.graph.reach import reach
 
 FILE = "state.safetensors"
@@ -52,7 +53,19 @@ class Rounds:
 
     Raises:
         TypeError: the computation does not take and give one state.
-        ValueError: `least` or `rounds` is out of range, or the folder has the state of another computation.
+        ValueError: `least` or `rounds` is out of range.
+        FormatError: the folder has the state of another computation.
+
+    Example:
+        >>> import dovetail as dt
+        >>> mean = dt.federated.fed_avg(lambda w, x: dt.ops.mean((x - w) ** 2), dt.spec(()), dt.spec((None,)))
+        >>> rounds = Rounds(mean, 0.0, ["ada"], rounds=1, report=lambda line: print(line[:36]))
+        >>> update = mean.client(rounds.weights(), {"data": [1.0, 3.0]})
+        >>> rounds.check("ada", update)
+        >>> rounds.advance({"ada": update}, time.monotonic())
+        round 1 of 1: 1 of 1 clients, loss 5
+        >>> round(float(rounds.state), 3)
+        0.4
     """
 
     def __init__(
@@ -252,13 +265,14 @@ class Rounds:
 
     def _resume(self, file: Path) -> None:
         tensors, metadata = safetensors.read(file)
-        about = json.loads(metadata.get("federated", "{}"))
+        about = parse(metadata.get("federated", "{}"), file, "the metadata 'federated'")
         specs = dict(zip(self._names, flatten(self._member)[0], strict=True))
         same = tensors.keys() == specs.keys() and all(tensors[name].dtype == specs[name].dtype.numpy for name in specs)
-        if about.get("computation") != self.computation.name or not same:
+        number = about.get("round") if type(about) is dict else None
+        if type(number) is not int or about.get("computation") != self.computation.name or not same:
             needed = f"the state of {self.computation.name!r}: {specs}; or take another folder"
             raise FormatError(file, "its tensors", f"{about} and {sorted(tensors)}", needed)
-        self.number = min(about["round"], self.rounds)
+        self.number = min(number, self.rounds)
         self.state = unflatten(self._structure, [np.array(tensors[name]) for name in self._names])
         self._leaves = self.computation.server_values(self.state)
         self.report(f"goes on after round {self.number} of {self.rounds}")
