@@ -109,6 +109,7 @@ class Executable:
         self._latest = self  # the executable for arguments that are divided as the latest ones
         self._others: dict[Any, Executable] = {}  # by the shardings of the arguments
         self.devices: str | None = None  # if arguments are on several
+        self._waits = False  # parts of several programs on CPUs may wait for each other, until XLA ends the process
 
     def prepare(self) -> None:
         """Compile the program for the specs of the graph's inputs, unless values are divided among devices."""
@@ -150,6 +151,8 @@ class Executable:
             self._warm_up(args, found)
         else:
             found.extend(starmap(self._run, (args,)))
+        if self._waits:
+            jax.block_until_ready(found[-1])
 
     def _warm_up(self, args: tuple[Any, ...], found: list[Any]) -> None:
         args = tuple(copied(arg) if i in self._segment.donated else arg for i, arg in enumerate(args))
@@ -173,6 +176,7 @@ class Executable:
     def _compile(self, args: Sequence[Any]) -> Any:
         """Compile the program for arguments, or for structs of their dtypes and shapes."""
         self.devices = _devices(args)
+        self._waits = self.devices is not None and self.devices.startswith("cpu")
         function, donated, device = self._segment.function, self._segment.donated, self._segment.device
         where = jax.devices()[0] if device is None else all_named(device)[0]
         place = None if device is None or is_several(device) else jax.sharding.SingleDeviceSharding(where)
