@@ -1,0 +1,184 @@
+"""Training steps in two processes on torch, each pinned to a core: Dovetail against DistributedDataParallel.
+
+The model is an MLP.  In each process the programs take turns, in blocks of steps that all ranks begin together.  Bytes
+are what the loopback device sent in the quietest block, so they contain the headers of gloo and of TCP.
+
+    python benchmarks/distributed.py [rounds]
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+from timing import table
+
+RANKS, RUNS = 2, 3
+SIZES, BATCH, RATE = (784, 1024, 1024, 10), 64, 0.01
+BLOCK = 10  # steps
+SPREADS = (
+    "step",
+    "DDP ms",
+    "Dovetail ms",
+    "ratio",
+    "smallest",
+    "largest",
+    "DDP bytes",
+    "Dovetail bytes",
+    "ratio of bytes",
+)
+
+
+def sent() -> int:
+    """The bytes that the loopback device has sent."""
+    lines = Path("/proc/net/dev").read_text().splitlines()
+    return int(next(line for line in lines if line.strip().startswith("lo:")).split(":")[1].split()[8])
+
+
+def ddp_step(parameters, x, y, rank: int) -> Callable[[], float]:
+    """A step of torch's own modules, whose gradients DistributedDataParallel averages."""
+    import torch
+    import torch.distributed as dist
+
+    store = dist.FileStore(os.environ["DOVETAIL_STORE"] + ".ddp")
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=RANKS, timeout=timedelta(seconds=60))
+    layers = [torch.nn.Linear(*w.shape) for w in parameters[::2]]
+    with torch.no_grad():
+        for layer, w, b in zip(layers, parameters[::2], parameters[1::2], strict=True):
+            layer.weight.copy_(torch.tensor(w.T))
+            layer.bias.copy_(torch.tensor(b))
+    model = torch.nn.Sequential(layers[0], torch.nn.ReLU(), layers[1], torch.nn.ReLU(), layers[2])
+    parallel = torch.nn.parallel.DistributedDataParallel(model)
+    optimizer = torch.optim.SGD(parallel.parameters(), RATE)
+    x, y = torch.tensor(x), torch.tensor(y)
+
+    def step() -> float:
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(parallel(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
+def function_step(parameters, x, y) -> Callable[[], float]:
+    """A step of a Dovetail function."""
+    import dovetail as dt
+    from dovetail import ops
+
+    variables = [dt.Variable(p) for p in parameters]
+    x, y = ops.convert(x), ops.one_hot(ops.convert(y), SIZES[-1])
+
+    @dt.function
+    def step(x, y):
+        with dt.GradientTape() as tape:
+            w1, b1, w2, b2, w3, b3 = variables
+            logits = ops.relu(ops.relu(x @ w1 + b1) @ w2 + b2) @ w3 + b3
+            loss = -ops.mean(ops.sum(y * ops.log_softmax(logits), axis=-1))
+        gradients = dt.distributed.average(tape.gradient(loss, variables))
+        for variable, gradient in zip(variables, gradients, strict=True):
+            variable.assign_sub(RATE * gradient)
+        return loss
+
+    return lambda: float(step(x, y))
+
+
+def keras_step(parameters, x, y) -> Callable[[], float]:
+    """A step of Keras on Dovetail; each rank has rows of its own."""
+    import keras
+
+    keras.distribution.set_distribution(keras.distribution.DataParallel(auto_shard_dataset=False))
+    hidden = [keras.layers.Dense(size, "relu") for size in SIZES[1:-1]]
+    model = keras.Sequential([keras.Input((SIZES[0],)), *hidden, keras.layers.Dense(SIZES[-1])])
+    model.set_weights(parameters)
+    model.compile(keras.optimizers.SGD(RATE), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    return lambda: float(model.train_on_batch(x, y))
+
+
+def measure(rounds: int) -> None:
+    """What a rank does: it prints seconds and bytes a step of each program, and the losses."""
+    rank = int(os.environ["RANK"])
+    os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[rank]})
+    import numpy as np
+
+    import dovetail as dt
+
+    dt.distributed.init(timeout=60)
+    rng = np.random.default_rng(0)
+    parameters = []
+    for rows, columns in itertools.pairwise(SIZES):
+        w = rng.normal(size=(rows, columns)) * (2 / rows) ** 0.5
+        parameters += [w.astype("float32"), np.zeros(columns, "float32")]
+    rng = np.random.default_rng(rank + 1)
+    x, y = rng.normal(size=(BATCH, SIZES[0])).astype("float32"), rng.integers(0, SIZES[-1], BATCH)
+    steps = {
+        "DDP": ddp_step(parameters, x, y, rank),
+        "function": function_step(parameters, x, y),
+        "Keras": keras_step(parameters, x, y),
+    }
+    losses = {name: np.array([step() for _ in range(BLOCK)], "float32") for name, step in steps.items()}
+    losses = {name: dt.ops.all_reduce(found, "mean").numpy() for name, found in losses.items()}  # Keras gives the mean
+    for found in losses.values():
+        np.testing.assert_allclose(found, losses["DDP"], rtol=1e-3)
+    seconds: dict[str, list[float]] = {name: [] for name in steps}
+    sizes: dict[str, list[float]] = {name: [] for name in steps}
+    for _ in range(rounds):
+        for name, step in steps.items():
+            dt.distributed.barrier()
+            start, before = time.perf_counter(), sent()
+            for _ in range(BLOCK):
+                step()
+            seconds[name].append((time.perf_counter() - start) / BLOCK)
+            sizes[name].append((sent() - before) / BLOCK)
+    if rank == 0:
+        print(json.dumps({name: (seconds[name], min(sizes[name])) for name in steps}))
+
+
+def run(rounds: int) -> dict[str, tuple[list[float], float]]:
+    """The figures of one pair of processes."""
+    with tempfile.TemporaryDirectory() as folder:
+        common = {
+            **os.environ,
+            "OMP_NUM_THREADS": "1",
+            "WORLD_SIZE": str(RANKS),
+            "DOVETAIL_STORE": str(Path(folder) / "store"),
+            "DOVETAIL_ENGINE": "torch",
+            "KERAS_BACKEND": "dovetail",
+        }
+        command = [sys.executable, __file__, "--rank", str(rounds)]
+        environments = [{**common, "RANK": str(rank)} for rank in range(RANKS)]
+        ranks = [subprocess.Popen(command, env=one, stdout=subprocess.PIPE, text=True) for one in environments]
+        try:
+            printed = [process.communicate(timeout=300)[0] for process in ranks]
+        finally:
+            for process in ranks:
+                process.kill()
+    return json.loads(printed[0].splitlines()[-1])
+
+
+def main(rounds: int) -> None:
+    runs = [run(rounds) for _ in range(RUNS)]
+    rows = []
+    for name in ("function", "Keras"):
+        pairs = [[o / t for o, t in zip(found[name][0], found["DDP"][0], strict=True)] for found in runs]
+        ratios = sorted(statistics.median(pair) for pair in pairs)
+        times = [statistics.median(s for found in runs for s in found[who][0]) * 1e3 for who in ("DDP", name)]
+        sizes = [min(found[who][1] for found in runs) for who in ("DDP", name)]
+        spread = [f"{ratio:.2f}" for ratio in (ratios[1], ratios[0], ratios[-1])]
+        bytes_told = [f"{size:,.0f}" for size in sizes]
+        rows.append([name, *(f"{t:.1f}" for t in times), *spread, *bytes_told, f"{sizes[1] / sizes[0]:.3f}"])
+    print(table("Two processes against DistributedDataParallel, an MLP on torch", list(SPREADS), rows))
+
+
+if __name__ == "__main__":
+    measure(int(sys.argv[2])) if sys.argv[1:2] == ["--rank"] else main(int((*sys.argv[1:], "20")[0]))
