@@ -147,7 +147,7 @@ def _callbacks() -> Any:
                 logs[name] = float(WORLD.exchange("AllReduce", np.asarray(float(value)), (), "mean"))
 
     class LearningRateWarmupCallback(keras.callbacks.Callback):
-        """Raises the learning rate from that of one rank to that of all, in the first epochs (Goyal et al. 2017)."""
+        """Raises the learning rate by the number of ranks in the first epochs (Goyal et al. 2017)."""
 
         def __init__(self, warmup_epochs: float = 5, **options: Any) -> None:
             super().__init__()

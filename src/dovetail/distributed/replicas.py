@@ -35,7 +35,7 @@ def as_replica(is_replica: bool = True) -> Iterator[None]:
 
 
 def combined(optimizer: Any, gradients: Sequence[Any]) -> list[Any]:
-    """The gradients that an optimizer applies, of those of this rank.
+    """Combine the ranks' gradients as an optimizer applies them.
 
     They are the ranks' sums inside of `as_replica`, their averages for an optimizer that `compat.horovod` has marked,
     else this rank's own.

@@ -196,6 +196,7 @@ _AS_ASKED = "Items are made one after the other, when they are asked for."
 # The parameters of Keras 2, K, and Keras on Dovetail, by package.
 OTHERS = {
     "dovetail.compat.keras2": {
+        "_as_it_is.data_format": INTERFACE,
         "_add_update.inputs": "Updates belong to the call in which they are made.",
         "_run_own_updates.options": INTERFACE,
         "_Continued.index": INTERFACE,
@@ -221,6 +222,8 @@ OTHERS = {
         "manual_variable_initialization.value": "A variable has its first value from the start.",
     },
     "keras_dovetail": {
+        "Backup.logs": INTERFACE,
+        "distribute_data_input.batch_dim_name": INTERFACE,
         "Interruption.logs": INTERFACE,
         "Watch.epoch": INTERFACE,
         "Watch.logs": INTERFACE,

@@ -34,7 +34,7 @@ class ReduceOp(Enum):
 
 @dataclass(frozen=True)
 class InputContext:
-    """What a function that makes a replica's data set gets.
+    """The argument of a function that makes a replica's data set.
 
     Source: `tf.distribute.InputContext`.
     """
@@ -96,7 +96,7 @@ class Strategy:
     experimental_run_v2 = run
 
     def reduce(self, reduce_op: Any, value: Any, axis: int | None = None) -> Any:
-        """One value of those of all replicas.
+        """Reduce the values of all replicas to one.
 
         Args:
             reduce_op: "SUM" or "MEAN", or a `ReduceOp`.
@@ -228,7 +228,7 @@ class ReplicaContext:
         return merge_fn(self.strategy, *args, **(kwargs or {}))
 
     def all_reduce(self, reduce_op: Any, value: Any) -> Any:
-        """One value of those of all replicas, as `Strategy.reduce`."""
+        """Reduce the values of all replicas to one, as `Strategy.reduce`."""
         return self.strategy.reduce(reduce_op, value)
 
 
