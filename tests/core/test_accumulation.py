@@ -104,6 +104,8 @@ TABLE = {  # op → its calls, whose arrays become halves
     "LSTMGrad": [(*(ones(1, 1, 1), ones(1, 1), ones(1, 1), ones(1, 1, 1)), *LSTM, None)],
     "GRU": [GRU],
     "GRUGrad": [(*(ones(1, 1, 1), ones(1, 1), ones(1, 1, 1)), *GRU, None)],
+    "GRUResetBefore": [GRU],
+    "GRUResetBeforeGrad": [(*(ones(1, 1, 1), ones(1, 1), ones(1, 1, 1)), *GRU, None)],
     "RmsNormalization": [(np.full((1, N), 300.0),)],
     "L2Normalize": [(np.full((1, N), 300.0),)],
 }

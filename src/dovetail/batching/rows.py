@@ -35,7 +35,7 @@ rule = partial(declare, "rows")
 POOLS = tuple(f"{kind}Pool{rank}" for kind in ("Avg", "Max") for rank in ("1D", "", "3D"))
 RESIZES = ("ResizeBilinear", "ResizeBicubic", "ResizeNearestNeighbor", "ResizeArea", "ScaleAndTranslate")
 NORMALIZATIONS = ("BatchNormalization", "LayerNormalization")
-STARTS = {"MatMul", "Einsum", "SlidingWindows", "LSTM", "GRU", "ScaledDotProductAttention"}
+STARTS = {"MatMul", "Einsum", "SlidingWindows", "LSTM", "GRU", "GRUResetBefore", "ScaledDotProductAttention"}
 STARTS |= {*CONVOLUTIONS[""], *POOLS, *RESIZES, *NORMALIZATIONS}
 
 
@@ -105,7 +105,7 @@ def _(size: Any, each: Any, x: Any, h: Any, c: Any, *weights: Any) -> Sequence[A
     return x, *(Batch(leading_axis(state, size)) for state in (h, c)), *weights
 
 
-@rule("GRU")
+@rule("GRU", "GRUResetBefore")
 def _(size: Any, each: Any, x: Any, h: Any, *weights: Any) -> Sequence[Any]:
     need(is_first_only(x, *weights))
     return x, Batch(leading_axis(h, size)), *weights

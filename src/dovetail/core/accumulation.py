@@ -30,7 +30,7 @@ ACCUMULATING = frozenset(
         *("FusedMatMul", "FusedConv", "LocalConv"),
         *DECOMPOSITIONS,
         *("TensorScatterAdd", "OverlapAdd", "ScaledDotProductAttention"),
-        *("LSTM", "LSTMGrad", "GRU", "GRUGrad"),
+        *("LSTM", "LSTMGrad", "GRU", "GRUGrad", "GRUResetBefore", "GRUResetBeforeGrad"),
         *(name for name in POOLS["AvgPool"]),
         *(f"{name}Grad" for names in POOLS.values() for name in names),
         *("ResizeNearestNeighborGrad", "ResizeBilinearGrad", "ResizeBicubicGrad", "ResizeArea", "ResizeAreaGrad"),

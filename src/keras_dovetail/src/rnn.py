@@ -82,16 +82,17 @@ def gru(
     reset_after: bool = True,
 ) -> Any:
     """A GRU layer as one op, if it has Keras' default arguments and no mask."""
-    _check_fused(ops.gru, mask, activation, recurrent_activation, unroll or not reset_after)
+    op = ops.gru if reset_after else ops.gru_reset_before
+    _check_fused(op, mask, activation, recurrent_activation, unroll)
     weights = _tensors(kernel, recurrent_kernel, bias)
-    outputs, state = ops.gru(_in_order(inputs, go_backwards), *_tensors(initial_state), *weights)
+    outputs, state = op(_in_order(inputs, go_backwards), *_tensors(initial_state), *weights)
     return state, outputs if return_sequences else ops.expand_dims(state, 1), [state]
 
 
 def _check_fused(op: Any, mask: Any, activation: Any, recurrent_activation: Any, differs: bool) -> None:
     """Raise NotImplementedError if the op cannot compute the layer, so that Keras runs it by steps."""
     if differs or mask is not None or (activation, recurrent_activation) != (activations.tanh, activations.sigmoid):
-        problem = "the op has no mask, tanh and sigmoid as its activations, and GRU's reset gate after the product"
+        problem = "the op has no mask, and tanh and sigmoid as its activations"
         raise NotImplementedError(f"{op.name}: {problem}; Keras runs the layer step by step.")
 
 

@@ -521,6 +521,18 @@ def test_dropout_in_loops_differs_from_step_to_step_and_variational_dropout_does
     assert len(np.unique(found[1].reshape(-1, 8), axis=0)) == 1
 
 
+@pytest.mark.parametrize(
+    ("cell", "type"), [("GRUCell", "GRUResetBefore"), ("BasicLSTMCell", "LSTM"), ("LSTMCell", "LSTM")]
+)
+@pytest.mark.parametrize("lengths", [None, [3, 5]])
+def test_plain_cells_record_one_op_of_all_steps(cell, type, lengths):
+    with tf.Graph().as_default() as graph:
+        made = getattr(tf.nn.rnn_cell, cell)(UNITS)
+        tf.nn.dynamic_rnn(made, tf.constant(array(BATCH, 5, 4)), lengths, dtype=tf.float32)
+        found = [operation.type for operation in graph.get_operations()]
+    assert found.count(type) == 1 and not {"While", "Scan"}.intersection(found)
+
+
 def network(tf: Any) -> Any:
     cells = [tf.nn.rnn_cell.LSTMCell(UNITS, use_peepholes=True), tf.nn.rnn_cell.GRUCell(2)]
     stack = tf.nn.rnn_cell.MultiRNNCell(cells)

@@ -14,7 +14,7 @@ import numpy as np
 import dovetail as dt
 from keras_dovetail.src import random
 from keras_dovetail.src.ops import core, image, linalg, nn, numpy
-from keras_dovetail.src.rnn import activations, bidirectional_gru, bidirectional_lstm, gru, lstm
+from keras_dovetail.src.rnn import activations, bidirectional_gru, bidirectional_lstm, lstm
 from tests.keras_backends import main
 from tests.keras_dovetail.ops.calls import floats
 
@@ -172,7 +172,6 @@ def check_layers_that_are_no_one_op() -> None:
         bidirectional_gru,
         lambda: lstm(1, 1, 1, np.ones(3, bool), 1, 1, 1, tanh, sigmoid),
         lambda: lstm(1, 1, 1, None, 1, 1, 1, tanh, tanh),
-        lambda: gru(1, 1, None, 1, 1, 1, tanh, sigmoid, reset_after=False),
     ):
         try:
             call()

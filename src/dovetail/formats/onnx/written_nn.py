@@ -67,6 +67,14 @@ def _gru(place: Place, x: Ref, h: Ref, kernel: Ref, recurrent: Ref, bias: Ref | 
     return _layer(place, "GRU", x, (h,), matrices, bias, linear_before_reset=1)
 
 
+@writes("GRUResetBefore", _is_run)
+def _gru_before(place: Place, x: Ref, h: Ref, kernel: Ref, recurrent: Ref, bias: Ref | None) -> list[Ref]:
+    matrices = [_weights(place, one, range(3)) for one in (kernel, recurrent)]
+    if bias is not None:
+        bias = place.node("Concat", [bias, place.constant(np.zeros(place.shapes[-1]), x.dtype)], axis=0)
+    return _layer(place, "GRU", x, (h,), matrices, bias)
+
+
 # -- normalization ----------------------------------------------------------------------------------------------------
 
 

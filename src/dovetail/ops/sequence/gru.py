@@ -150,4 +150,139 @@ def gru_grad(
     return found if bias is None else (*found, stack([sum(g_row, (0, 1)), sum(g_product, (0, 1))]))
 
 
-__all__ = ["gru", "gru_grad"]
+# -- the reset gate before the product --------------------------------------------------------------------------------
+
+
+@any_rank
+def _gru_before_spec(
+    x: TensorSpec, h: TensorSpec, kernel: TensorSpec, recurrent: TensorSpec, bias: Any = None
+) -> list[TensorSpec]:
+    batch, steps, units = recurrent_dims(x, h, kernel, recurrent, 3)
+    if bias is not None:
+        require_shape(bias, (None if units is None else 3 * units,))
+    return [TensorSpec((batch, steps, units), x.dtype), TensorSpec((batch, units), x.dtype)]
+
+
+@composite(
+    "GRUResetBefore",
+    infer=_gru_before_spec,
+    samples=[
+        sample(*_ARGUMENTS, array(6)),
+        sample(*_ARGUMENTS),
+        sample(array(0, 3, 4), array(0, 2), *_ARGUMENTS[2:]),
+    ],
+)
+def gru_reset_before(
+    x: Float, h: Float, kernel: Float, recurrent_kernel: Float, bias: MaybeFloat = None
+) -> tuple[Tensor, Tensor]:
+    """A layer of gated recurrent units, over all steps, whose reset gate comes before the recurrent product.
+
+    Args:
+        x: floats (batch, steps, features).
+        h: floats (batch, units), the output before the first step.
+        kernel: floats (features, 3 · units), for the update gate, the reset gate and the candidate.
+        recurrent_kernel: floats (units, 3 · units), in the same order.
+        bias: floats (3 · units,), if given.
+
+    Returns:
+        The outputs (batch, steps, units), and the output after the last step (batch, units).
+
+    Raises:
+        ValueError: shapes do not fit together.
+
+    Source: Cho et al., "Learning phrase representations using RNN encoder-decoder", 2014; `keras.layers.GRU` with
+        `reset_after=False`, and TensorFlow 1's `GRUCell`.
+
+    Example:
+        >>> y, h = gru_reset_before([[[1.], [0.]]], [[0.]], [[-9., 0., 1.]], [[0., 0., 0.]])
+        >>> y.numpy().round(3)
+        array([[[0.762],
+                [0.381]]], dtype=float32)
+    """
+    to_gates, to_candidate = _recurrent_parts(recurrent_kernel)
+
+    def step(h: Any, row: Any) -> Any:
+        z, r, x_n = _gates_before(_row(row, kernel, bias), matmul(h, to_gates))
+        candidate = tanh(x_n + matmul(r * h, to_candidate))
+        h = candidate + z * (h - candidate)
+        return h, h
+
+    h, outputs = scan(step, h, by_step(x))
+    return by_step(outputs), h
+
+
+def _recurrent_parts(recurrent_kernel: Any) -> Any:
+    """The matrix (units, 2 · units) of both gates, and the one (units, units) of the candidate."""
+    z, r, n = split(recurrent_kernel, 3, axis=-1)
+    return concatenate([z, r], axis=-1), n
+
+
+def _row(x: Any, kernel: Any, bias: Any) -> Any:
+    row = matmul(x, kernel)
+    return row if bias is None else row + bias
+
+
+def _gates_before(row: Any, product: Any) -> tuple[Any, Any, Any]:
+    """The update gate, the reset gate, and the part of the inputs in the candidate."""
+    (x_z, x_r, x_n), (h_z, h_r) = split(row, 3, axis=-1), split(product, 2, axis=-1)
+    return sigmoid(x_z + h_z), sigmoid(x_r + h_r), x_n
+
+
+@gru_reset_before.gradient
+def _(op: Any, g: Any, g_h: Any) -> Any:
+    x, h, kernel, recurrent_kernel, bias = op.args
+    return gru_reset_before_grad(g, g_h, op.outputs[0], x, h, kernel, recurrent_kernel, bias)
+
+
+@any_rank
+def _gru_before_grad_spec(g: Any, g_h: Any, y: Any, *arguments: Any) -> list[TensorSpec]:
+    outputs = _gru_before_spec(*arguments)
+    for spec, output in zip((g, g_h, y), (*outputs, outputs[0]), strict=True):
+        require_shape(spec, output.shape)
+    return [argument for argument in arguments if argument is not None]
+
+
+@composite(
+    "GRUResetBeforeGrad",
+    gradient_of="GRUResetBefore",
+    infer=_gru_before_grad_spec,
+    samples=[sample(array(2, 3, 2), array(2, 2), array(2, 3, 2), *_ARGUMENTS, array(6))],
+)
+def gru_reset_before_grad(
+    g: Float, g_h: Float, y: Float, x: Float, h: Float, kernel: Float, recurrent_kernel: Float, bias: MaybeFloat
+) -> tuple[Tensor, ...]:
+    """The gradients of `gru_reset_before` by its arguments, as those of `gru_grad`.
+
+    Source: Werbos, "Backpropagation through time", 1990.
+
+    Example:
+        >>> one, three = [[1.]], [[0.] * 3]
+        >>> gru_reset_before_grad([one], one, [[[0.5]]], [one], one, three, three, None)[1].numpy()  # by h: 2 z
+        array([[1.]], dtype=float32)
+    """
+    x, g = by_step(x), by_step(g)
+    before = before_each(by_step(y), h)
+    to_gates, to_candidate = _recurrent_parts(recurrent_kernel)
+    z, r, x_n = _gates_before(_row(x, kernel, bias), matmul(before, to_gates))
+    candidate = tanh(x_n + matmul(r * before, to_candidate))
+    of_candidate = (1 - z) * (1 - square(candidate))
+    of_z = (before - candidate) * z * (1 - z)
+    of_r = before * r * (1 - r)
+
+    def back(g_h: Any, row: Any) -> Any:
+        g, of_candidate, of_z, of_r, z, r = row
+        g_h = g_h + g
+        g_n = g_h * of_candidate
+        g_reset = matmul(g_n, to_candidate, transpose_b=True)  # by the product of the reset gate and the output
+        gates = concatenate([g_h * of_z, g_reset * of_r], axis=-1)
+        return g_h * z + g_reset * r + matmul(gates, to_gates, transpose_b=True), (gates, g_n)
+
+    g_h, (g_gates, g_n) = scan(back, g_h, (g, of_candidate, of_z, of_r, z, r), reverse=True)
+    g_row = concatenate([g_gates, g_n], axis=-1)
+    of_recurrent = concatenate([weight_gradient(before, g_gates), weight_gradient(r * before, g_n)], axis=-1)
+    g_x = by_step(matmul(g_row, kernel, transpose_b=True))
+    found = g_x, g_h, weight_gradient(x, g_row), of_recurrent
+    return found if bias is None else (*found, sum(g_row, (0, 1)))
+
+
+__all__ = ["gru", "gru_grad", "gru_reset_before", "gru_reset_before_grad"]

@@ -222,8 +222,11 @@ def _(
         return _gru_cell(f, limited, x, states, weights, bool(after))
 
     def fast(x: Any, states: Any, kernel: Any, recurrent: Any, bias: Any) -> Any:
+        matrices = states[0], ops.transpose(kernel), ops.transpose(recurrent)
         own = None if bias is None else ops.reshape(bias, [2, -1])
-        return ops.gru(x, states[0], ops.transpose(kernel), ops.transpose(recurrent), own)
+        if after:
+            return ops.gru(x, *matrices, own)
+        return ops.gru_reset_before(x, *matrices, None if own is None else ops.sum(own, 0))
 
     weights = [kernel, recurrent, bias]
-    return _layer(cell, fast if after else None, ["Sigmoid", "Tanh"], x, weights, lengths, [h], **other)
+    return _layer(cell, fast, ["Sigmoid", "Tanh"], x, weights, lengths, [h], **other)

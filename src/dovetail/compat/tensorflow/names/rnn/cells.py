@@ -159,6 +159,15 @@ class GRUCell(
         h = u * h + (1 - u) * new
         return h, h
 
+    @property
+    def is_whole(self) -> bool:
+        return self.is_row and self._activation is ops.tanh
+
+    def call(self, inputs: Any, state: Any, lengths: Any = None) -> Any:
+        if lengths is None:
+            return super().call(inputs, state)
+        return whole_gru(inputs, state, *(self.of[name] for name in self.variables_of_step), lengths)
+
 
 class _LSTM(Cell):
     """An LSTM cell: the options that a class does not take are off."""
@@ -264,12 +273,42 @@ def whole_lstm(
     if lengths is ALL:
         y, after, c = ops.lstm(x, h, c, kernel, recurrent, bias)
         return y, c, after
-    steps = dims_of(x)[1]
-    past = ops.expand_dims(ops.arange(steps, dtype=lengths.dtype) >= ops.expand_dims(lengths, 1), 2)
+    x, kernel = _held(x, kernel, [-_SHUT, _SHUT, 0, 0], lengths)
+    y, _, c = ops.lstm(x, h, c, kernel, recurrent, bias)
+    return y, c, _at_end(h, y, lengths)
+
+
+def whole_gru(x: Any, h: Any, gates: Any, gates_bias: Any, new: Any, new_bias: Any, lengths: Any) -> tuple[Any, Any]:
+    """All steps of a GRU cell: the outputs (batch, steps, units), and the last one.
+
+    Args:
+        x: the inputs (batch, steps, depth).
+        h: the state before the first step.
+        gates, gates_bias: the cell's variables for the reset gate and the update gate.
+        new, new_bias: those for the new output.
+        lengths: how many steps of each sequence count, or `ALL`.  After them a column of the inputs opens the update
+            gate, so that the state stays.
+    """
+    (r, u), (r_bias, u_bias) = ops.split(gates, 2, axis=1), ops.split(gates_bias, 2)
+    both, bias = ops.concatenate([u, r, new], 1), ops.concatenate([u_bias, r_bias, new_bias])
+    depth = dims_of(x)[-1]
+    kernel, recurrent = both[:depth], both[depth:]
+    if lengths is ALL:
+        return ops.gru_reset_before(x, h, kernel, recurrent, bias)
+    x, kernel = _held(x, kernel, [_SHUT, 0, 0], lengths)
+    y, _ = ops.gru_reset_before(x, h, kernel, recurrent, bias)
+    return y, _at_end(h, y, lengths)
+
+
+def _held(x: Any, kernel: Any, gates: list[float], lengths: Any) -> tuple[Any, Any]:
+    """The inputs and the kernel with a column that gives each gate a number, where a sequence is over."""
+    past = ops.expand_dims(ops.arange(dims_of(x)[1], dtype=lengths.dtype) >= ops.expand_dims(lengths, 1), 2)
     x = ops.concatenate([ops.where(past, 0, x), ops.cast(past, dtype_of(x))], 2)
-    zeros = ops.zeros_like(i)
-    gates = ops.concatenate([zeros - _SHUT, zeros + _SHUT, zeros, zeros])
-    y, _, c = ops.lstm(x, h, c, ops.concatenate([kernel, ops.expand_dims(gates, 0)]), recurrent, bias)
+    parts = ops.split(ops.zeros_like(kernel[:1]), len(gates), axis=1)
+    return x, ops.concatenate([kernel, ops.concatenate([part + n for part, n in zip(parts, gates, strict=True)], 1)])
+
+
+def _at_end(h: Any, y: Any, lengths: Any) -> Any:
+    """The output after the last step that counts; the first state for no steps."""
     states = ops.concatenate([ops.expand_dims(h, 1), y], 1)
-    after = ops.gather(states, ops.minimum(lengths, steps), axis=1, batch_dims=1)
-    return y, c, after
+    return ops.gather(states, ops.minimum(lengths, dims_of(y)[1]), axis=1, batch_dims=1)
