@@ -166,7 +166,8 @@ class GRUCell(
     def call(self, inputs: Any, state: Any, lengths: Any = None) -> Any:
         if lengths is None:
             return super().call(inputs, state)
-        return whole_gru(inputs, state, *(self.of[name] for name in self.variables_of_step), lengths)
+        gates, gates_bias, new, new_bias = (self.of[name] for name in self.variables_of_step)
+        return whole_gru(inputs, state, gates, gates_bias, new, new_bias, lengths)
 
 
 class _LSTM(Cell):
