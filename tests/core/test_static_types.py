@@ -129,7 +129,7 @@ WRONG: dict[str, tuple[Any, set[str]]] = {  # values, and the types that take th
     "text": ("text", {"string"}),
     "a fraction": (1.5, {"float", "number"}),
     "fractions": ([1.5], set()),
-    "words": (["a", "b"], set()),
+    "words": (["a", "b"], {"strings", "strings or nones"}),
     "a set": ({1}, set()),
     "a thing": (Thing(), set()),
     "None": (None, {"none", "shape"}),

@@ -33,15 +33,15 @@ def unit(shape: Any) -> Any:
     return library.reshape(found / 2.0**31, shape)
 
 
-def uniform(key: Any, shape: Any, dtype: Any) -> Any:
+def uniform(key: Any, shape: Any, dtype: Any, part: Any = None) -> Any:
     return ops.cast(unit(shape), dtype)
 
 
-def normal(key: Any, shape: Any, dtype: Any) -> Any:
+def normal(key: Any, shape: Any, dtype: Any, part: Any = None) -> Any:
     return ops.cast(2**0.5 * ops.erfinv(2 * ops.convert(unit(shape)) - 1), dtype)
 
 
-def bernoulli(key: Any, shape: Any, p: Any = 0.5, dtype: Any = "bool") -> Any:
+def bernoulli(key: Any, shape: Any, p: Any = 0.5, dtype: Any = "bool", part: Any = None) -> Any:
     """True as TensorFlow's dropout keeps elements."""
     return ops.cast(uniform(key, shape, "float32") >= 1 - p, dtype)
 

@@ -41,7 +41,7 @@ def average(gradients: Sequence[Any], weight: float | None = None, wire: str | N
     """
     wire = WORLD.wire if wire is None else check_wire(wire)
     found: list[Any] = [None if g is None else convert(g) for g in gradients]
-    if WORLD.size == 1:
+    if len(WORLD.members(())) == 1:
         return found
     for dtype in dict.fromkeys(g.dtype for g in found if g is not None):
         places = [i for i, g in enumerate(found) if g is not None and g.dtype == dtype]

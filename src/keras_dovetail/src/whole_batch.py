@@ -61,7 +61,7 @@ def update_by_all_rows(module: ModuleType) -> None:
 
     def __init_subclass__(cls: Any, **kwargs: Any) -> None:
         super(metric, cls).__init_subclass__(**kwargs)
-        if "update_state" in vars(cls) and not cls.__module__.startswith("keras.src."):
+        if "update_state" in vars(cls) and not cls.__module__.startswith("keras."):
             cls.update_state = _by_all_rows(cls.update_state)
 
     metric.__init_subclass__ = classmethod(__init_subclass__)

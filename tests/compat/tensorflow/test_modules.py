@@ -19,7 +19,10 @@ from dovetail.compat.tensorflow.table import V1, V2
 from tests.keras_backends import outcomes
 from tests.libraries import checks_of, require
 
-TWO_ROWS = "softmax_cross_entropy_with_logits_v2", "matrix_diag", "matrix_diag_part", "matmul"  # one function each
+TWO_ROWS = (  # one function each
+    *("softmax_cross_entropy_with_logits_v2", "matrix_diag", "matrix_diag_part", "matmul"),
+    *("string_to_number", "string_to_hash_bucket"),
+)
 PYTHON = "dovetail.compat.tensorflow.compat.v1.python"
 CHECKS = "tests.compat.tensorflow.keras_checks"
 
