@@ -41,9 +41,9 @@ def normal(key: Any, shape: Any, dtype: Any, part: Any = None) -> Any:
     return ops.cast(2**0.5 * ops.erfinv(2 * ops.convert(unit(shape)) - 1), dtype)
 
 
-def bernoulli(key: Any, shape: Any, p: Any = 0.5, dtype: Any = "bool", part: Any = None) -> Any:
+def bernoulli(key: Any, shape: Any, p: Any = 0.5, part: Any = None) -> Any:
     """True as TensorFlow's dropout keeps elements."""
-    return ops.cast(uniform(key, shape, "float32") >= 1 - p, dtype)
+    return uniform(key, shape, "float32") >= 1 - p
 
 
 def first_classes(title: str, true: Any, count: int, unique: bool, probabilities: np.ndarray, seed: Any) -> Any:
