@@ -22,14 +22,30 @@ from dovetail.ops.shapes.join import concatenate, split, stack
 _ARGUMENTS = (array(2, 3, 4), array(2, 2), array(4, 6), array(2, 6))
 
 
-@any_rank
-def _gru_spec(
-    x: TensorSpec, h: TensorSpec, kernel: TensorSpec, recurrent: TensorSpec, bias: Any = None
-) -> list[TensorSpec]:
-    batch, steps, units = recurrent_dims(x, h, kernel, recurrent, 3)
-    if bias is not None:
-        require_shape(bias, (2, None if units is None else 3 * units))
-    return [TensorSpec((batch, steps, units), x.dtype), TensorSpec((batch, units), x.dtype)]
+def _specs(*rows: int) -> tuple[Any, Any]:
+    """The functions that infer the outputs of a layer and its gradients, for a bias of the shape (*rows, 3 · units)."""
+
+    @any_rank
+    def of_layer(
+        x: TensorSpec, h: TensorSpec, kernel: TensorSpec, recurrent: TensorSpec, bias: Any = None
+    ) -> list[TensorSpec]:
+        batch, steps, units = recurrent_dims(x, h, kernel, recurrent, 3)
+        if bias is not None:
+            require_shape(bias, (*rows, None if units is None else 3 * units))
+        return [TensorSpec((batch, steps, units), x.dtype), TensorSpec((batch, units), x.dtype)]
+
+    @any_rank
+    def of_gradient(g: Any, g_h: Any, y: Any, *arguments: Any) -> list[TensorSpec]:
+        outputs = of_layer(*arguments)
+        for spec, output in zip((g, g_h, y), (*outputs, outputs[0]), strict=True):
+            require_shape(spec, output.shape)
+        return [argument for argument in arguments if argument is not None]
+
+    return of_layer, of_gradient
+
+
+_gru_spec, _gru_grad_spec = _specs(2)
+_before_spec, _before_grad_spec = _specs()
 
 
 @composite(
@@ -95,14 +111,6 @@ def _(op: Any, g: Any, g_h: Any) -> Any:
     return gru_grad(g, g_h, op.outputs[0], x, h, kernel, recurrent_kernel, bias)
 
 
-@any_rank
-def _gru_grad_spec(g: Any, g_h: Any, y: Any, *arguments: Any) -> list[TensorSpec]:
-    outputs = _gru_spec(*arguments)
-    for spec, output in zip((g, g_h, y), (*outputs, outputs[0]), strict=True):
-        require_shape(spec, output.shape)
-    return [argument for argument in arguments if argument is not None]
-
-
 @composite(
     "GRUGrad",
     gradient_of="GRU",
@@ -153,19 +161,9 @@ def gru_grad(
 # -- the reset gate before the product --------------------------------------------------------------------------------
 
 
-@any_rank
-def _gru_before_spec(
-    x: TensorSpec, h: TensorSpec, kernel: TensorSpec, recurrent: TensorSpec, bias: Any = None
-) -> list[TensorSpec]:
-    batch, steps, units = recurrent_dims(x, h, kernel, recurrent, 3)
-    if bias is not None:
-        require_shape(bias, (None if units is None else 3 * units,))
-    return [TensorSpec((batch, steps, units), x.dtype), TensorSpec((batch, units), x.dtype)]
-
-
 @composite(
     "GRUResetBefore",
-    infer=_gru_before_spec,
+    infer=_before_spec,
     samples=[
         sample(*_ARGUMENTS, array(6)),
         sample(*_ARGUMENTS),
@@ -234,18 +232,10 @@ def _(op: Any, g: Any, g_h: Any) -> Any:
     return gru_reset_before_grad(g, g_h, op.outputs[0], x, h, kernel, recurrent_kernel, bias)
 
 
-@any_rank
-def _gru_before_grad_spec(g: Any, g_h: Any, y: Any, *arguments: Any) -> list[TensorSpec]:
-    outputs = _gru_before_spec(*arguments)
-    for spec, output in zip((g, g_h, y), (*outputs, outputs[0]), strict=True):
-        require_shape(spec, output.shape)
-    return [argument for argument in arguments if argument is not None]
-
-
 @composite(
     "GRUResetBeforeGrad",
     gradient_of="GRUResetBefore",
-    infer=_gru_before_grad_spec,
+    infer=_before_grad_spec,
     samples=[sample(array(2, 3, 2), array(2, 2), array(2, 3, 2), *_ARGUMENTS, array(6))],
 )
 def gru_reset_before_grad(
