@@ -21,6 +21,7 @@ from keras.models import Model, Sequential
 from keras.optimizers import Optimizer
 from keras.utils.test_utils import get_test_data, keras_test
 
+from dovetail.core.engine_registry import current_engine
 from tests.keras_backends import main
 
 
@@ -32,6 +33,8 @@ def check_parts_of_the_backend_of_tensorflow():
     assert of_tensorflow._postprocess_conv2d_output(x, "channels_last") is x
     assert K.dtype(of_tensorflow._to_tensor(2, "float64")) == "float64"
     np.testing.assert_array_equal(K.eval(K.tf.slice(x, [0, 1, 0, 0], [1, 1, 1, 3])), [[[[12.0, 13.0, 14.0]]]])
+    gpus = [name for name in current_engine().devices() if name.startswith("gpu")]
+    assert of_tensorflow._get_available_gpus() == [f"/device:GPU:{number}" for number in range(len(gpus))]
     assert K.tf is of_tensorflow.tf and not hasattr(K, "no_such_name")
     for wrong in (
         lambda: of_tensorflow._preprocess_padding("full"),

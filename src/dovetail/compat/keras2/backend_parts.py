@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import backend as K
+from dovetail.core.engine_registry import current_engine
 from dovetail.core.value_kinds import static_shape
 
 # layout of Keras → number of spatial axes → TensorFlow's name of it
@@ -40,6 +41,12 @@ def _to_tensor(x: Any, dtype: Any) -> Any:
     return K.constant(x, dtype) if isinstance(x, (bool, int, float, np.ndarray)) else K.cast(x, dtype)
 
 
+def _get_available_gpus() -> list[str]:
+    """The GPUs of the current engine, in TensorFlow's form."""
+    names = current_engine().devices()
+    return [f"/device:{name.upper()}" for name in names if name.startswith("gpu")]
+
+
 PARTS = {
     "np": np,
     "py_all": all,
@@ -47,7 +54,7 @@ PARTS = {
     "py_sum": sum,
     "_preprocess_padding": _preprocess_padding,
     "_to_tensor": _to_tensor,
-    "_get_available_gpus": lambda: [d for d in K.get_session().list_devices() if "GPU" in d.name],
+    "_get_available_gpus": _get_available_gpus,
     **{f"_preprocess_conv{n}d_input": _with_layout for n in (1, 2, 3)},
     **{f"_postprocess_conv{n}d_output": _as_it_is for n in (2, 3)},
 }

@@ -25,10 +25,13 @@ absent(
     "train.maybe_batch train.maybe_batch_join train.maybe_shuffle_batch train.maybe_shuffle_batch_join",
     "Put the examples that you keep into a queue of your own, and take batches out of it.",
 )
-absent("strings strings.", "Compute the strings by tf.py_func, or in Python.")
+absent("strings strings.", "This function of strings is not offered: compute it by tf.py_func, or in Python.")
 absent("resource dtypes.resource variant dtypes.variant", "Variables are objects of their own, not tensors of handles.")
 absent("ragged ragged. RaggedTensor", "Ragged tensors are not offered: pad with zeros, and keep a mask or lengths.")
-absent("lookup lookup.", "Look words up in a dict, by tf.py_func or before they are fed.")
+absent(
+    "lookup lookup.",
+    "Use tf.contrib.lookup.HashTable or index_table_from_tensor, or a dict in tf.py_func.",
+)
 absent(
     "profiler.",
     "dovetail.profile tells the time, bytes and line of each operation; tf.profiler.experimental.start and stop work.",
