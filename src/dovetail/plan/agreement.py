@@ -55,7 +55,6 @@ class Agreement:
         self._proposed: tuple[Strategy, bool] | None = None
         self._latest: Strategy | None = None
         self._wanted: list[Strategy] = []  # by a follower's leader
-        self._held: list[Strategy] = []  # by the leader, until the followers have them, too
         self._followers: set[int] = set()
 
     # before a call
@@ -74,9 +73,16 @@ class Agreement:
         else:
             self._proposed = plan.decided(chosen)
             note = self._of_leader()
-        text = json.dumps({"of": self._name, **note}, separators=(",", ":")).encode()
-        WORLD.note = text if len(text) <= NOTE else b""
+        WORLD.note = self._written(note)
         return found, counts
+
+    def _written(self, note: Note) -> bytes:
+        """A note that fits: the last strategies to prepare wait for a later one."""
+        while len(text := json.dumps({"of": self._name, **note}, separators=(",", ":")).encode()) > NOTE:
+            if not note.get("prepare"):
+                return b""
+            note["prepare"].pop()
+        return text
 
     def _can_run(self, strategy: Strategy) -> bool:
         arm = self._plan.measurer.state.arms.get(strategy)
@@ -101,7 +107,7 @@ class Agreement:
         return {
             "next": self._proposed[0],
             "best": self._proposed[0] if best is None else best.strategy,
-            "prepare": [*self._held, *([] if under_way is None or under_way in self._held else [under_way])],
+            "prepare": [*self._held(), *([] if under_way is None else [under_way])],
             "settled": policy.is_settled(state),
         }
 
@@ -137,12 +143,9 @@ class Agreement:
             for strategy in map(_strategy, note.get("failed", ())):
                 if self._can_run(strategy):
                     policy.fail(measurer.state, strategy, f"rank {rank} cannot run it")
-        for strategy in list(self._held):
+        for strategy in self._held():
             ready = {rank for rank, note in notes.items() if strategy in map(_strategy, note.get("ready", ()))}
-            if not self._can_run(strategy):
-                self._held.remove(strategy)
-            elif self._followers <= ready:
-                self._held.remove(strategy)
+            if self._followers <= ready:
                 measurer.prepared(strategy)
 
     def _follow(self, note: Note) -> None:
@@ -164,12 +167,17 @@ class Agreement:
         """Whether a strategy that can run here has to wait for the followers."""
         if self.follows or (self._next is not None and not self._followers):
             return False
-        self._held.append(strategy)
+        self._plan.measurer.state.arms[strategy].waits = True
         return True
+
+    def _held(self) -> list[Strategy]:
+        """The strategies that the leader can run, until the followers have them, too."""
+        arms = self._plan.measurer.state.arms
+        return [strategy for strategy, arm in arms.items() if arm.waits and not arm.problem]
 
     def may_pause(self, chosen: Strategy) -> bool:
         """Whether the next calls may run untimed: the leader's, by the strategy that it said."""
-        return not self.follows and self._next is not None and self._next[0] == chosen and not self._held
+        return not self.follows and self._next is not None and self._next[0] == chosen and not self._held()
 
 
 def _strategy(given: Any) -> Strategy:

@@ -247,7 +247,7 @@ class Measurer:
     def prepared(self, strategy: Strategy) -> None:
         """Take in that a strategy can run; the first one runs from the next call on."""
         arm = self.state.arms[strategy]
-        arm.is_ready, arm.problem = True, ""
+        arm.is_ready, arm.waits, arm.problem = True, False, ""
         if self.state.current is None:
             self.state.current, self._decided = strategy, None
 

@@ -73,6 +73,7 @@ class Arm:
         predicted: the estimate before any measurement.
         start: the seconds of preparing it: importing, compiling.
         is_ready: whether it can run now.
+        waits: whether it can run here, and other ranks prepare it.
         problem: the reason why it cannot run; "" if none is known.
         times: the latest times that count, in seconds a step.
         disturbed: the latest times that do not count, since a candidate was prepared at the same time.
@@ -85,6 +86,7 @@ class Arm:
     predicted: Estimate
     start: float = 0.0
     is_ready: bool = False
+    waits: bool = False
     problem: str = ""
     times: list[float] = field(default_factory=list)
     disturbed: list[float] = field(default_factory=list)
@@ -368,7 +370,7 @@ def next_jobs(states: Sequence[State], room: float) -> list[tuple[State, Strateg
         (p.gain / max(p.cost, TINY), p.cost, number, arm.strategy)
         for number, state in enumerate(states)
         for arm in state.arms.values()
-        if not arm.is_ready and (p := prospect(state, arm)).worth > 0
+        if not (arm.is_ready or arm.waits) and (p := prospect(state, arm)).worth > 0
     ]
     fitting = itertools.takewhile(lambda job: job[1] <= room, sorted(found, reverse=True))
     return [(states[number], strategy) for _, _, number, strategy in fitting]
