@@ -73,7 +73,7 @@ def test_equal_names_are_told_apart():
         return first, fed.federated_mean(other), fed.federated_mean(other, other)
 
     assert [*both.client.weights] == ["value", "value_1"]
-    assert [one.name for one in both.client.updates] == ["mean", "mean_1", "mean_2", "weight", "weight_1"]
+    assert [one.name for one in both.client.updates] == ["weight", "mean", "mean_1", "weight_1", "mean_2"]
     assert [float(value) for value in both(2.0, [1.0, 3.0])] == [4.0, 2.0, 2.5]
 
 
@@ -182,7 +182,7 @@ def test_a_file_has_the_whole_computation(tmp_path, rng):
     weights, data = drawn(rng)
     made.save(tmp_path / "adam")
     read = fed.Computation.load(tmp_path / "adam")
-    assert (read.arguments, read.client.updates) == (made.arguments, made.client.updates)
+    assert (read.arguments, read.state, read.client.updates) == (made.arguments, made.state, made.client.updates)
     state = fed.adam_state(weights)
     for first, second in zip(*(one(state, data)[0]["weights"].values() for one in (made, read)), strict=True):
         np.testing.assert_array_equal(first.numpy(), second.numpy())

@@ -14,9 +14,7 @@ from dovetail.cli import WrongInput
 from dovetail.cli.npz import write_npz
 from dovetail.cli.options import add_engine, number
 from dovetail.core.engine_registry import set_engine
-from dovetail.core.structure import flatten
 from dovetail.federated.computations import Computation
-from dovetail.federated.placement import names_of
 from dovetail.federated.rounds import state_of
 from dovetail.federated.server import Server
 from dovetail.federated.worker import join
@@ -112,8 +110,8 @@ def _serve(options: argparse.Namespace) -> Mapping[str, np.ndarray]:
     state = state_of(computation, _arrays(options.state))
     server = Server(computation, state, dict(lines), **given, report=_told)
     _told(f"listens on {server.url} for {', '.join(name for name, _ in lines)}")
-    last = server.run()
-    return dict(zip(names_of(last, "state"), map(np.asarray, flatten(last)[0]), strict=True))
+    server.run()
+    return server.rounds.arrays
 
 
 def _join(options: argparse.Namespace) -> Mapping[str, np.ndarray]:

@@ -28,7 +28,14 @@ Loss = Callable[[Any, Any], Any]
 
 
 def fed_avg(
-    loss: Loss, weights: Any, data: Any, *, steps: int = 1, learning_rate: float = 0.1, server_rate: float = 1.0
+    loss: Loss,
+    weights: Any,
+    data: Any,
+    *,
+    steps: int = 1,
+    learning_rate: float = 0.1,
+    server_rate: float = 1.0,
+    mu: float = 0.0,
 ) -> Computation:
     """Federated averaging: clients train from the server's weights, and the server moves to the mean of theirs.
 
@@ -40,6 +47,7 @@ def fed_avg(
         steps: the steps of gradient descent, each on all data of the client.
         learning_rate: of the clients' steps.
         server_rate: the part of the way to the mean that the server goes.
+        mu: as for `fed_prox`.
 
     Returns:
         A computation: (weights, clients' data) → (new weights, {"loss": mean loss before the round}).
@@ -53,24 +61,23 @@ def fed_avg(
         >>> float(weights), float(report["loss"])
         (3.0, 12.5)
     """
-    return fed_prox(loss, weights, data, mu=0.0, steps=steps, learning_rate=learning_rate, server_rate=server_rate)
+
+    @computation(FederatedType(weights, SERVER), FederatedType(data, CLIENTS))
+    def fed_avg(weights: Any, data: Any) -> Any:
+        moved, report = _exchange(loss, weights, data, mu, steps, learning_rate)
+        go = lambda old, way: map_structure(lambda w, d: w + server_rate * d, old, way)  # noqa: E731
+        return federated_map(go, (weights, moved)), report
+
+    return fed_avg
 
 
-def fed_prox(
-    loss: Loss,
-    weights: Any,
-    data: Any,
-    *,
-    mu: float,
-    steps: int = 1,
-    learning_rate: float = 0.1,
-    server_rate: float = 1.0,
-) -> Computation:
+def fed_prox(loss: Loss, weights: Any, data: Any, *, mu: float, **options: Any) -> Computation:
     """FedAvg whose clients stay near the server's weights: mu / 2 times the squared distance is added to the loss.
 
     Args:
         mu: how strongly; with 0 it is FedAvg.
-        loss, weights, data, steps, learning_rate, server_rate: as for `fed_avg`.
+        loss, weights, data: as for `fed_avg`.
+        options: the other arguments of `fed_avg`: steps, learning_rate, server_rate.
 
     Returns:
         A computation with the arguments and results of `fed_avg`'s.
@@ -84,14 +91,7 @@ def fed_prox(
         >>> float(near(0., [[4.]])[0])  # 3.0 without mu
         2.5
     """
-
-    @computation(FederatedType(weights, SERVER), FederatedType(data, CLIENTS))
-    def fed_avg(weights: Any, data: Any) -> Any:
-        moved, report = _exchange(loss, weights, data, mu, steps, learning_rate)
-        go = lambda old, way: map_structure(lambda w, d: w + server_rate * d, old, way)  # noqa: E731
-        return federated_map(go, (weights, moved)), report
-
-    return fed_avg
+    return fed_avg(loss, weights, data, mu=mu, **options)
 
 
 def fed_adam(

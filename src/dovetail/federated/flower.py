@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from dovetail.core.errors import op_error
-from dovetail.core.places import engine as engine_scope
 from dovetail.federated.computations import Arrays, Computation
 from dovetail.federated.rounds import Refused, Rounds
 
@@ -44,8 +42,7 @@ def client_app(
     @app.train()
     def train(message: Any, context: Any) -> Any:
         arrays = data(context) if callable(data) else data
-        with nullcontext() if engine is None else engine_scope(engine):
-            update = computation.client(_arrays(message), arrays)
+        update = computation.client(_arrays(message), arrays, engine)
         return flwr.app.Message(content=_content(flwr, update), reply_to=message)
 
     return app
@@ -76,46 +73,35 @@ def server_app(
 
     @app.main()
     def main(grid: Any, context: Any) -> None:
-        given = {"rounds": rounds, "least": least, "deadline": deadline, **options}
-        course = Rounds(computation, state, _nodes(grid, least), **given)
-        while course.number < rounds:
-            start = time.monotonic()
-            content = _content(flwr, course.weights())
-            course.clients = _nodes(grid, least)
-            messages = [
-                flwr.app.Message(content, dst_node_id=int(node), message_type="train") for node in course.clients
-            ]
-            updates = {}
+        course = Rounds(computation, state, rounds=rounds, **options)
+        while not course.is_over:
+            content, nodes, updates = _content(flwr, course.begin()), _nodes(grid, least), {}
+            messages = [flwr.app.Message(content, dst_node_id=node, message_type="train") for node in nodes]
             for reply in grid.send_and_receive(messages, timeout=deadline):
                 node = str(reply.metadata.src_node_id)
-                if reply.has_error():
-                    course.report(f"{node}: failed, {reply.error.reason}")
-                elif (arrays := _checked(course, node, reply)) is not None:
-                    updates[node] = arrays
+                try:
+                    update = _arrays(reply)
+                    course.check(node, update)
+                    updates[node] = update
+                except Refused:
+                    continue  # `check` reports it
+                except (KeyError, TypeError, ValueError) as error:
+                    course.report(f"{node}: failed, {reply.error.reason if reply.has_error() else error}")
             if len(updates) >= least:
-                course.advance(updates, start)
+                course.advance(updates, len(nodes))
             else:
                 course.report(f"round {course.number + 1} of {rounds}: {len(updates)} updates, not {least}; once more")
                 time.sleep(PAUSE)
-        context.state["state"] = _content(flwr, course.tensors())[RECORD]
+        context.state["state"] = _content(flwr, course.arrays)[RECORD]
 
     return app
 
 
-def _checked(course: Rounds, node: str, reply: Any) -> Arrays | None:
-    try:
-        arrays = _arrays(reply)
-        course.check(node, arrays)
-    except (Refused, KeyError, TypeError, ValueError):
-        return None
-    return arrays
-
-
-def _nodes(grid: Any, least: int) -> list[str]:
+def _nodes(grid: Any, least: int) -> list[int]:
     """The nodes that are connected, once there are enough."""
     while len(found := sorted(grid.get_node_ids())) < least:
         time.sleep(PAUSE)
-    return [str(node) for node in found]
+    return found
 
 
 def _content(flwr: Any, arrays: Arrays) -> Any:

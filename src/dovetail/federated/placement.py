@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
-from enum import Enum
+from itertools import count
 from typing import Any, NamedTuple
 
 from dovetail import ops
 from dovetail.core.errors import describe, op_error
 from dovetail.core.scopes import Scoped
-from dovetail.core.structure import flatten, leaf, unflatten
+from dovetail.core.spec import TensorSpec
+from dovetail.core.structure import flatten, leaf, map_structure, unflatten
 from dovetail.edit.graph import Graph
 from dovetail.formats.saved import leaves
 from dovetail.graph.operation import GraphTensor
 
-
-class Placement(Enum):
-    """The side of a federated computation that has a value."""
-
-    SERVER = "server"
-    CLIENTS = "clients"
-
-
-SERVER, CLIENTS = Placement.SERVER, Placement.CLIENTS
+SERVER, CLIENTS = "SERVER", "CLIENTS"  # the sides of a federated computation
 
 
 class FederatedType(NamedTuple):
@@ -37,7 +30,22 @@ class FederatedType(NamedTuple):
     """
 
     member: Any
-    placement: Placement
+    placement: str
+
+
+class Update(NamedTuple):
+    """A tensor that each client sends.
+
+    Attributes:
+        name, spec: of the tensor.
+        how: "mean" or "sum"; or "weight" of means.
+        weight: the name of the weight of a weighted mean.
+    """
+
+    name: str
+    spec: TensorSpec
+    how: str
+    weight: str | None = None
 
 
 @leaf
@@ -51,10 +59,10 @@ class Placed:
     """
 
     value: Any
-    placement: Placement
+    placement: str
 
     def __repr__(self) -> str:
-        return f"<a value at {self.placement.name}>"
+        return f"<a value at {self.placement}>"
 
     def _refused(self, *others: Any) -> Any:
         problem = "federated_map computes on placed values: federated_map(lambda x: x + 1, value)."
@@ -64,61 +72,46 @@ class Placed:
     __matmul__ = __rmatmul__ = __pow__ = __neg__ = __getitem__ = _refused
 
 
-class Collected(NamedTuple):
-    """A tensor that all clients send.
-
-    Attributes:
-        name: its name in an update.
-        how: "mean" or "sum".
-        weight: for a weighted mean, the name of the weight, which the update has, too.
-        tensor, result: the graph tensors at the client, and at the server.
-    """
-
-    name: str
-    how: str
-    weight: str | None
-    tensor: Any
-    result: Any
-
-
 @dataclass
 class Tracing:
     """A federated computation that is being traced, as one graph of the server and a client.
 
     Attributes:
         graph: the graph.
+        inputs: the place → name → the tensors of its arguments.
         sent: name → the tensor at the server, and the one that a client receives.
-        weights: name → the weights of means, at the client.
-        collected: the tensors that clients send back.
+        updates: name → the tensor that a client sends: what it is, at the client, and aggregated at the server.
     """
 
     graph: Graph
+    inputs: dict[str, dict[str, Any]] = field(default_factory=lambda: {SERVER: {}, CLIENTS: {}})
     sent: dict[str, tuple[Any, Any]] = field(default_factory=dict)
-    weights: dict[str, Any] = field(default_factory=dict)
-    collected: list[Collected] = field(default_factory=list)
+    updates: dict[str, tuple[Update, Any, Any]] = field(default_factory=dict)
 
 
 TRACING: Scoped[Tracing | None] = Scoped(None)
 
 
-def names_of(value: Any, otherwise: str) -> list[str]:
-    """The names of the leaves of a structure, in the order of `flatten`: the steps to each.
+def named(value: Any, otherwise: str, taken: Container[str] = ()) -> dict[str, Any]:
+    """The leaves of a structure by their names, which are the steps to each, in the order of `flatten`.
 
     Args:
         value: the structure.
         otherwise: the name of a leaf that is the whole structure.
+        taken: names that are not free; a leaf with such a name gets a number, too.
+
+    Example:
+        >>> named({"b": 1, "a": [2, 3]}, "value", taken=["b"])
+        {'a.0': 2, 'a.1': 3, 'b_1': 1}
     """
     parts, structure = flatten(value)
-    numbered = {number: place for place, number in leaves(unflatten(structure, range(len(parts))))}
-    return [".".join(numbered[number]) or otherwise for number in range(len(parts))]
-
-
-def free(name: str, *taken: Any) -> str:
-    """A name that is in none of some tables."""
-    found, number = name, 0
-    while any(found in names for names in taken):
-        number += 1
-        found = f"{name}_{number}"
+    steps = {number: ".".join(place) for place, number in leaves(unflatten(structure, range(len(parts))))}
+    found: dict[str, Any] = {}
+    for number, part in enumerate(parts):
+        name, again = steps[number] or otherwise, count(1)
+        while name in found or name in taken:
+            name = f"{steps[number] or otherwise}_{next(again)}"
+        found[name] = part
     return found
 
 
@@ -130,10 +123,10 @@ def _tracing(name: str) -> Tracing:
     return found
 
 
-def _need(name: str, given: Any, placement: Placement) -> Any:
+def _need(name: str, given: Any, placement: str) -> Any:
     """The value that is placed there."""
-    if not isinstance(given, Placed) or given.placement is not placement:
-        problem = f"it takes a value at {placement.name}, not {describe(given)}. {_ADVICE[placement]}"
+    if not isinstance(given, Placed) or given.placement != placement:
+        problem = f"it takes a value at {placement}, not {describe(given)}. {_ADVICE[placement]}"
         raise op_error(TypeError, name, problem)
     return given.value
 
@@ -167,23 +160,21 @@ def federated_map(function: Callable[..., Any], arg: Any) -> Placed:
         >>> float(total([[1., 2.], [3.]]))
         6.0
     """
-    tracing = _tracing("federated_map")
+    _tracing("federated_map")
     given = list(arg) if isinstance(arg, (tuple, list)) else [arg]
-    places = {value.placement for value in given if isinstance(value, Placed)}
-    if len(places) != 1 or not all(isinstance(value, Placed) for value in given):
+    places = {value.placement if isinstance(value, Placed) else None for value in given}
+    if len(places) != 1 or None in places:
         problem = f"it takes values at one place, not {', '.join(map(describe, given)) or 'none'}."
         raise op_error(TypeError, "federated_map", f"{problem} {_ADVICE[CLIENTS]} {_ADVICE[SERVER]}")
-    with tracing.graph.as_default():
-        parts, structure = flatten(function(*(value.value for value in given)), "federated_map")
-        found = [part if type(part) is GraphTensor else _constant(part) for part in parts]
-    return Placed(unflatten(structure, found), places.pop())
+    parts, structure = flatten(function(*(value.value for value in given)), "federated_map")
+    return Placed(unflatten(structure, map(_in_graph, parts)), given[0].placement)
 
 
-def _constant(value: Any) -> Any:
+def _in_graph(value: Any) -> Any:
     if isinstance(value, Placed):
         problem = f"its function returns {value!r}, which belongs to the computation around it: pass it as an argument."
         raise op_error(TypeError, "federated_map", problem)
-    return ops.identity(value)
+    return value if type(value) is GraphTensor else ops.identity(value)
 
 
 def federated_broadcast(value: Placed) -> Placed:
@@ -209,14 +200,11 @@ def federated_broadcast(value: Placed) -> Placed:
         3.0
     """
     tracing = _tracing("federated_broadcast")
-    parts, structure = flatten(_need("federated_broadcast", value, SERVER))
-    found = []
-    for name, part in zip(names_of(unflatten(structure, parts), "value"), parts, strict=True):
-        with tracing.graph.as_default():
-            received = ops.identity(part)
-        tracing.sent[free(name, tracing.sent)] = part, received
-        found.append(received)
-    return Placed(unflatten(structure, found), CLIENTS)
+    here = _need("federated_broadcast", value, SERVER)
+    there = map_structure(ops.identity, here)
+    names = named(here, "value", {*tracing.sent, *tracing.inputs[CLIENTS]})
+    tracing.sent |= dict(zip(names, zip(flatten(here)[0], flatten(there)[0], strict=True), strict=True))
+    return Placed(there, CLIENTS)
 
 
 def federated_sum(value: Placed) -> Placed:
@@ -242,7 +230,7 @@ def federated_sum(value: Placed) -> Placed:
         >>> int(count([3, 4]))
         7
     """
-    return _collect("sum", value, None)
+    return _collect("sum", value)
 
 
 def federated_mean(value: Placed, weight: Placed | None = None) -> Placed:
@@ -271,42 +259,38 @@ def federated_mean(value: Placed, weight: Placed | None = None) -> Placed:
         >>> float(average([{"mean": 1., "count": 3.}, {"mean": 5., "count": 1.}]))
         2.0
     """
-    name = None
-    if weight is not None:
-        tensor = _need("federated_mean", weight, CLIENTS)
-        if (
-            type(tensor) is not GraphTensor
-            or tensor.shape != ()
-            or not (tensor.dtype.is_floating or tensor.dtype.is_integer)
-        ):
-            raise op_error(
-                ValueError, "federated_mean", f"a weight is one number of each client, not {describe(tensor)}."
-            )
-        tracing = _tracing("federated_mean")
-        name = next((known for known, other in tracing.weights.items() if other is tensor), None)
-        if name is None:
-            name = free("weight", tracing.weights, [one.name for one in tracing.collected])
-            tracing.weights[name] = tensor
-    return _collect("mean", value, name)
+    return _collect("mean", value, None if weight is None else _weight(weight))
 
 
-def _collect(how: str, value: Any, weight: str | None) -> Placed:
+def _weight(weight: Placed) -> str:
+    """The name of the weight in the updates, which have each weight once."""
+    known, tensor = _tracing("federated_mean").updates, _need("federated_mean", weight, CLIENTS)
+    if not isinstance(tensor, GraphTensor) or tensor.shape != () or not _is_number(tensor):
+        raise op_error(ValueError, "federated_mean", f"a weight is one number of each client, not {describe(tensor)}.")
+    for name, (one, other, _) in known.items():
+        if one.how == "weight" and other is tensor:
+            return name
+    (name,) = named(tensor, "weight", known)
+    known[name] = Update(name, tensor.spec, "weight"), tensor, None
+    return name
+
+
+def _is_number(tensor: Any) -> bool:
+    return tensor.dtype.is_floating or tensor.dtype.is_integer
+
+
+def _collect(how: str, value: Placed, weight: str | None = None) -> Placed:
     title = f"federated_{how}"
-    tracing = _tracing(title)
-    parts, structure = flatten(_need(title, value, CLIENTS))
-    found = []
-    for name, part in zip(names_of(unflatten(structure, parts), how), parts, strict=True):
-        if not (part.dtype.is_floating or (how == "sum" and part.dtype.is_integer)):
-            raise op_error(TypeError, title, f"it takes {_KINDS[how]}, and {name!r} is {describe(part)}: use ops.cast.")
-        if part.shape is None or None in part.shape:
+    tracing, here = _tracing(title), _need(title, value, CLIENTS)
+    names = named(here, how, tracing.updates)
+    for name, part in names.items():
+        if not (part.dtype.is_floating if how == "mean" else _is_number(part)):
+            kinds = {"mean": "floats", "sum": "numbers"}[how]
+            raise op_error(TypeError, title, f"it takes {kinds}, and {name!r} is {describe(part)}: use ops.cast.")
+        if not part.spec.is_static:
             problem = f"all clients send one shape, and {name!r} is {describe(part)}: reduce the unknown dimensions."
             raise op_error(ValueError, title, problem)
-        with tracing.graph.as_default():
-            result = ops.identity(part)
-        taken = [one.name for one in tracing.collected]
-        tracing.collected.append(Collected(free(name, taken, tracing.weights, ["weight"]), how, weight, part, result))
-        found.append(result)
-    return Placed(unflatten(structure, found), SERVER)
-
-
-_KINDS = {"mean": "floats", "sum": "numbers"}
+    there = map_structure(ops.identity, here)
+    for (name, part), result in zip(names.items(), flatten(there)[0], strict=True):
+        tracing.updates[name] = Update(name, part.spec, how, weight), part, result
+    return Placed(there, SERVER)

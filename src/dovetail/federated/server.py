@@ -16,17 +16,19 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from dovetail.core.errors import op_error
-from dovetail.federated.computations import Computation
+from dovetail.core.errors import FormatError, op_error
+from dovetail.federated.computations import Arrays, Computation
 from dovetail.federated.rounds import Refused, Rounds
+from dovetail.formats import safetensors
 
 SHORTEST = 16  # characters of a token
 POLL = 10.0  # seconds that a request for weights waits for the next round
 DISCARDED = 1 << 22  # bytes of a refused body that are read
 SILENCE = 30.0  # seconds without a byte after which a connection is closed
+THREADS = 256  # of the process, above which a connection is closed
 
 
-class Server:
+class Server(ThreadingHTTPServer):
     """A server that trains by federated rounds, over HTTPS.
 
     Args:
@@ -36,7 +38,9 @@ class Server:
         certificate, key: files in PEM.
         host: the address to listen on; other machines reach it if it is not loopback.
         port: 0 for a free one.
-        options: the other arguments of `Rounds`: rounds, least, deadline, max_norm, max_weight, folder, report.
+        least: the number of updates that are enough at the deadline; all clients, if not given.
+        deadline: the seconds that a round waits for all clients.
+        options: the other arguments of `Rounds`: rounds, max_norm, max_weight, folder, report.
 
     Attributes:
         url: of the server.
@@ -60,25 +64,33 @@ class Server:
         key: str | Path,
         host: str = "127.0.0.1",
         port: int = 0,
+        least: int | None = None,
+        deadline: float = 60.0,
         **options: Any,
     ) -> None:
-        if weak := [name for name, token in tokens.items() if len(token) < SHORTEST]:
-            problem = f"the tokens of {', '.join(weak)} are too short: make them by secrets.token_urlsafe()."
+        secrets = [*tokens.values()]
+        if weak := [name for name, token in tokens.items() if len(token) < SHORTEST or secrets.count(token) > 1]:
+            problem = f"the tokens of {', '.join(weak)} are too short, or equal: make each by secrets.token_urlsafe()."
             raise op_error(ValueError, "federated.Server", problem)
-        if len({*tokens.values()}) < len(tokens):
-            raise op_error(ValueError, "federated.Server", "two clients have one token.")
-        self.rounds = Rounds(computation, state, tokens, **options)
-        self._http = _Https((host, port), _Handler)
-        try:
-            self._http.tls.load_cert_chain(certificate, key)
-            self._http.tokens = {name: token.encode() for name, token in tokens.items()}
-            self._http.rounds, self._http.package = self.rounds, computation.client.package()
-            largest = sum(one.spec.nbytes or 0 for one in computation.client.updates)
-            self._http.longest = 2 * largest + (1 << 16) + 256 * len(computation.client.updates)
-        except BaseException:
-            self._http.server_close()
-            raise
-        self.url = f"https://{host}:{self._http.server_address[1]}"
+        self.least, self.deadline = len(tokens) if least is None else least, deadline
+        if not 1 <= self.least <= len(tokens):
+            raise op_error(
+                ValueError, "federated.Server", f"it needs 1 <= least <= {len(tokens)} clients, not {least}."
+            )
+        self.rounds, self.package = Rounds(computation, state, **options), computation.client.package()
+        updates = computation.client.updates
+        self.longest = sum(2 * (one.spec.nbytes or 0) + 256 for one in updates) + (1 << 16)  # bytes of an update
+        self._tokens = {name: token.encode() for name, token in tokens.items()}
+        self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._tls.load_cert_chain(certificate, key)
+        lock = threading.RLock()
+        self._offered, self._came = threading.Condition(lock), threading.Condition(lock)  # of weights, of an update
+        self._weights = b""  # of the open round; empty between two
+        self._updates: dict[str, Arrays] = {}  # of this round
+        super().__init__((host, port), _Handler)
+        self.url = f"https://{host}:{self.server_address[1]}"
+
+    # -- the thread of the training -----------------------------------------------------------------------------------
 
     def run(self) -> Any:
         """Train: answer the clients until all rounds are over, and return the last state.
@@ -86,111 +98,149 @@ class Server:
         Raises:
             ValueError: the aggregates cannot be computed.
         """
-        thread = threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True)
+        thread = threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True)
         thread.start()
         try:
-            state = self.rounds.run()
-            self.rounds.wait_for_goodbyes(min(self.rounds.deadline, SILENCE))
-            return state
+            while not self.rounds.is_over:
+                self._offer()
+                self.rounds.advance(self._gathered(), len(self._tokens))
+            self._offer()
+            self._have_come(len(self._tokens), min(self.deadline, SILENCE))  # each client gets the weights of the end
+            return self.rounds.state
         finally:
-            self.rounds.close()
-            self._http.shutdown()
-            self._http.server_close()
+            with self._offered:
+                self._weights = b""
+                self._offered.notify_all()
+            self.shutdown()
+            self.server_close()
             thread.join()
 
+    def _offer(self) -> None:
+        """Offer the weights of the next round, or those at the end."""
+        about = {"round": str(self.rounds.number), "rounds": str(self.rounds.rounds)}
+        body = safetensors.to_bytes(self.rounds.begin(), about | ({"done": "true"} if self.rounds.is_over else {}))
+        with self._offered:
+            self._updates, self._weights = {}, body
+            self._offered.notify_all()
 
-class _Https(ThreadingHTTPServer):
-    """The sockets: TLS, a thread for each connection, and a bound on their number."""
+    def _gathered(self) -> dict[str, Arrays]:
+        """The updates of the round, once all are here, or enough at the deadline; then the round is over."""
+        with self._came:
+            if not self._have_come(len(self._tokens), self.deadline) and not self._have_come(self.least, 0):
+                text = f"{len(self._updates)} of {len(self._tokens)} clients came; it waits for {self.least}"
+                self.rounds.report(f"round {self.rounds.number + 1} of {self.rounds.rounds}: {text}")
+            self._have_come(self.least)
+            self._weights = b""
+            return self._updates
 
-    daemon_threads = True
-    block_on_close = False
-    tokens: Mapping[str, bytes]
-    rounds: Rounds
-    package: bytes
-    longest: int  # bytes of an update
+    def _have_come(self, count: int, seconds: float | None = None) -> bool:
+        with self._came:
+            return self._came.wait_for(lambda: len(self._updates) >= count, seconds)
 
-    def __init__(self, address: tuple[str, int], handler: Any) -> None:
-        self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self._free = threading.BoundedSemaphore(256)
-        super().__init__(address, handler)
+    # -- the threads of requests --------------------------------------------------------------------------------------
+
+    def client_of(self, header: str) -> str | None:
+        """The client whose token a header shows; all tokens are compared, in a time that tells nothing of them."""
+        scheme, _, given = header.partition(" ")
+        found = [name for name, token in self._tokens.items() if hmac.compare_digest(token, given.encode())]
+        return found[0] if found and scheme == "Bearer" else None
+
+    def weights_for(self, client: str) -> bytes | None:
+        """The weights of a round to which the client has not contributed, or those at the end; None if it must wait."""
+        with self._offered:
+            if not self._is_open_for(client):
+                self._offered.wait(POLL)
+            if not self._is_open_for(client):
+                return None
+            if self.rounds.is_over:
+                self._updates[client] = {}
+                self._came.notify_all()
+            return self._weights
+
+    def _is_open_for(self, client: str) -> bool:
+        return bool(self._weights) and (client not in self._updates or self.rounds.is_over)
+
+    def take(self, client: str, body: bytes) -> bytes:
+        """Count an update, and answer.
+
+        Raises:
+            Refused: it is late, or wrong.
+        """
+        try:
+            update, about = safetensors.of_bytes(body, "the update")
+            number = int(about["round"])
+        except (FormatError, KeyError, ValueError) as error:
+            reason = f"the update is no safetensors file with the metadata 'round': {error}"
+            raise self.rounds.refused(client, 400, reason) from None
+        self.rounds.check(client, update)
+        with self._came:
+            if number != self.rounds.number or self.rounds.is_over or not self._is_open_for(client):
+                raise Refused(409, f"the update of round {number} is late, or came before; ask for new weights")
+            self._updates[client] = update
+            self._came.notify_all()
+        return b"counted"
+
+    # -- sockets: TLS, a thread for each connection, and a bound on their number --------------------------------------
 
     def get_request(self) -> tuple[socket.socket, Any]:
         plain, address = super().get_request()
         plain.settimeout(SILENCE)  # the handshake is part of the first read, in the connection's thread
-        return self.tls.wrap_socket(plain, server_side=True, do_handshake_on_connect=False), address
+        return self._tls.wrap_socket(plain, server_side=True, do_handshake_on_connect=False), address
 
-    def process_request(self, request: Any, client_address: Any) -> None:
-        if self._free.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._free.release()
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        return threading.active_count() < THREADS
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         if not isinstance(sys.exc_info()[1], OSError):
             super().handle_error(request, client_address)  # a lost or foreign connection is no error of the server's
 
-    def client_of(self, header: str) -> str | None:
-        """The client whose token a header shows; all tokens are compared, in a time that tells nothing of them."""
-        scheme, _, given = header.partition(" ")
-        found = [name for name, token in self.tokens.items() if hmac.compare_digest(token, given.encode())]
-        return found[0] if found and scheme == "Bearer" else None
-
 
 class _Handler(BaseHTTPRequestHandler):
     """One request."""
 
-    server: _Https
+    server: Server
     timeout = SILENCE
     server_version, sys_version = "dovetail", ""
 
     def do_GET(self) -> None:
-        self._answer({"/computation": self._computation, "/weights": self._weights})
-
-    def do_POST(self) -> None:
-        self._answer({"/update": self._update})
-
-    def _answer(self, table: Mapping[str, Any]) -> None:
         length = self.headers.get("Content-Length", "")
-        self._length, self._is_read = int(length) if length.isdecimal() else 0, False
-        client = self.server.client_of(self.headers.get("Authorization", ""))
+        self._unread = int(length) if length.isdecimal() and len(length) < 20 else 0  # bytes of the body
         try:
-            if client is None:
-                raise Refused(401, "no client has this token")
-            if self.path not in table:
-                raise Refused(404, "there are GET /computation, GET /weights and POST /update")
-            body = table[self.path](client)
+            body = self._answer()
             self._send(204 if body is None else 200, body or b"")
         except Refused as error:
-            if not self._is_read:  # a client that still sends would not see the answer
-                self.rfile.read(min(self._length, DISCARDED))
+            self.rfile.read(min(self._unread, DISCARDED))  # a client that still sends would not see the answer
             self._send(error.status, str(error).encode())
+
+    do_POST = do_GET
+
+    def _answer(self) -> bytes | None:
+        client = self.server.client_of(self.headers.get("Authorization", ""))
+        if client is None:
+            raise Refused(401, "no client has this token")
+        match self.command, self.path:
+            case "GET", "/computation":
+                return self.server.package
+            case "GET", "/weights":
+                return self.server.weights_for(client)
+            case "POST", "/update":
+                return self.server.take(client, self._body())
+        raise Refused(404, "there are GET /computation, GET /weights and POST /update")
+
+    def _body(self) -> bytes:
+        length, longest = self._unread, self.server.longest
+        if not length:
+            raise Refused(411, "an update needs the header Content-Length")
+        if length > longest:
+            raise Refused(413, f"an update has at most {longest} bytes, not {length}")
+        self._unread = 0
+        return self.rfile.read(length)
 
     def _send(self, status: int, body: bytes) -> None:
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
-
-    def _computation(self, client: str) -> bytes:
-        return self.server.package
-
-    def _weights(self, client: str) -> bytes | None:
-        return self.server.rounds.weights_for(client, POLL)
-
-    def _update(self, client: str) -> bytes:
-        if not self._length:
-            raise Refused(411, "an update needs the header Content-Length")
-        if self._length > self.server.longest:
-            raise Refused(413, f"an update has at most {self.server.longest} bytes, not {self._length}")
-        self._is_read = True
-        self.server.rounds.take(client, self.rfile.read(self._length))
-        return b"counted"
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing: the rounds report."""

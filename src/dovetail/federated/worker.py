@@ -6,7 +6,6 @@ import http.client
 import ssl
 import time
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,7 +13,6 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from dovetail.core.errors import op_error
-from dovetail.core.places import engine as engine_scope
 from dovetail.federated.computations import Arrays, unpack
 from dovetail.formats import safetensors
 
@@ -63,8 +61,7 @@ def join(
         weights, about = safetensors.of_bytes(body, f"{url}/weights")
         if "done" in about:
             return {name: np.array(array) for name, array in weights.items()}
-        with nullcontext() if engine is None else engine_scope(engine):
-            update = client(weights, data)
+        update = client(weights, data, engine)
         status, _ = peer.ask("POST", "/update", safetensors.to_bytes(update, {"round": about["round"]}))
         report(f"round {int(about['round']) + 1} of {about['rounds']}: {'sent' if status == 200 else 'too late'}")
 
