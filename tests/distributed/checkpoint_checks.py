@@ -1,4 +1,4 @@
-"""A rank that saves a checkpoint, or restores one that other ranks wrote; `test_checkpoints.py` starts several."""
+"""A rank that saves checkpoints, or restores some that other ranks wrote; `test_checkpoints.py` starts several."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ def variables(first: float):
 
 if __name__ == "__main__":
     dt.distributed.init(timeout=60)
-    checkpoints = dt.distributed.Checkpoints(sys.argv[2])
-    if sys.argv[1] == "save":
-        checkpoints.save(4, variables(1.0), {"batch": 9})
-        checkpoints.save(5, variables(2.0), {"batch": 10})
-        checkpoints.wait()
-    else:
-        restored = variables(0.0)
-        found = checkpoints.restore(restored)
-        print("restored", found.step, found.position, found.world_size, *(v.numpy().sum() for v in restored.values()))
+    for folder in sys.argv[2:]:
+        checkpoints = dt.distributed.Checkpoints(folder.format(rank=dt.distributed.rank()))
+        if sys.argv[1] == "save":
+            checkpoints.save(4, variables(1.0), {"batch": 9})
+            checkpoints.save(5, variables(2.0), {"batch": 10})
+            checkpoints.wait()
+        else:
+            restored = variables(0.0)
+            found = checkpoints.restore(restored)
+            sums = (v.numpy().sum() for v in restored.values())
+            print("restored", found.step, found.position, found.world_size, *sums)

@@ -3,7 +3,7 @@
 A part is a safetensors file.  Its name has the step, a number drawn at the start of the program, and the rank.  Rank 0
 waits for the parts of all ranks, and then renames the manifest, `step-0000000120.json`, into the folder.  So a
 checkpoint is whole or not there.  Files that no manifest names are of a writer that ended early; the next start removes
-them.
+them.  If a disk damages the newest checkpoint, all ranks take the newest one before it that all of them read whole.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,7 @@ import numpy as np
 
 from dovetail.core.collectives import WORLD
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import FormatError, describe, op_error
+from dovetail.core.errors import FormatError, describe, op_error, warn
 from dovetail.core.files import replacing
 from dovetail.formats import safetensors
 from dovetail.formats.strict_json import parse, room_of
@@ -56,14 +56,14 @@ class Checkpoint:
         position: the place in the data, as `save` got it.
         world_size: the number of ranks that wrote it.
         random: the states of NumPy's and Python's random numbers, as `random_state` gives them.
-        parts: file → variable → (dtype, shape, checksum).
+        parts: file → checksum of its variables.
     """
 
     step: int
     position: Any
     world_size: int
     random: dict[str, Any]
-    parts: dict[str, dict[str, tuple[str, tuple[int, ...], str]]]
+    parts: dict[str, str]
 
 
 class Checkpoints:
@@ -71,7 +71,7 @@ class Checkpoints:
 
     Args:
         folder: the folder, which is made; other files in it stay.
-        keep: the number of newest checkpoints that stay.
+        keep: the number of newest checkpoints that stay; from 2 on, training survives a damaged one.
         timeout: the seconds in which all ranks must have written their parts.
 
     Raises:
@@ -156,23 +156,16 @@ class Checkpoints:
             raise failure
 
     def latest(self) -> Checkpoint | None:
-        """The newest checkpoint that is whole; None if there is none.
+        """The newest checkpoint that all ranks read whole, with a warning for each damaged one after it; None if none.
 
         Raises:
-            FormatError: its manifest is damaged.
+            FormatError, OSError: there are checkpoints, and none is whole.
         """
-        self.wait()
-        text, step = b"", -1
-        if WORLD.rank == 0 and (step := max(self._steps(), default=-1)) >= 0:
-            text = self._manifest(step).read_bytes()
-        size, step = WORLD.exchange("Broadcast", np.array([len(text), step]), (), 0).tolist()
-        if step < 0:
-            return None
-        mine = np.frombuffer(text, np.uint8) if WORLD.rank == 0 else np.zeros(size, np.uint8)
-        return _checked(WORLD.exchange("Broadcast", mine, (), 0).tobytes(), self._manifest(step), step)
+        found = self._whole()
+        return found and found[0]
 
     def restore(self, variables: Mapping[str, Any]) -> Checkpoint | None:
-        """Give variables the values of the newest checkpoint, and NumPy and Python their random states.
+        """Give variables the values of the checkpoint that `latest` tells, and NumPy and Python their random states.
 
         Args:
             variables: variables by name; each is in the checkpoint, which may have more.
@@ -182,26 +175,65 @@ class Checkpoints:
 
         Raises:
             ValueError: the checkpoint lacks a variable, or has it with another shape or dtype.
-            FormatError: a file is damaged or missing.  No variable has changed then.
+            FormatError, OSError: there are checkpoints, and none is whole.  No variable has changed then.
         """
-        found = self.latest()
-        if found is None:
+        read = self._whole()
+        if read is None:
             return None
-        arrays = dict(self._read(found, variables))
+        found, arrays = read
         for name, variable in variables.items():
             if name not in arrays or _form(arrays[name]) != _form(variable):
                 has = describe(arrays[name]) if name in arrays else "no value"
                 wanted = f"{as_dtype(variable.dtype)} of the shape {tuple(variable.shape)}"
                 problem = f"the checkpoint of step {found.step} has {has} for {name!r}, and the variable is {wanted}."
                 raise op_error(ValueError, "distributed.Checkpoints", problem)
-        try:
-            set_random_state(found.random)
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise FormatError(self._manifest(found.step), "random", str(error), "states of random numbers") from error
+        set_random_state(found.random)
         for name, variable in variables.items():
-            variable.assign(arrays[name])
-        self._newest = max(self._newest, found.step)
+            variable.assign(np.array(arrays[name]))
+        self._newest = found.step
         return found
+
+    # -- reading
+
+    def _whole(self) -> tuple[Checkpoint, dict[str, np.ndarray]] | None:
+        """The newest checkpoint that all ranks read whole, and its arrays, which are mapped files."""
+        self.wait()
+        problems: list[Exception] = []
+        for step in _from_rank_0(np.array(self._steps(), "int64")).tolist():
+            file, text = self._manifest(step), b""
+            with suppress(OSError):  # then it is an empty one
+                text = file.read_bytes()
+            problem: Exception | None = None
+            try:
+                found = _checked(_from_rank_0(np.frombuffer(text, np.uint8)).tobytes(), file, step)
+                arrays = self._read(found)
+            except (FormatError, OSError) as error:
+                problem = error
+            damaged = WORLD.exchange("AllReduce", np.array(-1 if problem is None else WORLD.rank), (), "max").item()
+            if damaged < 0:
+                for known in problems:
+                    warn(UserWarning, "distributed.Checkpoints", f"{known} The one of step {step} is taken instead.")
+                return found, arrays
+            told = f"damage, of which rank {damaged} tells"
+            problems.append(problem or FormatError(file, "the checkpoint", told, "files that all ranks read"))
+        if not problems:
+            return None
+        for other in problems[1:]:
+            problems[0].add_note(f"Nor is a checkpoint before it whole: {other}")
+        raise problems[0]
+
+    def _read(self, found: Checkpoint) -> dict[str, np.ndarray]:
+        """The arrays from all parts."""
+        arrays: dict[str, np.ndarray] = {}
+        for part, checksum in found.parts.items():
+            path = self.folder / part
+            if not path.is_file() or path.is_symlink():
+                raise FormatError(path, "the file", "none, or a link", f"a part of the checkpoint of step {found.step}")
+            tensors = safetensors.read(path).tensors
+            if _checksum(tensors) != checksum:
+                raise FormatError(path, "the tensors", "another checksum", "the checksum that the manifest has")
+            arrays |= tensors
+        return arrays
 
     # -- files
 
@@ -212,24 +244,23 @@ class Checkpoints:
         return self.folder / f"step-{step:010}.{self._run}.{rank}.safetensors"
 
     def _steps(self) -> list[int]:
-        """The steps of all manifests, the newest first."""
-        found = filter(None, map(MANIFEST.fullmatch, os.listdir(self.folder)))
+        """The steps of all manifests that rank 0 sees, the newest first."""
+        found = filter(None, map(MANIFEST.fullmatch, os.listdir(self.folder) if WORLD.rank == 0 else []))
         return sorted((int(match[1]) for match in found), reverse=True)
 
     def _write(self, step: int, copies: dict[str, np.ndarray], head: dict[str, Any]) -> None:
         try:
-            sums = json.dumps({name: _checksum(array) for name, array in copies.items()})
-            safetensors.write(self._part(step, WORLD.rank), copies, {"sha256": sums})
+            safetensors.write(self._part(step, WORLD.rank), copies, {"sha256": _checksum(copies)})
             if WORLD.rank == 0:
-                parts = {self._part(step, rank).name: self._entries(step, rank) for rank in range(WORLD.size)}
+                parts = {self._part(step, rank).name: self._written(step, rank) for rank in range(WORLD.size)}
                 with replacing(self._manifest(step)) as file:
-                    file.write(json.dumps(head | {"parts": parts}).encode())
+                    file.write(json.dumps(_sealed(head | {"parts": parts})).encode())
                 self._remove_older(step)
         except BaseException as error:  # the next call raises it
             self._failure = error
 
-    def _entries(self, step: int, rank: int) -> dict[str, Any]:
-        """The variables in the part of a rank, once it is there."""
+    def _written(self, step: int, rank: int) -> str:
+        """The checksum of the part of a rank, once it is there."""
         path, end = self._part(step, rank), time.monotonic() + self._timeout
         while not path.exists():
             if not threading.main_thread().is_alive():
@@ -239,42 +270,29 @@ class Checkpoints:
                     f"rank {rank} did not write {str(path)!r} in time, so step {step} has no checkpoint."
                 )
             time.sleep(AGAIN)
-        tensors, metadata = safetensors.read(path)
-        sums = json.loads(metadata["sha256"])
-        return {name: [as_dtype(a.dtype).name, a.shape, sums[name]] for name, a in tensors.items()}
+        return safetensors.read(path).metadata["sha256"]
 
     def _remove_older(self, step: int) -> None:
-        """Remove all but the newest checkpoints, and the parts up to a step that belong to none."""
-        for old in self._steps()[self._keep :]:
-            self._manifest(old).unlink(missing_ok=True)
+        """Remove all but the newest checkpoints up to a step, and the parts up to it that belong to none."""
+        steps = self._steps()  # the ones after it are damaged, else the program had begun there
+        for other in {*steps} - {*[old for old in steps if old <= step][: self._keep]}:
+            self._manifest(other).unlink(missing_ok=True)
         self._remove_leftovers(step)
 
     def _remove_leftovers(self, step: float = math.inf) -> None:
         """Remove parts up to a step that no manifest names; before a program writes, also files half written."""
         named: set[str] = set()
+        damaged: set[int] = set()  # steps
         for kept in self._steps():
-            with suppress(FormatError):  # `restore` tells of it
+            try:
                 named |= {*_checked(self._manifest(kept).read_bytes(), self._manifest(kept), kept).parts}
+            except (FormatError, OSError):  # `restore` tells of it
+                damaged.add(kept)
         for name in os.listdir(self.folder):
             match = PART.fullmatch(name)
-            is_left = (match and int(match[1]) <= step) or (step == math.inf and UNFINISHED.fullmatch(name))
-            if is_left and name not in named:
+            is_left = match and int(match[1]) <= step and int(match[1]) not in damaged
+            if (is_left and name not in named) or (step == math.inf and UNFINISHED.fullmatch(name)):
                 (self.folder / name).unlink(missing_ok=True)
-
-    def _read(self, found: Checkpoint, names: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray]]:
-        """The arrays of some variables, from all parts."""
-        for part, entries in found.parts.items():
-            path = self.folder / part
-            if names.keys().isdisjoint(entries):
-                continue
-            if not path.is_file() or path.is_symlink():
-                raise FormatError(path, "the file", "none, or a link", f"a part of the checkpoint of step {found.step}")
-            tensors = safetensors.read(path).tensors
-            for name in names.keys() & entries:
-                array = tensors.get(name)
-                if array is None or [*_form(array), _checksum(array)] != [*entries[name]]:
-                    raise FormatError(path, f"{name!r}", "other values", "the values whose checksum the manifest has")
-                yield name, np.array(array)
 
 
 def _checked(text: bytes, file: Path, step: int) -> Checkpoint:
@@ -289,32 +307,42 @@ def _checked(text: bytes, file: Path, step: int) -> Checkpoint:
     if (table["dovetail"], table["version"], table["step"]) != ("checkpoint", VERSION, step):
         found = f"{table['dovetail']} {table['version']} of step {table['step']}"
         raise FormatError(file, "the manifest", found[:80], f"checkpoint {VERSION} of step {step}")
-    for name, entries in table["parts"].items():
-        if not PART.fullmatch(name) or type(entries) is not dict or not all(map(_is_entry, entries.values())):
-            raise FormatError(
-                file, f"the part {name[:80]!r}", "something else", "a file of the folder, and its variables"
-            )
-    parts = {
-        name: {key: (dtype, tuple(shape), checksum) for key, (dtype, shape, checksum) in entries.items()}
-        for name, entries in table["parts"].items()
-    }
-    return Checkpoint(step, table.get("position"), table["world_size"], table["random"], parts)
+    if table != _sealed({key: value for key, value in table.items() if key != "sha256"}):
+        raise FormatError(file, "the manifest", "another checksum", "the checksum that it has itself")
+    if not all(PART.fullmatch(name) and type(checksum) is str for name, checksum in table["parts"].items()):
+        raise FormatError(file, "the parts", "something else", "files of the folder, each with its checksum")
+    try:
+        _numpy_and_python(table["random"])
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise FormatError(file, "random", str(error), "states of random numbers") from error
+    return Checkpoint(step, table.get("position"), table["world_size"], table["random"], table["parts"])
 
 
-def _is_entry(given: Any) -> bool:
-    return type(given) is list and [*map(type, given)] == [str, list, str] and all(type(n) is int for n in given[1])
+def _sealed(table: dict[str, Any]) -> dict[str, Any]:
+    return table | {"sha256": hashlib.sha256(json.dumps(table).encode()).hexdigest()}
 
 
 def _form(value: Any) -> tuple[str, tuple[int, ...]]:
     return as_dtype(value.dtype).name, tuple(value.shape)
 
 
+def _from_rank_0(array: np.ndarray) -> np.ndarray:
+    """The list of numbers that rank 0 gave."""
+    size = WORLD.exchange("Broadcast", np.array(array.size), (), 0).item()
+    return WORLD.exchange("Broadcast", array if WORLD.rank == 0 else np.zeros(size, array.dtype), (), 0)
+
+
 def _copied(value: Any) -> np.ndarray:
     return np.array(value.numpy() if hasattr(value, "numpy") else value)
 
 
-def _checksum(array: np.ndarray) -> str:
-    return hashlib.sha256(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).hexdigest()
+def _checksum(tensors: Mapping[str, np.ndarray]) -> str:
+    """The SHA-256 of some arrays with their names, dtypes and shapes."""
+    found = hashlib.sha256()
+    for name in sorted(tensors):
+        found.update(json.dumps([name, *_form(tensors[name])]).encode())
+        found.update(np.ascontiguousarray(tensors[name]).reshape(-1).view(np.uint8).data)
+    return found.hexdigest()
 
 
 def _shares(variables: Mapping[str, Any], ranks: int) -> list[list[str]]:
@@ -342,9 +370,16 @@ def set_random_state(state: Mapping[str, Any]) -> None:
     Raises:
         KeyError, TypeError, ValueError, OverflowError: it is no such state; nothing has changed then.
     """
+    of_numpy, of_python = _numpy_and_python(state)
+    np.random.set_state(of_numpy)  # noqa: NPY002
+    random.setstate(of_python)
+
+
+def _numpy_and_python(state: Mapping[str, Any]) -> tuple[Any, Any]:
+    """The states as NumPy and Python take them; an error if they do not."""
     name, words, *numbers = state["numpy"]
     version, python, gauss = state["python"]
-    np.random.RandomState().set_state((name, np.array(words, "uint32"), *numbers))  # refuses what is no state
-    random.Random().setstate((version, (*python,), gauss))
-    np.random.set_state((name, np.array(words, "uint32"), *numbers))  # noqa: NPY002
-    random.setstate((version, (*python,), gauss))
+    of_numpy, of_python = (name, np.array(words, "uint32"), *numbers), (version, (*python,), gauss)
+    np.random.RandomState().set_state(of_numpy)
+    random.Random().setstate(of_python)
+    return of_numpy, of_python
