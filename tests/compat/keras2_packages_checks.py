@@ -36,6 +36,12 @@ def check_parts_of_the_backend_of_tensorflow():
     gpus = [name for name in current_engine().devices() if name.startswith("gpu")]
     assert of_tensorflow._get_available_gpus() == [f"/device:GPU:{number}" for number in range(len(gpus))]
     assert K.tf is of_tensorflow.tf and not hasattr(K, "no_such_name")
+    modules = K.control_flow_ops, of_tensorflow.math_ops, K.array_ops, K.nn, K.tensor_array_ops, K.ctc_ops
+    names = "while_loop", "argmax", "where", "top_k", "TensorArray", "ctc_loss"
+    assert all(hasattr(module, name) for module, name in zip(modules, names, strict=True))
+    assert "Relu6OfTheProgram" not in K.ops._gradient_registry._registry
+    K.ops.RegisterGradient("Relu6OfTheProgram")(lambda op, gradient: gradient)
+    assert "Relu6OfTheProgram" in K.ops._gradient_registry._registry
     for wrong in (
         lambda: of_tensorflow._preprocess_padding("full"),
         lambda: of_tensorflow._preprocess_conv2d_input(x, 1),

@@ -37,7 +37,7 @@ def ran(name: str) -> Iterator[dict[str, Any]]:
     """
     by_tensorflow = told("tests.keras_dovetail.seeds_by_tensorflow", "tensorflow") if "tensorflow" in ENGINES else {}
     for engine in ENGINES:
-        with dt.engine(engine), warnings.catch_warnings(), mock.patch.dict(gradients._registered):
+        with dt.engine(engine), warnings.catch_warnings(), mock.patch.dict(gradients.REGISTERED):
             warnings.filterwarnings("ignore", "Do not pass an `input_shape`")
             keras.utils.clear_session()  # generated names of layers start from 0 again
             keras.utils.set_random_seed(1)

@@ -25,7 +25,7 @@ from dovetail.core.table import OPS
 
 GradientFunction = Callable[..., Any]
 
-_registered: dict[str, GradientFunction] = {}
+REGISTERED: dict[str, GradientFunction] = {}  # by name
 
 register_context(lambda: frozenset(found.items()) if (found := scopes().overrides) else None)
 
@@ -64,11 +64,11 @@ class RegisterGradient:
         op = OPS.get(self._name)
         if op is not None and op.is_users and op.gradient_function is None:
             return op.gradient(function)
-        taken = OPS.get(self._name) or _registered.get(self._name)
+        taken = OPS.get(self._name) or REGISTERED.get(self._name)
         if taken is not None:
             problem = f"{self._name!r} is taken, by {_place_of(taken)}; choose another name,"
             raise KeyError(f"{problem} and map the op to it with gradient_override_map.")
-        _registered[self._name] = function
+        REGISTERED[self._name] = function
         return function
 
 
@@ -90,13 +90,13 @@ def registered_gradient(name: str, node: Any) -> GradientFunction:
 
 
 def _gradient_named(name: str) -> GradientFunction | None:
-    return _registered.get(name) or (OPS[name].gradient_function if name in OPS else None)
+    return REGISTERED.get(name) or (OPS[name].gradient_function if name in OPS else None)
 
 
 def _not_registered(name: str) -> str:
     if name in OPS:
         return f"the op {name!r} has no gradient function that another op could use."
-    close = get_close_matches(name, _registered)
+    close = get_close_matches(name, REGISTERED)
     hint = f"did you mean {' or '.join(close)}?" if close else "register it with RegisterGradient(name)."
     return f"no gradient is registered as {name!r}; {hint}"
 

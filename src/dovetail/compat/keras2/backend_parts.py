@@ -1,7 +1,8 @@
-"""Names of Keras 2's modules of backends that were not K's, and that layers of other packages use."""
+"""Names of Keras 2's modules of backends that were not K's, and that programs and layers of other packages use."""
 
 from __future__ import annotations
 
+import functools
 from importlib import import_module
 from typing import Any
 
@@ -58,12 +59,20 @@ PARTS = {
     **{f"_preprocess_conv{n}d_input": _with_layout for n in (1, 2, 3)},
     **{f"_postprocess_conv{n}d_output": _as_it_is for n in (2, 3)},
 }
+OF_TENSORFLOW = {  # a module that Keras 2's backend had imported → its place in `tensorflow`
+    "tf": "",
+    "ops": ".python.framework.ops",
+    **{name: f".python.ops.{name}" for name in (
+        "array_ops", "control_flow_ops", "ctc_ops", "functional_ops", "math_ops", "nn", "tensor_array_ops",
+    )},
+}  # fmt: skip
 
 
 def late(name: str) -> Any:
-    """A name of `keras.backend` whose module is imported when it is first used: `tf`, and the parts."""
-    if name == "tf":
-        return import_module("dovetail.compat.tensorflow.compat.v1")
+    """A name of `keras.backend` whose module is imported when it is first used: TensorFlow's modules, and the parts."""
+    if name in OF_TENSORFLOW:
+        tensorflow = import_module("dovetail.compat.tensorflow.compat.v1")
+        return functools.reduce(getattr, OF_TENSORFLOW[name].split(".")[1:], tensorflow)
     if name in PARTS:
         return PARTS[name]
     raise AttributeError(f"keras.backend has no {name!r}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from enum import StrEnum
+from types import SimpleNamespace
 from typing import Any
 
 from dovetail import ops
@@ -14,7 +15,7 @@ from dovetail.autodiff.tape import GradientTape
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.errors import op_error
-from dovetail.core.gradients import RegisterGradient
+from dovetail.core.gradients import REGISTERED, RegisterGradient
 from dovetail.core.structure import flatten, flatten_like
 from dovetail.core.value_kinds import is_tensor, kind_of
 from dovetail.ops.shapes.shape import dims_of
@@ -35,6 +36,7 @@ value("GradientTape", GradientTape)
 value("custom_gradient", custom_gradient, "v2")
 value("recompute_grad", recompute_grad)
 value("RegisterGradient", RegisterGradient)
+value("python.framework.ops._gradient_registry", SimpleNamespace(_registry=REGISTERED))
 
 
 @function("gradients", scope=True)

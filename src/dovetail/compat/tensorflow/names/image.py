@@ -313,12 +313,14 @@ def non_max_suppression(
     overlaps = ops.greater(_overlap(ops.gather(boxes, order)), iou_threshold)
     place = ops.arange(0, count)
 
-    def step(i: Any, kept: Any) -> Any:
+    def step(i: Any, state: Any) -> Any:
+        kept, overlaps = state
         better = ops.logical_and(kept, ops.less(place, i))
         hidden = ops.any(ops.logical_and(better, ops.gather(overlaps, i)))
-        return ops.logical_and(kept, ops.logical_not(ops.logical_and(ops.equal(place, i), hidden)))
+        return ops.logical_and(kept, ops.logical_not(ops.logical_and(ops.equal(place, i), hidden))), overlaps
 
-    kept = ops.fori_loop(0, count, step, ops.greater(ops.gather(scores, order), score_threshold))
+    first = ops.greater(ops.gather(scores, order), score_threshold)
+    kept, _ = ops.fori_loop(0, count, step, (first, overlaps))  # one of them may be of a Keras model
     return ops.boolean_mask(order, kept)[:max_output_size]
 
 
