@@ -9,7 +9,6 @@ import os
 import sys
 import traceback
 import warnings
-from contextlib import nullcontext
 
 ON_DOVETAIL = os.environ["KERAS_BACKEND"] == "dovetail"
 if ON_DOVETAIL:
@@ -273,53 +272,6 @@ def program_losses_that_are_tensors():
     model.compile(keras.optimizers.SGD(0.01), loss=None)
     history = model.fit(X, batch_size=2, epochs=2, shuffle=False, verbose=0).history
     return [sorted(history), history["loss"], history["gap"], sums(model)]
-
-
-# -- tensors of training ----------------------------------------------------------------------------------------------
-
-
-def program_tensors_of_training():
-    """The loss of a model as a tensor, and its gradients, which a function of the model's tensors computes."""
-    backend = keras.backend
-    with nullcontext() if ON_DOVETAIL else in_graph():  # where tf_keras has such tensors
-        x = layers.Input((3,))
-        hidden = layers.Dropout(0.5)(layers.Dense(4, activation="tanh", kernel_regularizer="l2")(x))
-        outputs = layers.Dense(1)(hidden), layers.Dense(3, activation="softmax")(hidden)
-        model = keras.Model(x, list(outputs))
-        with_weights(model)
-        model.add_loss(0.1 * backend.mean(backend.square(outputs[0])))
-        model.compile("sgd", ["mse", "sparse_categorical_crossentropy"], loss_weights=[0.5, 2.0], metrics=["mae"])
-        loss, targets = model.total_loss, model.targets if ON_DOVETAIL else model._targets
-        weights = [weight for weight in model.sample_weights if weight is not None]
-        tensors = [*model.inputs, *targets, *weights, backend.learning_phase()]
-        function = backend.function(tensors, [loss, *backend.gradients(loss, model.trainable_weights)])
-        gradients = backend.function(tensors, model.optimizer.get_gradients(loss, [model.layers[1].kernel]))
-        data = [X, Y, LABELS[:, None], *(np.ones(6) for _ in weights), 0]
-        return [[float(np.sum(value)) for value in f(data)] for f in (function, gradients)]
-
-
-def program_inputs_of_given_tensors():
-    """Models whose input is a variable, or made of variables and placeholders, as in the transfer of style."""
-    backend = keras.backend
-    with nullcontext() if ON_DOVETAIL else in_graph():
-        variable, image = backend.variable(X[:2]), backend.placeholder((1, 3))
-        x = layers.Input(tensor=backend.concatenate([variable, image], axis=0), shape=(3,))
-        hidden = layers.Dense(2, activation="tanh")
-        model = keras.Model(x, layers.Dense(1)(hidden(x)))
-        with_weights(model)
-        loss = backend.variable(0.5)
-        loss = loss + backend.sum(backend.square(hidden.output[0] - hidden.output[2, :])) + backend.sum(model.output)
-        function = backend.function([image], [loss, *backend.gradients(loss, [image, variable])])
-        y = layers.Input(tensor=variable)
-        own = keras.Model(y, hidden(y))
-        features = backend.function([], [own.output, *backend.gradients(backend.sum(own.output), variable)])
-        return [*function([X[3:4]]), *features([])]
-
-
-def in_graph():
-    import tensorflow as tf
-
-    return tf.Graph().as_default()
 
 
 # -- running them -----------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from dovetail.core.structure import LEAF, Structure, flatten, flatten_like, show
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import dtype_of, kind_of
 from dovetail.core.variable import Variable
-from dovetail.edit.graph import Graph, GraphTensor
+from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.sessions.cut_program import CutProgram
 from dovetail.sessions.session import Session, default_session
 from dovetail.sessions.session_graph import SessionGraph, open_default_graph, recording_graph
@@ -51,8 +51,8 @@ def function(inputs: Any, outputs: Any, updates: Any = None, name: str | None = 
             a Keras model, the learning phase is the `training` argument of its call.
         outputs: a structure of tensors, variables and constants.
         updates: a list of changes of variables, and of weights of Keras' layers.  A change is a result of `K.update` or
-            a similar function, or a pair of a variable and its new value.  All new values are computed from the
-            variables' values before the call.
+            a similar function, a pair of a variable and its new value, or an operation of an optimizer.  All new
+            values are computed from the variables' values before the call.
         name: the name of its graph.
         kwargs: options of TensorFlow's sessions; each of them raises an error.
 
@@ -95,8 +95,9 @@ def _is_of_model_alone(structure: Any, updates: Sequence[Any]) -> bool:
     """
     leaves = flatten(structure)[0]
     changes = [u.value if isinstance(u, KerasUpdate) else u for u in updates]
-    recorded = [x for x in (*leaves, *flatten(changes)[0]) if in_default_graph(x) and not _is_learning_phase(x)]
-    of_keras = [x for x in (*leaves, *flatten(changes)[0]) if is_of_keras(x)]
+    every = *leaves, *flatten(changes)[0]
+    recorded = [x for x in every if isinstance(x, Operation) or (in_default_graph(x) and not _is_learning_phase(x))]
+    of_keras = [x for x in every if is_of_keras(x)]
     return any(map(is_of_keras, leaves)) and not recorded and not interop_keras().is_given(of_keras)
 
 
@@ -261,8 +262,10 @@ def _is_one(values: Any) -> bool:
     return not isinstance(values, (list, tuple, dict)) or isinstance(values, SparseTensor)
 
 
-def _update(graph: SessionGraph, update: Any) -> GraphTensor:
-    """One of the updates of a function as a tensor."""
+def _update(graph: SessionGraph, update: Any) -> GraphTensor | Operation:
+    """One of the updates of a function as a tensor, or as the operation that it is."""
+    if isinstance(update, Operation) and update.graph is graph:
+        return update
     if isinstance(update, KerasUpdate):
         op = OPS_OF_METHODS[update.method]
         return recorded_update(graph, kind_of(update.variable).followed(update.variable), update.value, op)
@@ -277,7 +280,7 @@ def _update(graph: SessionGraph, update: Any) -> GraphTensor:
 
 def _graph_of(values: Sequence[Any]) -> SessionGraph:
     """The default graph of the values; if they have none, this thread's, or a new one."""
-    found = next((v.graph for v in values if type(v) is GraphTensor), None)
+    found = next((v.graph for v in values if isinstance(v, (GraphTensor, Operation))), None)
     if found is None:
         return recording_graph() or SessionGraph()
     if not isinstance(found, SessionGraph):

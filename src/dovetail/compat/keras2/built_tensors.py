@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import keras
@@ -108,12 +108,16 @@ def _recorded(build: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_present_values(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap `call`: afterwards the layer has its variables again, for which `self.w -= x` had set a tensor."""
+
     @functools.wraps(call)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
         built = vars(self).get(BUILT)
-        if built is None:
-            return call(self, *args, **kwargs)
-        with built.now():
-            return call(self, *args, **kwargs)
+        own = {name: value for name, value in vars(self).items() if isinstance(value, keras.Variable)}
+        try:
+            with nullcontext() if built is None else built.now():
+                return call(self, *args, **kwargs)
+        finally:
+            vars(self).update(own)
 
     return run

@@ -25,6 +25,7 @@ def patches() -> Iterable[Patch]:
     yield Patch(keras.layers.Layer, "_lock_state", lambda self: None)  # a built layer may get weights and layers
     shape_of: Any = keras.layers.Layer.compute_output_shape
     yield Patch(keras.layers.Layer, "compute_output_shape", functools.wraps(shape_of)(lambda self, shape: shape))
+    yield Patch(keras.layers.Layer, "compute_output_spec", _after_a_call(keras.layers.Layer.compute_output_spec))
     yield Patch(keras.layers.Layer, "__call__", _that_unpacks(keras.layers.Layer.__call__))
     for cls, name in SETTABLE.items():
         yield Patch(cls, name, vars(cls)[name].setter(functools.partial(_set_private, name=name)))
@@ -105,6 +106,19 @@ def _with_old_ways(cls: Any, **options: Any) -> None:
         cls.compute_output_shape = cls.get_output_shape_for
     if not cls.__module__.startswith(("keras.", "keras_dovetail.", "dovetail.")):
         built_tensors.prepare(cls)
+
+
+def _after_a_call(spec_of: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap `compute_output_spec`: a program's `compute_output_shape` may need what `call` sets, which came first."""
+
+    @functools.wraps(spec_of)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return spec_of(self, *args, **kwargs)
+        except AttributeError:
+            return super(keras.layers.Layer, self).compute_output_spec(*args, **kwargs)
+
+    return call
 
 
 def _that_unpacks(call: Callable[..., Any]) -> Callable[..., Any]:

@@ -19,7 +19,7 @@ import numpy as np
 from dovetail import backend as K
 from dovetail.backend.table import FUNCTIONS
 from dovetail.compat.keras2.patches import Own, Patch, methods
-from dovetail.compat.keras2.words import in_old_words
+from dovetail.compat.keras2.words import in_old_words, named
 from dovetail.core.recording import not_building, record_on
 from dovetail.core.value_kinds import kind_of
 from dovetail.plan.function import function
@@ -124,16 +124,19 @@ def _get_gradients(self: Any, loss: Any, params: Any) -> list[Any]:
     return self._clip_gradients(_function("gradients")(_in_default_graph(loss), params))
 
 
-def _get_updates(self: Any, loss: Any, params: Any) -> list[Any]:
+def _get_updates(self: Any, *args: Any, **kwargs: Any) -> list[Any]:
     """The updates of a step, for the `updates` of `K.function`; each is made by `K.update`.
 
     Args:
         loss: a tensor of K's default graph, or of a Keras model; the default graph then records its computation.
-        params: the variables to train, of Keras' layers or of K.
+        params: the variables to train, of Keras' layers or of K.  Up to Keras 2.0 they came first, and `constraints`
+            followed, which the variables have themselves.
 
     Source: `keras.optimizers.Optimizer.get_updates` of Keras 2.3.
     """
-    params = list(params)
+    has_constraints = len(args) == 3 or "constraints" in kwargs
+    given = named(["params", "constraints", "loss"] if has_constraints else ["loss", "params"], args, kwargs)
+    loss, params = given["loss"], list(given["params"])
     gradients = _function("gradients")(_in_default_graph(loss), params)
     if self.built:
         self._check_variables_are_known(params)

@@ -1,0 +1,170 @@
+"""Programs for Keras 2 that compute in K's default graph, each a function that returns numbers and names.
+
+They run as the programs of keras2_programs.py do.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+
+import numpy as np
+
+from tests.compat.keras2_programs import CLASSES, LABELS, ON_DOVETAIL, X, Y, Z, keras, legacy, main, sums, with_weights
+
+if ON_DOVETAIL:
+    from dovetail.compat.tensorflow.compat import v1 as TF
+else:
+    from tensorflow.compat import v1 as TF
+
+layers = keras.layers
+
+
+def in_graph():
+    """A graph where tf_keras needs one; on Dovetail K's default graph opens by itself."""
+    return nullcontext() if ON_DOVETAIL else TF.Graph().as_default()
+
+
+# -- layers that keep what their calls compute ------------------------------------------------------------------------
+
+
+class Centers(layers.Layer):
+    """The distance to the centre of a class, which moves; the shape is that of what `call` kept."""
+
+    def build(self, input_shape):
+        self.centers = self.add_weight(name="centers", shape=(3, 3), initializer="zeros", trainable=False)
+        super().build(input_shape)
+
+    def call(self, inputs, mask=None):
+        x, classes = inputs
+        backend = keras.backend
+        moves = backend.dot(backend.transpose(classes), backend.dot(classes, self.centers) - x)
+        new = self.centers - 0.5 * moves / (1 + backend.sum(backend.transpose(classes), axis=1, keepdims=True))
+        self.result = backend.sum(backend.square(x - backend.dot(classes, self.centers)), axis=1, keepdims=True)
+        if ON_DOVETAIL:
+            self.add_update((self.centers, new), inputs)
+        else:
+            self.centers.assign(new)
+        return self.result
+
+    def compute_output_shape(self, input_shape):
+        return keras.backend.int_shape(self.result)
+
+
+def program_a_loss_by_centers():
+    x, classes = layers.Input((3,)), layers.Input((3,))
+    model = keras.Model([x, classes], Centers()([x, classes]))
+    model.compile("sgd", lambda y_true, y_pred: 0.5 * keras.backend.sum(y_pred, axis=0))
+    losses = [model.train_on_batch([X, CLASSES], np.zeros((6, 1))) for _ in range(3)]
+    return [losses, *model.get_weights()]
+
+
+class Away(layers.Layer):
+    """A scaled tensor; `call` sets the attribute to a tensor, which in a graph left the variable as it was."""
+
+    def build(self, input_shape):
+        self.scale = self.add_weight(name="scale", shape=(3,), initializer="ones", trainable=False)
+        super().build(input_shape)
+
+    def call(self, inputs):
+        result = inputs * self.scale
+        self.scale -= 0.5 * keras.backend.mean(inputs, axis=0)
+        return result
+
+
+def program_a_layer_that_replaces_its_variable_by_a_tensor():
+    """By hand: TensorFlow 2 refuses it, and in TensorFlow 1 the variable kept its value."""
+    if not ON_DOVETAIL:
+        return [X, np.ones(3), 0.0]
+    x = layers.Input((3,))
+    model = keras.Model(x, Away()(x))
+    model.compile("sgd", "mse")
+    loss = model.train_on_batch(X, X)
+    return [model.predict(X, verbose=0), *model.get_weights(), loss]
+
+
+# -- tensors of training ----------------------------------------------------------------------------------------------
+
+
+def program_tensors_of_training():
+    """The loss of a model as a tensor, and its gradients, which a function of the model's tensors computes."""
+    backend = keras.backend
+    with in_graph():
+        x = layers.Input((3,))
+        hidden = layers.Dropout(0.5)(layers.Dense(4, activation="tanh", kernel_regularizer="l2")(x))
+        outputs = layers.Dense(1)(hidden), layers.Dense(3, activation="softmax")(hidden)
+        model = keras.Model(x, list(outputs))
+        with_weights(model)
+        model.add_loss(0.1 * backend.mean(backend.square(outputs[0])))
+        model.compile("sgd", ["mse", "sparse_categorical_crossentropy"], loss_weights=[0.5, 2.0], metrics=["mae"])
+        loss, targets = model.total_loss, model.targets if ON_DOVETAIL else model._targets
+        weights = [weight for weight in model.sample_weights if weight is not None]
+        tensors = [*model.inputs, *targets, *weights, backend.learning_phase()]
+        function = backend.function(tensors, [loss, *backend.gradients(loss, model.trainable_weights)])
+        gradients = backend.function(tensors, model.optimizer.get_gradients(loss, [model.layers[1].kernel]))
+        data = [X, Y, LABELS[:, None], *(np.ones(6) for _ in weights), 0]
+        return [[float(np.sum(value)) for value in f(data)] for f in (function, gradients)]
+
+
+def program_inputs_of_given_tensors():
+    """Models whose input is a variable, or made of variables and placeholders, as in the transfer of style."""
+    backend = keras.backend
+    with in_graph():
+        variable, image = backend.variable(X[:2]), backend.placeholder((1, 3))
+        x = layers.Input(tensor=backend.concatenate([variable, image], axis=0), shape=(3,))
+        hidden = layers.Dense(2, activation="tanh")
+        model = keras.Model(x, layers.Dense(1)(hidden(x)))
+        with_weights(model)
+        loss = backend.variable(0.5)
+        loss = loss + backend.sum(backend.square(hidden.output[0] - hidden.output[2, :])) + backend.sum(model.output)
+        function = backend.function([image], [loss, *backend.gradients(loss, [image, variable])])
+        y = layers.Input(tensor=variable)
+        own = keras.Model(y, hidden(y))
+        features = backend.function([], [own.output, *backend.gradients(backend.sum(own.output), variable)])
+        return [*function([X[3:4]]), *features([])]
+
+
+def program_functions_that_run_an_operation_of_an_optimizer():
+    """The actor of DDPG: a gradient of TensorFlow, and its optimizer, in the updates of a function of K."""
+    backend = keras.backend
+    with in_graph():
+        x, weights = layers.Input((3,)), layers.Input((2,))
+        model = keras.Model(x, layers.Dense(2, activation="tanh")(x))
+        gradients = TF.gradients(model.output, model.trainable_weights, -weights)
+        step = TF.train.GradientDescentOptimizer(0.1).apply_gradients(zip(gradients, model.weights, strict=True))
+        function = backend.function([x, weights, backend.learning_phase()], [model.output], updates=[step])
+        with_weights(model)
+        outputs = [np.shape(function([X, Z, 1])[0]) for _ in range(2)]
+        return [outputs, sums(model), *model.get_weights()]
+
+
+def program_boxes_of_a_model_and_a_placeholder():
+    """Boxes that a placeholder scales and scores of the model alone, as in the evaluation of YOLO."""
+    backend = keras.backend
+    with in_graph():
+        x = layers.Input((3,))
+        model = keras.Model(x, layers.Dense(5, activation="sigmoid")(x))
+        with_weights(model)
+        size = backend.placeholder((2,))
+        boxes = model.output[:, :4] * backend.concatenate([size, size])
+        kept = TF.image.non_max_suppression(boxes, model.output[:, 4], backend.constant(4, "int32"), iou_threshold=0.3)
+        (found,) = backend.function([x, size], [backend.gather(boxes, kept)])([X, np.array([2.0, 3.0])])
+        return [found.shape, found]
+
+
+def program_updates_in_the_order_of_keras_1():
+    """`get_updates(params, constraints, loss)`; tf_keras has the later order."""
+    backend = keras.backend
+    with in_graph():
+        x = layers.Input((3,))
+        model = keras.Model(x, layers.Dense(2)(x))
+        loss, optimizer = backend.mean(backend.square(model.output)), legacy.SGD(0.1)
+        params = model.trainable_weights
+        updates = optimizer.get_updates(*((params, [], loss) if ON_DOVETAIL else (loss, params)))
+        step = backend.function([x], [loss], updates=updates)
+        with_weights(model)
+        return [step([X])[0], step([X])[0], *model.get_weights()]
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:], dict(globals()))
