@@ -31,12 +31,14 @@ class Store:
         variables: name → variable, of `tf.get_variable`.
         variable_scopes: variable scope → how often it was opened, inside the scopes that are open now.
         layers: name of a kind of layer → the number of layers that got their names from it.
+        iterators: handle → iterator over data sets.
     """
 
     def __init__(self) -> None:
         self.variables: dict[str, Any] = {}
         self.variable_scopes: Counter[str] = Counter()
         self.layers: Counter[str] = Counter()
+        self.iterators: dict[bytes, Any] = {}
 
     def layer_name(self, kind: str) -> str:
         """A new name for a layer, with a number."""

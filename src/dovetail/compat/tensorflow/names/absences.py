@@ -8,11 +8,7 @@ absent("keras.", "Keras 3 has no such name; names that only Keras 2 has come wit
 absent(_LAYERS, f"Use layers of Keras. {_KERAS}")
 _ESTIMATORS = "estimator estimator. contrib.learn contrib.learn."
 absent(_ESTIMATORS, f"Use Keras' fit, or keras.wrappers.SKLearnClassifier. {_KERAS}")
-absent(
-    "data.",
-    "tf.data.Dataset has arrays, generators and functions as sources: read other files in Python; loops of sessions "
-    "take their arrays by feed_dict.",
-)
+absent("data. contrib.data.", "tf.data.Dataset has arrays, generators and files as sources: read others in Python.")
 _RANKS = "open tf.distribute.MirroredStrategy(), and start the program by `dovetail run --processes N`."
 absent("distribute. distribution distribution. contrib.distribute.", f"Replicas are processes: {_RANKS}")
 absent(
@@ -87,7 +83,6 @@ absent(
 absent(
     _QUEUES, "Its context is not offered: start runners by tf.train.start_queue_runners, with a tf.train.Coordinator."
 )
-absent("contrib.data contrib.data.", "Pipelines of data are not offered: feed arrays, in batches of your own.")
 absent("contrib contrib.", "tf.contrib is gone; parts of contrib.framework, layers, slim and others are offered.")
 absent("lite lite.", "Models are not converted to LiteRT: dt.onnx.save writes ONNX, of which emx-onnx-cgen makes C.")
 absent("quantization quantization.", "Models are not quantized: dovetail convert --half stores weights in 16 bits.")

@@ -20,7 +20,7 @@ def GFile(name: str, mode: str = "r") -> Any:
     return file
 
 
-def _glob(pattern: Any) -> list[str]:
+def found_files(pattern: Any) -> list[str]:
     """The files that fit a pattern, or several."""
     patterns = [pattern] if isinstance(pattern, str) else pattern
     return [path for one in patterns for path in sorted(glob.glob(one))]
@@ -38,7 +38,7 @@ for _new, _old, _function in (
     ("listdir", "ListDirectory", os.listdir),
     ("makedirs", "MakeDirs", lambda path: os.makedirs(path, exist_ok=True)),
     ("mkdir", "MkDir", os.mkdir),
-    ("glob", "Glob", _glob),
+    ("glob", "Glob", found_files),
     ("remove", "Remove", _remove),
     ("rmtree", "DeleteRecursively", shutil.rmtree),
     ("rename", "Rename", os.replace),

@@ -36,6 +36,14 @@ from dovetail.sessions.cut_program import CutProgram
 
 # The metadata of the run that is going on, if it asks for some.
 _metadata: Scoped[RunMetadata | None] = Scoped(None)
+# The session whose run is going on.
+_running: Scoped[Session | None] = Scoped(None)
+
+
+def running(graph: Any) -> sessions.Session:
+    """The session whose run is going on; outside of runs of the graph, the one that runs it if none is named."""
+    session = _running.get()
+    return session if session is not None and session.graph is graph else sessions.session_of(graph)
 
 
 class Session(sessions.Session):
@@ -102,7 +110,7 @@ class Session(sessions.Session):
         if run_metadata is not None:
             run_metadata.Clear()
         traced = run_metadata if options is not None and options.trace_level else None
-        with _metadata.scope(traced), _timed(traced), strings_of_a_run():
+        with _metadata.scope(traced), _running.scope(self), _timed(traced), strings_of_a_run():
             feeds = {key: NUMBERS.of(strings_of(x)) if is_text(x) else x for key, x in fed_parts(feed_dict).items()}
             return super().run(given, feeds)
 

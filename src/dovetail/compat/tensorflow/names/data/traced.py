@@ -1,0 +1,80 @@
+"""Functions of programs that pipelines call: on tensors at once, or recorded in a graph and run for each element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dovetail import ops
+from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.data.elements import VALUES, array, each, leaf_of, leaves, plain, tensor
+from dovetail.compat.tensorflow.names.graph import placeholder
+from dovetail.compat.tensorflow.names.session import running
+from dovetail.compat.tensorflow.names.string_tensors import in_graph
+from dovetail.compat.tensorflow.names.text import Text, is_text, strings_of
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.value_kinds import is_tensor
+
+
+class Function:
+    """A function of a program as one of elements.
+
+    In a graph it is recorded once, with placeholders for the leaves of an element, and the session that runs computes
+    it.  Outside of graphs, it is called for each element.
+
+    Args:
+        function: takes the parts of a tuple as arguments, and other elements as one.
+        leaf: the leaves of an element; None if they are not known.
+
+    Attributes:
+        result: what it returned for the placeholders, in dicts and plain tuples; None if it is called each time.
+    """
+
+    def __init__(self, function: Callable[..., Any], leaf: Any) -> None:
+        self._function, self._leaf, self.result = function, leaf, None
+        if graph_mode.graph() is None or leaf is None:
+            return
+        with graph_mode.lifted() as graph:
+            self._graph = graph
+            self._given = each(lambda x: placeholder(x.dtype, None if x.shape.rank is None else tuple(x.shape)), leaf)
+            found = self.passed(self._given)
+            found = plain(tuple(found) if isinstance(found, list) else found)
+            self.result = each(_recorded, found)
+
+    @property
+    def leaf(self) -> Any:
+        """The leaves of its results; None if they are not known."""
+        return None if self.result is None else each(leaf_of, self.result)
+
+    def passed(self, element: Any) -> Any:
+        """The result of the program's function itself."""
+        return self._function(*element) if isinstance(element, tuple) else self._function(element)
+
+    def values(self, element: Any) -> dict[Any, Any]:
+        """The values of its placeholders for an element."""
+        pairs = zip(leaves(self._given), leaves(each(lambda _, part: part, self._given, element)), strict=True)
+        return dict(pairs)
+
+    def run(self, fetches: Any, element: Any) -> Any:
+        """What the session that runs gives for tensors of its graph, for an element."""
+        values = {key: x for key, x in VALUES.get().items() if is_tensor(key) or is_text(key)} | self.values(element)
+        feeds = {key: Text(strings_of(x)) if is_text(key) else x for key, x in values.items()}
+        return running(self._graph).run(fetches, feeds)
+
+    def __call__(self, element: Any) -> Any:
+        if self.result is None:
+            found = self.passed(each(tensor, element))
+            return each(array, plain(tuple(found) if isinstance(found, list) else found))
+        found = iter(self.run(list(leaves(self.result)), element))
+        return each(lambda x: _typed(x, next(found)), self.result)
+
+
+def _recorded(x: Any) -> Any:
+    """A result as a tensor of the graph; a data set as it is."""
+    if hasattr(x, "as_numpy_iterator"):
+        return x
+    return in_graph(x) if is_text(x) else x if is_tensor(x) else ops.convert(x)
+
+
+def _typed(x: Any, found: Any) -> Any:
+    return strings_of(found) if is_text(x) else array(found).astype(as_dtype(x.dtype).numpy, copy=False)
