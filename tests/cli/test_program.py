@@ -71,6 +71,13 @@ def test_what_a_script_raises_is_its_own(script):
     assert run(str(script), "x")[0] == 5
 
 
+def test_an_import_of_a_missing_name_is_reported(script):
+    pytest.importorskip("keras")
+    script.write_text("from keras.models import no_such_model\nimport keras.engine")
+    code, _, complaint = run("--as", "keras2", str(script))
+    assert code in (1, 3) and "no_such_model" in complaint and "zip()" not in complaint
+
+
 def test_wrong_calls_are_errors_in_one_line(script, capsys):
     assert main(["run", "nowhere.py"]) == 1
     assert main(["run", str(script), "--engine", "tensorflw"]) == 1

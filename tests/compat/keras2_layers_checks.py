@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 import warnings
@@ -18,11 +17,10 @@ import dovetail.compat.keras2
 import keras
 import numpy as np
 import pytest
-from dovetail.compat.tensorflow.compat import v1
 from keras import backend as K
 from keras import layers
 from keras.engine.training import Model
-from keras.models import Input, model_from_config
+from keras.models import Input
 
 import dovetail as dt
 from dovetail.compat import keras2
@@ -31,7 +29,6 @@ from dovetail.compat.keras2.patches import held
 from tests.keras_backends import main
 
 X = np.random.default_rng(0).normal(size=(4, 3)).astype("float32")
-KINDS = (np.int64, np.int32, np.uint8, np.array)
 
 
 def near(found, wanted):
@@ -122,108 +119,6 @@ def check_a_list_of_one_is_the_tensor():
 
 
 # -- NumPy's integers as sizes ----------------------------------------------------------------------------------------
-
-
-class Own(layers.Dense):
-    """A program's own layer, which passes sizes on to Keras."""
-
-    def __init__(self, units, **options):
-        super().__init__(units, **options)
-
-
-LAYERS = [  # a layer whose integers a function makes of Python's, and the shape of a sample
-    (lambda n: layers.Dense(n(2)), (3,)),
-    (lambda n: Own(n(2)), (3,)),
-    (lambda n: layers.Conv1D(n(2), n(3), strides=n(2)), (8, 2)),
-    (lambda n: layers.Conv2D(n(2), (n(3), n(2)), dilation_rate=n(2), groups=n(2)), (8, 8, 2)),
-    (lambda n: layers.Conv2DTranspose(n(2), n(3), strides=(n(2), n(1))), (4, 4, 2)),
-    (lambda n: layers.SeparableConv2D(n(2), n(3), depth_multiplier=n(2)), (8, 8, 2)),
-    (lambda n: layers.DepthwiseConv2D(n(3), depth_multiplier=n(2)), (8, 8, 2)),
-    (lambda n: layers.MaxPooling2D(n(2), strides=n(1)), (8, 8, 2)),
-    (lambda n: layers.AveragePooling1D(n(2)), (8, 2)),
-    (lambda n: layers.UpSampling1D(n(2)), (4, 2)),
-    (lambda n: layers.UpSampling2D((n(2), n(3))), (4, 4, 2)),
-    (lambda n: layers.ZeroPadding2D(((n(1), n(2)), (n(0), n(1)))), (4, 4, 2)),
-    (lambda n: layers.Cropping2D(n(1)), (4, 4, 2)),
-    (lambda n: layers.Reshape((n(3), n(2))), (6,)),
-    (lambda n: layers.Permute((n(2), n(1))), (3, 2)),
-    (lambda n: layers.RepeatVector(n(2)), (3,)),
-    (lambda n: layers.Embedding(n(5), n(2)), (3,)),
-    (lambda n: layers.LSTM(n(2), return_sequences=True), (4, 3)),
-    (lambda n: layers.Bidirectional(layers.GRU(n(2))), (4, 3)),
-    (lambda n: layers.TimeDistributed(layers.Dense(n(2))), (4, 3)),
-    (lambda n: layers.ConvLSTM2D(n(2), n(3)), (3, 5, 5, 2)),
-    (lambda n: layers.BatchNormalization(axis=n(1)), (4, 3)),
-    (lambda n: layers.GroupNormalization(groups=n(2)), (4, 4)),
-    (lambda n: layers.Softmax(axis=n(1)), (4, 3)),
-    (lambda n: layers.Dropout(0.5, noise_shape=(None, n(1))), (3,)),
-]
-
-
-def check_integers_of_numpy_are_sizes_of_layers():
-    for make, shape in LAYERS:
-        wanted = make(int)
-        for kind in KINDS:
-            layer = make(kind)
-            x = keras.Input([kind(size) for size in shape])
-            assert layer(x).shape == wanted(x).shape, wanted
-            assert json.dumps(layer.get_config())  # JSON takes Python's integers alone
-
-
-OPERATIONS = {
-    "repeat": lambda n, x: keras.ops.repeat(x, n(2), axis=n(1)),
-    "split": lambda n, x: keras.ops.split(x, n(2), axis=n(2)),
-    "pad": lambda n, x: keras.ops.pad(x, n(1)),
-    "moveaxis": lambda n, x: keras.ops.moveaxis(x, n(1), n(2)),
-    "tile": lambda n, x: keras.ops.tile(x, [n(1), n(2), n(1)]),
-    "roll": lambda n, x: keras.ops.roll(x, n(1), axis=n(1)),
-    "expand_dims": lambda n, x: keras.ops.expand_dims(x, n(1)),
-    "max_pool": lambda n, x: keras.ops.max_pool(x, n(2)),
-    "sum": lambda n, x: keras.ops.sum(x, axis=n(1)),
-}
-
-
-def check_integers_of_numpy_are_sizes_of_operations():
-    """Check NumPy's integers as sizes in ops on tensors, and on KerasTensors, whose model is saved and loaded."""
-    x = np.arange(24, dtype="float32").reshape(2, 3, 4)
-    for call in OPERATIONS.values():
-        wanted = call(int, x)
-        wanted = wanted if isinstance(wanted, list) else [wanted]
-        for kind in KINDS[:2]:
-            inputs = keras.Input((3, 4), batch_size=2)
-            model = Model(inputs, call(kind, inputs))
-            clone = Model.from_config(model.get_config())
-            for found in (call(kind, x), model(x), clone(x)):
-                found = found if isinstance(found, list) else [found]
-                for one, other in zip(found, wanted, strict=True):
-                    np.testing.assert_array_equal(one, other)
-
-
-def check_integers_of_numpy_are_seeds():
-    for kind in KINDS:
-        made = [keras.initializers.RandomNormal(seed=seed)((3,)) for seed in (kind(3), 3)]
-        near(*made)
-        near(*[keras.random.normal((3,), seed=keras.random.SeedGenerator(seed)) for seed in (kind(3), 3)])
-        assert layers.Dropout(0.5, seed=kind(3)).get_config()["seed"] == 3
-
-
-def check_other_sizes_are_refused_as_before():
-    for size, kind in ((2.5, ValueError), ("2", ValueError), (np.float32(2), ValueError), (0, ValueError)):
-        with pytest.raises(kind, match="positive integer"):
-            layers.Dense(size)
-
-
-def check_weights_and_models_take_integers_of_numpy():
-    layer = layers.Layer()
-    assert layer.add_weight(name="w", shape=(np.int64(2), np.prod((1, 3)))).shape == (2, 3)
-    model = keras.Sequential([layers.Dense(np.prod((2, 2)), input_dim=np.int32(3)), layers.Dense(np.array(1))])
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.keras"
-        model.save(path)
-        near(keras.models.load_model(path)(X), model(X))
-
-
-# -- weights ----------------------------------------------------------------------------------------------------------
 
 
 class Scale(layers.Layer):
@@ -385,133 +280,6 @@ def check_old_names_are_there():
         keras.callbacks.TensorBoard("logs", nonsense=1)
 
 
-def check_models_are_made_of_configurations():
-    x = Input((3,))
-    for model in (keras.Sequential([layers.Dense(2, input_shape=(3,))]), Model(x, layers.Dense(2)(x))):
-        config = {"class_name": model.__class__.__name__, "config": model.get_config()}
-        written = json.dumps(config)
-        for given in (config, json.loads(model.to_json())):
-            made = model_from_config(given)
-            made.set_weights(model.get_weights())
-            near(made(X), model(X))
-        assert json.dumps(config) == written  # unchanged
-    custom = keras.Sequential([Scale(input_shape=(3,))])
-    config = {"class_name": "Sequential", "config": custom.get_config()}
-    near(model_from_config(config, {"Scale": Scale})(X), X)
-    with pytest.raises(TypeError, match=r"use keras.Sequential.from_config"):
-        model_from_config([])
-
-
-def names():
-    """The automatic names of two models; the second is a Sequential, whose inner model is not counted."""
-    K.clear_session()
-    x = layers.Input((3,))
-    y = layers.Conv2DTranspose(1, 2)(layers.Reshape((1, 3, 1))(layers.Dense(3)(layers.Dense(3)(x))))
-    model = Model(x, y)
-    row = keras.Sequential([layers.Dense(2, input_shape=(3,)), layers.PReLU()])
-    found = [layer.name for layer in model.layers], [layer.name for layer in row.layers], row.input_names
-    return [*found, model.name, row.name, Model(x, y).name, K.get_uid("dense")]
-
-
-def check_automatic_names_are_numbered():
-    """Check the names of Keras 2.2, and those of tf_keras 2.21; a layer that is called with another is made first."""
-    of_model = "input_1", "dense_2", "dense_1", "reshape_1", "conv2d_transpose_1"
-    assert names() == [
-        [*of_model],
-        ["dense_3", "p_re_lu_1"],
-        ["dense_3_input"],
-        "model_1",
-        "sequential_1",
-        "model_2",
-        4,
-    ]
-    with keras2.installed(of_tensorflow=True):
-        of_model = "input_1", "dense_1", "dense", "reshape", "conv2d_transpose"
-        assert names()[:6] == [[*of_model], ["dense_2", "p_re_lu"], ["dense_2_input"], "model", "sequential", "model_1"]
-    assert names()[3] == "model_1"
-
-
-class Watching(keras.callbacks.Callback):
-    """A callback of Keras 2, which computes the results of the validation once more, and summaries."""
-
-    def set_model(self, model):
-        self.model = model
-        layer = model.layers[-1]
-        gradients = model.optimizer.get_gradients(model.total_loss, layer.trainable_weights)
-        for name, values in ("kernel", layer.kernel), ("output", layer.output), ("gradient", gradients[0]):
-            v1.summary.histogram(name, values)
-        self.merged = v1.summary.merge_all()
-
-    def on_epoch_end(self, epoch, logs=None):
-        tensors = self.model.inputs + self.model.targets + self.model.sample_weights
-        if self.model.uses_learning_phase:
-            tensors += [K.learning_phase()]
-        assert len(self.validation_data) == len(tensors)
-        found = K.function(tensors, [self.model.total_loss, *self.model.metrics_tensors])(self.validation_data)
-        near(found, [logs["val_loss"], logs["val_mean_absolute_error"]])
-        session = K.get_session()
-        feed = dict(zip(tensors, self.validation_data, strict=True))
-        loss, summary = session.run([self.model.total_loss, self.merged], feed)
-        near(loss, logs["val_loss"])
-        assert all(name in summary for name in (b"kernel", b"output", b"gradient"))
-
-
-def check_callbacks_find_the_validation():
-    """Check tensors and arrays of training against the results of `fit`."""
-    for inner, given in (
-        (layers.Dropout(0.5), {"validation_data": (X[:3], X[:3, 0], np.array([1.0, 3.0, 0.5]))}),
-        (layers.LSTM(2), {"validation_data": ([X[:3, :, None]], {"y": X[:3, 0]})}),
-        (layers.LSTM(2, dropout=0.5), {"validation_split": 0.5}),
-    ):
-        x = layers.Input((3, 1) if isinstance(inner, layers.LSTM) else (3,))
-        model = Model(x, layers.Dense(1, kernel_regularizer="l2", name="y")(inner(x)))
-        with pytest.raises(AttributeError, match="is not compiled"):
-            model.total_loss  # noqa: B018  it raises
-        model.compile("sgd", "mse", metrics=["mae"])
-        before, watching = model.total_loss, Watching()
-        assert watching.validation_data is None and model._feed_targets[0] is model.targets[0]
-        with tempfile.TemporaryDirectory() as folder:
-            watching_both = [watching, keras.callbacks.TensorBoard(folder)]
-            model.fit(X if len(x.shape) == 2 else X[..., None], X[:, 0], callbacks=watching_both, verbose=0, **given)
-            assert list(Path(folder).rglob("*tfevents*"))
-        assert model.total_loss is before and len(watching.validation_data[0]) == (
-            3 if "validation_data" in given else 2
-        )
-        model.compile("sgd", "mae")
-        assert model.total_loss is not before
-
-
-def check_losses_know_the_layers_of_predictions():
-    seen = []
-
-    def loss(y_true, y_pred):
-        seen.append(y_pred._keras_history[0])
-        return K.mean(K.square(y_true - y_pred))
-
-    x = Input((3,))
-    first, second = layers.Dense(2), layers.Dense(1)
-    model = Model(x, [first(x), second(x)])
-    for options in ({}, {"run_eagerly": True}):
-        model.compile("sgd", [loss, loss], **options)
-        model.fit(X, [X[:, :2], X[:, :1]], verbose=0)
-        assert seen[-2:] == [first, second]
-
-
-def check_files_of_models_with_masks_load():
-    words = np.random.default_rng(0).integers(0, 5, (6, 4))
-    x = Input((4,))
-    hidden = layers.LSTM(2, return_sequences=True)(layers.Embedding(5, 3, mask_zero=True)(x))
-    y = layers.LSTM(2)(layers.Masking()(hidden * 2.0 + hidden))
-    model = Model(x, layers.add([y, layers.Dense(2)(y)]))
-    with tempfile.TemporaryDirectory() as folder:
-        path = str(Path(folder) / "model.h5")
-        model.save(path)
-        made = keras.models.load_model(path)
-    near(made.predict(words, verbose=0), model.predict(words, verbose=0))
-    made.compile("sgd", "mse")
-    assert made.fit(words, np.ones((6, 2)), epochs=2, verbose=0).history["loss"][1] < 10
-
-
 def check_nodes_of_inputs():
     """Check that the node of an input has its tensor, and that a Sequential shows its nodes."""
     x = Input((3,))
@@ -522,32 +290,6 @@ def check_nodes_of_inputs():
     near(Model.from_config(model.get_config()).predict(X).shape, (4, 2))
     inner = keras.Sequential([layers.Dense(2, input_shape=(3,))])
     assert sorted(inner._nodes_by_depth) == [0, 1]
-
-
-def check_inputs_of_variables_are_not_fed():
-    given = K.variable(X[:1])
-    x, y = Input((3,)), Input(tensor=given)
-    model = Model([x, y], layers.Subtract()([x, y]))
-    near(model.predict(X), X - X[:1])
-    near(model.predict([X]), X - X[:1])
-    given.assign(2 * X[:1])
-    near(model.predict(X), X - 2 * X[:1])
-    near(model.predict([X, X]), 0 * X)
-
-
-class Nothing(keras.optimizers.Optimizer):
-    def get_updates(self, *args, **kwargs):
-        return []
-
-
-def check_an_optimizer_that_asks_for_no_gradients():
-    x = Input((3,))
-    y = layers.Dense(2)(x)
-    model = Model(x, layers.Lambda(lambda z: K.stop_gradient(z))(y))
-    model.compile(Nothing(), lambda true, found: found)
-    before = model.get_weights()
-    model.fit(X, X[:, :2], verbose=0)
-    near(model.get_weights()[0], before[0])
 
 
 class OfKeras1(layers.Layer):

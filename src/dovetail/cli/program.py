@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import traceback
@@ -154,6 +155,6 @@ def _without_ours(trace: TracebackType | None) -> TracebackType | None:
         elif not name.startswith(OURS):
             frames.append(trace)
         trace = trace.tb_next
-    for earlier, later in zip(frames, [*frames[1:], None], strict=True):
+    for earlier, later in itertools.pairwise([*frames, None]):
         earlier.tb_next = later
     return frames[0] if frames else None

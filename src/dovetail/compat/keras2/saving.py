@@ -1,21 +1,35 @@
-"""HDF5 files of models: operations that are not layers, such as operations of masks, load again; groups of weights."""
+"""Files of models: operations that are not layers, such as operations of masks, load again; groups of weights; YAML."""
 
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
 import keras
 
-from dovetail.compat.keras2.patches import Patch
+from dovetail.compat.keras2.patches import Patch, methods
 from dovetail.interop.privates import Operation, h5_groups, operations, saving_utils
 
 
 def patches() -> Iterable[Patch]:
-    """Yield the change of the function that makes the layers of a file."""
+    """Yield the change of the function that makes the layers of a file, and the functions of YAML."""
     yield Patch(saving_utils, "model_from_config", _that_knows_operations(saving_utils.model_from_config))
+    yield from methods(keras.Model, to_yaml=lambda self, **kwargs: self.to_json(**kwargs))  # JSON is YAML, too
+    yield from methods(keras.models, model_from_yaml=_model_from_yaml)
+
+
+def _model_from_yaml(yaml_string: str, custom_objects: Any = None) -> Any:
+    """A model of the configuration in a text that is YAML; PyYAML reads what is not JSON.
+
+    Source: `keras.models.model_from_yaml` of Keras 2.3.
+    """
+    if not yaml_string.lstrip().startswith("{"):
+        yaml_string = json.dumps(import_module("yaml").safe_load(yaml_string))
+    return keras.models.model_from_json(yaml_string, custom_objects)
 
 
 def _that_knows_operations(model_from_config: Callable[..., Any]) -> Callable[..., Any]:

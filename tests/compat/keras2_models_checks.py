@@ -1,0 +1,199 @@
+"""Checks of models, callbacks and optimizers by Keras 2's names, in a process where Keras 3 runs on Dovetail."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
+
+# isort: split
+import dovetail.compat.keras2  # noqa: F401  before the names of Keras 2
+
+# isort: split
+import keras
+import numpy as np
+import pytest
+from dovetail.compat.tensorflow.compat import v1
+from keras import backend as K
+from keras import layers
+from keras.engine.training import Model
+from keras.models import Input, model_from_config
+
+from dovetail.compat import keras2
+from tests.keras_backends import main
+
+X = np.random.default_rng(0).normal(size=(4, 3)).astype("float32")
+
+
+def near(found, wanted):
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+class Scale(layers.Layer):
+    def build(self, shape):
+        self.w = self.add_weight(name="w", shape=(3,), initializer="ones")
+        super().build(shape)
+
+    def call(self, x):
+        return x * self.w
+
+
+class Watching(keras.callbacks.Callback):
+    """A callback of Keras 2, which computes the results of the validation once more, and summaries."""
+
+    def set_model(self, model):
+        self.model = model
+        layer = model.layers[-1]
+        gradients = model.optimizer.get_gradients(model.total_loss, layer.trainable_weights)
+        for name, values in ("kernel", layer.kernel), ("output", layer.output), ("gradient", gradients[0]):
+            v1.summary.histogram(name, values)
+        self.merged = v1.summary.merge_all()
+
+    def on_epoch_end(self, epoch, logs=None):
+        tensors = self.model.inputs + self.model.targets + self.model.sample_weights
+        if self.model.uses_learning_phase:
+            tensors += [K.learning_phase()]
+        assert len(self.validation_data) == len(tensors)
+        found = K.function(tensors, [self.model.total_loss, *self.model.metrics_tensors])(self.validation_data)
+        near(found, [logs["val_loss"], logs["val_mean_absolute_error"]])
+        session = K.get_session()
+        feed = dict(zip(tensors, self.validation_data, strict=True))
+        loss, summary = session.run([self.model.total_loss, self.merged], feed)
+        near(loss, logs["val_loss"])
+        assert all(name in summary for name in (b"kernel", b"output", b"gradient"))
+
+
+class Nothing(keras.optimizers.Optimizer):
+    def get_updates(self, *args, **kwargs):
+        return []
+
+
+def check_models_are_made_of_configurations():
+    x = Input((3,))
+    for model in (keras.Sequential([layers.Dense(2, input_shape=(3,))]), Model(x, layers.Dense(2)(x))):
+        config = {"class_name": model.__class__.__name__, "config": model.get_config()}
+        written = json.dumps(config)
+        for given in (config, json.loads(model.to_json())):
+            made = model_from_config(given)
+            made.set_weights(model.get_weights())
+            near(made(X), model(X))
+        assert json.dumps(config) == written  # unchanged
+        from_yaml = keras.models.model_from_yaml(model.to_yaml())
+        assert from_yaml.get_config() == keras.models.model_from_json(model.to_json()).get_config()
+    custom = keras.Sequential([Scale(input_shape=(3,))])
+    config = {"class_name": "Sequential", "config": custom.get_config()}
+    near(model_from_config(config, {"Scale": Scale})(X), X)
+    with pytest.raises(TypeError, match=r"use keras.Sequential.from_config"):
+        model_from_config([])
+
+
+def names():
+    """The automatic names of two models; the second is a Sequential, whose inner model is not counted."""
+    K.clear_session()
+    x = layers.Input((3,))
+    y = layers.Conv2DTranspose(1, 2)(layers.Reshape((1, 3, 1))(layers.Dense(3)(layers.Dense(3)(x))))
+    model = Model(x, y)
+    row = keras.Sequential([layers.Dense(2, input_shape=(3,)), layers.PReLU()])
+    found = [layer.name for layer in model.layers], [layer.name for layer in row.layers], row.input_names
+    return [*found, model.name, row.name, Model(x, y).name, K.get_uid("dense")]
+
+
+def check_automatic_names_are_numbered():
+    """Check the names of Keras 2.2, and those of tf_keras 2.21; a layer that is called with another is made first."""
+    of_model = "input_1", "dense_2", "dense_1", "reshape_1", "conv2d_transpose_1"
+    assert names() == [
+        [*of_model],
+        ["dense_3", "p_re_lu_1"],
+        ["dense_3_input"],
+        "model_1",
+        "sequential_1",
+        "model_2",
+        4,
+    ]
+    with keras2.installed(of_tensorflow=True):
+        of_model = "input_1", "dense_1", "dense", "reshape", "conv2d_transpose"
+        assert names()[:6] == [[*of_model], ["dense_2", "p_re_lu"], ["dense_2_input"], "model", "sequential", "model_1"]
+    assert names()[3] == "model_1"
+
+
+def check_callbacks_find_the_validation():
+    """Check tensors and arrays of training against the results of `fit`."""
+    for inner, given in (
+        (layers.Dropout(0.5), {"validation_data": (X[:3], X[:3, 0], np.array([1.0, 3.0, 0.5]))}),
+        (layers.LSTM(2), {"validation_data": ([X[:3, :, None]], {"y": X[:3, 0]})}),
+        (layers.LSTM(2, dropout=0.5), {"validation_split": 0.5}),
+    ):
+        x = layers.Input((3, 1) if isinstance(inner, layers.LSTM) else (3,))
+        model = Model(x, layers.Dense(1, kernel_regularizer="l2", name="y")(inner(x)))
+        with pytest.raises(AttributeError, match="is not compiled"):
+            model.total_loss  # noqa: B018  it raises
+        model.compile("sgd", "mse", metrics=["mae"])
+        before, watching = model.total_loss, Watching()
+        assert watching.validation_data is None and model._feed_targets[0] is model.targets[0]
+        with tempfile.TemporaryDirectory() as folder:
+            watching_both = [watching, keras.callbacks.TensorBoard(folder)]
+            model.fit(X if len(x.shape) == 2 else X[..., None], X[:, 0], callbacks=watching_both, verbose=0, **given)
+            assert list(Path(folder).rglob("*tfevents*"))
+        assert model.total_loss is before and len(watching.validation_data[0]) == (
+            3 if "validation_data" in given else 2
+        )
+        model.compile("sgd", "mae")
+        assert model.total_loss is not before
+
+
+def check_losses_know_the_layers_of_predictions():
+    seen = []
+
+    def loss(y_true, y_pred):
+        seen.append(y_pred._keras_history[0])
+        return K.mean(K.square(y_true - y_pred))
+
+    x = Input((3,))
+    first, second = layers.Dense(2), layers.Dense(1)
+    model = Model(x, [first(x), second(x)])
+    for options in ({}, {"run_eagerly": True}):
+        model.compile("sgd", [loss, loss], **options)
+        model.fit(X, [X[:, :2], X[:, :1]], verbose=0)
+        assert seen[-2:] == [first, second]
+
+
+def check_files_of_models_with_masks_load():
+    words = np.random.default_rng(0).integers(0, 5, (6, 4))
+    x = Input((4,))
+    hidden = layers.LSTM(2, return_sequences=True)(layers.Embedding(5, 3, mask_zero=True)(x))
+    y = layers.LSTM(2)(layers.Masking()(hidden * 2.0 + hidden))
+    model = Model(x, layers.add([y, layers.Dense(2)(y)]))
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "model.h5")
+        model.save(path)
+        made = keras.models.load_model(path)
+    near(made.predict(words, verbose=0), model.predict(words, verbose=0))
+    made.compile("sgd", "mse")
+    assert made.fit(words, np.ones((6, 2)), epochs=2, verbose=0).history["loss"][1] < 10
+
+
+def check_inputs_of_variables_are_not_fed():
+    given = K.variable(X[:1])
+    x, y = Input((3,)), Input(tensor=given)
+    model = Model([x, y], layers.Subtract()([x, y]))
+    near(model.predict(X), X - X[:1])
+    near(model.predict([X]), X - X[:1])
+    given.assign(2 * X[:1])
+    near(model.predict(X), X - 2 * X[:1])
+    near(model.predict([X, X]), 0 * X)
+
+
+def check_an_optimizer_that_asks_for_no_gradients():
+    x = Input((3,))
+    y = layers.Dense(2)(x)
+    model = Model(x, layers.Lambda(lambda z: K.stop_gradient(z))(y))
+    model.compile(Nothing(), lambda true, found: found)
+    before = model.get_weights()
+    model.fit(X, X[:, :2], verbose=0)
+    near(model.get_weights()[0], before[0])
+
+
+if __name__ == "__main__":
+    main(globals())
