@@ -1,4 +1,4 @@
-"""Ranks as replicas of one program: they begin with one random state, and optimizers add up their gradients."""
+"""Ranks as replicas of one program: their random state, the gradients of their optimizers, the rows of all."""
 
 from __future__ import annotations
 
@@ -6,19 +6,26 @@ import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dovetail.core.collectives import WORLD
+from dovetail.core.structure import flatten, unflatten
+from dovetail.core.value_kinds import is_recorded
 from dovetail.distributed.gradients import average
+from dovetail.ops.collective import all_gather
+from dovetail.ops.shapes.create import zeros
+from dovetail.ops.shapes.join import concatenate
+from dovetail.ops.shapes.shape import convert
 
-_IS_REPLICA: ContextVar[bool] = ContextVar("is_replica", default=False)
+_IS_REPLICA: ContextVar[bool | None] = ContextVar("is_replica", default=None)
 
 
 @contextmanager
 def as_replica(is_replica: bool = True) -> Iterator[None]:
-    """A scope in which optimizers add up the gradients of all ranks; with False, one in which they do not.
+    """A scope in which optimizers add up the gradients of all ranks; with False, one after they did.
 
     Source: `tf.distribute.Strategy.run`.
 
@@ -34,21 +41,78 @@ def as_replica(is_replica: bool = True) -> Iterator[None]:
         _IS_REPLICA.reset(before)
 
 
+def average_over_ranks(optimizer: Any, wire: str | None = None) -> Any:
+    """Let an optimizer average its gradients over all ranks: Keras' in `apply`, `tf.train`'s in `compute_gradients`.
+
+    Args:
+        optimizer: it is changed in place, and returned.
+        wire: as of `average`.
+
+    Source: Sergeev and Del Balso 2018, "Horovod: fast and easy distributed deep learning in TensorFlow".
+    """
+    optimizer.over_ranks = partial(averages, wire=wire)
+    compute = getattr(optimizer, "compute_gradients", None)
+    if compute is not None:
+
+        def compute_gradients(*args: Any, **kwargs: Any) -> list[Any]:
+            gradients, variables = zip(*compute(*args, **kwargs), strict=True)
+            return list(zip(averages(gradients, wire), variables, strict=True))
+
+        optimizer.compute_gradients = compute_gradients
+    return optimizer
+
+
+def averages(gradients: Any, wire: str | None = None) -> Any:
+    """The averages of the ranks' gradients, in a structure of the same form, as `average` computes them."""
+    leaves, structure = flatten(gradients)
+    return unflatten(structure, average(leaves, wire=wire))
+
+
 def combined(optimizer: Any, gradients: Sequence[Any]) -> list[Any]:
     """Combine the ranks' gradients as an optimizer applies them.
 
-    They are the ranks' sums inside of `as_replica`, their averages for an optimizer that `compat.horovod` has marked,
-    else this rank's own.
+    They are the ranks' sums inside of `as_replica`, their averages for an optimizer of `average_over_ranks` and for a
+    wrapper around it, else this rank's own.
 
     Args:
-        optimizer: any; a mark is its attribute `averages_over_ranks`.
+        optimizer: any; None for one that averages elsewhere.
         gradients: tensors of floats with known shapes, and None, in the same places on all ranks.
     """
-    is_mean = getattr(optimizer, "averages_over_ranks", False)
-    if WORLD.size == 1 or not (is_mean or _IS_REPLICA.get()):
+    is_replica = _IS_REPLICA.get()
+    if WORLD.size == 1 or is_replica is False:
         return list(gradients)
-    means = average(gradients)
-    return means if is_mean else [None if g is None else g * WORLD.size for g in means]
+    while optimizer is not None:
+        if hasattr(optimizer, "over_ranks"):
+            return list(optimizer.over_ranks(list(gradients)))
+        optimizer = getattr(optimizer, "inner_optimizer", None)
+    return [None if g is None else g * WORLD.size for g in average(gradients)] if is_replica else list(gradients)
+
+
+def all_rows(rows: Any, counts: Sequence[int] = ()) -> Any:
+    """The rows of all ranks, which may have different numbers of them.
+
+    Args:
+        rows: a tensor of rank 1 or more.
+        counts: the number of rows of each rank, of which a rank may have more; by default, the ranks tell each other,
+            or have the same number if `rows` is recorded.
+
+    Example:
+        >>> all_rows([1., 2.]).numpy()  # in one process
+        array([1., 2.], dtype=float32)
+    """
+    rows = convert(rows)
+    if not counts:
+        if is_recorded(rows):
+            return all_gather(rows)
+        counts = WORLD.exchange("AllGather", np.array([rows.shape[0]]), ()).tolist()
+    most = max(counts)
+    rows = rows[:most]
+    if rows.shape[0] < most:
+        rows = concatenate([rows, zeros((most - rows.shape[0], *rows.shape[1:]), rows.dtype)])
+    found = all_gather(rows)
+    if len({*counts}) == 1:
+        return found
+    return concatenate([found[rank * most : rank * most + count] for rank, count in enumerate(counts)])
 
 
 def same_random_state() -> None:

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from dovetail import ops
+from dovetail.distributed import replicas
 from keras_dovetail.src import shards
 from keras_dovetail.src.tensors import each_leaf
 
@@ -86,13 +87,7 @@ def _all_rows(value: Any, share: shards.Share) -> Any:
     shape: Any = getattr(value, "shape", ())
     if len(shape) == 0 or shape[0] != share.rows:
         return value
-    most = max(share.counts)
-    rows = ops.convert(value)[:most]
-    if share.rows < most:
-        rows = ops.concatenate([rows, ops.zeros((most - share.rows, *shape[1:]), rows.dtype)])
-    found = ops.all_gather(rows)
-    parts = [found[rank * most : rank * most + count] for rank, count in enumerate(share.counts)]
-    return found if share.weight is None else ops.concatenate(parts)
+    return replicas.all_rows(value, share.counts)
 
 
 # -- layers -----------------------------------------------------------------------------------------------------------

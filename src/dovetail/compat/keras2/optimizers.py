@@ -44,6 +44,7 @@ def patches() -> Iterable[Patch]:
         base,
         lr=property(lambda self: self._learning_rate, lambda self, value: setattr(self, "learning_rate", value)),
         decay=0.0,
+        variables=property(lambda self: _Variables(self._variables)),
         weights=Own(_weights),
         get_weights=lambda self: [np.asarray(K.get_value(weight)) for weight in self.weights],
         set_weights=_set_weights,
@@ -54,6 +55,13 @@ def patches() -> Iterable[Patch]:
         _check_variables_are_known=_get_to_know,
         __init_subclass__=classmethod(_run_own_updates),
     )
+
+
+class _Variables(list[Any]):
+    """The variables of an optimizer, which programs of 2019 get by a call: `optimizer.variables()`."""
+
+    def __call__(self) -> list[Any]:
+        return self
 
 
 def _with_old_arguments(init: Callable[..., None]) -> Callable[..., None]:

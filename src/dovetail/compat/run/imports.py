@@ -34,7 +34,7 @@ MAPPED = {  # the program's name → the module here; {view} is the view of its 
     r"tensorflow(?:_core)?\.compat\.v1(?P<inner>\..+)": f"{VIEW}.compat.v1{{inner}}",
     r"tensorflow(?:_core)?(?P<inner>\..+)?": "{view}{inner}",
     r"(?:tf_)?keras(?P<inner>\..+)?": "keras{inner}",
-    r"horovod(?:\.tensorflow)?(?:\.keras)?": "dovetail.compat.horovod",
+    r"horovod(?:\.tensorflow)?(?:\.keras)?(?P<inner>\.callbacks)?": "dovetail.compat.horovod{inner}",
 }
 
 Change = Callable[[ast.Module], ast.Module]  # a function that changes the syntax tree of a file

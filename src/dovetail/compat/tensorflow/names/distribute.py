@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum
@@ -19,7 +19,7 @@ from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.collectives import WORLD
 from dovetail.core.hooks import hooks
 from dovetail.core.structure import map_structure
-from dovetail.distributed.replicas import as_replica, same_random_state
+from dovetail.distributed.replicas import all_rows, as_replica, same_random_state
 
 
 class ReduceOp(Enum):
@@ -90,7 +90,7 @@ class Strategy:
 
     def run(self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Any:
         """The result of a function of this replica; optimizers inside of it add up the gradients of all replicas."""
-        with self._as_current(), as_replica(self.num_replicas_in_sync > 1):
+        with self._as_current(), as_replica() if self.num_replicas_in_sync > 1 else nullcontext():
             return fn(*args, **(kwargs or {}))
 
     experimental_run_v2 = run
@@ -119,7 +119,7 @@ class Strategy:
         """The values of all replicas, one after another along an axis."""
         if self.num_replicas_in_sync == 1:
             return value
-        return ops.swapaxes(ops.all_gather(ops.swapaxes(value, 0, axis)), 0, axis)
+        return ops.swapaxes(all_rows(ops.swapaxes(value, 0, axis)), 0, axis)
 
     def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
         """The values of the replicas of this process, which is one."""

@@ -124,7 +124,7 @@ class Optimizer(CustomStepMixin):
         pairs = [(gradient, kind_of(v).followed(v)) for gradient, v in grads_and_vars if gradient is not None]
         if not pairs:
             raise op_error(ValueError, f"tf.train.{type(self).__name__}", "there is no gradient to apply.")
-        pairs = list(zip(combined(self, [g for g, _ in pairs]), [v for _, v in pairs], strict=True))
+        pairs = list(zip(combined(None, [g for g, _ in pairs]), [v for _, v in pairs], strict=True))
         graph = graph_mode.graph()
         self._outside = "" if graph is None else graph.scope
         with graph_mode.inside(graph), graph_mode.name_scope(name or self._name) as whole:

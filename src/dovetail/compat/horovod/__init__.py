@@ -1,0 +1,132 @@
+"""The names of `horovod.keras` and `horovod.tensorflow`: `import dovetail.compat.horovod as hvd`.
+
+Each rank brings batches of its own.  Optimizers average the gradients of all ranks; all else is the rank's own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+
+from dovetail import distributed, ops
+from dovetail.compat import tensorflow as tf
+from dovetail.core.hooks import hooks
+from dovetail.distributed import init as init
+from dovetail.distributed import rank as rank
+from dovetail.distributed import replicas
+
+size = distributed.world_size
+Average, Sum = "mean", "sum"  # `op` of allreduce
+Compression = SimpleNamespace(none=None, fp16="float16")  # gradients travel as these
+
+
+def local_rank() -> int:
+    """The number of this process on its machine.
+
+    Source: `horovod.keras.local_rank`.
+
+    Example:
+        >>> import dovetail.compat.horovod as hvd
+        >>> hvd.rank(), hvd.size(), hvd.local_rank()
+        (0, 1, 0)
+    """
+    return int(os.environ.get("LOCAL_RANK", rank()))
+
+
+def DistributedOptimizer(optimizer: Any, name: str | None = None, **options: Any) -> Any:  # Horovod's name
+    """The optimizer, of Keras or of `tf.train`, which averages its gradients over all ranks from now on.
+
+    Args:
+        options: `compression`; others may be given if they do not change numbers.
+
+    Source: `horovod.keras.DistributedOptimizer`.
+    """
+    return replicas.average_over_ranks(optimizer, _wire("DistributedOptimizer", options))
+
+
+def DistributedGradientTape(gradtape: Any, **options: Any) -> Any:  # Horovod's name
+    """The tape, whose `gradient` averages over all ranks from now on; with the options of `DistributedOptimizer`.
+
+    Source: `horovod.tensorflow.DistributedGradientTape`.
+    """
+    wire, gradient = _wire("DistributedGradientTape", options), gradtape.gradient
+    gradtape.gradient = lambda *args, **kwargs: replicas.averages(gradient(*args, **kwargs), wire)
+    return gradtape
+
+
+def _wire(title: str, options: dict[str, Any]) -> str | None:
+    """The dtype that gradients travel as."""
+    for name, default in {"op": Average, "backward_passes_per_step": 1}.items():
+        if options.get(name, default) != default:
+            raise ValueError(f"hvd.{title}: {name} is {default!r} here, not {options[name]!r}.")
+    return options.get("compression")
+
+
+def allreduce(tensor: Any, name: Any = None, average: bool = True, op: Any = None, **options: Any) -> Any:
+    """The average, or the sum, of a tensor over all ranks.
+
+    Source: `horovod.keras.allreduce`; `horovod.tensorflow.allreduce`, with `average` in the place of `name`.
+
+    Example:
+        >>> allreduce([1., 2.]).numpy()
+        array([1., 2.], dtype=float32)
+    """
+    return ops.all_reduce(tensor, op or (Average if average and name is not False else Sum))
+
+
+def allgather(tensor: Any, name: str | None = None) -> Any:
+    """The rows of all ranks; outside of graphs and functions, ranks may have different numbers of them.
+
+    Source: `horovod.keras.allgather`.
+    """
+    return replicas.all_rows(tensor)
+
+
+def broadcast(tensor: Any, root_rank: int, name: str | None = None) -> Any:
+    """The tensor of one rank.
+
+    Source: `horovod.keras.broadcast`.
+    """
+    return ops.broadcast_from(tensor, root_rank)
+
+
+def broadcast_variables(variables: Iterable[Any], root_rank: int) -> Any:
+    """Give all ranks the variables of one rank; in a graph, the operation that does so.
+
+    Source: `horovod.tensorflow.broadcast_variables`.
+    """
+    return tf.group(*[variable.assign(broadcast(variable, root_rank)) for variable in variables])
+
+
+def broadcast_global_variables(root_rank: int) -> Any:
+    """The operation that gives all ranks the variables of a graph of one rank.
+
+    Source: `horovod.tensorflow.broadcast_global_variables`.
+    """
+    return broadcast_variables(tf.compat.v1.global_variables(), root_rank)
+
+
+class BroadcastGlobalVariablesHook(tf.compat.v1.train.SessionRunHook):
+    """A hook that gives all ranks the variables of one rank, once a session has made them.
+
+    Source: `horovod.tensorflow.BroadcastGlobalVariablesHook`.
+    """
+
+    def __init__(self, root_rank: int, device: str = "") -> None:
+        self._root = root_rank
+
+    def begin(self) -> None:
+        self._operation = broadcast_global_variables(self._root)
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        session.run(self._operation)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "callbacks":
+        hooks.run_keras()
+        return import_module(f"{__name__}.callbacks")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
