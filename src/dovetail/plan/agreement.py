@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dovetail.plan.candidate import Candidate
     from dovetail.plan.measured_plan import MeasuredPlan
 
-NAME = 32  # characters of a graph's name in a note
+NAME = 32  # characters of a graph's name in a note, in ASCII: JSON writes any other as 6 bytes or 12
 Note = dict[str, Any]
 
 
@@ -49,7 +49,7 @@ class Agreement:
     """
 
     def __init__(self, plan: MeasuredPlan) -> None:
-        self._plan, self._name = plan, plan.graph.name[:NAME]
+        self._plan, self._name = plan, plan.graph.name.encode("ascii", "replace").decode()[:NAME]
         self.follows = self.is_settled = False
         self._next: tuple[Strategy, bool] | None = None  # of the next call, and whether its time counts
         self._proposed: tuple[Strategy, bool] | None = None
