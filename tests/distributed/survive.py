@@ -141,10 +141,10 @@ def undisturbed(engine: str, processes: int) -> Run:
     return run([], processes, DOVETAIL_ENGINE=engine)
 
 
-def lose(seed: int, processes: int) -> tuple[object, ...]:
+def lose(seed: int, processes: int, engine: str = "") -> tuple[object, ...]:
     """Train, and lose the rank that the seed draws, at a moment that it draws; return the row of the table."""
     draw = random.Random(seed)
-    engine, how = ENGINES[seed % 3], signal.SIGSTOP if seed % 6 == 5 else signal.SIGKILL
+    engine, how = engine or ENGINES[seed % 3], signal.SIGSTOP if seed % 6 == 5 else signal.SIGKILL
     expected = undisturbed(engine, processes)
     loss = Loss(how, draw.randrange(processes), draw.uniform(0, 0.8 * expected.seconds))
     found = run([loss], processes, DOVETAIL_ENGINE=engine, TIMEOUT="8", START="20")
@@ -159,10 +159,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", nargs=2, type=int, default=(0, 60), help="the first, and the one after the last")
     parser.add_argument("--processes", type=int, default=3)
+    parser.add_argument("--engine", choices=ENGINES, default="", help="of all runs; else the seed draws one")
     options = parser.parse_args()
     print("seed | engine | signal | rank | moment | phase | begins after step | difference | seconds")
     for seed in range(*options.seeds):
-        print(*lose(seed, options.processes), sep=" | ", flush=True)
+        print(*lose(seed, options.processes, options.engine), sep=" | ", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """A program that trains with checkpoints, whichever of its ranks are lost; `survive.py` ends or stops them.
 
-It prints the steps that it restores.  Its phase, a letter, is in the file `phase.RANK`: "s" start, "f" first step,
-"t" training.  Rank 0 writes the losses of all steps, and the weights, in the end.
+It prints the step after which it begins, and ends after the one that its last argument says.  Its phase, a letter, is
+in the file `phase.RANK`: "s" start, "f" first step, "t" training.  Rank 0 writes the losses of all steps, and the weights,
+in the end.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def variables():
     return weights, slots
 
 
-def main(folder: Path, pause: float) -> None:
+def main(folder: Path, pause: float, last: int = EPOCHS * ROWS // BATCH) -> None:
     def phase(letter: str) -> None:
         (folder / f"phase.{os.environ.get('RANK', '0')}").write_text(letter)
 
@@ -62,7 +63,7 @@ def main(folder: Path, pause: float) -> None:
     print(f"rank {rank} of {size} begins after step {done}", flush=True)
     phase("f")
     batches = ROWS // BATCH
-    for number in range(done, EPOCHS * batches):
+    for number in range(done, last):
         epoch, batch = divmod(number, batches)
         order = np.random.default_rng([7, epoch]).permutation(ROWS)  # of the epoch, whenever it is drawn
         each = BATCH // size
@@ -80,4 +81,4 @@ def main(folder: Path, pause: float) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), float(sys.argv[2]))
+    main(Path(sys.argv[1]), float(sys.argv[2]), *map(int, sys.argv[3:]))

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.distributed import survive
+from tests.distributed import ranks, survive
 from tests.libraries import require
 
 require("torch", "it carries")
@@ -47,6 +47,23 @@ def test_ended_and_stopped_ranks_change_no_number():
     assert re.search(
         r"rank 0 ended with the exit status -9; all ranks start again, and may 19 times more", found.printed
     )
+
+
+def test_the_number_of_ranks_may_change_at_each_start(tmp_path):
+    def train(folder, engines, last):
+        folder.mkdir(exist_ok=True)
+        printed = ranks.run("tests.distributed.survive_checks", engines, str(folder), "0", str(last))
+        return {line.partition(" of ")[2] for text in printed for line in text.splitlines()}
+
+    def results(folder):
+        return survive.Run(0, dict(np.load(folder / "results.npz")), [], "")
+
+    train(tmp_path / "undisturbed", ("numpy",) * 2, 360)
+    changed = tmp_path / "changed"
+    starts = [(("numpy", "torch"), 130, 0), (("numpy",) * 3, 250, 120), (("torch",), 360, 240)]
+    for engines, last, done in starts:  # the steps after the last checkpoint are lost each time
+        assert train(changed, engines, last) == {f"{len(engines)} begins after step {done}"}
+    survive.compare(results(changed), results(tmp_path / "undisturbed"))
 
 
 def test_ranks_end_with_their_launcher_also_a_stopped_one(tmp_path):

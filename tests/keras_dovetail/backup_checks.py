@@ -105,7 +105,10 @@ def main(what: str, folder: Path) -> None:
                 dt.distributed.barrier()
             else:
                 whole = json.loads((folder / f"{data} {save_freq}.json").read_text())
-                place = folder / f"{data} {save_freq} kept"
+                place = folder / f"{data} {save_freq} in {dt.distributed.world_size()}"
+                if rank == 0:
+                    shutil.copytree(folder / f"{data} {save_freq} kept", place)
+                dt.distributed.barrier()
             close(train(data, backup(place, save_freq)), whole)
             print("checked", data, save_freq, flush=True)
 

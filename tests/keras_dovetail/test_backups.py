@@ -21,7 +21,8 @@ CHECKED = [
 
 @pytest.mark.parametrize("engines", [("numpy", "torch"), ("jax", "tensorflow")][: 1 + WHOLE], ids="-".join)
 def test_training_goes_on_within_an_epoch_also_with_another_number_of_ranks(engines, tmp_path):
-    for each, what in ((engines, "begin"), (engines[:1], "again")):
+    again = [(engines[:1], "again"), ((*engines, engines[0]), "again")]
+    for each, what in [(engines, "begin"), *again[: 1 + WHOLE]]:
         for text in ranks.run(
             "tests.keras_dovetail.backup_checks", each, what, str(tmp_path), KERAS_BACKEND="dovetail"
         ):
