@@ -1,8 +1,8 @@
 """A program that trains with checkpoints, whichever of its ranks are lost; `survive.py` ends or stops them.
 
 It prints the step after which it begins, and ends after the one that its last argument says.  Its phase, a letter, is
-in the file `phase.RANK`: "s" start, "f" first step, "t" training.  Rank 0 writes the losses of all steps, and the weights,
-in the end.
+in the file `phase.RANK`: "s" start, "f" first step, "t" training.  Rank 0 writes the losses of all steps, and the
+weights, in the end.
 """
 
 from __future__ import annotations
