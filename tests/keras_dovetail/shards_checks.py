@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 import dovetail as dt
+from dovetail.core.collectives import WORLD
 from tests.keras_dovetail.shards_cases import CASES, SHORT, WEIGHTS, Largest, X, Y, mlp
 
 keras.distribution.initialize()
@@ -97,6 +98,28 @@ def single_batches():
         return [*found, model.get_weights()]
 
     assert_same(numbers(None), numbers(SHARED), EXACT, "single batches")
+
+
+def exchanges():
+    """A batch needs two exchanges: one of gradients, one of metrics, the program's own logs and moving averages."""
+
+    class Logged(keras.Sequential):
+        def train_step(self, data):
+            return {**super().train_step(data), "rows": data[0].shape[0], "most": dt.ops.max(data[0][:, 0])}
+
+    keras.distribution.set_distribution(SHARED)
+    model = Logged([keras.Input(X.shape[1:]), keras.layers.BatchNormalization(), keras.layers.Dense(3, "softmax")])
+    model.compile(keras.optimizers.SGD(0.1), "sparse_categorical_crossentropy", metrics=["accuracy"])
+    for rows in (12, 7, 12):
+        before = WORLD.exchanged
+        logs = model.train_on_batch(X[:rows], Y[:rows], return_dict=True)
+        assert WORLD.exchanged - before == 2, (rows, WORLD.exchanged - before)
+    mine = X[RANK * 12 // SIZE : (RANK + 1) * 12 // SIZE]
+    most = dt.ops.all_reduce(np.asarray(mine[:, 0].max()), "mean")
+    np.testing.assert_allclose([logs["rows"], logs["most"]], [12 / SIZE, most], rtol=1e-6)
+    for weight in model.weights:
+        least, largest = (dt.ops.all_reduce(weight.value, reduction) for reduction in ("min", "max"))
+        np.testing.assert_allclose(least, largest, EXACT, EXACT, err_msg=weight.path)
 
 
 def own_batches():

@@ -12,11 +12,12 @@ from tests.libraries import require
 require("torch", "it carries")
 require("keras", "it trains")
 
-CHECKS = ("same_numbers", "stops", "single_batches", "own_batches", "metrics", "callbacks", "strategies", "old_names")
+SINGLE = ("single_batches", "exchanges")
+CHECKS = ("same_numbers", "stops", *SINGLE, "own_batches", "metrics", "callbacks", "strategies", "old_names")
 WHOLE = [("numpy", "numpy"), ("torch", "torch"), ("jax", "jax"), ("tensorflow", "tensorflow"), ("jax", "torch")]
 MIXES = [
     (("numpy", "torch"), CHECKS),
-    (("jax", "tensorflow", "numpy"), ("short", "stops")),
+    (("jax", "tensorflow", "numpy"), ("short", "stops", *SINGLE)),
     *((mix, CHECKS) for mix in WHOLE if os.environ.get("DOVETAIL_TEST_WHOLE")),
 ]
 

@@ -87,7 +87,8 @@ class Backup(Callback):
 
     def _save(self, epoch: int, batch: int, begin: Any) -> None:
         self._step += 1
-        of_all = {id(variable): shards.merged(variable, how) for variable, how in shards.partial(self.model)}
+        found = shards.partial(self.model)
+        of_all = {id(variable): value for (variable, _), value in zip(found, shards.merged(found), strict=True)}
         own = self._variables() | {f"metrics/{i}": metric.variable for i, metric in enumerate(self._metrics)}
         values = {name: of_all.get(id(variable), variable) for name, variable in own.items()}
         self._checkpoints.save(self._step, values, {"epoch": epoch, "batch": batch, "begin": begin})

@@ -260,7 +260,11 @@ def moments(x: Any, axes: Any, keepdims: bool) -> tuple[Any, Any]:
 
 # -- around steps -----------------------------------------------------------------------------------------------------
 
-_MERGED = {"sum": ("AllReduce", "sum"), "mean": ("AllReduce", "mean"), "only_first_replica": ("Broadcast", 0)}
+_PART: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # this rank's part of the sum that is a variable's value
+    "sum": lambda value: value,
+    "mean": lambda value: value / WORLD.size,
+    "only_first_replica": lambda value: value if WORLD.rank == 0 else np.zeros_like(value),
+}
 
 
 def begin(model: Any) -> None:
@@ -269,33 +273,55 @@ def begin(model: Any) -> None:
         variable.assign(WORLD.exchange("Broadcast", convert_to_numpy(variable), (), 0))
 
 
-def finish(model: Any) -> None:
-    """Merge the metrics of all ranks, and average what layers keep beside weights, as moving averages."""
-    for variable, how in partial(model):
-        variable.assign(merged(variable, how))
+def finish(model: Any, logs: Any) -> Any:
+    """Merge the metrics of all ranks, and average what layers keep beside weights, as moving averages.
+
+    Args:
+        model: it has trained or evaluated.
+        logs: this rank's.
+
+    Returns:
+        The mean of the ranks' logs, which came by the same exchange.
+    """
+    found = partial(model)
+    values = merged([*found, *_means(logs)])
+    for (variable, _), value in zip(found, values, strict=False):
+        variable.assign(value)
+    return tree.pack_sequence_as(logs, values[len(found) :])
+
+
+def mean_logs(logs: Any) -> Any:
+    """The mean of the ranks' logs, so callbacks decide the same on each, also if ranks have different engines."""
+    return tree.pack_sequence_as(logs, merged(_means(logs)))
+
+
+def _means(logs: Any) -> list[tuple[Any, str]]:
+    return [(np.asarray(convert_to_numpy(log), float), "mean") for log in tree.flatten(logs)]
 
 
 def partial(model: Any) -> list[tuple[Any, str]]:
-    """The variables of which each rank has a part, and how the parts are merged: a key of `_MERGED`."""
-    metrics = [(v, v.aggregation) for metric in _parts(model) for v in metric.variables if v.aggregation in _MERGED]
+    """The variables of which each rank has a part, and how the parts are merged: a key of `_PART`."""
+    metrics = [(v, v.aggregation) for metric in _parts(model) for v in metric.variables if v.aggregation in _PART]
     return [*metrics, *((v, "mean") for v in model.non_trainable_variables if str(v.dtype).startswith("float"))]
 
 
-def merged(variable: Any, how: str) -> np.ndarray:
-    """The value of a variable for all ranks."""
-    op, option = _MERGED[how]
-    return WORLD.exchange(op, convert_to_numpy(variable), (), option)
+def merged(found: list[tuple[Any, str]]) -> list[np.ndarray]:
+    """The values for all ranks of variables or logs, by one exchange in float64.
+
+    Args:
+        found: variables or numbers, and how their parts are merged: a key of `_PART`.
+    """
+    own = [np.asarray(convert_to_numpy(value)) for value, _ in found]
+    parts = [_PART[how](value.astype(float)).reshape(-1) for value, (_, how) in zip(own, found, strict=True)]
+    flat = WORLD.exchange("AllReduce", np.concatenate([*parts, [0.0]]), (), "sum")  # never empty
+    sums = np.split(flat, np.cumsum([len(part) for part in parts]))
+    return [total.reshape(value.shape).astype(value.dtype) for total, value in zip(sums, own, strict=False)]
 
 
 def _parts(model: Any) -> list[Any]:
     """The metrics of a model of which each rank has a part."""
     each = [one for metric in model.metrics for one in getattr(metric, "metrics", [metric])]
     return [metric for metric in each if not getattr(type(metric).update_state, "sees_all_rows", False)]
-
-
-def mean_logs(logs: Any) -> Any:
-    """The mean of the ranks' logs, so callbacks decide the same on each."""
-    return each_leaf(lambda v: WORLD.exchange("AllReduce", np.asarray(convert_to_numpy(v), float), (), "mean"), logs)
 
 
 def is_stopped(model: Any) -> bool:

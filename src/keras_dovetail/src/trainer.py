@@ -254,10 +254,8 @@ class Trainer(BaseTrainer):
         callbacks.on_predict_begin()
         hooks = BatchHooks(callbacks, "predict")
         found: list[Any] = []
-        steps = batches.equal_steps
-        for outputs in run_all(
-            shards.gathering(self.predict_function), batches, hooks, lambda: self.stop_predicting, steps
-        ):
+        function = shards.gathering(self.predict_function)
+        for outputs in run_all(function, batches, hooks, lambda: self.stop_predicting, batches.equal_steps):
             found.append(outputs)
             if len(found) > UNDER_WAY:  # the engine goes on while this one is fetched
                 found[-UNDER_WAY - 1] = each_leaf(convert_to_numpy, found[-UNDER_WAY - 1])
@@ -373,8 +371,7 @@ def _validate(model: Any, data: Any, options: dict[str, Any]) -> dict[str, Any]:
 def _results(model: Any, logs: Any) -> Any:
     if not shards.is_shared():
         return model._get_metrics_result_or_logs(logs)
-    shards.finish(model)
-    return pythonify_logs(shards.mean_logs(model._get_metrics_result_or_logs(logs)))
+    return pythonify_logs(shards.mean_logs(model._get_metrics_result_or_logs(shards.finish(model, logs))))
 
 
 def _callback_list(model: Any, callbacks: Any, batches: Batches, verbose: Any, epochs: int = 1, **options: Any) -> Any:
@@ -397,5 +394,7 @@ def _callback_list(model: Any, callbacks: Any, batches: Batches, verbose: Any, e
 
 def _logs_of(model: Any, step: Any, data: Any, return_dict: bool) -> Any:
     logs = step([shards.shared(data)])
-    logs = pythonify_logs(_results(model, logs) if shards.is_shared() else logs)
+    if shards.is_shared():
+        logs = model._get_metrics_result_or_logs(shards.finish(model, logs))
+    logs = pythonify_logs(logs)
     return logs if return_dict else model._flatten_metrics_in_order(logs)
