@@ -155,6 +155,6 @@ def _without_ours(trace: TracebackType | None) -> TracebackType | None:
         elif not name.startswith(OURS):
             frames.append(trace)
         trace = trace.tb_next
-    for earlier, later in itertools.pairwise([*frames, None]):
+    for earlier, later in itertools.zip_longest(frames, frames[1:]):
         earlier.tb_next = later
     return frames[0] if frames else None
