@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from pathlib import Path
+from unittest import mock
 
 import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
 
@@ -141,6 +142,48 @@ def check_callbacks_find_the_validation():
         )
         model.compile("sgd", "mae")
         assert model.total_loss is not before
+
+
+class Counting(keras.callbacks.Callback):
+    def on_train_begin(self, logs=None):
+        self.seen, self.told = [], dict(self.params)
+
+    def on_batch_end(self, batch, logs=None):
+        self.seen.append((logs["batch"], logs["size"]))
+
+
+class Pairs(keras.utils.Sequence):
+    batch_size = 2
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        return X[:2], X[:2, :1]
+
+
+def check_callbacks_are_told_of_fit():
+    model = keras.Sequential([layers.Dense(1, input_shape=(3,))])
+    model.compile("sgd", "mse", metrics=["mae"])
+    names = ["loss", "mean_absolute_error", "val_loss", "val_mean_absolute_error"]
+    for data, counts, sizes in (
+        ({"x": X, "y": X[:, :1], "batch_size": 3, "validation_data": (X, X[:, :1])}, [4, 4], [(0, 3), (1, 1)]),
+        ({"x": Pairs(), "validation_data": Pairs()}, [None, None], [(0, 2), (1, 2)]),
+    ):
+        counting = Counting()
+        model.fit(**data, epochs=1, verbose=0, callbacks=[counting])
+        told = counting.told
+        assert (told["metrics"], told["nb_epoch"], told["do_validation"]) == (names, 1, True)
+        assert [told.get(name) for name in ("samples", "nb_sample")] == counts and counting.seen == sizes
+
+
+def check_a_picture_that_cannot_be_drawn_is_a_warning():
+    model = keras.Sequential([layers.Dense(1, input_shape=(3,))], name="drawn")
+    with mock.patch("keras.src.utils.model_visualization.check_pydot", lambda: False):
+        with pytest.warns(UserWarning, match="no picture of 'drawn' is written: You must install pydot"):
+            keras.utils.plot_model(model)
+        with pytest.warns(UserWarning, match="no picture"):
+            keras.utils.vis_utils.plot_model(model, "model.png", show_shapes=True)
 
 
 def check_losses_know_the_layers_of_predictions():

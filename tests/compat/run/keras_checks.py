@@ -144,5 +144,22 @@ def check_keras_data_that_is_made_up():
     assert keras.datasets.imdb.load_data is own
 
 
+def check_weights_that_are_made_up():
+    """Files of weights are not loaded, in `keras.applications` and by a program; other files are."""
+    own = keras.Model.load_weights
+    with answered(made_up=True):
+        hooks.run_keras()
+        model = keras.applications.MobileNet(alpha=0.25)
+        path = keras.utils.get_file("my_weights_tf.h5", "https://nowhere.example/my_weights_tf.h5")
+        before = model.get_weights()[0]
+        model.load_weights(path)
+        np.testing.assert_array_equal(model.get_weights()[0], before)
+        found = keras.applications.mobilenet.decode_predictions(np.eye(1000)[7:8], top=1)
+        assert found == [[("n00000007", "class_7", 1.0)]]
+        with pytest.raises(FileNotFoundError):
+            model.load_weights("nowhere/my.weights.h5")
+    assert keras.Model.load_weights is own
+
+
 if __name__ == "__main__":
     main(globals())

@@ -34,7 +34,8 @@ NAMES = {
     "applications.mobilenet": "K os warnings get_file _obtain_input_shape relu6 DepthwiseConv2D",
     "preprocessing.image": "K np os re threading warnings",
     "preprocessing.sequence": "np random",
-    "utils": "convert_all_kernels_in_model print_summary multi_gpu_model HDF5Matrix GeneratorEnqueuer OrderedEnqueuer",
+    "utils": "convert_all_kernels_in_model print_summary multi_gpu_model HDF5Matrix GeneratorEnqueuer OrderedEnqueuer "
+    "plot_model",
 }
 
 

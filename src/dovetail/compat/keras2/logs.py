@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -60,6 +61,12 @@ def patches() -> Iterable[Patch]:
     callbacks: Any = keras.callbacks
     model = callbacks.Callback.model
     yield Patch(callbacks.Callback, "model", model.setter(lambda self, value: setattr(self, "_model", value)))
+    yield from methods(
+        callbacks.Callback,
+        set_params=_with_old_params(callbacks.Callback.set_params),
+        on_train_batch_begin=_with_size(callbacks.Callback.on_train_batch_begin),
+        on_train_batch_end=_with_size(callbacks.Callback.on_train_batch_end),
+    )
     yield from methods(callbacks.History, __init__=_with_logs(callbacks.History.__init__))
     checkpoint = callbacks.ModelCheckpoint
     yield from methods(
@@ -79,6 +86,53 @@ def _as_logs(pythonify: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(pythonify)
     def call(logs: Any) -> Any:
         return Logs(pythonify(logs))
+
+    return call
+
+
+def _with_old_params(set_params: Callable[..., None]) -> Callable[..., None]:
+    """Wrap `set_params`: callbacks of `fit` know the names of results, and the numbers that `fit` was called with."""
+
+    @functools.wraps(set_params)
+    def call(self: Any, params: Any) -> None:
+        given = vars(self).get(OF_FIT)
+        if given is not None:
+            names = list(self.model.metrics_names)
+            more = [f"val_{name}" for name in names] if given["do_validation"] else []
+            params = {**params, **given, "metrics": names + more, "nb_epoch": params.get("epochs")}
+        set_params(self, params)
+
+    return call
+
+
+OF_FIT = "_params_of_fit"  # an attribute of callbacks, for `set_params`
+
+
+def params_of_fit(given: dict[str, Any]) -> dict[str, Any]:
+    """What Keras 2 told callbacks of the arguments of `fit`; generators may say the size of their batches."""
+    has_validation = given.get("validation_data") is not None or bool(given.get("validation_split"))
+    arrays: Any = given.get("x")
+    while isinstance(arrays, (list, tuple, dict)) and arrays:
+        arrays = next(iter(arrays.values() if isinstance(arrays, dict) else arrays))
+    found = {
+        "do_validation": has_validation,
+        "batch_size": given.get("batch_size") or getattr(arrays, "batch_size", 32),
+    }
+    if given.get("y") is None or not hasattr(arrays, "shape"):
+        return found
+    count = int(arrays.shape[0] * (1 - (given.get("validation_split") or 0)))
+    return {**found, "samples": count, "nb_sample": count}
+
+
+def _with_size(method: Callable[..., None]) -> Callable[..., None]:
+    """Wrap a method that calls `on_batch_begin` or `on_batch_end`: the logs have the batch's number and its size."""
+
+    @functools.wraps(method)
+    def call(self: Any, batch: int, logs: Any = None) -> None:
+        params = self.params or {}
+        size = params.get("batch_size", 1)
+        rest = params.get("samples", math.inf) - batch * size
+        method(self, batch, Logs({**(logs or {}), "batch": batch, "size": min(size, rest)}))
 
     return call
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
+from dovetail.compat.keras2.logs import OF_FIT, params_of_fit
 from dovetail.compat.keras2.models import NAMES, TENSORS, AddLoss, Appended
 from dovetail.compat.keras2.patches import Own, Patch, methods
 from dovetail.interop.privates import CompileLoss, CompileMetrics, tree
@@ -155,7 +156,10 @@ def _of_layers(model: Any) -> Iterable[Any]:
 
 
 def with_validation_data(fit: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap `fit`: callbacks have the arrays of the validation as `validation_data`, unless batches are generated."""
+    """Wrap `fit`: callbacks have the arrays of the validation as `validation_data`, unless batches are generated.
+
+    They also have the `params` of Keras 2.
+    """
     signature = inspect.signature(fit)
 
     @functools.wraps(fit)
@@ -163,8 +167,10 @@ def with_validation_data(fit: Callable[..., Any]) -> Callable[..., Any]:
         given = signature.bind(self, *args, **kwargs).arguments
         callbacks = tree.flatten(given.get("callbacks") or [])
         data = _validation_data(self, given) if callbacks else []
-        for callback in callbacks if data else []:
-            callback.validation_data = data
+        for callback in callbacks:
+            setattr(callback, OF_FIT, params_of_fit(given))
+            if data:
+                callback.validation_data = data
         return fit(self, *args, **kwargs)
 
     return call

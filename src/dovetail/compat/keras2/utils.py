@@ -6,6 +6,7 @@ import functools
 import inspect
 import itertools
 import random
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
@@ -140,7 +141,18 @@ normalize_tuple, normalize_data_format = standardize_tuple, standardize_data_for
 
 # -- layer_utils, vis_utils, io_utils ---------------------------------------------------------------------------------
 
-count_params, plot = summary_utils.count_params, keras.utils.plot_model
+count_params, _plot_model = summary_utils.count_params, keras.utils.plot_model
+
+
+def plot_model(model: Any, *args: Any, **kwargs: Any) -> Any:
+    """Keras' picture of a model; without pydot or Graphviz a warning says so, and the program goes on."""
+    try:
+        return _plot_model(model, *args, **kwargs)
+    except ImportError as error:
+        warnings.warn(f"no picture of {model.name!r} is written: {error}", stacklevel=2)
+
+
+plot = plot_model  # its name in Keras 1
 ask_to_proceed_with_overwrite, validate_file = io_utils.ask_to_proceed_with_overwrite, file_utils.validate_file
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import shutil
 import struct
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import cache, partial
+from functools import cache, partial, partialmethod
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,9 @@ UNPACKED = {  # an archive → the folder in it
 }
 IDX = [f"{file}.gz" for file in mnist.FILES.values()]
 TEXTS = [f"{name}{end}" for name in ("imdb", "reuters") for end in (".npz", "_word_index.json")]
+CLASSES = "imagenet_class_index.json"
+WEIGHTS = re.compile(r"(models/|weights).*\.h5$")  # files of weights, which are made up as empty files
+MADE = "dovetail-made-up"  # the folder of files that are made up, and are no data sets
 KNOWN = {*IDX, *UNPACKED, *TEXTS, mnist.KERAS, "boston_housing.npz"}
 SETS = {  # data set → shape of an image or a row, none for texts; classes, none for numbers; rows to train and to test
     "mnist": ((28, 28), 10, 60_000, 10_000),
@@ -58,7 +62,8 @@ def answered(folder: str | os.PathLike[str] | None = None, made_up: bool = False
 
     Args:
         folder: the folder of the files; by default the environment's.
-        made_up: whether numbers are drawn instead, always the same ones; a line on stderr says so.
+        made_up: whether numbers are drawn instead, always the same ones; a line on stderr says so.  Models whose files
+            of weights would be downloaded, as those of `keras.applications`, keep the weights that they begin with.
 
     Raises:
         FileNotFoundError: a request for a file that is not here; the error says where it belongs.
@@ -104,6 +109,10 @@ def _answer_keras(stack: ExitStack, find: Callable[..., Path | None], made_up: b
     keras: Any = import_module("keras")
     get_file = partial(_get_file, find, keras.utils.get_file)
     stack.enter_context(_replaced(vars(privates.file_utils), "get_file", get_file))  # of keras.applications
+    if made_up:
+        load_weights = keras.Model.load_weights
+        keras.Model.load_weights = partialmethod(_load_weights, load_weights)
+        stack.callback(setattr, keras.Model, "load_weights", load_weights)
     for root in (keras, keras._tf_keras.keras):
         stack.enter_context(_replaced(vars(root.utils), "get_file", get_file))
         for name in SETS:
@@ -129,7 +138,8 @@ def _path(place: Path | None, url: str) -> Path | None:
     name = url.rpartition("/")[2]
     said = os.environ.get(mnist.VARIABLE)
     if name not in KNOWN:
-        return Path(said, name) if said and Path(said, name).is_file() else None
+        has = said and Path(said, name).is_file()
+        return Path(said or "", name) if has else _written(place / MADE / name) if place and _is_made(url) else None
     is_fashion = "fashion" in url and name in IDX
     if place is not None:
         return _written(place / ("fashion_mnist" if is_fashion else "mnist") / name)
@@ -163,7 +173,9 @@ def _get_file(
     found = find(f"{kwargs.get('cache_subdir', '')}/{str(origin or fname).rpartition('/')[2]}") or find(str(fname))
     if found is None:
         return _downloaded(own, origin, fname, origin, *args, **kwargs)
-    if found.is_file() and found.name not in KNOWN:  # Keras copies it, and unpacks it if that is asked
+    if (
+        found.is_file() and found.name not in KNOWN and found.parent.name != MADE
+    ):  # Keras copies it, and unpacks it if that is asked
         return own(fname, found.absolute().as_uri(), *args, **kwargs)
     if found.name in UNPACKED:
         folder = tempfile.mkdtemp()
@@ -188,12 +200,25 @@ def _urlopen(find: Callable[[str], Path | None], own: Any, url: Any, *args: Any,
     return own(found.absolute().as_uri())
 
 
+def _is_made(url: str) -> bool:
+    """Whether a file that is no data set is made up if it is not here."""
+    return url.endswith(CLASSES) or WEIGHTS.search(url) is not None
+
+
+def _load_weights(self: Any, own: Callable[..., Any], filepath: Any, *args: Any, **kwargs: Any) -> Any:
+    """Keras' `load_weights`; a file that is made up leaves the weights as they are."""
+    if Path(filepath).parent.name == MADE:
+        _say("weights of models", "are the ones that they begin with")
+        return None
+    return own(self, filepath, *args, **kwargs)
+
+
 # -- numbers that are made up -----------------------------------------------------------------------------------------
 
 
 @cache
-def _say() -> None:
-    print("dovetail: the data sets of this program are made up (--synthetic-data)", file=sys.stderr)
+def _say(subject: str = "data sets of this program", predicate: str = "are made up") -> None:
+    print(f"dovetail: the {subject} {predicate} (--synthetic-data)", file=sys.stderr)
 
 
 def made(name: str, path: Any = None, num_words: int | None = None, **options: Any) -> Parts:
@@ -240,6 +265,10 @@ def _written(path: Path) -> Path:
     elif path.name == mnist.KERAS:
         (x, y), (test_x, test_y) = made("mnist")
         np.savez(path, x_train=x, y_train=y, x_test=test_x, y_test=test_y)
+    elif path.name == CLASSES:
+        path.write_text(json.dumps({str(number): [f"n{number:08}", f"class_{number}"] for number in range(1000)}))
+    elif path.parent.name == MADE:
+        path.touch()
     elif path.suffix == ".json":
         path.write_text(json.dumps({f"word{number}": number for number in range(1, 10_000)}))
     else:
