@@ -154,7 +154,7 @@ def running(
         if decision.uses_keras_2 or decision.kind in ("tf1", "keras2") or (decision.kind == "tf2" and of_tensorflow):
             stack.enter_context(_keras_2(of_tensorflow, steps))
         if decision.kind == "tf1":
-            stack.enter_context(_tensorflow_1())
+            stack.enter_context(_tensorflow_1(steps))
         if decision.uses_keras_2 or decision.kind == "keras2":
             hooks.run_keras()  # now, since a library that imports Keras wants Keras 2's names, too
         yield Program(path, decision, uses, unread, imports)
@@ -207,9 +207,10 @@ def _keras_2(of_tensorflow: bool, steps: int | None) -> Iterator[None]:
 
 
 @contextmanager
-def _tensorflow_1() -> Iterator[None]:
+def _tensorflow_1(steps: int | None) -> Iterator[None]:
     """Open a graph of TensorFlow 1, whose names tell its last version, and close it after the `with` block."""
     from dovetail.compat.tensorflow import graph_mode
+    from dovetail.compat.tensorflow.names.training.estimators import MOST_STEPS
     from dovetail.core.recording import DEFAULT_GRAPH
 
     before = DEFAULT_GRAPH.get()
@@ -217,7 +218,8 @@ def _tensorflow_1() -> Iterator[None]:
     v1 = import_module(VIEWS["tf1"])
     vars(v1).update(VERSIONS_OF_1)  # before the values of the table
     try:
-        yield
+        with MOST_STEPS.scope(steps):
+            yield
     finally:
         DEFAULT_GRAPH.set(before)
         for name in VERSIONS_OF_1:

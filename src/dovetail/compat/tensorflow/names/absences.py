@@ -6,8 +6,8 @@ _KERAS = "Keras itself runs on Dovetail: `import keras`, with KERAS_BACKEND=dove
 _LAYERS = "contrib.slim contrib.slim. slim slim. contrib.layers contrib.layers."
 absent("keras.", "Keras 3 has no such name; names that only Keras 2 has come with `import dovetail.compat.keras2`.")
 absent(_LAYERS, f"Use layers of Keras. {_KERAS}")
-_ESTIMATORS = "estimator estimator. contrib.learn contrib.learn."
-absent(_ESTIMATORS, f"Use Keras' fit, or keras.wrappers.SKLearnClassifier. {_KERAS}")
+_READY = "estimator. contrib.learn contrib.learn."
+absent(_READY, f"Write a model_fn for tf.estimator.Estimator, or use Keras' fit. {_KERAS}")
 absent("data. contrib.data.", "tf.data.Dataset has arrays, generators and files as sources: read others in Python.")
 _RANKS = "open tf.distribute.MirroredStrategy(), and start the program by `dovetail run --processes N`."
 absent("distribute. distribution distribution. contrib.distribute.", f"Replicas are processes: {_RANKS}")
@@ -33,8 +33,9 @@ absent(
     "dovetail.profile tells the time, bytes and line of each operation; tf.profiler.experimental.start and stop work.",
 )
 absent(
-    "contrib.seq2seq contrib.seq2seq.",
-    "Decoders with helpers are not offered: write the loop with tf.nn.raw_rnn or tf.while_loop.",
+    "contrib.seq2seq.",
+    "Use BasicDecoder with a GreedyEmbeddingHelper, BahdanauAttention or LuongAttention, or write the loop with "
+    "tf.nn.raw_rnn.",
 )
 _CELLS = (
     "TimeFreqLSTMCell GridLSTMCell BidirectionalGridLSTMCell PhasedLSTMCell GLSTMCell SRUCell IndRNNCell IndyGRUCell "

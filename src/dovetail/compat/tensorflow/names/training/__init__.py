@@ -3,6 +3,7 @@
 from dovetail.compat.tensorflow.names.training import best_metrics as best_metrics
 from dovetail.compat.tensorflow.names.training import coordinator as coordinator
 from dovetail.compat.tensorflow.names.training import distributions as distributions
+from dovetail.compat.tensorflow.names.training import estimators as estimators
 from dovetail.compat.tensorflow.names.training import external_optimizers as external_optimizers
 from dovetail.compat.tensorflow.names.training import hooks as hooks
 from dovetail.compat.tensorflow.names.training import hparams as hparams

@@ -1,0 +1,370 @@
+"""TensorFlow 1's estimators: a model function and input functions, each in a graph of its own, and checkpoints."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dovetail.compat.tensorflow.names import checkpoint_files as files
+from dovetail.compat.tensorflow.names.checkpoints import Saver
+from dovetail.compat.tensorflow.names.data.dataset import Dataset
+from dovetail.compat.tensorflow.names.data.iterators import make_one_shot_iterator
+from dovetail.compat.tensorflow.names.graph import GraphKeys
+from dovetail.compat.tensorflow.names.structures import nest_flatten, pack_sequence_as
+from dovetail.compat.tensorflow.names.summary import scalar
+from dovetail.compat.tensorflow.names.train import create_global_step
+from dovetail.compat.tensorflow.names.training import hooks as hook_classes
+from dovetail.compat.tensorflow.names.training.monitored import (
+    ChiefSessionCreator,
+    MonitoredSession,
+    Scaffold,
+    monitored_training_session,
+)
+from dovetail.compat.tensorflow.table import V1, value
+from dovetail.core.errors import op_error
+from dovetail.core.scopes import Setting
+from dovetail.sessions.session_graph import SessionGraph
+
+MOST_STEPS: Setting[int | None] = Setting(None)  # how many steps `train` may take; None for all that a program asks for
+
+
+class ModeKeys:
+    """The purposes for which a model function is called.
+
+    Source: `tf.estimator.ModeKeys`.
+    """
+
+    TRAIN, EVAL, PREDICT, INFER = "train", "eval", "infer", "infer"
+
+
+class EstimatorSpec(NamedTuple):
+    """The parts of a model, which a model function returns.
+
+    Source: `tf.estimator.EstimatorSpec`.
+    """
+
+    mode: str
+    predictions: Any = None
+    loss: Any = None
+    train_op: Any = None
+    eval_metric_ops: Any = None
+    export_outputs: Any = None
+    training_chief_hooks: Any = None
+    training_hooks: Any = None
+    scaffold: Any = None
+    evaluation_hooks: Any = None
+    prediction_hooks: Any = None
+
+
+class RunConfig(NamedTuple):
+    """The settings of an estimator.
+
+    Source: `tf.estimator.RunConfig`.
+    """
+
+    model_dir: str | None = None
+    tf_random_seed: int | None = None
+    save_summary_steps: int | None = 100
+    save_checkpoints_steps: int | None = None
+    save_checkpoints_secs: float | None = None
+    session_config: Any = None
+    keep_checkpoint_max: int = 5
+    keep_checkpoint_every_n_hours: float = 10000
+    log_step_count_steps: int | None = 100
+    train_distribute: Any = None
+
+    def replace(self, **settings: Any) -> RunConfig:
+        """The settings with other values."""
+        return self._replace(**settings)
+
+
+class TrainSpec(NamedTuple):
+    """What `train_and_evaluate` trains with.
+
+    Source: `tf.estimator.TrainSpec`.
+    """
+
+    input_fn: Callable[..., Any]
+    max_steps: int | None = None
+    hooks: Any = ()
+
+
+class EvalSpec(NamedTuple):
+    """What `train_and_evaluate` evaluates with; it evaluates once, at the end.
+
+    Source: `tf.estimator.EvalSpec`.
+    """
+
+    input_fn: Callable[..., Any]
+    steps: int | None = 100
+    name: str | None = None
+    hooks: Any = ()
+    exporters: Any = None
+    start_delay_secs: float = 120
+    throttle_secs: float = 600
+
+
+class Estimator:
+    """A model that is trained, evaluated and asked for predictions; its variables are in checkpoints of a folder.
+
+    Args:
+        model_fn: a function of `features`, and of those of `labels`, `mode`, `params` and `config` that it takes; it
+            returns an `EstimatorSpec`.
+        model_dir: the folder; by default the one of `config`, or a new one.
+        params: what the model function gets as `params`.
+        warm_start_from: the checkpoint, or its folder, that gives the first values.
+
+    Source: `tf.estimator.Estimator`.
+
+    Differs: evaluations write no summaries, and checkpoints no graph.
+
+    Example:
+        >>> import dovetail.compat.tensorflow.compat.v1 as tf
+        >>> def model(features, labels, mode):
+        ...     w = tf.get_variable("w", [], initializer=tf.zeros_initializer())
+        ...     loss = tf.reduce_mean(tf.square(w * features["x"] - labels))
+        ...     step = tf.train.GradientDescentOptimizer(0.1).minimize(loss, tf.train.get_global_step())
+        ...     return tf.estimator.EstimatorSpec(mode, {"y": w * features["x"]}, loss, step)
+        >>> ones = np.ones(4, "float32")
+        >>> data = tf.estimator.inputs.numpy_input_fn({"x": ones}, ones, batch_size=4, num_epochs=None, shuffle=False)
+        >>> found = tf.estimator.Estimator(model).train(data, steps=5).evaluate(data, steps=1)
+        >>> int(found["global_step"]), float(found["loss"].round(4))
+        (5, 0.1074)
+    """
+
+    def __init__(
+        self,
+        model_fn: Callable[..., Any],
+        model_dir: str | None = None,
+        config: Any = None,
+        params: Any = None,
+        warm_start_from: Any = None,
+    ) -> None:
+        self.config = config or RunConfig()
+        self.model_dir = model_dir or self.config.model_dir or tempfile.mkdtemp()
+        self.model_fn, self.params, self._first = model_fn, {} if params is None else params, warm_start_from
+
+    def train(
+        self,
+        input_fn: Callable[..., Any],
+        hooks: Sequence[Any] | None = None,
+        steps: int | None = None,
+        max_steps: int | None = None,
+        saving_listeners: Any = None,
+    ) -> Estimator:
+        """Train for some steps, to a global step, or to the end of the inputs, and write checkpoints."""
+        if steps is not None and max_steps is not None:
+            raise op_error(ValueError, "tf.estimator.Estimator.train", "give either steps or max_steps.")
+        done, config = self._global_step(), self.config
+        most = [x for x in (steps, None if max_steps is None else max_steps - done, MOST_STEPS.get()) if x is not None]
+        if most and min(most) <= 0:
+            return self
+        with SessionGraph().as_default() as graph:
+            spec, step = self._spec(input_fn, ModeKeys.TRAIN)
+            if self._first is not None and not done:
+                V1["train.warm_start"](self._first)
+            if not graph.get_collection(GraphKeys.SUMMARIES):
+                scalar("loss", spec.loss)
+            own: list[Any] = [hook_classes.NanTensorHook(spec.loss)]
+            own += [hook_classes.StopAtStepHook(num_steps=min(most))] if most else []
+            if config.log_step_count_steps:
+                shown = {"loss": spec.loss, "step": step}
+                own.append(hook_classes.LoggingTensorHook(shown, every_n_iter=config.log_step_count_steps))
+            secs = (
+                config.save_checkpoints_secs if config.save_checkpoints_steps else config.save_checkpoints_secs or 600
+            )
+            saver = Saver(max_to_keep=config.keep_checkpoint_max)
+            scaffold = spec.scaffold or Scaffold(saver=saver)
+            with monitored_training_session(
+                checkpoint_dir=self.model_dir,
+                scaffold=scaffold,
+                hooks=[*own, *(spec.training_hooks or ()), *(spec.training_chief_hooks or ()), *(hooks or ())],
+                save_checkpoint_secs=secs,
+                save_checkpoint_steps=config.save_checkpoints_steps,
+                save_summaries_steps=config.save_summary_steps,
+                config=config.session_config,
+                log_step_count_steps=config.log_step_count_steps,
+                save_graph_def=False,  # iterators are no part of files
+            ) as session:
+                while not session.should_stop():
+                    session.run([spec.train_op, spec.loss])
+        return self
+
+    def evaluate(
+        self,
+        input_fn: Callable[..., Any],
+        steps: int | None = None,
+        hooks: Sequence[Any] | None = None,
+        checkpoint_path: str | None = None,
+        name: str | None = None,
+    ) -> dict[str, Any]:
+        """The measures of a model function over some batches, or all, with the loss and the global step."""
+        path = self._checkpoint(checkpoint_path, "evaluate")
+        with SessionGraph().as_default():
+            spec, step = self._spec(input_fn, ModeKeys.EVAL)
+            measures = {"loss": V1["metrics.mean"](spec.loss), **(spec.eval_metric_ops or {})}
+            values = {key: pair[0] for key, pair in measures.items()} | {"global_step": step}
+            updates = [pair[1] for pair in measures.values()]
+            creator = ChiefSessionCreator(spec.scaffold, "", self.config.session_config, None, path)
+            last = hook_classes.FinalOpsHook(values)
+            with MonitoredSession(creator, [*(hooks or ()), *(spec.evaluation_hooks or ()), last]) as session:
+                for _ in itertools.count() if steps is None else range(steps):
+                    session.run(updates)
+        return last.final_ops_values
+
+    def predict(
+        self,
+        input_fn: Callable[..., Any],
+        predict_keys: Any = None,
+        hooks: Sequence[Any] | None = None,
+        checkpoint_path: str | None = None,
+        yield_single_examples: bool = True,
+    ) -> Iterator[Any]:
+        """The predictions for each example, or for each batch."""
+        path = self._checkpoint(checkpoint_path, "predict")
+        with SessionGraph().as_default():
+            spec, _ = self._spec(input_fn, ModeKeys.PREDICT)
+            found = spec.predictions
+            if predict_keys is not None:
+                keys = [predict_keys] if isinstance(predict_keys, str) else list(predict_keys)
+                found = {key: found[key] for key in keys}
+            creator = ChiefSessionCreator(spec.scaffold, "", self.config.session_config, None, path)
+            session = MonitoredSession(creator, [*(hooks or ()), *(spec.prediction_hooks or ())])
+        with session:
+            while not session.should_stop():
+                batch = session.run(found)
+                if not yield_single_examples:
+                    yield batch
+                    continue
+                for leaves in zip(*nest_flatten(batch), strict=True):
+                    yield pack_sequence_as(batch, leaves)
+
+    def latest_checkpoint(self) -> str | None:
+        """The latest checkpoint of the folder; None if there is none."""
+        return files.latest_checkpoint(self.model_dir)
+
+    def get_variable_names(self) -> list[str]:
+        """The names of the variables in the latest checkpoint."""
+        return [name for name, _ in V1["train.list_variables"](self._checkpoint(None, "get_variable_names"))]
+
+    def get_variable_value(self, name: str) -> np.ndarray:
+        """The value of a variable in the latest checkpoint."""
+        return V1["train.load_variable"](self._checkpoint(None, "get_variable_value"), name)
+
+    def _global_step(self) -> int:
+        path = self.latest_checkpoint()
+        return 0 if path is None else int(V1["train.load_variable"](path, "global_step"))
+
+    def _checkpoint(self, given: str | None, method: str) -> str:
+        path = given or self.latest_checkpoint()
+        if path is None:
+            problem = f"there is no checkpoint in {self.model_dir}: train the model before."
+            raise op_error(ValueError, f"tf.estimator.Estimator.{method}", problem)
+        return path
+
+    def _spec(self, input_fn: Callable[..., Any], mode: str) -> tuple[EstimatorSpec, Any]:
+        """What the model function makes of the inputs in the graph that is open, and the global step."""
+        if self.config.tf_random_seed is not None:
+            V1["set_random_seed"](self.config.tf_random_seed)
+        step = create_global_step()
+        known = {"mode": mode, "params": self.params, "config": self.config}
+        found = input_fn(**_taken(input_fn, known))
+        if isinstance(found, Dataset):
+            found = make_one_shot_iterator(found).get_next()
+        features, labels = found if isinstance(found, (list, tuple)) and len(found) == 2 else (found, None)
+        known["labels"] = None if mode == ModeKeys.PREDICT else labels
+        return self.model_fn(features, **_taken(self.model_fn, known)), step
+
+
+class PredictOutput(NamedTuple):
+    """Outputs of a model that is exported.
+
+    Source: `tf.estimator.export.PredictOutput`.
+    """
+
+    outputs: Any
+
+
+class ClassificationOutput(NamedTuple):
+    """Outputs of a classifier that is exported.
+
+    Source: `tf.estimator.export.ClassificationOutput`.
+    """
+
+    scores: Any = None
+    classes: Any = None
+
+
+class RegressionOutput(NamedTuple):
+    """Outputs of a regression that is exported.
+
+    Source: `tf.estimator.export.RegressionOutput`.
+    """
+
+    value: Any
+
+
+def _taken(function: Callable[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments that a function takes."""
+    parameters = inspect.signature(function).parameters
+    return {name: argument for name, argument in arguments.items() if name in parameters}
+
+
+def train_and_evaluate(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec) -> tuple[dict[str, Any], list]:
+    """Train, then evaluate once, and return the measures.
+
+    Source: `tf.estimator.train_and_evaluate`.
+    """
+    estimator.train(train_spec.input_fn, train_spec.hooks, max_steps=train_spec.max_steps)
+    return estimator.evaluate(eval_spec.input_fn, eval_spec.steps, eval_spec.hooks, name=eval_spec.name), []
+
+
+def numpy_input_fn(
+    x: Any,
+    y: Any = None,
+    batch_size: int = 128,
+    num_epochs: int | None = 1,
+    shuffle: bool | None = None,
+    queue_capacity: int = 1000,
+    num_threads: int = 1,
+) -> Callable[[], Any]:
+    """A function that gives batches of arrays, as features, or as features and labels.
+
+    Args:
+        x: an array, or a dict of arrays; y: the labels, in one of these forms.
+        num_epochs: how often all examples come; None for no end.
+
+    Source: `tf.compat.v1.estimator.inputs.numpy_input_fn`.
+    """
+
+    def input_fn() -> Any:
+        data = Dataset.from_tensor_slices(x if y is None else (x, y))
+        data = data.shuffle(queue_capacity) if shuffle else data
+        return make_one_shot_iterator(data.repeat(num_epochs).batch(batch_size)).get_next()
+
+    return input_fn
+
+
+def pandas_input_fn(x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Callable[[], Any]:
+    """A function that gives batches of a table's columns; see `numpy_input_fn`.
+
+    Source: `tf.compat.v1.estimator.inputs.pandas_input_fn`.
+    """
+    kwargs.pop("target_column", None)
+    columns = {name: x[name].to_numpy() for name in x.columns}
+    return numpy_input_fn(columns, None if y is None else y.to_numpy(), *args, **kwargs)
+
+
+for _part in (Estimator, EstimatorSpec, RunConfig, ModeKeys, TrainSpec, EvalSpec, train_and_evaluate):
+    value(f"estimator.{_part.__name__}", _part, "v1")
+for _part in (PredictOutput, ClassificationOutput, RegressionOutput):
+    value(f"estimator.export.{_part.__name__}", _part, "v1")
+for _function in (numpy_input_fn, pandas_input_fn):
+    value(f"estimator.inputs.{_function.__name__}", _function, "v1")
+for _part in (ModeKeys, RunConfig):
+    value(f"contrib.learn.{_part.__name__}", _part, "v1")

@@ -1,0 +1,102 @@
+"""Estimators against the same training written with a session."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from dovetail.compat.tensorflow.compat import v1 as tf
+
+X = np.linspace(-1, 1, 12, dtype="float32").reshape(6, 2)
+Y = (X @ np.array([[2.0], [-1.0]], "float32")).ravel()
+RATE = 0.3
+
+
+def predicted(x):
+    return tf.layers.dense(x, 1, kernel_initializer=tf.constant_initializer(0.5), name="out")[:, 0]
+
+
+def model(features, labels, mode, params):
+    found = predicted(features["x"])
+    predictions = {"y": found, "sign": tf.sign(found)}
+    if mode == tf.estimator.ModeKeys.PREDICT:
+        return tf.estimator.EstimatorSpec(mode, predictions=predictions)
+    loss = tf.losses.mean_squared_error(labels, found)
+    step = tf.train.GradientDescentOptimizer(params["rate"]).minimize(loss, tf.train.get_global_step())
+    measures = {"error": tf.metrics.mean_absolute_error(labels, found)}
+    return tf.estimator.EstimatorSpec(mode, predictions, loss, step, measures)
+
+
+def trained(steps):
+    """The weights after some steps, by a session."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        loss = tf.losses.mean_squared_error(Y, predicted(tf.constant(X)))
+        step = tf.train.GradientDescentOptimizer(RATE).minimize(loss)
+        session.run(tf.global_variables_initializer())
+        for _ in range(steps):
+            session.run(step)
+        return session.run(tf.trainable_variables())
+
+
+def whole(**options):
+    return tf.estimator.inputs.numpy_input_fn({"x": X}, Y, 6, shuffle=False, **options)
+
+
+@pytest.fixture
+def estimator(tmp_path):
+    return tf.estimator.Estimator(model, str(tmp_path), params={"rate": RATE})
+
+
+def test_an_estimator_trains_and_goes_on_from_its_checkpoint(estimator, engine):
+    for steps in (2, 5):
+        estimator.train(whole(num_epochs=None), max_steps=steps)
+        kernel, bias = trained(steps)
+        np.testing.assert_allclose(estimator.get_variable_value("out/kernel"), kernel, atol=1e-6)
+        np.testing.assert_allclose(estimator.get_variable_value("out/bias"), bias, atol=1e-6)
+    assert {"global_step", "out/bias", "out/kernel"} == {*estimator.get_variable_names()}
+    assert estimator.train(whole(num_epochs=None), max_steps=5) is estimator  # it has no step left
+    assert estimator.latest_checkpoint().endswith("model.ckpt-5")
+
+
+def test_measures_are_means_over_all_batches_and_predictions_come_singly(estimator, engine):
+    estimator.train(whole(num_epochs=3))
+    kernel, bias = trained(3)
+    wanted = X @ kernel[:, 0] + bias
+
+    def batches():
+        return tf.data.Dataset.from_tensor_slices(({"x": X}, Y)).batch(2)
+
+    found = estimator.evaluate(batches)
+    error = wanted - Y
+    np.testing.assert_allclose([found["loss"], found["error"]], [np.mean(error**2), np.mean(abs(error))], rtol=1e-5)
+    assert found["global_step"] == 3
+    first = estimator.evaluate(batches, steps=1)
+    np.testing.assert_allclose(first["error"], np.mean(abs(error[:2])), rtol=1e-5)
+    examples = list(estimator.predict(batches))
+    np.testing.assert_allclose([one["y"] for one in examples], wanted, rtol=1e-5)
+    assert examples[0].keys() == {"y", "sign"}
+    (whole_batch, *_) = estimator.predict(batches, "y", yield_single_examples=False)
+    assert whole_batch["y"].shape == (2,)
+
+
+def test_train_and_evaluate_calls_hooks(estimator):
+    class Counter(tf.train.SessionRunHook):
+        runs = 0
+
+        def after_run(self, run_context, run_values):
+            self.runs += 1
+
+    trains, evaluates = Counter(), Counter()
+    data = whole(num_epochs=None)
+    found, _ = tf.estimator.train_and_evaluate(
+        estimator,
+        tf.estimator.TrainSpec(data, max_steps=4, hooks=[trains]),
+        tf.estimator.EvalSpec(data, steps=2, hooks=[evaluates]),
+    )
+    assert found["global_step"] == 4 and (trains.runs, evaluates.runs) == (4, 2)
+
+
+def test_what_it_cannot_do_it_says(estimator):
+    with pytest.raises(ValueError, match=r"there is no checkpoint in .*: train the model before"):
+        estimator.evaluate(whole())
+    with pytest.raises(ValueError, match="give either steps or max_steps"):
+        estimator.train(whole(), steps=1, max_steps=1)
