@@ -55,7 +55,8 @@ class Row(Layer):
             raise op_error(ValueError, f"the layer {self.name!r}", problem)
         for name, shape in self.shapes.items():
             setattr(self, name, self._variable(name, shape, channels))
-        self.input_spec, self.built = InputSpec(axes={axis: channels}), True
+        last = axis == len(input_shape) - 1  # later inputs may have other axes before the last
+        self.input_spec, self.built = InputSpec(axes={-1 if last else axis: channels}), True
 
     def _variable(self, name: str, shape: Shape, channels: int) -> Any:
         if not getattr(self, USES.get(name, ""), True):

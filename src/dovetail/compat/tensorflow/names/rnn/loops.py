@@ -63,11 +63,11 @@ def over_steps(
     lengths, options = _lengths(lengths), {} if scope is None else {"scope": scope}
     if getattr(cell, "is_whole", False):
         counting = ALL if lengths is None else lengths
-        outputs, state = cell(_swapped(inputs) if time_major else inputs, state, lengths=counting, **options)
+        outputs, state = cell(swapped(inputs) if time_major else inputs, state, lengths=counting, **options)
         if lengths is not None:
             past = ops.arange(dims_of(outputs)[1], dtype="int32") >= ops.expand_dims(lengths, 1)
             outputs = ops.where(ops.expand_dims(past, 2), 0, outputs)
-        return _swapped(outputs) if time_major else outputs, state
+        return swapped(outputs) if time_major else outputs, state
 
     def step(x: Any, states: Any) -> Any:
         output, after = cell(x, states[0], **options)
@@ -118,8 +118,10 @@ def static_rnn(
                 opened.reuse_variables()
             output, after = cell(x, state)
             if lengths is not None:
-                output = nest_map_structure(lambda y, counts=lengths > i: _where(counts, y, 0), output)
-                after = nest_map_structure(lambda new, old, counts=lengths > i: _where(counts, new, old), after, state)
+                output = nest_map_structure(lambda y, counts=lengths > i: where_of(counts, y, 0), output)
+                after = nest_map_structure(
+                    lambda new, old, counts=lengths > i: where_of(counts, new, old), after, state
+                )
             found.append(output)
             state = after
         return found, state
@@ -284,9 +286,9 @@ def raw_rnn(cell: Any, loop_fn: Callable[..., Any], scope: Any = None) -> tuple[
         def body(time: Any, finished: Any, x: Any, arrays: Any, state: Any, own: Any) -> tuple[Any, ...]:
             output, after = cell(x, state)
             now_finished, x, after, emit, next_own = loop_fn(time + 1, output, after, own)
-            emit = nest_map_structure(lambda zero, new: _where(finished, zero, new), zeros, emit)
+            emit = nest_map_structure(lambda zero, new: where_of(finished, zero, new), zeros, emit)
             arrays = nest_map_structure(lambda array, one: array.write(time, one), arrays, emit)
-            after = nest_map_structure(lambda old, new: _where(finished, old, new), state, after)
+            after = nest_map_structure(lambda old, new: where_of(finished, old, new), state, after)
             return (
                 *(time + 1, ops.logical_or(finished, now_finished), x, arrays, after),
                 own if next_own is None else next_own,
@@ -297,7 +299,7 @@ def raw_rnn(cell: Any, loop_fn: Callable[..., Any], scope: Any = None) -> tuple[
         return last[3], last[4], None if first is None else last[5]
 
 
-def _where(condition: Any, x: Any, y: Any) -> Any:
+def where_of(condition: Any, x: Any, y: Any) -> Any:
     """Sequences of one tensor where a condition (batch,) holds, of the other elsewhere; a number has no sequences."""
     rank = max(len(static_shape(ops.convert(one))) for one in (x, y))
     return ops.where(ops.reshape(condition, [-1, *[1] * (rank - 1)]), x, y) if rank else y
@@ -328,7 +330,7 @@ def _lengths(given: Any) -> Any:
     return lengths
 
 
-def _swapped(x: Any) -> Any:
+def swapped(x: Any) -> Any:
     return ops.transpose(x, (1, 0, *range(2, len(static_shape(x)))))
 
 
