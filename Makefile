@@ -82,7 +82,8 @@ test-avx2: $(VENV)/test.done  ## the tests as on a processor without AVX-512
 
 test-distributed: $(VENV)/test.done  ## several processes: each case, on more engines
 	DOVETAIL_TEST_WHOLE=1 $(ONE_THREAD) $(PY) -m pytest --quiet tests/distributed \
-	  tests/keras_dovetail/test_shards.py tests/keras_dovetail/test_numbers.py tests/keras_dovetail/test_backups.py $(ARGS)
+	  tests/keras_dovetail/test_shards.py tests/keras_dovetail/test_numbers.py tests/keras_dovetail/test_backups.py \
+	  tests/keras_dovetail/test_shares.py tests/plan/test_agreement.py $(ARGS)
 
 # OpenVINO has an environment of its own, since `auto` would measure it in all other tests.
 OTHERS := .venv-engines
