@@ -18,6 +18,9 @@ from typing import Any
 import pytest
 
 ALONE = bool(os.environ.get("DOVETAIL_TEST_ALONE"))
+QUICKLY = (  # XLA's flags without optimizations, for small programs
+    "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+)
 OTHERS = ("jax", "keras", "onnxruntime", "tensorflow", "tf_keras", "torch")
 
 
@@ -57,8 +60,7 @@ def require(name: str, reason: str) -> None:
 
 def compile_quickly() -> None:
     """Turn off XLA's optimizations in this process and its children, which takes a third off the time."""
-    flags = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
-    os.environ.setdefault("XLA_FLAGS", f"{flags} --xla_cpu_parallel_codegen_split_count=1")  # programs are small
+    os.environ.setdefault("XLA_FLAGS", QUICKLY)
 
 
 def checks_of(module: str, prefix: str = "check_") -> list[str]:

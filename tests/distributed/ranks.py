@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.libraries import QUICKLY
+
 LIMIT = 600 if os.environ.get("DOVETAIL_TEST_WHOLE") else 90  # seconds
 
 
@@ -20,6 +22,7 @@ def started(module: str, engines: Sequence[str], *arguments: str, **environment:
     """The processes of `python -m module`, a rank for each engine; those that are left are killed."""
     with tempfile.TemporaryDirectory() as folder:
         common = {
+            "XLA_FLAGS": QUICKLY,
             **os.environ,
             "OMP_NUM_THREADS": "1",
             "WORLD_SIZE": str(len(engines)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from tests.conftest import WHOLE
@@ -20,7 +22,9 @@ def launched(engines: tuple[str, ...], *arguments: str) -> list[list[str]]:
     """The digests of weights that each rank printed."""
     for engine in {*engines} - {"numpy"}:
         require(engine, "a rank computes on it")
-    printed = ranks.run("tests.keras_dovetail.numbers_checks", engines, *arguments, limit=600, KERAS_BACKEND="dovetail")
+    module, environment = "tests.keras_dovetail.numbers_checks", {"KERAS_BACKEND": "dovetail"}
+    environment["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "")  # optimized, if the whole runs
+    printed = ranks.run(module, engines, *arguments, limit=600, **environment)
     print(*printed, sep="\n")
     return [[line for line in text.splitlines() if line.startswith("weights ")] for text in printed]
 

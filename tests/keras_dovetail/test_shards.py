@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
+from tests.conftest import WHOLE
 from tests.distributed import ranks
 from tests.libraries import require
 
@@ -14,11 +13,11 @@ require("keras", "it trains")
 
 SINGLE = ("single_batches", "exchanges")
 CHECKS = ("same_numbers", "stops", *SINGLE, "own_batches", "metrics", "callbacks", "strategies", "old_names")
-WHOLE = [("numpy", "numpy"), ("torch", "torch"), ("jax", "jax"), ("tensorflow", "tensorflow"), ("jax", "torch")]
+EACH = "numpy", "torch", "jax", "tensorflow"
 MIXES = [
     (("numpy", "torch"), CHECKS),
     (("jax", "tensorflow", "numpy"), ("short", "stops", *SINGLE)),
-    *((mix, CHECKS) for mix in WHOLE if os.environ.get("DOVETAIL_TEST_WHOLE")),
+    *(((engine, engine), CHECKS) for engine in EACH if WHOLE),
 ]
 
 
