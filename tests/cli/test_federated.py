@@ -72,7 +72,7 @@ def test_a_server_and_three_workers(files, pem):
 
 WRONG = {  # name → (file, its text, words of the error)
     "tokens": ("tokens.txt", "ada\n", "needs a line for each client: its name and its token"),
-    "token": ("tokens.txt", "ada short\n", "the tokens of ada are too short"),
+    "token": ("tokens.txt", "ada short\n", "ada need tokens of their own"),
     "state": ("first.npz", "no archive", "'first.npz' is no .npz of arrays"),
     "computation": ("prox.computation", "nonsense", "cannot be read"),
 }
@@ -86,6 +86,13 @@ def test_a_wrong_file_is_one_line(name, files, pem, monkeypatch, capsys):
     assert main(["federated", *serve_words(pem)]) == 1
     told = capsys.readouterr().err
     assert words in told and told.count("\n") == 1
+
+
+def test_a_pickle_is_not_read(files, pem, monkeypatch, capsys):
+    monkeypatch.chdir(files[0])
+    np.savez("first.npz", w=np.array([{1}], dtype=object))
+    assert main(["federated", *serve_words(pem)]) == 1
+    assert "'first.npz' is no .npz of arrays: Object arrays cannot be loaded" in capsys.readouterr().err
 
 
 def test_the_state_needs_all_arrays(files, pem, monkeypatch, capsys):

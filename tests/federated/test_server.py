@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hmac
 import http.client
+import pickle
 import socket
 import ssl
 import threading
@@ -135,6 +137,19 @@ def sent(update, number="0"):
     return safetensors.to_bytes(update, {"round": number})
 
 
+class Executed:
+    """A value whose pickle calls a function when it is read."""
+
+    calls = 0
+
+    def __reduce__(self):
+        return Executed.call, ()
+
+    @staticmethod
+    def call():
+        Executed.calls += 1
+
+
 UPDATES = {  # name → (edit of a right update → the body, the status, words of the answer)
     "no safetensors": (lambda u: b"nonsense" * 9, 400, "no safetensors file"),
     "no round": (lambda u: safetensors.to_bytes(u, {}), 400, "'round'"),
@@ -150,6 +165,7 @@ UPDATES = {  # name → (edit of a right update → the body, the status, words 
     "norm": (lambda u: sent({**u, "w": u["w"] + 100}), 422, "the norm of the update is"),
     "weight 0": (lambda u: sent({**u, "weight": np.float32(0)}), 422, "the weight 'weight' is 0"),
     "weight": (lambda u: sent({**u, "weight": np.float32(1e9)}), 422, "at most 1000"),
+    "pickle": (lambda u: pickle.dumps(Executed()) * 2, 400, "no safetensors file"),
     "long": (lambda u: b"\0" * (1 << 20), 413, "an update has at most"),
 }
 
@@ -173,6 +189,7 @@ def test_wrong_updates_do_not_count(pem, rng):
         work(server, pem, data[1:], ["ben", "cy"])
         assert ask(server, pem, "GET", "/weights")[0] == 200
     assert_equal(server.result, after(state, data, 1))
+    assert Executed.calls == 0, "a body was unpickled"
     assert sum("ada: refused, " in line for line in lines) == sum(s in (400, 422) for _, s, _ in UPDATES.values())
 
 
@@ -224,6 +241,13 @@ def test_a_worker_trusts_no_other_certificate(waiting):
         fed.join(waiting.url, TOKENS["ada"], {})
 
 
+def test_files_that_are_missing_are_named(pem, rng):
+    with pytest.raises(OSError, match=r"federated.Server at .*'none.pem' and .* must be a certificate and its key"):
+        fed.Server(TRAIN, drawn(rng)[0], TOKENS, certificate="none.pem", key=pem[1], rounds=1)
+    with pytest.raises(OSError, match=r"federated.join at .*'none.pem' must be a file of certificates to trust"):
+        fed.join("https://127.0.0.1:1", TOKENS["ada"], {}, certificate="none.pem")
+
+
 def test_a_worker_speaks_no_plain_http():
     with pytest.raises(ValueError, match="begins with https://"):
         fed.join("http://127.0.0.1:1", TOKENS["ada"], {})
@@ -242,10 +266,38 @@ def test_the_server_listens_on_loopback_alone(waiting):
 
 
 def test_a_silent_connection_does_not_hold_up_others(waiting, pem):
-    host, port = waiting.url.removeprefix("https://").split(":")
-    with socket.create_connection((host, int(port))), socket.create_connection((host, int(port))) as plain:
-        plain.sendall(b"GET /weights HTTP/1.0\r\n\r\n")  # without TLS
+    with socket.create_connection(waiting.server_address), socket.create_connection(waiting.server_address) as plain:
+        plain.settimeout(LIMIT)
+        plain.sendall(b"GET /weights HTTP/1.0\r\n\r\n")
         assert ask(waiting, pem, "GET", "/computation")[0] == 200
+        assert not plain.recv(100).startswith(b"HTTP"), "it answers without TLS"
+
+
+ANNOUNCED = {  # name → (token, announced bytes of a body, status)
+    "long": (TOKENS["ada"], 1 << 40, 413),
+    "unknown client": ("x" * 30, 1 << 40, 401),
+    "absurd": (TOKENS["ada"], "1" + "0" * 5000, 411),
+}
+
+
+@pytest.mark.parametrize("name", ANNOUNCED)
+def test_a_body_is_refused_before_it_is_read(name, waiting, pem):
+    """The body never comes, and the answer does."""
+    token, length, status = ANNOUNCED[name]
+    context = ssl.create_default_context(cafile=pem[0])
+    lines = ["POST /update HTTP/1.0", f"Authorization: Bearer {token}", f"Content-Length: {length}", "", ""]
+    plain = socket.create_connection(waiting.server_address, LIMIT / 2)
+    with context.wrap_socket(plain, server_hostname="127.0.0.1") as secure:
+        secure.sendall("\r\n".join(lines).encode())
+        assert secure.recv(100).split()[1] == str(status).encode()
+
+
+def test_all_tokens_are_compared_in_constant_time(waiting, monkeypatch):
+    compared = []
+    same = hmac.compare_digest
+    monkeypatch.setattr(hmac, "compare_digest", lambda known, given: compared.append(known) or same(known, given))
+    assert [waiting.client_of(f"Bearer {token}") for token in (TOKENS["ada"], "x" * 30)] == ["ada", None]
+    assert compared == 2 * [token.encode() for token in TOKENS.values()]
 
 
 def test_a_server_goes_on_from_its_folder(pem, rng, tmp_path):
@@ -318,14 +370,16 @@ def average():
 
 
 WRONG = {  # name → (computation, options, words)
-    "short token": (TRAIN, {"tokens": {"ada": "short"}}, "the tokens of ada are too short, or equal"),
+    "short token": (TRAIN, {"tokens": {"ada": "short"}}, "ada need tokens of their own"),
     "one token twice": (
         TRAIN,
         {"tokens": {"ada": "x" * 20, "ben": "x" * 20}},
-        "tokens of ada, ben .*equal",
+        "ada, ben need tokens of their own",
     ),
+    "token of two lines": (TRAIN, {"tokens": {"ada": "x" * 20 + "\n"}}, "printable ASCII"),
+    "no clients": (TRAIN, {"tokens": {}}, "tokens names 0 clients"),
     "no rounds": (TRAIN, {"rounds": 0}, "rounds >= 1"),
-    "too many": (TRAIN, {"least": 4}, "1 <= least <= 3"),
+    "too many": (TRAIN, {"least": 4}, "least is 4, and tokens names 3 clients"),
     "no state": (average(), {}, "it takes one state, and gives a pair"),
 }
 

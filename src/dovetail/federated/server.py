@@ -7,6 +7,7 @@ its token as `Authorization: Bearer …`.  Each request has a connection of its 
 from __future__ import annotations
 
 import hmac
+import re
 import socket
 import ssl
 import sys
@@ -21,7 +22,7 @@ from dovetail.federated.computations import Arrays, Computation
 from dovetail.federated.rounds import Refused, Rounds
 from dovetail.formats import safetensors
 
-SHORTEST = 16  # characters of a token
+SECRET = re.compile("[ -~]{16,}")  # a token
 POLL = 10.0  # seconds that a request for weights waits for the next round
 DISCARDED = 1 << 22  # bytes of a refused body that are read
 SILENCE = 30.0  # seconds without a byte after which a connection is closed
@@ -36,11 +37,12 @@ class Server(ThreadingHTTPServer):
         state: the first state; for `fed_avg` the weights.
         tokens: the name of each client → its secret, of at least 16 characters.
         certificate, key: files in PEM.
+        rounds: their number.
         host: the address to listen on; other machines reach it if it is not loopback.
         port: 0 for a free one.
         least: the number of updates that are enough at the deadline; all clients, if not given.
         deadline: the seconds that a round waits for all clients.
-        options: the other arguments of `Rounds`: rounds, max_norm, max_weight, folder, report.
+        options: the other arguments of `Rounds`: max_norm, max_weight, folder, report.
 
     Attributes:
         url: of the server.
@@ -62,27 +64,31 @@ class Server(ThreadingHTTPServer):
         *,
         certificate: str | Path,
         key: str | Path,
+        rounds: int,
         host: str = "127.0.0.1",
         port: int = 0,
         least: int | None = None,
         deadline: float = 60.0,
         **options: Any,
     ) -> None:
-        secrets = [*tokens.values()]
-        if weak := [name for name, token in tokens.items() if len(token) < SHORTEST or secrets.count(token) > 1]:
-            problem = f"the tokens of {', '.join(weak)} are too short, or equal: make each by secrets.token_urlsafe()."
-            raise op_error(ValueError, "federated.Server", problem)
+        known = [*tokens.values()]
+        if weak := [name for name, one in tokens.items() if not SECRET.fullmatch(one) or known.count(one) > 1]:
+            problem = f"{', '.join(weak)} need tokens of their own, of at least 16 printable ASCII characters"
+            raise op_error(ValueError, "federated.Server", f"{problem}: make each by secrets.token_urlsafe().")
         self.least, self.deadline = len(tokens) if least is None else least, deadline
         if not 1 <= self.least <= len(tokens):
-            raise op_error(
-                ValueError, "federated.Server", f"it needs 1 <= least <= {len(tokens)} clients, not {least}."
-            )
-        self.rounds, self.package = Rounds(computation, state, **options), computation.client.package()
+            problem = f"least is {self.least}, and tokens names {len(tokens)} clients: it needs 1 <= least <= clients."
+            raise op_error(ValueError, "federated.Server", problem)
+        self.rounds, self.package = Rounds(computation, state, rounds=rounds, **options), computation.client.package()
         updates = computation.client.updates
         self.longest = sum(2 * (one.spec.nbytes or 0) + 256 for one in updates) + (1 << 16)  # bytes of an update
         self._tokens = {name: token.encode() for name, token in tokens.items()}
         self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self._tls.load_cert_chain(certificate, key)
+        try:
+            self._tls.load_cert_chain(certificate, key)
+        except OSError as error:
+            problem = f"{str(certificate)!r} and {str(key)!r} must be a certificate and its key, in PEM: {error}."
+            raise op_error(OSError, "federated.Server", problem) from None
         lock = threading.RLock()
         self._offered, self._came = threading.Condition(lock), threading.Condition(lock)  # of weights, of an update
         self._weights = b""  # of the open round; empty between two
@@ -209,8 +215,8 @@ class _Handler(BaseHTTPRequestHandler):
             body = self._answer()
             self._send(204 if body is None else 200, body or b"")
         except Refused as error:
-            self.rfile.read(min(self._unread, DISCARDED))  # a client that still sends would not see the answer
             self._send(error.status, str(error).encode())
+            self.rfile.read(min(self._unread, DISCARDED))  # a client that still sends would not see the answer
 
     do_POST = do_GET
 

@@ -47,6 +47,7 @@ def join(
         The weights at the end.
 
     Raises:
+        OSError: the file of certificates cannot be read.
         PermissionError: the server does not know the token.
         ConnectionError: the server cannot be reached, or refuses an update.
         KeyError, TypeError, ValueError: the data do not fit the computation.
@@ -74,8 +75,12 @@ class _Peer:
         if parts.scheme != "https" or not parts.hostname:
             raise op_error(ValueError, "federated.join", f"the URL of a server begins with https://, not {url!r}.")
         self._host, self._port, self._path = parts.hostname, parts.port, parts.path.rstrip("/")
-        self._headers, self._patience = {"Authorization": f"Bearer {token}"}, patience
-        self._tls = ssl.create_default_context(cafile=certificate)
+        self._headers, self._patience = {"Authorization": f"Bearer {token.strip()}"}, patience
+        try:
+            self._tls = ssl.create_default_context(cafile=certificate)
+        except OSError as error:
+            problem = f"{str(certificate)!r} must be a file of certificates to trust, in PEM: {error}."
+            raise op_error(OSError, "federated.join", problem) from None
 
     def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
         """The status and the body of an answer; a server out of reach is asked again."""
