@@ -43,7 +43,7 @@ def test_one_client_is_plain_training(engine, rng):
 def test_a_mean_has_the_dtype_of_its_values(dtype):
     @fed.computation(fed.FederatedType((dt.spec((2,), dtype), COUNT), fed.CLIENTS))
     def average(reading):
-        mean, count = (fed.federated_map(lambda r, i=i: r[i], reading) for i in range(2))
+        mean, count = reading
         return fed.federated_mean(mean, count), fed.federated_sum(count)
 
     np_dtype = dt.spec((), dtype).dtype.numpy
@@ -92,6 +92,7 @@ WRONG = {  # name → (types, function, words of the error)
     ),
     "broadcast of a client's": ((CLIENTS,), fed.federated_broadcast, "federated_broadcast at .*federated_mean or"),
     "operator": ((CLIENTS,), lambda b: b * 2.0, "computation at test_computations.py:.* has no operators"),
+    "part of a tensor": ((CLIENTS,), lambda b: b[0], "has no operators"),
     "op": ((CLIENTS,), ops.tanh, "Tanh at test_computations.py:.*<a value at CLIENTS>"),
     "closure": (
         (SERVER, CLIENTS),
@@ -133,6 +134,8 @@ WRONG = {  # name → (types, function, words of the error)
         fed.federated_mean,
         "a weight is one number of each client, not float32\\[2\\]",
     ),
+    "no spec": ((CLIENTS, fed.FederatedType((2,), fed.CLIENTS)), lambda a, b: a, r"where a spec is dt.spec\(shape\)"),
+    "no placement": ((fed.FederatedType(NUMBER, "clients"),), lambda a: a, r"FederatedType\(spec, CLIENTS\), where"),
     "no type": ((CLIENTS,), lambda a, b: a, "has the parameters a, b: give each a type"),
     "no clients": ((SERVER,), lambda a: a, "at CLIENTS"),
 }
@@ -143,6 +146,11 @@ def test_wrong_placements_are_named(name):
     types, python, words = WRONG[name]
     with pytest.raises((TypeError, ValueError), match=words):
         fed.computation(*types)(python)
+
+
+def test_a_loss_is_one_number():
+    with pytest.raises(ValueError, match=r"the loss must be one number, .* not float32\[\?,4\]"):
+        fed.fed_avg(lambda weights, data: data["x"], WEIGHTS, DATA)
 
 
 VALUES = {  # name → (server's value, clients' values, words of the error)

@@ -13,8 +13,9 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.autodiff.tape import GradientTape
+from dovetail.core.errors import describe, op_error
 from dovetail.core.structure import flatten, map_structure, unflatten
-from dovetail.federated.computations import Computation, computation
+from dovetail.federated.computations import Computation
 from dovetail.federated.placement import (
     CLIENTS,
     SERVER,
@@ -23,6 +24,7 @@ from dovetail.federated.placement import (
     federated_map,
     federated_mean,
 )
+from dovetail.federated.tracing import computation
 
 Loss = Callable[[Any, Any], Any]
 
@@ -130,8 +132,7 @@ def fed_adam(
 
     @computation(FederatedType({"weights": weights, "m": weights, "v": weights}, SERVER), FederatedType(data, CLIENTS))
     def fed_adam(state: Any, data: Any) -> Any:
-        start = federated_map(lambda state: state["weights"], state)
-        moved, report = _exchange(loss, start, data, mu, steps, learning_rate)
+        moved, report = _exchange(loss, state["weights"], data, mu, steps, learning_rate)
 
         def adam(state: Any, moved: Any) -> Any:
             m = map_structure(lambda m, d: beta_1 * m + (1 - beta_1) * d, state["m"], moved)
@@ -172,6 +173,9 @@ def _exchange(loss: Loss, weights: Any, data: Any, mu: float, steps: int, rate: 
             with GradientTape() as tape:
                 tape.watch(here)
                 value = loss(unflatten(structure, here), data)
+                if value.shape != ():
+                    problem = f"the loss must be one number, as dt.ops.mean gives, not {describe(value)}."
+                    raise op_error(ValueError, "federated", problem)
                 near = [ops.sum(ops.square(w - start)) for w, start in zip(here, first, strict=True)] if mu else []
                 goal = value + mu / 2 * sum(near) if near else value
             slopes = tape.gradient(goal, here, unconnected_gradients="zero")
@@ -180,6 +184,5 @@ def _exchange(loss: Loss, weights: Any, data: Any, mu: float, steps: int, rate: 
         moved = unflatten(structure, [w - start for w, start in zip(here, first, strict=True)])
         return moved, {"loss": losses[0]}, ops.cast(ops.shape(flatten(data)[0][0])[0], "float32")
 
-    trained = federated_map(train, (federated_broadcast(weights), data))
-    moved, report, count = (federated_map(lambda found, i=i: found[i], trained) for i in range(3))
+    moved, report, count = federated_map(train, (federated_broadcast(weights), data))
     return federated_mean(moved, count), federated_mean(report, count)

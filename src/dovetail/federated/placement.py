@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NamedTuple
@@ -54,7 +54,7 @@ class Placed:
     """A value of a traced federated computation.
 
     Attributes:
-        value: a structure of graph tensors; at CLIENTS, of any one client.
+        value: a structure of graph tensors; at CLIENTS, of any one client.  Its parts are placed values, too.
         placement: SERVER or CLIENTS.
     """
 
@@ -64,12 +64,18 @@ class Placed:
     def __repr__(self) -> str:
         return f"<a value at {self.placement}>"
 
+    def __getitem__(self, key: Any) -> Placed:
+        return self._refused() if isinstance(self.value, GraphTensor) else Placed(self.value[key], self.placement)
+
+    def __iter__(self) -> Iterator[Placed]:
+        return (self[place] for place in range(len(self.value)))
+
     def _refused(self, *others: Any) -> Any:
         problem = "federated_map computes on placed values: federated_map(lambda x: x + 1, value)."
         raise op_error(TypeError, "computation", f"{self!r} has no operators; {problem}")
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refused
-    __matmul__ = __rmatmul__ = __pow__ = __neg__ = __getitem__ = _refused
+    __matmul__ = __rmatmul__ = __pow__ = __neg__ = _refused
 
 
 @dataclass
@@ -96,8 +102,7 @@ def named(value: Any, otherwise: str, taken: Container[str] = ()) -> dict[str, A
     """The leaves of a structure by their names, which are the steps to each, in the order of `flatten`.
 
     Args:
-        value: the structure.
-        otherwise: the name of a leaf that is the whole structure.
+        value, otherwise: the structure, and the name of a leaf that is the whole structure.
         taken: names that are not free; a leaf with such a name gets a number, too.
 
     Example:
@@ -254,8 +259,7 @@ def federated_mean(value: Placed, weight: Placed | None = None) -> Placed:
         >>> reading = FederatedType({"mean": dt.spec(()), "count": dt.spec(())}, CLIENTS)
         >>> @dt.federated.computation(reading)
         ... def average(reading):
-        ...     mean = federated_map(lambda r: r["mean"], reading)
-        ...     return federated_mean(mean, federated_map(lambda r: r["count"], reading))
+        ...     return federated_mean(reading["mean"], reading["count"])
         >>> float(average([{"mean": 1., "count": 3.}, {"mean": 5., "count": 1.}]))
         2.0
     """
