@@ -254,12 +254,13 @@ def _reduce(tensor: torch.Tensor, group: Any, reduction: str, parts: int = 1) ->
     found = torch.empty_like(tensor, memory_format=torch.contiguous_format)
     works = []
     for given, part in zip(tensor.reshape(-1).chunk(parts), found.reshape(-1).chunk(parts), strict=True):
-        part.copy_(given)  # while the part before it travels
-        works.append((group.allreduce([part], TORCH[reduction]), part))
-    for work, part in works:
+        if reduction == "mean":  # while the part before it travels
+            torch.div(given, group.size(), out=part)
+        else:
+            part.copy_(given)
+        works.append(group.allreduce([part], TORCH[reduction]))
+    for work in works:
         work.wait()
-        if reduction == "mean":
-            part.div_(group.size())
     return found
 
 
