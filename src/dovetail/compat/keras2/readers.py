@@ -9,6 +9,7 @@ from typing import Any
 
 import keras
 
+from dovetail.compat.kept import kept_by
 from dovetail.compat.keras2.patches import Patch
 from dovetail.interop.keras.running import Known, value_of
 from dovetail.interop.keras_values import READ, in_run, run_of, source
@@ -23,6 +24,8 @@ def patches() -> Iterable[Patch]:
     if keras.config.backend() == "dovetail":
         yield Patch(Function, "_run_through_graph", _that_remembers(Function._run_through_graph))
         yield Patch(LossFunctionWrapper, "call", _of_the_run(LossFunctionWrapper.call))
+        wrapper = keras.metrics.MeanMetricWrapper
+        yield Patch(wrapper, "update_state", _with_variables(wrapper.update_state))
         yield Patch(keras.metrics.Mean, "update_state", _in_the_run(keras.metrics.Mean.update_state))
 
 
@@ -84,6 +87,17 @@ def _that_remembers(run: Callable[..., Any]) -> Callable[..., Any]:
 def _of_the_run(loss: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a loss: a result that is made of the model's tensors alone is computed."""
     return functools.wraps(loss)(lambda self, *args, **kwargs: in_run(loss(self, *args, **kwargs)))
+
+
+def _with_variables(update_state: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap the method of a metric that is a function: TensorFlow's metrics in it keep their sums."""
+
+    @functools.wraps(update_state)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with kept_by(self):
+            return update_state(self, *args, **kwargs)
+
+    return call
 
 
 def _in_the_run(update_state: Callable[..., Any]) -> Callable[..., Any]:

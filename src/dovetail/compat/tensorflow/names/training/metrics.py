@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
 from dovetail import ops
+from dovetail.compat.kept import has_owner, kept
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.graph import GraphKeys, control_dependencies
 from dovetail.compat.tensorflow.names.losses import confusion_matrix
@@ -55,15 +57,17 @@ def metric(
         own = given.arguments
         values, updates, title = (own.pop(key) for key in ("metrics_collections", "updates_collections", "name"))
         graph_mode.open_for_variables()
-        if graph_mode.graph() is None:
+        is_kept = graph_mode.graph() is None and has_owner()
+        if graph_mode.graph() is None and not is_kept:
             raise op_error(RuntimeError, f"tf.metrics.{name}", "it needs a graph: use Keras' metrics without one.")
-        with variable_scope(title, scope(**own) if callable(scope) else scope or name):
+        with nullcontext() if is_kept else variable_scope(title, scope(**own) if callable(scope) else scope or name):
             parts = added(**own)
-            made = [metric_variable(x.shape, x.dtype, name=part) for part, x in parts.items()]
+            makes = [partial(metric_variable, x.shape, x.dtype, name=part) for part, x in parts.items()]
+            made = [kept(make) if is_kept else make() for make in makes]
             changed = [v.assign_add(x) for v, x in zip(made, parts.values(), strict=True)]
             settings = {key: own[key] for key in further}
             found = result(*(v.read_value() for v in made), **settings), (update or result)(*changed, **settings)
-        for one, keys in zip(found, (values, updates), strict=True):
+        for one, keys in () if is_kept else zip(found, (values, updates), strict=True):
             graph_mode.open_graph().add_to_collections(keys or (), one)
         return found
 
