@@ -80,7 +80,8 @@ class SparseTensor(_Parts):
         return self
 
     def _fits(self) -> bool:
-        indices, values = (getattr(seen(part), "shape", None) for part in self[:2])
+        shapes = (getattr(seen(part), "shape", None) for part in self[:2])
+        indices, values = (None if getattr(shape, "rank", 0) is None else shape for shape in shapes)
         rank = len(self.dims) if isinstance(self.dims, tuple) else None
         return fits(indices, (None, rank)) and fits(values, (None if indices is None else indices[0],))
 
@@ -132,7 +133,7 @@ def _as_dims(dense_shape: Any) -> Any:
     known = known_value(dense_shape)
     if known is not None:
         return tuple(known.tolist())
-    rank = K.int_shape(dense_shape)[0]
+    (rank,) = K.int_shape(dense_shape) or (None,)  # a placeholder's shape may be unknown
     return dense_shape if rank is None else tuple(dense_shape[i] for i in range(rank))
 
 

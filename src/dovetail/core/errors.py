@@ -163,7 +163,8 @@ def _described(value: Any) -> str:
     value = hooks.seen(value)
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
     if shape is not None and dtype is not None and not isinstance(value, type):
-        dims = ",".join("?" if dim is None else str(dim) for dim in shape)
+        known = ["..."] if getattr(shape, "rank", 0) is None else shape
+        dims = ",".join("?" if dim is None else str(dim) for dim in known)
         return f"{str(dtype).removeprefix('torch.')}[{dims}]"
     if isinstance(value, (list, tuple)) and any(hasattr(hooks.seen(item), "dtype") for item in value):
         return "[" + ", ".join(map(_described, value)) + "]"

@@ -111,3 +111,12 @@ def test_a_sparse_tensor_of_unknown_rank_is_evaluated():
     assert type(found) is compat.SparseTensorValue
     assert [part.tolist() for part in found] == [[[0, 1], [1, 0], [2, 1]], [2, 3, 4], [3, 2]]
     assert dense.tolist() == [0, 5, 0, 0]
+
+
+def test_sparse_tensors_of_placeholders_without_shapes(engine):
+    with compat.Graph().as_default(), compat.Session() as session:
+        places, ids, weights, shape = (compat.placeholder(kind) for kind in ("int64", "int64", "float32", "int64"))
+        x, w = compat.SparseTensor(places, ids, shape), compat.SparseTensor(places, weights, shape)
+        found = compat.nn.embedding_lookup_sparse(compat.constant([[1.0], [2.0], [4.0]]), x, w, combiner="sum")
+        feeds = {places: [[0, 0], [0, 1], [1, 0]], ids: [0, 2, 1], weights: [1.0, 0.5, 3.0], shape: [2, 2]}
+        assert session.run(found, feeds).tolist() == [[3.0], [6.0]]

@@ -114,7 +114,8 @@ def padded(tf, session, folder):
             yield list(range(size)), str(size)
 
     data = tf.data.Dataset.from_generator(rows, (tf.int32, tf.string), ([None], []))
-    data = data.map(lambda row, word: (row, tf.size(row), word)).padded_batch(2, ([None], [], []), (-1, 0, ""))
+    filling = tf.negative(1), 0, ""
+    data = data.map(lambda row, word: (row, tf.size(row), word)).padded_batch(2, ([None], [], []), filling)
     return rest(tf, session, data.make_one_shot_iterator().get_next())
 
 
@@ -123,7 +124,9 @@ def buckets(tf, session, folder):
     grouped = data.apply(tf.data.experimental.bucket_by_sequence_length(tf.size, [4], [2, 3], drop_remainder=False))
     windows = data.apply(
         tf.data.experimental.group_by_window(
-            lambda row: tf.cast(tf.size(row) // 4, tf.int64), lambda key, rows: rows.padded_batch(2, [None]), 2
+            lambda row: tf.cast(tf.size(row) // 4, tf.int64),
+            lambda key, rows: rows.padded_batch(2, [None], tf.negative(7)),
+            2,
         )
     )
     return [rest(tf, session, one.make_one_shot_iterator().get_next()) for one in (grouped, windows)]

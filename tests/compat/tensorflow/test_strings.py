@@ -26,6 +26,7 @@ def parts(sparse: Any) -> list[Any]:
 CASES: dict[str, Callable[[Any, Any], Any]] = {
     "a placeholder": lambda tf, fed: fed(WORDS),
     "join": lambda tf, fed: tf.string_join([fed(WORDS), "x", fed(WORDS)], "-"),
+    "split a list": lambda tf, fed: parts(tf.string_split([fed(WORDS)[0]])),
     "add": lambda tf, fed: ["x" + fed(WORDS), fed(WORDS) + "x"],
     "split": lambda tf, fed: parts(tf.string_split(fed(WORDS), " ,")),
     "split into bytes": lambda tf, fed: parts(tf.string_split(fed(WORDS), "")),

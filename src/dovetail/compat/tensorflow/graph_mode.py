@@ -96,6 +96,11 @@ def open_for_variables() -> None:
         open_graph()
 
 
+def is_eager() -> bool:
+    """Whether the program asked for values to be computed, and no graph is being built."""
+    return _is_eager.get() and graph() is None
+
+
 def close_graph() -> None:
     """Compute values from now on, until a graph is opened again."""
     DEFAULT_GRAPH.set(None)

@@ -6,7 +6,19 @@ from types import ModuleType
 
 from dovetail.compat.tensorflow.names import mnist, mnist_network, timeline
 
-_OPS = "", "nn.", "math.", "image.", "random.", "debugging.", "metrics.", "sparse.", "io.", "summary."
+_OPS = (
+    "",
+    "nn.",
+    "math.",
+    "image.",
+    "random.",
+    "debugging.",
+    "metrics.",
+    "sparse.",
+    "io.",
+    "summary.",
+    "contrib.lookup.",
+)
 
 # Package → its modules, and the beginnings of their names in the table; the first that has a name gives it.
 PACKAGES = {

@@ -203,17 +203,21 @@ def resize_with_crop_or_pad(image: Any, target_height: int, target_width: int) -
     Source: `tf.image.resize_with_crop_or_pad`.
     """
     image = ops.convert(image)
-    rank = len(static_shape(image))
-    cuts: list[Any] = [slice(None)] * rank
-    pads = [(0, 0)] * rank
-    for axis, wanted in ((rank - 3, int(target_height)), (rank - 2, int(target_width))):
-        count = static_shape(image)[axis]
-        if count is None:
-            raise op_error(ValueError, "tf.image.resize_with_crop_or_pad", "the size of the images must be known.")
-        over, under = max(count - wanted, 0) // 2, max(wanted - count, 0)
-        cuts[axis] = slice(over, over + min(wanted, count))
-        pads[axis] = (under // 2, under - under // 2)
-    return ops.pad(image[tuple(cuts)], pads)
+    first = len(static_shape(image)) - 3
+    for axis, wanted in ((first, target_height), (first + 1, target_width)):
+        image = _cut_or_filled(image, axis, int(wanted))
+    return image
+
+
+def _cut_or_filled(image: Any, axis: int, wanted: int) -> Any:
+    """The middle of an axis, or the axis between zeros."""
+    count, dims = dims_of(image)[axis], list(static_shape(image))
+    over, under = (ops.maximum(x, 0) for x in (count - wanted, wanted - count))
+    places = ops.arange(wanted) - under // 2 + over // 2  # of the image
+    is_inside = ops.logical_and(ops.greater_equal(places, 0), ops.less(places, count))
+    found = ops.take(image, ops.clip(places, 0, count - 1), axis=axis)
+    sizes = [wanted if i == axis else 1 for i in range(len(dims))]
+    return ops.where(ops.reshape(is_inside, sizes), found, ops.zeros_like(found))
 
 
 def _crop_and_resize(

@@ -12,7 +12,7 @@ from dovetail.backend import feeding
 from dovetail.backend.sparse import SparseTensor
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.core import Kind
-from dovetail.compat.tensorflow.table import V1, function, value
+from dovetail.compat.tensorflow.table import V1, function, of_rank, value
 from dovetail.core.tensor_shape import TensorShape
 from dovetail.core.value_kinds import is_tensor
 from dovetail.plan.feeds import flat_feeds
@@ -27,7 +27,8 @@ class TFSparseTensor(metaclass=Kind):
     kinds = (SparseTensor,)
 
     def __new__(cls, indices: Any, values: Any, dense_shape: Any) -> Any:
-        return SparseTensor(ops.cast(ops.convert(indices), "int64"), ops.convert(values), dense_shape)
+        parts = of_rank(ops.cast(ops.convert(indices), "int64"), 2), of_rank(ops.convert(values), 1)
+        return SparseTensor(*parts, dense_shape)
 
 
 class SparseTensorValue(NamedTuple):

@@ -204,6 +204,13 @@ def in_graph(value: Any) -> StringTensor:
     return StringTensor(_graph().constant(numbers_of(value), "Const"))
 
 
+def joined(value: Any) -> Any:
+    """A list of strings that runs make, stacked; any other value as it is."""
+    if isinstance(value, (list, tuple)) and any(isinstance(part, StringTensor) for part in value):
+        return ops.stack([in_graph(part) for part in value])
+    return value
+
+
 def _graph() -> Any:
     """The graph that is traced, or the session graph that is being built, which is opened if need be."""
     return trace.current_graph() or graph_mode.open_graph()
@@ -229,6 +236,7 @@ def called(
         shapes: the shapes of the results, if they are known.
         op: the type of the operation: "PyFunc", or "PyFuncStateless" if calls may be left out.
     """
+    inputs = [joined(x) for x in inputs]
     texts = [is_text(x) for x in inputs]
     with graph_mode.inside(_graph()):
         given = tuple(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.compat.tensorflow.names.sparse import SparseTensorValue
-from dovetail.compat.tensorflow.names.string_tensors import computed
+from dovetail.compat.tensorflow.names.string_tensors import computed, joined
 from dovetail.compat.tensorflow.names.text import STRING, is_text, strings_of, text
 from dovetail.compat.tensorflow.table import constant_value, function, signature_of
 from dovetail.core.dtypes import as_dtype
@@ -76,6 +76,7 @@ def host_operation(type: str, inputs: Sequence[Any], name: str | None = None, **
         attrs: its attributes.
     """
     node: Any = _Node(type, attrs)
+    inputs = [joined(x) for x in inputs]
     specs = [spec for result in KNOWN[type] for spec in result.specs(node.attrs, list(inputs))]
     dtypes = [STRING if spec.dtype is None else spec.dtype for spec in specs]
     made = computed(partial(HOST[type], node), inputs, dtypes, name=name)
@@ -189,6 +190,7 @@ def decode_csv(
 
     Source: `tf.io.decode_csv`.
     """
+    records = joined(records)
     defaults = [_default(one) for one in record_defaults]
     columns = None if select_cols is None else list(select_cols)
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dovetail import ops
 from dovetail.autodiff.tape import GradientTape
 from dovetail.compat.tensorflow.table import V1, V2, function, value
 
 for _name, _there in {
     **{name: V1[name] for name in ["enable_eager_execution", "executing_eagerly", "py_func", "GradientTape"]},
+    **{name: V1[f"train.{name}"] for name in ["Checkpoint", "CheckpointManager"]},
     "Variable": V2["Variable"],
     "defun": V2["function"],
 }.items():
@@ -65,3 +67,44 @@ def gradients_function(f: Callable[..., Any], params: Sequence[int] | None = Non
     """A function that gives the gradients of another one by its arguments."""
     both = value_and_gradients_function(f, params)
     return lambda *args: both(*args)[1]
+
+
+class Mean:
+    """The mean of the values of all calls.
+
+    Source: `tf.contrib.eager.metrics.Mean`.
+    """
+
+    def __init__(self, name: str | None = None, dtype: Any = "float32") -> None:
+        self.name, self.dtype = name or type(self).__name__.lower(), dtype
+        self.init_variables()
+
+    def init_variables(self) -> None:
+        """Begin anew."""
+        self._total = self._count = 0.0
+
+    def __call__(self, values: Any, weights: Any = 1.0) -> Any:
+        values = ops.cast(values, self.dtype)
+        counts = ops.multiply(ops.ones_like(values), weights)
+        self._total = ops.add(self._total, ops.sum(ops.multiply(values, counts)))
+        self._count = ops.add(self._count, ops.sum(counts))
+        return values
+
+    def result(self) -> Any:
+        """The mean."""
+        return ops.divide(self._total, self._count)
+
+
+class Accuracy(Mean):
+    """The share of equal labels and predictions of all calls.
+
+    Source: `tf.contrib.eager.metrics.Accuracy`.
+    """
+
+    def __call__(self, labels: Any, predictions: Any, weights: Any = 1.0) -> Any:
+        super().__call__(ops.equal(labels, predictions), weights)
+        return labels, predictions
+
+
+for _metric in (Mean, Accuracy):
+    value(f"contrib.eager.metrics.{_metric.__name__}", _metric, "v1")

@@ -20,6 +20,8 @@ from dovetail.core.variable import Variable
 
 # -- the global step --------------------------------------------------------------------------------------------------
 
+_EAGER_STEP: list[Any] = []  # the step of a program that computes at once
+
 
 @function("train.get_global_step", "v1")
 def get_global_step(graph: Any = None) -> Any:
@@ -27,6 +29,8 @@ def get_global_step(graph: Any = None) -> Any:
 
     Source: `tf.compat.v1.train.get_global_step`.
     """
+    if graph is None and graph_mode.is_eager():
+        return next(iter(_EAGER_STEP), None)
     graph = graph or graph_mode.open_graph()
     named = [v for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if v.name == "global_step:0"]
     return next(iter([*graph.get_collection(GraphKeys.GLOBAL_STEP), *named]), None)
@@ -41,9 +45,13 @@ def create_global_step(graph: Any = None) -> Any:
 
     Source: `tf.compat.v1.train.create_global_step`.
     """
-    graph = graph or graph_mode.open_graph()
+    is_eager = graph is None and graph_mode.is_eager()
     if get_global_step(graph) is not None:
         raise op_error(ValueError, "tf.train.create_global_step", "a global step already exists in the graph.")
+    if is_eager:
+        _EAGER_STEP.append(V1["Variable"](0, dtype="int64", trainable=False, name="global_step"))
+        return _EAGER_STEP[0]
+    graph = graph or graph_mode.open_graph()
     with graph_mode.inside(graph):
         step = named_variable("global_step", lambda: ops.constant(0, "int64"))
     graph.add_to_collection(GraphKeys.GLOBAL_STEP, step)

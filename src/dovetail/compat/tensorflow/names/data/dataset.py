@@ -202,26 +202,18 @@ class Dataset:
         called = Function(map_func, self._leaf)
         width, block = 1 if cycle_length is None else int(cycle_length), int(block_length)
 
-        def begun(element: Any) -> Iterator[Any]:
-            if called.result is None:
-                return iter(called.passed(each(parts.tensor, element))._elements())
-            values = called.values(element)
-            needs = [x for x in called.result.needs if x not in values]
-            values |= dict(zip(needs, called.run(needs, element), strict=True))
-            return parts.continued(values, iter(called.result._elements()))
-
         def elements() -> Iterator[Any]:
             left = iter(self._elements())
-            open_ones = [begun(element) for element in itertools.islice(left, width)]
+            open_ones = [called.inner(element) for element in itertools.islice(left, width)]
             while open_ones:
                 for place, one in enumerate(open_ones):
                     found = list(itertools.islice(one, block))
                     yield from found
                     if len(found) < block:
-                        open_ones[place : place + 1] = [begun(element) for element in itertools.islice(left, 1)]
+                        open_ones[place : place + 1] = [called.inner(element) for element in itertools.islice(left, 1)]
 
         def in_turn() -> Iterator[Any]:
-            return (x for element in self._elements() for x in begun(element))
+            return (x for element in self._elements() for x in called.inner(element))
 
         inner = None if called.result is None else called.result._leaf
         return self._with(in_turn if width == 1 else elements, leaf=inner)
@@ -253,10 +245,11 @@ class Dataset:
         name: str | None = None,
     ) -> Dataset:
         """Stacks of consecutive elements of one rank; shorter ones are filled up, with zeros if nothing is given."""
-        filling = each(lambda x: x if x is None else parts.array(x), plain(padding_values))
+        filling = each(lambda x: x if x is None else _source(x), plain(padding_values))
 
         def stacked(group: list[Any]) -> Any:
-            return each(parts.padded, parts.like(group[0], padded_shapes), parts.like(group[0], filling), *group)
+            now = parts.like(group[0], each(parts.known, filling))
+            return each(parts.padded, parts.like(group[0], padded_shapes), now, *group)
 
         def leaf(size: Any) -> Any:
             if self._leaf is None:
@@ -264,10 +257,15 @@ class Dataset:
             shapes = parts.like(self._leaf, padded_shapes)
             return each(lambda x, shape: _filled(x, shape).with_first(size), self._leaf, shapes)
 
-        return self._in_groups(batch_size, drop_remainder, stacked, leaf)
+        return self._in_groups(batch_size, drop_remainder, stacked, leaf, *leaves(filling))
 
     def _in_groups(
-        self, size: Any, drop_remainder: Any, stacked: Callable[[list[Any]], Any], leaf: Callable[[Any], Any]
+        self,
+        size: Any,
+        drop_remainder: Any,
+        stacked: Callable[[list[Any]], Any],
+        leaf: Callable[[Any], Any],
+        *needs: Any,
     ) -> Dataset:
         size, drops = number(size), bool(number(drop_remainder))
         is_known = not parts.is_of_run(size)
@@ -281,7 +279,7 @@ class Dataset:
         length = self._length
         if length >= 0:
             length = UNKNOWN if not is_known else length // size if drops else -(-length // size)
-        return self._with(elements, length, size, leaf=leaf(size if drops and is_known else None))
+        return self._with(elements, length, size, *needs, leaf=leaf(size if drops and is_known else None))
 
     def unbatch(self, name: str | None = None) -> Dataset:
         """The slices of each element."""

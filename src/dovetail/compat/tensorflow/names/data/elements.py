@@ -62,18 +62,22 @@ def leaves_of(dtypes: Any, shapes: Any) -> Any:
 # -- structures -------------------------------------------------------------------------------------------------------
 
 
+def _has_parts(element: Any) -> bool:
+    return isinstance(element, tuple) and not isinstance(element, TensorShape)
+
+
 def each(function: Callable[..., Any], first: Any, *others: Any) -> Any:
     """The results of a function for the leaves of elements of one structure."""
     if isinstance(first, dict):
         return {key: each(function, first[key], *(other[key] for other in others)) for key in first}
-    if isinstance(first, tuple):
+    if _has_parts(first):
         return tuple(each(function, *parts) for parts in zip(first, *others, strict=True))
     return function(first, *others)
 
 
 def leaves(element: Any) -> Iterator[Any]:
     """The leaves of an element, in order."""
-    parts = element.values() if isinstance(element, dict) else element if isinstance(element, tuple) else None
+    parts = element.values() if isinstance(element, dict) else element if _has_parts(element) else None
     if parts is None:
         yield element
     else:
@@ -85,7 +89,7 @@ def plain(value: Any) -> Any:
     """A value in dicts and plain tuples: named tuples have no names, and a list of arrays is one array."""
     if isinstance(value, dict):
         return {key: plain(part) for key, part in value.items()}
-    return tuple(map(plain, value)) if isinstance(value, tuple) else value
+    return tuple(map(plain, value)) if _has_parts(value) else value
 
 
 # -- leaves -----------------------------------------------------------------------------------------------------------

@@ -226,4 +226,5 @@ for _method in (make_one_shot_iterator, make_initializable_iterator):
 for _property in (output_types, output_shapes, output_classes):
     setattr(Dataset, _property.__name__, property(_property))
     value(f"data.get_{_property.__name__}", _property, "v1")
-value("data.Iterator contrib.data.Iterator contrib.eager.Iterator", DataIterator, "v1")
+value("data.Iterator contrib.data.Iterator", DataIterator, "v1")
+value("contrib.eager.Iterator", LoopIterator, "v1")

@@ -209,9 +209,7 @@ def group_by_window(
     made = Function(lambda key: reduce_func(key, window), Leaf(np.dtype("int64"), shape_of(())))
 
     def reduced(key: int, elements: list[Any]) -> Iterator[Any]:
-        found = made.passed(np.int64(key)) if made.result is None else made.result
-        values = {token: elements} | ({} if made.result is None else made.values(np.int64(key)))
-        return parts.continued(values, iter(found._elements()))
+        return parts.continued({token: elements}, made.inner(np.int64(key)))
 
     def size_of(key: int) -> int:
         return int(window_size if window_size_func is None else window_size_func(np.int64(key)))

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.data.elements import VALUES, array, each, leaf_of, leaves, plain, tensor
+from dovetail.compat.tensorflow.names.data.elements import (
+    VALUES,
+    array,
+    continued,
+    each,
+    leaf_of,
+    leaves,
+    plain,
+    tensor,
+)
 from dovetail.compat.tensorflow.names.graph import placeholder
 from dovetail.compat.tensorflow.names.session import running
 from dovetail.compat.tensorflow.names.string_tensors import in_graph
@@ -60,6 +69,15 @@ class Function:
         values = {key: x for key, x in VALUES.get().items() if is_tensor(key) or is_text(key)} | self.values(element)
         feeds = {key: Text(strings_of(x)) if is_text(key) else x for key, x in values.items()}
         return running(self._graph).run(fetches, feeds)
+
+    def inner(self, element: Any) -> Iterator[Any]:
+        """The elements of the data set that the function makes of an element."""
+        if self.result is None:
+            return iter(self.passed(each(tensor, element))._elements())
+        values = self.values(element)
+        needs = [x for x in self.result.needs if x not in values]
+        values |= dict(zip(needs, self.run(needs, element), strict=True))
+        return continued(values, iter(self.result._elements()))
 
     def __call__(self, element: Any) -> Any:
         if self.result is None:
