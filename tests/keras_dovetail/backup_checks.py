@@ -89,7 +89,7 @@ def backup(folder, save_freq):
 def main(what: str, folder: Path) -> None:
     rank = dt.distributed.rank()
     for data in DATA:
-        for save_freq in (3, "epoch"):
+        for save_freq in (6, "epoch"):  # an epoch has fewer batches
             place = folder / f"{data} {save_freq}"
             if what == "begin":
                 whole = train(data)

@@ -12,9 +12,9 @@ require("torch", "it carries")
 require("keras", "it trains")
 
 CHECKED = [
-    "shuffled arrays 3\n",
+    "shuffled arrays 6\n",
     "shuffled arrays epoch\n",
-    "a generator 3\n",
+    "a generator 6\n",
     "a generator epoch\n",
 ]
 

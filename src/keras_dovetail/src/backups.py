@@ -34,6 +34,7 @@ class Backup(Callback):
         self._every = 0 if self._each_epoch else int(given.save_freq)
         self._batches = batches
         self._epoch = self._step = 0
+        self._ended = self._unsaved = 0  # batches of this epoch, and since the last checkpoint
         self._begin: dict[str, Any] | None = None  # the epoch in which Keras began to read the data; the random states
         self._resumed: dict[str, Any] | None = None  # the position in the data
         self._metrics: list[_Later] = []  # of metrics that Keras resets first
@@ -54,8 +55,8 @@ class Backup(Callback):
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Find the place in the data."""
-        self._epoch = epoch
         resumed, self._resumed = self._resumed, None
+        self._epoch, self._ended = epoch, resumed["batch"] if resumed else 0
         if resumed is None:
             if self._begin is None or self._batches.steps_per_epoch is None:  # the data are read from the first on
                 self._begin = {"epoch": epoch, "random": random_state()}
@@ -75,8 +76,10 @@ class Backup(Callback):
             self._save(epoch + 1, 0, begin if self._batches.steps_per_epoch is None else self._begin)
 
     def _batch_ended(self, batch: int, logs: Any = None) -> None:
-        if (batch + 1) % self._every == 0:
-            self._save(self._epoch, batch + 1, self._begin)
+        self._unsaved, self._ended = self._unsaved + batch + 1 - self._ended, batch + 1
+        if self._unsaved >= self._every:  # as Keras counts: through the epochs
+            self._unsaved = 0
+            self._save(self._epoch, self._ended, self._begin)
 
     def on_train_end(self, logs: Any = None) -> None:
         """Wait for the last checkpoint, and delete all if the callback says so."""

@@ -128,21 +128,21 @@ def shared(batch: Any) -> Any:
 def shared_steps(steps: Iterable[Any]) -> Iterator[Any]:
     """Keras' steps, with this rank's part of each batch."""
     if not _distribution().auto_shard_dataset:
-        yield from _own_steps(batch for _, _, batches in steps for batch in batches)
+        yield from _own_steps((begin + i, batch) for begin, _, batches in steps for i, batch in enumerate(batches))
         return
     for begin, end, batches in steps:
         yield begin, end, [shared(batch) for batch in batches]
 
 
-def _own_steps(batches: Iterator[Any]) -> Iterator[Any]:
+def _own_steps(batches: Iterator[tuple[int, Any]]) -> Iterator[Any]:
     """Steps of each rank's own batches; a rank that has no more repeats its last one, which does not count."""
-    batch, number = next(batches, None), 0
+    number, batch = next(batches, (0, None))
     rows = 0 if batch is None else _rows(batch)
     while any(counts := _counts_of_own(rows)):
         if batch is None:
             raise ValueError(f"rank {WORLD.rank} has no batch: each rank needs one at least.")
         yield number, number, [(batch, Share(counts, _rows(batch)))]
-        following = next(batches, None)
+        _, following = next(batches, (0, None))
         batch, number = batch if following is None else following, number + 1
         rows = 0 if following is None else _rows(following)
 

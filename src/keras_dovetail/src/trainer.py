@@ -369,9 +369,13 @@ def _validate(model: Any, data: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 @at_once  # a callback may have opened the default graph
 def _results(model: Any, logs: Any) -> Any:
-    if not shards.is_shared():
-        return model._get_metrics_result_or_logs(logs)
-    return pythonify_logs(shards.mean_logs(model._get_metrics_result_or_logs(shards.finish(model, logs))))
+    is_shared = shards.is_shared()
+    merged = shards.finish(model, logs) if is_shared else logs
+    if logs or not shards.is_data_parallel():
+        found = model._get_metrics_result_or_logs(merged)
+    else:  # the last batch of the epoch came before a restart, which restored its metrics
+        found = model.get_metrics_result()
+    return pythonify_logs(shards.mean_logs(found)) if is_shared else found
 
 
 def _callback_list(model: Any, callbacks: Any, batches: Batches, verbose: Any, epochs: int = 1, **options: Any) -> Any:
