@@ -74,7 +74,8 @@ def allreduce(tensor: Any, name: Any = None, average: bool = True, op: Any = Non
         >>> allreduce([1., 2.]).numpy()
         array([1., 2.], dtype=float32)
     """
-    return ops.all_reduce(tensor, op or (Average if average and name is not False else Sum))
+    reduction: Any = op or (Average if average and name is not False else Sum)
+    return ops.all_reduce(tensor, reduction)
 
 
 def allgather(tensor: Any, name: str | None = None) -> Any:
