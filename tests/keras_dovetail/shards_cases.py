@@ -36,6 +36,26 @@ def masked():
     return keras.Sequential([embedding, layers.LSTM(5, return_sequences=True), layers.Dense(3, "softmax")])
 
 
+def masked_norm():
+    embedding, norm = layers.Embedding(9, 4, mask_zero=True), layers.BatchNormalization(synchronized=True)
+    return keras.Sequential([embedding, norm, layers.LSTM(5), layers.Dense(3, "softmax")])
+
+
+class Mixed(layers.Layer):
+    """Each row, mixed with another row of the batch, as mixup does."""
+
+    def __init__(self):
+        super().__init__()
+        self.seed = keras.random.SeedGenerator(3)
+
+    def call(self, x):
+        return x + 0.5 * keras.random.shuffle(x, seed=self.seed) + 0.1 * keras.random.shuffle(x, 1, seed=self.seed)
+
+
+def mixing():
+    return keras.Sequential([layers.Dense(8, "tanh"), Mixed(), layers.Dense(3, "softmax")])
+
+
 def branches():
     """A model of two inputs and two outputs, with a penalty on weights."""
     a, b = keras.Input((6,), name="a"), keras.Input((5, 5, 2), name="b")
@@ -148,6 +168,9 @@ CASES = {
     "shuffled batches": (mlp, dict, {"shuffle": "batch"}, {}),
     "run_eagerly": (mlp, lambda: {"run_eagerly": True}, {}, {}),
     "masks": (masked, dict, {"x": WORDS, "y": RNG.integers(0, 3, (70, 7)), "batch_size": 15}, {}),
+    "masked norm": (masked_norm, dict, {"x": WORDS, "y": Y, "batch_size": 15}, {}),
+    "shuffled rows": (mixing, dict, {}, {}),
+    "fewer rows than ranks": (mixing, dict, {"x": X[:31], "y": Y[:31], "batch_size": 15}, {}),
     "sums": (mlp, lambda: summed("sum"), {}, {}),
     "weighted means": (mlp, lambda: summed("mean_with_sample_weight"), {"sample_weight": WEIGHTS}, {}),
     "own metrics": (mlp, lambda: {"metrics": [Largest(), Wrong("wrong")]}, {}, {}),
@@ -162,4 +185,4 @@ CASES = {
         {},
     ),
 }
-SHORT = ("mlp", "cnn", "own step", "a batch of one row")  # in each mix of engines
+SHORT = ("mlp", "cnn", "masked norm", "shuffled rows", "own step", "a batch of one row")  # in each mix of engines

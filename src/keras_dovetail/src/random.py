@@ -9,7 +9,7 @@ from dovetail.interop.privates import SeedGenerator, draw_seed, floatx, make_def
 from dovetail.ops import random
 from dovetail.ops.shapes.shape import dims_of
 from keras_dovetail.src.dtypes import as_tensor
-from keras_dovetail.src.shards import drawn, part_of
+from keras_dovetail.src.shards import by_all_rows, drawn, part_of
 
 
 def _key(seed: Any) -> Any:
@@ -51,7 +51,10 @@ def dropout(inputs: Any, rate: float, noise_shape: Any = None, seed: Any = None)
 
 
 def shuffle(x: Any, axis: int = 0, seed: Any = None) -> Any:
-    return random.shuffle(_key(seed), as_tensor(x), axis)
+    x, key = as_tensor(x), _key(seed)
+    if axis % max(len(x.shape), 1):
+        return random.shuffle(key, x, axis)
+    return by_all_rows(lambda rows: random.shuffle(key, rows), x)
 
 
 def gamma(shape: Any, alpha: Any, dtype: Any = None, seed: Any = None) -> Any:

@@ -244,18 +244,45 @@ def drawn(draw: Callable[..., Any], shape: Any, *parameters: Any) -> Any:
     return draw((total, *shape[1:]), *map(of_all, parameters))[start : start + rows]
 
 
+def _times(x: Any, factor: float) -> Any:
+    """A tensor whose gradient is multiplied by a factor."""
+
+    @custom_gradient
+    def same(x: Any) -> Any:
+        return ops.identity(x), lambda g: g * factor
+
+    return same(x)
+
+
+def _exchanged(exchange: Callable[[Any], Any], x: Any) -> Any:
+    """An exchange among all ranks.  `averaging` weighs a rank's gradients by its part, so the others' come with theirs."""
+    share = _SHARE.get()
+    part = 1 / WORLD.size if share is None else share.part
+    return _times(exchange(_times(x, 1 / part if part else 0.0)), part)
+
+
+def total(x: Any) -> Any:
+    """The sum over all ranks of what this rank computed from its rows, if they count."""
+    share = _SHARE.get()
+    return _exchanged(ops.all_reduce, x if share is None or share.is_counted else ops.zeros_like(x))
+
+
 def moments(x: Any, axes: Any, keepdims: bool) -> tuple[Any, Any]:
     """The mean and the variance over all ranks."""
     share = _SHARE.get()
     part = 1 / WORLD.size if share is None else share.part
-
-    @custom_gradient  # `averaged` weighs this rank's gradient by its part, so here the others' arrive with theirs
-    def of_all(m: Any) -> Any:
-        return ops.all_reduce(m * part), lambda g: ops.all_reduce(g * part)
-
-    mean = of_all(ops.mean(x, axes, keepdims=True))
-    variance = of_all(ops.mean(ops.square(x - mean), axes, keepdims=True))
+    mean = total(ops.mean(x, axes, keepdims=True) * part)
+    variance = total(ops.mean(ops.square(x - mean), axes, keepdims=True) * part)
     return (mean, variance) if keepdims else (ops.squeeze(mean, axes), ops.squeeze(variance, axes))
+
+
+def by_all_rows(compute: Callable[[Any], Any], x: Any) -> Any:
+    """This rank's rows of what a function computes from the rows of all ranks, in their order."""
+    share, part = _SHARE.get(), part_of(static_shape(x))
+    if share is None or part is None:
+        return compute(x)
+    rows = _exchanged(functools.partial(replicas.all_rows, counts=share.counts), x)
+    return compute(rows)[share.start : share.start + share.rows]
 
 
 # -- around steps -----------------------------------------------------------------------------------------------------

@@ -100,12 +100,26 @@ def synchronize(module: ModuleType) -> None:
         module: `keras.src.layers.normalization.batch_normalization`, which has just been imported.
     """
     layer: Any = module.BatchNormalization
-    init = layer.__init__
+    init, of_rank = layer.__init__, layer._moments
 
     @functools.wraps(init)
     def __init__(self: Any, *args: Any, synchronized: bool = False, **kwargs: Any) -> None:
         init(self, *args, **kwargs)
         self.synchronized = synchronized
 
+    @functools.wraps(of_rank)
+    def _moments(self: Any, inputs: Any, mask: Any) -> Any:
+        if mask is None or not (self.synchronized and shards.is_shared()):
+            return of_rank(self, inputs, mask)
+        axes, counts = self._reduction_axes, ops.cast(ops.expand_dims(mask, -1), "bool")
+
+        def total(value: Any) -> Any:
+            return shards.total(ops.sum(ops.where(counts, value, ops.zeros_like(value)), axes, keepdims=True))
+
+        count = total(ops.ones_like(inputs)) + module.backend.epsilon()  # as in Keras
+        mean = total(inputs) / count
+        return ops.squeeze(mean, axes), ops.squeeze(total(ops.square(inputs - mean)) / count, axes)
+
+    layer._moments = _moments
     __init__.__signature__ = inspect.signature(init)  # type: ignore[attr-defined]  # Keras reads names from it
     layer.__init__ = __init__
