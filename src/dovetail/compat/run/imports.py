@@ -33,6 +33,7 @@ MAPPED = {  # the program's name → the module here; {view} is the view of its 
     r"tensorflow(?:_core)?(?P<inner>\.contrib\.\w+)\.python(?:\..+)?": "{view}{inner}",  # its private modules
     r"tensorflow(?:_core)?\.compat\.v1(?P<inner>\..+)": f"{VIEW}.compat.v1{{inner}}",
     r"tensorflow(?:_core)?(?P<inner>\..+)?": "{view}{inner}",
+    r"tensorflow_federated(?P<inner>\..+)?": "{view}.federated{inner}",
     r"(?:tf_)?keras(?P<inner>\..+)?": "keras{inner}",
     r"horovod(?:\.tensorflow)?(?:\.keras)?(?P<inner>\.callbacks)?": "dovetail.compat.horovod{inner}",
 }
@@ -139,6 +140,9 @@ class Imports:
         """The reason of the view why it lacks a module."""
         above, _, last = name.rpartition(".")
         try:
+            if not above:  # a package beside TensorFlow
+                above, _, last = str(self.target(name)).rpartition(".")
+                getattr(importlib.import_module(above), last)
             getattr(self.import_module(above), last)
         except (ImportError, AttributeError) as error:
             return str(error)

@@ -45,7 +45,10 @@ def missing(uses: Iterable[Use], imports: Imports) -> list[Missing]:
 def problem_of(name: str, imports: Imports) -> str | None:
     """The message of the error for a dotted name; None if it is there."""
     root, *parts = name.removesuffix(".*").split(".")
-    place: Any = imports.import_module(root)
+    try:
+        place: Any = imports.import_module(root)
+    except ImportError as problem:
+        return str(problem)
     for count, part in enumerate(parts, 1):
         if not isinstance(place, ModuleType):
             return None  # an attribute of a class or of a function

@@ -16,6 +16,11 @@ absent(
     "contrib.distribute.ParameterServerStrategy distribute.experimental.TPUStrategy distribute.TPUStrategy",
     f"No process keeps variables for others: {_RANKS}",
 )
+absent(
+    "federated federated.",
+    "Write dt.federated.computation, federated_map, federated_mean and federated_broadcast, with dovetail as dt; "
+    "dt.federated.fed_avg is FedAvg.",
+)
 absent("tpu tpu. contrib.tpu contrib.tpu.", "There are no TPUs here; the jax engine runs on what jax is installed for.")
 absent(
     "train.maybe_batch train.maybe_batch_join train.maybe_shuffle_batch train.maybe_shuffle_batch_join",
@@ -53,11 +58,15 @@ absent(
     "nn.static_state_saving_rnn contrib.rnn.static_state_saving_rnn nn.state_saving_rnn",
     "Feed the last state as initial_state of the next call of tf.nn.static_rnn.",
 )
+_EACH = "the ranks of `dovetail run --processes N` find each other, and each keeps all variables."
+absent("train.ClusterSpec train.Server", f"Leave the cluster out: {_EACH}")
+absent("train.replica_device_setter", f"Leave the device scope out: {_EACH}")
 absent(
-    "train.SyncReplicasOptimizer train.Server train.ClusterSpec train.WorkerSessionCreator train.GlobalStepWaiterHook "
-    "train.replica_device_setter",
-    f"Leave the cluster out, and call the optimizer itself.  For several processes, {_RANKS}",
+    "train.SyncReplicasOptimizer",
+    "Write hvd.DistributedOptimizer(optimizer), with dovetail.compat.horovod as hvd, give the session the hook "
+    "hvd.BroadcastGlobalVariablesHook(0), and start the program by `dovetail run --processes N`.",
 )
+absent("train.WorkerSessionCreator train.GlobalStepWaiterHook", f"Open tf.train.MonitoredTrainingSession(): {_EACH}")
 absent(
     "contrib.opt.LazyAdamOptimizer",
     "Gradients are dense: tf.train.AdamOptimizer moves all rows of a table, also those that a step does not look up.",
