@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 from dovetail.cli.main import main
+from tests.distributed import ranks
 from tests.libraries import require
 
 require("torch", "it runs the convolution")
@@ -58,3 +60,26 @@ def test_a_function_of_a_file(show, tmp_path):
 def test_errors(show, arguments, problem):
     status, text = show(*arguments)
     assert status == 1 and text.startswith(problem) and "Traceback" not in text
+
+
+PROGRAM = """
+import dovetail as dt
+from dovetail import ops
+
+dt.distributed.init()
+
+def step(x):
+    return ops.all_gather(x / ops.all_reduce(ops.sum(x)), ranks=(0, 1))
+"""
+
+
+def test_exchanges(show, tmp_path):
+    status, text = show("ops.broadcast_from(x * 2)", "x=float64[3]", "--engine", "numpy")
+    assert status == 0 and "exchange" not in text  # one process exchanges nothing
+    file = tmp_path / "program.py"
+    file.write_text(PROGRAM)
+    for text in ranks.run("dovetail", ("numpy", "torch"), "show", "--explain", f"{file}:step", "x=float32[3]"):
+        operations = {part.split("'")[1]: part for part in text.split("\n") if "'" in part and ", at " in part}
+        assert operations["AllReduce"] == "AllReduce 'AllReduce': float32[], at program.py:8"
+        assert operations["AllGather"] == "AllGather 'AllGather': float32[6], at program.py:8"
+        assert re.findall(r"exchange +(.*)", text) == ["4 B, ranks 0, 1", "12 B, ranks 0, 1"], text

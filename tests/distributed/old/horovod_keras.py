@@ -13,6 +13,12 @@ from keras.layers import Dense, Dropout
 from keras.models import Sequential
 from keras.utils import np_utils
 
+
+def report(*words):
+    """Print a line by one write, so that lines of processes do not mix."""
+    sys.stdout.write(" ".join(map(str, words)) + "\n")
+
+
 hvd.init()
 config = tf.ConfigProto()
 config.gpu_options.allow_growth = True
@@ -47,9 +53,9 @@ history = model.fit(
 ).history
 
 weights = np.concatenate([w.ravel() for w in model.get_weights()])
-print("weights %.10f" % np.abs(weights).sum())
-print("loss %.10f" % history["loss"][-1])
-print("rate %.6f" % K.get_value(model.optimizer.lr))
+report("weights %.10f" % np.abs(weights).sum())
+report("loss %.10f" % history["loss"][-1])
+report("rate %.6f" % K.get_value(model.optimizer.lr))
 if hvd.rank() == 0:
     score = model.evaluate(x_test, y_test, verbose=0)
-    print("accuracy %.3f" % score[1])
+    report("accuracy %.3f" % score[1])

@@ -1,5 +1,7 @@
 # A line through points, with a learning rate that rises and falls by steps, in the words of 2018.
 
+import sys
+
 import horovod.keras as hvd
 import keras
 import numpy as np
@@ -7,6 +9,12 @@ import tensorflow as tf
 from keras import backend as K
 from keras.layers import Dense, Input
 from keras.models import Model
+
+
+def report(*words):
+    """Print a line by one write, so that lines of processes do not mix."""
+    sys.stdout.write(" ".join(map(str, words)) + "\n")
+
 
 hvd.init()
 config = tf.ConfigProto()
@@ -42,6 +50,6 @@ history = model.fit(
     callbacks=callbacks,
 ).history
 score = hvd.allreduce([model.evaluate(points[mine], heights[mine], verbose=0)])
-print("rates", " ".join("%.6f" % rate for rate in history["lr"]))
-print("losses", " ".join("%.6f" % loss for loss in history["loss"]), "%.6f" % score[0])
-print("weights", " ".join("%.6f" % number for weight in model.get_weights() for number in weight.ravel()))
+report("rates", " ".join("%.6f" % rate for rate in history["lr"]))
+report("losses", " ".join("%.6f" % loss for loss in history["loss"]), "%.6f" % score[0])
+report("weights", " ".join("%.6f" % number for weight in model.get_weights() for number in weight.ravel()))

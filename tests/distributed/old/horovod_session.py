@@ -2,9 +2,17 @@
 
 import os
 
+import sys
+
 import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
+
+
+def report(*words):
+    """Print a line by one write, so that lines of processes do not mix."""
+    sys.stdout.write(" ".join(map(str, words)) + "\n")
+
 
 FLAGS = tf.app.flags.FLAGS
 tf.app.flags.DEFINE_string("folder", "", "where rank 0 keeps its checkpoints")
@@ -49,10 +57,10 @@ def main(_):
         while not session.should_stop():
             x_, y_ = next(data)
             norm_, loss_, weights_ = session.run([norm, mean_loss, weights], feed_dict={x: x_, y: y_})
-    print("norm %.6f loss %.6f" % (norm_, loss_))
-    print("weights", " ".join("%.6f" % number for number in weights_))
+    report("norm %.6f loss %.6f" % (norm_, loss_))
+    report("weights", " ".join("%.6f" % number for number in weights_))
     if hvd.rank() == 0:
-        print("last checkpoint", os.path.basename(tf.train.latest_checkpoint(FLAGS.folder)))
+        report("last checkpoint", os.path.basename(tf.train.latest_checkpoint(FLAGS.folder)))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,12 @@ import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
 
+
+def report(*words):
+    """Print a line by one write, so that lines of processes do not mix."""
+    sys.stdout.write(" ".join(map(str, words)) + "\n")
+
+
 hvd.init()
 gpus = tf.config.experimental.list_physical_devices("GPU")
 for gpu in gpus:
@@ -45,7 +51,7 @@ for batch, (x, y) in enumerate(dataset.take(24 // hvd.size())):
 total = hvd.allreduce(loss, average=False)
 every = hvd.allgather(tf.reshape(loss, [1]))
 np.testing.assert_allclose(total, tf.reduce_sum(every), rtol=1e-6)
-print("loss %.6f" % (float(total) / hvd.size()))
-print("weights", " ".join("%.6f" % number for weight in model.get_weights() for number in weight.ravel()))
+report("loss %.6f" % (float(total) / hvd.size()))
+report("weights", " ".join("%.6f" % number for weight in model.get_weights() for number in weight.ravel()))
 if hvd.rank() == 0:
     checkpoint.save(sys.argv[1] + "/line")
