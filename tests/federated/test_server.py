@@ -230,7 +230,7 @@ def test_a_worker_with_a_wrong_token_ends(waiting, pem):
 
 
 def test_a_worker_needs_the_arrays_of_the_computation(waiting, pem, rng):
-    with pytest.raises(KeyError, match=r"it needs the arrays x, y, and of these y are missing\. Given: x"):
+    with pytest.raises(KeyError, match=r"it needs the arrays x, y\. Given: x\."):
         fed.join(waiting.url, TOKENS["ada"], {"x": np.zeros((2, 4))}, certificate=pem[0])
     with pytest.raises(ValueError, match=r"'x' must be float32\[\?,4\], not float64\[2,3\]"):
         fed.join(waiting.url, TOKENS["ada"], {"x": np.zeros((2, 3)), "y": np.zeros((2, 1))}, certificate=pem[0])
@@ -239,6 +239,19 @@ def test_a_worker_needs_the_arrays_of_the_computation(waiting, pem, rng):
 def test_a_worker_trusts_no_other_certificate(waiting):
     with pytest.raises(ssl.SSLCertVerificationError):
         fed.join(waiting.url, TOKENS["ada"], {})
+
+
+@pytest.mark.parametrize("token", ["", "two\nlines", "no ASCII: \u20ac"])
+def test_a_worker_needs_a_token_for_a_header(token):
+    with pytest.raises(ValueError, match=r"federated.join at .*: a token is one line of printable ASCII") as caught:
+        fed.join("https://127.0.0.1:1", token, {}, patience=0)
+    assert not token or token not in str(caught.value)
+
+
+def test_a_port_that_is_taken_is_named(waiting, pem, rng):
+    port = waiting.server_address[1]
+    with pytest.raises(OSError, match=rf"federated.Server at .*127.0.0.1:{port} cannot be listened on.*port=0"):
+        fed.Server(TRAIN, drawn(rng)[0], TOKENS, certificate=pem[0], key=pem[1], rounds=1, port=port)
 
 
 def test_files_that_are_missing_are_named(pem, rng):

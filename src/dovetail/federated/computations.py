@@ -226,9 +226,9 @@ def fitted(given: Mapping[str, Any], specs: Specs) -> Arrays:
         KeyError: an array is missing.
         TypeError, ValueError: an array has another dtype or shape.
     """
-    if missing := [name for name in specs if name not in given]:
-        problem = f"it needs the arrays {', '.join(specs)}, and of these {', '.join(missing)} are missing."
-        raise op_error(KeyError, "federated", f"{problem} Given: {', '.join(given) or 'none'}.")
+    if not specs.keys() <= given.keys():
+        problem = f"it needs the arrays {', '.join(specs)}. Given: {', '.join(given) or 'none'}."
+        raise op_error(KeyError, "federated", problem)
     found = {}
     for name, spec in specs.items():
         array = np.asarray(given[name])

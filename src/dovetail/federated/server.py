@@ -93,7 +93,11 @@ class Server(ThreadingHTTPServer):
         self._offered, self._came = threading.Condition(lock), threading.Condition(lock)  # of weights, of an update
         self._weights = b""  # of the open round; empty between two
         self._updates: dict[str, Arrays] = {}  # of this round
-        super().__init__((host, port), _Handler)
+        try:
+            super().__init__((host, port), _Handler)
+        except OSError as error:
+            problem = f"{host}:{port} cannot be listened on: {error}. Choose another port; port=0 takes a free one."
+            raise op_error(OSError, "federated.Server", problem) from None
         self.url = f"https://{host}:{self.server_address[1]}"
 
     # -- the thread of the training -----------------------------------------------------------------------------------

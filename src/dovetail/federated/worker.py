@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import re
 import ssl
 import time
 from collections.abc import Callable, Mapping
@@ -74,6 +75,8 @@ class _Peer:
         parts = urlsplit(url)
         if parts.scheme != "https" or not parts.hostname:
             raise op_error(ValueError, "federated.join", f"the URL of a server begins with https://, not {url!r}.")
+        if not re.fullmatch("[ -~]+", token.strip()):
+            raise op_error(ValueError, "federated.join", "a token is one line of printable ASCII characters.")
         self._host, self._port, self._path = parts.hostname, parts.port, parts.path.rstrip("/")
         self._headers, self._patience = {"Authorization": f"Bearer {token.strip()}"}, patience
         try:
