@@ -18,6 +18,11 @@ def both(old, new):
     return (old if ON_DOVETAIL else new)()
 
 
+class OfTheBatch(layers.BatchNormalization):
+    def call(self, inputs, training=None):
+        return super().call(inputs, training=True)
+
+
 LAYERS = {  # a layer in Keras 1's words, in Keras 2's, and its input
     "dense": (
         lambda: layers.Dense(output_dim=3, init="uniform", bias=False, W_regularizer="l2", input_dim=4),
@@ -76,6 +81,16 @@ LAYERS = {  # a layer in Keras 1's words, in Keras 2's, and its input
         IMAGES,
     ),
     "pooling of steps": (lambda: layers.MaxPooling1D(pool_length=2, stride=1), lambda: layers.MaxPool1D(2, 1), STEPS),
+    "normalization by the batch": (
+        lambda: layers.BatchNormalization(mode=2),
+        lambda: OfTheBatch(),
+        VECTORS,
+    ),
+    "embedding that drops words in training": (
+        lambda: layers.Embedding(9, 4, input_length=5, dropout=0.5),
+        lambda: layers.Embedding(9, 4, input_length=5),
+        WORDS,
+    ),
     "normalization": (
         lambda: layers.BatchNormalization(mode=0, axis=-1, beta_init="one"),
         lambda: layers.BatchNormalization(),

@@ -170,6 +170,35 @@ def program_functions_that_run_an_operation_of_an_optimizer():
         return [outputs, sums(model), *model.get_weights()]
 
 
+OPTIMIZERS = (
+    ("AdagradOptimizer", (0.1, 0.2), {}),
+    ("AdadeltaOptimizer", (0.5, 0.9), {}),
+    ("RMSPropOptimizer", (0.01,), {}),
+    ("RMSPropOptimizer", (0.01, 0.8, 0.5, 1e-6), {"centered": True}),
+)
+
+
+def program_optimizers_of_tensorflow_compile_a_model():
+    found = []
+    for name, args, kwargs in OPTIMIZERS:
+        with in_graph():
+            x = layers.Input((3,))
+            model = keras.Model(x, layers.Dense(1)(x))
+            optimizer = getattr(TF.train, name)(*args, **kwargs)
+            if ON_DOVETAIL:
+                model.compile(optimizer, "mse")
+                with_weights(model)
+                losses = [model.train_on_batch(X, Y) for _ in range(3)]
+            else:
+                loss = keras.backend.mean(keras.backend.square(model.output - Y))
+                step = keras.backend.function([x], [loss], updates=[optimizer.minimize(loss)])
+                sys.modules["tf_keras.src.backend"].get_session().run(TF.global_variables_initializer())
+                with_weights(model)
+                losses = [step([X])[0] for _ in range(3)]
+            found.append([losses, *model.get_weights()])
+    return found
+
+
 def program_boxes_of_a_model_and_a_placeholder():
     """Boxes that a placeholder scales and scores of the model alone, as in the evaluation of YOLO."""
     backend = keras.backend

@@ -17,6 +17,7 @@ import dovetail.compat.keras2
 import keras
 import numpy as np
 import pytest
+from dovetail.compat.tensorflow.compat import v1
 from keras import backend as K
 from keras import layers
 from keras.engine.training import Model
@@ -263,6 +264,32 @@ def check_layers_call_what_they_inherit():
     model = keras.Sequential([Noisy(0.5)])
     assert np.any(np.array(model(X, training=True)) == 0) and not np.any(np.array(model(X)) == 0)
     near(model.predict(X, verbose=0), X)
+
+
+class Shaped(layers.Layer):
+    def compute_output_shape(self, shape):
+        shape = v1.TensorShape(shape).as_list()
+        return v1.TensorShape([*shape[:-1], 2])
+
+    def call(self, inputs):
+        return inputs[..., :2]
+
+
+def check_shapes_of_layers_are_tensorflows():
+    x = Input((3,))
+    assert Model(x, Shaped()(x)).output_shape == (None, 2)
+
+
+def check_what_keras_1_dropped_and_normalized():
+    """An embedding drops whole words in training alone; a normalization keeps its mode in a configuration."""
+    embedding = layers.Embedding(9, 4, dropout=0.5, init="one")
+    found = np.array(embedding(np.arange(9).repeat(2)[None], training=True))[0]
+    assert set(found.ravel()) == {0.0, 2.0} and (found == found[:, :1]).all() and (found[::2] == found[1::2]).all()
+    near(embedding(np.arange(9)[None]), np.ones((1, 9, 4)))
+    for layer, (name, value) in ((embedding, ("dropout", 0.5)), (layers.BatchNormalization(mode=2), ("mode", 2))):
+        assert layer.get_config()[name] == value == type(layer).from_config(layer.get_config()).get_config()[name]
+    with pytest.raises(ValueError, match="mode=1"):
+        layers.BatchNormalization(mode=1)
 
 
 def check_old_names_are_there():

@@ -161,7 +161,7 @@ def check_weights_by_name():
 def check_weights_are_written():
     for stem in ("nested", "bidirectional", "one_and_three"):
         model = keras.models.load_model(MODELS / f"{stem}.h5", compile=False)
-        for name in ("w.h5", "w.hdf5", "w", "w.npz", "w.safetensors", "w.weights.h5", "w.ckpt"):
+        for name in ("w.h5", "w.hdf5", "w", "new/folder/w", "w.npz", "w.safetensors", "w.weights.h5", "w.ckpt"):
             model.save_weights(FOLDER / name)
             other = fresh(stem)
             other.load_weights(FOLDER / name)

@@ -44,6 +44,11 @@ def patches() -> Iterable[Patch]:
         if issubclass(cls, layer) and (position := _position_of_training(vars(cls).get("call"))):
             body = OTHER_CALLS.get(cls, lambda found: found)(vars(cls)["call"])
             yield Patch(cls, "call", _that_asks_whether_it_trains(body, position - 1))
+    embedding: Any = keras.layers.Embedding
+    yield Patch(embedding, "call", _without_words(embedding.call))
+    for cls, (name, _) in OF_KERAS1.items():
+        owner: Any = getattr(keras.layers, cls)
+        yield Patch(owner, "get_config", _with_own(owner.get_config, name))
     yield Patch(keras.Model, "__new__", staticmethod(words.in_old_words(keras.Model.__new__, words.MODEL)))
     yield Patch(keras.activations, "relu", _with_alpha(keras.activations.relu))
     yield Patch(keras.callbacks.TensorBoard, "__init__", _without_old_arguments(keras.callbacks.TensorBoard.__init__))
@@ -75,9 +80,12 @@ def _in_old_words(init: Callable[..., None], cls: str) -> Callable[..., None]:
 
     @functools.wraps(init)
     def call(self: Any, *args: Any, **kwargs: Any) -> None:
+        name, is_own = OF_KERAS1.get(cls, ("", bool))
+        own = {name: kwargs.pop(name)} if name in kwargs and is_own(kwargs[name]) else {}
         args, kwargs = words.arguments(cls, names, args, kwargs)
         old = {name: kwargs.pop(name) for name in words.OF_LAYERS if name in kwargs and name not in names}
         init(self, *args, **kwargs)
+        vars(self).update(own)
         if (weights := old.get("weights")) is not None:
             vars(self)["_given_weights"] = weights
         if (shape := words.input_of(cls, old)) is not None:
@@ -130,11 +138,13 @@ def _name_the_inputs(layer: Any) -> None:
 def _of_samples(call: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap the `call` of a normalization: for images the moving variance is that of samples, as TensorFlow computes it.
 
-    A batch of n numbers for each channel has n / (n − 1) times its own variance.
+    A batch of n numbers for each channel has n / (n − 1) times its own variance.  With Keras 1's `mode=2` statistics
+    are always those of the batch.
     """
 
     @functools.wraps(call)
     def normalized(self: Any, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+        training = training or vars(self).get("mode") == 2
         if not (training and self.trainable and len(inputs.shape) == 4) or mask is not None or self.renorm:
             return call(self, inputs, training=training, mask=mask)
         kept = keras.ops.convert_to_tensor(self.moving_variance) * self.momentum
@@ -145,6 +155,27 @@ def _of_samples(call: Callable[..., Any]) -> Callable[..., Any]:
         return found
 
     return normalized
+
+
+def _with_own(get_config: Callable[..., dict[str, Any]], name: str) -> Callable[..., dict[str, Any]]:
+    """Wrap a layer's `get_config`: it also has the argument of Keras 1, if it was given."""
+    return functools.wraps(get_config)(
+        lambda self: get_config(self) | {each: value for each, value in vars(self).items() if each == name}
+    )
+
+
+def _without_words(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap the `call` of an embedding: Keras 1's dropout leaves out words, all of their numbers, in training."""
+
+    @functools.wraps(call)
+    def dropping(self: Any, inputs: Any) -> Any:
+        found, rate = call(self, inputs), vars(self).get("dropout", 0.0)
+        if not rate or not told_to_layer():
+            return found
+        kept = K.random_binomial((self.input_dim,), p=1 - rate) / (1 - rate)
+        return found * keras.ops.expand_dims(keras.ops.take(kept, keras.ops.cast(inputs, "int32"), axis=0), -1)
+
+    return dropping
 
 
 def _of_any_tensor(init: Callable[..., None]) -> Callable[..., None]:
@@ -168,6 +199,11 @@ def _of_any_tensor(init: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
+# Class → an argument of Keras 1 that Keras 3 lacks, and whether a value of it is more than Keras 3 does.
+OF_KERAS1: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "BatchNormalization": ("mode", lambda mode: mode == 2),
+    "Embedding": ("dropout", bool),
+}
 OTHER_INITS = {keras.layers.InputLayer: _of_any_tensor}  # class → the change of its `__init__`
 OTHER_CALLS = {keras.layers.BatchNormalization: _of_samples}  # class → the change of its `call`
 

@@ -11,6 +11,7 @@ import keras
 
 from dovetail.compat.keras2 import built_tensors
 from dovetail.compat.keras2.patches import Own, Patch, methods
+from dovetail.core.tensor_shape import TensorShape
 from dovetail.interop.keras_values import in_run
 from dovetail.interop.privates import BaseConv, Node, functional, get_keras_mask
 
@@ -106,6 +107,19 @@ def _with_old_ways(cls: Any, **options: Any) -> None:
         cls.compute_output_shape = cls.get_output_shape_for
     if not cls.__module__.startswith(("keras.", "keras_dovetail.", "dovetail.")):
         built_tensors.prepare(cls)
+        if "compute_output_shape" in vars(cls):
+            cls.compute_output_shape = _in_numbers(cls.compute_output_shape)
+
+
+def _in_numbers(shape_of: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap `compute_output_shape`: it may return a `tf.TensorShape`, or several of them."""
+
+    def plain(shape: Any) -> Any:
+        if isinstance(shape, TensorShape):
+            return tuple(shape.as_list())
+        return type(shape)(map(plain, shape)) if type(shape) in (list, tuple) else shape
+
+    return functools.wraps(shape_of)(lambda self, *args, **kwargs: plain(shape_of(self, *args, **kwargs)))
 
 
 def _after_a_call(spec_of: Callable[..., Any]) -> Callable[..., Any]:

@@ -59,7 +59,6 @@ LAYERS = {
     **dict.fromkeys(("Conv", "_Conv"), privates.BaseConv),
     "Container": keras.Model,
     "Network": keras.Model,
-    "ThresholdedReLU": privates.ThresholdedReLU,
 }
 
 

@@ -133,6 +133,26 @@ class Highway(keras.layers.Dense):
         return {**super().get_config(), "transform_bias": self.transform_bias}
 
 
+@of_keras2
+class ThresholdedReLU(keras.layers.Layer):
+    """Inputs above a threshold, and zeros for the others; Keras 3's own class computes with TensorFlow.
+
+    Source: `keras.layers.ThresholdedReLU` of Keras 2.3.
+    """
+
+    def __init__(self, theta: float = 1.0, **options: Any) -> None:
+        super().__init__(**options)
+        self.supports_masking, self.theta = True, float(theta)
+
+    def call(self, inputs: Any) -> Any:
+        """The inputs, times whether they are above the threshold."""
+        return inputs * keras.ops.cast(inputs > self.theta, inputs.dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments of the layer."""
+        return {**super().get_config(), "theta": self.theta}
+
+
 def _weights(layer: Any, kernel: tuple[int, ...], bias: tuple[int, ...], ends: tuple[str, ...] = ("",)) -> None:
     """Make kernels and biases as the arguments of a layer say; without `use_bias` the biases are None."""
     for name, shape, wanted in (("kernel", kernel, True), ("bias", bias, layer.use_bias)):
@@ -144,4 +164,4 @@ def _weights(layer: Any, kernel: tuple[int, ...], bias: tuple[int, ...], ends: t
     layer.built = True
 
 
-CLASSES = LocallyConnected1D, LocallyConnected2D, MaxoutDense, Highway
+CLASSES = LocallyConnected1D, LocallyConnected2D, MaxoutDense, Highway, ThresholdedReLU

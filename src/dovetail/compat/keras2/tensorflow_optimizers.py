@@ -16,7 +16,38 @@ OF_TENSORFLOW: dict[str, Callable[[Any], Any]] = {
     "GradientDescentOptimizer": lambda tf: keras.optimizers.SGD(tf._rate),
     "MomentumOptimizer": lambda tf: keras.optimizers.SGD(tf._rate, tf._momentum, tf._nesterov),
     "AdamOptimizer": lambda tf: keras.optimizers.Adam(tf._rate, tf._beta1, tf._beta2, tf._epsilon),
+    "AdagradOptimizer": lambda tf: keras.optimizers.Adagrad(tf._rate, tf._first, epsilon=0.0),
+    "AdadeltaOptimizer": lambda tf: keras.optimizers.Adadelta(tf._rate, tf._rho, tf._epsilon),
+    "RMSPropOptimizer": lambda tf: _RMSProp(
+        tf._rate, tf._decay, tf._momentum or 0.0, tf._epsilon, centered=tf._centered
+    ),
 }
+
+
+class _RMSProp(keras.optimizers.RMSprop):
+    """TensorFlow 1's steps: the average of squares begins with ones, and epsilon is under the root."""
+
+    def build(self, variables: list[Any]) -> None:
+        """Make the averages."""
+        super().build(variables)
+        for square in self._velocities:
+            square.assign(keras.ops.ones(square.shape, square.dtype))
+
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
+        """Take a step of one variable."""
+        ops, number = keras.ops, self._get_variable_index(variable)
+        gradient, square = ops.cast(gradient, variable.dtype), self._velocities[number]
+        spread = self.rho * square + (1 - self.rho) * ops.square(gradient)
+        self.assign(square, spread)
+        if self.centered:
+            average = self.rho * self._average_gradients[number] + (1 - self.rho) * gradient
+            self.assign(self._average_gradients[number], average)
+            spread = spread - ops.square(average)
+        step = ops.cast(learning_rate, variable.dtype) * gradient / ops.sqrt(spread + self.epsilon)
+        if self.momentum:
+            step = self.momentum * self._momentums[number] + step
+            self.assign(self._momentums[number], step)
+        self.assign_sub(variable, step)
 
 
 def patches() -> Iterable[Patch]:

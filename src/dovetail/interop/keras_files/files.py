@@ -160,7 +160,8 @@ def save_weights(model: Any, path: Path_) -> None:
     """Write the weights of a model to a file, in the format of its ending.
 
     `.weights.h5` is Keras 3's format, `.safetensors` and `.npz` have arrays by the paths of weights, `.ckpt` is a
-    checkpoint of TensorFlow, and any other name gets HDF5 by layer.  Keras 2 reads the last two.
+    checkpoint of TensorFlow, and any other name gets HDF5 by layer.  Keras 2 reads the last two.  The folder of a file
+    that is not named as HDF5 is made, as TensorFlow makes the folders of checkpoints.
 
     Args:
         model: a Keras model that is built.
@@ -175,6 +176,8 @@ def save_weights(model: Any, path: Path_) -> None:
     if not model.built:
         problem = f"the model {model.name!r} has no weights yet: call it on data, or build it with a shape, first."
         raise ValueError(f"save_weights: {problem}")
+    if not str(path).endswith((".h5", ".hdf5")):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
     write = next((write for ending, write in WRITERS.items() if str(path).endswith(ending)), layers.save)
     write(model, Path(path))
 
