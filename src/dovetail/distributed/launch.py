@@ -12,7 +12,6 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from torch.distributed.elastic.agent.server.api import RunResult, WorkerGroup, WorkerSpec
 from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
@@ -68,42 +67,41 @@ def launch(
         "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",  # each start has a store of its own, where its rank 0 says
         "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // processes))),
     }
-    if rendezvous is not None:
-        return _run(command, processes, restarts, machines, rendezvous, _address(rendezvous), {})
     with tempfile.TemporaryDirectory() as folder:
-        os.environ[STORE] = str(Path(folder) / "ranks")
-        meeting = str(Path(folder) / "launcher")
-        return _run(command, processes, restarts, (1, 1), meeting, "127.0.0.1", {"store_type": "file"})
+        if rendezvous is None:
+            os.environ[STORE] = str(Path(folder) / "ranks")
+        address = _address(rendezvous) if rendezvous else "127.0.0.1"
+        parameters = RendezvousParameters(
+            "c10d",
+            rendezvous or str(Path(folder) / "launcher"),
+            "dovetail",
+            *machines,
+            address,
+            store_type="tcp" if rendezvous else "file",
+            last_call_timeout=LAST_CALL,
+        )
+        spec = WorkerSpec(
+            role="dovetail",
+            local_world_size=processes,
+            entrypoint=sys.executable,
+            args=(*command,),
+            rdzv_handler=get_rendezvous_handler(parameters),
+            max_restarts=restarts,
+            local_addr=address,
+        )
+        return _run(spec)
 
 
-def _run(
-    command: Sequence[str],
-    processes: int,
-    restarts: int,
-    machines: tuple[int, int],
-    meeting: str,
-    address: str,
-    options: dict[str, Any],
-) -> int:
-    options = {"last_call_timeout": LAST_CALL, **options}
-    handler = get_rendezvous_handler(RendezvousParameters("c10d", meeting, "dovetail", *machines, address, **options))
-    spec = WorkerSpec(
-        role="dovetail",
-        local_world_size=processes,
-        entrypoint=sys.executable,
-        args=(*command,),
-        rdzv_handler=handler,
-        max_restarts=restarts,
-        local_addr=address,
-    )
+def _run(spec: WorkerSpec) -> int:
+    """Run the ranks of this machine; return 0, or the exit status of the one that failed first."""
     try:
         found = _Agent(spec, DefaultLogsSpecs(), shutdown_timeout=GRACE).run()
     except SignalException:  # this machine leaves; the others may go on, so the rendezvous stays open
         raise
     except BaseException:
-        handler.shutdown()
+        spec.rdzv_handler.shutdown()
         raise
-    handler.shutdown()
+    spec.rdzv_handler.shutdown()
     if not found.is_failed():
         return 0
     _, status = _first_failure(found)
