@@ -125,7 +125,7 @@ def keras_epoch(parameters, x, y) -> Callable[[], float]:
 
 
 def measure(rounds: int) -> None:
-    """What a rank does: it prints seconds and bytes a step of each program, after it has compared their losses."""
+    """Compare the losses of the programs in this rank, and print seconds and bytes of a step of each."""
     rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[rank]})
     import dovetail as dt
@@ -167,7 +167,7 @@ def several(step: Callable[[], float]) -> float:
 
 
 def run(rounds: int, ranks: int) -> dict[str, tuple[list[float], float]]:
-    """The figures of so many processes."""
+    """The figures of one run with this number of processes."""
     with tempfile.TemporaryDirectory() as folder:
         common = {
             **os.environ,
@@ -189,7 +189,7 @@ def run(rounds: int, ranks: int) -> dict[str, tuple[list[float], float]]:
 
 
 def rows_of(ranks: int, rounds: int) -> list[list[str]]:
-    """The rows of the table for so many processes."""
+    """The rows of the table for one number of processes."""
     runs = [run(rounds, ranks) for _ in range(RUNS)]
     rows: list[list[str]] = []
     for name in [*runs[0]][1:]:
