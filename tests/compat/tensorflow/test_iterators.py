@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from dovetail.compat.tensorflow.compat import v1 as ours
 
+from dovetail.compat.run import running
 from tests.libraries import Library
 
 theirs = Library("tensorflow")
@@ -115,7 +116,9 @@ def padded(tf, session, folder):
 
     data = tf.data.Dataset.from_generator(rows, (tf.int32, tf.string), ([None], []))
     filling = tf.negative(1), 0, ""
-    data = data.map(lambda row, word: (row, tf.size(row), word)).padded_batch(2, ([None], [], []), filling)
+    data = data.map(lambda row, word: (row, tf.size(row), word)).padded_batch(
+        2, (tf.TensorShape([None]), [], []), filling
+    )
     return rest(tf, session, data.make_one_shot_iterator().get_next())
 
 
@@ -203,3 +206,16 @@ def test_loops_that_compute_at_once_end_with_the_same_error():
     assert [int(iterator.get_next()) for _ in range(2)] == [0, 1]
     with pytest.raises(ours.errors.OutOfRangeError, match="no more elements"):
         iterator.get_next()
+
+
+def test_shapes_of_old_programs_pad(tmp_path):
+    """In programs that `dovetail run` runs, sizes of shapes are objects."""
+    program = tmp_path / "old.py"
+    program.write_text(
+        "import tensorflow as tf\n"
+        "rows = tf.data.Dataset.range(1, 4).map(lambda n: tf.fill([n], n))\n"
+        "batch = rows.padded_batch(3, tf.TensorShape([None])).make_one_shot_iterator().get_next()\n"
+        "found = tf.Session().run(batch).tolist()\n"
+    )
+    with running(program, kind="tf1") as old:
+        assert old.run()["found"] == [[1, 0, 0], [2, 2, 0], [3, 3, 3]]

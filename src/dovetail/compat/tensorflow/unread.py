@@ -24,6 +24,16 @@ INTERFACE = "Whoever calls it gives this argument, and other classes need it."
 
 _HOOKS = ("_StepHook", "CheckpointSaverListener", "SessionRunHook", "StepCounterHook", "SummarySaverHook")
 
+_FILES = ("TextLineDataset", "TFRecordDataset")
+_HELPERS = {
+    "Helper": "name state time",
+    "CustomHelper": "name",
+    "TrainingHelper": "name outputs others more",
+    "ScheduledEmbeddingTrainingHelper": "name state time",
+    "GreedyEmbeddingHelper": "name outputs time",
+    "SampleEmbeddingHelper": "name state time",
+}
+
 # The parameters of `tf`.
 TENSORFLOW = {
     "use_locking": "The assignments of a run come in one order, and never race.",
@@ -74,11 +84,26 @@ TENSORFLOW = {
     "Initializer.options": _ONE_PROCESS,
     # pipelines of data
     **dict.fromkeys(
-        [f"Dataset.{it}" for it in ("buffer_size", "filename", "num_parallel_calls", "options", "output_shapes")],
+        [f"Dataset.{it}" for it in ("buffer_size", "filename", "num_parallel_calls", "options")],
         "Elements are computed in this process, when they are needed.",
     ),
     "Dataset.deterministic": "Elements come in their order.",
     "Dataset.name": _NO_OPERATION,
+    **dict.fromkeys(
+        (
+            *("Dataset.num_threads", "Dataset.output_buffer_size", "FixedLengthRecordDataset.buffer_size"),
+            *(f"{kind}.{hint}" for kind in _FILES for hint in ("buffer_size", "num_parallel_reads")),
+            *("map_and_batch.num_parallel_batches", "map_and_batch.num_parallel_calls", "numpy_input_fn.num_threads"),
+            *("parallel_interleave.ignored", "parallel_interleave.hints", "the_same.args", "the_same.kwargs"),
+        ),
+        _HINT,
+    ),
+    **dict.fromkeys(("list_files.name", "LoopIterator.name", "tile_batch.name", "BasicDecoder.name"), _NO_OPERATION),
+    "DataIterator.output_classes": "All leaves are tensors.",
+    "Estimator.name": "It is for a folder of summaries, which evaluations do not write.",
+    **{f"{kind}Attention.{one}": "The memory says it." for kind in ("Bahdanau", "Luong") for one in ("dtype", "name")},
+    **{f"AttentionMechanism.{one}": INTERFACE for one in ("state", "previous_alignments")},
+    **dict.fromkeys((f"{kind}.{one}" for kind, unread in _HELPERS.items() for one in unread.split()), INTERFACE),
     # layers
     **dict.fromkeys([f"Layer.{it}" for it in ("inputs", "input_shape", "args", "kwargs")], INTERFACE),
     **dict.fromkeys(["filters.channels", "flatten.given", "softmax.given", "Given.name"], INTERFACE),

@@ -81,7 +81,8 @@ class Mean:
 
     def init_variables(self) -> None:
         """Begin anew."""
-        self._total = self._count = 0.0
+        self._total: Any = 0.0
+        self._count: Any = 0.0
 
     def __call__(self, values: Any, weights: Any = 1.0) -> Any:
         values = ops.cast(values, self.dtype)
@@ -101,7 +102,7 @@ class Accuracy(Mean):
     Source: `tf.contrib.eager.metrics.Accuracy`.
     """
 
-    def __call__(self, labels: Any, predictions: Any, weights: Any = 1.0) -> Any:
+    def __call__(self, labels: Any, predictions: Any, weights: Any = 1.0) -> Any:  # type: ignore[override]
         super().__call__(ops.equal(labels, predictions), weights)
         return labels, predictions
 

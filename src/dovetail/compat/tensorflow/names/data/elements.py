@@ -55,7 +55,7 @@ def leaves_of(dtypes: Any, shapes: Any) -> Any:
     dims = shapes if shapes is None or hasattr(shapes, "__iter__") else [shapes]
     known = shape_of(dims)
     rank = known.rank
-    shape = known if rank is None else shape_of([None if size in (None, -1) else int(size) for size in known])
+    shape = known if rank is None else shape_of([None if size in (None, -1) else int(size) for size in known.as_list()])
     return Leaf(STRING if is_text(None, dtypes) else as_dtype(dtypes), shape)
 
 
@@ -139,15 +139,17 @@ def like(element: Any, values: Any) -> Any:
 def padded(shape: Any, filling: Any, *parts: Any) -> Any:
     """Leaves of one rank, stacked behind what fills them up."""
     longest = np.max([np.shape(part) for part in parts], axis=0, initial=0).astype(int)
-    pairs = zip(longest, longest if shape is None else shape, strict=True)
+    given = shape.as_list() if isinstance(shape, TensorShape) else shape
+    pairs = zip(longest, longest if given is None else given, strict=True)
     sizes = [size if wanted in (None, -1) else int(wanted) for size, wanted in pairs]
     if is_text(parts[0]):
         found = np.full([len(parts), *sizes], b"" if filling is None else strings_of(filling), object)
     else:
         kind = np.asarray(parts[0]).dtype
         found = np.full([len(parts), *sizes], 0 if filling is None else array(filling), kind)
-    for place, part in enumerate(parts):
-        found[(place, *map(slice, map(int, np.shape(part))), ...)] = part
+    for row, part in enumerate(parts):
+        place: Any = (row, *map(slice, np.shape(part)), ...)
+        found[place] = part
     return found
 
 

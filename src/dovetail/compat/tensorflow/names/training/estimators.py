@@ -133,7 +133,7 @@ class Estimator:
         >>> ones = np.ones(4, "float32")
         >>> data = tf.estimator.inputs.numpy_input_fn({"x": ones}, ones, batch_size=4, num_epochs=None, shuffle=False)
         >>> found = tf.estimator.Estimator(model).train(data, steps=5).evaluate(data, steps=1)
-        >>> int(found["global_step"]), float(found["loss"].round(4))
+        >>> int(found["global_step"]), round(float(found["loss"]), 4)
         (5, 0.1074)
     """
 
@@ -155,7 +155,6 @@ class Estimator:
         hooks: Sequence[Any] | None = None,
         steps: int | None = None,
         max_steps: int | None = None,
-        saving_listeners: Any = None,
     ) -> Estimator:
         """Train for some steps, to a global step, or to the end of the inputs, and write checkpoints."""
         if steps is not None and max_steps is not None:
@@ -164,11 +163,11 @@ class Estimator:
         most = [x for x in (steps, None if max_steps is None else max_steps - done, MOST_STEPS.get()) if x is not None]
         if most and min(most) <= 0:
             return self
-        with SessionGraph().as_default() as graph:
+        with SessionGraph().as_default():
             spec, step = self._spec(input_fn, ModeKeys.TRAIN)
             if self._first is not None and not done:
                 V1["train.warm_start"](self._first)
-            if not graph.get_collection(GraphKeys.SUMMARIES):
+            if not V1["get_collection"](GraphKeys.SUMMARIES):
                 scalar("loss", spec.loss)
             own: list[Any] = [hook_classes.NanTensorHook(spec.loss)]
             own += [hook_classes.StopAtStepHook(num_steps=min(most))] if most else []
@@ -362,8 +361,8 @@ def pandas_input_fn(x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Callabl
 
 for _part in (Estimator, EstimatorSpec, RunConfig, ModeKeys, TrainSpec, EvalSpec, train_and_evaluate):
     value(f"estimator.{_part.__name__}", _part, "v1")
-for _part in (PredictOutput, ClassificationOutput, RegressionOutput):
-    value(f"estimator.export.{_part.__name__}", _part, "v1")
+for _output in (PredictOutput, ClassificationOutput, RegressionOutput):
+    value(f"estimator.export.{_output.__name__}", _output, "v1")
 for _function in (numpy_input_fn, pandas_input_fn):
     value(f"estimator.inputs.{_function.__name__}", _function, "v1")
 for _part in (ModeKeys, RunConfig):
