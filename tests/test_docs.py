@@ -43,7 +43,7 @@ def undisturbed(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "_loaded", dict(module._loaded))
     monkeypatch.setattr(module, "_default", None)
     monkeypatch.setattr(module, "_chooses", False)
-    monkeypatch.setattr(gradients, "_registered", {})  # pages share names of gradients
+    monkeypatch.setattr(gradients, "REGISTERED", {})  # pages share names of gradients
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "models").symlink_to(ROOT / "tests/formats/tensorflow/models")  # the page of models loads them
     (tmp_path / "old_models").symlink_to(ROOT / "tests/formats/keras/models")

@@ -1,4 +1,4 @@
-"""What each of two ranks computes by Horovod's names, compared with numbers that were computed by hand.
+"""Horovod's names in each of two ranks, compared with numbers computed by hand.
 
 Arguments: the names of checks.
 """
@@ -83,7 +83,7 @@ def _model(optimizer):
 
 
 def keras_optimizers():
-    """An optimizer of Keras averages what it applies; one of `tf.train` does so in Keras, too."""
+    """Keras averages what an optimizer applies, also one of `tf.train`."""
     import dovetail.compat.keras2  # noqa: F401  # it takes those of tf.train
 
     x = np.full((2, 1), 2.0 * RANK, "float32")

@@ -22,7 +22,7 @@ def line(rates, starts=((0.0, 1.0), (0.0, 1.0)), clip=np.inf, momentum=0.5):
 
     Args:
         rates: the learning rate of each step.
-        starts: the first weight and bias of each rank; after the first step, all have those of rank 0.
+        starts: the first weight and bias of each rank; after the first step, all have rank 0's.
     """
     rng = np.random.RandomState(5)
     points = rng.normal(size=(24, 3)).astype("float32").astype("float64")

@@ -255,7 +255,7 @@ def _times(x: Any, factor: float) -> Any:
 
 
 def _exchanged(exchange: Callable[[Any], Any], x: Any) -> Any:
-    """An exchange among all ranks.  `averaging` weighs a rank's gradients by its part, so the others' come with theirs."""
+    """An exchange among all ranks; since `averaging` weighs a rank's gradients, each gets the others' weighed, too."""
     share = _SHARE.get()
     part = 1 / WORLD.size if share is None else share.part
     return _times(exchange(_times(x, 1 / part if part else 0.0)), part)
@@ -277,7 +277,7 @@ def moments(x: Any, axes: Any, keepdims: bool) -> tuple[Any, Any]:
 
 
 def by_all_rows(compute: Callable[[Any], Any], x: Any) -> Any:
-    """This rank's rows of what a function computes from the rows of all ranks, in their order."""
+    """Call a function with the rows of all ranks, in their order, and take this rank's rows of its result."""
     share, part = _SHARE.get(), part_of(static_shape(x))
     if share is None or part is None:
         return compute(x)

@@ -68,14 +68,14 @@ def _wire(title: str, options: dict[str, Any]) -> str | None:
 def allreduce(tensor: Any, name: Any = None, average: bool = True, op: Any = None, **options: Any) -> Any:
     """The average, or the sum, of a tensor over all ranks.
 
-    Source: `horovod.keras.allreduce`; `horovod.tensorflow.allreduce`, with `average` in the place of `name`.
+    Source: `horovod.keras.allreduce`; `horovod.tensorflow.allreduce`, whose second parameter is `average`.
 
     Example:
         >>> allreduce([1., 2.]).numpy()
         array([1., 2.], dtype=float32)
     """
-    reduction: Any = op or (Average if average and name is not False else Sum)
-    return ops.all_reduce(tensor, reduction)
+    how: Any = op or (Average if average and name is not False else Sum)
+    return ops.all_reduce(tensor, how)
 
 
 def allgather(tensor: Any, name: str | None = None) -> Any:
