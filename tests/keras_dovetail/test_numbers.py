@@ -37,7 +37,9 @@ def test_mixed_engines_compute_the_numbers_of_one_process(engines):
 
 @pytest.mark.parametrize("engines", ALIKE if WHOLE else ALIKE[:1], ids="-".join)
 def test_ranks_of_one_engine_have_the_same_bits_in_each_run(engines):
-    """Check the numbers of one process, and bits that are equal on all ranks and in a second run."""
+    """Check the numbers of one process, and bits that are equal on all ranks and, of two, in a second run."""
     models = () if WHOLE else ("mlp",)
-    first, second = launched(engines, *models), launched(engines, "--bits", *models)
-    assert first == second and first[0] and all(digests == first[0] for digests in first), (first, second)
+    first = launched(engines, *models)
+    assert first[0] and all(digests == first[0] for digests in first), first
+    if len(engines) == 2:
+        assert first == launched(engines, "--bits", *models), first
