@@ -59,6 +59,20 @@ def test_a_shuffled_loop_has_each_element_once():
     assert [*map(int, kept)] == [*map(int, kept)] != [*range(20)]
 
 
+def test_the_global_seed_orders_shuffles_and_queues():
+    def orders(seed):
+        ours.random.set_seed(seed)
+        data, again = (ours.data.Dataset.range(20).shuffle(20, seed=own) for own in (None, 5))
+        with ours.Graph().as_default(), ours.compat.v1.Session() as session:
+            queue = ours.queue.RandomShuffleQueue(20, 0, "int64", [()])
+            session.run(queue.enqueue_many([np.arange(20)]))
+            drawn = session.run(queue.dequeue_many(20)).tolist()
+        return [*map(int, data)], [*map(int, again)], drawn
+
+    first, second, other = orders(3), orders(3), orders(4)
+    assert first == second and all(a != b for a, b in zip(first, other, strict=True))
+
+
 def test_sums_lengths_and_their_errors():
     data = ours.data.Dataset.from_tensor_slices(Y)
     assert int(data.reduce(np.int64(0), lambda state, number: state + number)) == 15 and len(data) == 6

@@ -210,7 +210,7 @@ def _keras_2(of_tensorflow: bool, steps: int | None) -> Iterator[None]:
 def _tensorflow_1(steps: int | None) -> Iterator[None]:
     """Open a graph of TensorFlow 1, whose names tell its last version, and close it after the `with` block."""
     from dovetail.compat.tensorflow import graph_mode
-    from dovetail.compat.tensorflow.names.training.estimators import MOST_STEPS
+    from dovetail.compat.tensorflow.names.estimators import MOST_STEPS
     from dovetail.core.recording import DEFAULT_GRAPH
 
     before = DEFAULT_GRAPH.get()

@@ -16,6 +16,8 @@ from dovetail.compat.tensorflow.names import data as data
 from dovetail.compat.tensorflow.names import debugging as debugging
 from dovetail.compat.tensorflow.names import devices as devices
 from dovetail.compat.tensorflow.names import distribute as distribute
+from dovetail.compat.tensorflow.names import distributions as distributions
+from dovetail.compat.tensorflow.names import estimators as estimators
 from dovetail.compat.tensorflow.names import event_files as event_files
 from dovetail.compat.tensorflow.names import files as files
 from dovetail.compat.tensorflow.names import flags as flags
@@ -28,6 +30,7 @@ from dovetail.compat.tensorflow.names import graph_util as graph_util
 from dovetail.compat.tensorflow.names import image as image
 from dovetail.compat.tensorflow.names import indexing as indexing
 from dovetail.compat.tensorflow.names import initializers as initializers
+from dovetail.compat.tensorflow.names import input_queues as input_queues
 from dovetail.compat.tensorflow.names import joining as joining
 from dovetail.compat.tensorflow.names import layers as layers
 from dovetail.compat.tensorflow.names import linalg as linalg
@@ -45,6 +48,7 @@ from dovetail.compat.tensorflow.names import printing as printing
 from dovetail.compat.tensorflow.names import profiler as profiler
 from dovetail.compat.tensorflow.names import python_calls as python_calls
 from dovetail.compat.tensorflow.names import python_tools as python_tools
+from dovetail.compat.tensorflow.names import queue_runners as queue_runners
 from dovetail.compat.tensorflow.names import queues as queues
 from dovetail.compat.tensorflow.names import random as random
 from dovetail.compat.tensorflow.names import rare_math as rare_math
@@ -55,6 +59,7 @@ from dovetail.compat.tensorflow.names import saved_model_builders as saved_model
 from dovetail.compat.tensorflow.names import saved_models as saved_models
 from dovetail.compat.tensorflow.names import second_names as second_names
 from dovetail.compat.tensorflow.names import segments as segments
+from dovetail.compat.tensorflow.names import seq2seq as seq2seq
 from dovetail.compat.tensorflow.names import session as session
 from dovetail.compat.tensorflow.names import settings as settings
 from dovetail.compat.tensorflow.names import shapes as shapes

@@ -12,6 +12,7 @@ import numpy as np
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.python_calls import done_in
+from dovetail.compat.tensorflow.names.random import seed_of_draw
 from dovetail.compat.tensorflow.names.string_tensors import called, in_graph
 from dovetail.compat.tensorflow.names.text import STRING, is_text
 from dovetail.compat.tensorflow.table import value
@@ -241,7 +242,7 @@ class RandomShuffleQueue(QueueBase):
 
     Args:
         min_after_dequeue: how many elements stay in until the queue is closed, so that the order is random.
-        seed: starts the sequence of draws.
+        seed: starts the sequence of draws; by default, the global seed does.
 
     Source: `tf.queue.RandomShuffleQueue`.
     """
@@ -258,7 +259,7 @@ class RandomShuffleQueue(QueueBase):
         name: str = "random_shuffle_queue",
     ) -> None:
         super().__init__(capacity, dtypes, shapes, names, name)
-        self._rest, self._draw = min_after_dequeue, random.Random(seed)
+        self._rest, self._draw = min_after_dequeue, random.Random(seed_of_draw(seed))
 
     def _next(self) -> int:
         return self._draw.randrange(len(self._elements))

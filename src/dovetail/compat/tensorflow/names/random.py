@@ -35,15 +35,24 @@ def has_seed() -> bool:
     return _global["seed"] is not None
 
 
+def seed_of_draw(seed: Any) -> int | None:
+    """The seed of one draw: from its own seed and the global one, or from the global one and the draw's number.
+
+    It is None if a program has set neither, so that the operating system gives one.
+    """
+    if _global["seed"] is None:
+        return None if seed is None else int(seed)
+    own = next(_global["draws"]) if seed is None else int(seed)
+    return (_global["seed"] * 1_000_003 + own) % 2**31
+
+
 def key_of_draw(title: str, seed: Any, dtype: Any, *values: Any) -> Any:
     """The key of one draw: from its seed, from the global seed and the draw's number, or from the operating system.
 
     In a graph of sessions, draws with one seed have the same sequence.
     """
     has_own, graph = seed is not None, graph_mode.graph()
-    if _global["seed"] is not None:
-        own = int(seed) if has_own else next(_global["draws"])
-        seed = (_global["seed"] * 1_000_003 + own) % 2**31
+    seed = seed_of_draw(seed) if has_seed() else seed
     if has_own and graph is not None:
         drawing: Any = outermost_of(graph)
         return drawing.key(int(seed), f"tf.{title}", is_shared=True)

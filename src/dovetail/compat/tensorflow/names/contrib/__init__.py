@@ -4,6 +4,7 @@ from dovetail.compat.tensorflow.names.contrib import arg_scope as arg_scope
 from dovetail.compat.tensorflow.names.contrib import crf as crf
 from dovetail.compat.tensorflow.names.contrib import evaluation as evaluation
 from dovetail.compat.tensorflow.names.contrib import framework as framework
+from dovetail.compat.tensorflow.names.contrib import hparams as hparams
 from dovetail.compat.tensorflow.names.contrib import image as image
 from dovetail.compat.tensorflow.names.contrib import learning as learning
 from dovetail.compat.tensorflow.names.contrib import losses as losses

@@ -16,6 +16,7 @@ from dovetail import ops
 from dovetail.compat.tensorflow.names.data import elements as parts
 from dovetail.compat.tensorflow.names.data.elements import Leaf, each, leaves, number, plain
 from dovetail.compat.tensorflow.names.data.traced import Function
+from dovetail.compat.tensorflow.names.random import seed_of_draw
 from dovetail.compat.tensorflow.table import value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.tensor_shape import shape_of
@@ -293,8 +294,8 @@ class Dataset:
     def shuffle(
         self, buffer_size: Any, seed: Any = None, reshuffle_each_iteration: bool | None = True, name: Any = None
     ) -> Dataset:
-        """The elements in another order: each is drawn from a buffer of the next ones."""
-        random = np.random.default_rng(None if seed is None else number(seed))
+        """The elements in another order, by the seed or the global one: each is drawn from a buffer of the next ones."""
+        random = np.random.default_rng(seed_of_draw(None if seed is None else number(seed)))
         first, size = int(random.integers(2**32)), number(buffer_size)
 
         def elements() -> Iterator[Any]:

@@ -2,16 +2,11 @@
 
 from dovetail.compat.tensorflow.names.training import best_metrics as best_metrics
 from dovetail.compat.tensorflow.names.training import coordinator as coordinator
-from dovetail.compat.tensorflow.names.training import distributions as distributions
-from dovetail.compat.tensorflow.names.training import estimators as estimators
 from dovetail.compat.tensorflow.names.training import external_optimizers as external_optimizers
 from dovetail.compat.tensorflow.names.training import hooks as hooks
-from dovetail.compat.tensorflow.names.training import hparams as hparams
-from dovetail.compat.tensorflow.names.training import input_queues as input_queues
 from dovetail.compat.tensorflow.names.training import metric_parts as metric_parts
 from dovetail.compat.tensorflow.names.training import metrics as metrics
 from dovetail.compat.tensorflow.names.training import monitored as monitored
-from dovetail.compat.tensorflow.names.training import queue_runners as queue_runners
 from dovetail.compat.tensorflow.names.training import ruled_optimizers as ruled_optimizers
 from dovetail.compat.tensorflow.names.training import samplers as samplers
 from dovetail.compat.tensorflow.names.training import supervisor as supervisor

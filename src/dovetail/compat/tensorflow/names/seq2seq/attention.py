@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from dovetail import ops
 from dovetail.compat.tensorflow.names.initializers import Constant
 from dovetail.compat.tensorflow.names.rnn.base import RNNCell
-from dovetail.compat.tensorflow.names.rnn.decoders import in_graph
+from dovetail.compat.tensorflow.names.seq2seq.decoders import in_graph
 from dovetail.compat.tensorflow.names.tensor_array import TensorArray
 from dovetail.compat.tensorflow.names.variable_scope import get_variable, variable_scope
 from dovetail.compat.tensorflow.table import V1, value
