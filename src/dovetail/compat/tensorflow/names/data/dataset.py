@@ -294,7 +294,7 @@ class Dataset:
     def shuffle(
         self, buffer_size: Any, seed: Any = None, reshuffle_each_iteration: bool | None = True, name: Any = None
     ) -> Dataset:
-        """The elements in another order, by the seed or the global one: each is drawn from a buffer of the next ones."""
+        """The elements in another order, by the seed or the global one: each is drawn from a buffer of the next."""
         random = np.random.default_rng(seed_of_draw(None if seed is None else number(seed)))
         first, size = int(random.integers(2**32)), number(buffer_size)
 
