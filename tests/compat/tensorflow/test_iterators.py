@@ -151,6 +151,12 @@ def table(tf, session, folder):
     return rest(tf, session, data.make_one_shot_iterator().get_next())
 
 
+def left_out(tf, session, folder):
+    data = tf.data.Dataset.from_tensor_slices(["1", "x", "3"]).map(tf.string_to_number)
+    data = data.apply(tf.data.experimental.ignore_errors()).repeat(2)
+    return rest(tf, session, data.make_one_shot_iterator().get_next())
+
+
 def trained(tf, session, folder):
     data = tf.data.Dataset.from_tensor_slices((X, X.sum(1))).repeat().batch(2)
     x, y = data.make_one_shot_iterator().get_next()
@@ -162,7 +168,8 @@ def trained(tf, session, folder):
 
 
 PROGRAMS = [
-    *(one_shot, initializable, reinitializable, feedable, lines, records, padded, buckets, interleaved, table, trained)
+    *(one_shot, initializable, reinitializable, feedable, lines, records, padded, buckets, interleaved, table),
+    *(left_out, trained),
 ]
 
 

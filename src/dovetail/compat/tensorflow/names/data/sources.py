@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import shape_of
 
 STRINGS = Leaf(STRING, shape_of(()))
+COMPUTING = (ArithmeticError, LookupError, OSError, RuntimeError, ValueError)  # errors of elements, not of programs
 
 
 class FileDataset(Dataset):
@@ -187,7 +189,30 @@ def unbatch(dataset: Dataset) -> Dataset:
     return dataset.unbatch()
 
 
-@_applied("prefetch_to_device ignore_errors copy_to_device")
+@_applied("ignore_errors")
+def ignore_errors(dataset: Dataset, log_warning: bool = False) -> Dataset:
+    """The elements that a function of the last `map` computes without an error.
+
+    Source: `tf.data.experimental.ignore_errors`.
+    """
+
+    def elements() -> Iterator[Any]:
+        rest = iter(dataset._elements())
+        while True:
+            try:
+                found = next(rest)
+            except StopIteration:
+                return
+            except COMPUTING as error:
+                if log_warning:
+                    warnings.warn(f"tf.data.experimental.ignore_errors left out an element: {error}", stacklevel=2)
+                continue
+            yield found
+
+    return dataset._with(elements)
+
+
+@_applied("prefetch_to_device copy_to_device")
 def the_same(dataset: Dataset, *args: Any, **kwargs: Any) -> Dataset:
     """The same elements.
 
