@@ -52,7 +52,6 @@ def outcomes(command: tuple[str, ...], files: list[str]) -> dict[str, bool]:
         report = Path(folder, "report.xml")
         assert report.exists(), run.stdout[-2000:] + run.stderr[-2000:]
         found = results(report)
-        found = results(report)
     names = ((name.removeprefix("tf_slim."), tags) for name, tags in found.items())
     return {name: not tags for name, tags in names if not ({"skipped"} & tags or name.endswith(".test_session"))}
 

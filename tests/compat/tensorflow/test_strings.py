@@ -111,6 +111,42 @@ def test_functions_of_strings(name, engine):
     assert outcome(v1, CASES[name]) == outcome(tensorflow.compat.v1, CASES[name])
 
 
+# Functions of `tf` and three words, which are Python's, constants or placeholders.
+MOVING: dict[str, Callable[[Any, Any], Any]] = {
+    "reshape": lambda tf, w: [tf.reshape(w, [3, 1]), tf.reshape("abc", [])],
+    "gather": lambda tf, w: [tf.gather(w, [2, 0]), tf.gather_nd(w, [[1]])],
+    "join": lambda tf, w: [tf.stack([w, w]), tf.concat([w, w], 0), tf.stack(["x", w[0]])],
+    "repeat": lambda tf, w: [tf.tile(w, [2]), tf.fill([2], w[0]), tf.broadcast_to(w, [2, 3])],
+    "axes": lambda tf, w: [tf.expand_dims(w, 0), tf.squeeze([w]), tf.transpose([w]), tf.reverse(w, [0])],
+    "compare": lambda tf, w: [tf.equal("a", w), tf.not_equal(w, w), tf.count_nonzero(tf.equal(w, w))],
+    "count": lambda tf, w: [tf.shape(w), tf.size(w), tf.rank([w])],
+    "cut": lambda tf, w: [tf.slice(w, [1], [2]), tf.strided_slice(w, [0], [2]), *tf.split(w, 3), *tf.unstack(w)],
+    "choose": lambda tf, w: [
+        tf.where([True, False, True], w, ["x", "y", "z"]),
+        tf.boolean_mask(w, [True, False, True]),
+    ],
+    "divide": lambda tf, w: tf.dynamic_partition(w, [0, 1, 0], 2),
+    "fill": lambda tf, w: [tf.pad(w, [[0, 1]]), tf.zeros_like(w), tf.identity(w)],
+}
+
+
+@pytest.mark.parametrize("given", ["python", "constant", "placeholder"])
+@pytest.mark.parametrize("name", MOVING)
+def test_strings_move_as_numbers_do(name, given, engine):
+    def found(tf: Any) -> Any:
+        with tf.Graph().as_default(), tf.Session() as session:
+            words = np.array([b"a", b"b", b"c"], object)
+            given_words = {"python": ["a", "b", "c"], "constant": tf.constant(words), "placeholder": None}[given]
+            fed = tf.placeholder(tf.string, [3])
+            results = MOVING[name](tf, fed if given_words is None else given_words)
+            return plain(session.run(results, {fed: words}))
+
+    require("tensorflow", "the oracle")
+    import tensorflow
+
+    assert found(v1) == found(tensorflow.compat.v1)
+
+
 def stored(tf: Any) -> list[Any]:
     """Results of variables of strings."""
     with tf.Graph().as_default(), tf.Session() as session:

@@ -39,6 +39,7 @@ from dovetail.compat.tensorflow.names import losses as losses
 from dovetail.compat.tensorflow.names import math as math
 from dovetail.compat.tensorflow.names import memory as memory
 from dovetail.compat.tensorflow.names import meta_graphs as meta_graphs
+from dovetail.compat.tensorflow.names import moved_strings as moved_strings
 from dovetail.compat.tensorflow.names import nn as nn
 from dovetail.compat.tensorflow.names import numpy_names as numpy_names
 from dovetail.compat.tensorflow.names import object_checkpoints as object_checkpoints

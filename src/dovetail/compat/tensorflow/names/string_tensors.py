@@ -258,7 +258,7 @@ def computed(
     name: str | None = None,
 ) -> list[Any]:
     """The results of a function of arrays without effects, at once or in the graph that is built; see `called`."""
-    if graph_mode.graph() is not None or any(map(_is_of_run, inputs)):
+    if graph_mode.graph() is not None or any(map(is_of_run, inputs)):
         return called(function, inputs, dtypes, shapes, name, "PyFuncStateless")
     found = function(*(strings_of(x) if is_text(x) else np.asarray(x) for x in inputs))
     results = found if isinstance(found, (list, tuple)) else [found]
@@ -296,7 +296,7 @@ class _OfText(ValueKind):
     rank = 9
 
     def apply(self, op: Op, values: list[Any], name: str | None) -> Any:
-        if any(map(_is_of_run, _tensors(op, values))):
+        if any(map(is_of_run, _tensors(op, values))):
             return self._recorded(op, values, name)
         texts: list[np.ndarray] = []
 
@@ -335,10 +335,10 @@ class _OfText(ValueKind):
         raise TypeError(f"{value!r} is of strings; a tensor of an engine is made of numbers, not of text.")
 
 
-def _is_of_run(value: Any) -> bool:
+def is_of_run(value: Any) -> bool:
     """Whether only a run knows a value."""
     if isinstance(value, (list, tuple)):
-        return any(map(_is_of_run, value))
+        return any(map(is_of_run, value))
     return isinstance(value, StringTensor) or is_recorded(value)
 
 
