@@ -46,7 +46,7 @@ def test_every_name_is_offered_or_says_why_not(view):
         ("contrib.layers.crossed_column", "Columns of features are not offered"),
         ("data.SqlDataset", "read others in Python"),
         ("io.write_file", "write import tensorflow, then tensorflow.io"),
-        ("image.encode_jpeg", "write import tensorflow, then tensorflow.io or tensorflow.image"),
+        ("image.decode_gif", "write import tensorflow, then tensorflow.io or tensorflow.image"),
         ("estimator.DNNClassifier", "Keras' fit"),
         ("strings.ngrams", "by tf.py_func"),
         ("raw_ops.CustomClipGradient", "no op is called 'CustomClipGradient'"),

@@ -190,6 +190,30 @@ def picture(number: int) -> bytes:
     return file.getvalue()
 
 
+@pytest.mark.parametrize("kind", ["png", "jpeg"])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_pictures_are_encoded(kind, channels, engine):
+    require("tensorflow", "the oracle")
+    import tensorflow
+
+    pixels = np.random.default_rng(channels).integers(0, 256, (9, 7, channels), "uint8")
+
+    def encoded(tf: Any) -> Any:
+        with tf.Graph().as_default(), tf.Session() as session:
+            given = tf.placeholder(tf.uint8, [None, None, channels])
+            return session.run(getattr(tf.image, f"encode_{kind}")(given), {given: pixels})
+
+    found, wanted = (tensorflow.io.decode_image(encoded(tf)).numpy() for tf in (v1, tensorflow.compat.v1))
+    np.testing.assert_allclose(found.astype(int), wanted.astype(int), atol=0 if kind == "png" else 3)
+
+
+def test_pictures_that_are_not_encoded():
+    with v1.Graph().as_default(), v1.Session() as session:
+        found = v1.image.encode_png(v1.zeros([2, 2, 3]))
+        with pytest.raises(NotImplementedError, match=r"EncodePng.*uint8 of the shape \(height, .*not float32"):
+            session.run(found)
+
+
 def write(folder: Path) -> None:
     """Write the files that readers read."""
     for number in range(2):

@@ -29,7 +29,8 @@ ELSEWHERE = {  # types that the graphs below have, or test_models.py
         "ReadVariableOp",
         "AssignVariableOp",
     ],
-    *["DecodePng", "DecodeJpeg", "DecodeBmp", "DecodeImage", "RaggedTensorToVariant", "RaggedTensorFromVariant"],
+    *["DecodePng", "DecodeJpeg", "DecodeBmp", "DecodeImage", "EncodePng", "EncodeJpeg"],
+    *["RaggedTensorToVariant", "RaggedTensorFromVariant"],
     *(name for name in HOST if "Table" in name),
 }
 

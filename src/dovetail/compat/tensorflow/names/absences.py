@@ -97,7 +97,7 @@ absent("contrib contrib.", "tf.contrib is gone; parts of contrib.framework, laye
 absent("lite lite.", "Models are not converted to LiteRT: dt.onnx.save writes ONNX, of which emx-onnx-cgen makes C.")
 absent("quantization quantization.", "Models are not quantized: dovetail convert --half stores weights in 16 bits.")
 absent("autograph autograph.", "Python is not translated: branches and loops on tensors are tf.cond and tf.while_loop.")
-_PICTURES = "decode_and_crop_jpeg decode_gif encode_jpeg encode_png extract_jpeg_shape"
+_PICTURES = "decode_and_crop_jpeg decode_gif extract_jpeg_shape"
 absent(
     " ".join(["io io.", *(f"image.{name}" for name in _PICTURES.split())]),
     "TensorFlow itself reads files: write import tensorflow, then tensorflow.io or tensorflow.image; or read them in "

@@ -23,6 +23,7 @@ from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import shape_of
 from dovetail.core.value_kinds import is_recorded, static_shape
+from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.host import images as images  # the import fills the table
 from dovetail.formats.tensorflow.host import strings as host_strings  # noqa: F401  so does this one
 from dovetail.formats.tensorflow.host.table import HOST, KNOWN
@@ -47,6 +48,9 @@ encode_base64 io.encode_base64: EncodeBase64 *input pad=False
 decode_base64 io.decode_base64: DecodeBase64 *input
 image.decode_jpeg io.decode_jpeg: DecodeJpeg *contents channels=0 ratio=1
 image.decode_png io.decode_png: DecodePng *contents channels=0 dtype="uint8"
+image.encode_png io.encode_png: EncodePng *image compression=-1
+image.encode_jpeg io.encode_jpeg: EncodeJpeg *image format="" quality=95 progressive=False optimize_size=False
+    chroma_downsampling=True
 image.decode_bmp io.decode_bmp: DecodeBmp *contents channels=0
 image.decode_image io.decode_image: DecodeImage *contents channels=0 dtype="uint8"
 """
@@ -79,11 +83,18 @@ def host_operation(type: str, inputs: Sequence[Any], name: str | None = None, **
     inputs = [joined(x) for x in inputs]
     specs = [spec for result in KNOWN[type] for spec in result.specs(node.attrs, list(inputs))]
     dtypes = [STRING if spec.dtype is None else spec.dtype for spec in specs]
-    made = computed(partial(HOST[type], node), inputs, dtypes, name=name)
+    made = computed(partial(_computed, node), inputs, dtypes, name=name)
     for one, spec in zip(made, specs, strict=True):
         if hasattr(one, "set_shape") and shape_of(spec.shape).rank is not None:
             one.set_shape(spec.shape)
     return made[0] if len(made) == 1 else made
+
+
+def _computed(node: Any, *arrays: Any) -> Any:
+    try:
+        return HOST[node.type](node, *arrays)
+    except Unreadable as reason:
+        raise op_error(NotImplementedError, node.type, f"{reason}.") from None
 
 
 def _row(names: str, type: str, *words: str) -> None:

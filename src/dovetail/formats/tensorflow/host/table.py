@@ -64,6 +64,7 @@ ParseSingleExample: sparse_indices:int64[?,1]*num_sparse sparse_values:sparse_ty
     dense_values:Tdense[dense_shapes]
 DecodePng DecodeImage: image:dtype|uint8[?,?,?]
 DecodeJpeg DecodeBmp: image:uint8[?,?,?]
+EncodePng EncodeJpeg: contents:string[]
 
 Equal NotEqual: z:bool
 Shape: output:out_type|int32[?]
