@@ -72,7 +72,7 @@ class DType(str):
 
     def is_compatible_with(self, other: Any) -> bool:
         """Whether it is another dtype; see `base_dtype`.  TensorFlow's strings have none of Dovetail's."""
-        return other is not bytes and self == as_dtype(other)
+        return not is_of_strings(other) and self == as_dtype(other)
 
     @cached_property
     def itemsize(self) -> int:
@@ -133,6 +133,11 @@ SECOND_NAMES = {"half": "float16", "float": "float32", "double": "float64", "int
 PYTHON_TYPES = {bool: "bool", int: "int32", complex: "complex64"}
 
 
+def is_of_strings(value: Any) -> bool:
+    """Whether a dtype is one of strings: a type of Python, or TensorFlow's name."""
+    return issubclass(value, (bytes, str)) if isinstance(value, type) else isinstance(value, str) and value == "string"
+
+
 def as_dtype(value: Any) -> DType:
     """The `DType` of a name, a NumPy, PyTorch, JAX or TensorFlow dtype, or a Python number type.
 
@@ -155,7 +160,7 @@ def as_dtype(value: Any) -> DType:
         return _lookup(value)
     except TypeError:
         problem = f"{describe(value)} is not a dtype. {did_you_mean(value, ALL)}Known dtypes: {', '.join(ALL)}."
-        if value in (bytes, str, "string"):
+        if is_of_strings(value):
             problem = "tensors hold numbers, not strings: keep strings in NumPy arrays, and feed their numbers."
         raise TypeError(problem) from None
 

@@ -126,7 +126,7 @@ MOVING: dict[str, Callable[[Any, Any], Any]] = {
         tf.boolean_mask(w, [True, False, True]),
     ],
     "divide": lambda tf, w: tf.dynamic_partition(w, [0, 1, 0], 2),
-    "fill": lambda tf, w: [tf.pad(w, [[0, 1]]), tf.zeros_like(w), tf.identity(w)],
+    "fill": lambda tf, w: [tf.pad(w, [[0, 1]], name="filled"), tf.zeros_like(w, "int32"), tf.identity(w, "same")],
 }
 
 
@@ -188,6 +188,50 @@ def picture(number: int) -> bytes:
     file = io.BytesIO()
     Image.fromarray((np.arange(48, dtype="uint8") * number).reshape(4, 4, 3)).save(file, "PNG")
     return file.getvalue()
+
+
+def sequence(tf: Any) -> bytes:
+    """An example whose steps have numbers, words, and words of any number."""
+    feature = lambda **kind: tf.train.Feature(**kind)  # noqa: E731
+    words = lambda *words: feature(bytes_list=tf.train.BytesList(value=words))  # noqa: E731
+    number = lambda n: feature(int64_list=tf.train.Int64List(value=[n, n + 1]))  # noqa: E731
+    steps = {"n": [number(1), number(5)], "word": [words(b"a"), words(b"b")], "any": [words(), words(b"c", b"d")]}
+    lists = {key: tf.train.FeatureList(feature=each) for key, each in steps.items()}
+    context = tf.train.Features(feature={"size": number(7), "name": words(b"x")})
+    whole = tf.train.SequenceExample(context=context, feature_lists=tf.train.FeatureLists(feature_list=lists))
+    return whole.SerializeToString()
+
+
+@pytest.mark.parametrize("given", ["constant", "placeholder"])
+def test_records_of_graphs(given, engine):
+    require("tensorflow", "the oracle")
+    import tensorflow
+
+    def found(tf: Any) -> Any:
+        record = sequence(tf)
+        example = tf.train.SequenceExample.FromString(record).context
+        both = [record, tf.train.Example(features=example).SerializeToString()]
+        with tf.Graph().as_default(), tf.Session() as session:
+            fed = [tf.placeholder(tf.string, []) if given == "placeholder" else tf.constant(one) for one in both]
+            kinds = {"size": tf.FixedLenFeature([2], tf.int64), "name": tf.VarLenFeature(tf.string)}
+            context, steps = tf.parse_single_sequence_example(
+                fed[0],
+                kinds,
+                {
+                    "n": tf.FixedLenSequenceFeature([2], tf.int64),
+                    "word": tf.FixedLenSequenceFeature([], tf.string),
+                    "any": tf.VarLenFeature(tf.string),
+                },
+            )
+            single, several = tf.parse_single_example(fed[1], kinds), tf.parse_example([fed[1], fed[1]], kinds)
+            results = [steps["n"], steps["word"], *parts(steps["any"])]
+            for one in (context, single, several):
+                results += [one["size"], *parts(one["name"])]
+            shapes = [x.shape.as_list() for x in (context["size"], steps["n"], single["size"])]
+            feeds = dict(zip(fed, both, strict=True)) if given == "placeholder" else {}
+            return shapes, plain(session.run(results, feeds))
+
+    assert found(v1) == found(tensorflow.compat.v1)
 
 
 @pytest.mark.parametrize("kind", ["png", "jpeg"])

@@ -165,6 +165,19 @@ def test_threads_of_a_supervisor_write_checkpoints_and_summaries(tmp_path):
                 raise AssertionError((tags, os.listdir(tmp_path)))
 
 
+def test_a_supervisor_of_a_graph_that_calls_python_trains(tmp_path):
+    with tf.Graph().as_default():
+        tf.train.create_global_step()
+        found = tf.py_func(lambda: np.float32(3), [], tf.float32)
+        supervisor = tf.train.Supervisor(logdir=str(tmp_path), save_model_secs=0, summary_op=None)
+        with (
+            pytest.warns(UserWarning, match="writes no graph.pbtxt: .*PyFunc"),
+            supervisor.managed_session() as session,
+        ):
+            assert session.run(found) == 3
+    assert not (tmp_path / "graph.pbtxt").exists()
+
+
 def _values(supervisor, path):
     supervisor.summary_writer.flush()
     return [v for event in tf.train.summary_iterator(str(path)) for v in event.summary.value]

@@ -28,7 +28,7 @@ from dovetail import ops
 from dovetail.backend.table import as_value_error
 from dovetail.backend.values import known_value
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.core.dtypes import as_dtype
+from dovetail.core.dtypes import as_dtype, is_of_strings
 from dovetail.core.errors import CONVENTIONAL, annotate, describe_arguments
 from dovetail.core.hooks import hooks
 from dovetail.core.host import cast_like
@@ -280,7 +280,7 @@ def constant_value(x: Any) -> Any:
 
 def alike_values(values: Sequence[Any]) -> list[Any]:
     """Values with arrays and lists cast to the dtype of the first tensor among them, if it can hold their numbers."""
-    dtype = next((as_dtype(dtype_of(v)) for v in values if is_tensor(v) and v.dtype is not bytes), None)
+    dtype = next((as_dtype(dtype_of(v)) for v in values if is_tensor(v) and not is_of_strings(v.dtype)), None)
     if dtype is None:
         return list(values)
     return [cast_like(v, dtype) if isinstance(v, (list, tuple, np.ndarray, np.generic)) else v for v in values]

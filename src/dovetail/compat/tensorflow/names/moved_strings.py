@@ -29,32 +29,31 @@ BY_ONE_OP = {  # an op takes tensors of strings
     "params": "gather",
     "value": "split random_shuffle random.shuffle",
     "a": "transpose",
+    "tensor input": "zeros_like ones_like",
 }
 BY_SEVERAL = {  # several ops compute with the numbers of strings
     "input_": "slice strided_slice",
     "value": "unstack fill",
     "tensor": "boolean_mask pad",
-    "tensor input": "zeros_like",
     "data": "dynamic_partition",
     "params": "gather_nd",
     "x y": "where",
 }
 
 
-def _with_text(function: Callable[..., Any], given: dict[str, Any]) -> Any:
+def _with_text(function: Callable[..., Any], given: dict[str, Any], texts: dict[str, Any]) -> Any:
     """The result of a function whose op takes tensors of strings."""
-    return function(**given)
+    return function(**given | texts)
 
 
-def _by_numbers(function: Callable[..., Any], given: dict[str, Any]) -> Any:
+def _by_numbers(function: Callable[..., Any], given: dict[str, Any], texts: dict[str, Any]) -> Any:
     """The result of a function for the numbers of strings, with the strings of these numbers."""
-    if any(map(is_of_run, given.values())):
-        results = function(**{key: in_graph(x).numbers if is_text(x) else x for key, x in given.items()})
-        leaves, structure = flatten(results)
+    if any(map(is_of_run, [*given.values(), *texts.values()])):
+        leaves, structure = flatten(function(**given | {key: in_graph(x).numbers for key, x in texts.items()}))
         return unflatten(structure, map(StringTensor, leaves))
-    numbers = {key: NUMBERS.of(strings_of(x), keep=True) if is_text(x) else x for key, x in given.items()}
+    numbers = {key: NUMBERS.of(strings_of(x), keep=True) for key, x in texts.items()}
     with not_building():
-        leaves, structure = flatten(function(**numbers))
+        leaves, structure = flatten(function(**given | numbers))
     return unflatten(structure, [Text(NUMBERS.strings(leaf)) for leaf in leaves])
 
 
@@ -70,18 +69,17 @@ def _taking_strings(function: Callable[..., Any], words: str, compute: Callable[
         if not any(map(is_text, found)):
             return function(*args, **kwargs)
         given = dict(zip(parameters, args, strict=False)) | kwargs
-        for name in names:
-            if is_text(given.get(name)):
-                many = words.startswith("*") and isinstance(given[name], (list, tuple))
-                given[name] = [*map(_text, given[name])] if many else _text(given[name])
-        return compute(function, given)
+        texts = {name: _text(given[name], words.startswith("*")) for name in names if is_text(given.get(name))}
+        return compute(function, given, texts)
 
     return call
 
 
-def _text(value: Any) -> Any:
-    value = joined(value)
-    return text(value) if is_text(value) else value
+def _text(value: Any, is_list: bool) -> Any:
+    """Strings as a tensor, or as a list of tensors."""
+    if is_list and isinstance(value, (list, tuple)):
+        return [_text(part, False) if is_text(part) else part for part in value]
+    return text(joined(value))
 
 
 for _table, _compute in ((BY_ONE_OP, _with_text), (BY_SEVERAL, _by_numbers)):

@@ -12,12 +12,13 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.backend.sparse import SparseTensor
+from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.sparse import SparseTensorValue
-from dovetail.compat.tensorflow.names.string_tensors import StringTensor, called
+from dovetail.compat.tensorflow.names.string_tensors import StringTensor, called, joined
 from dovetail.compat.tensorflow.names.strings import host_operation
-from dovetail.compat.tensorflow.names.text import STRING, is_text
+from dovetail.compat.tensorflow.names.text import STRING, Text, is_text, strings_of
 from dovetail.compat.tensorflow.table import function, lazy, value
-from dovetail.core.dtypes import DType, as_dtype
+from dovetail.core.dtypes import DType, as_dtype, is_of_strings
 from dovetail.core.errors import describe
 from dovetail.formats.wire.libraries import need
 from dovetail.formats.wire.messages import TENSORFLOW, parsed
@@ -196,14 +197,14 @@ def parse_single_example(
 
     Source: `tf.io.parse_single_example`.
     """
-    if isinstance(serialized, StringTensor):
-        return _in_runs(parse_single_example, serialized, features, name)
+    if _is_of_run(serialized):
+        return _in_runs(lambda record: [parse_single_example(record, features)], serialized, [(features, ())], name)[0]
     return _single(_parsed(serialized).features, features)
 
 
 @function("io.parse_example parse_example")
 def parse_example(
-    serialized: Sequence[bytes], features: Mapping[str, Any], example_names: Any = None, name: str | None = None
+    serialized: Any, features: Mapping[str, Any], example_names: Any = None, name: str | None = None
 ) -> dict[str, Any]:
     """The features of a batch of examples; each has the batch as its first dimension.
 
@@ -219,9 +220,11 @@ def parse_example(
 
     Source: `tf.io.parse_example`.
     """
-    if isinstance(serialized, StringTensor):
-        return _in_runs(parse_example, serialized, features, name)
-    rows = [_parsed(one).features.feature for one in serialized]
+    serialized = joined(serialized)
+    if _is_of_run(serialized):
+        batch = (features, tuple(serialized.shape))
+        return _in_runs(lambda records: [parse_example(records, features)], serialized, [batch], name)[0]
+    rows = [_parsed(one).features.feature for one in (strings_of(serialized) if is_text(serialized) else serialized)]
     return {key: _result(key, kind, [row.get(key) for row in rows], single=False) for key, kind in features.items()}
 
 
@@ -249,30 +252,52 @@ def parse_single_sequence_example(
 
     Source: `tf.io.parse_single_sequence_example`.
     """
+    if _is_of_run(serialized):
+        every = {key: _each_step(kind) for key, kind in (sequence_features or {}).items()}
+        groups: list[Any] = [(context_features or {}, ()), (every, (None,))]
+        parse = lambda record: parse_single_sequence_example(record, context_features, sequence_features)  # noqa: E731
+        context, every = _in_runs(parse, serialized, groups, name)
+        return context, every
     found, steps = _parsed(serialized, "SequenceExample"), dict[str, Any]()
     for key, kind in (sequence_features or {}).items():
         if not isinstance(kind, (FixedLenSequenceFeature, VarLenFeature)):
             raise TypeError(f"the steps {key!r} are a FixedLenSequenceFeature or VarLenFeature, not {describe(kind)}.")
-        if isinstance(kind, FixedLenSequenceFeature):
-            if not kind.allow_missing and key not in found.feature_lists.feature_list:
-                raise _missing(key, "allow_missing=True")
-            kind = FixedLenFeature(kind.shape, kind.dtype)
-        steps[key] = _result(key, kind, list(found.feature_lists.feature_list[key].feature), single=False)
+        needed = isinstance(kind, FixedLenSequenceFeature) and not kind.allow_missing
+        if needed and key not in found.feature_lists.feature_list:
+            raise _missing(key, "allow_missing=True")
+        steps[key] = _result(key, _each_step(kind), list(found.feature_lists.feature_list[key].feature), single=False)
     return _single(found.context, context_features or {}), steps
 
 
-def _in_runs(parse: Any, serialized: Any, features: Mapping[str, Any], name: str | None) -> dict[str, Any]:
-    """The features of records that runs read: tensors, and sparse ones."""
-    dims, keys = tuple(serialized.shape), sorted(features)
-    specs = [spec for key in keys for spec in _specs(features[key], dims)]
+def _each_step(kind: Any) -> Any:
+    """A feature of each step, whose steps are a batch."""
+    return FixedLenFeature(kind.shape, kind.dtype) if isinstance(kind, FixedLenSequenceFeature) else kind
+
+
+def _is_of_run(serialized: Any) -> bool:
+    """Whether the records are tensors of a graph."""
+    return isinstance(serialized, StringTensor) or (isinstance(serialized, Text) and graph_mode.graph() is not None)
+
+
+def _in_runs(parse: Any, serialized: Any, groups: Sequence[Any], name: str | None) -> list[dict[str, Any]]:
+    """The features of records that runs read: tensors, and sparse ones.
+
+    Args:
+        parse: makes a dict for each group, of a record or an array of them.
+        groups: features, and the dimensions of the records in their tensors.
+    """
+    keys = [(group, key) for group, (features, _) in enumerate(groups) for key in sorted(features)]
+    specs = [spec for group, key in keys for spec in _specs(groups[group][0][key], groups[group][1])]
 
     def parts(records: np.ndarray) -> list[np.ndarray]:
-        found = parse(records.item() if records.shape == () else records, features)
-        flat = (_flat(found[key]) for key in keys)
-        return [np.asarray(x) for part in flat for x in part]
+        found = parse(records.item() if records.shape == () else records)
+        return [np.asarray(x) for group, key in keys for x in _flat(found[group][key])]
 
     made = iter(called(parts, [serialized], [dtype for dtype, _ in specs], [shape for _, shape in specs], name))
-    return {key: _whole(features[key], made) for key in keys}
+    results: list[dict[str, Any]] = [{} for _ in groups]
+    for group, key in keys:
+        results[group][key] = _whole(groups[group][0][key], made)
+    return results
 
 
 def _specs(kind: Any, dims: tuple[Any, ...]) -> list[tuple[Any, tuple[Any, ...]]]:
@@ -299,6 +324,7 @@ def _whole(kind: Any, parts: Iterator[Any]) -> Any:
 
 
 def _parsed(serialized: Any, message: str = "Example") -> Any:
+    serialized = serialized.strings.item() if isinstance(serialized, Text) else serialized
     if not isinstance(serialized, bytes):
         problem = f"it parses bytes of an example on the host, before a graph is fed, not {describe(serialized)}."
         raise TypeError(problem)
@@ -314,7 +340,7 @@ def _result(key: str, kind: Any, found: list[Any], single: bool) -> Any:
     if not isinstance(kind, (FixedLenFeature, VarLenFeature, FixedLenSequenceFeature)):
         kinds = "a FixedLenFeature, a VarLenFeature or a FixedLenSequenceFeature"
         raise TypeError(f"the feature {key!r} is {kinds}, not {describe(kind)}.")
-    dtype = "bytes" if kind.dtype in (bytes, str, object) else as_dtype(kind.dtype)
+    dtype = "bytes" if kind.dtype is object or is_of_strings(kind.dtype) else as_dtype(kind.dtype)
     rows = [_list(key, one, dtype) for one in found]
     if isinstance(kind, VarLenFeature):
         return _sparse(rows, dtype, single)
@@ -406,7 +432,7 @@ def decode_raw(input_bytes: Any, out_type: Any, little_endian: bool = True, name
 
     Source: `tf.io.decode_raw`.
     """
-    if isinstance(input_bytes, StringTensor):
+    if _is_of_run(input_bytes):
         attrs = {"out_type": as_dtype(out_type), "little_endian": little_endian}
         made = host_operation("DecodeRaw", [input_bytes], name, **attrs)
         made.set_shape([*input_bytes.shape, None])

@@ -18,7 +18,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.text import STRING, Strings, Text, is_text, strings_of
+from dovetail.compat.tensorflow.names.text import STRING, Strings, Text, is_text, strings_of, text
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.op import Op
@@ -205,9 +205,9 @@ def in_graph(value: Any) -> StringTensor:
 
 
 def joined(value: Any) -> Any:
-    """A list of strings that runs make, stacked; any other value as it is."""
-    if isinstance(value, (list, tuple)) and any(isinstance(part, StringTensor) for part in value):
-        return ops.stack([in_graph(part) for part in value])
+    """A list of tensors of strings, stacked; any other value as it is."""
+    if isinstance(value, (list, tuple)) and any(isinstance(part, Strings) for part in value):
+        return ops.stack([*map(text, value)])
     return value
 
 

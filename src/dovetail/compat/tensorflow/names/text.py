@@ -9,13 +9,35 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.core.dtypes import is_of_strings
 from dovetail.core.errors import describe
 from dovetail.core.structure import leaf
 from dovetail.core.tensor_shape import TensorShape
 from dovetail.core.value_kinds import is_recorded
 from dovetail.graph.base import new_scope
 
-STRING = bytes  # `tf.string`
+
+class _Shown(type):
+    def __repr__(cls) -> str:
+        return "string"
+
+
+class STRING(bytes, metaclass=_Shown):
+    """The dtype of strings.
+
+    Source: `tf.string`.
+    """
+
+    name, as_numpy_dtype, size = "string", object, None
+    is_integer = is_floating = is_complex = is_bool = False
+
+    @classmethod
+    def is_compatible_with(cls, other: Any) -> bool:
+        """Whether a dtype is of strings, too."""
+        return is_of_strings(other)
+
+
+STRING.base_dtype = STRING  # type: ignore[attr-defined]
 
 
 class HostOperation(NamedTuple):
@@ -104,7 +126,7 @@ class Text(Strings):
 def is_text(value: Any, dtype: Any = None) -> bool:
     """Whether a value is of strings, or is to be: `str`, `bytes`, lists and arrays of them."""
     if dtype is not None:
-        return dtype is STRING or dtype is str or (isinstance(dtype, str) and dtype == "string")
+        return is_of_strings(dtype)
     if isinstance(value, (list, tuple)):
         return bool(value) and is_text(value[0])
     kind = value.dtype.kind if isinstance(value, np.ndarray) else ""

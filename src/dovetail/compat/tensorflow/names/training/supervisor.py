@@ -16,7 +16,7 @@ from dovetail.compat.tensorflow.names.training.coordinator import Coordinator, L
 from dovetail.compat.tensorflow.names.training.monitored import DEFAULT, SessionManager, one_process
 from dovetail.compat.tensorflow.names.training.standard import standard
 from dovetail.compat.tensorflow.table import value
-from dovetail.core.errors import op_error
+from dovetail.core.errors import op_error, warn
 from dovetail.formats.wire.messages import TENSORFLOW
 
 
@@ -102,13 +102,20 @@ class Supervisor:
             master, self.init_op, self.saver, self._logdir, config=config, **first
         )
         if self._logdir:
-            write_graph(self._graph, self._logdir, "graph.pbtxt")
+            self._write_graph()
         if self.summary_writer is not None:
             self.summary_writer.add_graph(self._graph)
         if start_standard_services:
             self.start_standard_services(session)
         self.start_queue_runners(session)
         return session
+
+    def _write_graph(self) -> None:
+        """Write the graph beside the checkpoints, if it can be written: functions of Python cannot."""
+        try:
+            write_graph(self._graph, self._logdir, "graph.pbtxt")
+        except TypeError as error:
+            warn(UserWarning, "tf.train.Supervisor", f"it writes no graph.pbtxt: {error}")
 
     @contextmanager
     def managed_session(
