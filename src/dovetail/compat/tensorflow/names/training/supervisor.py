@@ -102,7 +102,7 @@ class Supervisor:
             master, self.init_op, self.saver, self._logdir, config=config, **first
         )
         if self._logdir:
-            self._write_graph()
+            self._write_graph(self._logdir)
         if self.summary_writer is not None:
             self.summary_writer.add_graph(self._graph)
         if start_standard_services:
@@ -110,10 +110,10 @@ class Supervisor:
         self.start_queue_runners(session)
         return session
 
-    def _write_graph(self) -> None:
+    def _write_graph(self, folder: str) -> None:
         """Write the graph beside the checkpoints, if it can be written: functions of Python cannot."""
         try:
-            write_graph(self._graph, self._logdir, "graph.pbtxt")
+            write_graph(self._graph, folder, "graph.pbtxt")
         except TypeError as error:
             warn(UserWarning, "tf.train.Supervisor", f"it writes no graph.pbtxt: {error}")
 
