@@ -158,7 +158,8 @@ def check_a_layer_in_each_trace_is_refused():
 
 
 def check_optimizers_and_metrics_are_built_in_the_first_call():
-    layer, optimizer, metric = keras.layers.Dense(1), keras.optimizers.Adam(0.1), keras.metrics.Mean()
+    layer = keras.layers.Dense(1, kernel_initializer="ones")  # so that the loss falls, whatever was drawn before
+    optimizer, metric = keras.optimizers.Adam(0.1), keras.metrics.Mean()
     x, y = np.ones((4, 3), "float32"), np.zeros((4, 1), "float32")
     traces = []
 
