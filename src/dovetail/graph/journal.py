@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from dovetail.core.scopes import scopes, within
@@ -24,6 +24,11 @@ def all_or_nothing() -> Iterator[None]:
     outside = scopes().undo
     if outside is not None:
         outside += steps
+
+
+def no_part_of_edits() -> AbstractContextManager[None]:
+    """A scope whose changes stay if an edit around it fails: those of traces, which are kept for later calls."""
+    return within(undo=None)
 
 
 def note(undo: Callable[[], Any]) -> None:

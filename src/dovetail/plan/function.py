@@ -37,6 +37,7 @@ from dovetail.core.value_kinds import is_recorded, kind_of, static_shape
 from dovetail.edit.graph import Graph
 from dovetail.edit.replay import replay as replay_graph
 from dovetail.edit.transplant import copy_graph
+from dovetail.graph.journal import no_part_of_edits
 from dovetail.graph.nesting import outermost_of
 from dovetail.plan.call_keys import call_key, difference, given_and_key, spec_of
 from dovetail.plan.choice import Choice
@@ -265,7 +266,7 @@ class Function(Generic[P, R]):
         """
         graph, closures = (kind or self._options.graph)(self._name), ClosureRecorder()
         try:
-            with record_on([closures]), graph.as_default(), NoGarbageCollection():
+            with no_part_of_edits(), record_on([closures]), graph.as_default(), NoGarbageCollection():
                 args = [
                     leaf if spec is None else graph.placeholder(spec, f"arg{i}")
                     for i, (leaf, spec) in enumerate(zip(leaves, specs, strict=True))

@@ -10,6 +10,7 @@ from dovetail.core.engine import Engine
 from dovetail.core.garbage import NoGarbageCollection
 from dovetail.edit.graph import Graph, Operation
 from dovetail.edit.transplant import copy_graph
+from dovetail.graph.journal import no_part_of_edits
 from dovetail.passes import base
 from dovetail.passes.collectives import order_collectives
 from dovetail.passes.composites import inline_composites, waits_for_rank
@@ -45,7 +46,7 @@ def optimized_copy(
         device: the plan's device, as in `Place`.
         runner: makes what runs the passes on the copy.
     """
-    with NoGarbageCollection():
+    with NoGarbageCollection(), no_part_of_edits():
         return _optimized_copy(graph, Place(engine, device), shapes, runner)
 
 

@@ -41,6 +41,7 @@ from dovetail.core.value_kinds import (
 )
 from dovetail.core.variable import STATE
 from dovetail.graph.base import foreign_tensor
+from dovetail.graph.journal import no_part_of_edits
 from dovetail.graph.nesting import outermost_of
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.shape_values import ShapeValues
@@ -373,17 +374,9 @@ def _spec_key(value: Any) -> Any:
 
 def _trace_body(op: Op, values: Sequence[Any]) -> Graph:
     graph = hooks.new_graph(op.name)
-    names = [p.name for p in op.params]
-    args: list[Any] = []
-    for name, value in zip(names, values, strict=True):
-        if type(value) is TensorSpec:
-            args.append(graph.placeholder(value, name))
-        elif type(value) in (tuple, list) and value and type(value[0]) is TensorSpec:
-            args.append(tuple(graph.placeholder(v, name) for v in value))
-        else:
-            args.append(value)
     try:
-        with record_on(()), graph.as_default():
+        with no_part_of_edits(), record_on(()), graph.as_default():
+            args = [_placed(graph, p.name, value) for p, value in zip(op.params, values, strict=True)]
             result = op.body(*args)  # type: ignore[misc]
             flat = list(result) if op.returns_tuple else [result]
             graph.outputs = [to_graph(t, native_to_dtype(dtype_of(t)), graph, op) for t in flat]
@@ -391,6 +384,15 @@ def _trace_body(op: Op, values: Sequence[Any]) -> Graph:
     except Exception as error:
         raise dispatch.inside(op, error, list(values)) from error.__cause__
     return graph
+
+
+def _placed(graph: Graph, name: str, value: Any) -> Any:
+    """A placeholder for a spec, several for a list of them; a static value itself."""
+    if type(value) is TensorSpec:
+        return graph.placeholder(value, name)
+    if type(value) in (tuple, list) and value and type(value[0]) is TensorSpec:
+        return tuple(graph.placeholder(v, name) for v in value)
+    return value
 
 
 def _check_pure(op: Op, body: Graph) -> None:
