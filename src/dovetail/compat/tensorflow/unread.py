@@ -203,7 +203,6 @@ TENSORFLOW = {
     "create_file_writer.name": _NO_OPERATION,
     "write.name": _NO_OPERATION,
     "flush.name": _NO_OPERATION,
-    "parse_single_sequence_example.name": _NO_OPERATION,
     "parse_single_sequence_example.example_name": _ONLY_IN_ERRORS,
     "example_names": _ONLY_IN_ERRORS,
     "_summary_scope.values": "The scope is in the graph that is being built.",
