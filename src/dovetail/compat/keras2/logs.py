@@ -109,7 +109,7 @@ OF_FIT = "_params_of_fit"  # an attribute of callbacks, for `set_params`
 
 
 def params_of_fit(given: dict[str, Any]) -> dict[str, Any]:
-    """What Keras 2 told callbacks of the arguments of `fit`; generators may say the size of their batches."""
+    """The `params` of Keras 2 from the arguments of `fit`; generators may say the size of their batches."""
     has_validation = given.get("validation_data") is not None or bool(given.get("validation_split"))
     arrays: Any = given.get("x")
     while isinstance(arrays, (list, tuple, dict)) and arrays:

@@ -173,9 +173,8 @@ def _get_file(
     found = find(f"{kwargs.get('cache_subdir', '')}/{str(origin or fname).rpartition('/')[2]}") or find(str(fname))
     if found is None:
         return _downloaded(own, origin, fname, origin, *args, **kwargs)
-    if (
-        found.is_file() and found.name not in KNOWN and found.parent.name != MADE
-    ):  # Keras copies it, and unpacks it if that is asked
+    is_plain = found.is_file() and found.name not in KNOWN and found.parent.name != MADE
+    if is_plain:  # Keras copies it, and unpacks it if that is asked
         return own(fname, found.absolute().as_uri(), *args, **kwargs)
     if found.name in UNPACKED:
         folder = tempfile.mkdtemp()

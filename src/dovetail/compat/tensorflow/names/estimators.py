@@ -84,7 +84,7 @@ class RunConfig(NamedTuple):
 
 
 class TrainSpec(NamedTuple):
-    """What `train_and_evaluate` trains with.
+    """The inputs and steps with which `train_and_evaluate` trains.
 
     Source: `tf.estimator.TrainSpec`.
     """
@@ -95,7 +95,7 @@ class TrainSpec(NamedTuple):
 
 
 class EvalSpec(NamedTuple):
-    """What `train_and_evaluate` evaluates with; it evaluates once, at the end.
+    """The inputs and steps with which `train_and_evaluate` evaluates once, at the end.
 
     Source: `tf.estimator.EvalSpec`.
     """
@@ -174,9 +174,7 @@ class Estimator:
             if config.log_step_count_steps:
                 shown = {"loss": spec.loss, "step": step}
                 own.append(hook_classes.LoggingTensorHook(shown, every_n_iter=config.log_step_count_steps))
-            secs = (
-                config.save_checkpoints_secs if config.save_checkpoints_steps else config.save_checkpoints_secs or 600
-            )
+            secs = config.save_checkpoints_secs or (None if config.save_checkpoints_steps else 600)
             saver = Saver(max_to_keep=config.keep_checkpoint_max)
             scaffold = spec.scaffold or Scaffold(saver=saver)
             with monitored_training_session(
@@ -267,7 +265,7 @@ class Estimator:
         return path
 
     def _spec(self, input_fn: Callable[..., Any], mode: str) -> tuple[EstimatorSpec, Any]:
-        """What the model function makes of the inputs in the graph that is open, and the global step."""
+        """The result of the model function for the inputs, in the graph that is open, and the global step."""
         if self.config.tf_random_seed is not None:
             V1["set_random_seed"](self.config.tf_random_seed)
         step = create_global_step()

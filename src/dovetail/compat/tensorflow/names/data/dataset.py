@@ -404,7 +404,7 @@ def _source(value: Any) -> Any:
 
 
 def _filled(leaf: Leaf, shape: Any) -> Leaf:
-    """What is known of a leaf that is filled up to a shape."""
+    """The dtype and shape of a leaf that is filled up to a shape."""
     if shape is None:
         return Leaf(leaf.dtype, shape_of(None if leaf.shape.rank is None else [None] * len(leaf.shape)))
     return parts.leaves_of(leaf.dtype, shape)

@@ -21,7 +21,7 @@ from dovetail.core.value_kinds import is_recorded
 
 @dataclass(frozen=True)
 class Leaf:
-    """What is known of a leaf of each element before a run.
+    """The dtype and shape of a leaf of each element, as known before a run.
 
     Attributes:
         dtype: its dtype; `STRING` for strings.
@@ -41,7 +41,7 @@ class Leaf:
 
 
 def leaf_of(x: Any) -> Leaf:
-    """What is known of an array or a tensor."""
+    """The dtype and shape of an array or a tensor."""
     return Leaf(STRING if is_text(x) else as_dtype(x.dtype), shape_of(x.shape))
 
 

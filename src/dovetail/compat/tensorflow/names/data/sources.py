@@ -49,9 +49,9 @@ class FileDataset(Dataset):
         super().__init__(elements, UNKNOWN, STRINGS, names.needs)
 
 
-def _compressed(kind: Any) -> None:
+def _refuse_compressed(kind: Any, title: str) -> None:
     if kind not in (None, ""):
-        raise op_error(NotImplementedError, "tf.data.TextLineDataset", "decompress the files before.")
+        raise op_error(NotImplementedError, f"tf.data.{title}", "decompress the files before.")
 
 
 class TextLineDataset(FileDataset):
@@ -63,7 +63,7 @@ class TextLineDataset(FileDataset):
     def __init__(
         self, filenames: Any, compression_type: Any = None, buffer_size: Any = None, num_parallel_reads: Any = None
     ) -> None:
-        _compressed(compression_type)
+        _refuse_compressed(compression_type, "TextLineDataset")
         super().__init__(filenames, TextLineReader())
 
 
@@ -94,7 +94,7 @@ class FixedLengthRecordDataset(FileDataset):
         buffer_size: Any = None,
         compression_type: Any = None,
     ) -> None:
-        _compressed(compression_type)
+        _refuse_compressed(compression_type, "FixedLengthRecordDataset")
         super().__init__(filenames, FixedLengthRecordReader(record_bytes, header_bytes, footer_bytes))
 
 

@@ -65,7 +65,7 @@ class Function:
         return dict(pairs)
 
     def run(self, fetches: Any, element: Any) -> Any:
-        """What the session that runs gives for tensors of its graph, for an element."""
+        """The results of the session that runs, for tensors of its graph and an element."""
         values = {key: x for key, x in VALUES.get().items() if is_tensor(key) or is_text(key)} | self.values(element)
         feeds = {key: Text(strings_of(x)) if is_text(key) else x for key, x in values.items()}
         return running(self._graph).run(fetches, feeds)
