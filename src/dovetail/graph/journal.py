@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from dovetail.core.scopes import scopes, within
+
+_NO_EDIT = nullcontext()  # most traces happen outside of edits, and scopes take time
 
 
 @contextmanager
@@ -28,7 +30,7 @@ def all_or_nothing() -> Iterator[None]:
 
 def no_part_of_edits() -> AbstractContextManager[None]:
     """A scope whose changes stay if an edit around it fails: those of traces, which are kept for later calls."""
-    return within(undo=None)
+    return within(undo=None) if scopes().undo is not None else _NO_EDIT
 
 
 def note(undo: Callable[[], Any]) -> None:

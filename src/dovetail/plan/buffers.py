@@ -54,7 +54,7 @@ class BufferPlan:
 
     def in_order(self, operations: Iterable[Operation]) -> list[Operation]:
         """Operations in the order in which they run."""
-        return [*(op for op in operations if op not in self.may_overwrite), *self.may_overwrite]
+        return [*[op for op in operations if op not in self.may_overwrite], *self.may_overwrite]
 
     def overwrite(self, free: Container[int]) -> list[int]:
         """Let operations write over inputs that the program may consume, and return the numbers of these.
@@ -111,7 +111,7 @@ def plan_buffers(
     plan = BufferPlan()
     aliases = Aliases(operations, engine, engine.compiles_programs if compiled is None else compiled)
     known = Counter(aliases.roots((*outputs, *states, *inputs)))
-    constants = set(aliases.roots(op.outputs[0] for op in operations if op.type == "Const"))
+    constants = set(aliases.roots([op.outputs[0] for op in operations if op.type == "Const"]))
     plan.owned = [known[root] == 1 and root not in constants for root in aliases.roots(states)]
     returned = set(aliases.roots((*outputs, *states)))
     plan.leaves = [root in returned for root in aliases.roots(inputs)]
@@ -119,7 +119,7 @@ def plan_buffers(
     if engine.written:
         plan.may_overwrite = _overwriting(owned, engine, inputs, aliases, known)
     if engine.out_rules:
-        for op in dict.fromkeys(t.op for t in owned):
+        for op in dict.fromkeys([t.op for t in owned]):
             if owned.keys() >= {*op.outputs} and _plannable(op, engine):
                 plan.spares |= {t: owned[t] for t in op.outputs}
         _fill_arena(plan, plan.in_order(operations), engine, aliases, known)
@@ -146,7 +146,7 @@ def _overwriting(
     numbers = {t: number for number, t in enumerate(inputs)}
     last = [
         op
-        for op in dict.fromkeys(t.op for t in owned)
+        for op in dict.fromkeys([t.op for t in owned])
         if op.type in engine.written and owned.keys() >= {*op.outputs} and not any(t.is_used for t in op.outputs)
     ]
     taken = Counter(aliases.roots(t for op in last for t in op.inputs))
@@ -186,7 +186,7 @@ def _fill_arena(
             held[out] = plan.of[op]
         elif not kept.keys().isdisjoint(aliases.roots(op.outputs)) and engine.allocates(specs := _specs(op)):
             (plan.results if engine.fills(op.type, specs) else plan.allocating).add(op)
-        release([*dying, *(t for t in op.outputs if last.get(t) == at)])
+        release([*dying, *[t for t in op.outputs if last.get(t) == at]])
 
 
 def _may_overwrite(op: Operation, tensor: GraphTensor, aliases: Aliases) -> bool:

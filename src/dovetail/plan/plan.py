@@ -105,7 +105,7 @@ class Plan(Shown):
         optimized = optimized_copy(graph, engine, shapes, device)
         self._input_count, self._result_count = len(optimized.inputs), len(optimized.outputs)
         lifted = lift_variables(optimized)
-        self.only_read, changed, only_assigned = ([v.holder() for v in found] for found in lifted)
+        self.only_read, changed, only_assigned = [[v.holder() for v in found] for found in lifted]
         self.variables = [*self.only_read, *changed]
         self.assigned = [*changed, *only_assigned]
         states = optimized.outputs[self._result_count :]

@@ -152,12 +152,12 @@ class Schedule:
         results, states = returned[:count], returned[count:]
         first, *others = cut(graph.operations, home or place)
         constants = _constants(returned, place, self._is_inner)
-        is_one = not others and {first.place, *(at for at, _ in constants)} == {place}
+        is_one = not others and {first.place, *[at for at, _ in constants]} == {place}
         if is_one:
             regions = [Region(first, inputs, returned, range(len(states)))]
         else:
             regions = _regions([first, *others], constants, results, states)
-        self.places = tuple(dict.fromkeys([place, *(region.cut.place for region in regions)]))
+        self.places = tuple(dict.fromkeys([place, *[region.cut.place for region in regions]]))
         memory = place.memory
         self.made = [(memory, False)] * len(states)
         only_read = dict(zip(inputs[len(inputs) - read :], variables.only_read, strict=False))
@@ -248,7 +248,7 @@ class Schedule:
             for tensor in region.gives:
                 values.add(tensor, region.cut.place, values.new())
         results = returned[: len(returned) - len(self.made)]
-        where = [*map(partial(self._left, values), results), *(place for place, _ in self.made)]
+        where = [*map(partial(self._left, values), results), *[place for place, _ in self.made]]
         returns = [values.on(t, place) for t, place in zip(returned, where, strict=True)]
         self._count = values.count
         _let_go(self.steps, {*range(len(inputs)), *returns})
@@ -272,10 +272,12 @@ class Schedule:
 
     def _leaving(self) -> set[int]:
         """The numbers of the values of which a returned or moved value, or a segment's result, may be a view."""
-        leaving = {*self._returns, *(number for step in self.transfers for number in step.takes)}
+        leaving = {*self._returns, *[number for step in self.transfers for number in step.takes]}
         for step in self.steps:
             if isinstance(step, SegmentCall):
-                leaving.update(i for i, leaves in zip(step.takes, step.segment.buffers.leaves, strict=False) if leaves)
+                leaving.update(
+                    [i for i, leaves in zip(step.takes, step.segment.buffers.leaves, strict=False) if leaves]
+                )
         return leaving
 
 
@@ -347,7 +349,7 @@ class Bodies:
 
 def _constants(returned: Sequence[GraphTensor], place: Place, is_inner: bool) -> list[tuple[Place, Operation]]:
     """The constants that are returned, each with its place; see `Schedule._left`."""
-    found = dict.fromkeys(t.op for t in returned if t.op.type == "Const")
+    found = dict.fromkeys([t.op for t in returned if t.op.type == "Const"])
     places = [(place_of(op, place), op) for op in found]
     return [(at if at.engine.holder is place.engine.holder and not is_inner else place, op) for at, op in places]
 
@@ -402,7 +404,7 @@ def _let_go(steps: Sequence[Step], kept: Iterable[int]) -> None:
     """Note in each step the values that no later step takes, except kept ones."""
     seen = set(kept)
     for step in reversed(steps):
-        step.done.extend(dict.fromkeys(i for i in step.takes if i not in seen))
+        step.done.extend(dict.fromkeys([i for i in step.takes if i not in seen]))
         seen.update(step.done)
 
 
