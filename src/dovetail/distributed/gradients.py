@@ -1,16 +1,16 @@
-"""Averages of gradients over all ranks: data parallel training."""
+"""Averages of gradients over all ranks, and the other exchanges of many tensors at once."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dovetail.core.collectives import HALVES, WORLD, check_wire
 from dovetail.ops.collective import all_gather, all_reduce, all_to_all
 from dovetail.ops.math.reduce import sum as sum_of
 from dovetail.ops.shapes.create import zeros
-from dovetail.ops.shapes.join import concatenate
+from dovetail.ops.shapes.join import concatenate, split_sizes
 from dovetail.ops.shapes.shape import cast, convert, reshape
 
 
@@ -40,25 +40,41 @@ def average(gradients: Sequence[Any], weight: float | None = None, wire: str | N
         array([1., 2.], dtype=float32)
     """
     wire = WORLD.wire if wire is None else check_wire(wire)
-    found: list[Any] = [None if g is None else convert(g) for g in gradients]
+
+    def mean(flat: Sequence[Any]) -> Any:
+        dtype = flat[0].dtype
+        if wire and dtype not in HALVES and any(g.shape[0] for g in flat):
+            return _mean_of_halves(flat, weight, wire)
+        if weight is None:
+            return all_reduce(concatenate(flat), "mean")
+        sums = all_reduce(concatenate([*(g * weight for g in flat), cast([weight], dtype)]))  # the weights travel along
+        return sums[:-1] / sums[-1]
+
+    return exchanged(gradients, mean)
+
+
+def exchanged(tensors: Sequence[Any], exchange: Callable[[Sequence[Any]], Any]) -> list[Any]:
+    """Exchange tensors among all ranks, those of a dtype at once.
+
+    Args:
+        tensors: tensors with known shapes, and None, in the same places on all ranks.
+        exchange: flat tensors of one dtype → the result for all their elements, one after another.
+
+    Returns:
+        A list of as many tensors, of the same shapes; in one process, of the same values.
+
+    Example:
+        >>> exchanged([[1., 2.], None], lambda flat: all_gather(concatenate(flat)))[0].numpy()
+        array([1., 2.], dtype=float32)
+    """
+    found: list[Any] = [None if t is None else convert(t) for t in tensors]
     if len(WORLD.members(())) == 1:
         return found
-    for dtype in dict.fromkeys(g.dtype for g in found if g is not None):
-        places = [i for i, g in enumerate(found) if g is not None and g.dtype == dtype]
-        shapes = [found[i].shape for i in places]
-        flat = [reshape(found[i], (-1,)) for i in places]
-        if wire and dtype not in HALVES and any(map(math.prod, shapes)):
-            means = _mean_of_halves(flat, weight, wire)
-        elif weight is None:
-            means = all_reduce(concatenate(flat), "mean")
-        else:  # the weights travel along, as the last element
-            sums = all_reduce(concatenate([*(g * weight for g in flat), cast([weight], dtype)]))
-            means = sums[:-1] / sums[-1]
-        start = 0
-        for i, shape in zip(places, shapes, strict=True):
-            size = math.prod(shape)
-            found[i] = reshape(means[start : start + size], shape)
-            start += size
+    for dtype in dict.fromkeys(t.dtype for t in found if t is not None):
+        places = [i for i, t in enumerate(found) if t is not None and t.dtype == dtype]
+        whole = exchange([reshape(found[i], (-1,)) for i in places])
+        for i, part in zip(places, split_sizes(whole, [math.prod(found[i].shape) for i in places]), strict=True):
+            found[i] = reshape(part, found[i].shape)
     return found
 
 

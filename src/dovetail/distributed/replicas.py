@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -14,8 +14,8 @@ import numpy as np
 from dovetail.core.collectives import WORLD
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.value_kinds import is_recorded
-from dovetail.distributed.gradients import average
-from dovetail.ops.collective import all_gather
+from dovetail.distributed.gradients import average, exchanged
+from dovetail.ops.collective import all_gather, broadcast_from
 from dovetail.ops.shapes.create import zeros
 from dovetail.ops.shapes.join import concatenate
 from dovetail.ops.shapes.shape import convert
@@ -113,6 +113,21 @@ def all_rows(rows: Any, counts: Sequence[int] = ()) -> Any:
     if len({*counts}) == 1:
         return found
     return concatenate([found[rank * most : rank * most + count] for rank, count in enumerate(counts)])
+
+
+def broadcast_variables(variables: Iterable[Any], root: int = 0) -> list[Any]:
+    """Give all ranks the variables of one rank, by one exchange for each dtype.
+
+    Args:
+        variables: variables with known shapes, the same on all ranks.
+        root: the rank whose values are sent.
+
+    Returns:
+        What each variable's `assign` returned; in a graph, the operations to run.
+    """
+    variables = list(variables)
+    values = exchanged(variables, lambda flat: broadcast_from(concatenate(flat), root))
+    return [variable.assign(value) for variable, value in zip(variables, values, strict=True)]
 
 
 def same_random_state() -> None:

@@ -287,34 +287,35 @@ def by_all_rows(compute: Callable[[Any], Any], x: Any) -> Any:
 
 # -- around steps -----------------------------------------------------------------------------------------------------
 
-_PART: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # this rank's part of the sum that is a variable's value
+_PART: dict[str, Callable[[Any], Any]] = {  # this rank's part of the sum that is a variable's value
     "sum": lambda value: value,
     "mean": lambda value: value / WORLD.size,
-    "only_first_replica": lambda value: value if WORLD.rank == 0 else np.zeros_like(value),
+    "only_first_replica": lambda value: value if WORLD.rank == 0 else ops.zeros_like(value),
 }
 
 
 def begin(model: Any) -> None:
     """Give all ranks the variables of rank 0."""
-    for variable in [*model.variables, *(model.optimizer.variables if model.optimizer else ())]:
-        variable.assign(WORLD.exchange("Broadcast", convert_to_numpy(variable), (), 0))
+    replicas.broadcast_variables([*model.variables, *(model.optimizer.variables if model.optimizer else ())])
 
 
 def finish(model: Any, logs: Any) -> Any:
     """Merge the metrics of all ranks, and average what layers keep beside weights, as moving averages.
+
+    A program can compute it, too.
 
     Args:
         model: it has trained or evaluated.
         logs: this rank's.
 
     Returns:
-        The mean of the ranks' logs, which came by the same exchange.
+        The results of the model's metrics, and the mean of the ranks' other logs, which came by the same exchange.
     """
     found = partial(model)
     values = merged([*found, *_means(logs)])
     for (variable, _), value in zip(found, values, strict=False):
         variable.assign(value)
-    return tree.pack_sequence_as(logs, values[len(found) :])
+    return model._get_metrics_result_or_logs(tree.pack_sequence_as(logs, values[len(found) :]))
 
 
 def mean_logs(logs: Any) -> Any:
@@ -323,7 +324,7 @@ def mean_logs(logs: Any) -> Any:
 
 
 def _means(logs: Any) -> list[tuple[Any, str]]:
-    return [(np.asarray(convert_to_numpy(log), float), "mean") for log in tree.flatten(logs)]
+    return [(ops.cast(log, "float64"), "mean") for log in tree.flatten(logs)]
 
 
 def partial(model: Any) -> list[tuple[Any, str]]:
@@ -332,17 +333,15 @@ def partial(model: Any) -> list[tuple[Any, str]]:
     return [*metrics, *((v, "mean") for v in model.non_trainable_variables if str(v.dtype).startswith("float"))]
 
 
-def merged(found: list[tuple[Any, str]]) -> list[np.ndarray]:
+def merged(found: list[tuple[Any, str]]) -> list[Any]:
     """The values for all ranks of variables or logs, by one exchange in float64.
 
     Args:
-        found: variables or numbers, and how their parts are merged: a key of `_PART`.
+        found: variables or tensors, and how their parts are merged: a key of `_PART`.
     """
-    own = [np.asarray(convert_to_numpy(value)) for value, _ in found]
-    parts = [_PART[how](value.astype(float)).reshape(-1) for value, (_, how) in zip(own, found, strict=True)]
-    flat = WORLD.exchange("AllReduce", np.concatenate([*parts, [0.0]]), (), "sum")  # never empty
-    sums = np.split(flat, np.cumsum([len(part) for part in parts]))
-    return [total.reshape(value.shape).astype(value.dtype) for total, value in zip(sums, own, strict=False)]
+    parts = [_PART[how](ops.cast(value, "float64")) for value, how in found]
+    sums = distributed.gradients.exchanged(parts, lambda flat: ops.all_reduce(ops.concatenate(flat)))
+    return [ops.cast(total, value.dtype) for total, (value, _) in zip(sums, found, strict=True)]
 
 
 def _parts(model: Any) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import deque
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -344,8 +345,10 @@ def _make(model: Any, name: str, step: Step, force: bool, keeps_all: bool = Fals
         return found
     # Some of Keras' layers need concrete values, for example for strings, and say so.
     eagerly = model.run_eagerly or not all(layer.supports_jit for layer in model._flatten_layers())
-    step = shards.of_share(step, model) if shards.is_shared() else step
-    setattr(model, name, Program(step, name, eagerly, keeps_all))
+    finish = None
+    if shards.is_shared():
+        step, finish = shards.of_share(step, model), partial(shards.finish, model)
+    setattr(model, name, Program(step, name, eagerly, keeps_all, finish))
     return None
 
 
@@ -370,10 +373,8 @@ def _validate(model: Any, data: Any, options: dict[str, Any]) -> dict[str, Any]:
 @at_once  # a callback may have opened the default graph
 def _results(model: Any, logs: Any) -> Any:
     is_shared = shards.is_shared()
-    merged = shards.finish(model, logs) if is_shared else logs
-    if logs or not shards.is_data_parallel():
-        found = model._get_metrics_result_or_logs(merged)
-    else:  # the last batch of the epoch came before a restart, which restored its metrics
+    found = shards.finish(model, logs) if is_shared else model._get_metrics_result_or_logs(logs)
+    if not logs and shards.is_data_parallel():  # the last batch of the epoch came before a restart
         found = model.get_metrics_result()
     return pythonify_logs(shards.mean_logs(found)) if is_shared else found
 
@@ -397,8 +398,11 @@ def _callback_list(model: Any, callbacks: Any, batches: Batches, verbose: Any, e
 
 
 def _logs_of(model: Any, step: Any, data: Any, return_dict: bool) -> Any:
-    logs = step([shards.shared(data)])
-    if shards.is_shared():
-        logs = model._get_metrics_result_or_logs(shards.finish(model, logs))
+    if not shards.is_shared():
+        logs = step([data])
+    elif isinstance(step, Program):
+        logs = step.finished([shards.shared(data)])
+    else:
+        logs = shards.finish(model, step([shards.shared(data)]))
     logs = pythonify_logs(logs)
     return logs if return_dict else model._flatten_metrics_in_order(logs)

@@ -99,7 +99,7 @@ def broadcast_variables(variables: Iterable[Any], root_rank: int) -> Any:
 
     Source: `horovod.tensorflow.broadcast_variables`.
     """
-    return tf.group(*[variable.assign(broadcast(variable, root_rank)) for variable in variables])
+    return tf.group(*replicas.broadcast_variables(variables, root_rank))
 
 
 def broadcast_global_variables(root_rank: int) -> Any:

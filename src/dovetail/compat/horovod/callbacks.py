@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from dovetail.compat import horovod as hvd
-from dovetail.core.collectives import WORLD
+from dovetail.distributed import replicas
 
 
 class BroadcastGlobalVariablesCallback(keras.callbacks.Callback):
@@ -21,17 +21,16 @@ class BroadcastGlobalVariablesCallback(keras.callbacks.Callback):
 
     def on_train_begin(self, logs: Any = None) -> None:
         self.model.optimizer.build(self.model.trainable_variables)
-        for variable in [*self.model.weights, *self.model.optimizer.variables]:
-            value = keras.ops.convert_to_numpy(variable)
-            variable.assign(WORLD.exchange("Broadcast", value, (), self._root))
+        replicas.broadcast_variables([*self.model.weights, *self.model.optimizer.variables], self._root)
 
 
 class MetricAverageCallback(keras.callbacks.Callback):
     """Averages the logs of each epoch over all ranks, for the callbacks after it."""
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        for name, value in sorted((logs or {}).items()):
-            logs[name] = float(WORLD.exchange("AllReduce", np.asarray(float(value)), (), "mean"))
+        logs = {} if logs is None else logs
+        means = hvd.allreduce(np.array([float(logs[name]) for name in sorted(logs)]))
+        logs.update(zip(sorted(logs), means.numpy().tolist(), strict=True))
 
 
 class LearningRateScheduleCallback(keras.callbacks.Callback):
