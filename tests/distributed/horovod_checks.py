@@ -6,6 +6,8 @@ Arguments: the names of checks.
 from __future__ import annotations
 
 import sys
+import tempfile
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -34,6 +36,7 @@ def exchanges():
         equal(call(lambda x: hvd.allreduce(x, op=hvd.Sum, compression=hvd.Compression.fp16)), [3, 6])
         equal(call(hvd.allgather), [1, 3, 2, 3])
         equal(call(lambda x: hvd.broadcast(x, 1, name="x")), [2, 3])
+        equal(call(hvd.alltoall), [[1, 2], [3, 3]][RANK])
     equal(hvd.allgather(np.full((1 + 2 * RANK, 2), RANK)), [[0, 0], [1, 1], [1, 1], [1, 1]])
     assert [*range(hvd.broadcast(RANK + 1, 1))] == [0, 1]  # as `initial_epoch`
 
@@ -76,9 +79,13 @@ def tf_optimizers():
                 equal(v, [0.8, 1.8])
 
 
+def _mean(y, p):
+    return keras.ops.mean(p, -1)  # its gradient is the mean of x
+
+
 def _model(optimizer):
     model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False, kernel_initializer="ones")])
-    model.compile(optimizer, loss=lambda y, p: keras.ops.mean(p, -1))  # its gradient is the mean of x
+    model.compile(optimizer, loss=_mean)
     return model
 
 
@@ -95,6 +102,27 @@ def keras_optimizers():
         model = _model(hvd.DistributedOptimizer(made, compression=hvd.Compression.fp16))
         model.train_on_batch(x, x)
         equal(model.get_weights()[0], [[0.5]])
+
+
+def loaded_models():
+    """The optimizer of a loaded model averages, also one of the program's own class."""
+
+    class Half(keras.optimizers.SGD):
+        """A class that Keras does not know."""
+
+    x = np.full((2, 1), 2.0 * RANK, "float32")
+    with tempfile.TemporaryDirectory() as folder:
+        for optimizer, options in ((keras.optimizers.SGD(0.5), {}), (Half(0.5), {"custom_optimizers": [Half]})):
+            _model(optimizer).save(Path(folder) / "model.h5")
+            model = hvd.load_model(
+                Path(folder) / "model.h5",
+                custom_objects={"_mean": _mean},
+                compression=hvd.Compression.fp16,
+                **options,
+            )
+            assert type(model.optimizer) is type(optimizer)
+            model.train_on_batch(x, x)
+            equal(model.get_weights()[0], [[0.5]])
 
 
 def infinite_gradients():
@@ -151,7 +179,7 @@ def callbacks():
 
 
 def refusals():
-    """Options that would change numbers are refused."""
+    """Options that would change numbers are refused, and names that are not offered say what to write."""
     for make, given in (
         (hvd.DistributedOptimizer, keras.optimizers.SGD()),
         (hvd.DistributedGradientTape, tf.GradientTape()),
@@ -164,6 +192,19 @@ def refusals():
                 assert f"hvd.{make.__name__}: {name} is" in str(error), error
             else:
                 raise AssertionError(options)
+    for refused, words in (
+        (lambda: hvd.alltoall([1.0, 2.0], splits=[2, 0]), "splits is None here"),
+        (lambda: hvd.join(), "hvd.join is not offered. Give all ranks as many batches"),
+        (lambda: hvd.Adasum, "hvd.Adasum is not offered. Write op=hvd.Average"),
+        (lambda: hvd.broadcast_object({}, 0), "Objects would travel as pickles"),
+        (lambda: hvd.nothing, "has no attribute 'nothing'"),
+    ):
+        try:
+            refused()
+        except (AttributeError, ValueError) as error:
+            assert words in str(error), error
+        else:
+            raise AssertionError(words)
 
 
 if __name__ == "__main__":

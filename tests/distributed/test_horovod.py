@@ -14,7 +14,8 @@ from tests.libraries import require
 require("torch", "it carries")
 require("keras", "it trains")
 
-CHECKS = ("exchanges", "tapes", "tf_optimizers", "keras_optimizers", "infinite_gradients", "callbacks", "refusals")
+KERAS = ("keras_optimizers", "loaded_models", "infinite_gradients", "callbacks")
+CHECKS = ("exchanges", "tapes", "tf_optimizers", *KERAS, "refusals")
 
 
 def line(rates, starts=((0.0, 1.0), (0.0, 1.0)), clip=np.inf, momentum=0.5):

@@ -21,6 +21,15 @@ from dovetail.distributed import replicas
 size = distributed.world_size
 Average, Sum = "mean", "sum"  # `op` of allreduce
 Compression = SimpleNamespace(none=None, fp16="float16")  # gradients travel as these
+_PICKLED = "Objects would travel as pickles, which run code: broadcast or gather their numbers."
+_ABSENT = {  # name → what to write
+    "join": "Give all ranks as many batches, by steps_per_epoch; keras.distribution.DataParallel takes uneven ones.",
+    "Adasum": "Write op=hvd.Average, and multiply the learning rate by hvd.size() with a warm-up.",
+    "broadcast_object": _PICKLED,
+    "allgather_object": _PICKLED,
+    "ProcessSet": "Write dovetail.ops.all_reduce(x, ranks=(0, 1)), or another collective, for some ranks.",
+    "elastic": "Start by `dovetail run --processes N --restarts N`, and save dovetail.distributed.Checkpoints.",
+}
 
 
 def local_rank() -> int:
@@ -94,6 +103,41 @@ def broadcast(tensor: Any, root_rank: int, name: str | None = None) -> Any:
     return ops.broadcast_from(tensor, root_rank)
 
 
+def alltoall(tensor: Any, splits: Any = None, name: str | None = None) -> Any:
+    """The n-th part of the rows of each rank, on the n-th rank.
+
+    Args:
+        tensor: its rows can be divided evenly among the ranks.
+        splits: None; other numbers of rows are refused.
+
+    Source: `horovod.tensorflow.alltoall`.
+    """
+    if splits is not None:
+        raise ValueError(f"hvd.alltoall: splits is None here, not {splits!r}; pad all parts to as many rows.")
+    return ops.all_to_all(tensor)
+
+
+def load_model(
+    filepath: Any, custom_optimizers: Iterable[type] = (), custom_objects: Any = None, compression: str | None = None
+) -> Any:
+    """A model of a file of Keras, whose optimizer averages its gradients over all ranks.
+
+    Args:
+        filepath: the file; a model that was saved uncompiled has no optimizer.
+        custom_optimizers: further classes of optimizers.
+        custom_objects: other classes and functions by name, as of `keras.models.load_model`.
+        compression: of `Compression`.
+
+    Source: `horovod.keras.load_model`.
+    """
+    hooks.run_keras()
+    objects = {kind.__name__: kind for kind in custom_optimizers or ()} | dict(custom_objects or {})
+    model = import_module("keras").models.load_model(filepath, custom_objects=objects)
+    if getattr(model, "optimizer", None) is not None:
+        DistributedOptimizer(model.optimizer, compression=compression)
+    return model
+
+
 def broadcast_variables(variables: Iterable[Any], root_rank: int) -> Any:
     """Give all ranks the variables of one rank; in a graph, the operation that does so.
 
@@ -130,4 +174,6 @@ def __getattr__(name: str) -> Any:
     if name == "callbacks":
         hooks.run_keras()
         return import_module(f"{__name__}.callbacks")
+    if name in _ABSENT:
+        raise AttributeError(f"hvd.{name} is not offered. {_ABSENT[name]}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
