@@ -88,6 +88,10 @@ SMALL = [
     Case((2, 5, 6, 3), (1, 1, 3, 2)),
     Case((2, 5, 6, 3), (1, 1, 3, 2), strides=3, padding="same"),
     Case((2, 20, 20, 2), (2, 2, 2, 2), strides=9),
+    Case((2, 7, 6, 3), (2, 6, 3, 4)),  # few windows: a kernel as wide as the input, and variations
+    Case((2, 4, 7, 6), (2, 5, 2, 6), padding=((1, 0), (0, 0)), data_format="channels_first"),
+    Case((2, 9, 8, 3), (2, 4, 1, 6), dilations=2),
+    Case((3, 12, 2), (11, 2, 3), strides=2, padding=((0, 1),)),
     Case((0, 5, 5, 2), (2, 2, 2, 3)),
     Case((2, 0, 5, 2), (2, 2, 2, 3), padding="same"),
     Case((2, 0, 5, 2), (2, 2, 1, 4), padding=((1, 1), (0, 0))),

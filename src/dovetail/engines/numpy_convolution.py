@@ -54,9 +54,12 @@ def input_gradient(input_sizes: Any, kernel: Any, g: Any, *window: Any) -> Any:
     """The gradient by the input, as convolutions of the output's gradient.
 
     The strides divide the input into phases.  Each phase is a convolution with those elements of the kernel that reach
-    it, in reverse order.
+    it, in reverse order.  These convolutions have a window for each element of the input.  If the output has far fewer
+    windows, each of them adds its share to the input instead: for example, if the kernel is as wide as the input.
     """
     of, g = _convolution(tuple(input_sizes), kernel.shape, g.dtype, *window), _last(g, window[-1])
+    if of.has_few_windows:
+        return _restored(_shares(of, kernel, g), window[-1])
     x = aligned_empty(of.shape, g.dtype)
     x.fill(0)
     for channels, phases in product(of.channels, product(*of.phases)) if g.size else ():
@@ -66,6 +69,16 @@ def input_gradient(input_sizes: Any, kernel: Any, g: Any, *window: Any) -> Any:
         inner = _convolution(part.shape, reaching.shape, g.dtype, ones, pads, dilations, "channels_last")
         _convolve_into(x[:, *places, channels], part, reaching, inner)
     return _restored(x, window[-1])
+
+
+def _shares(of: _Convolution, kernel: Any, g: Any) -> Any:
+    """The gradient by the input, channels last: the sum of what each window adds to the elements that it covers."""
+    x, kernel = np.zeros(of.padded_shape, of.dtype), kernel.astype(of.dtype, copy=False)
+    for block, part in of.blocks:
+        of.spread(g[block].astype(of.dtype, copy=False), kernel, x[of.covered(block, part)])
+    found = aligned_empty(of.shape, g.dtype)
+    found[...] = x[of.unpadded]
+    return found
 
 
 def kernel_gradient(x: Any, filter_sizes: Any, g: Any, *window: Any) -> Any:
@@ -208,6 +221,30 @@ class _Convolution:
         axes = zip(of.size, self.counts[1:], of.strides, of.dilations, of.pads(dims), dims, strict=True)
         return [_phases(*axis) for axis in axes]
 
+    @cached_property
+    def has_few_windows(self) -> bool:
+        """Whether the input has more than twice as many elements, along all axes, as the windows' strides cover."""
+        covered = math.prod(self.counts[1:]) * math.prod(self._windows.strides)
+        return math.prod(self.shape[1:-1]) > 2 * covered
+
+    @property
+    def padded_shape(self) -> tuple[int, ...]:
+        """The shape of the input with its padding, channels last."""
+        batch, *dims, channels = self.shape
+        return batch, *(size + sum(pad) for size, pad in zip(dims, self._windows.pads(dims), strict=True)), channels
+
+    @property
+    def unpadded(self) -> Block:
+        """The slice of the input with its padding that has no padding."""
+        dims = self.shape[1:-1]
+        pads = self._windows.pads(dims)
+        return slice(None), *(slice(pad[0], pad[0] + size) for size, pad in zip(dims, pads, strict=True))
+
+    def covered(self, block: Block, part: Part) -> Block:
+        """The slice of the input with its padding that a block covers."""
+        starts = (cut.start * stride for cut, stride in zip(block[1:], self._windows.strides, strict=True))
+        return block[0], *(slice(start, start + size) for start, size in zip(starts, part.sizes[1:], strict=True))
+
     @property
     def channels(self) -> list[slice]:
         """Blocks of input channels, so that a block of the kernel is a small copy; all of them if there are groups."""
@@ -277,6 +314,14 @@ class _Convolution:
         step = max(BLOCK // max(columns[0, 0].nbytes, 1), 1)
         for start in range(0, rows.shape[-1], step):
             total[:, start : start + step] += rows[..., start : start + step].mT @ columns
+
+    def spread(self, g: Any, kernel: Any, part: Any) -> None:
+        """Add what a block's windows give to the elements of the input, to the part of it that the block covers."""
+        rows = np.matmul(self._grouped(g), self._grouped(kernel).mT)
+        shape = self._groups, *g.shape[:-1], *self._windows.size, self._each
+        windows = np.moveaxis(rows.reshape(shape), 0, -2).reshape(*shape[1:-1], self.shape[-1])
+        for element, at in self._windows.elements(g.shape[1:-1]):
+            part[:, *at] += windows[(..., *element, slice(None))]
 
 
 class _Depthwise(_Convolution):
