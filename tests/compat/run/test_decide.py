@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from dovetail.compat.run.decide import KINDS, Decision, decide
-from dovetail.compat.source import dotted_names
 from dovetail.compat.source.sources import Source
+from dovetail.compat.source.uses import find
 
 TF = "import tensorflow as tf\n"
 V1 = "import tensorflow.compat.v1 as tf\n"
@@ -90,7 +90,7 @@ def decided(*texts: str, asked: str | None = None) -> Decision:
         Source(f"{name}.py", (name,), text, ((None, ast.parse(text)),))
         for name, text in zip("abc", texts, strict=False)
     ]
-    return decide(sources, dotted_names.find(sources), asked)
+    return decide(sources, find(sources), asked)
 
 
 @pytest.mark.parametrize(("kind", "text"), [(kind, text) for kind, texts in FILES.items() for text in texts])

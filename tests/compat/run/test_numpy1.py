@@ -11,9 +11,8 @@ import pytest
 import scipy
 
 from dovetail.compat.run import numpy1
-from dovetail.compat.source import dotted_names
 from dovetail.compat.source.sources import Place, Source
-from dovetail.compat.source.uses import Use
+from dovetail.compat.source.uses import Use, find
 from tests.libraries import require
 
 PROXIES = numpy1.proxies([Use("numpy.float", Place("a.py", 1)), Use("scipy.misc", Place("a.py", 1))])
@@ -22,7 +21,7 @@ RANDOM = np.random.RandomState(0)
 
 
 def found(text):
-    return [*numpy1.proxies(dotted_names.find([Source("a.py", ("a",), text, ((None, ast.parse(text)),))]))]
+    return [*numpy1.proxies(find([Source("a.py", ("a",), text, ((None, ast.parse(text)),))]))]
 
 
 @pytest.mark.parametrize(

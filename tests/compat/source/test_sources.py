@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from dovetail.compat.source.sources import Place, Source, Unread, read
+from dovetail.compat.source.sources import Place, Source, Unread, parse, read, read_program
 from tests.compat.source.files import notebook, write
 
 
@@ -58,6 +58,29 @@ def test_notebooks(read_in):
 
 
 @pytest.mark.parametrize(
+    ("line", "left"),
+    [
+        ("%matplotlib inline", "pass"),
+        ("!pip install a \\\n    b 'c", "pass"),
+        ("files = !ls", "pass"),
+        ("?f", "pass"),
+        ("f??", "pass"),
+        ("%time f(x)", "f(x)"),
+        ("%time a, b = f(x)", "a, b = f(x)"),
+        ("a = %time f(x)", "a = f(x)"),
+        ("%timeit -n 3 f(x)", "pass"),
+        ("if a:\n    !ls (", "if a:\n    pass"),
+    ],
+)
+def test_lines_of_ipython_between_others(line, left):
+    around = "print('\\n%d\\n!ls?\\n')"
+    written = "print('''\n%d\n!ls?\n''')"
+    assert ast.unparse(parse(f"{written}\n{line}\n{written}".encode())) == f"{around}\n{left}\n{around}"
+    last = parse(f"{line}\nx".encode()).body[-1]
+    assert last.lineno == line.count("\n") + 2
+
+
+@pytest.mark.parametrize(
     ("code", "why"),
     [
         ("import keras\nprint 'loss', loss", "Python 2, which has to be converted first"),
@@ -66,6 +89,12 @@ def test_notebooks(read_in):
         ("x = `y`", "Python 2, which has to be converted first"),
         ("if x <> y: pass", "Python 2, which has to be converted first"),
         ("if x:\n\tpass\n        pass", "Python 2, which has to be converted first"),
+        ("f = lambda (a, b): a", "Python 2, which has to be converted first"),
+        ("def f(a, (b, c)): pass", "Python 2, which has to be converted first"),
+        ("x = 10L", "Python 2, which has to be converted first"),
+        ("x = 0xFFL", "Python 2, which has to be converted first"),
+        ("x = ur'y'", "Python 2, which has to be converted first"),
+        ("raise E, 'why', trace", "Python 2, which has to be converted first"),
         ("def f(:", "not Python 3: "),
         ("x = 1\0", "no text: it has null bytes"),
         ("x = '\xe4'".encode("latin-1"), "not Python 3: "),
@@ -99,3 +128,21 @@ def test_folders_that_are_not_the_users(read_in, tmp_path):
     sources, unread = read_in(dict.fromkeys(names, "f(x)"))
     assert text_of(sources) == [(None, "f(x)")]
     assert unread == [Unread(Place(str(tmp_path / "gone.py"), 1), "No such file or directory")]
+
+
+def test_the_files_of_a_program(tmp_path):
+    files = {
+        "lib/a.py": "import used, pkg.inner\nfrom pkg.deep import leaf",
+        "used.py": "import used\nimport lib.a",
+        "pkg/__init__.py": "from . import inner\nfrom .deep.leaf import x",
+        "pkg/inner.py": "",
+        "pkg/deep/leaf.py": "from .. import inner",
+        "unused.py": "",
+    }
+    write(tmp_path, files)
+    (tmp_path / "main.py").symlink_to(tmp_path / "lib/a.py")
+    names = {"pkg/__init__.py", "pkg/deep/leaf.py", "pkg/inner.py", "used.py"}
+    for main in ("main.py", "lib/a.py"):
+        sources, unread = read_program(tmp_path / main, tmp_path)
+        assert {os.path.relpath(source.path, tmp_path) for source in sources} >= {main, *names} and not unread
+    assert read_program(tmp_path / "lib/a.py", tmp_path / "pkg")[0][0].modules == ("a",)

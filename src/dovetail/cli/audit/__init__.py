@@ -15,9 +15,8 @@ from dovetail.cli.options import add_audit
 from dovetail.cli.table import table
 from dovetail.compat.run import running
 from dovetail.compat.run.decide import KINDS, Decision, decide
-from dovetail.compat.source import dotted_names, tensorflow_uses
 from dovetail.compat.source.sources import Source, Unread, imported_files, read
-from dovetail.compat.source.uses import Found, Use
+from dovetail.compat.source.uses import Use, find, of_k, of_keras, of_tensorflow
 
 DESCRIPTION = """\
 Tells what kind of program each file is (TensorFlow 1 or 2, Keras 2 or 3), which names of TensorFlow, Keras and its
@@ -40,20 +39,20 @@ class Subject(NamedTuple):
     """A module whose names are audited.
 
     Attributes:
-        find: sources → the uses of its names.
+        of: all uses → those of its names.
         judge: (uses, engines) → name → verdict.
         engines: () → the engines that the names were tested on.
     """
 
-    find: Callable[[list[Source]], Found]
+    of: Callable[[list[Use]], list[Use]]
     judge: Callable[[Iterable[Use], Sequence[str]], dict[str, Verdict]]
     engines: Callable[[], list[str]]
 
 
 SUBJECTS = {
-    "tf": Subject(tensorflow_uses.find, tensorflow_verdict.judge, tensorflow_verdict.tested_engines),
-    "keras": Subject(keras_verdict.find, keras_verdict.judge, tensorflow_verdict.tested_engines),
-    "K": Subject(k_verdict.find, k_verdict.judge, k_verdict.tested_engines),
+    "tf": Subject(of_tensorflow, tensorflow_verdict.judge, tensorflow_verdict.tested_engines),
+    "keras": Subject(of_keras, keras_verdict.judge, tensorflow_verdict.tested_engines),
+    "K": Subject(of_k, k_verdict.judge, k_verdict.tested_engines),
 }
 
 declare = add_audit
@@ -71,16 +70,18 @@ def run(options: argparse.Namespace, only: str | None = None) -> int:
     except FileNotFoundError as error:
         print(f"dovetail: {error}", file=sys.stderr)
         return 2
-    reports = {}
+    uses, reports = find(sources), {}
     with running("tf1"):  # its views have all names, and Keras has the names of Keras 2
         for name in [only] if only else SUBJECTS:
-            found = SUBJECTS[name].find(sources)
-            verdicts = SUBJECTS[name].judge(found.uses, options.engine or SUBJECTS[name].engines())
+            found = SUBJECTS[name].of(uses)
+            verdicts = SUBJECTS[name].judge(
+                [use for use in found if use.name], options.engine or SUBJECTS[name].engines()
+            )
             reports[name] = Report(sources, unread if only else (), found, verdicts, name)
     if only:
         print(reports[only].as_json() if options.json else reports[only].as_text(options.verbose))
     else:
-        files = audited(sources, unread, reports.values())
+        files = audited(sources, unread, uses, reports.values())
         print(as_json(files, reports) if options.json else as_text(files, reports, options.verbose))
     return int(any(report.in_state(FAILS) for report in reports.values()))
 
@@ -100,10 +101,12 @@ class File(NamedTuple):
     runs: bool
 
 
-def audited(sources: Sequence[Source], unread: Iterable[Unread], reports: Iterable[Report]) -> list[File]:
+def audited(
+    sources: Sequence[Source], unread: Iterable[Unread], found: Iterable[Use], reports: Iterable[Report]
+) -> list[File]:
     """Judge each file, with the files that it imports."""
     uses: dict[str, list[Use]] = {source.path: [] for source in sources}
-    for use in dotted_names.find(sources):
+    for use in found:
         uses[use.place.path].append(use)
     misses: dict[str, list[str]] = {source.path: [] for source in sources}
     for each in unread:
@@ -112,14 +115,14 @@ def audited(sources: Sequence[Source], unread: Iterable[Unread], reports: Iterab
         for name in report.in_state(FAILS):
             for path in dict.fromkeys(use.place.path for use in report.uses[name]):
                 misses[path].append(f"{report.subject}.{name}")
-    found = []
+    files = []
     for source in sources:
         parts = imported_files(source, sources)
         decision = decide(parts, [use for part in parts for use in uses[part.path]])
         if decision.is_shown or misses[source.path]:
             runs = not any(misses[part.path] for part in parts)
-            found.append(File(source.path, decision, misses[source.path], runs))
-    return found
+            files.append(File(source.path, decision, misses[source.path], runs))
+    return files
 
 
 def summary(files: Sequence[File]) -> str:
@@ -139,7 +142,7 @@ def as_text(files: Sequence[File], reports: dict[str, Report], verbose: bool) ->
             (path, KINDS[decision.kind], "yes" if runs else "no", some(misses, len(misses) if verbose else SHOWN))
         )
     parts = [summary(files), table(rows) if files else ""]
-    parts += [f"{name}: {report.as_text(verbose, True)}" for name, report in reports.items() if report.found.uses]
+    parts += [f"{name}: {report.as_text(verbose, True)}" for name, report in reports.items() if report.uses]
     parts.append(NEXT if files else "")
     return "\n\n".join(filter(None, parts))
 

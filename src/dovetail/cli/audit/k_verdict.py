@@ -15,9 +15,7 @@ from typing import Any
 from dovetail import backend as K
 from dovetail.backend import docstring
 from dovetail.backend.table import FUNCTIONS
-from dovetail.compat.source import k_uses
-from dovetail.compat.source.sources import Source
-from dovetail.compat.source.uses import Found, Use
+from dovetail.compat.source.uses import Use
 
 OF_KERAS_3 = ("is_float_dtype", "is_int_dtype", "result_type", "standardize_dtype")  # in keras.backend, but not K's
 NAMES_OF_TENSORFLOW = "tf"  # a module, which `dovetail tf-audit` reports on
@@ -53,11 +51,6 @@ def tested_engines() -> list[str]:
     ways = [entry for entry in support()["functions"].values() if "absent" not in entry and "uncompared" not in entry]
     found = {engine for entry in ways for engines in entry.values() for engine in engines}
     return [name for name in support()["versions"] if name in found]
-
-
-def find(sources: Iterable[Source]) -> Found:
-    """Find the uses of functions that K has, or had in some Keras, in sources that may import each other."""
-    return k_uses.find(sources, {*support()["functions"], NAMES_OF_TENSORFLOW})
 
 
 def judge(uses: Iterable[Use], engines: Sequence[str]) -> dict[str, Verdict]:

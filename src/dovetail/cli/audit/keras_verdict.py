@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from dovetail.cli.audit.k_verdict import FAILS, WORKS, Verdict
 from dovetail.compat.run.imports import Imports
 from dovetail.compat.run.missing import problem_of
-from dovetail.compat.source import dotted_names
-from dovetail.compat.source.names import k_name
-from dovetail.compat.source.sources import Source
-from dovetail.compat.source.uses import Found, Use
-
-ROOTS = "keras.", "tf_keras."
-
-
-def find(sources: Iterable[Source]) -> Found:
-    """Find the uses of Keras in sources that may import each other; `k_uses` finds the uses of its backend."""
-    uses = [use for use in dotted_names.find(sources) if use.name.startswith(ROOTS) and use.how != "replaced"]
-    return Found([replace(use, name=use.name.partition(".")[2]) for use in uses if k_name(use.name) is None])
+from dovetail.compat.source.uses import Use
 
 
 def judge(uses: Iterable[Use], engines: Sequence[str]) -> dict[str, Verdict]:

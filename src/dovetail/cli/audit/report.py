@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dovetail.cli.audit.k_verdict import DIFFERS, FAILS, STATES, UNTESTED, WORKS, Verdict
 from dovetail.cli.table import table
 from dovetail.compat.source.sources import Place, Source, Unread
-from dovetail.compat.source.uses import Found, Use
+from dovetail.compat.source.uses import Use
 
 SHOWN = 3  # the most places to list of one kind, without --verbose
 SAID = {
@@ -20,10 +20,12 @@ SAID = {
 }
 HEADINGS = {FAILS: "does not work", DIFFERS: "works with a difference", UNTESTED: "untested on some engine"}
 NEXT = "`dovetail run FILE` runs the program as it is."
-PAST = "TensorFlow's sessions and graphs are used past K; `dovetail run` gives them, too: {}"
-HANDED_ON = "K as a whole is handed on, so its uses there are not seen: {}"
-DYNAMIC = "The name of a function is known only when the program runs: {}"
-ASSUMED = "Nothing shows that this K is Keras', but it is counted: {}"
+HINTS = {  # how a name is used → what to know of it
+    "past": "TensorFlow's sessions and graphs are used past K; `dovetail run` gives them, too: {}",
+    "handed on": "K as a whole is handed on, so its uses there are not seen: {}",
+    "dynamic": "The name of a function is known only when the program runs: {}",
+    "assumed": "Nothing shows that this K is Keras', but it is counted: {}",
+}
 
 
 class Report:
@@ -31,7 +33,7 @@ class Report:
 
     Args:
         sources, unread: the files that were read, and the files and cells that could not be.
-        found: the uses.
+        found: the uses, and those without a name that give hints.
         verdicts: the verdict on each name.
         subject: the module that the names belong to, as programs call it.
     """
@@ -40,15 +42,16 @@ class Report:
         self,
         sources: Sequence[Source],
         unread: Sequence[Unread],
-        found: Found,
+        found: Sequence[Use],
         verdicts: dict[str, Verdict],
         subject: str = "K",
     ) -> None:
         self.sources, self.unread, self.found, self.verdicts = sources, unread, found, verdicts
         self.subject = subject
         self.uses: dict[str, list[Use]] = defaultdict(list)
-        for use in found.uses:
-            self.uses[use.name].append(use)
+        for use in found:
+            if use.name:
+                self.uses[use.name].append(use)
 
     def in_state(self, state: str) -> list[str]:
         """The functions whose worst state on any engine is this one."""
@@ -59,19 +62,20 @@ class Report:
 
         For example: `42 uses of 17 functions in 5 files: 16 work, 1 works with a difference, 0 do not.`
         """
-        files = len({use.place.path for use in self.found.uses})
+        uses = [use for use in self.found if use.name]
+        files = len({use.place.path for use in uses})
         if not files:
             return f"{self.subject} is not used in {_count(len(self.sources), 'file')}."
         counts = {state: len(self.in_state(state)) for state in (WORKS, DIFFERS, FAILS, UNTESTED)}
         said = [f"{n} {SAID[state][n != 1]}" for state, n in counts.items() if n or state != UNTESTED]
-        uses, functions = _count(len(self.found.uses), "use"), _count(len(self.verdicts), "function")
-        return f"{uses} of {functions} in {_count(files, 'file')}: {', '.join(said)}."
+        functions = _count(len(self.verdicts), "function")
+        return f"{_count(len(uses), 'use')} of {functions} in {_count(files, 'file')}: {', '.join(said)}."
 
     def as_text(self, verbose: bool, is_part: bool = False) -> str:
         """The whole report, with every place if `verbose` is true; a part of a larger one is shorter."""
         parts = [self.summary(), self._table(verbose) if verbose or not is_part else ""]
         parts += [self._notes(state, verbose) for state in HEADINGS]
-        parts += [self._hints(verbose), self._not_read(), NEXT if self.found.uses and not is_part else ""]
+        parts += [self._hints(verbose), self._not_read(), NEXT if self.uses and not is_part else ""]
         return "\n\n".join(part for part in parts if part)
 
     def _table(self, verbose: bool) -> str:
@@ -97,16 +101,13 @@ class Report:
         return "\n".join([HEADINGS[state], *lines]) if lines else ""
 
     def _hints(self, verbose: bool) -> str:
-        assumed = [use.place for use in self.found.uses if use.how == "assumed"]
-        found = {
-            PAST: self.found.past,
-            HANDED_ON: self.found.handed_on,
-            DYNAMIC: self.found.dynamic,
-            ASSUMED: assumed,
-        }
+        found = {text: self._places(how) for how, text in HINTS.items()}
         return "\n".join(
             text.format(some(places, len(places) if verbose else SHOWN)) for text, places in found.items() if places
         )
+
+    def _places(self, how: str) -> list[Place]:
+        return [use.place for use in self.found if use.how == how and (how == "assumed" or not use.name)]
 
     def _not_read(self) -> str:
         lines = [f"  {unread.place}  {unread.why}" for unread in self.unread]
@@ -131,9 +132,7 @@ class Report:
         return {
             "summary": self.summary(),
             "functions": functions,
-            "handed_on": list(map(_json, self.found.handed_on)),
-            "dynamic": list(map(_json, self.found.dynamic)),
-            "past": list(map(_json, self.found.past)),
+            **{how.replace(" ", "_"): [*map(_json, self._places(how))] for how in ("handed on", "dynamic", "past")},
             "unread": [{**_json(unread.place), "why": unread.why} for unread in self.unread],
         }
 

@@ -21,9 +21,8 @@ from dovetail.compat.run.imports import VIEWS, Change, Imports
 from dovetail.compat.run.numpy1 import proxies
 from dovetail.compat.run.shapes import reader_of, with_shapes
 from dovetail.compat.run.steps import limited, limited_fits, names_of_steps
-from dovetail.compat.source import dotted_names
 from dovetail.compat.source.sources import Source, Unread, read, read_program
-from dovetail.compat.source.uses import Use
+from dovetail.compat.source.uses import Use, find
 from dovetail.core.hooks import hooks
 
 VERSIONS_OF_1 = {"__version__": "1.15.5", "VERSION": "1.15.5"}
@@ -56,10 +55,9 @@ class Program:
         main = sys.modules["__main__"] = ModuleType("__main__")
         vars(main).update(__file__=os.path.abspath(self.target), __builtins__=self.imports.builtins)
         path = self.target.absolute()
-        is_notebook = path.suffix == ".ipynb"
-        vars(main).update(notebook.NAMES if is_notebook else {})
-        for name, code in notebook.trees(path) if is_notebook else [(str(path), path.read_bytes())]:
-            exec(self.imports.compiled(code, name), vars(main))
+        vars(main).update(notebook.NAMES if path.suffix == ".ipynb" else {})
+        for name, tree in notebook.trees(path):
+            exec(self.imports.compiled(tree, name), vars(main))
         return vars(main)
 
     def run_module(self, name: str, arguments: Sequence[str] = ()) -> dict[str, Any]:
@@ -140,7 +138,7 @@ def running(
         raise ValueError(f"running: the kind must be one of {', '.join(KINDS)}, not {kind!r}.")
     home = Path(folder or (path.parent if path else "."))
     sources, unread = read_program(path, home) if path else _read(home, packages, kind)
-    uses = dotted_names.find(sources)
+    uses = find(sources)
     decision = decide(sources, uses, kind)
     with ExitStack() as stack:
         trees = [tree for source in sources for _, tree in source.parts] if steps else []

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from dovetail.compat.source.sources import Place, Source
-from dovetail.compat.source.tensorflow_uses import names_of_version_1
+from dovetail.compat.source.names import names_of_version_1
+from dovetail.compat.source.sources import Place, Source, starts
 from dovetail.compat.source.uses import Use
 
 KINDS = {"tf1": "TensorFlow 1", "keras2": "Keras 2", "tf2": "TensorFlow 2", "keras3": "Keras 3"}  # the first decides
@@ -104,7 +104,7 @@ def decide(sources: Sequence[Source], uses: Iterable[Use], asked: str | None = N
 
     Example:
         >>> import ast
-        >>> from dovetail.compat.source.dotted_names import find
+        >>> from dovetail.compat.source.uses import find
         >>> tree = ast.parse("import tensorflow as tf\\nx = tf.placeholder(tf.float32)")
         >>> source = Source("old.py", ("old",), "", ((None, tree),))
         >>> print(decide([source], find([source])))
@@ -163,6 +163,4 @@ def _is_of_version_1(name: str) -> bool:
     """Whether TensorFlow 2 does not have a name, and TensorFlow 1 did."""
     if GONE_FROM_1.fullmatch(name):
         return True
-    parts = name.split(".")
-    starts = (".".join(parts[:count]) for count in range(1, len(parts) + 1))
-    return not IN_BOTH.fullmatch(name) and any(start in names_of_version_1() for start in starts)
+    return not IN_BOTH.fullmatch(name) and not names_of_version_1().isdisjoint(starts(name))

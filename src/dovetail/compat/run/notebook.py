@@ -13,24 +13,22 @@ NAMES = {"display": print}  # names that a notebook has from the start
 
 
 def trees(path: Path) -> Iterator[tuple[str, ast.Module]]:
-    """Read a notebook's cells, without magics.
+    """Parse a file, or a notebook cell by cell, without magics.
 
     Args:
-        path: the notebook.
+        path: the file.
 
     Yields:
-        The name of each cell, "old.ipynb[3]", with its syntax tree; a traceback shows its lines.
+        The path, or the name of each cell, "old.ipynb[3]", with its syntax tree; a traceback shows its lines.
 
     Raises:
-        SyntaxError: the file is no notebook of Python, or a cell is not Python 3.
+        SyntaxError: the file is no notebook of Python, or something in it is not Python 3.
     """
-    found, failed = cells(path)
-    if failed:
-        raise SyntaxError(f"{failed[0].place}: {failed[0].why}")
-    for number, code in found:
-        name = f"{path}[{number}]"
-        text = code.decode(errors="replace")
-        linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    for number, code in cells(path):
+        name = str(path) if number is None else f"{path}[{number}]"
+        if number is not None:
+            text = code.decode(errors="replace")
+            linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
         try:
             tree = parse(code)
         except SyntaxError as error:

@@ -1,10 +1,13 @@
-"""The dotted names that belong to K, and the meaning of a project's names across its files."""
+"""The names of K and TensorFlow, and the meaning of a project's names across its files."""
 
 from __future__ import annotations
 
 import ast
+import functools
+import json
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
+from pathlib import Path
 
 from dovetail.compat.source.scopes import Binder, Bound, Scope
 from dovetail.compat.source.sources import Source
@@ -13,9 +16,35 @@ OF_K = re.compile(  # K, or something in it, of any Keras
     r"""(?: (?: (?:tensorflow|tensorflow_core) (?:\.\w+)*? \.keras | tf_keras | keras )
             (?:\.(?:api|src|python|legacy|keras|_impl|_v1|_v2))* | dovetail )
         \.backend (?:\.(?:(?:tensorflow|theano|cntk|mxnet)_backend|common|experimental))?
-        (?:\.(?P<name>\w+)(?:\.\w+)*)?""",
+        (?:\.(?!__)(?P<name>\w+)(?:\.\w+)*)?""",
     re.VERBOSE,
 )
+OF_TENSORFLOW = re.compile(r"tensorflow(?:\.(?:compat\.v[12]|_api\.v[12]))*(?:\.(?P<name>[\w.]+))?")
+
+_DOVETAIL = Path(__file__).parents[2]
+_NAMES_OF_K = _DOVETAIL / "backend" / "support.json"  # of the functions that K has, or had in some Keras
+_NAMES_OF_TENSORFLOW = _DOVETAIL / "compat" / "tensorflow" / "public_names.txt"  # a kind and a name a line
+
+
+SESSIONS = {  # names that only TensorFlow 1's graphs and sessions need
+    *("ConfigProto", "GPUOptions", "Graph", "InteractiveSession", "Session", "placeholder"),
+    *("get_default_graph", "get_default_session", "reset_default_graph"),
+    *("global_variables_initializer", "initialize_all_variables", "variables_initializer"),
+    *("disable_eager_execution", "disable_v2_behavior"),
+}
+
+
+@functools.cache
+def functions_of_k() -> frozenset[str]:
+    """The names of functions that K has, or had in some Keras, and of the module `tf` in it."""
+    return frozenset((*json.loads(_NAMES_OF_K.read_text())["functions"], "tf"))
+
+
+@functools.cache
+def names_of_version_1() -> frozenset[str]:
+    """The public names of `tf.compat.v1` that are not names of TensorFlow 2."""
+    lines = map(str.split, _NAMES_OF_TENSORFLOW.read_text().splitlines())
+    return frozenset(name for kind, name, *mark in lines if mark and kind != "module")
 
 
 def k_name(path: str) -> str | None:
@@ -31,16 +60,43 @@ def k_name(path: str) -> str | None:
     return None if found is None else found["name"] or ""
 
 
+def tf_name(path: str) -> str | None:
+    """The name inside TensorFlow of a dotted path; "" for TensorFlow itself, None for other paths.
+
+    K's functions also give None; `k_name` knows them.
+
+    Example:
+        >>> tf_name("tensorflow.nn.relu"), tf_name("tensorflow.compat.v1.placeholder"), tf_name("numpy.abs")
+        ('nn.relu', 'placeholder', None)
+    """
+    found = OF_TENSORFLOW.fullmatch(path)
+    return None if found is None or k_name(path) is not None else found["name"] or ""
+
+
+def keras_name(path: str) -> str | None:
+    """The name inside `keras` of a dotted path; None for other paths, and for K's functions.
+
+    Example:
+        >>> keras_name("keras.layers.Dense"), keras_name("keras.backend.square")
+        ('layers.Dense', None)
+    """
+    root, _, name = path.partition(".")
+    return name if root in ("keras", "tf_keras") and k_name(path) is None else None
+
+
+def of_sessions(path: str) -> bool:
+    """Whether a dotted path is a name of TensorFlow 1's graphs and sessions."""
+    return path.startswith("tensorflow.") and path.rpartition(".")[2] in SESSIONS
+
+
 class Project:
     """The files of a project, and the names bound in them.
 
     Attributes:
-        known: the names of functions that K has or had.
         binders: path → the names bound in that file.
     """
 
-    def __init__(self, sources: Iterable[Source], known: Collection[str]):
-        self.known = known
+    def __init__(self, sources: Iterable[Source]):
         self.binders: dict[str, Binder] = {}
         self._modules: dict[str, Binder] = {}
         self._told: dict[tuple[Scope, str], str | None] = {}
@@ -66,7 +122,7 @@ class Project:
                 return self._member(owner, name, scope, binder)
             case ast.Call(ast.Attribute(_, "import_module") | ast.Name("import_module"), [ast.Constant(str(module))]):
                 return module
-            case ast.Subscript(ast.Attribute(_, "modules"), ast.Constant(str(module))):  # of sys
+            case ast.Subscript(ast.Attribute(ast.Name("sys"), "modules"), ast.Constant(str(module))):
                 return module
             case ast.NamedExpr(_, value):
                 return self.resolve(value, scope, binder)
@@ -113,7 +169,7 @@ class Project:
         """The meaning of a name that only `from module import *` can have bound."""
         for module in binder.stars:
             path = self._through(f"{module}.{name}")
-            is_there = name in self.known if k_name(module) == "" else k_name(path) is not None
+            is_there = name in functions_of_k() if k_name(module) == "" else k_name(path) is not None
             if is_there:
                 return path
         return None

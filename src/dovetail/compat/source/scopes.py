@@ -1,4 +1,4 @@
-"""The meaning of names: the values bound to each name in each scope of a file, as dotted names if possible.
+"""The scopes of a file: the values bound to each name in each of them, as dotted names if possible.
 
 Nothing is executed, so order does not count: a name means every value that is bound to it anywhere in its scope.
 """
@@ -6,7 +6,6 @@ Nothing is executed, so order does not count: a name means every value that is b
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -59,6 +58,7 @@ class Binder(ast.NodeVisitor):
         file: the scope of the file.
         stars: the modules of `from module import *`.
         scopes: the scope that each function, class and comprehension opens.
+        values: target or parameter → the expression that is bound to it, with its scope.
         attributes: attribute → the name that was assigned to it on any object, as in `self.K = K`.
     """
 
@@ -67,68 +67,50 @@ class Binder(ast.NodeVisitor):
         self.file = self.scope = Scope()
         self.stars: list[str] = []
         self.scopes: dict[ast.AST, Scope] = {}
-        self.attributes: dict[str, tuple[ast.Name, Scope]] = {}
+        self.values: dict[ast.AST, tuple[ast.expr, Scope]] = {}
+        self.attributes: dict[str, tuple[ast.expr, Scope]] = {}
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
-            if alias.asname:
-                self.scope.bind(alias.asname, alias.name)
-            else:
-                root = alias.name.partition(".")[0]
-                self.scope.bind(root, root)
+            root = alias.name.partition(".")[0]
+            self.scope.bind(alias.asname or root, alias.name if alias.asname else root)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        for alias, path in zip(node.names, self.imported(node), strict=True):
+        for alias, path in zip(node.names, import_names(node, self.package), strict=True):
             if alias.name == "*":
                 self.stars.append(path)
             else:
                 self.scope.bind(alias.asname or alias.name, path)
 
-    def imported(self, node: ast.ImportFrom) -> list[str]:
-        """The dotted name of each imported thing; the module's name for `*`."""
-        return import_names(node, self.package)
-
     def visit_Assign(self, node: ast.Assign) -> None:
         for target in node.targets:
-            self._assign(target, node.value)
+            self._pair(target, node.value)
         self.generic_visit(node)
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
-        self._assign(node.target, node.value)
+    def visit_AnnAssign(self, node: ast.AnnAssign | ast.NamedExpr) -> None:
+        if node.value is not None:
+            self._pair(node.target, node.value)
         self.generic_visit(node)
 
-    def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
-        self._assign(node.target, node.value)
-        self.generic_visit(node)
+    visit_NamedExpr = visit_AnnAssign
 
-    def _assign(self, target: ast.expr, value: ast.expr | None) -> None:
-        if isinstance(target, ast.Name):
-            self.scope.bind(target.id, None if value is None else (value, self.scope))
-        elif isinstance(target, ast.Attribute) and isinstance(value, ast.Name):
-            self.attributes[target.attr] = (value, self.scope)
-        elif isinstance(target, (ast.Tuple, ast.List)):
-            values: list[ast.expr] | list[None] = [None] * len(target.elts)
-            if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
-                values = value.elts
-            for one, its in zip(target.elts, values, strict=True):
-                self._assign(one, its)
-        elif isinstance(target, ast.Starred):
-            self._assign(target.value, None)
+    def _pair(self, target: ast.expr, value: ast.expr) -> None:
+        """Note the value of each target: `a, b = x, y`."""
+        match target, value:
+            case (ast.Tuple(targets) | ast.List(targets), ast.Tuple(values) | ast.List(values)):
+                for each, its in zip(targets, values, strict=False):
+                    self._pair(each, its)
+            case _:
+                self.values[target] = value, self.scope
 
-    def visit_For(self, node: ast.For | ast.AsyncFor) -> None:
-        self._assign(node.target, None)
-        self.generic_visit(node)
+    def visit_Name(self, node: ast.Name) -> None:
+        if isinstance(node.ctx, ast.Store):
+            self.scope.bind(node.id, self.values.get(node))
 
-    visit_AsyncFor = visit_For
-
-    def visit_withitem(self, node: ast.withitem) -> None:
-        if node.optional_vars is not None:
-            self._assign(node.optional_vars, None)
-        self.generic_visit(node)
-
-    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
-        if node.name:
-            self.scope.bind(node.name)
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        value = self.values.get(node)
+        if value is not None and isinstance(value[0], ast.Name):
+            self.attributes[node.attr] = value
         self.generic_visit(node)
 
     def visit_Global(self, node: ast.Global | ast.Nonlocal) -> None:
@@ -137,58 +119,39 @@ class Binder(ast.NodeVisitor):
     visit_Nonlocal = visit_Global
 
     def generic_visit(self, node: ast.AST) -> None:
+        if isinstance(name := getattr(node, "name", None), str):  # of a function, a class, an exception, a pattern
+            self.scope.bind(name)
         if not isinstance(node, SCOPES):
             super().generic_visit(node)
             return
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            self.scope.bind(node.name)
-        for part in outside(node):
+        outside, inside = parts(node)
+        for part in outside:
             self.visit(part)
         around, self.scope = self.scope, Scope(self.scope, isinstance(node, ast.ClassDef))
         self.scopes[node] = self.scope
         if isinstance(node, FUNCTIONS):
             self._parameters(node.args, around)
-        if isinstance(node, COMPREHENSIONS):
-            for generator in node.generators:
-                self._assign(generator.target, None)
-        for part in inside(node):
+        for part in inside:
             self.visit(part)
         self.scope = around
 
     def _parameters(self, arguments: ast.arguments, around: Scope) -> None:
         """Bind each parameter to its default value, if it has one: `def loss(x, K=K)`."""
         ordered = [*arguments.posonlyargs, *arguments.args]
-        without = [None] * (len(ordered) - len(arguments.defaults))
-        parameters = [*ordered, *arguments.kwonlyargs]
-        defaults = [*without, *arguments.defaults, *arguments.kw_defaults]
-        for parameter, default in zip(parameters, defaults, strict=True):
-            self.scope.bind(parameter.arg, None if default is None else (default, around))
-        for rest in (arguments.vararg, arguments.kwarg):
-            if rest is not None:
-                self.scope.bind(rest.arg)
+        defaults = dict(zip(reversed(ordered), reversed(arguments.defaults), strict=False))
+        for parameter, default in [*defaults.items(), *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]:
+            if default is not None:
+                self.values[parameter] = default, around
+        for part in ast.iter_child_nodes(arguments):
+            if isinstance(part, ast.arg):
+                self.scope.bind(part.arg, self.values.get(part))
 
 
-def outside(node: ast.AST) -> Iterator[ast.AST]:
-    """The parts of a function, class or comprehension that are evaluated in the scope around it."""
-    if isinstance(node, FUNCTIONS):
-        yield from node.args.defaults
-        yield from (default for default in node.args.kw_defaults if default is not None)
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        yield from node.decorator_list
-        arguments = node.args
-        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
-        yield from (a.annotation for a in every if a is not None and a.annotation is not None)
-        if node.returns is not None:
-            yield node.returns
-    if isinstance(node, ast.ClassDef):
-        yield from [*node.decorator_list, *node.bases, *node.keywords]
-
-
-def inside(node: ast.AST) -> Iterator[ast.AST]:
-    """The parts of a function, class or comprehension that are evaluated in its own scope."""
-    if isinstance(node, ast.Lambda):
-        yield node.body
-    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        yield from node.body
-    else:
-        yield from ast.iter_child_nodes(node)
+def parts(node: ast.AST) -> tuple[list[ast.AST], list[ast.AST]]:
+    """The parts of a function, class or comprehension: those evaluated in the scope around it, and in its own."""
+    body = getattr(node, "body", None)
+    if body is None:  # a comprehension
+        return [], [*ast.iter_child_nodes(node)]
+    inside = body if isinstance(body, list) else [body]
+    own = {*inside}
+    return [part for part in ast.iter_child_nodes(node) if part not in own], inside

@@ -9,16 +9,21 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from importlib.util import decode_source
+from itertools import accumulate
 from pathlib import Path
 
 SUFFIXES = (".py", ".ipynb")
 NOT_THE_USERS = ("__pycache__", "node_modules", "site-packages")
-MAGIC = re.compile(r"^(\s*)(?:\w+\s*=\s*)?[%!].*$|^(\s*).*\?$", re.MULTILINE)  # of IPython: %time f(), x = !ls, f?
+MAGIC = re.compile(  # a line of IPython: %time f(), x = !ls, ?f, f??
+    r"(?P<indent>\s*)(?:(?P<target>[\w\s,.]+=\s*)?(?:%time\s+(?P<timed>[^-\s].*)|[%!?].*)|.*\?\s*)"
+)
 CELL_IN_PYTHON = re.compile(r"\s*%%(capture|prun|px|snakeviz|time|timeit|mprun|memit)\b.*")
 PYTHON_2 = "Python 2"  # the beginning of the reason why such a file is not read
-SAID_BY_PYTHON_2 = ("print", "exec", "multiple exception types", "octal", "backquote", "inconsistent use of tabs")
+SAID_BY_PYTHON_2 = ("print", "exec", "parenthesized", "octal", "backquote", "inconsistent use of tabs")
 WRITTEN_IN_PYTHON_2 = re.compile(
-    r"^\s*(print\s+[^=(\s]|exec\s+[\"']|raise\s+\w+\s*,|except\s[\w.\s]+,)|<>|`", re.MULTILINE
+    r"^\s*(print\s+[^=(\s]|exec\s+[\"']|raise\s+\w+\s*,|except\s[\w.\s]+,)|<>|`|\b(0[xX][\da-fA-F]+|\d+)[lL]\b|\bur[\"']",
+    re.MULTILINE,
 )
 
 
@@ -46,8 +51,7 @@ class Source:
     @property
     def package(self) -> str:
         """The package that the file's relative imports start from."""
-        module = self.modules[0]
-        return module if self.path.endswith("__init__.py") else module.rpartition(".")[0]
+        return _package(self.modules[0], self.path)
 
 
 @dataclass(frozen=True)
@@ -64,13 +68,7 @@ def read(paths: Iterable[Path]) -> tuple[list[Source], list[Unread]]:
     Raises:
         FileNotFoundError: a path does not exist, or a folder has no Python in it.
     """
-    sources, unread = [], []
-    for root in paths:
-        for path in _files(root):
-            source, failed = _source(path, root)
-            sources.append(source)
-            unread += failed
-    return sources, unread
+    return _apart(_source(path, root) for root in paths for path in _files(root))
 
 
 def read_program(path: Path, folder: Path) -> tuple[list[Source], list[Unread]]:
@@ -81,48 +79,49 @@ def read_program(path: Path, folder: Path) -> tuple[list[Source], list[Unread]]:
     """
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {str(path)!r}.")
-    sources, unread = [], []
-    waiting, seen = [path], {path}
-    for each in waiting:  # it grows
-        source, failed = _source(each, folder)
-        sources.append(source)
-        unread += failed
-        found = dict.fromkeys(near for name in _imported(source) for near in _files_of_module(folder, name))
-        waiting += [near for near in found if near not in seen]
-        seen.update(found)
-    return sources, unread
+    found: dict[Path, tuple[Source, list[Unread]]] = {}
+    for each in (waiting := [path]):  # it grows
+        if each not in found:
+            found[each] = _source(each, folder)
+            waiting += [near for name in _imported(found[each][0]) for near in _files_of_module(folder, name)]
+    return _apart(found.values())
+
+
+def _apart(found: Iterable[tuple[Source, list[Unread]]]) -> tuple[list[Source], list[Unread]]:
+    found = [*found]
+    return [source for source, _ in found], [one for _, unread in found for one in unread]
 
 
 def imported_files(source: Source, sources: Iterable[Source]) -> list[Source]:
     """A file, and the files among some sources that it imports, also through others."""
     by_module = {module: each for each in sources for module in each.modules}
-    found = {source.path: source}
+    found: dict[str, Source] = {}
     for each in (waiting := [source]):  # it grows
-        for name in _imported(each):
-            parts = name.split(".")
-            for count in range(1, len(parts) + 1):
-                other = by_module.get(".".join(parts[:count]))
-                if other is not None and other.path not in found:
-                    found[other.path] = other
-                    waiting.append(other)
+        if each.path not in found:
+            found[each.path] = each
+            waiting += [by_module[start] for name in _imported(each) for start in starts(name) if start in by_module]
     return [*found.values()]
 
 
 def _source(path: Path, root: Path) -> tuple[Source, list[Unread]]:
-    found, failed = cells(path)
-    parts = []
+    found, parts, unread = [], [], []
+    try:
+        found = cells(path)
+    except (OSError, SyntaxError) as error:
+        why = error.strerror if isinstance(error, OSError) else error.msg
+        unread.append(Unread(Place(str(path), 1), why or str(error)))
     for number, code in found:
         try:
             parts.append((number, parse(code)))
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            failed.append(_unread(path, number, code, error))
+            unread.append(_unread(path, number, code, error))
     text = b"\n".join(code for _, code in found).decode(errors="replace")
-    return Source(str(path), tuple(_module_names(path, root)), text, tuple(parts)), failed
+    return Source(str(path), tuple(_module_names(path, root)), text, tuple(parts)), unread
 
 
 def _imported(source: Source) -> Iterator[str]:
     """The dotted names in the import statements of a file, seen from the folder of the program."""
-    package = source.modules[-1] if source.path.endswith("__init__.py") else source.modules[-1].rpartition(".")[0]
+    package = _package(source.modules[-1], source.path)
     for node in (node for _, tree in source.parts for node in ast.walk(tree)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -132,34 +131,38 @@ def _imported(source: Source) -> Iterator[str]:
 
 def _files_of_module(folder: Path, name: str) -> Iterator[Path]:
     """The files in a folder that are executed for an import of a dotted name."""
-    parts = name.split(".")
-    for count in range(1, len(parts) + 1):
-        place = folder.joinpath(*parts[:count])
+    for start in starts(name):
+        place = folder.joinpath(*start.split("."))
         yield from (file for file in (place / "__init__.py", place.with_name(f"{place.name}.py")) if file.is_file())
+
+
+def starts(name: str) -> Iterator[str]:
+    """The dotted names that a dotted name begins with: a, a.b and a.b.c for a.b.c."""
+    return accumulate(name.split("."), "{}.{}".format)
 
 
 def import_names(node: ast.ImportFrom, package: str) -> list[str]:
     """The dotted name of each thing that a statement imports in a module of a package; the module's name for `*`."""
-    parts = package.split(".")[: 1 - node.level or None] if node.level and package else []
-    module = ".".join([*parts, *([node.module] if node.module else [])])
+    above = package.split(".")[: 1 - node.level or None] if node.level and package else []
+    module = ".".join(filter(None, [*above, node.module]))
     return [module if alias.name == "*" else f"{module}.{alias.name}" for alias in node.names]
 
 
-def _files(root: Path) -> Iterator[Path]:
-    if root.is_file():
-        yield root
-        return
-    if not root.exists():
-        raise FileNotFoundError(f"there is no file or folder {str(root)!r}.")
-    found = False
+def _package(module: str, path: str) -> str:
+    """The package that the relative imports of a module start from."""
+    return module if path.endswith("__init__.py") else module.rpartition(".")[0]
+
+
+def _files(root: Path) -> list[Path]:
+    found = [root] if root.is_file() else []
     for folder, folders, files in os.walk(root):
         folders[:] = sorted(name for name in folders if _is_the_users(Path(folder, name)))
-        for name in sorted(files):
-            if name.endswith(SUFFIXES):
-                found = True
-                yield Path(folder, name)
-    if not found:
+        found += [Path(folder, name) for name in sorted(files) if name.endswith(SUFFIXES)]
+    if not found and root.exists():
         raise FileNotFoundError(f"the folder {str(root)!r} has no .py file and no .ipynb file.")
+    if not found:
+        raise FileNotFoundError(f"there is no file or folder {str(root)!r}.")
+    return found
 
 
 def _is_the_users(folder: Path) -> bool:
@@ -169,36 +172,39 @@ def _is_the_users(folder: Path) -> bool:
 
 def _module_names(path: Path, root: Path) -> Iterator[str]:
     """The names by which other files may import this one: in its package, and from the folder that is read."""
+    path, root = Path(os.path.abspath(path)), Path(os.path.abspath(root))
     module = path.parent if path.name == "__init__.py" else path.with_suffix("")
-    package = path.resolve().parent
+    package = path.parent
     while (package / "__init__.py").exists():
         package = package.parent
-    yield ".".join(module.resolve().relative_to(package).parts)
-    if root.is_dir():
+    yield ".".join(module.relative_to(package).parts)
+    if root.is_dir() and module.is_relative_to(root):
         yield ".".join(module.relative_to(root).parts)
 
 
 # -- notebooks --------------------------------------------------------------------------------------------------------
 
 
-def cells(path: Path) -> tuple[list[tuple[int | None, bytes]], list[Unread]]:
-    """The pieces of code in a file, each with the number of its cell; and the file, if it is a damaged notebook."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        return [], [Unread(Place(str(path), 1), error.strerror or str(error))]
+def cells(path: Path) -> list[tuple[int | None, bytes]]:
+    """The pieces of code in a file: the code cells of a notebook with their numbers, or all of it with None.
+
+    Raises:
+        OSError: the file cannot be read.
+        SyntaxError: it is a damaged notebook, or one in another language.
+    """
+    data = path.read_bytes()
     if path.suffix != ".ipynb":
-        return [(None, data)], []
+        return [(None, data)]
     try:
         notebook = json.loads(data)
         language = notebook.get("metadata", {}).get("kernelspec", {}).get("language", "python")
-        if language.lower() != "python":
-            return [], [Unread(Place(str(path), 1), f"a notebook in {language}")]
         all_cells = [cell for sheet in notebook.get("worksheets", [notebook]) for cell in sheet["cells"]]
         code = [(number, _code(cell)) for number, cell in enumerate(all_cells, 1) if cell["cell_type"] == "code"]
     except (ValueError, KeyError, TypeError, AttributeError):
-        return [], [Unread(Place(str(path), 1), "not a notebook: its JSON is damaged or of another kind")]
-    return [(number, text.encode()) for number, text in code], []
+        raise SyntaxError("not a notebook: its JSON is damaged or of another kind") from None
+    if language.lower() != "python":
+        raise SyntaxError(f"a notebook in {language}")
+    return [(number, text.encode()) for number, text in code]
 
 
 def _code(cell: dict) -> str:
@@ -215,20 +221,36 @@ def _code(cell: dict) -> str:
 
 
 def parse(code: bytes) -> ast.Module:
-    """The syntax tree of a file or a cell, whose magics count as `pass`."""
+    """The syntax tree of a file or a cell; the lines of IPython in it do nothing, but `%time` leaves its statement."""
     with warnings.catch_warnings():  # strings like "\d" warn, and nothing runs
         warnings.simplefilter("ignore")
         try:
             return ast.parse(code)
-        except SyntaxError:
-            without = MAGIC.sub(lambda found: f"{found[1] or found[2] or ''}pass", code.decode())
-            if without.encode() == code:
-                raise
-            try:
-                return ast.parse(without)
-            except SyntaxError:
-                pass  # report the first error, about the code as it is
-            raise
+        except SyntaxError as first:
+            lines, error = decode_source(code).split("\n"), first
+            while _drop_magic(lines, (error.lineno or 1) - 1):
+                try:
+                    return ast.parse("\n".join(lines))
+                except SyntaxError as another:
+                    error = another
+            raise  # the first error, about the code as it is
+
+
+def _drop_magic(lines: list[str], at: int) -> bool:
+    """Replace a line of IPython, with the lines that continue it; return whether it is one."""
+    while 0 < at <= len(lines) and lines[at - 1].endswith("\\"):
+        at -= 1
+    found = MAGIC.fullmatch(lines[at]) if at < len(lines) else None
+    if found is None:
+        return False
+    if found["timed"]:
+        lines[at] = f"{found['indent']}{found['target'] or ''}{found['timed']}"
+        return True
+    continued = lines[at]
+    lines[at] = f"{found['indent']}pass"
+    while continued.endswith("\\") and (at := at + 1) < len(lines):
+        continued, lines[at] = lines[at], ""
+    return True
 
 
 def _unread(path: Path, cell: int | None, code: bytes, error: Exception) -> Unread:

@@ -1,12 +1,11 @@
-"""The uses of K that the reader finds in programs."""
+"""The uses of K and of TensorFlow that the reader finds in programs."""
 
 from __future__ import annotations
 
 import pytest
 
-from dovetail.cli.audit.k_verdict import find
 from dovetail.compat.source.sources import read
-from dovetail.compat.source.uses import Found
+from dovetail.compat.source.uses import Use, find, of_k, of_tensorflow
 from tests.compat.source.files import write
 
 
@@ -14,16 +13,16 @@ from tests.compat.source.files import write
 def find_in(tmp_path):
     """A function that writes files, and finds the uses of K in their folder."""
 
-    def run(files: str | dict) -> Found:
+    def run(files: str | dict) -> list[Use]:
         write(tmp_path, {"a.py": files} if isinstance(files, str) else files)
-        return find(read([tmp_path])[0])
+        return of_k(find(read([tmp_path])[0]))
 
     return run
 
 
-def used(found: Found, how: str = "used") -> list[str]:
+def used(found: list[Use], how: str = "used") -> list[str]:
     """The functions used, once for each use, in alphabetical order."""
-    return sorted(use.name for use in found.uses if use.how == how)
+    return sorted(use.name for use in found if use.name and use.how == how)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +96,7 @@ def test_every_form_of_import(find_in, code):
 )
 def test_what_is_not_k(find_in, code):
     found = find_in(code)
-    assert found.uses == []
+    assert found == []
 
 
 def test_builtins_are_those_of_k_after_a_star_import(find_in):
@@ -157,8 +156,9 @@ with mock.patch.object(K, "relu"), mock.patch("keras.backend.elu"):
     monkeypatch.setattr(K, "tanh", f)
     hasattr(K, "sigmoid")
     K.update(1, 2, 3, 4, 5, 6)
+    delattr(K, "no_such", *x)
 """)
-    assert used(found, "replaced") == ["elu", "gradients", "my_own", "relu", "tanh", "update", "update_add"]
+    assert used(found, "replaced") == ["elu", "gradients", "my_own", "no_such", "relu", "tanh", "update", "update_add"]
     assert used(found) == ["my_own", "update"]
 
 
@@ -184,10 +184,42 @@ vars(K)[name]
 K.tf.Session(config=tf.ConfigProto())
 tf.compat.v1.placeholder
 """)
-    assert [place.line for place in found.handed_on] == [5]
-    assert [place.line for place in found.dynamic] == [6, 7]
-    assert [place.line for place in found.past] == [8, 9]
+    hints = [(use.how, use.place.line) for use in found if not use.name]
+    assert hints == [("handed on", 5), ("dynamic", 6), ("dynamic", 7), ("past", 8), ("past", 9)]
     assert used(found) == ["tf"]
+
+
+def test_names_that_may_be_absent(find_in):
+    """Check that a program may ask for a name, and that attributes of every module are none of K's names."""
+    found = find_in(
+        "import keras.backend as K\nhasattr(K, 'a')\nf = getattr(K, 'b', None)\nprint(K.__name__, K.__file__)"
+    )
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("import tensorflow as tf\ntf.nn.relu(tf.abs(x))", ["abs", "nn.relu"]),
+        ("from tensorflow import nn, abs\nnn.relu(x)", ["abs", "nn.relu"]),
+        ("import tensorflow.contrib.slim", ["contrib.slim"]),
+        ("import tensorflow.contrib.slim as slim\nslim.conv2d(x)", ["contrib.slim.conv2d"]),
+        ("import tensorflow as tf\ngetattr(tf.nn, 'relu')(x)", ["nn.relu"]),
+        ("import tensorflow as tf\ngetattr(tf.nn, name)(x)", ["nn"]),
+        ("import tensorflow as tf\ntf.app.x = 1\ntf.keras.backend.abs(x)", []),
+        ("import tensorflow as tf\ntry: pass\nexcept Exception as tf: tf.nn", ["nn"]),
+        ("import tensorflow as tf\nwith a as tf: tf.nn\ndef f(*tf): tf.abs(x)", ["nn"]),
+        ("import tensorflow as tf\nmatch x:\n    case [tf]: tf.nn\n    case {'a': int() as t}: t.abs(x)", ["nn"]),
+        (
+            "import tensorflow as tf\ndef f(x=tf.abs, *, y: tf.int32 = tf.ones): return y(x)",
+            ["abs", "int32", "ones"],
+        ),
+    ],
+)
+def test_names_of_tensorflow(tmp_path, code, names):
+    write(tmp_path, {"a.py": code})
+    found = sorted({use.name for use in of_tensorflow(find(read([tmp_path])[0]))})
+    assert found == names
 
 
 def test_names_that_define_each_other(find_in):
