@@ -23,15 +23,15 @@ WANTED: dict[str, Callable[[Any], bool]] = {  # older versions, and Keras on Dov
 
 
 class _Finder(MetaPathFinder):
-    """A finder that delegates to the other finders, and imports a library's companion after the library."""
+    """A finder that asks the finders behind it, and imports a library's companion after the library."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if name not in COMPANIONS:
             return None
-        others = (finder for finder in sys.meta_path if finder is not self)
-        spec = next(filter(None, (finder.find_spec(name, path, target) for finder in others)), None)
+        behind = sys.meta_path[sys.meta_path.index(self) + 1 :]
+        spec = next(filter(None, (finder.find_spec(name, path, target) for finder in behind)), None)
         if spec is not None and spec.loader is not None:
             execute = spec.loader.exec_module
 

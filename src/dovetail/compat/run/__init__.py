@@ -21,11 +21,12 @@ from dovetail.compat.run.imports import VIEWS, Change, Imports
 from dovetail.compat.run.numpy1 import proxies
 from dovetail.compat.run.shapes import reader_of, with_shapes
 from dovetail.compat.run.steps import limited, limited_fits, names_of_steps
+from dovetail.compat.run.temporary import after_keras, replaced
 from dovetail.compat.source.sources import Source, Unread, read, read_program
 from dovetail.compat.source.uses import Use, find
 from dovetail.core.hooks import hooks
 
-VERSIONS_OF_1 = {"__version__": "1.15.5", "VERSION": "1.15.5"}
+VERSION_OF_TENSORFLOW_1 = "1.15.5"
 VERSION_OF_KERAS_2 = "2.3.1"
 DISPLAYS = "DISPLAY", "WAYLAND_DISPLAY", "MPLBACKEND"
 
@@ -146,13 +147,14 @@ def running(
         changes: list[Change] = [partial(limited, steps=steps, names=names)] if steps else []
         changes += [partial(with_shapes, reader=reader_of(uses))] if decision.kind == "tf1" else []
         imports = stack.enter_context(Imports(_view(uses, decision.kind), [home], packages, proxies(uses), changes))
-        stack.enter_context(_process())
+        _process(stack)
         stack.enter_context(answered(data, synthetic_data))
         of_tensorflow = _is_of_tensorflow(uses, decision.kind)
         if decision.uses_keras_2 or decision.kind in ("tf1", "keras2") or (decision.kind == "tf2" and of_tensorflow):
-            stack.enter_context(_keras_2(of_tensorflow, steps))
+            of_keras = stack.enter_context(ExitStack())
+            stack.enter_context(after_keras(partial(_keras_2, of_keras, of_tensorflow, steps)))
         if decision.kind == "tf1":
-            stack.enter_context(_tensorflow_1(steps))
+            _tensorflow_1(stack, steps)
         if decision.uses_keras_2 or decision.kind == "keras2":
             hooks.run_keras()  # now, since a library that imports Keras wants Keras 2's names, too
         yield Program(path, decision, uses, unread, imports)
@@ -169,71 +171,42 @@ def _is_of_tensorflow(uses: Iterable[Use], kind: str) -> bool:
     return "keras" not in roots and (kind == "tf1" or "tensorflow" in roots)
 
 
-@contextmanager
-def _keras_2(of_tensorflow: bool, steps: int | None) -> Iterator[None]:
-    """Give Keras 2's names, when Keras is first used in the `with` block; K says there that TensorFlow computes."""
-    run_keras = hooks.run_keras
-    with ExitStack() as stack:
+def _keras_2(stack: ExitStack, of_tensorflow: bool, steps: int | None) -> None:
+    """Give Keras Keras 2's names, until the stack closes; K says then that TensorFlow computes."""
+    imported = "dovetail.compat.keras2" in sys.modules
+    from dovetail import backend as K
+    from dovetail.compat import keras2
+    from dovetail.compat.keras2 import scikit_learn
 
-        def run() -> None:
-            hooks.run_keras = run_keras
-            run_keras()
-            imported = "dovetail.compat.keras2" in sys.modules
-            from dovetail import backend as K
-            from dovetail.compat import keras2
-            from dovetail.compat.keras2 import scikit_learn
-            from dovetail.compat.keras2.patches import Patch
-
-            if not imported:
-                keras2.uninstall()  # the import installs the names for the whole process
-            stack.enter_context(keras2.installed(of_tensorflow=of_tensorflow))
-            import keras
-
-            stack.callback(Patch(keras, "__version__", VERSION_OF_KERAS_2).apply().apply)
-            if steps:
-                stack.callback(Patch(scikit_learn, "wrapped_fit", limited_fits(steps)).apply().apply)
-            K.set_backend_name("tensorflow")
-            stack.callback(K.set_backend_name, None)
-            K.set_batch_dot_mode("matmul")
-            stack.callback(K.set_batch_dot_mode, "batch")
-
-        hooks.run_keras = run
-        try:
-            yield
-        finally:
-            hooks.run_keras = run_keras
+    if not imported:
+        keras2.uninstall()  # the import installs the names for the whole process
+    stack.enter_context(keras2.installed(of_tensorflow=of_tensorflow))
+    stack.enter_context(replaced(import_module("keras"), "__version__", VERSION_OF_KERAS_2))
+    if steps:
+        stack.enter_context(replaced(scikit_learn, "wrapped_fit", limited_fits(steps)))
+    K.set_backend_name("tensorflow")
+    stack.callback(K.set_backend_name, None)
+    K.set_batch_dot_mode("matmul")
+    stack.callback(K.set_batch_dot_mode, "batch")
 
 
-@contextmanager
-def _tensorflow_1(steps: int | None) -> Iterator[None]:
-    """Open a graph of TensorFlow 1, whose names tell its last version, and close it after the `with` block."""
+def _tensorflow_1(stack: ExitStack, steps: int | None) -> None:
+    """Open a graph of TensorFlow 1, whose names tell its last version, until the stack closes."""
     from dovetail.compat.tensorflow import graph_mode
     from dovetail.compat.tensorflow.names.estimators import MOST_STEPS
     from dovetail.core.recording import DEFAULT_GRAPH
 
-    before = DEFAULT_GRAPH.get()
+    stack.callback(DEFAULT_GRAPH.set, DEFAULT_GRAPH.get())
     graph_mode.open_graph()
-    v1 = import_module(VIEWS["tf1"])
-    vars(v1).update(VERSIONS_OF_1)  # before the values of the table
-    try:
-        with MOST_STEPS.scope(steps):
-            yield
-    finally:
-        DEFAULT_GRAPH.set(before)
-        for name in VERSIONS_OF_1:
-            vars(v1).pop(name, None)
+    for name in ("__version__", "VERSION"):
+        stack.enter_context(replaced(import_module(VIEWS["tf1"]), name, VERSION_OF_TENSORFLOW_1))
+    stack.enter_context(MOST_STEPS.scope(steps))
 
 
-@contextmanager
-def _process() -> Iterator[None]:
-    """Leave the process as it was before the `with` block: arguments, places of modules, and the main module."""
-    arguments, places, main = [*sys.argv], [*sys.path], sys.modules["__main__"]
-    has_display = sys.platform in ("darwin", "win32") or any(map(os.environ.get, DISPLAYS))
-    if not has_display:
-        os.environ["MPLBACKEND"] = "Agg"
-    try:
-        yield
-    finally:
-        if not has_display:
-            del os.environ["MPLBACKEND"]
-        sys.argv[:], sys.path[:], sys.modules["__main__"] = arguments, places, main
+def _process(stack: ExitStack) -> None:
+    """Let a program change its arguments, the places of modules and the main module, until the stack closes."""
+    for values in (sys.argv, sys.path):
+        stack.callback(values.__setitem__, slice(None), [*values])
+    stack.enter_context(replaced(sys.modules, "__main__", sys.modules["__main__"]))
+    if sys.platform not in ("darwin", "win32") and not any(map(os.environ.get, DISPLAYS)):
+        stack.enter_context(replaced(os.environ, "MPLBACKEND", "Agg"))

@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.compat.run.temporary import after_keras, replaced
 from dovetail.compat.tensorflow.names import mnist
 from dovetail.core.errors import op_error
-from dovetail.core.hooks import hooks
 from dovetail.interop import privates
 
 Parts = tuple[tuple[Any, Any], tuple[Any, Any]]  # images or texts with labels, to train and to test
@@ -72,88 +72,100 @@ def answered(folder: str | os.PathLike[str] | None = None, made_up: bool = False
 
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory())) if made_up else None
-        find = partial(_path, place)
+        answers = _Answers(place)
         if folder is not None:
-            stack.enter_context(_replaced(os.environ, mnist.VARIABLE, str(folder)))
-        for function in (_urlretrieve, _urlopen):
-            name = function.__name__[1:]
-            own = getattr(urllib.request, name)
-            stack.enter_context(_replaced(vars(urllib.request), name, partial(function, find, own)))
+            stack.enter_context(replaced(os.environ, mnist.VARIABLE, str(folder)))
+        for answer in (answers.urlretrieve, answers.urlopen):
+            own = getattr(urllib.request, answer.__name__)
+            stack.enter_context(replaced(urllib.request, answer.__name__, partial(answer, own)))
         if made_up:
-            stack.enter_context(_replaced(vars(mnist), "_found", _made_for_tensorflow))
-        run_keras = hooks.run_keras
-
-        def run() -> None:
-            hooks.run_keras = run_keras
-            run_keras()
-            _answer_keras(stack, find, made_up)
-
-        stack.enter_context(_replaced(vars(hooks), "run_keras", run))
+            stack.enter_context(replaced(mnist, "_found", _made_for_tensorflow))
+        of_keras = stack.enter_context(ExitStack())
+        stack.enter_context(after_keras(partial(_answer_keras, of_keras, answers)))
         yield
 
 
-@contextmanager
-def _replaced(names: Any, name: str, value: Any) -> Iterator[None]:
-    before = names.get(name)
-    names[name] = value
-    try:
-        yield
-    finally:
-        if before is None:
-            del names[name]
-        else:
-            names[name] = before
-
-
-def _answer_keras(stack: ExitStack, find: Callable[..., Path | None], made_up: bool) -> None:
+def _answer_keras(stack: ExitStack, answers: _Answers) -> None:
+    """Answer the requests of Keras until the stack closes."""
     keras: Any = import_module("keras")
-    get_file = partial(_get_file, find, keras.utils.get_file)
-    stack.enter_context(_replaced(vars(privates.file_utils), "get_file", get_file))  # of keras.applications
-    if made_up:
-        load_weights = keras.Model.load_weights
-        keras.Model.load_weights = partialmethod(_load_weights, load_weights)
-        stack.callback(setattr, keras.Model, "load_weights", load_weights)
-    for root in (keras, keras._tf_keras.keras):
-        stack.enter_context(_replaced(vars(root.utils), "get_file", get_file))
-        for name in SETS:
-            module = getattr(root.datasets, name)
-            stack.enter_context(_replaced(vars(sys.modules[module.load_data.__module__]), "get_file", get_file))
-            if made_up:
-                stack.enter_context(_replaced(vars(module), "load_data", partial(made, name)))
+    get_file = partial(answers.get_file, keras.utils.get_file)
+    loaders = {getattr(root.datasets, name): name for root in (keras, keras._tf_keras.keras) for name in SETS}
+    own = [sys.modules[module.load_data.__module__] for module in loaders]
+    for module in (privates.file_utils, keras.utils, keras._tf_keras.keras.utils, *own):  # the first: of applications
+        stack.enter_context(replaced(module, "get_file", get_file))
+    if answers.place is not None:
+        load_weights = partialmethod(_load_weights, keras.Model.load_weights)
+        stack.enter_context(replaced(keras.Model, "load_weights", load_weights))
+        for module, name in loaders.items():
+            stack.enter_context(replaced(module, "load_data", partial(made, name)))
 
 
 # -- files ------------------------------------------------------------------------------------------------------------
 
 
-def _path(place: Path | None, url: str) -> Path | None:
-    """The file of a known data set, or one of the folder of data, for an address; None if there is none.
+class _Answers:
+    """Functions that are called instead of others, their first argument, which download files.
 
     Args:
         place: a folder for files that are made up; None if they are not.
-        url: the address, or the name of the file.
-
-    Raises:
-        FileNotFoundError: the file of a known data set is not here.
     """
-    name = url.rpartition("/")[2]
-    said = os.environ.get(mnist.VARIABLE)
-    if name not in KNOWN:
-        has = said and Path(said, name).is_file()
-        return Path(said or "", name) if has else _written(place / MADE / name) if place and _is_made(url) else None
-    is_fashion = "fashion" in url and name in IDX
-    if place is not None:
-        return _written(place / ("fashion_mnist" if is_fashion else "mnist") / name)
-    folders = [*([Path(said)] if said else []), mnist.CACHE.expanduser()]
-    for folder in folders:
-        for near in FASHION if is_fashion else PLACES:
-            if (folder / near / name).is_file():
-                return folder / near / name
-        for around in (folder, folder / f"{UNPACKED.get(name)}-target"):  # the second is Keras'
-            if name in UNPACKED and (around / UNPACKED[name]).is_dir():
-                return around
-    wanted = os.path.join(FASHION[0], name) if is_fashion else name
-    advice = f"put {wanted} into {str(folders[0])!r}, or name its folder by --data; --synthetic-data makes numbers up."
-    raise op_error(FileNotFoundError, name, f"nothing is downloaded, and the file is not here: {advice}")
+
+    def __init__(self, place: Path | None) -> None:
+        self.place = place
+
+    def urlopen(self, own: Any, url: Any, *args: Any, **kwargs: Any) -> Any:
+        found = self._find(getattr(url, "full_url", url))
+        return _downloaded(own, url, url, *args, **kwargs) if found is None else own(found.absolute().as_uri())
+
+    def urlretrieve(self, own: Any, url: str, filename: Any = None, *args: Any, **kwargs: Any) -> Any:
+        found = self._find(url)
+        if found is None:
+            return _downloaded(own, url, url, filename, *args, **kwargs)
+        return (str(found), {}) if filename is None else (shutil.copyfile(found, filename), {})
+
+    def get_file(self, own: Any, fname: Any = None, origin: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Keras' `get_file`; for an archive of a known data set, it gives the folder around the unpacked one."""
+        name = str(origin or fname).rpartition("/")[2]
+        found = self._find(f"{kwargs.get('cache_subdir', '')}/{name}") or self._find(str(fname))
+        if found is None:
+            return _downloaded(own, origin, fname, origin, *args, **kwargs)
+        if found.is_file() and found.name not in KNOWN and found.parent.name != MADE:
+            return own(fname, found.absolute().as_uri(), *args, **kwargs)  # it copies the file, and may unpack it
+        if found.name in UNPACKED:
+            folder = tempfile.mkdtemp()
+            shutil.unpack_archive(found, folder, filter="data")
+            return folder
+        return str(found)
+
+    def _find(self, url: str) -> Path | None:
+        """The file of a known data set, or one of the folder of data, for an address; None if there is none.
+
+        Raises:
+            FileNotFoundError: the file of a known data set is not here.
+        """
+        name = url.rpartition("/")[2]
+        said = os.environ.get(mnist.VARIABLE)
+        if name not in KNOWN:
+            if said and Path(said, name).is_file():
+                return Path(said, name)
+            is_made = url.endswith(CLASSES) or WEIGHTS.search(url)
+            return _written(self.place / MADE / name) if self.place and is_made else None
+        is_fashion = "fashion" in url and name in IDX
+        if self.place is not None:
+            return _written(self.place / ("fashion_mnist" if is_fashion else "mnist") / name)
+        folders = [*([Path(said)] if said else []), mnist.CACHE.expanduser()]
+        for folder in folders:
+            for near in FASHION if is_fashion else PLACES:
+                if (folder / near / name).is_file():
+                    return folder / near / name
+            for around in (folder, folder / f"{UNPACKED.get(name)}-target"):  # the second is Keras'
+                if name in UNPACKED and (around / UNPACKED[name]).is_dir():
+                    return around
+        wanted = os.path.join(FASHION[0], name) if is_fashion else name
+        advice = (
+            f"put {wanted} into {str(folders[0])!r}, or name its folder by --data; --synthetic-data makes numbers up."
+        )
+        raise op_error(FileNotFoundError, name, f"nothing is downloaded, and the file is not here: {advice}")
 
 
 def _downloaded(own: Any, url: Any, *args: Any, **kwargs: Any) -> Any:
@@ -164,44 +176,6 @@ def _downloaded(own: Any, url: Any, *args: Any, **kwargs: Any) -> Any:
         name = str(getattr(url, "full_url", url)).rpartition("/")[2]
         error.add_note(f"dovetail: if you have the file {name}, put it into a folder, and name the folder by --data.")
         raise
-
-
-def _get_file(
-    find: Callable[[str], Path | None], own: Any, fname: Any = None, origin: Any = None, *args: Any, **kwargs: Any
-) -> Any:
-    """Keras' `get_file`; for an archive of a known data set, it gives the folder around the unpacked one."""
-    found = find(f"{kwargs.get('cache_subdir', '')}/{str(origin or fname).rpartition('/')[2]}") or find(str(fname))
-    if found is None:
-        return _downloaded(own, origin, fname, origin, *args, **kwargs)
-    is_plain = found.is_file() and found.name not in KNOWN and found.parent.name != MADE
-    if is_plain:  # Keras copies it, and unpacks it if that is asked
-        return own(fname, found.absolute().as_uri(), *args, **kwargs)
-    if found.name in UNPACKED:
-        folder = tempfile.mkdtemp()
-        shutil.unpack_archive(found, folder, filter="data")
-        return folder
-    return str(found)
-
-
-def _urlretrieve(
-    find: Callable[[str], Path | None], own: Any, url: str, filename: Any = None, *args: Any, **kwargs: Any
-) -> Any:
-    found = find(url)
-    if found is None:
-        return _downloaded(own, url, url, filename, *args, **kwargs)
-    return (str(found), {}) if filename is None else (shutil.copyfile(found, filename), {})
-
-
-def _urlopen(find: Callable[[str], Path | None], own: Any, url: Any, *args: Any, **kwargs: Any) -> Any:
-    found = find(getattr(url, "full_url", url))
-    if found is None:
-        return _downloaded(own, url, url, *args, **kwargs)
-    return own(found.absolute().as_uri())
-
-
-def _is_made(url: str) -> bool:
-    """Whether a file that is no data set is made up if it is not here."""
-    return url.endswith(CLASSES) or WEIGHTS.search(url) is not None
 
 
 def _load_weights(self: Any, own: Callable[..., Any], filepath: Any, *args: Any, **kwargs: Any) -> Any:

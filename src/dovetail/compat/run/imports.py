@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import functools
 import importlib
 import os
 import re
 import sys
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any
 
 from dovetail.compat.run import shapes
-from dovetail.compat.source.sources import NOT_THE_USERS
+from dovetail.compat.source.sources import NOT_THE_USERS, starts
 from dovetail.core.hooks import hooks
 
 VIEW = "dovetail.compat.tensorflow"
@@ -94,15 +94,18 @@ class Imports:
             return self._above(module, name)
         for each in fromlist:
             if each != "*":
-                self._member(module, name, each)
+                try:
+                    self.member(module, name, each)
+                except AttributeError as problem:
+                    raise _absence(f"{name}.{each}", str(problem), name) from None
         return module
 
     def import_module(self, name: str, package: str | None = None) -> Any:
         """The module of a name, as of `importlib.import_module`."""
-        root = name.partition(".")[0]
+        root, *parts = name.split(".")
         if root in self.proxies:
             try:
-                return functools.reduce(getattr, name.split(".")[1:], self.proxies[root])
+                return functools.reduce(getattr, parts, self.proxies[root])
             except AttributeError:  # it is not imported yet
                 return importlib.import_module(name)
         target = self.target(name)
@@ -115,7 +118,27 @@ class Imports:
         except ModuleNotFoundError as error:
             if not f"{target}.".startswith(f"{error.name}."):
                 raise
-            raise _absence(name, self._why_not(name), name) from None
+        try:
+            root, *parts = target.split(".")
+            functools.reduce(getattr, parts, importlib.import_module(root))
+        except AttributeError as problem:
+            raise _absence(name, str(problem), name) from None
+        raise _absence(name, "it is a name, but no module", name)
+
+    def member(self, module: ModuleType, name: str, member: str) -> Any:
+        """Something in a module, which the program knows by a name, or a module inside of it.
+
+        Raises:
+            AttributeError: there is none; the message says what to write.
+        """
+        try:
+            return getattr(module, member)
+        except AttributeError:
+            paths = f"{module.__name__}.{member}", f"{name}.{member}"
+            for load, path in zip((importlib.import_module, self.import_module), paths, strict=True):
+                with contextlib.suppress(ImportError):
+                    return load(path)
+            raise
 
     def _above(self, module: Any, name: str) -> Any:
         """The first module of a dotted name, with the last one at its end, also if that is elsewhere here."""
@@ -125,38 +148,14 @@ class Imports:
             functools.reduce(getattr, parts, found)
             return found
         except AttributeError:
-            for count in range(len(parts), 0, -1):
-                above = ".".join([first, *parts[: count - 1]])
+            for above, part in zip([*starts(name)][-2::-1], reversed(parts), strict=True):
                 alias = ModuleType(above)
-                names = {parts[count - 1]: module, "__getattr__": functools.partial(self._attribute, above)}
-                vars(alias).update(names)
+                vars(alias).update({part: module, "__getattr__": functools.partial(self._attribute, above)})
                 module = alias
             return module
 
     def _attribute(self, name: str, attribute: str) -> Any:
         return getattr(self.import_module(name), attribute)
-
-    def _why_not(self, name: str) -> str:
-        """The reason of the view why it lacks a module."""
-        above, _, last = name.rpartition(".")
-        try:
-            if not above:  # a package beside TensorFlow
-                above, _, last = str(self.target(name)).rpartition(".")
-                getattr(importlib.import_module(above), last)
-            getattr(self.import_module(above), last)
-        except (ImportError, AttributeError) as error:
-            return str(error)
-        return "it is a name, but no module"
-
-    def _member(self, module: Any, name: str, member: str) -> None:
-        """Import a module that a `from` statement may mean; refuse a name that the module does not have."""
-        try:
-            getattr(module, member)
-        except AttributeError as problem:
-            try:
-                importlib.import_module(f"{module.__name__}.{member}")
-            except ModuleNotFoundError:
-                raise _absence(f"{name}.{member}", str(problem), name) from None
 
     def compiled(self, code: str | bytes | ast.Module, path: str, last: Change = lambda tree: tree) -> CodeType:
         """Compile a file of the program, after the changes, of which a last one may be given."""
@@ -187,61 +186,45 @@ def _absence(full: str, why: str, module: str) -> ImportError:
 
 
 class Finder(MetaPathFinder):
-    """The finder that lets the other ones find the program's modules, and gives these another loader."""
+    """The finder that lets those behind it find the program's modules, and gives these another loader."""
 
     def __init__(self, imports: Imports) -> None:
         self.imports = imports
-        self._open: set[tuple[int, str]] = set()  # the searches of threads, which may come back here
 
     def find_spec(self, fullname: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        search = threading.get_ident(), fullname
-        if search in self._open:
-            return None
-        self._open.add(search)
-        try:
-            finds = [finder.find_spec for finder in sys.meta_path if finder is not self]
-            spec = next(filter(None, (find(fullname, path, target) for find in finds)), None)
-        finally:
-            self._open.discard(search)
+        behind = sys.meta_path[sys.meta_path.index(self) + 1 :]
+        spec = next(filter(None, (finder.find_spec(fullname, path, target) for finder in behind)), None)
         if spec is None:
             return None
         places = [spec.origin] if spec.has_location else [*(spec.submodule_search_locations or ())]
         if places and self.imports.covers(fullname, str(places[0])):
             self.imports.loaded.append(fullname)
-            if spec.loader is not None and str(spec.origin).endswith(".py"):
-                spec.loader = _Loader(spec.loader, str(spec.origin), self.imports)
+            if str(spec.origin).endswith(".py"):
+                spec.loader = _Loader(fullname, str(spec.origin), self.imports, spec.loader)
         return spec
 
 
-class _Loader(Loader):
-    """A loader that another one does the work for; the module gets the program's builtins."""
+class _Loader(SourceFileLoader):
+    """A loader whose modules get the program's builtins, and the changes."""
 
-    def __init__(self, loader: Any, path: str, imports: Imports) -> None:
-        self._loader, self._path, self._imports = loader, path, imports
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._loader, name)
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self._loader.create_module(spec)
+    def __init__(self, name: str, path: str, imports: Imports, found: Any) -> None:
+        super().__init__(name, path)
+        self._imports = imports
+        self._rewriting = found if type(found).__module__.startswith("_pytest.") else None
 
     def exec_module(self, module: ModuleType) -> None:
         vars(module)["__builtins__"] = vars(self._imports.builtins)
-        if not self._imports.changes:
-            self._loader.exec_module(module)
-        else:
-            exec(self.get_code(module.__name__), vars(module))
+        super().exec_module(module)
 
-    def get_code(self, fullname: str) -> CodeType:
-        if not self._imports.changes:
-            return self._loader.get_code(fullname)
-        with open(self._path, "rb") as file:
-            source = file.read()
-        return self._imports.compiled(source, self._path, functools.partial(self._with_assertions, source))
+    def get_code(self, fullname: str) -> CodeType | None:
+        if not self._imports.changes and self._rewriting is None:
+            return super().get_code(fullname)
+        source = self.get_data(self.path)
+        return self._imports.compiled(source, self.path, functools.partial(self._with_assertions, source))
 
     def _with_assertions(self, source: bytes, tree: ast.Module) -> ast.Module:
         """The tree with assertions that explain themselves, if pytest loads the file."""
-        config = getattr(self._loader, "config", None)
-        if config is not None and type(self._loader).__module__.startswith("_pytest."):
-            importlib.import_module("_pytest.assertion.rewrite").rewrite_asserts(tree, source, self._path, config)
+        if self._rewriting is not None:
+            rewrite = importlib.import_module("_pytest.assertion.rewrite").rewrite_asserts
+            rewrite(tree, source, self.path, self._rewriting.config)
         return tree

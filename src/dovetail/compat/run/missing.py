@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Callable, Iterable
-from importlib import import_module
+from collections.abc import Iterable
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -29,46 +29,28 @@ def missing(uses: Iterable[Use], imports: Imports) -> list[Missing]:
         imports: the mapping of its imports, by which the names are looked up.
     """
     found: dict[str, Missing] = {}
-    told: dict[str, str | None] = {}
+    problem = functools.cache(problem_of)
     for use in uses:
-        if use.how == "replaced" or imports.target(use.name) is None:
-            continue
-        if use.name not in told:
-            told[use.name] = problem_of(use.name, imports)
-        problem = told[use.name]
-        if problem is not None:
+        said = problem(use.name, imports) if use.how not in ("asked", "replaced") and imports.target(use.name) else None
+        if said is not None:
             name = re.sub(r"^tensorflow(_core)?\b", "tf", use.name)
-            found.setdefault(name, Missing(name, [], problem)).places.append(use.place)
+            found.setdefault(name, Missing(name, [], said)).places.append(use.place)
     return [*found.values()]
 
 
 def problem_of(name: str, imports: Imports) -> str | None:
     """The message of the error for a dotted name; None if it is there."""
-    root, *parts = name.removesuffix(".*").split(".")
+    path, *parts = name.removesuffix(".*").split(".")
     try:
-        place: Any = imports.import_module(root)
-    except ImportError as problem:
+        place: Any = imports.import_module(path)
+        for part in parts:
+            if not isinstance(place, ModuleType):
+                return None  # an attribute of a class or of a function
+            place = imports.member(place, path, part)
+            path = f"{path}.{part}"
+    except (AttributeError, ImportError) as problem:
         return str(problem)
-    for count, part in enumerate(parts, 1):
-        if not isinstance(place, ModuleType):
-            return None  # an attribute of a class or of a function
-        try:
-            place = getattr(place, part)
-        except (AttributeError, ImportError) as problem:
-            paths = f"{place.__name__}.{part}", ".".join([root, *parts[:count]])
-            found = next(filter(None, map(_module, (import_module, imports.import_module), paths)), None)
-            if found is None:
-                return str(problem)
-            place = found
     return None
-
-
-def _module(load: Callable[[str], Any], path: str) -> Any:
-    """The module of a path; None if there is none."""
-    try:
-        return load(path)
-    except ImportError:
-        return None
 
 
 def said(names: Iterable[Missing]) -> str:

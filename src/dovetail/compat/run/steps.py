@@ -18,6 +18,9 @@ from types import TracebackType
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
+from dovetail.core.structure import flatten
+from dovetail.graph.walk import backward
+
 HERE = "__dovetail_steps__"  # this module, in the programs
 MAKES = {"minimize", "apply_gradients", "create_train_op", "optimize_loss"}  # a step, or the operation of one
 TRAINS = {"train_on_batch"}
@@ -68,7 +71,7 @@ def names_of_steps(tree: ast.Module) -> set[str]:
     functions = [node for node in every if isinstance(node, ast.FunctionDef) and _is_traced(node)]
     updates = [node for node in every if isinstance(node, ast.Assign) and _updates(node.value)]
     names = {name for node in updates for target in node.targets for name in _names(target)}
-    return names | {node.name for node in functions if MAKES & {*_called(node)}}
+    return names | {node.name for node in functions if MAKES & {_last(part.func) for part in _calls(node)}}
 
 
 class _Limiter(ast.NodeTransformer):
@@ -87,23 +90,18 @@ class _Limiter(ast.NodeTransformer):
 
     visit_AsyncFunctionDef = visit_FunctionDef
 
-    def visit_For(self, node: ast.For) -> ast.AST:
+    def visit_For(self, node: ast.For | ast.While) -> ast.AST:
         self.generic_visit(node)
         if self.is_suspended:
             return node
-        node.iter = _call("over", node.iter, node.iter)
-        return self._counted(node)
-
-    def visit_While(self, node: ast.While) -> ast.AST:
-        self.generic_visit(node)
-        if self.is_suspended:
-            return node
-        node.test = ast.copy_location(ast.BoolOp(ast.And(), [_call("goes_on", node.test), node.test]), node.test)
-        return self._counted(node)
-
-    def _counted(self, node: ast.For | ast.While) -> ast.AST:
+        if isinstance(node, ast.For):
+            node.iter = _call("over", node.iter, node.iter)
+        else:
+            node.test = ast.copy_location(ast.BoolOp(ast.And(), [_call("goes_on", node.test), node.test]), node.test)
         loop = _call("Loop", node, ast.Constant(next(_SITES)), ast.Constant(self.steps))
         return ast.copy_location(ast.With([ast.withitem(loop)], [node]), node)
+
+    visit_While = visit_For
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -140,8 +138,8 @@ def _is_traced(node: ast.FunctionDef) -> bool:
     return any("function" in ast.unparse(decorator) for decorator in node.decorator_list)
 
 
-def _called(node: ast.AST) -> Iterator[str]:
-    return (_last(part.func) for part in ast.walk(node) if isinstance(part, ast.Call))
+def _calls(node: ast.AST) -> Iterator[ast.Call]:
+    return (part for part in ast.walk(node) if isinstance(part, ast.Call))
 
 
 def _updates(node: ast.expr) -> bool:
@@ -257,7 +255,7 @@ def running(run: Callable[..., Any], looks_like_training: bool) -> Callable[...,
 
     def call(*args: Any, **kwargs: Any) -> Any:
         fetches = [getattr(run, "__self__", None), *args[:1], kwargs.get("fetches")]
-        if any(map(_trains, fetches)) or (looks_like_training and not _MADE):
+        if any(map(_trains, flatten(fetches)[0])) or (looks_like_training and not _MADE):
             did_step(None)
         return run(*args, **kwargs)
 
@@ -265,32 +263,18 @@ def running(run: Callable[..., Any], looks_like_training: bool) -> Callable[...,
 
 
 def _trains(fetch: Any) -> bool:
-    """Whether a fetch, or one in a structure of fetches, is or waits for an operation that an optimizer made."""
-    if isinstance(fetch, (list, tuple)):
-        return any(map(_trains, fetch))
-    if isinstance(fetch, dict):
-        return any(map(_trains, fetch.values()))
+    """Whether a fetch is or waits for an operation that an optimizer made."""
     operation = _operation(fetch)
     if operation is None:
         return False
     if operation not in _KNOWN:
-        _KNOWN[operation] = any(node in _MADE for node in _before(operation))
+        _KNOWN[operation] = any(node in _MADE for node in backward([operation]))
     return _KNOWN[operation]
 
 
 def _operation(value: Any) -> Any:
     """The operation of a graph that a value is or comes from; None if there is none."""
     return next((x for x in (value, getattr(value, "op", None)) if hasattr(x, "control_inputs")), None)
-
-
-def _before(operation: Any) -> Iterator[Any]:
-    """An operation, and all that run before it."""
-    seen, left = {operation}, [operation]
-    while left:
-        yield (node := left.pop())
-        before = {*node.control_inputs, *(tensor.op for tensor in node.inputs)} - seen
-        seen |= before
-        left += before
 
 
 def limited_fits(steps: int) -> Callable[[Any], Any]:
