@@ -15,7 +15,8 @@ from dovetail.compat.source.sources import Place, Source
 from dovetail.compat.source.uses import Use, find
 from tests.libraries import require
 
-PROXIES = numpy1.proxies([Use("numpy.float", Place("a.py", 1)), Use("scipy.misc", Place("a.py", 1))])
+OF_EACH = ("collections.Mapping", "fractions.gcd", "inspect.getargspec", "numpy.float", "scipy.misc", "time.clock")
+PROXIES = numpy1.proxies([Use(name, Place("a.py", 1)) for name in OF_EACH])
 OLD = PROXIES["numpy"]
 RANDOM = np.random.RandomState(0)
 
@@ -31,6 +32,8 @@ def found(text):
         ("from scipy.misc import imsave\nimport numpy as np\nnp.float32", ["scipy"]),
         ("import scipy.misc\nscipy.misc.imresize(x, 2)", ["scipy"]),
         ("from scipy import misc\nfrom numpy import product", ["numpy", "scipy"]),
+        ("import collections, time\ncollections.Iterable, time.clock", ["collections", "time"]),
+        ("import collections\nfrom collections.abc import Mapping\ncollections.OrderedDict", []),
         ("import numpy as np, scipy.signal\nnp.float64, scipy.signal.convolve, x.float", []),
     ],
 )
@@ -60,6 +63,8 @@ def test_values():
     assert PROXIES["scipy"].special is scipy.special and PROXIES["scipy"].signal.convolve is scipy.signal.convolve
     assert PROXIES["scipy"].signal.gaussian(3, 1.0)[1] == 1.0 and PROXIES["scipy"].misc.comb(4, 2) == 6
     assert abs(PROXIES["scipy"].stats.binom_test(1, 2) - 1.0) < 1e-12
+    assert isinstance({}, PROXIES["collections"].Mapping) and PROXIES["fractions"].gcd(4, 6) == 2
+    assert PROXIES["inspect"].getargspec(lambda a, b=1, *c, **d: a) == (["a", "b"], "c", "d", (1,))
 
 
 def test_a_name_that_never_was_and_no_warnings():

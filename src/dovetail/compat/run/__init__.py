@@ -73,9 +73,8 @@ class Program:
         return self.imports.import_module(name)
 
 
-def _read(home: Path, packages: Iterable[str], kind: str | None) -> tuple[list[Source], list[Unread]]:
-    """Read the packages of a program without a file; or its folder, if nobody says what kind it is."""
-    folders = [*filter(None, map(_folder_of, packages))] or ([] if kind else [home])
+def _read(folders: Sequence[Path]) -> tuple[list[Source], list[Unread]]:
+    """Read the Python files of folders."""
     try:
         return read(folders)
     except FileNotFoundError:  # there is no Python
@@ -138,7 +137,10 @@ def running(
     if kind not in (None, *KINDS):
         raise ValueError(f"running: the kind must be one of {', '.join(KINDS)}, not {kind!r}.")
     home = Path(folder or (path.parent if path else "."))
-    sources, unread = read_program(path, home) if path else _read(home, packages, kind)
+    packages = [*packages]
+    sources, unread = read_program(path, home) if path else _read([home] if not (kind or packages) else [])
+    inside, unread_inside = _read([*filter(None, map(_folder_of, packages))])
+    sources, unread = [*sources, *inside], [*unread, *unread_inside]
     uses = find(sources)
     decision = decide(sources, uses, kind)
     with ExitStack() as stack:

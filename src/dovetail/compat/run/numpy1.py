@@ -1,4 +1,4 @@
-"""Names of NumPy 1 and SciPy 1 that the installed versions lack, in modules that only old programs see.
+"""Names of NumPy 1, SciPy 1 and Python 3.6 that the installed versions lack, in modules that only old programs see.
 
 A row is an old name and its replacement, a dotted name or a function; a name that the installed version has stays.
 """
@@ -6,11 +6,13 @@ A row is an old name and its replacement, a dotted name or a function; a name th
 from __future__ import annotations
 
 import functools
+import inspect
+import time
 import warnings
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -144,11 +146,29 @@ def _binom_test(x: Any, n: Any = None, p: float = 0.5, alternative: str = "two-s
     return import_module("scipy.stats").binomtest(x, n, p, alternative).pvalue
 
 
+class ArgSpec(NamedTuple):
+    """The result of `inspect.getargspec` of Python 3.10."""
+
+    args: list[str]
+    varargs: str | None
+    keywords: str | None
+    defaults: tuple[Any, ...] | None
+
+
+def _argument_names(func: Any) -> ArgSpec:
+    """The parameters of a function, as `inspect.getargspec` of Python 3.10 gives them."""
+    return ArgSpec(*inspect.getfullargspec(func)[:4])
+
+
 def _in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False) -> np.ndarray:
     return np.isin(np.ravel(ar1), ar2, assume_unique=assume_unique, invert=invert)
 
 
 MOVED = {  # (module, module of the replacements) → old name:replacement
+    ("collections", "collections.abc"): "AsyncIterable AsyncIterator Awaitable ByteString Callable Container Coroutine "
+    "Generator Hashable ItemsView Iterable Iterator KeysView Mapping MappingView MutableMapping MutableSequence "
+    "MutableSet Sequence Set Sized ValuesView",
+    ("fractions", "math"): "gcd",
     ("numpy", "builtins"): "bool complex float int object str long:int unicode:str",
     ("numpy", "numpy"): "Inf:inf Infinity:inf PINF:inf infty:inf NAN:nan NaN:nan alltrue:all sometrue:any product:prod "
     "cumproduct:cumprod row_stack:vstack trapz:trapezoid rank:ndim mat:asmatrix round_:round float_:float64 "
@@ -165,6 +185,8 @@ MOVED = {  # (module, module of the replacements) → old name:replacement
     ): "blackman blackmanharris boxcar gaussian hamming hann hanning:hann kaiser triang tukey",
 }
 ROWS: dict[str, Any] = {
+    "inspect.getargspec": _argument_names,
+    "time.clock": time.perf_counter,
     **{
         f"scipy.misc.{each.__name__}": each
         for each in (bytescale, fromimage, imread, imresize, imrotate, imsave, toimage)
@@ -184,6 +206,7 @@ for (_module, _other), _pairs in MOVED.items():
         ROWS[f"{_module}.{_old}"] = f"{_other}.{_new or _old}"
 
 
+ROOTS = sorted({row.partition(".")[0] for row in ROWS})
 CHANGED = {"numpy.array", "numpy.asarray", "numpy.copy", "numpy.load"}  # which the installed version has, too
 
 
@@ -216,13 +239,13 @@ class _Proxy(ModuleType):
 
 
 def proxies(uses: Iterable[Use]) -> dict[str, Any]:
-    """The modules that a program needs instead of NumPy and SciPy, since it uses old names of them.
+    """The modules that a program needs instead of NumPy, SciPy and Python's own, since it uses old names of them.
 
     Args:
         uses: the dotted names in the program.
 
     Returns:
-        The module for each name: "numpy", "scipy"; those without old names are left out.
+        The module for each name, as "numpy" or "collections"; modules without old names are left out.
 
     Example:
         >>> from dovetail.compat.source.sources import Place
@@ -231,7 +254,7 @@ def proxies(uses: Iterable[Use]) -> dict[str, Any]:
         (<class 'float'>, 6, True)
     """
     names = {use.name for use in uses}
-    return {root: _Proxy(root) for root in ("numpy", "scipy") if any(_is_old(name, root) for name in names)}
+    return {root: _Proxy(root) for root in ROOTS if any(_is_old(name, root) for name in names)}
 
 
 def _is_old(name: str, root: str) -> bool:

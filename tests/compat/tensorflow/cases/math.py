@@ -189,11 +189,14 @@ def products():
     yield call("matmul", array(3), array(3, 2), raises=True)
     yield call("tensordot", array(2, 3, 4), array(4, 3, 5), [[1, 2], [1, 0]])
     yield call("tensordot", array(2, 3), array(3, 4), 1)
+    yield program("tensordot (a pair of axes)", lambda tf, x, y: tf.tensordot(x, y, axes=(1, 0)), array(2, 3), array(3))
     yield call("einsum", "bij,bjk->bik", array(2, 3, 4), array(2, 4, 5))
     yield call("einsum", "ii->i", array(3, 3))
     yield call("math.top_k", array(2, 5, gap=0.1), 2)
     yield call("nn.top_k", array(5, gap=0.1))
     yield call("compat.v1.nn.top_k", array(5, gap=0.1), k=3, sorted=True)
+    yield program("nn.top_k (a tensor)", lambda tf, x: tf.nn.top_k(x, tf.shape(x)[1] - 1), array(2, 5, gap=0.1))
+    yield program("nn.top_k (equal elements)", lambda tf, x: tf.nn.top_k(x, tf.shape(x)[0]), ints(6, high=3))
 
 
 def segments():

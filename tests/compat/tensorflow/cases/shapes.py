@@ -33,6 +33,8 @@ def dtypes_and_shapes():
     yield call("rank", array(2, 3))
     yield call("expand_dims", array(2, 3), 1)
     yield call("expand_dims", array(2, 3), -1)
+    yield call("expand_dims", array(2, 3), [-1])
+    yield call("expand_dims", array(2, 3), [0, 1], raises=True)
     yield call("expand_dims", array(2, 3), 5, raises=True)
     yield call("compat.v1.expand_dims", array(2, 3), dim=0)
     yield call("squeeze", array(1, 3, 1), ways=FIXED)

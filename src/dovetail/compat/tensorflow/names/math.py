@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from dovetail import ops
-from dovetail.compat.tensorflow.table import V1, alike_values, function, row, value
+from dovetail.compat.tensorflow.names.sorting import argsort
+from dovetail.compat.tensorflow.table import V1, alike_values, constant_value, function, row, value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import shape_of
@@ -358,7 +359,14 @@ def matmul(
     return ops.matmul(a, b, transpose_a or adjoint_a, transpose_b or adjoint_b, name=name)
 
 
-row("tensordot linalg.tensordot", ops.tensordot, "a:x b:y axes", alike=True)
+@function("tensordot linalg.tensordot", scope=True, defers=True)
+def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
+    """Sums of products over pairs of axes.
+
+    Source: `tf.tensordot`.
+    """
+    a, b = alike_values([a, b])
+    return ops.tensordot(a, b, axes)
 
 
 @function("einsum linalg.einsum", scope=True)
@@ -376,5 +384,10 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = "int32"
 
     Source: `tf.math.top_k`.
     """
-    values, indices = ops.top_k(input, int(k), name=name)
+    count = constant_value(k)
+    if count is None:  # it is known in a run alone
+        indices = argsort(input, direction="DESCENDING")[..., : ops.cast(k, "int32")]
+        values = ops.take_along_axis(input, indices, axis=-1)
+    else:
+        values, indices = ops.top_k(input, int(count), name=name)
     return TopK(values, ops.cast(indices, as_dtype(index_type)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from dovetail import ops
 from dovetail.compat.tensorflow.names.text import is_text, text
 from dovetail.compat.tensorflow.table import function, of_rank, row
@@ -76,6 +78,7 @@ def rank(input: Any, name: str | None = None) -> Any:
 
 
 def _expand_dims(x: Any, axis: Any, name: str | None = None) -> Any:
+    (axis,) = np.ravel(axis)  # a list of one number is a number to TensorFlow
     return ops.expand_dims(x, int(axis), name=name)
 
 
