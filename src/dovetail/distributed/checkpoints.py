@@ -12,7 +12,6 @@ import hashlib
 import json
 import math
 import os
-import random
 import re
 import secrets
 import threading
@@ -29,6 +28,7 @@ from dovetail.core.collectives import WORLD
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import FormatError, describe, op_error, warn
 from dovetail.core.files import replacing
+from dovetail.distributed.random_states import from_rank_0, numpy_and_python, random_state, set_random_state
 from dovetail.formats import safetensors
 from dovetail.formats.strict_json import parse, room_of
 
@@ -199,13 +199,13 @@ class Checkpoints:
         """The newest checkpoint that all ranks read whole, and its arrays, which are mapped files."""
         self.wait()
         problems: list[Exception] = []
-        for step in _from_rank_0(np.array(self._steps(), "int64")).tolist():
+        for step in from_rank_0(np.array(self._steps(), "int64")).tolist():
             file, text = self._manifest(step), b""
             with suppress(OSError):  # then it is an empty one
                 text = file.read_bytes()
             problem: Exception | None = None
             try:
-                found = _checked(_from_rank_0(np.frombuffer(text, np.uint8)).tobytes(), file, step)
+                found = _checked(from_rank_0(np.frombuffer(text, np.uint8)).tobytes(), file, step)
                 arrays = self._read(found)
             except (FormatError, OSError) as error:
                 problem = error
@@ -312,7 +312,7 @@ def _checked(text: bytes, file: Path, step: int) -> Checkpoint:
     if not all(PART.fullmatch(name) and type(checksum) is str for name, checksum in table["parts"].items()):
         raise FormatError(file, "the parts", "something else", "files of the folder, each with its checksum")
     try:
-        _numpy_and_python(table["random"])
+        numpy_and_python(table["random"])
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise FormatError(file, "random", str(error), "states of random numbers") from error
     return Checkpoint(step, table.get("position"), table["world_size"], table["random"], table["parts"])
@@ -324,12 +324,6 @@ def _sealed(table: dict[str, Any]) -> dict[str, Any]:
 
 def _form(value: Any) -> tuple[str, tuple[int, ...]]:
     return as_dtype(value.dtype).name, tuple(value.shape)
-
-
-def _from_rank_0(array: np.ndarray) -> np.ndarray:
-    """The list of numbers that rank 0 gave."""
-    size = WORLD.exchange("Broadcast", np.array(array.size), (), 0).item()
-    return WORLD.exchange("Broadcast", array if WORLD.rank == 0 else np.zeros(size, array.dtype), (), 0)
 
 
 def _copied(value: Any) -> np.ndarray:
@@ -355,31 +349,3 @@ def _shares(variables: Mapping[str, Any], ranks: int) -> list[list[str]]:
         shares[least].append(name)
         loads[least] += sizes[name]
     return shares
-
-
-def random_state() -> dict[str, Any]:
-    """The states of NumPy's and Python's own random numbers, by which programs shuffle data; JSON can hold them."""
-    name, words, *numbers = np.random.get_state()  # noqa: NPY002  # the state that programs and Keras share
-    version, state, gauss = random.getstate()
-    return {"numpy": [name, [int(word) for word in words], *numbers], "python": [version, [*state], gauss]}
-
-
-def set_random_state(state: Mapping[str, Any]) -> None:
-    """Set the states that `random_state` gave.
-
-    Raises:
-        KeyError, TypeError, ValueError, OverflowError: it is no such state; nothing has changed then.
-    """
-    of_numpy, of_python = _numpy_and_python(state)
-    np.random.set_state(of_numpy)  # noqa: NPY002
-    random.setstate(of_python)
-
-
-def _numpy_and_python(state: Mapping[str, Any]) -> tuple[Any, Any]:
-    """The states as NumPy and Python take them; an error if they do not."""
-    name, words, *numbers = state["numpy"]
-    version, python, gauss = state["python"]
-    of_numpy, of_python = (name, np.array(words, "uint32"), *numbers), (version, (*python,), gauss)
-    np.random.RandomState().set_state(of_numpy)
-    random.Random().setstate(of_python)
-    return of_numpy, of_python

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Hashable
+from collections import defaultdict
 
 NUMBERS = (1, 2, 4)
 TRIALS = 5  # calls by each number before the fastest one stays
@@ -16,31 +16,30 @@ class Parts:
     Example:
         >>> parts = Parts()
         >>> for seconds in [0.4, 0.2, 0.3] * TRIALS:
-        ...     parts.saw("gradients", 1 << 20, parts.next("gradients", 1 << 20), seconds)
-        >>> parts.next("gradients", 1 << 20), parts.next("gradients", 1000)
+        ...     parts.saw(1 << 20, parts.next(1 << 20), seconds)
+        >>> parts.next(1 << 20), parts.next(1000)
         (2, 1)
     """
 
     def __init__(self) -> None:
-        self._times: dict[Hashable, list[tuple[float, int]]] = {}  # (seconds, number) of each trial
-        self._best: dict[Hashable, int] = {}
+        self._times: dict[int, list[tuple[float, int]]] = defaultdict(list)  # (seconds, number) of each trial
+        self._best: dict[int, int] = {}
 
-    def next(self, key: Hashable, size: int) -> int:
+    def next(self, size: int) -> int:
         """The number of parts of the next exchange.
 
         Args:
-            key: equal for exchanges that are alike.
-            size: the bytes of the array.
+            size: the bytes of the array; exchanges of as many bytes are alike.
         """
         if size < LEAST:
             return 1
-        return self._best.get(key) or NUMBERS[len(self._times.get(key, ())) % len(NUMBERS)]
+        return self._best.get(size) or NUMBERS[len(self._times[size]) % len(NUMBERS)]
 
-    def saw(self, key: Hashable, size: int, number: int, seconds: float) -> None:
+    def saw(self, size: int, number: int, seconds: float) -> None:
         """Take in the time of an exchange by a number of parts, which all ranks began together."""
-        if size < LEAST or key in self._best:
+        if size < LEAST or size in self._best:
             return
-        times = self._times.setdefault(key, [])
+        times = self._times[size]
         times.append((seconds, number))
         if len(times) == TRIALS * len(NUMBERS):
-            self._best[key] = min(NUMBERS, key=lambda n: statistics.median(t for t, number in times if number == n))
+            self._best[size] = min(NUMBERS, key=lambda n: statistics.median(t for t, number in times if number == n))

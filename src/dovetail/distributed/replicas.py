@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -128,19 +127,3 @@ def broadcast_variables(variables: Iterable[Any], root: int = 0) -> list[Any]:
     variables = list(variables)
     values = exchanged(variables, lambda flat: broadcast_from(concatenate(flat), root))
     return [variable.assign(value) for variable, value in zip(variables, values, strict=True)]
-
-
-def same_random_state() -> None:
-    """Give all ranks the random states of rank 0: of NumPy, Python and torch."""
-    if WORLD.size == 1:
-        return
-    import torch  # it carries
-
-    state: Any = np.random.get_state()  # noqa: NPY002  # programs draw from it
-    name, words, *numbers = state
-    words = WORLD.exchange("Broadcast", np.array([*words, numbers[0], numbers[1]], "int64"), (), 0)
-    np.random.set_state((name, words[:-2].astype("uint32"), int(words[-2]), int(words[-1]), *numbers[2:]))  # noqa: NPY002
-    version, words, following = random.getstate()
-    words = WORLD.exchange("Broadcast", np.array(words, "int64"), (), 0)
-    random.setstate((version, tuple(words.tolist()), following))
-    torch.set_rng_state(torch.from_numpy(WORLD.exchange("Broadcast", torch.get_rng_state().numpy(), (), 0)))

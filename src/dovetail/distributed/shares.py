@@ -54,15 +54,15 @@ def divided(total: int, speeds: Sequence[float]) -> list[int]:
     count = len(speeds)
     if total < count:
         return [total] + [0] * (count - 1)
-    is_equal = len({*speeds}) == 1
-    unit = 1 if is_equal else max(1, min(total // UNITS, total // count))
+    if len({*speeds}) == 1:
+        each, rest = divmod(total, count)
+        return [each + (rank < rest) for rank in range(count)]
+    unit = max(1, min(total // UNITS, total // count))
     units, rest = divmod(total, unit)
-    wanted = [units * speed / sum(speeds) for speed in speeds]
-    found = [max(1, int(share)) for share in wanted]
-    while sum(found) < units:
-        found[max(range(count), key=lambda rank: wanted[rank] - found[rank])] += 1
-    while sum(found) > units:
-        found[max(range(count), key=lambda rank: found[rank] - wanted[rank] if found[rank] > 1 else -units)] -= 1
+    found = [1] * count
+    for _ in range(units - count):  # the next one to the rank that lacks most
+        lacks = [units * speed / sum(speeds) - share for speed, share in zip(speeds, found, strict=True)]
+        found[lacks.index(max(lacks))] += 1
     rows = [unit * share for share in found]
     rows[rows.index(max(rows))] += rest
     return rows

@@ -11,7 +11,8 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -49,8 +50,8 @@ class Transport:
     def __init__(self, store: dist.Store, rank: int, timeout: float) -> None:
         self._store, self._rank, self._timeout = store, rank, timeout
         self._groups: dict[tuple[str, tuple[int, ...]], Any] = {}
-        self._counts: dict[tuple[int, ...], int] = {}  # collectives of each group so far
-        self._parts = Parts()
+        self._counts: dict[tuple[int, ...], int] = defaultdict(int)  # collectives of each group so far
+        self._parts: dict[tuple[int, ...], Parts] = defaultdict(Parts)
         self._failed = ""
 
     def __call__(self, op: str, array: Any, ranks: tuple[int, ...], *options: Any) -> Any:
@@ -70,7 +71,7 @@ class Transport:
         """
         if self._failed:
             raise CollectiveError(f"an earlier one failed, so start all processes again; it said: {self._failed}")
-        self._counts[ranks] = self._counts.get(ranks, 0) + 1
+        self._counts[ranks] += 1
         try:
             return self._exchanged(op, array, self._agreed(op, array, ranks, options), ranks, options)
         except CollectiveError:  # all ranks know, so they may go on
@@ -99,7 +100,7 @@ class Transport:
         slot["note"] = WORLD.note
         slot["rows"] = len(array) if array.ndim else 0
         slot["is_small"] = op == "CollectiveBarrier" or array.nbytes <= SMALL
-        slot["parts"] = self._parts.next(_likeness(array, ranks), array.nbytes)
+        slot["parts"] = self._parts[ranks].next(array.nbytes)
         slot["gpu"] = _gpu(array)
         if op != "CollectiveBarrier" and slot["is_small"]:
             slot["data"][: array.nbytes] = _on_host(array).reshape(-1).view(np.uint8)
@@ -142,7 +143,7 @@ class Transport:
         start = time.perf_counter()
         found = _array(_reduce(_tensor(array), group, reduction, number), array.dtype)
         if self._rank == ranks[0]:
-            self._parts.saw(_likeness(array, ranks), array.nbytes, number, time.perf_counter() - start)
+            self._parts[ranks].saw(array.nbytes, number, time.perf_counter() - start)
         return found
 
     def _missing(self, ranks: tuple[int, ...], error: Exception) -> str:
@@ -185,10 +186,6 @@ def _on_host(array: Any) -> np.ndarray:
     if not isinstance(array, np.ndarray):
         array = _array(array.detach().cpu(), as_dtype(_dtype(array)).numpy)
     return np.require(array, requirements=["C", "W"])
-
-
-def _likeness(array: Any, ranks: Sequence[int]) -> Hashable:
-    return *ranks, _dtype(array), array.nbytes
 
 
 def _tensor(array: np.ndarray) -> torch.Tensor:

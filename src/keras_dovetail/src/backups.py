@@ -9,7 +9,7 @@ import numpy as np
 
 from dovetail.core.collectives import WORLD
 from dovetail.distributed import Checkpoints, barrier
-from dovetail.distributed.checkpoints import random_state, set_random_state
+from dovetail.distributed.random_states import random_state, set_random_state
 from dovetail.interop.privates import BackupAndRestore, Callback
 from keras_dovetail.src import shards
 from keras_dovetail.src.batches import Batches

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.distributed.replicas import same_random_state
+from dovetail.distributed.random_states import same_random_state
 from dovetail.interop.privates import ArrayDataAdapter, EpochIterator, tree
 from keras_dovetail.src import layouts, shards
 from keras_dovetail.src.tensors import convert_to_tensor, each_leaf, in_32_bits

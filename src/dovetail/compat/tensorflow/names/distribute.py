@@ -19,7 +19,8 @@ from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.collectives import WORLD
 from dovetail.core.hooks import hooks
 from dovetail.core.structure import map_structure
-from dovetail.distributed.replicas import all_rows, as_replica, same_random_state
+from dovetail.distributed.random_states import same_random_state
+from dovetail.distributed.replicas import all_rows, as_replica
 
 
 class ReduceOp(Enum):
