@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import builtins
 import sys
+from pathlib import Path
 
 import pytest
 from dovetail.compat.tensorflow.compat import v1
 
+import dovetail
 from dovetail.compat import running
+from dovetail.compat.run.imports import Imports
+from tests.compat.source.files import write
 
 
 @pytest.fixture
@@ -91,6 +95,84 @@ def test_the_programs_own_modules_are_mapped_and_forgotten(program):
     assert found["found"] == [v1] * 3
     assert "__builtins__" in vars(found["os"]) and vars(found["os"])["__builtins__"] == vars(builtins)
     assert not {"b", "pkg", "pkg.c", "pkg.deep"} & {*sys.modules}
+
+
+def test_folders_that_the_program_adds_are_its_own(tmp_path):
+    files = {
+        "scripts/train.py": "import os, sys\nsys.path.append(os.path.join(os.path.dirname(__file__), '..'))\n"
+        "from library import nets\nfound = nets.found",
+        "library/nets.py": "import numpy as np\nimport tensorflow as tf\nfrom . import more\n"
+        "found = tf, more.tf, np.float",
+        "library/more.py": "import tensorflow as tf\nx = tf.placeholder('float')",
+    }
+    write(tmp_path, files)
+    with running(tmp_path / "scripts/train.py") as made:
+        assert made.run()["found"] == (v1, v1, float)
+    assert str(made.decision) == f"TensorFlow 1, since line 2 of {tmp_path}/library/more.py uses tf.placeholder"
+
+
+def test_a_link_to_a_program_runs_as_the_program(tmp_path):
+    write(tmp_path, {"lib/a.py": "import b\nfound = b.tf", "lib/b.py": "import tensorflow as tf\ntf.placeholder"})
+    (tmp_path / "main.py").symlink_to(tmp_path / "lib/a.py")
+    with running(tmp_path / "main.py") as made:
+        assert made.run()["found"] is v1
+
+
+def test_dovetail_is_no_part_of_a_program_around_it():
+    root = Path(dovetail.__file__).parents[1]
+    imports = Imports("tf1", [root])
+    assert imports.covers("own", str(root / "own.py"))
+    assert not imports.covers("dovetail.ops", str(root / "dovetail/ops/__init__.py"))
+    assert not imports.covers("other", str(root / "site-packages/other.py"))
+
+
+@pytest.mark.parametrize("first", ["", "if __name__ != '__main__': raise ImportError\n"])
+def test_modules_with_relative_imports_run_by_name(tmp_path, monkeypatch, first):
+    """Check `-m` in packages and in plain folders."""
+    main = f"{first}from . import net\nfrom .net import tf as other\nfound = net.tf, other, np.float\nimport sys"
+    write(
+        tmp_path, {"pkg/train.py": f"import numpy as np\n{main}", "pkg/net.py": "import tensorflow as tf\ntf.Session"}
+    )
+    monkeypatch.chdir(tmp_path)
+    for name in ("plain", "package"):
+        write(tmp_path, {"pkg/__init__.py": ""} if name == "package" else {})
+        with running("pkg/train.py", folder=".") as made:
+            assert str(made.decision) == "TensorFlow 1, since line 2 of pkg/net.py uses tf.Session"
+            assert made.run_module("pkg.train")["found"] == (v1, v1, float)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "exec('import tensorflow as found')",
+        "names = {}\nexec('import tensorflow as found', names)\nfound = names['found']",
+        "found = eval('__import__(\"tensorflow\")')",
+        "exec(compile(open(__file__.replace('a.py', 'b.py')).read(), 'b', 'exec'))",
+        "import runpy\nfound = runpy.run_path(__file__.replace('a.py', 'b.py'), globals())['found']",
+    ],
+)
+def test_code_that_a_program_makes_is_mapped(program, text):
+    assert program(a=text, b="import tensorflow as found")["found"] is v1
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\xef\xbb\xbfimport tensorflow as found\nname = '\xc3\xa4'",
+        b"# -*- coding: latin-1 -*-\nimport tensorflow as found\nname = '\xe4'",
+        b"#!/usr/bin/env python\r\n# vim: set fileencoding=cp1252 :\r\nimport tensorflow as found\r\nname = '\xe4'\r\n",
+        b"!pip install x\nimport tensorflow as found\nname = '\xc3\xa4'",
+    ],
+)
+def test_codings_of_a_program(tmp_path, data):
+    write(tmp_path, {"a.py": data, "b.py": data})
+    for main in (tmp_path / "a.py", tmp_path / "c.py"):
+        write(tmp_path, {"c.py": "from b import found, name"})
+        if b"!pip" in data and main.name == "c.py":
+            continue  # only the file that runs may have lines of IPython
+        with running(main, kind="tf1") as made:
+            names = made.run()
+        assert (names["found"], names["name"]) == (v1, "ä")
 
 
 def test_packages_elsewhere_are_mapped_if_they_are_named(program, tmp_path_factory, monkeypatch):

@@ -34,6 +34,35 @@ def test_cells_run_in_order(notebook, capsys):
     assert capsys.readouterr().out.endswith("6.0\n") and names["__name__"] == "__main__"
 
 
+def test_magics_that_run_python(notebook):
+    magic = "get_ipython().run_line_magic('time', 'b = a + 1')\nget_ipython().magic('matplotlib inline')"
+    cells = "%time a = 1", "c = %time a + 1", magic, "get_ipython().system('ls')"
+    with running(notebook(*cells), kind="keras3") as program:
+        names = program.run()
+    assert (names["a"], names["b"], names["c"]) == (1, 2, 2)
+
+
+def test_the_script_of_a_notebook(tmp_path):
+    """Check a script as nbconvert writes it."""
+    text = """
+# coding: utf-8
+# In[1]:
+get_ipython().magic(u'matplotlib inline')
+get_ipython().system('pip install x')
+# In[2]:
+get_ipython().run_cell_magic('time', '', 'import tensorflow as tf\\nx = tf.placeholder("float")\\n')
+get_ipython().run_cell_magic('bash', '', 'ls\\n')
+get_ipython().run_line_magic('timeit', 'x * 2')
+y = tf.Session().run(x * 2, {x: 3})
+"""
+    tmp_path.joinpath("old.py").write_text(text)
+    with running(tmp_path / "old.py", kind="tf1") as program:
+        assert program.run()["y"] == 6
+    tmp_path.joinpath("old.py").write_text("try:\n    get_ipython\nexcept NameError:\n    found = 'plain'")
+    with running(tmp_path / "old.py", kind="tf1") as program:
+        assert program.run()["found"] == "plain"
+
+
 def test_a_traceback_shows_the_line_of_the_cell(notebook):
     path = notebook("a = 1", "%magic\nb = a - 1\n\nc = a / b\n")
     with running(path, kind="keras3") as program, pytest.raises(ZeroDivisionError) as caught:

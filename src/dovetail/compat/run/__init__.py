@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import runpy
 import sys
@@ -56,9 +57,14 @@ class Program:
         main = sys.modules["__main__"] = ModuleType("__main__")
         vars(main).update(__file__=os.path.abspath(self.target), __builtins__=self.imports.builtins)
         path = self.target.absolute()
-        vars(main).update(notebook.NAMES if path.suffix == ".ipynb" else {})
-        for name, tree in notebook.trees(path):
+
+        def execute(tree: ast.Module, name: str) -> None:
             exec(self.imports.compiled(tree, name), vars(main))
+
+        if path.suffix == ".ipynb" or any(use.name == ".get_ipython" for use in self.uses):
+            vars(main).update(notebook.Shell(execute).names())
+        for name, tree in notebook.trees(path):
+            execute(tree, name)
         return vars(main)
 
     def run_module(self, name: str, arguments: Sequence[str] = ()) -> dict[str, Any]:
@@ -136,7 +142,7 @@ def running(
     path = None if target is None else Path(target)
     if kind not in (None, *KINDS):
         raise ValueError(f"running: the kind must be one of {', '.join(KINDS)}, not {kind!r}.")
-    home = Path(folder or (path.parent if path else "."))
+    home = Path(folder or (path.resolve() if path and path.is_symlink() else path or Path("here")).parent)
     packages = [*packages]
     sources, unread = read_program(path, home) if path else _read([home] if not (kind or packages) else [])
     inside, unread_inside = _read([*filter(None, map(_folder_of, packages))])

@@ -38,6 +38,8 @@ MAPPED = {  # the program's name → the module here; {view} is the view of its 
     r"horovod(?:\.tensorflow)?(?:\.keras)?(?P<inner>\.callbacks)?": "dovetail.compat.horovod{inner}",
 }
 
+OURS = {"dovetail", "keras_dovetail"}  # packages that are never the program's
+
 Change = Callable[[ast.Module], ast.Module]  # a function that changes the syntax tree of a file
 
 
@@ -63,6 +65,7 @@ class Imports:
         self.view = VIEWS.get(kind, VIEW)
         self.folders = [os.path.join(os.path.realpath(folder), "") for folder in folders]
         self.packages, self.changes = set(packages), changes
+        self._places = {*sys.path}
         self.loaded: list[str] = []  # the program's modules
         self.builtins = ModuleType("builtins", builtins.__doc__)
         vars(self.builtins).update(vars(builtins), __import__=self.import_statement, **shapes.READERS)
@@ -164,11 +167,14 @@ class Imports:
 
     def covers(self, name: str, place: str) -> bool:
         """Whether a module, with its file or folder, is one of the program's."""
-        if name.partition(".")[0] in self.packages:
-            return True
+        root = name.partition(".")[0]
+        if root in self.packages or root in OURS:
+            return root not in OURS
         path = os.path.realpath(place)
-        inside = next((path[len(folder) :] for folder in self.folders if path.startswith(folder)), None)
-        return inside is not None and not {*NOT_THE_USERS}.intersection(inside.split(os.sep))
+        inside = [path[len(folder) :] for folder in self.folders if path.startswith(folder)]
+        added = [folder for folder in sys.path if folder not in self._places]  # by the program
+        inside += [path for folder in added if path.startswith(os.path.join(os.path.realpath(folder), ""))]
+        return bool(inside) and {*NOT_THE_USERS}.isdisjoint(inside[0].split(os.sep))
 
     def __enter__(self) -> Imports:
         self._finder = Finder(self)

@@ -1,15 +1,14 @@
-"""The code cells of a notebook, which run in order as parts of one program."""
+"""Notebooks, whose code cells run in order as parts of one program, and the scripts that nbconvert makes of them."""
 
 from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
-from dovetail.compat.source.sources import cells, parse
-
-NAMES = {"display": print}  # names that a notebook has from the start
+from dovetail.compat.source.sources import CELL_IN_PYTHON, cells, parse
 
 
 def trees(path: Path) -> Iterator[tuple[str, ast.Module]]:
@@ -35,3 +34,36 @@ def trees(path: Path) -> Iterator[tuple[str, ast.Module]]:
             error.filename = name
             raise
         yield name, tree
+
+
+class Shell:
+    """IPython's shell, whose magics run Python or do nothing, as in a notebook.
+
+    Args:
+        execute: (syntax tree, name of the code) → None.
+    """
+
+    def __init__(self, execute: Callable[[ast.Module, str], None]) -> None:
+        self._execute = execute
+
+    def names(self) -> dict[str, Any]:
+        """The names that a notebook has from the start."""
+        return {"display": print, "get_ipython": lambda: self}
+
+    def run_cell_magic(self, name: str, line: str, cell: str) -> None:
+        """Run a cell whose first line is a magic, if it is in Python."""
+        if CELL_IN_PYTHON.fullmatch(f"%%{name}"):
+            self._execute(parse(cell.encode()), f"<%%{name}>")
+
+    def run_line_magic(self, name: str, line: str) -> None:
+        """Run the statement of `%time`."""
+        if name == "time":
+            self.run_cell_magic(name, "", line)
+
+    def magic(self, line: str) -> None:
+        """Run a line without its `%`."""
+        name, _, rest = line.partition(" ")
+        self.run_line_magic(name, rest)
+
+    def system(self, command: str) -> None:
+        """Leave out a command of the operating system."""

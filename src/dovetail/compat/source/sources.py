@@ -14,7 +14,7 @@ from itertools import accumulate
 from pathlib import Path
 
 SUFFIXES = (".py", ".ipynb")
-NOT_THE_USERS = ("__pycache__", "node_modules", "site-packages")
+NOT_THE_USERS = ("__pycache__", "node_modules", "site-packages", "dist-packages")
 MAGIC = re.compile(  # a line of IPython: %time f(), x = !ls, ?f, f??
     r"(?P<indent>\s*)(?:(?P<target>[\w\s,.]+=\s*)?(?:%time\s+(?P<timed>[^-\s].*)|[%!?].*)|.*\?\s*)"
 )
@@ -51,7 +51,7 @@ class Source:
     @property
     def package(self) -> str:
         """The package that the file's relative imports start from."""
-        return _package(self.modules[0], self.path)
+        return _package(max(self.modules, key=len), self.path)
 
 
 @dataclass(frozen=True)
@@ -74,16 +74,22 @@ def read(paths: Iterable[Path]) -> tuple[list[Source], list[Unread]]:
 def read_program(path: Path, folder: Path) -> tuple[list[Source], list[Unread]]:
     """Read a program, then the files that it imports from a folder; return the same as `read`.
 
+    A file that changes `sys.path` may also import from the two folders above.
+
     Raises:
         FileNotFoundError: there is no such file.
     """
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {str(path)!r}.")
     found: dict[Path, tuple[Source, list[Unread]]] = {}
-    for each in (waiting := [path]):  # it grows
+    above = Path(os.path.abspath(folder)).parents[:2]
+    for each, root in (waiting := [(path, folder)]):  # it grows
         if each not in found:
-            found[each] = _source(each, folder)
-            waiting += [near for name in _imported(found[each][0]) for near in _files_of_module(folder, name)]
+            found[each] = source, _ = _source(each, root)
+            places = [root, folder, *above] if "sys.path" in source.text else [root, folder]
+            for name in _imported(source):
+                place = next((place for place in places if [*_files_of_module(place, name)]), root)
+                waiting += [(file, place) for file in _files_of_module(place, name)]
     return _apart(found.values())
 
 
