@@ -35,6 +35,8 @@ def check_parts_of_the_backend_of_tensorflow():
     np.testing.assert_array_equal(K.eval(K.tf.slice(x, [0, 1, 0, 0], [1, 1, 1, 3])), [[[[12.0, 13.0, 14.0]]]])
     gpus = [name for name in current_engine().devices() if name.startswith("gpu")]
     assert of_tensorflow._get_available_gpus() == [f"/device:GPU:{number}" for number in range(len(gpus))]
+    assert (K._FLOATX, K._epsilon, of_tensorflow._EPSILON) == ("float32", K.epsilon(), K.epsilon())
+    assert (K._backend, K._image_data_format, K._IMAGE_DIM_ORDERING) == (K.backend(), "channels_last", "tf")
     assert K.tf is of_tensorflow.tf and not hasattr(K, "no_such_name")
     modules = K.control_flow_ops, of_tensorflow.math_ops, K.array_ops, K.nn, K.tensor_array_ops, K.ctc_ops
     names = "while_loop", "argmax", "where", "top_k", "TensorArray", "ctc_loss"

@@ -50,6 +50,35 @@ def sums(*models):
     return [float(np.sum(w)) for model in models for w in model.get_weights()]
 
 
+# -- data ---------------------------------------------------------------------------------------------------------
+
+
+def program_data_in_lists():
+    """Results of a model that is made of lists of one tensor; its data are numbers, rows, and lists of one array."""
+    given = (lambda array: array.tolist()) if ON_DOVETAIL else np.asarray
+    x = layers.Input((3,))
+    model = keras.Model([x], [layers.Dense(1)(x)])
+    with_weights(model)
+    model.compile("sgd", ["mse"], loss_weights=[0.5])
+    column = given(Y[:, 0])
+    options = {"validation_data": ([X], column), "batch_size": 2, "shuffle": False, "verbose": 0}
+    history = model.fit([X], column, **options).history
+    found = [model.train_on_batch([X], column), model.test_on_batch(given(X), [Y])]
+    found += [model.evaluate([X], column, verbose=0), *map(float, model.predict([X])[:, 0])]
+    shapes = [list(model.predict_on_batch([X]).shape), [n or 0 for n in model.input.shape + model([x]).shape]]
+    return [*history["loss"], *history["val_loss"], *found, *shapes]
+
+
+def program_data_of_two_inputs_in_lists():
+    given = (lambda array: array.tolist()) if ON_DOVETAIL else np.asarray
+    x, z = layers.Input((3,)), layers.Input((2,))
+    model = keras.Model([x, z], [layers.Dense(1)(x), layers.Dense(1)(z)])
+    with_weights(model)
+    model.compile("sgd", "mse")
+    data, targets = [given(X), given(Z)], [given(Y[:, 0]), given(Y[:, 0])]
+    return [*model.train_on_batch(data, targets), *model.evaluate(data, targets, verbose=0)]
+
+
 # -- trainable counts as it is when a model is compiled ---------------------------------------------------------------
 
 

@@ -19,7 +19,7 @@ from dovetail.compat.keras2 import words
 from dovetail.compat.keras2.patches import Patch
 from dovetail.core.static_types import with_ints
 from dovetail.interop.keras.running import GIVEN
-from dovetail.interop.privates import Operation
+from dovetail.interop.privates import Functional, Operation
 
 # Arguments of the TensorBoard callback that Keras 3 lacks → the behaviour without them.
 OF_TENSORBOARD = {
@@ -199,12 +199,25 @@ def _of_any_tensor(init: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
+def _of_single_tensors(init: Callable[..., None]) -> Callable[..., None]:
+    """Wrap the `__init__` of a model: a list of one input or output is this tensor, also where the model gives it."""
+
+    def alone(tensors: Any) -> Any:
+        return tensors[0] if isinstance(tensors, (list, tuple)) and len(tensors) == 1 else tensors
+
+    @functools.wraps(init)
+    def call(self: Any, inputs: Any, outputs: Any, *args: Any, **kwargs: Any) -> None:
+        init(self, alone(inputs), alone(outputs), *args, **kwargs)
+
+    return call
+
+
 # Class → an argument of Keras 1 that Keras 3 lacks, and whether a value of it is more than Keras 3 does.
 OF_KERAS1: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "BatchNormalization": ("mode", lambda mode: mode == 2),
     "Embedding": ("dropout", bool),
 }
-OTHER_INITS = {keras.layers.InputLayer: _of_any_tensor}  # class → the change of its `__init__`
+OTHER_INITS = {keras.layers.InputLayer: _of_any_tensor, Functional: _of_single_tensors}  # class → of its `__init__`
 OTHER_CALLS = {keras.layers.BatchNormalization: _of_samples}  # class → the change of its `call`
 
 

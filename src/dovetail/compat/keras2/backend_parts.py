@@ -59,6 +59,14 @@ PARTS = {
     **{f"_preprocess_conv{n}d_input": _with_layout for n in (1, 2, 3)},
     **{f"_postprocess_conv{n}d_output": _as_it_is for n in (2, 3)},
 }
+# Settings that Keras 1 and 2.0 kept in module variables → the functions that know them now.
+SETTINGS = {
+    **dict.fromkeys(("_FLOATX", "_floatx"), "floatx"),
+    **dict.fromkeys(("_EPSILON", "_epsilon"), "epsilon"),
+    **dict.fromkeys(("_BACKEND", "_backend"), "backend"),
+    **dict.fromkeys(("_IMAGE_DATA_FORMAT", "_image_data_format"), "image_data_format"),
+    **dict.fromkeys(("_IMAGE_DIM_ORDERING", "_image_dim_ordering"), "image_dim_ordering"),
+}
 OF_TENSORFLOW = {  # a module that Keras 2's backend had imported → its place in `tensorflow`
     "tf": "",
     "ops": ".python.framework.ops",
@@ -69,10 +77,12 @@ OF_TENSORFLOW = {  # a module that Keras 2's backend had imported → its place 
 
 
 def late(name: str) -> Any:
-    """A name of `keras.backend` whose module is imported when it is first used: TensorFlow's modules, and the parts."""
+    """A name of `keras.backend` that is found when it is first used: TensorFlow's modules, settings, and the parts."""
     if name in OF_TENSORFLOW:
         tensorflow = import_module("dovetail.compat.tensorflow.compat.v1")
         return functools.reduce(getattr, OF_TENSORFLOW[name].split(".")[1:], tensorflow)
+    if name in SETTINGS:
+        return getattr(import_module("keras.backend"), SETTINGS[name])()
     if name in PARTS:
         return PARTS[name]
     raise AttributeError(f"keras.backend has no {name!r}.")

@@ -93,7 +93,7 @@ def from_iterators(method: Callable[..., Any], of_inputs: bool = False) -> Calla
             kwargs["validation_data"] = _of_pipeline(kwargs["validation_data"], kwargs.get("validation_steps"))
         if _is_endless(kwargs.get("validation_data")):
             kwargs["validation_data"] = _Continued(kwargs["validation_data"], kwargs.pop("validation_steps", None))
-        return method(self, _tuples(x, of_inputs) if _is_endless(x) else dense(x), *args, **kwargs)
+        return method(self, _tuples(x, of_inputs) if _is_endless(x) else x, *args, **kwargs)
 
     return call
 
@@ -106,18 +106,6 @@ def _of_pipeline(data: Any, steps: int | None) -> Any:
     length = int(data.cardinality())
     count = length if length >= 0 else sum(1 for _ in data.as_numpy_iterator()) if steps is None else None
     return _Continued(batches, count if steps is None else steps)
-
-
-def of_dense(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a method for a single batch: it also takes matrices of SciPy."""
-    return functools.wraps(method)(lambda self, x, *args, **kwargs: method(self, dense(x), *args, **kwargs))
-
-
-def dense(data: Any) -> Any:
-    """Inputs of a model, where matrices of SciPy are arrays."""
-    if isinstance(data, (list, tuple)):
-        return type(data)(map(dense, data))
-    return data.toarray() if hasattr(data, "toarray") else data
 
 
 def _is_endless(data: Any) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ def patches() -> Iterable[Patch]:
     yield Patch(keras.layers.RNN, "reset_states", lambda self, states=None: _reset_layer(self, states))
     yield Patch(keras.metrics.Metric, "reset_states", lambda self: self.reset_state())
     yield Patch(Functional, "__call__", _call)
+    yield Patch(Functional, "_standardize_inputs", _of_one(Functional._standardize_inputs))
     yield Patch(Functional, "add_loss", _add_loss)
     yield Patch(Functional, "add_metric", _add_metric)
     yield from methods(
@@ -61,6 +63,17 @@ def _call(self: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         rest = iter(values)
         inputs = [v.read() if isinstance(v, Variable) else next(rest) for v in made]
     return super(Functional, self).__call__(inputs, *args, **kwargs)
+
+
+def _of_one(standardize: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap the method that checks the inputs of a call: those of a model with one input may be a list of one."""
+
+    @functools.wraps(standardize)
+    def call(self: Any, inputs: Any) -> Any:
+        is_list = isinstance(inputs, (list, tuple)) and len(inputs) == len(self._inputs) == 1
+        return standardize(self, inputs[0] if is_list else inputs)
+
+    return call
 
 
 # Layers that differ in training, besides recurrent ones with dropout, and those of programs with `training`.

@@ -12,7 +12,8 @@ import keras
 
 from dovetail.compat.keras2 import readers
 from dovetail.compat.keras2.class_weights import for_each_output
-from dovetail.compat.keras2.generators import from_iterators, of_dense
+from dovetail.compat.keras2.generators import from_iterators
+from dovetail.compat.keras2.given_data import of_arrays
 from dovetail.compat.keras2.models import NAMES, TENSORS, Appended
 from dovetail.compat.keras2.names import METRICS
 from dovetail.compat.keras2.patches import Patch, methods
@@ -32,15 +33,16 @@ DISCREPANCY = (
 def patches() -> Iterable[Patch]:
     """Yield the changes of models, and of the objects that hold their losses and metrics."""
     model: Any = keras.Model
+    fit = from_iterators(for_each_output(in_old_words(with_validation_data(model.fit), FIT)))
     yield from methods(
         model,
         compile=readers.noting(in_old_words(model.compile, COMPILE, COMPILE_ORDER)),
-        fit=_as_compiled(from_iterators(for_each_output(in_old_words(with_validation_data(model.fit), FIT)))),
-        evaluate=from_iterators(in_old_words(model.evaluate, "-show_accuracy")),
-        predict=from_iterators(in_old_words(model.predict, "+verbose=0"), of_inputs=True),
-        train_on_batch=_as_compiled(of_dense(for_each_output(in_old_words(model.train_on_batch, "-accuracy")))),
-        test_on_batch=of_dense(model.test_on_batch),
-        predict_on_batch=of_dense(model.predict_on_batch),
+        fit=of_arrays(_as_compiled(fit)),
+        evaluate=of_arrays(from_iterators(in_old_words(model.evaluate, "-show_accuracy"))),
+        predict=of_arrays(from_iterators(in_old_words(model.predict, "+verbose=0"), of_inputs=True), targets=False),
+        train_on_batch=of_arrays(_as_compiled(for_each_output(in_old_words(model.train_on_batch, "-accuracy")))),
+        test_on_batch=of_arrays(model.test_on_batch),
+        predict_on_batch=of_arrays(model.predict_on_batch, targets=False),
         metrics=property(_metrics(model.metrics.fget)),
         metrics_names=property(_metrics_names),
         _flatten_metrics_in_order=_flatten_in_order,
