@@ -3,8 +3,11 @@
 Arguments: the names of checks.
 """
 
+# ruff: noqa: NPY002  # the states that Keras and programs share are the subject
+
 from __future__ import annotations
 
+import random
 import sys
 import tempfile
 from pathlib import Path
@@ -15,6 +18,8 @@ import torch
 
 import dovetail as dt
 from dovetail.core.collectives import WORLD
+from dovetail.distributed.random_states import same_random_state
+from keras_dovetail.src import shards
 from tests.keras_dovetail.shards_cases import CASES, SHORT, WEIGHTS, Largest, X, Y, mlp
 
 keras.distribution.initialize()
@@ -101,7 +106,10 @@ def single_batches():
 
 
 def exchanges():
-    """A batch needs two exchanges: one of gradients, one of metrics, the program's own logs and moving averages."""
+    """A batch needs two exchanges: one of gradients, one of metrics, the program's own logs and moving averages.
+
+    `fit` begins with one for each dtype.
+    """
 
     class Logged(keras.Sequential):
         def train_step(self, data):
@@ -114,12 +122,25 @@ def exchanges():
         before = WORLD.exchanged
         logs = model.train_on_batch(X[:rows], Y[:rows], return_dict=True)
         assert WORLD.exchanged - before == 2, (rows, WORLD.exchanged - before)
+    before, variables = WORLD.exchanged, [*model.variables, *model.optimizer.variables]
+    shards.begin(model)
+    assert WORLD.exchanged - before == len({variable.dtype for variable in variables}) < len(variables)
     mine = X[RANK * 12 // SIZE : (RANK + 1) * 12 // SIZE]
     most = dt.ops.all_reduce(np.asarray(mine[:, 0].max()), "mean")
     np.testing.assert_allclose([logs["rows"], logs["most"]], [12 / SIZE, most], rtol=1e-6)
     for weight in model.weights:
         least, largest = (dt.ops.all_reduce(weight.value, reduction) for reduction in ("min", "max"))
         np.testing.assert_allclose(least, largest, EXACT, EXACT, err_msg=weight.path)
+
+
+def random_states():
+    """All ranks draw what rank 0 would have drawn, also the second of two normal numbers."""
+    np.random.seed(RANK), random.seed(RANK), torch.manual_seed(RANK)
+    np.random.normal(), random.gauss(0, 1)  # each keeps a second number for the next call
+    same_random_state()
+    found = [np.random.normal(), np.random.normal(), np.random.rand(), random.gauss(0, 1), random.random()]
+    found.append(torch.rand(()).item())
+    np.testing.assert_array_equal(dt.ops.broadcast_from(np.array(found), 0), found)
 
 
 def own_batches():

@@ -12,7 +12,17 @@ require("torch", "it carries")
 require("keras", "it trains")
 
 SINGLE = ("single_batches", "exchanges")
-CHECKS = ("same_numbers", "stops", *SINGLE, "own_batches", "metrics", "callbacks", "strategies", "old_names")
+CHECKS = (
+    "same_numbers",
+    "stops",
+    *SINGLE,
+    "random_states",
+    "own_batches",
+    "metrics",
+    "callbacks",
+    "strategies",
+    "old_names",
+)
 EACH = "numpy", "torch", "jax", "tensorflow"
 MIXES = [
     (("numpy", "torch"), CHECKS),

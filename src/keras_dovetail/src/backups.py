@@ -116,9 +116,6 @@ class _Later:
         self.variable.assign(self._value)
 
 
-def over_ranks(callbacks: Any, batches: Batches) -> Any:
+def over_ranks(callbacks: list[Any], batches: Batches) -> list[Any]:
     """The callbacks, with a `Backup` for each of Keras' `BackupAndRestore`."""
-    if callbacks is None:
-        return None
-    listed = callbacks if isinstance(callbacks, (list, tuple)) else [callbacks]
-    return [Backup(one, batches) if type(one) is BackupAndRestore else one for one in listed]
+    return [Backup(one, batches) if type(one) is BackupAndRestore else one for one in callbacks]

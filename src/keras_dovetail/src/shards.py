@@ -355,9 +355,8 @@ def is_stopped(model: Any) -> bool:
     return bool(WORLD.exchange("AllReduce", np.asarray(bool(model.stop_training)), (), "max"))
 
 
-def callbacks_of_rank(callbacks: Any) -> Any:
+def callbacks_of_rank(callbacks: list[Any]) -> list[Any]:
     """The callbacks of this rank: all on rank 0; on the others, no writers of files."""
-    if callbacks is None or WORLD.rank == 0:
-        return callbacks
-    listed = callbacks if isinstance(callbacks, (list, tuple)) else [callbacks]
-    return [one for one in listed if WRITERS.isdisjoint(kind.__name__ for kind in type(one).__mro__)]
+    return [
+        one for one in callbacks if WORLD.rank == 0 or WRITERS.isdisjoint(kind.__name__ for kind in type(one).__mro__)
+    ]

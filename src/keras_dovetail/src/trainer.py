@@ -382,12 +382,13 @@ def _results(model: Any, logs: Any) -> Any:
 def _callback_list(model: Any, callbacks: Any, batches: Batches, verbose: Any, epochs: int = 1, **options: Any) -> Any:
     if isinstance(callbacks, CallbackList):
         return callbacks
+    callbacks = tree.flatten(callbacks or [])
     if shards.is_data_parallel():
         callbacks = backups.over_ranks(callbacks, batches)
     if shards.is_shared():
         callbacks, verbose = shards.callbacks_of_rank(callbacks), 0 if WORLD.rank else verbose
     return CallbackList(
-        [in_default_graph(callback) for callback in tree.flatten(callbacks or [])],
+        [in_default_graph(callback) for callback in callbacks],
         add_progbar=verbose != 0,
         verbose=verbose,
         epochs=epochs,
