@@ -15,7 +15,7 @@ from keras import backend as K
 from keras.backend import tensorflow_backend as of_tensorflow
 from keras.backend.common import floatx
 from keras.engine import Layer
-from keras.layers import Dense, Embedding, Input
+from keras.layers import Dense, Embedding, Input, add
 from keras.layers.wrappers import Wrapper
 from keras.models import Model, Sequential
 from keras.optimizers import Optimizer
@@ -169,6 +169,65 @@ def check_tensors_of_build_follow_their_variables():
     np.testing.assert_allclose(made.predict(ones), 2.0, rtol=1e-6)
     np.testing.assert_allclose(made.evaluate(ones, verbose=0), 0.0, atol=1e-6)
     assert float(layer.gate) == 0.5  # outside of calls it is the tensor of `build`
+
+
+def check_calls_decide_the_outputs():
+    """Check the number, the dtypes and the shapes of outputs against `compute_output_shape`, which may differ."""
+
+    class WithTable(Embedding):
+        def compute_output_shape(self, shape):
+            return [super().compute_output_shape(shape), (self.input_dim, self.output_dim)]
+
+        def compute_mask(self, inputs, mask=None):
+            return [super().compute_mask(inputs, mask), None]
+
+        def call(self, inputs):
+            return [super().call(inputs), self.embeddings + 0.0]
+
+    class Pool(Layer):
+        def compute_output_shape(self, shapes):
+            return shapes  # of both inputs, though there is one output
+
+        def call(self, inputs):
+            return K.max(inputs[0] * K.cast(inputs[1], "float32"), axis=-1, keepdims=True)
+
+    class Largest(Layer):
+        def compute_output_shape(self, shape):
+            return shape[:-1]
+
+        def call(self, x):
+            return K.argmax(x, axis=-1)
+
+    class Chosen(Layer):
+        def compute_output_shape(self, shape):
+            return (shape[0], 2, shape[-1])
+
+        def call(self, x):
+            return K.reshape(K.tf.boolean_mask(x, K.tf.ones(K.shape(x)[:2], "bool")), (-1, K.shape(x)[1], 3))
+
+    words, numbers = Input((None,)), Input((4, 3))
+    found, table = WithTable(5, 3, mask_zero=True)(words)
+    assert K.int_shape(found) == (None, None, 3) and K.int_shape(table) == (5, 3)
+    assert K.int_shape(Pool()([numbers, Input((4, 3), dtype="int32")])) == (None, 4, 1)
+    assert K.dtype(Largest()(numbers)) == "int64"
+    assert K.int_shape(Chosen()(Input((2, 3)))) == (None, 2, 3)
+    model = Model(words, [found, table])
+    values = model.predict(np.array([[1, 0]]))
+    np.testing.assert_array_equal(values[0][0], values[1][[1, 0]])
+
+
+def check_a_merged_tensor_has_the_masks_that_are_given():
+    class Kept(Layer):
+        supports_masking = True
+
+        def call(self, x, mask=None):
+            return K.cast(mask, "float32")
+
+    words, other = Input((3,)), Input((3,))
+    one, two = Embedding(5, 2, mask_zero=True)(words), Embedding(5, 2, mask_zero=True)(other)
+    model = Model([words, other], [Kept()(add([one, Embedding(5, 2)(words)])), Kept()(add([one, two]))])
+    found = model.predict([np.array([[1, 2, 0]]), np.array([[1, 0, 3]])])
+    np.testing.assert_array_equal(np.concatenate(found), [[1.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
 
 
 def check_weights_of_layers_in_a_group_of_a_file():

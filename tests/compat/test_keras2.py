@@ -10,7 +10,8 @@ from tests.keras_backends import BACKENDS, outcomes, told
 from tests.libraries import checks_of, require
 
 require("keras", "it is Keras whose names these are")
-CHECKS = [f"tests.compat.keras2{part}_checks" for part in ("", "_layers", "_models", "_modules", "_packages", "_sizes")]
+PARTS = "", "_layers", "_models", "_modules", "_packages", "_files", "_sizes"
+CHECKS = [f"tests.compat.keras2{part}_checks" for part in PARTS]
 ON_STOCK = "tests.compat.keras2_stock_checks"
 PROGRAMS = tuple(f"tests.compat.{name}_programs" for name in ("keras2", "keras2_graph", "keras1"))
 DATA = "tests.compat.keras2_data"

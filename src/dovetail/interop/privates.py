@@ -67,6 +67,9 @@ PRIVATES = {
     "SGD": "keras.src.optimizers.sgd:SGD",
     "Optimizer": "keras.src.optimizers:Optimizer",
     "no_automatic_dependency_tracking": "keras.src.utils.tracking:no_automatic_dependency_tracking",
+    "TrackedList": "keras.src.utils.tracking:TrackedList",
+    "TrackedDict": "keras.src.utils.tracking:TrackedDict",
+    "TrackedSet": "keras.src.utils.tracking:TrackedSet",
     # training
     "BaseTrainer": "keras.src.trainers.trainer:BaseTrainer or Trainer",
     "EpochIterator": "keras.src.trainers.epoch_iterator:EpochIterator",

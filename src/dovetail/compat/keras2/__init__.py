@@ -21,6 +21,7 @@ from contextlib import contextmanager
 
 from dovetail.compat.keras2 import (
     arguments,
+    configurations,
     generators,
     imported,
     layers,
@@ -58,6 +59,7 @@ PATCHED = (
     training,
     readers,
     training_tensors,
+    configurations,
     generators,
     logs,
     losses,

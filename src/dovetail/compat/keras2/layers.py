@@ -15,6 +15,8 @@ from dovetail.core.tensor_shape import TensorShape
 from dovetail.interop.keras_values import in_run
 from dovetail.interop.privates import BaseConv, Node, functional, get_keras_mask
 
+OF_KERAS = "keras.", "keras_dovetail.", "dovetail."  # the modules of classes that no program wrote
+
 # Properties that were attributes, which a program may set.
 SETTABLE = {keras.layers.Dense: "kernel", BaseConv: "kernel", keras.layers.Embedding: "embeddings"}
 
@@ -26,7 +28,7 @@ def patches() -> Iterable[Patch]:
     yield Patch(keras.layers.Layer, "_lock_state", lambda self: None)  # a built layer may get weights and layers
     shape_of: Any = keras.layers.Layer.compute_output_shape
     yield Patch(keras.layers.Layer, "compute_output_shape", functools.wraps(shape_of)(lambda self, shape: shape))
-    yield Patch(keras.layers.Layer, "compute_output_spec", _after_a_call(keras.layers.Layer.compute_output_spec))
+    yield Patch(keras.layers.Layer, "compute_output_spec", _of_the_call(keras.layers.Layer.compute_output_spec))
     yield Patch(keras.layers.Layer, "__call__", _that_unpacks(keras.layers.Layer.__call__))
     for cls, name in SETTABLE.items():
         yield Patch(cls, name, vars(cls)[name].setter(functools.partial(_set_private, name=name)))
@@ -105,8 +107,10 @@ def _with_old_ways(cls: Any, **options: Any) -> None:
     super(keras.layers.Layer, cls).__init_subclass__(**options)
     if "get_output_shape_for" in vars(cls) and "compute_output_shape" not in vars(cls):
         cls.compute_output_shape = cls.get_output_shape_for
-    if not cls.__module__.startswith(("keras.", "keras_dovetail.", "dovetail.")):
+    if not cls.__module__.startswith(OF_KERAS):
         built_tensors.prepare(cls)
+        if "call" in vars(cls) and "compute_output_spec" not in vars(cls):
+            cls.compute_output_spec = keras.layers.Layer.compute_output_spec  # an Embedding has one of its own
         if "compute_output_shape" in vars(cls):
             cls.compute_output_shape = _in_numbers(cls.compute_output_shape)
 
@@ -122,17 +126,47 @@ def _in_numbers(shape_of: Callable[..., Any]) -> Callable[..., Any]:
     return functools.wraps(shape_of)(lambda self, *args, **kwargs: plain(shape_of(self, *args, **kwargs)))
 
 
-def _after_a_call(spec_of: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap `compute_output_spec`: a program's `compute_output_shape` may need what `call` sets, which came first."""
+def _of_the_call(spec_of: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap `compute_output_spec`: a program's `call` decides how many outputs there are, and of which dtypes.
+
+    So did the tensors in Keras 2.  `compute_output_shape` gives the dimensions that stay unknown.
+    """
 
     @functools.wraps(spec_of)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
+        if not _is_of_the_program(type(self), "call"):
             return spec_of(self, *args, **kwargs)
-        except AttributeError:
-            return super(keras.layers.Layer, self).compute_output_spec(*args, **kwargs)
+        try:
+            found = super(keras.layers.Layer, self).compute_output_spec(*args, **kwargs)
+        except Exception:  # it may need lengths that the program knows and the shapes do not tell
+            if not _is_of_the_program(type(self), "compute_output_shape"):
+                raise
+            return spec_of(self, *args, **kwargs)
+        if all(None not in each.shape for each in keras.tree.flatten(found) if isinstance(each, keras.KerasTensor)):
+            return found
+        try:
+            declared = keras.tree.flatten(spec_of(self, *args, **kwargs))
+        except Exception:  # tf.keras never asked for it
+            return found
+        leaves = keras.tree.flatten(found)
+        merged = map(_with_dimensions, leaves, declared) if len(leaves) == len(declared) else leaves
+        return keras.tree.pack_sequence_as(found, list(merged))
 
     return call
+
+
+def _with_dimensions(found: Any, declared: Any) -> Any:
+    """A KerasTensor whose unknown dimensions are those of another one of the same rank."""
+    if not isinstance(found, keras.KerasTensor) or len(found.shape) != len(declared.shape):
+        return found
+    shape = [other if own is None else own for own, other in zip(found.shape, declared.shape, strict=True)]
+    return keras.KerasTensor(shape, found.dtype)
+
+
+def _is_of_the_program(cls: Any, name: str) -> bool:
+    """Whether a class has an attribute of a program's class, not one of Keras."""
+    owner = next((each for each in cls.__mro__ if name in vars(each)), cls)
+    return not owner.__module__.startswith(OF_KERAS)
 
 
 def _that_unpacks(call: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,12 +11,14 @@ import keras
 from dovetail.compat.keras2.naming import that_numbers_no_model
 from dovetail.compat.keras2.patches import Patch, methods
 from dovetail.formats.keras.config_rows import MERGES
+from dovetail.interop import privates
 from dovetail.interop.privates import Functional
 
 
 def patches() -> Iterable[Patch]:
     """Yield the name of a layer, and the changes of `Sequential`; `merge` is also the name of a module."""
     yield Patch(keras.layers, "Merge", Merge)
+    yield Patch(privates.Merge, "compute_mask", _of_the_given_masks)
     sequential: Any = keras.Sequential
     yield from methods(
         sequential, add=_after_given_inputs(sequential.add), build=that_numbers_no_model(_of_merged(sequential.build))
@@ -80,6 +82,15 @@ def Merge(
     if layers:
         made._merged = list(layers)  # which Keras tracks
     return made
+
+
+def _of_the_given_masks(self: Any, inputs: Any, mask: Any = None) -> Any:
+    """The mask of a merged tensor: steps that all given masks keep; Keras 3 gives none unless all inputs have one.
+
+    Source: `keras.layers.merge._Merge` of Keras 2.3.
+    """
+    given = [each for each in mask or () if each is not None]
+    return functools.reduce(keras.ops.logical_and, given) if given else None
 
 
 def _after_given_inputs(add: Callable[..., None]) -> Callable[..., None]:

@@ -142,8 +142,9 @@ def running(
     path = None if target is None else Path(target)
     if kind not in (None, *KINDS):
         raise ValueError(f"running: the kind must be one of {', '.join(KINDS)}, not {kind!r}.")
-    home = Path(folder or (path.resolve() if path and path.is_symlink() else path or Path("here")).parent)
-    packages = [*packages]
+    packages = tuple(dict.fromkeys(packages))
+    real = path.resolve() if path and path.is_symlink() else path
+    home = Path(folder or (real.parent if real else "."))
     sources, unread = read_program(path, home) if path else _read([home] if not (kind or packages) else [])
     inside, unread_inside = _read([*filter(None, map(_folder_of, packages))])
     sources, unread = [*sources, *inside], [*unread, *unread_inside]

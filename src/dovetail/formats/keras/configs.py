@@ -100,7 +100,7 @@ class Configs:
         if isinstance(inner.get("layers"), list) and "output_layers" in inner:
             return self._functional(inner, place, depth)
         if name in self.own:
-            return {k: self._value(k, v) for k, v in inner.items() if k != "batch_input_shape"}
+            return {k: _with_policies(self._value(k, v)) for k, v in inner.items() if k != "batch_input_shape"}
         config = self._by_rows(name, inner, place)
         if name == "Lambda":
             config["function"] = self._lambda(config, place)
@@ -288,6 +288,15 @@ class _Numbers:
 def _function(name: str) -> dict[str, Any]:
     """The configuration of a function."""
     return {"class_name": "function", "module": "builtins", "config": name, "registered_name": name}
+
+
+def _with_policies(value: Any) -> Any:
+    """A value in which names stand for dtype policies, as in Keras 2: a program's layer may hold whole layers."""
+    if isinstance(value, list):
+        return list(map(_with_policies, value))
+    if not isinstance(value, dict):
+        return value
+    return {key: value_of("dtype", inner) if key == "dtype" else _with_policies(inner) for key, inner in value.items()}
 
 
 def _classified(name: str, config: dict[str, Any]) -> dict[str, Any]:

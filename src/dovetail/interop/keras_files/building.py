@@ -12,7 +12,8 @@ import keras
 from dovetail.core.errors import FormatError
 from dovetail.formats.keras.configs import Configs
 from dovetail.interop.keras_files import op_layers
-from dovetail.interop.privates import Functional, Operation, ThresholdedReLU, operations
+from dovetail.interop.keras_files.lambdas import with_functions
+from dovetail.interop.privates import Functional, Operation, ThresholdedReLU, global_state, operations
 
 # Classes of layers that `keras.layers` does not name.
 MORE = {cls.__name__: cls for cls in (Functional, ThresholdedReLU, keras.Sequential)} | op_layers.CLASSES
@@ -30,11 +31,15 @@ def built(config: Any, file: Path, custom_objects: Mapping[str, Any], *, old: bo
     Raises:
         FormatError: it is no configuration, or has a class that is not known; the error names the layer.
     """
-    objects = {**keras.saving.get_custom_objects(), **custom_objects}
+    in_scope = global_state.get_global_attribute("custom_objects_scope_dict") or {}
+    objects = {**keras.saving.get_custom_objects(), **in_scope, **custom_objects}
+    config, functions = with_functions(config)
+    objects |= functions
     found = Configs(file, objects, old=old).model(config)
-    classes = {**MORE, **objects, **dict(_classes(found, objects, file, old))}
+    classes = {**op_layers.FUNCTIONS, **MORE, **objects, **dict(_classes(found, objects, file, old))}
     try:
-        return keras.saving.deserialize_keras_object(found, custom_objects={**op_layers.FUNCTIONS, **classes})
+        with keras.saving.CustomObjectScope(classes):  # a scope, for layers of the program that make layers
+            return keras.saving.deserialize_keras_object(found)
     except Exception as error:  # Keras' constructors raise any error for arguments that they do not take
         reason = str(error).rpartition("Exception encountered: ")[2].strip()[:500]
         needed = "a model that Keras 3 makes; a layer of your own takes its arguments by custom_objects={class: …}"
@@ -49,7 +54,10 @@ def _classes(config: Any, objects: Mapping[str, Any], file: Path, old: bool) -> 
     if isinstance(config, dict):
         if "module" in config and config.get("class_name") != "function":
             del config["module"]
-        if "registered_name" in config and isinstance(inner := config.get("config"), dict):
+        inner = config.get("config")
+        if "registered_name" in config and isinstance(inner, dict) and not _is_layer(config["class_name"], inner):
+            del config["registered_name"]  # an initializer, or the like, among the arguments of a program's layer
+        elif "registered_name" in config and isinstance(inner, dict):
             cls = _class(config["class_name"], inner, objects, file, old)
             config["module"] = None  # Keras 3 takes a configuration with this key for its own
             config["registered_name"] = f"{cls.__module__}>{config['class_name']}"  # layers and operations share names
@@ -57,6 +65,11 @@ def _classes(config: Any, objects: Mapping[str, Any], file: Path, old: bool) -> 
     inner = config.values() if isinstance(config, dict) else config if isinstance(config, list) else ()
     for each in inner:
         yield from _classes(each, objects, file, old)
+
+
+def _is_layer(name: str, config: dict[str, Any]) -> bool:
+    """Whether a configuration is that of a layer or an operation, which have names."""
+    return "name" in config or name in MORE
 
 
 def _class(name: str, config: dict[str, Any], objects: Mapping[str, Any], file: Path, old: bool) -> Any:

@@ -16,6 +16,8 @@ from dovetail.core.files import replacing
 from dovetail.formats.hdf5 import Array
 from dovetail.formats.keras.weights import TOP, Layer, Stored, converted, count
 
+OF_KERAS = "keras.", "keras_dovetail.", "dovetail."  # the modules of classes that no program wrote
+
 # -- the order of weights in Keras 2 ----------------------------------------------------------------------------------
 
 
@@ -23,15 +25,27 @@ def trained(layer: Any) -> list[tuple[Any, list[Any]]]:
     """The layers inside a layer with the weights that each trains, in Keras 2's order; a frozen layer trains none."""
     if not layer.trainable:
         return []
-    return [(layer, layer._trainable_variables), *(pair for inner in layer._layers for pair in trained(inner))]
+    pairs = [(layer, layer._trainable_variables), *(pair for inner in layer._layers for pair in trained(inner))]
+    return _as_said(layer, "trainable_weights", pairs)
 
 
 def kept(layer: Any) -> list[tuple[Any, list[Any]]]:
     """The layers inside a layer with the weights that each does not train."""
     if layer.trainable:
-        return [(layer, layer._non_trainable_variables), *(pair for inner in layer._layers for pair in kept(inner))]
+        pairs = [(layer, layer._non_trainable_variables), *(pair for inner in layer._layers for pair in kept(inner))]
+        return _as_said(layer, "non_trainable_weights", pairs)
     own = (layer, [*layer._trainable_variables, *layer._non_trainable_variables])
     return [own, *(pair for inner in layer._layers for pair in (*trained(inner), *kept(inner)))]
+
+
+def _as_said(layer: Any, name: str, pairs: list[tuple[Any, list[Any]]]) -> list[tuple[Any, list[Any]]]:
+    """The pairs, in the order of a property if a program's class defines it; Keras 2 wrote the weights that it gave."""
+    cls = next(each for each in type(layer).__mro__ if name in vars(each))
+    if cls.__module__.startswith(OF_KERAS):
+        return pairs
+    owners = {id(weight): owner for owner, weights in pairs for weight in weights}
+    said = itertools.groupby(getattr(layer, name), lambda weight: owners.get(id(weight), layer))
+    return [(owner, list(weights)) for owner, weights in said]
 
 
 def ordered(layer: Any) -> list[tuple[Any, list[Any]]]:

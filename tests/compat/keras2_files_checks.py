@@ -1,0 +1,137 @@
+"""Checks of layers of programs that are written and read, in a process where Keras 3 runs on Dovetail."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
+
+# isort: split
+import dovetail.compat.keras2  # noqa: F401
+
+# isort: split
+import keras
+import numpy as np
+import pytest
+from keras import backend as K
+from keras import initializers, layers
+from keras.models import Model, Sequential, load_model, model_from_json
+
+from tests.keras_backends import main
+
+X = np.random.default_rng(0).normal(size=(4, 6)).astype("float32")
+
+
+def again(model, custom_objects=None):
+    """The model that is read from the file of a model; both give the same numbers."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = str(Path(folder) / "model.h5")
+        model.save(file)
+        found = load_model(file, custom_objects)
+    np.testing.assert_allclose(found.predict(X), model.predict(X), rtol=1e-5)
+    return found
+
+
+class Biased(layers.Layer):
+    """A layer with an initializer among its arguments, and a list."""
+
+    def __init__(self, initializer="ones", powers=(1,), **kwargs):
+        super().__init__(**kwargs)
+        self.initializer = initializers.get(initializer)
+        self.powers = list(powers)
+
+    def build(self, input_shape):
+        assert not isinstance(input_shape, list)  # one input
+        self.bias = self.add_weight((input_shape[-1],), self.initializer, "bias")
+
+    def call(self, x):
+        return sum((x + self.bias) ** power for power in self.powers)
+
+    def get_config(self):
+        own = {"initializer": initializers.serialize(self.initializer), "powers": self.powers}
+        return {**super().get_config(), **own}
+
+
+class Both(layers.Layer):
+    """A layer that holds layers, and says the order of their weights."""
+
+    def __init__(self, inner, **kwargs):
+        super().__init__(**kwargs)
+        self.first, self.second = inner
+
+    def build(self, input_shape):
+        self.second.build(input_shape)
+        self.first.build(input_shape)
+        super().build(input_shape)
+
+    @property
+    def trainable_weights(self):
+        return self.second.trainable_weights + self.first.trainable_weights
+
+    def call(self, x):
+        return K.sum(self.first(x), axis=-1, keepdims=True) + self.second(x)
+
+    def get_config(self):
+        inner = [{"class_name": type(each).__name__, "config": each.get_config()} for each in (self.first, self.second)]
+        return {**super().get_config(), "inner": inner}
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        inner = [layers.deserialize(each, custom_objects=custom_objects) for each in config.pop("inner")]
+        return cls(inner, **config)
+
+
+def check_arguments_of_a_layer_are_written():
+    model = Sequential([Biased("zeros", (1, 2), input_shape=(6,))])
+    model.set_weights([np.arange(6.0)])
+    assert model.layers[0].get_config()["dtype"] == "float32"
+    assert again(model, {"Biased": Biased}).layers[0].powers == [1, 2]
+    with keras.utils.CustomObjectScope({"Biased": Biased}):
+        again(model)
+    made = model_from_json(model.to_json(), {"Biased": Biased})
+    made.set_weights(model.get_weights())
+    np.testing.assert_allclose(made.predict(X), model.predict(X), rtol=1e-6)
+    with pytest.raises(ValueError, match=r"pass custom_objects=\{'Biased': Biased\}"):
+        again(model)
+
+
+def check_layers_inside_a_layer_keep_their_order_of_weights():
+    pair = layers.Dense(2), layers.TimeDistributed(layers.Dense(3))
+    x = layers.Input((2, 6))
+    model = Model(x, Both(pair)(x))
+    written = model.layers[1]
+    shapes = [K.int_shape(w) for w in written.trainable_weights]
+    assert shapes == [(6, 3), (3,), (6, 2), (2,)]
+    with tempfile.TemporaryDirectory() as folder:
+        file = str(Path(folder) / "model.h5")
+        model.save(file)
+        found = load_model(file, {"Both": Both})
+        model.save_weights(file)
+        wanted = model.get_weights()
+        model.set_weights([np.zeros_like(each) for each in wanted])
+        model.load_weights(file)
+    data = np.stack([X, X], axis=1)
+    np.testing.assert_allclose(found.predict(data), model.predict(data), rtol=1e-5)
+    for mine, theirs in zip(model.get_weights(), wanted, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def check_functions_of_this_process_are_found():
+    scale = 3.0
+    model = Sequential([layers.Lambda(lambda x: x * scale, input_shape=(6,)), layers.Lambda(lambda x: x + 1.0)])
+    again(model)
+    for made in (
+        model_from_json(model.to_json()),
+        Sequential.from_config(model.get_config()),
+        keras.models.clone_model(model),
+    ):
+        np.testing.assert_allclose(made.predict(X), X * 3.0 + 1.0, rtol=1e-6)
+    config = layers.Lambda(lambda x: x - 1.0).get_config()
+    config["function"]["config"]["code"] = "4wAAAAA="  # of another process
+    with pytest.raises(ValueError, match="Lambda"):
+        layers.Lambda.from_config(config)
+
+
+if __name__ == "__main__":
+    main(globals())
