@@ -217,6 +217,21 @@ def check_files_of_models_with_masks_load():
     assert made.fit(words, np.ones((6, 2)), epochs=2, verbose=0).history["loss"][1] < 10
 
 
+def check_files_of_models_have_any_name():
+    model = keras.Sequential([layers.Dense(2, input_shape=(3,))])
+    model.compile("sgd", "mse")
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("model", "best.model", "v1/model.02-0.31", "model.h5", "model.keras"):
+            path = Path(folder, name)
+            model.save(str(path))
+            assert (path.read_bytes()[:4] == b"\x89HDF") == (path.suffix != ".keras"), name
+            near(keras.models.load_model(str(path)).predict(X), model.predict(X))
+        keras.models.save_model(model, path.with_name("untrained"), True, False)
+        assert not keras.models.load_model(path.with_name("untrained")).compiled
+        model.save(str(path.with_name("named")), save_format="h5")
+        near(keras.models.load_model(path.with_name("named")).predict(X), model.predict(X))
+
+
 def check_inputs_of_variables_are_not_fed():
     given = K.variable(X[:1])
     x, y = Input((3,)), Input(tensor=given)

@@ -15,7 +15,19 @@ from keras import backend as K
 from keras.backend import tensorflow_backend as of_tensorflow
 from keras.backend.common import floatx
 from keras.engine import Layer
-from keras.layers import Dense, Embedding, Input, add
+from keras.layers import (
+    LSTM,
+    Conv2D,
+    Dense,
+    Dropout,
+    Embedding,
+    Flatten,
+    GaussianNoise,
+    Input,
+    LeakyReLU,
+    MaxPooling1D,
+    add,
+)
 from keras.layers.wrappers import Wrapper
 from keras.models import Model, Sequential
 from keras.optimizers import Optimizer
@@ -50,6 +62,28 @@ def check_parts_of_the_backend_of_tensorflow():
     ):
         with pytest.raises(ValueError, match="must be"):
             wrong()
+
+
+def check_arguments_of_keras1_are_attributes():
+    conv, dense = Conv2D(4, (3, 2), padding="same", strides=2, input_shape=(8, 8, 1)), Dense(5)
+    Sequential([conv, Flatten(), dense])
+    names = "nb_filter", "output_dim", "nb_row", "nb_col", "border_mode", "subsample", "dim_ordering"
+    assert [getattr(conv, name) for name in names] == [4, 4, 3, 2, "same", (2, 2), "tf"]
+    assert conv.W is conv.kernel and dense.b is dense.bias and dense.output_dim == 5
+    others = Dropout(0.5), LeakyReLU(0.25), GaussianNoise(0.1), MaxPooling1D(3), LSTM(2)
+    old = "p", "alpha", "sigma", "pool_length", "output_dim"
+    assert [getattr(layer, name) for layer, name in zip(others, old, strict=True)] == [0.5, 0.25, 0.1, (3,), 2]
+    embedding = Embedding(3, 2)
+    embedding.build((None, 1))
+    assert embedding.W is embedding.embeddings
+    dense.W = 7  # as a class of the program may
+    assert dense.W == 7 and Dense(5).output_dim == 5
+
+
+def check_the_shape_of_a_mask_of_dropout():
+    x = K.constant(np.ones((2, 3, 4)))
+    assert Dropout(0.5)._get_noise_shape(x) is None
+    assert [int(n) for n in Dropout(0.5, noise_shape=(None, 1, None))._get_noise_shape(x)] == [2, 1, 4]
 
 
 def check_parameters_of_relu_are_tensors():

@@ -55,6 +55,14 @@ def check_fit_after_fit():
     assert names["batches"] == [0, 0]
 
 
+def check_the_package_of_preprocessing_is_the_module_of_keras():
+    with running("keras2") as made:
+        text, sequence = (made.import_module(f"keras_preprocessing.{name}") for name in ("text", "sequence"))
+        assert text.Tokenizer is keras.preprocessing.text.Tokenizer
+        assert sequence.pad_sequences([[1]], 2).tolist() == [[0, 1]]
+        assert made.import_module("keras_preprocessing").image.ImageDataGenerator.__module__.startswith("keras.")
+
+
 def check_fits_of_searches_end():
     text = """
 from keras.models import Sequential

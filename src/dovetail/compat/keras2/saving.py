@@ -1,4 +1,4 @@
-"""Files of models: operations that are not layers, such as operations of masks, load again; groups of weights; YAML."""
+"""Files of models: any name is one of HDF5, operations such as those of masks load again, groups of weights, YAML."""
 
 from __future__ import annotations
 
@@ -16,10 +16,41 @@ from dovetail.interop.privates import Operation, h5_groups, operations, saving_u
 
 
 def patches() -> Iterable[Patch]:
-    """Yield the change of the function that makes the layers of a file, and the functions of YAML."""
+    """Yield the changes of the functions that write models and make the layers of a file, and the functions of YAML."""
+    yield Patch(keras.Model, "save", _save)
+    yield from (Patch(module, "save_model", _save) for module in (keras.models, keras.saving))
     yield Patch(saving_utils, "model_from_config", _that_knows_operations(saving_utils.model_from_config))
     yield from methods(keras.Model, to_yaml=lambda self, **kwargs: self.to_json(**kwargs))  # JSON is YAML, too
     yield from methods(keras.models, model_from_yaml=_model_from_yaml)
+
+
+_own_save = keras.Model.save
+
+
+def _save(
+    model: Any,
+    filepath: Any,
+    overwrite: bool = True,
+    include_optimizer: bool = True,
+    save_format: str | None = None,
+    **options: Any,
+) -> None:
+    """Write a model as HDF5, whatever the name; that of an archive of Keras 3 ends with `.keras`.
+
+    Args:
+        model: the model.
+        filepath: the file, or an open one of h5py.
+        overwrite: whether an old file is replaced without a question.
+        include_optimizer: whether the state of training is written.
+        save_format: ignored, as the name decides.
+        options: those of Keras 3's archives.
+
+    Source: `keras.models.save_model` of Keras 2.2.
+    """
+    if str(filepath).endswith(".keras") or options:
+        _own_save(model, filepath, overwrite, **options)
+    else:
+        h5_groups.save_model_to_hdf5(model, filepath, overwrite, include_optimizer)
 
 
 def _model_from_yaml(yaml_string: str, custom_objects: Any = None) -> Any:

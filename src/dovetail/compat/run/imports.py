@@ -35,6 +35,7 @@ MAPPED = {  # the program's name → the module here; {view} is the view of its 
     r"tensorflow(?:_core)?(?P<inner>\..+)?": "{view}{inner}",
     r"tensorflow_federated(?P<inner>\..+)?": "{view}.federated{inner}",
     r"(?:tf_)?keras(?P<inner>\..+)?": "keras{inner}",
+    r"keras_preprocessing(?P<inner>\..+)?": "keras.preprocessing{inner}",
     r"horovod(?:\.tensorflow)?(?:\.keras)?(?P<inner>\.callbacks)?": "dovetail.compat.horovod{inner}",
 }
 
