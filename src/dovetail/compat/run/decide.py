@@ -111,7 +111,7 @@ def decide(sources: Sequence[Source], uses: Iterable[Use], asked: str | None = N
         TensorFlow 1, since line 2 uses tf.placeholder
     """
     of_keras = {source.path for source in sources if "keras" in source.text}
-    signs = [sign for use in uses for sign in _signs(use, use.place.path in of_keras)]
+    signs = [sign for use in uses if use.how != "asked" for sign in _signs(use, use.place.path in of_keras)]
     first = min(signs, key=lambda sign: ([*KINDS].index(sign.kind), sign.is_weak), default=None)
     kind = first.kind if first else "keras3"
     why = _said(first, sources) if first else "nothing in it is of TensorFlow or Keras"
@@ -135,7 +135,7 @@ def _signs(use: Use, is_beside_keras: bool) -> Iterator[Sign]:
     name = (of_keras["name"] or "") if of_keras else ""
     if of_tensorflow and not of_keras:
         yield from _signs_of_tensorflow(of_tensorflow, use, verb)
-    if of_keras and OLD_KERAS.fullmatch(name):
+    if of_keras and OLD_KERAS.fullmatch(name) and (use.how, name) != ("starred", "models.Input"):  # it is of `layers`
         yield Sign("keras2", f"{verb} keras.{name}", use.place)
     if is_beside_keras:
         if OLD_ATTRIBUTES.fullmatch(use.name):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from dovetail.compat.run.imports import Imports
 from dovetail.compat.source.sources import Place
-from dovetail.compat.source.uses import Use
+from dovetail.compat.source.uses import OPEN, Use
 
 
 class Missing(NamedTuple):
@@ -31,7 +31,8 @@ def missing(uses: Iterable[Use], imports: Imports) -> list[Missing]:
     found: dict[str, Missing] = {}
     problem = functools.cache(problem_of)
     for use in uses:
-        said = problem(use.name, imports) if use.how not in ("asked", "replaced") and imports.target(use.name) else None
+        is_wanted = use.how not in (*OPEN, "replaced") and imports.target(use.name)
+        said = problem(use.name, imports) if is_wanted else None
         if said is not None:
             name = re.sub(r"^tensorflow(_core)?\b", "tf", use.name)
             found.setdefault(name, Missing(name, [], said)).places.append(use.place)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dovetail.compat.source.uses import Use
+from dovetail.compat.source.uses import OPEN, Use
 from dovetail.core.errors import op_error
 
 # -- pictures of scipy.misc, by Pillow --------------------------------------------------------------------------------
@@ -253,7 +253,7 @@ def proxies(uses: Iterable[Use]) -> dict[str, Any]:
         >>> numpy.float, numpy.product([2, 3]).item(), numpy.pi == np.pi
         (<class 'float'>, 6, True)
     """
-    names = {use.name for use in uses}
+    names = {use.name for use in uses if use.how not in OPEN}
     return {root: _Proxy(root) for root in ROOTS if any(_is_old(name, root) for name in names)}
 
 

@@ -12,6 +12,7 @@ from dovetail.compat.source.scopes import SCOPES, parts
 from dovetail.compat.source.sources import Place, Source, import_names, starts
 
 DEEP = 30_000  # frames: Python parses at most 6,000 levels, and each level takes several frames
+OPEN = "asked", "starred"  # uses of names that a library need not have
 BY_STRING = {  # function → its use of the name that its second argument is, in the first argument
     "getattr": "used",
     "setattr": "replaced",
@@ -31,6 +32,7 @@ class Use:
     - "imported": the program imports it.
     - "replaced": the program assigns something else to it.
     - "asked": the program asks for it, and it may be absent.
+    - "starred": it may come from the module, of which the program imports `*`.
     - "assumed": it is a name of K, but nothing shows that this K is Keras'.
     - "dynamic": only a run can tell the name in it, as in `getattr(K, name)`.
     - "handed on": K as a whole is an argument or a result, so its uses there are not seen.
@@ -84,14 +86,14 @@ def of_keras(uses: Iterable[Use]) -> list[Use]:
 def of_k(uses: Iterable[Use]) -> list[Use]:
     """The uses of K's functions among all uses; those without a name tell where more of them may be."""
     uses = list(uses)
-    found = [use for use in _inside(uses, k_name) if use.how != "asked"]
+    found = _inside(uses, k_name)
     found += [replace(use, name="") for use in uses if use.how in ("handed on", "dynamic") and k_name(use.name) == ""]
     return found + [replace(use, name="", how="past") for use in uses if use.how == "used" and of_sessions(use.name)]
 
 
 def _inside(uses: Iterable[Use], name_of: Callable[[str], str | None]) -> list[Use]:
-    """The uses of a library's names, as names inside of it; imports that are used in their file are left out."""
-    found = [replace(use, name=name) for use in uses if (name := name_of(use.name))]
+    """The uses of names that a library should have, as names inside of it; of imports, those that nothing else uses."""
+    found = [replace(use, name=name) for use in uses if use.how not in OPEN and (name := name_of(use.name))]
     used = {(use.place.path, start) for use in found if use.how != "imported" for start in starts(use.name)}
     return [use for use in found if use.how != "imported" or (use.place.path, use.name) not in used]
 
@@ -145,6 +147,9 @@ class _Finder(ast.NodeVisitor):
         path = self.resolve(node) if isinstance(node.ctx, ast.Load) else None
         if path is not None or node in self.calls:
             self.use(path or f".{node.id}", node)
+        if path is None and self.scope.owner(node.id) is None:
+            for module in self.binder.stars:
+                self.use(f"{module}.{node.id}", node, "starred")
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         owner = self.resolve(node.value)
