@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import builtins
+import os
 import sys
+from multiprocessing import spawn
 from pathlib import Path
 
 import pytest
@@ -219,3 +221,32 @@ def test_wrong_kinds_and_files_are_refused(tmp_path):
         assert made.import_module("tensorflow").__name__ == "dovetail.compat.tensorflow"
         with pytest.raises(ValueError, match="there is no file to run"):
             made.run()
+
+
+@pytest.mark.parametrize("start", ["spawn", "forkserver", "fork"])
+def test_processes_of_a_program_are_mapped(tmp_path, start):
+    files = {
+        "a.py": f"""
+import multiprocessing, sys
+import tensorflow as tf
+from b import version
+def work(x, queue):
+    queue.put((x + tf.Session().run(tf.constant(1)), version(), __name__, sys.argv[1:]))
+if __name__ == "__main__":
+    context = multiprocessing.get_context("{start}")
+    queue = context.Queue()
+    process = context.Process(target=work, args=(2, queue))
+    process.start()
+    process.join(200)
+    code = process.exitcode
+    found = queue.get(timeout=20) if code == 0 else None
+""",
+        "b.py": "import tensorflow as tf\ndef version():\n    return tf.VERSION",
+    }
+    write(tmp_path, files)
+    before = spawn.get_preparation_data
+    with running(tmp_path / "a.py") as made:
+        names = made.run(["own"])
+    name = "__main__" if start == "fork" else "__mp_main__"
+    assert (names["code"], names["found"]) == (0, (3, "1.15.5", name, ["own"]))
+    assert spawn.get_preparation_data is before and "DOVETAIL_RUN" not in os.environ

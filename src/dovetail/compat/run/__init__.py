@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import runpy
 import sys
@@ -29,6 +30,7 @@ from dovetail.core.hooks import hooks
 
 VERSION_OF_TENSORFLOW_1 = "1.15.5"
 VERSION_OF_KERAS_2 = "2.3.1"
+GIVEN = "DOVETAIL_RUN"  # the variable that gives processes of a program the arguments of `running`, as JSON
 DISPLAYS = "DISPLAY", "WAYLAND_DISPLAY", "MPLBACKEND"
 
 
@@ -48,13 +50,18 @@ class Program:
         self.target, self.decision, self.uses, self.unread = target, decision, uses, unread
         self.imports = imports
 
-    def run(self, arguments: Sequence[str] = ()) -> dict[str, Any]:
-        """Run the file as `__main__`, with arguments for `sys.argv`; return its global names."""
+    def run(self, arguments: Sequence[str] = (), name: str = "__main__") -> dict[str, Any]:
+        """Run the file as `__main__`, with arguments for `sys.argv`; return its global names.
+
+        Args:
+            arguments: the arguments.
+            name: its `__name__`.
+        """
         if self.target is None:
             raise ValueError("there is no file to run: `running` was given a kind.")
         sys.argv[:] = [str(self.target), *arguments]
         sys.path.insert(0, str(self.target.resolve().parent))
-        main = sys.modules["__main__"] = ModuleType("__main__")
+        main = sys.modules["__main__"] = ModuleType(name)
         vars(main).update(__file__=os.path.abspath(self.target), __builtins__=self.imports.builtins)
         path = self.target.absolute()
 
@@ -166,6 +173,11 @@ def running(
             _tensorflow_1(stack, steps)
         if decision.uses_keras_2 or decision.kind == "keras2":
             hooks.run_keras()  # now, since a library that imports Keras wants Keras 2's names, too
+        if path and any(use.name.startswith("multiprocessing") for use in uses):
+            places = {"target": path, "folder": home, "data": data}
+            given: dict[str, Any] = {name: place and os.path.abspath(place) for name, place in places.items()}
+            options = {"kind": decision.kind, "packages": packages, "steps": steps, "synthetic_data": synthetic_data}
+            _processes(stack, given | options)
         yield Program(path, decision, uses, unread, imports)
 
 
@@ -210,6 +222,22 @@ def _tensorflow_1(stack: ExitStack, steps: int | None) -> None:
     for name in ("__version__", "VERSION"):
         stack.enter_context(replaced(import_module(VIEWS["tf1"]), name, VERSION_OF_TENSORFLOW_1))
     stack.enter_context(MOST_STEPS.scope(steps))
+
+
+def _processes(stack: ExitStack, given: dict[str, Any]) -> None:
+    """Let processes that `multiprocessing` starts anew run the program with its imports mapped; see `again`."""
+    from multiprocessing import spawn
+
+    own = spawn.get_preparation_data
+
+    def prepared(name: str) -> dict[str, Any]:
+        data = own(name)
+        if data.pop("init_main_from_path", None):
+            data["init_main_from_name"] = f"{__name__}.again"
+        return data
+
+    stack.enter_context(replaced(spawn, "get_preparation_data", prepared))
+    stack.enter_context(replaced(os.environ, GIVEN, json.dumps(given)))
 
 
 def _process(stack: ExitStack) -> None:

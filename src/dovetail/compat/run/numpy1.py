@@ -5,14 +5,16 @@ A row is an old name and its replacement, a dotted name or a function; a name th
 
 from __future__ import annotations
 
+import collections.abc
 import functools
 import inspect
 import time
 import warnings
+from collections import namedtuple
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -146,18 +148,7 @@ def _binom_test(x: Any, n: Any = None, p: float = 0.5, alternative: str = "two-s
     return import_module("scipy.stats").binomtest(x, n, p, alternative).pvalue
 
 
-class ArgSpec(NamedTuple):
-    """The result of `inspect.getargspec` of Python 3.10."""
-
-    args: list[str]
-    varargs: str | None
-    keywords: str | None
-    defaults: tuple[Any, ...] | None
-
-
-def _argument_names(func: Any) -> ArgSpec:
-    """The parameters of a function, as `inspect.getargspec` of Python 3.10 gives them."""
-    return ArgSpec(*inspect.getfullargspec(func)[:4])
+ArgSpec = namedtuple("ArgSpec", ("args", "varargs", "keywords", "defaults"))  # of inspect, in Python 3.10
 
 
 def _in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False) -> np.ndarray:
@@ -165,9 +156,7 @@ def _in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False)
 
 
 MOVED = {  # (module, module of the replacements) → old name:replacement
-    ("collections", "collections.abc"): "AsyncIterable AsyncIterator Awaitable ByteString Callable Container Coroutine "
-    "Generator Hashable ItemsView Iterable Iterator KeysView Mapping MappingView MutableMapping MutableSequence "
-    "MutableSet Sequence Set Sized ValuesView",
+    ("collections", "collections.abc"): " ".join(collections.abc.__all__),
     ("fractions", "math"): "gcd",
     ("numpy", "builtins"): "bool complex float int object str long:int unicode:str",
     ("numpy", "numpy"): "Inf:inf Infinity:inf PINF:inf infty:inf NAN:nan NaN:nan alltrue:all sometrue:any product:prod "
@@ -185,7 +174,7 @@ MOVED = {  # (module, module of the replacements) → old name:replacement
     ): "blackman blackmanharris boxcar gaussian hamming hann hanning:hann kaiser triang tukey",
 }
 ROWS: dict[str, Any] = {
-    "inspect.getargspec": _argument_names,
+    "inspect.getargspec": lambda func: ArgSpec(*inspect.getfullargspec(func)[:4]),
     "time.clock": time.perf_counter,
     **{
         f"scipy.misc.{each.__name__}": each
