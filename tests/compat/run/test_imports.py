@@ -150,6 +150,12 @@ def test_modules_with_relative_imports_run_by_name(tmp_path, monkeypatch, first)
         "names = {}\nexec('import tensorflow as found', names)\nfound = names['found']",
         "found = eval('__import__(\"tensorflow\")')",
         "exec(compile(open(__file__.replace('a.py', 'b.py')).read(), 'b', 'exec'))",
+        "import importlib.util\nspec = importlib.util.spec_from_file_location('c', __file__.replace('a.py', 'b.py'))\n"
+        "module = importlib.util.module_from_spec(spec)\nspec.loader.exec_module(module)\nfound = module.found",
+        "from importlib.machinery import SourceFileLoader\n"
+        "import types\nmodule = types.ModuleType('c')\n"
+        "SourceFileLoader('c', __file__.replace('a.py', 'b.py')).exec_module(module)\nfound = module.found",
+        "from importlib import util, reload\nfound = __import__('tensorflow') if util.find_spec('json') else reload",
         "import runpy\nfound = runpy.run_path(__file__.replace('a.py', 'b.py'), globals())['found']",
     ],
 )

@@ -11,6 +11,8 @@ import builtins
 import contextlib
 import functools
 import importlib
+import importlib.machinery
+import importlib.util
 import os
 import re
 import sys
@@ -70,8 +72,9 @@ class Imports:
         self.loaded: list[str] = []  # the program's modules
         self.builtins = ModuleType("builtins", builtins.__doc__)
         vars(self.builtins).update(vars(builtins), __import__=self.import_statement, **shapes.READERS)
-        own = ModuleType("importlib", importlib.__doc__)
-        vars(own).update(import_module=self.import_module, __getattr__=functools.partial(getattr, importlib))
+        util = _beside(importlib.util, spec_from_file_location=self._spec_of_file)
+        machinery = _beside(importlib.machinery, SourceFileLoader=functools.partial(_Loader, imports=self))
+        own = _beside(importlib, import_module=self.import_module, util=util, machinery=machinery)
         self.proxies = {"importlib": own, **(proxies or {})}
 
     def target(self, name: str) -> str | None:
@@ -144,6 +147,12 @@ class Imports:
                     return load(path)
             raise
 
+    def _spec_of_file(self, name: str, location: Any = None, **options: Any) -> ModuleSpec | None:
+        """`importlib.util.spec_from_file_location`, whose module is the program's if its file is."""
+        if location is not None and str(location).endswith(".py") and self.covers(name, str(location)):
+            options.setdefault("loader", _Loader(name, os.path.abspath(location), imports=self))
+        return importlib.util.spec_from_file_location(name, location, **options)
+
     def _above(self, module: Any, name: str) -> Any:
         """The first module of a dotted name, with the last one at its end, also if that is elsewhere here."""
         first, *parts = name.split(".")
@@ -188,6 +197,13 @@ class Imports:
             sys.modules.pop(name, None)
 
 
+def _beside(module: ModuleType, **names: Any) -> ModuleType:
+    """A module with other values of some names, and all else of a module."""
+    found = ModuleType(module.__name__, module.__doc__)
+    vars(found).update(names, __getattr__=functools.partial(getattr, module))
+    return found
+
+
 def _absence(full: str, why: str, module: str) -> ImportError:
     return ModuleNotFoundError(f"No module or name {full!r}: {why}", name=module)
 
@@ -214,7 +230,7 @@ class Finder(MetaPathFinder):
 class _Loader(SourceFileLoader):
     """A loader whose modules get the program's builtins, and the changes."""
 
-    def __init__(self, name: str, path: str, imports: Imports, found: Any) -> None:
+    def __init__(self, name: str, path: str, imports: Imports, found: Any = None) -> None:
         super().__init__(name, path)
         self._imports = imports
         self._rewriting = found if type(found).__module__.startswith("_pytest.") else None
