@@ -11,6 +11,7 @@ from dovetail.core.spec import TensorSpec
 
 if TYPE_CHECKING:
     from dovetail.core.op import Op
+from dovetail.core.value_kinds import static_shape
 
 
 def infer(op: Op, values: list[Any], where: Any = None) -> Any:
@@ -29,5 +30,5 @@ def _as_spec(value: Any) -> Any:
     if isinstance(value, (tuple, list)) and value and hasattr(value[0], "dtype"):
         return [_as_spec(v) for v in value]
     if hasattr(value, "dtype") and hasattr(value, "shape"):
-        return TensorSpec(value.shape, value.dtype)
+        return TensorSpec(static_shape(value), value.dtype)
     return value

@@ -30,7 +30,7 @@ from dovetail.core.scopes import scopes
 from dovetail.core.state import Buffer, held_alone, put
 from dovetail.core.structure import refuse_nesting
 from dovetail.core.tensor import Operators, Tensor
-from dovetail.core.tensor_shape import TensorShape
+from dovetail.core.tensor_shape import TensorShape, UnknownShape
 from dovetail.core.value_kinds import (
     ANY_ENGINE,
     HOST,
@@ -324,7 +324,7 @@ class Variable(Operators):
         except RecursionError:
             refuse_nesting("AssignVariableOp", [value])
             raise
-        if not fits(shape, self.shape):
+        if not fits(shape, STATE.shape(self)):
             given = tuple(shape or ())
             problem = f"the variable {self.name!r} has the shape {self.shape}: a value of shape {given} does not fit."
             raise op_error(ValueError, "AssignVariableOp", problem)
@@ -437,6 +437,9 @@ class _State(ValueKind):
 
     def drawing_graph(self, value: Any) -> Any:
         return default_graph()
+
+    def shape(self, value: Any) -> Any:
+        return None if isinstance(value.shape, UnknownShape) else value.shape
 
     def describe(self, value: Any, key: list[Any]) -> Any:
         if not value.is_held or (hooks.reads and tracing_engine() is not None):

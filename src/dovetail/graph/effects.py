@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
+from dovetail.core.value_kinds import static_shape
 from dovetail.graph.attributes import named
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.reach import reach
@@ -147,7 +148,7 @@ def _start(graph: Graph, op: Operation) -> GraphTensor:
     variable = op.attrs["variable"]
     known = graph.state.inputs.get(variable)
     if known is None:
-        spec = TensorSpec(variable.shape, variable.dtype)
+        spec = TensorSpec(static_shape(variable), variable.dtype)
         if graph.outer is None:
             attrs = {"variable": variable, "in_order": False}
             known = graph.add(OPS[READ], [], attrs, [spec], (None, None), op.name, op.where).outputs[0]

@@ -14,6 +14,7 @@ from dovetail.core.errors import op_error
 from dovetail.core.scopes import scopes
 from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
+from dovetail.core.value_kinds import static_shape
 from dovetail.graph.effects import ASSIGN, READ, needed_for, new_history, thread
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.pins import scoped
@@ -71,7 +72,7 @@ def _recorded_read(graph: Graph, variable: Any) -> GraphTensor:
 
 def add_read(graph: Graph, variable: Any) -> GraphTensor:
     """Add a read that nothing shares, in a graph that records effects."""
-    spec = TensorSpec(variable.shape, variable.dtype)
+    spec = TensorSpec(static_shape(variable), variable.dtype)
     attrs = {"variable": variable, "in_order": graph.here.in_order is not None}
     waits = [graph.state.last[variable]] if variable in graph.state.last else ()
     read = graph.add(OPS[READ], [], attrs, [spec], (None, None), f"{variable.op_name}/Read", waits=waits)
@@ -106,7 +107,7 @@ def _first_value(graph: Graph, variable: Any) -> GraphTensor:
             outside = read_variable(graph.outer, variable)
             value = graph.placeholder(outside.spec, variable.op_name)
         else:
-            spec, attrs = TensorSpec(variable.shape, variable.dtype), {"variable": variable, "in_order": False}
+            spec, attrs = TensorSpec(static_shape(variable), variable.dtype), {"variable": variable, "in_order": False}
             value = graph.add(OPS[READ], [], attrs, [spec], (None, None), f"{variable.op_name}/Read").outputs[0]
         graph.state.inputs[variable] = value
     return value
@@ -168,7 +169,7 @@ def _put_last(graph: Graph, variable: Any, assignment: Operation) -> None:
 def add_assignment(graph: Graph, variable: Any, value: GraphTensor, with_value: bool = False) -> Operation:
     """Add an operation that assigns, and that nothing else of the graph knows."""
     attrs, name = {"variable": variable, "with_value": with_value}, f"{variable.op_name}/Assign"
-    spec = TensorSpec(variable.shape, value.dtype) if value.shape is None else value.spec
+    spec = TensorSpec(static_shape(variable), value.dtype) if value.shape is None else value.spec
     operation = graph.add(OPS[ASSIGN], [value], attrs, [spec], (SINGLE, None, None), name)
     if graph.here.in_order is not None:
         graph.here.in_order.append(operation)

@@ -180,6 +180,10 @@ def norms():
     yield call("compat.v1.nn.l2_normalize", array(2, 3), dim=1)
 
 
+def counts():
+    yield program("math.bincount (a computed length)", lambda tf, x: tf.math.bincount(x, minlength=tf.size(x)), ints(5))
+
+
 def products():
     yield call("matmul", array(2, 3), array(3, 4))
     yield call("matmul", array(5, 3, 2), array(5, 3, 4), transpose_a=True)
@@ -242,4 +246,4 @@ def segment_gradient(kind):
     return program(f"math.unsorted_segment_{kind} (gradient)", run, data, ways=EAGER)
 
 
-CASES = [*elementwise(), *reductions(), *norms(), *products(), *segments()]
+CASES = [*elementwise(), *reductions(), *norms(), *counts(), *products(), *segments()]

@@ -5,6 +5,13 @@ import numpy as np
 from dovetail.ops.samples import array, bools, ints
 from tests.compat.tensorflow.parity import EAGER, FIXED, call, program
 
+ORDER = np.array([2, 0, 1], "int32")
+
+
+def _last_first(tf, x):
+    last = tf.rank(x) - 1
+    return tf.transpose(x, tf.concat([[last], tf.range(last)], 0))
+
 
 def dtypes_and_shapes():
     yield from (call("cast", array(2, 3), dtype) for dtype in ("int32", "float64", "float16", "bool", "complex64"))
@@ -46,6 +53,8 @@ def dtypes_and_shapes():
     yield call("transpose", array(2, 3, 4), [1, 0, 2])
     yield call("transpose", array(2, 3), np.array([1, 0]), ways=EAGER)
     yield call("transpose", array(2, 3, dtype="complex64"), conjugate=True)
+    yield program("transpose (an order that is computed)", lambda tf, x, p: tf.transpose(x, p), array(2, 3, 4), ORDER)
+    yield program("transpose (of computed length)", _last_first, array(2, 3, 4))
     yield call("compat.v1.transpose", array(2, 3), [1, 0], "name")
     yield call("ensure_shape", array(2, 3), [None, 3])
     yield call("ensure_shape", array(2, 3), [None, 4], raises=True, ways=FIXED)

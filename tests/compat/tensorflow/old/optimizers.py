@@ -48,6 +48,45 @@ def counted(tf: Any, fed: Any) -> Any:
         return [tf.constant(x) for x in session.run([v, step])]
 
 
+def around(inner: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    """An optimizer of a program's own, which hands halved gradients on to another one."""
+
+    def make(tf: Any, step: Any) -> Any:
+        class Around(tf.train.Optimizer):  # type: ignore[misc]  # a class of either library
+            def __init__(self, other: Any) -> None:
+                super().__init__(False, "Around")
+                self.other = other
+
+            def _create_slots(self, var_list: Any) -> None:
+                self.other._create_slots(var_list)
+
+            def _prepare(self) -> None:
+                self.other._prepare()
+
+            def _apply_dense(self, grad: Any, var: Any) -> Any:
+                return self.other._apply_dense(grad * 0.5, var)
+
+            def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+                return self.other._resource_apply_dense(grad * 0.5, handle)
+
+            def _finish(self, update_ops: Any, name_scope: str) -> Any:
+                return self.other._finish(update_ops, name_scope)
+
+        return Around(inner(tf))
+
+    return steps(make)
+
+
+def derived(tf: Any, step: Any) -> Any:
+    """An optimizer that shrinks the gradients of its base."""
+
+    class Smaller(tf.train.MomentumOptimizer):  # type: ignore[misc]  # a class of either library
+        def _apply_dense(self, grad: Any, var: Any) -> Any:
+            return super()._apply_dense(grad * 0.5, var)
+
+    return Smaller(0.1, 0.9)
+
+
 L1_L2 = {"l1_regularization_strength": 0.05, "l2_regularization_strength": 0.1}
 CASES = {
     "proximal_descent": steps(lambda tf, step: tf.train.ProximalGradientDescentOptimizer(0.1, **L1_L2)),
@@ -55,5 +94,9 @@ CASES = {
     "dual_averaging": steps(lambda tf, step: tf.train.AdagradDAOptimizer(0.1, step, 0.2, **L1_L2)),
     "decays": decays,
     "counted": counted,
+    "around_descent": around(lambda tf: tf.train.GradientDescentOptimizer(0.1)),
+    "around_momentum": around(lambda tf: tf.train.MomentumOptimizer(0.1, 0.9)),
+    "around_adam": around(lambda tf: tf.train.AdamOptimizer(0.1)),
+    "derived": steps(derived),
 }
 INITIAL = tuple(CASES)

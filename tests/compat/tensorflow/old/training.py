@@ -208,7 +208,25 @@ def supervisor(tf: Any, fed: Any) -> Any:
     return _numbers(tf, seen)
 
 
+def unranked(tf: Any, fed: Any) -> Any:
+    """Variables of which not even the rank is known while the graph is built."""
+    first = tf.placeholder_with_default(array(3, 2), None)
+    v = tf.Variable(first, validate_shape=False, trainable=False, use_resource=False)
+    w = tf.get_variable("w", initializer=first, validate_shape=False, trainable=False, use_resource=False)
+    change = tf.assign(v, first, validate_shape=False)
+    assert v.shape.ndims is None and w.shape.ndims is None
+    fetches = [tf.matmul(v, v, transpose_a=True), v[..., :1], tf.shape(w), w * 2.0, tf.transpose(v, [1, 0])]
+    found = []
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for rows in (2, 4):
+            session.run(change, {first: array(rows, 2, seed=rows)})
+            found += session.run(fetches)
+    return [tf.constant(x) for x in found]
+
+
 CASES = {
+    "unranked": unranked,
     "dimensions": dimensions, "dense": dense, "scattered": scattered, "referred": referred, "monitored": monitored,
     "warm": warm, "singular": singular, "timers": timers, "supervisor": supervisor,
 }  # fmt: skip

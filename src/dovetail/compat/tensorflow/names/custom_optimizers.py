@@ -1,4 +1,4 @@
-"""The interface of a program's own optimizers for TensorFlow 1, which define a step in `_apply_dense`."""
+"""The interface of a program's own optimizers for TensorFlow 1: subclasses, and optimizers around others."""
 
 from __future__ import annotations
 
@@ -11,8 +11,15 @@ from dovetail.compat.tensorflow.names.graph import control_dependencies, group
 from dovetail.compat.tensorflow.names.variables import named_variable
 
 
+def constrained(variable: Any, new: Any) -> Any:
+    """The new value of a variable, as its constraint changes it."""
+    return new if variable.constraint is None else variable.constraint(new)
+
+
 class CustomStepMixin:
-    """Steps of an optimizer that defines `_apply_dense`, or `_resource_apply_dense`: (gradient, variable) → assignment.
+    """Steps by `_apply_dense`, or `_resource_apply_dense`: (gradient, variable) → assignment.
+
+    A program's optimizer defines one of them; those of Dovetail take the step of their `updates`.
 
     Source: `tf.compat.v1.train.Optimizer`.
     """
@@ -20,10 +27,22 @@ class CustomStepMixin:
     _slots: dict[tuple[str, Any], Any]
     _own: dict[str, Any]
     _outside: str
-    _apply_dense: Any = None
-    _resource_apply_dense: Any = None
 
-    # methods that subclasses may define
+    def updates(self, gradient: Any, variable: Any) -> Sequence[tuple[Any, Any]]:
+        """The variables that a step changes, and their new values."""
+        raise NotImplementedError
+
+    def finish(self) -> Sequence[tuple[Any, Any]]:
+        """The optimizer's own variables that a step changes, and their new values."""
+        raise NotImplementedError
+
+    # methods that subclasses may define, and that optimizers around this one call
+
+    def _apply_dense(self, grad: Any, var: Any) -> Any:
+        return group(*(changed.assign(constrained(changed, new)) for changed, new in self.updates(grad, var)))
+
+    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+        return self._apply_dense(grad, handle)
 
     def _prepare(self) -> None:
         """Make tensors of settings, before a step."""
@@ -33,7 +52,8 @@ class CustomStepMixin:
 
     def _finish(self, update_ops: Sequence[Any], name_scope: str) -> Any:
         """Make the operation that runs after all variables have changed."""
-        return group(*update_ops, name=name_scope)
+        with control_dependencies(update_ops):
+            return group(*update_ops, *(own.assign(new) for own, new in self.finish()), name=name_scope)
 
     # methods that subclasses use
 
@@ -63,11 +83,14 @@ class CustomStepMixin:
 
     @property
     def _applies_itself(self) -> bool:
-        return self._apply_dense is not None or self._resource_apply_dense is not None
+        return self._defines("_apply_dense") or self._defines("_resource_apply_dense")
+
+    def _defines(self, method: str) -> bool:
+        return getattr(type(self), method) is not getattr(CustomStepMixin, method)
 
     def _applied(self, pairs: Sequence[Any], global_step: Any, name: str) -> Any:
         """Take a step by pairs of gradients and variables."""
-        apply = self._apply_dense if self._resource_apply_dense is None else self._resource_apply_dense
+        apply = self._resource_apply_dense if self._defines("_resource_apply_dense") else self._apply_dense
         self._create_slots([variable for _, variable in pairs])
         self._prepare()
         graph, updates = graph_mode.graph(), [apply(gradient, variable) for gradient, variable in pairs]

@@ -247,7 +247,7 @@ def bincount(
         if weights is not None:
             weights = ops.boolean_mask(ops.reshape(weights, (-1,)), keep)
         arr = ops.boolean_mask(arr, keep)
-    found = ops.bincount(arr, weights, minlength=0 if minlength is None else int(minlength))
+    found = ops.bincount(arr, weights, minlength=0 if minlength is None else minlength)
     return found if weights is not None else ops.cast(found, as_dtype(dtype))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.autodiff.tape import GradientTape
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.custom_optimizers import CustomStepMixin
+from dovetail.compat.tensorflow.names.custom_optimizers import CustomStepMixin, constrained
 from dovetail.compat.tensorflow.names.gradients import check_aggregation, gradients
 from dovetail.compat.tensorflow.names.graph import GraphKeys, group
 from dovetail.compat.tensorflow.names.structures import nest_flatten
@@ -132,7 +132,7 @@ class Optimizer(CustomStepMixin):
                 return self._applied(pairs, global_step, whole)
             with graph_mode.in_program_order(graph):
                 changes = (change for g, v in pairs for change in self.updates(g, v))
-                done = [variable.assign(_constrained(variable, new)) for variable, new in changes]
+                done = [variable.assign(constrained(variable, new)) for variable, new in changes]
                 done += [variable.assign(new) for variable, new in self.finish()]
             if global_step is not None:
                 done.append(global_step.assign_add(ops.cast(1, global_step.dtype)))
@@ -176,11 +176,6 @@ class Optimizer(CustomStepMixin):
     def variables(self) -> list[Any]:
         """All variables that it made."""
         return [*self._own.values(), *self._slots.values()]
-
-
-def _constrained(variable: Any, new: Any) -> Any:
-    """The new value of a variable, as its constraint changes it."""
-    return new if variable.constraint is None else variable.constraint(new)
 
 
 def number(given: Any, like: Any) -> Any:

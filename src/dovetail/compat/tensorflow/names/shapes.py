@@ -9,11 +9,11 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.compat.tensorflow.names.text import is_text, text
-from dovetail.compat.tensorflow.table import function, of_rank, row
+from dovetail.compat.tensorflow.table import constant_value, function, of_rank, row
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import shape_of
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.value_kinds import is_tensor, static_shape
 from dovetail.graph.operation import GraphTensor
 from dovetail.ops.shapes.shape import dims_of, shaped
 
@@ -93,7 +93,23 @@ row("squeeze", _squeeze, "input:x axis", v1="+squeeze_dims:axis")
 def _transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | None = None) -> Any:
     if conjugate:
         a = ops.conj(a)
+    if is_tensor(perm) and constant_value(perm) is None:
+        return _transposed_by(a, perm)
     return ops.transpose(a, perm if perm is None else [int(axis) for axis in perm], name=name)
+
+
+def _transposed_by(a: Any, perm: Any) -> Any:
+    """A tensor with its axes in an order that a run computes: each element is taken from the flat tensor."""
+    rank = len(static_shape(a))
+    sizes = ops.stack([ops.cast(size, "int32") for size in dims_of(a)]) if rank else ops.zeros([0], "int32")
+    steps = ops.flip(ops.cumprod(ops.flip(ops.concatenate([sizes[1:], ops.ones([1], "int32")]), 0)), 0)
+    perm = ops.reshape(ops.cast(perm, "int32"), [rank])
+    found, steps = ops.gather(sizes, perm), ops.gather(steps[:rank], perm)
+    places: Any = ops.zeros([1] * rank, "int32")
+    for axis in range(rank):
+        along = ops.multiply(ops.arange(0, found[axis]), steps[axis])
+        places = ops.add(places, ops.reshape(along, [-1 if each == axis else 1 for each in range(rank)]))
+    return ops.gather(ops.reshape(a, [-1]), places)
 
 
 row("transpose", _transpose, "a perm conjugate", v1="a perm name conjugate")

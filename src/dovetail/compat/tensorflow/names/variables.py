@@ -110,7 +110,8 @@ class _Names(DovetailVariable):
 
     def __getitem__(self, index: Any) -> Slice:
         with graph_mode.inside(graph_mode.graph()):
-            return Slice(self, super().__getitem__(index), index)
+            found = super().__getitem__(index) if static_shape(self) is not None else self.read()[index]
+            return Slice(self, found, index)
 
     def count_up_to(self, limit: int) -> Any:
         """The value, to which a run then adds 1; from the limit on, a run raises IndexError."""
@@ -183,7 +184,7 @@ class TFGraphVariable(_Names, SessionVariable):
     def take_shape(self, shape: Any) -> None:
         """Let its values also have another shape of its rank: dimensions that differ are unknown from then on."""
         other = shape_of(shape)
-        if other.rank == self.shape.rank:
+        if other.rank is not None and other.rank == self.shape.rank:
             self.shape = shape_of([n if n == m else None for n, m in zip(self.shape, other, strict=True)])
 
     def initialized_value(self) -> Any:
@@ -246,7 +247,7 @@ def variable(
         _check_shape(shape, first)
         made = TFGraphVariable(first, None, f"{whole}:0", trainable, constraint)
     if not validate_shape:
-        made.take_shape([None] * len(made.shape))
+        made.take_shape(None if made.shape.rank is None else [None] * len(made.shape))
     made.place(built)
     if collections is not None:
         for key in (GraphKeys.GLOBAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES):
