@@ -28,6 +28,9 @@ PIPELINES = {
     "filter": lambda tf, d: d.range(9).filter(lambda n: n % 2 > 0).shard(2, 1).prefetch(tf.data.experimental.AUTOTUNE),
     "flat": lambda tf, d: d.range(3).flat_map(lambda n: d.range(n)).cache(),
     "padded": lambda tf, d: d.from_generator(rows, tf.int32, tf.TensorShape([None])).padded_batch(2, [None]),
+    "padded pairs": lambda tf, d: d.from_generator(
+        lambda: ((row, len(row)) for row in rows()), (tf.int32, tf.int32), ([None], ())
+    ).padded_batch(2, ((None,), ())),
     "filled": lambda tf, d: d.from_generator(rows, "int64", [None]).padded_batch(3, [4], np.int64(-1)),
     "unbatched": lambda tf, d: d.from_tensors((X, Y)).unbatch().take_while(lambda x, y: y < 3),
     "applied": lambda tf, d: d.range(4).apply(lambda data: data.with_options(tf.data.Options()).batch(2)),

@@ -95,7 +95,46 @@ def test_train_and_evaluate_calls_hooks(estimator):
     assert found["global_step"] == 4 and (trains.runs, evaluates.runs) == (4, 2)
 
 
+ERRORS = {3: 0.5, 6: 0.2, 9: 0.3, 12: 0.25, 15: 0.6}  # step → what an evaluation measured
+STOPS = [  # the hook, its bound, the earliest step that counts → whether training ends
+    ("stop_if_higher_hook", 0.55, 0, True),
+    ("stop_if_higher_hook", 0.7, 0, False),
+    ("stop_if_lower_hook", 0.2, 0, False),
+    ("stop_if_lower_hook", 0.25, 0, True),
+    ("stop_if_lower_hook", 0.25, 7, False),
+    ("stop_if_no_decrease_hook", 9, 0, True),
+    ("stop_if_no_decrease_hook", 10, 0, False),
+    ("stop_if_no_increase_hook", 9, 0, True),
+    ("stop_if_no_increase_hook", 6, 9, False),
+]
+
+
+@pytest.mark.parametrize(("name", "bound", "first", "ends"), STOPS)
+def test_hooks_end_training_by_the_measures_of_evaluations(name, bound, first, ends, estimator):
+    with tf.summary.FileWriter(estimator.eval_dir()) as writer:
+        for step, error in ERRORS.items():
+            writer.add_summary(tf.Summary(value=[tf.Summary.Value(tag="error", simple_value=error)]), step)
+    make = getattr(tf.estimator.experimental, name)
+    assert getattr(tf.contrib.estimator, name) is make
+    hook = make(estimator, "error", bound, min_steps=first, run_every_secs=None, run_every_steps=1)
+    estimator.train(whole(num_epochs=None), hooks=[hook], max_steps=4)
+    assert tf.train.load_variable(estimator.model_dir, "global_step") == (1 if ends else 4)
+
+
+def test_evaluations_are_written_as_summaries(estimator):
+    estimator.train(whole(num_epochs=None), max_steps=2)
+    found = estimator.evaluate(whole(), name="again")
+    folder = estimator.eval_dir("again")
+    assert folder.endswith("eval_again")
+    (step,) = written = tf.contrib.estimator.read_eval_metrics(folder)
+    assert step == 2 and written[2] == {key: found[key] for key in ("error", "loss")}
+
+
 def test_what_it_cannot_do_it_says(estimator):
+    with pytest.raises(TypeError, match=r"it needs a tf\.estimator\.Estimator"):
+        tf.estimator.experimental.make_early_stopping_hook(model, lambda: True)
+    with pytest.raises(ValueError, match="give one of run_every_secs and run_every_steps"):
+        tf.estimator.experimental.make_early_stopping_hook(estimator, lambda: True, 60, 5)
     with pytest.raises(ValueError, match=r"there is no checkpoint in .*: train the model before"):
         estimator.evaluate(whole())
     with pytest.raises(ValueError, match="give either steps or max_steps"):

@@ -146,7 +146,14 @@ def held(tf, name, *values):
 def sparse(tf, x, y):
     made = tf.sparse.from_dense(x)
     given = tf.SparseTensor([[0, 1], [2, 0]], [3.0, 4.0], [3, 2])
+    arrays = tf.compat.v1.SparseTensorValue(np.int64([[0, 1], [2, 0]]), np.float32([3, 4]), np.int64([3, 2]))
     return [
+        tf.sparse.to_dense(arrays, default_value=-1.0),
+        tf.sparse.to_dense(tf.SparseTensor.from_value(arrays)),
+        tf.sparse.to_dense(tf.sparse.concat(0, [arrays, given])),
+        tf.sparse.reduce_sum(arrays, 1),
+        tf.sparse.to_dense(tf.sparse.reorder(arrays)),
+        tf.sparse.sparse_dense_matmul(arrays, y),
         tf.sparse.to_dense(made),
         tf.sparse.to_dense(given),
         tf.sparse.to_dense(given, default_value=-1.0),

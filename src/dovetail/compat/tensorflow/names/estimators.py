@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from dovetail.compat.tensorflow.names import checkpoint_files as files
 from dovetail.compat.tensorflow.names.checkpoints import Saver
 from dovetail.compat.tensorflow.names.data.dataset import Dataset
 from dovetail.compat.tensorflow.names.data.iterators import make_one_shot_iterator
+from dovetail.compat.tensorflow.names.event_files import FileWriter
 from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.names.structures import nest_flatten, pack_sequence_as
 from dovetail.compat.tensorflow.names.summary import scalar
@@ -28,6 +30,7 @@ from dovetail.compat.tensorflow.names.training.monitored import (
 from dovetail.compat.tensorflow.table import V1, value
 from dovetail.core.errors import op_error
 from dovetail.core.scopes import Setting
+from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.sessions.session_graph import SessionGraph
 
 MOST_STEPS: Setting[int | None] = Setting(None)  # how many steps `train` may take; None for all that a program asks for
@@ -121,7 +124,7 @@ class Estimator:
 
     Source: `tf.estimator.Estimator`.
 
-    Differs: evaluations write no summaries, and checkpoints no graph.
+    Differs: checkpoints have no graph.
 
     Example:
         >>> import dovetail.compat.tensorflow.compat.v1 as tf
@@ -200,7 +203,10 @@ class Estimator:
         checkpoint_path: str | None = None,
         name: str | None = None,
     ) -> dict[str, Any]:
-        """The measures of a model function over some batches, or all, with the loss and the global step."""
+        """The measures of a model function over some batches, or all, with the loss and the global step.
+
+        They are written as summaries, too, into the folder `eval_dir(name)`.
+        """
         path = self._checkpoint(checkpoint_path, "evaluate")
         with SessionGraph().as_default():
             spec, step = self._spec(input_fn, ModeKeys.EVAL)
@@ -212,7 +218,16 @@ class Estimator:
             with MonitoredSession(creator, [*(hooks or ()), *(spec.evaluation_hooks or ()), last]) as session:
                 for _ in itertools.count() if steps is None else range(steps):
                     session.run(updates)
-        return last.final_ops_values
+        found = last.final_ops_values
+        numbers = {key: x for key, x in found.items() if np.ndim(x) == 0 and key != "global_step"}
+        with FileWriter(self.eval_dir(name)) as writer:
+            shown = [TENSORFLOW.Summary.Value(tag=key, simple_value=float(x)) for key, x in sorted(numbers.items())]
+            writer.add_summary(TENSORFLOW.Summary(value=shown), int(found["global_step"]))
+        return found
+
+    def eval_dir(self, name: str | None = None) -> str:
+        """The folder of the summaries of evaluations with a name, or without one."""
+        return os.path.join(self.model_dir, f"eval_{name}" if name else "eval")
 
     def predict(
         self,

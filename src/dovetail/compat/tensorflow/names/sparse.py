@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +15,7 @@ from dovetail.backend.sparse import SparseTensor
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.core import Kind
 from dovetail.compat.tensorflow.table import V1, function, of_rank, value
+from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import TensorShape
 from dovetail.core.value_kinds import is_tensor
 from dovetail.plan.feeds import flat_feeds
@@ -25,6 +28,14 @@ class TFSparseTensor(metaclass=Kind):
     """
 
     kinds = (SparseTensor,)
+
+    @staticmethod
+    def from_value(sparse_tensor_value: Any) -> Any:
+        """The sparse tensor with the arrays of a `SparseTensorValue`; a sparse tensor stays."""
+        given = _with_tensors(sparse_tensor_value)
+        if not isinstance(given, SparseTensor):
+            raise op_error(TypeError, "tf.SparseTensor.from_value", "it needs a tf.SparseTensorValue.", repr(given))
+        return given
 
     def __new__(cls, indices: Any, values: Any, dense_shape: Any) -> Any:
         parts = of_rank(ops.cast(ops.convert(indices), "int64"), 2), of_rank(ops.convert(values), 1)
@@ -93,7 +104,28 @@ class SparseFetch:
         return SparseTensorValue(indices, values, np.array(dims, "int64"))
 
 
+def takes_values(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a function of sparse tensors take `SparseTensorValue`, too, alone or in a list.
+
+    Source: `tensorflow.python.ops.sparse_ops._convert_to_sparse_tensor`.
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*map(_with_tensors, args), **{key: _with_tensors(given) for key, given in kwargs.items()})
+
+    return call
+
+
+def _with_tensors(given: Any) -> Any:
+    if isinstance(given, SparseTensorValue):
+        indices, values, shape = map(np.asarray, given)
+        return TFSparseTensor(indices, values, shape.tolist())
+    return [_with_tensors(each) for each in given] if type(given) in (list, tuple) else given
+
+
 @function("sparse.to_dense sparse_tensor_to_dense", scope=True)
+@takes_values
 def to_dense(sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None) -> Any:
     """A sparse tensor with its zeros.
 
@@ -143,6 +175,7 @@ def from_dense(tensor: Any, name: str | None = None) -> Any:
 
 
 @function("sparse.sparse_dense_matmul sparse_tensor_dense_matmul", scope=True)
+@takes_values
 def sparse_dense_matmul(
     sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
 ) -> Any:

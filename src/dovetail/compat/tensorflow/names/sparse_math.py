@@ -13,6 +13,7 @@ from dovetail import ops
 from dovetail.backend.sparse import SparseTensor, sparse_concatenate
 from dovetail.compat.tensorflow.names.by_type import of_type
 from dovetail.compat.tensorflow.names.python_calls import py_func
+from dovetail.compat.tensorflow.names.sparse import takes_values
 from dovetail.compat.tensorflow.table import row
 
 _reorder, _reshape, _fill = map(of_type, ("SparseReorder", "SparseReshape", "SparseFillEmptyRows"))
@@ -181,4 +182,4 @@ ROWS: dict[str, tuple[Callable[..., Any], str, str]] = {  # names → function, 
     "edit_distance": (_edit_distance, "hypothesis truth normalize", ""),
 }
 for _names, (_function, _words, _old) in ROWS.items():
-    row(_names, _function, _words, v1=f"+{_old}", scope=True, defers=False)
+    row(_names, takes_values(_function), _words, v1=f"+{_old}", scope=True, defers=False)

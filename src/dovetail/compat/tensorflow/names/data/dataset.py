@@ -250,7 +250,10 @@ class Dataset:
 
         def stacked(group: list[Any]) -> Any:
             now = parts.like(group[0], each(parts.known, filling))
-            return each(parts.padded, parts.like(group[0], padded_shapes), now, *group)
+            shapes = parts.like(group[0], padded_shapes)  # tuples, too, so an element's structure leads
+            return each(
+                lambda part, *others: parts.padded(*others[:2], part, *others[2:]), group[0], shapes, now, *group[1:]
+            )
 
         def leaf(size: Any) -> Any:
             if self._leaf is None:

@@ -24,7 +24,7 @@ from dovetail.core.errors import op_error
 from dovetail.formats.wire.messages import TENSORFLOW
 
 
-class _StepHook(SessionRunHook):
+class StepHook(SessionRunHook):
     """A hook that acts at the first step, and then after each interval of seconds or steps."""
 
     def __init__(self, secs: float | None, steps: int | None, folder: str | None = None, writer: Any = None) -> None:
@@ -58,7 +58,7 @@ class _StepHook(SessionRunHook):
         self._next = step + 1
 
 
-class StepCounterHook(_StepHook):
+class StepCounterHook(StepHook):
     """A hook that writes how many steps a second takes.
 
     Source: `tf.compat.v1.train.StepCounterHook`.
@@ -82,7 +82,7 @@ class StepCounterHook(_StepHook):
             logger.info("%s: %g", tag, rate)
 
 
-class SummarySaverHook(_StepHook):
+class SummarySaverHook(StepHook):
     """A hook that writes summaries.
 
     Args:
@@ -138,7 +138,7 @@ class CheckpointSaverListener:
         """Finish."""
 
 
-class CheckpointSaverHook(_StepHook):
+class CheckpointSaverHook(StepHook):
     """A hook that writes checkpoints: before the first step, after each interval, and at the end.
 
     Source: `tf.compat.v1.train.CheckpointSaverHook`.

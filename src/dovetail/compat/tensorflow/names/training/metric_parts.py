@@ -10,6 +10,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.losses import confusion_matrix
 from dovetail.compat.tensorflow.names.training import metrics
 from dovetail.compat.tensorflow.table import V1, function, value
 from dovetail.core.value_kinds import static_shape
@@ -67,6 +68,14 @@ def counts_at_thresholds(
         for kind, (n, x) in zip(kinds, added.items(), strict=True)
     }
     return made, {kind: made[kind].assign_add(x) for kind, x in zip(kinds, added.values(), strict=True)}
+
+
+@function(f"{_HERE}_streaming_confusion_matrix")
+def streaming_confusion_matrix(labels: Any, predictions: Any, num_classes: int, weights: Any = None) -> tuple[Any, Any]:
+    """The variable that counts predictions of each class for each label over many runs, and its update."""
+    counts = confusion_matrix(labels, predictions, num_classes, weights, "float64")
+    total = metrics.metric_variable([num_classes, num_classes], "float64", name="total_confusion_matrix")
+    return total, total.assign_add(counts)
 
 
 @function("python.ops.weights_broadcast_ops.broadcast_weights", scope=True)
