@@ -44,12 +44,26 @@ def _unread(node: ast.AST, within: str) -> Iterator[str]:
             for parameter in parameters(child):
                 if not is_read(parameter, body) and not is_excused(parameter, child):
                     yield f"{title if isinstance(node, ast.ClassDef) else owner}.{parameter}"
+            yield from (f"{title if isinstance(node, ast.ClassDef) else owner}.{word}" for word in unread_words(child))
             yield from _unread(child, "")
             continue
         if isinstance(child, ast.ClassDef):
             yield from _unread(child, child.name)
             continue
         yield from _unread(child, title)
+
+
+def unread_words(function: ast.AST) -> set[str]:
+    """The parameters that `table.takes` gives to a function as attributes of `given`, and that it does not read."""
+    lists = [d.args[0] for d in getattr(function, "decorator_list", ()) if ast.unparse(d).startswith("takes(")]
+    if not lists or parameters(function)[-1] != "given":
+        return set()
+    nodes = list(ast.walk(function))
+    is_passed_on = any(isinstance(n, ast.Call) and "given" in [ast.unparse(one) for one in n.args] for n in nodes)
+    texts = [n.value for n in ast.walk(lists[0]) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    ignored = {word for d in function.decorator_list for k in d.keywords for word in ast.unparse(k.value)[1:-1].split()}
+    words = {word.partition("=")[0] for text in texts for word in text.split()} - ignored
+    return set() if is_passed_on else words - {n.attr for n in nodes if isinstance(n, ast.Attribute)}
 
 
 def parameters(function: ast.AST) -> list[str]:
@@ -105,5 +119,6 @@ def test_the_scan_finds_what_is_not_read(tmp_path):
         "class C:\n    def __init__(self, x, _y): pass\n    def m(self, z): raise ValueError(z)\n"
         "    def n(self, z): raise ValueError\n    def o(self, z):\n        z = 1\n"
         "@function('n', scope=True)\ndef h(x, name=None): return x\n"
+        "@takes('p q=1 r=2', ignores='r')\ndef i(given): return given.p\n"
     )
-    assert sorted(unread(file)) == ["C.x", "C.z", "f.args", "f.b", "f.c", "f.options", "g.e"]
+    assert sorted(unread(file)) == ["C.x", "C.z", "f.args", "f.b", "f.c", "f.options", "g.e", "i.q"]

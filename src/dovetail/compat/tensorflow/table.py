@@ -20,6 +20,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -203,6 +204,52 @@ def signature_of(words: str) -> inspect.Signature:
     return inspect.Signature(
         [inspect.Parameter(w, kind, default=ast.literal_eval(literal) if eq else none) for w, eq, literal in pairs]
     )
+
+
+def takes(words: str, ignores: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: give a function or a method TensorFlow's parameters.
+
+    A last parameter `given` gets them all, as attributes, but those that it ignores.  Other functions get the
+    parameters that they name, and ignore the others.
+
+    Args:
+        words: as in `signature_of`, without `self`.
+        ignores: the parameters that `given` lacks.
+
+    Example:
+        >>> @takes("labels weights=None parallel_iterations=10")
+        ... def weighted(labels, weights):
+        ...     return labels, weights
+        >>> weighted([1], parallel_iterations=1)
+        ([1], None)
+    """
+
+    def decorate(target: Callable[..., Any]) -> Callable[..., Any]:
+        own = list(inspect.signature(target).parameters)
+        signature = signature_of(f"self {words}" if own[0] == "self" else words)
+        title = target.__qualname__.split(".")[-2] if own[0] == "self" else target.__name__
+        unread = ignores.split() if own[-1] == "given" else signature.parameters.keys() - {*own, "name"}
+        IGNORED.update(f"{title}.{name}" for name in unread)
+
+        @functools.wraps(target)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            given = arguments_of(signature, args, kwargs)
+            if own[-1] != "given":
+                return target(**{name: given[name] for name in own})
+            rest = {name: one for name, one in given.items() if name not in {*own, *unread}}
+            return target(*(given[name] for name in own[:-1]), SimpleNamespace(**rest))
+
+        call.__signature__ = signature  # type: ignore[attr-defined]
+        return call
+
+    return decorate
+
+
+def arguments_of(signature: inspect.Signature, args: Any, kwargs: Any) -> dict[str, Any]:
+    """The arguments of a call by name, with the defaults of those that are not given."""
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound.arguments
 
 
 def _default(parameter: inspect.Parameter | None) -> Any:

@@ -18,6 +18,7 @@ from dovetail.compat.tensorflow.names import devices as devices
 from dovetail.compat.tensorflow.names import distribute as distribute
 from dovetail.compat.tensorflow.names import distributions as distributions
 from dovetail.compat.tensorflow.names import early_stopping as early_stopping
+from dovetail.compat.tensorflow.names import embeddings as embeddings
 from dovetail.compat.tensorflow.names import estimators as estimators
 from dovetail.compat.tensorflow.names import event_files as event_files
 from dovetail.compat.tensorflow.names import files as files

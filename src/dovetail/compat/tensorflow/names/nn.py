@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
 from typing import Any
 
 from dovetail import backend as K
@@ -12,7 +10,7 @@ from dovetail.compat.tensorflow.names.convolution import layout_of
 from dovetail.compat.tensorflow.names.random import key_of_draw
 from dovetail.compat.tensorflow.table import alike_values, function, of_rank, row
 from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
+from dovetail.core.value_kinds import dtype_of, is_tensor
 from dovetail.ops.shapes.shape import dims_of, shape_of, shaped
 
 # -- activations ------------------------------------------------------------------------------------------------------
@@ -192,41 +190,3 @@ def lrn(
     for window in windows[1:]:
         total = ops.add(total, window)
     return ops.divide(input, ops.power(ops.add(bias, ops.multiply(alpha, total)), beta))
-
-
-def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, partition_strategy: str = "div") -> Any:
-    """Rows of a table, which may come in parts.
-
-    Args:
-        partition_strategy: "div" if each part has consecutive rows, "mod" if each of n parts has every n-th row.
-
-    Source: `tf.nn.embedding_lookup`.
-    """
-    if isinstance(params, (list, tuple)):
-        if partition_strategy not in ("mod", "div"):
-            problem = f"the partition_strategy is mod or div, not {partition_strategy!r}."
-            raise op_error(ValueError, "tf.nn.embedding_lookup", problem)
-        if partition_strategy == "mod" and len(params) > 1:
-            ids = _row_of(params, ops.convert(ids))
-        params = ops.concatenate(list(params), 0) if len(params) > 1 else params[0]
-    found = ops.gather(params, ids)
-    if max_norm is not None:
-        axes = list(range(len(static_shape(ops.convert(ids))), len(static_shape(found))))
-        norm = ops.sqrt(ops.sum(ops.square(found), axes, True))
-        found = ops.multiply(found, ops.divide(max_norm, ops.maximum(norm, max_norm)))
-    return found
-
-
-def _row_of(parts: Sequence[Any], ids: Any) -> Any:
-    """The row numbers in the concatenated parts, if part i of n has the rows i, i + n, i + 2n, ..."""
-    sizes = [dims_of(ops.convert(part))[0] for part in parts]
-    starts = ops.cast(ops.stack([0, *itertools.accumulate(sizes[:-1])]), ids.dtype)
-    return ops.add(ops.gather(starts, ops.mod(ids, len(parts))), ops.floor_divide(ids, len(parts)))
-
-
-row(
-    "nn.embedding_lookup",
-    embedding_lookup,
-    "params ids max_norm",
-    v1="params ids partition_strategy='mod' name validate_indices max_norm",
-)

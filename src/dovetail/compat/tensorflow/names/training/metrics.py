@@ -18,7 +18,7 @@ from dovetail.compat.tensorflow.names.graph import GraphKeys, control_dependenci
 from dovetail.compat.tensorflow.names.losses import confusion_matrix
 from dovetail.compat.tensorflow.names.variable_scope import variable_scope
 from dovetail.compat.tensorflow.names.variables import variable
-from dovetail.compat.tensorflow.table import V1, deferring, signature_of, told, value
+from dovetail.compat.tensorflow.table import V1, arguments_of, deferring, signature_of, told, value
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of, shaped
@@ -52,9 +52,7 @@ def metric(
     further = signature.parameters.keys() & inspect.signature(result).parameters.keys()
 
     def measure(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        given = signature.bind(*args, **kwargs)
-        given.apply_defaults()
-        own = given.arguments
+        own = arguments_of(signature, args, kwargs)
         values, updates, title = (own.pop(key) for key in ("metrics_collections", "updates_collections", "name"))
         graph_mode.open_for_variables()
         is_kept = graph_mode.graph() is None and has_owner()

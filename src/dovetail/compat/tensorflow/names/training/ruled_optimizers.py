@@ -17,7 +17,7 @@ from dovetail.compat.tensorflow.names.checkpoints import Saver
 from dovetail.compat.tensorflow.names.graph import GraphKeys, control_dependencies, group
 from dovetail.compat.tensorflow.names.optimizers import AdamOptimizer, MomentumOptimizer, Optimizer, Updates, number
 from dovetail.compat.tensorflow.names.train import ExponentialMovingAverage
-from dovetail.compat.tensorflow.table import signature_of, value
+from dovetail.compat.tensorflow.table import arguments_of, signature_of, value
 from dovetail.core.errors import op_error
 
 Rule = Callable[..., tuple[Any, ...]]
@@ -37,10 +37,8 @@ def optimizer(name: str, words: str, rule: Rule, **slots: str | float) -> None:
 
     class Ruled(Optimizer):
         def __init__(self, *args: Any, **kwargs: Any) -> None:
-            given = signature.bind(*args, **kwargs)
-            given.apply_defaults()
-            super().__init__(name=given.arguments["name"])
-            self._given = given.arguments
+            self._given = arguments_of(signature, args, kwargs)
+            super().__init__(name=self._given["name"])
 
         def updates(self, gradient: Any, variable: Any) -> Updates:
             given = {k: v if k == "name" or v is None else number(v, variable) for k, v in self._given.items()}
