@@ -147,15 +147,9 @@ class LooperThread(threading.Thread):
         coord.register_thread(self)
 
     @staticmethod
-    def loop(
-        coord: Coordinator,
-        timer_interval_secs: float | None,
-        target: Callable[..., Any],
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> LooperThread:
+    def loop(*args: Any, **kwargs: Any) -> LooperThread:
         """Make such a thread, and start it."""
-        made = LooperThread(coord, timer_interval_secs, target, args, kwargs)
+        made = LooperThread(*args, **kwargs)
         made.start()
         return made
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from dovetail.compat.tensorflow.names.training.hook_base import (
     SessionRunValues,
 )
 from dovetail.compat.tensorflow.names.training.standard import standard
-from dovetail.compat.tensorflow.table import value
+from dovetail.compat.tensorflow.table import takes, value
 from dovetail.core.errors import op_error
 from dovetail.formats.wire.messages import TENSORFLOW
 
@@ -32,9 +32,7 @@ class StepHook(SessionRunHook):
         self._folder, self._writer = folder, writer
 
     def begin(self) -> None:
-        self._step = standard("global_step")
-        if self._step is None:
-            raise op_error(RuntimeError, f"tf.train.{type(self).__name__}", "the graph has no global step: make one.")
+        self._step = _global_step(self)
         if self._writer is None and self._folder is not None:
             self._writer = FileWriter(self._folder)
 
@@ -58,6 +56,22 @@ class StepHook(SessionRunHook):
         self._next = step + 1
 
 
+def _global_step(hook: SessionRunHook) -> Any:
+    """The global step of the graph, which a hook needs."""
+    found = standard("global_step")
+    if found is None:
+        raise op_error(RuntimeError, f"tf.train.{type(hook).__name__}", "the graph has no global step: make one.")
+    return found
+
+
+def write_rate(writer: Any, counter: Any, rate: float, step: int) -> None:
+    """Write and log how many steps a second takes; `counter` is the global step."""
+    tag = f"{counter.op.name}/sec"
+    if writer is not None:
+        writer.add_summary(TENSORFLOW.Summary(value=[{"tag": tag, "simple_value": rate}]), step)
+    logger.info("%s: %g", tag, rate)
+
+
 class StepCounterHook(StepHook):
     """A hook that writes how many steps a second takes.
 
@@ -76,10 +90,7 @@ class StepCounterHook(StepHook):
     def act(self, session: Any, step: int, results: Any, passed: tuple[float | None, int | None]) -> None:
         seconds, steps = passed
         if seconds and steps is not None:
-            tag, rate = f"{self._step.op.name}/sec", steps / seconds
-            if self._writer is not None:
-                self._writer.add_summary(TENSORFLOW.Summary(value=[{"tag": tag, "simple_value": rate}]), step)
-            logger.info("%s: %g", tag, rate)
+            write_rate(self._writer, self._step, steps / seconds, step)
 
 
 class SummarySaverHook(StepHook):
@@ -91,19 +102,12 @@ class SummarySaverHook(StepHook):
     Source: `tf.compat.v1.train.SummarySaverHook`.
     """
 
-    def __init__(
-        self,
-        save_steps: int | None = None,
-        save_secs: float | None = None,
-        output_dir: str | None = None,
-        summary_writer: Any = None,
-        scaffold: Any = None,
-        summary_op: Any = None,
-    ) -> None:
-        if (scaffold is None) == (summary_op is None):
+    @takes("save_steps=None save_secs=None output_dir=None summary_writer=None scaffold=None summary_op=None")
+    def __init__(self, given: Any) -> None:
+        if (given.scaffold is None) == (given.summary_op is None):
             raise op_error(ValueError, "tf.train.SummarySaverHook", "give either scaffold or summary_op.")
-        super().__init__(save_secs, save_steps, output_dir, summary_writer)
-        self._scaffold, self._summary = scaffold, summary_op
+        super().__init__(given.save_secs, given.save_steps, given.output_dir, given.summary_writer)
+        self._scaffold, self._summary = given.scaffold, given.summary_op
 
     def fetches(self) -> Any:
         found = self._summary if self._scaffold is None else self._scaffold.summary_op
@@ -144,21 +148,15 @@ class CheckpointSaverHook(StepHook):
     Source: `tf.compat.v1.train.CheckpointSaverHook`.
     """
 
-    def __init__(
-        self,
-        checkpoint_dir: str,
-        save_secs: float | None = None,
-        save_steps: int | None = None,
-        saver: Any = None,
-        checkpoint_basename: str = "model.ckpt",
-        scaffold: Any = None,
-        listeners: Sequence[CheckpointSaverListener] | None = None,
-        save_graph_def: bool = True,
-    ) -> None:
-        super().__init__(save_secs, save_steps)
-        self._path = os.path.join(checkpoint_dir, checkpoint_basename)
-        self._saver, self._scaffold, self._listeners = saver, scaffold, list(listeners or ())
-        self._writes_graph = save_graph_def
+    @takes(
+        "checkpoint_dir save_secs=None save_steps=None saver=None checkpoint_basename='model.ckpt' scaffold=None "
+        "listeners=None save_graph_def=True"
+    )
+    def __init__(self, given: Any) -> None:
+        super().__init__(given.save_secs, given.save_steps)
+        self._path = os.path.join(given.checkpoint_dir, given.checkpoint_basename)
+        self._saver, self._scaffold, self._listeners = given.saver, given.scaffold, list(given.listeners or ())
+        self._writes_graph = given.save_graph_def
 
     def begin(self) -> None:
         super().begin()
@@ -258,9 +256,7 @@ class StopAtStepHook(SessionRunHook):
         self._count, self._last = num_steps, last_step
 
     def begin(self) -> None:
-        self._step = standard("global_step")
-        if self._step is None:
-            raise op_error(RuntimeError, "tf.train.StopAtStepHook", "the graph has no global step: make one.")
+        self._step = _global_step(self)
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         if self._count is not None:

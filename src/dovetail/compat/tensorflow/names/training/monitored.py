@@ -12,10 +12,10 @@ from dovetail.compat.tensorflow.names.training import hooks as hook_classes
 from dovetail.compat.tensorflow.names.training.coordinator import Coordinator, start_queue_runners
 from dovetail.compat.tensorflow.names.training.hook_base import SessionRunArgs, SessionRunContext, SessionRunValues
 from dovetail.compat.tensorflow.names.training.standard import standard
-from dovetail.compat.tensorflow.table import V1, value
+from dovetail.compat.tensorflow.table import V1, takes, value
 from dovetail.core.errors import op_error
 
-DEFAULT: Any = object()  # an argument that is not given
+DEFAULT: Any = ...  # an argument that is not given
 
 
 class Scaffold:
@@ -30,37 +30,30 @@ class Scaffold:
     Source: `tf.compat.v1.train.Scaffold`.
     """
 
-    def __init__(
-        self,
-        init_op: Any = None,
-        init_feed_dict: Any = None,
-        init_fn: Callable[..., Any] | None = None,
-        ready_op: Any = None,
-        ready_for_local_init_op: Any = None,
-        local_init_op: Any = None,
-        summary_op: Any = None,
-        saver: Any = None,
-        copy_from_scaffold: Scaffold | None = None,
-        local_init_feed_dict: Any = None,
-    ) -> None:
-        other = copy_from_scaffold
+    @takes(
+        "init_op=None init_feed_dict=None init_fn=None ready_op=None ready_for_local_init_op=None local_init_op=None "
+        "summary_op=None saver=None copy_from_scaffold=None local_init_feed_dict=None",
+        ignores="ready_for_local_init_op",
+    )
+    def __init__(self, given: Any) -> None:
+        other, first = given.copy_from_scaffold, given.init_fn
+        given.init_fn = first and (lambda session: first(self, session))
+        for part, own in vars(given).items():
+            setattr(self, part, getattr(other, part) if own is None and other is not None else own)
 
-        def given(name: str, one: Any) -> Any:
-            return getattr(other, name) if one is None and other is not None else one
-
-        call = init_fn and (lambda session: init_fn(self, session))
-        self.init_op, self.init_feed_dict = given("init_op", init_op), given("init_feed_dict", init_feed_dict)
-        self.init_fn, self.local_init_op = given("init_fn", call), given("local_init_op", local_init_op)
-        self.summary_op, self.saver = given("summary_op", summary_op), given("saver", saver)
-        self.ready_op = given("ready_op", ready_op)
-        self.local_init_feed_dict = given("local_init_feed_dict", local_init_feed_dict)
-
-    def finalize(self) -> Scaffold:
+    def finalize(self) -> Any:
         """Take the parts that were not given from the graph, and return the scaffold."""
         for part in ("init_op", "local_init_op", "ready_op", "summary_op", "saver"):
             if getattr(self, part) is None:
                 setattr(self, part, standard(part))
         return self
+
+
+_WAITS = "wait_for_checkpoint max_wait_secs"
+_CHECKPOINT = (
+    "saver=None checkpoint_dir=None checkpoint_filename_with_path=None wait_for_checkpoint=False max_wait_secs=7200 "
+    "config=None"
+)
 
 
 class SessionManager:
@@ -69,70 +62,47 @@ class SessionManager:
     Source: `tf.compat.v1.train.SessionManager`.
     """
 
-    def __init__(
-        self,
-        local_init_op: Any = None,
-        ready_op: Any = None,
-        ready_for_local_init_op: Any = None,
-        graph: Any = None,
-        recovery_wait_secs: float = 30,
-        local_init_run_options: Any = None,
-        local_init_feed_dict: Any = None,
-    ) -> None:
-        self._local, self._graph = (local_init_op, local_init_feed_dict, local_init_run_options), graph
-        self._ready = ready_op
+    @takes(
+        "local_init_op=None ready_op=None ready_for_local_init_op=None graph=None recovery_wait_secs=30 "
+        "local_init_run_options=None local_init_feed_dict=None",
+        ignores="ready_for_local_init_op recovery_wait_secs",
+    )
+    def __init__(self, given: Any) -> None:
+        self._local = given.local_init_op, given.local_init_feed_dict, given.local_init_run_options
+        self._graph, self._ready = given.graph, given.ready_op
 
-    def recover_session(
-        self,
-        master: str,
-        saver: Any = None,
-        checkpoint_dir: str | None = None,
-        checkpoint_filename_with_path: str | None = None,
-        wait_for_checkpoint: bool = False,
-        max_wait_secs: float = 7200,
-        config: Any = None,
-    ) -> tuple[Session, bool]:
+    @takes(f"master {_CHECKPOINT}", ignores=_WAITS)
+    def recover_session(self, given: Any) -> tuple[Session, bool]:
         """Make a session with the latest checkpoint, and return it, and whether there is one."""
-        session = Session(master, self._graph, config)
-        path = checkpoint_filename_with_path or (checkpoint_dir and files.latest_checkpoint(checkpoint_dir))
-        if saver is None or not path:
+        session, folder = Session(given.master, self._graph, given.config), given.checkpoint_dir
+        path = given.checkpoint_filename_with_path or (folder and files.latest_checkpoint(folder))
+        if given.saver is None or not path:
             return session, False
-        saver.restore(session, path)
-        if checkpoint_dir:
-            state = files.get_checkpoint_state(checkpoint_dir)
-            saver.recover_last_checkpoints([] if state is None else list(state.all_model_checkpoint_paths))
+        given.saver.restore(session, path)
+        if folder:
+            state = files.get_checkpoint_state(folder)
+            given.saver.recover_last_checkpoints([] if state is None else list(state.all_model_checkpoint_paths))
         self._begin_locally(session)
         return session, True
 
-    def prepare_session(
-        self,
-        master: str,
-        init_op: Any = None,
-        saver: Any = None,
-        checkpoint_dir: str | None = None,
-        checkpoint_filename_with_path: str | None = None,
-        wait_for_checkpoint: bool = False,
-        max_wait_secs: float = 7200,
-        config: Any = None,
-        init_feed_dict: Any = None,
-        init_fn: Callable[..., Any] | None = None,
-    ) -> Session:
+    @takes(f"master init_op=None {_CHECKPOINT} init_feed_dict=None init_fn=None", ignores=_WAITS)
+    def prepare_session(self, given: Any) -> Session:
         """Make a session with the latest checkpoint, or else with the first values.
 
         Raises:
             RuntimeError: there is no checkpoint, and nothing that gives first values; or variables have none after it.
         """
-        found = (saver, checkpoint_dir, checkpoint_filename_with_path)
-        session, is_restored = self.recover_session(master, *found, config=config)
+        found = given.saver, given.checkpoint_dir, given.checkpoint_filename_with_path
+        session, is_restored = self.recover_session(given.master, *found, config=given.config)
         if is_restored:
             return session
-        if init_op is None and init_fn is None and self._local[0] is None:
+        if given.init_op is None and given.init_fn is None and self._local[0] is None:
             problem = "there is no checkpoint: give init_op, init_fn or local_init_op."
             raise op_error(RuntimeError, "tf.train.SessionManager.prepare_session", problem)
-        if init_op is not None:
-            session.run(init_op, init_feed_dict)
-        if init_fn is not None:
-            init_fn(session)
+        if given.init_op is not None:
+            session.run(given.init_op, given.init_feed_dict)
+        if given.init_fn is not None:
+            given.init_fn(session)
         self._begin_locally(session)
         absent = [] if self._ready is None else session.run(self._ready)
         if len(absent):
@@ -321,24 +291,13 @@ class SingularMonitoredSession(MonitoredSession):
         return self._session
 
 
-def monitored_training_session(
-    master: str = "",
-    is_chief: bool = True,
-    checkpoint_dir: str | None = None,
-    scaffold: Scaffold | None = None,
-    hooks: Sequence[Any] | None = None,
-    chief_only_hooks: Sequence[Any] | None = None,
-    save_checkpoint_secs: Any = DEFAULT,
-    save_summaries_steps: Any = DEFAULT,
-    save_summaries_secs: Any = DEFAULT,
-    config: Any = None,
-    stop_grace_period_secs: float = 120,
-    log_step_count_steps: int | None = 100,
-    max_wait_secs: float = 7200,
-    save_checkpoint_steps: Any = DEFAULT,
-    summary_dir: str | None = None,
-    save_graph_def: bool = True,
-) -> MonitoredSession:
+@takes(
+    "master='' is_chief=True checkpoint_dir=None scaffold=None hooks=None chief_only_hooks=None "
+    "save_checkpoint_secs=... save_summaries_steps=... save_summaries_secs=... config=None stop_grace_period_secs=120 "
+    "log_step_count_steps=100 max_wait_secs=7200 save_checkpoint_steps=... summary_dir=None save_graph_def=True",
+    ignores="max_wait_secs",
+)
+def monitored_training_session(given: Any) -> MonitoredSession:
     """Make a monitored session that writes checkpoints and summaries into folders.
 
     Args:
@@ -348,24 +307,27 @@ def monitored_training_session(
 
     Source: `tf.compat.v1.train.MonitoredTrainingSession`.
     """
-    one_process(is_chief, "tf.train.MonitoredTrainingSession")
-    if save_summaries_steps is save_summaries_secs is DEFAULT:
-        save_summaries_steps = 100
-    if save_checkpoint_secs is save_checkpoint_steps is DEFAULT:
-        save_checkpoint_secs = 600
-    given = (save_checkpoint_secs, save_checkpoint_steps, save_summaries_secs, save_summaries_steps)
-    checkpoint_secs, checkpoint_steps, secs, steps = (None if x is DEFAULT else x for x in given)
-    scaffold, folder = scaffold or Scaffold(), summary_dir or checkpoint_dir
-    found = list(chief_only_hooks or ())
-    if folder and log_step_count_steps:
-        found.append(hook_classes.StepCounterHook(log_step_count_steps, output_dir=folder))
+    one_process(given.is_chief, "tf.train.MonitoredTrainingSession")
+    checkpoint_secs, checkpoint_steps = _interval(given.save_checkpoint_secs, given.save_checkpoint_steps, (600, None))
+    secs, steps = _interval(given.save_summaries_secs, given.save_summaries_steps, (None, 100))
+    scaffold, checkpoints = given.scaffold or Scaffold(), given.checkpoint_dir
+    folder, found = given.summary_dir or checkpoints, list(given.chief_only_hooks or ())
+    if folder and given.log_step_count_steps:
+        found.append(hook_classes.StepCounterHook(given.log_step_count_steps, output_dir=folder))
     if folder and (steps or secs):
         found.append(hook_classes.SummarySaverHook(steps, secs, folder, scaffold=scaffold))
-    if checkpoint_dir and (checkpoint_secs or checkpoint_steps):
-        options: dict[str, Any] = {"scaffold": scaffold, "save_graph_def": save_graph_def}
-        found.append(hook_classes.CheckpointSaverHook(checkpoint_dir, checkpoint_secs, checkpoint_steps, **options))
-    creator = ChiefSessionCreator(scaffold, master, config, checkpoint_dir)
-    return MonitoredSession(creator, [*found, *(hooks or ())], stop_grace_period_secs)
+    if checkpoints and (checkpoint_secs or checkpoint_steps):
+        options: dict[str, Any] = {"scaffold": scaffold, "save_graph_def": given.save_graph_def}
+        found.append(hook_classes.CheckpointSaverHook(checkpoints, checkpoint_secs, checkpoint_steps, **options))
+    creator = ChiefSessionCreator(scaffold, given.master, given.config, checkpoints)
+    return MonitoredSession(creator, [*found, *(given.hooks or ())], given.stop_grace_period_secs)
+
+
+def _interval(secs: Any, steps: Any, default: tuple[Any, Any]) -> tuple[Any, Any]:
+    """The seconds and the steps of an interval, of which one or both may be given."""
+    if secs is steps is DEFAULT:
+        return default
+    return None if secs is DEFAULT else secs, None if steps is DEFAULT else steps
 
 
 def one_process(is_chief: bool, title: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -13,9 +13,10 @@ from dovetail.compat.tensorflow.names.event_files import FileWriter
 from dovetail.compat.tensorflow.names.graph_util import write_graph
 from dovetail.compat.tensorflow.names.session import Session
 from dovetail.compat.tensorflow.names.training.coordinator import Coordinator, LooperThread, start_queue_runners
+from dovetail.compat.tensorflow.names.training.hooks import write_rate
 from dovetail.compat.tensorflow.names.training.monitored import DEFAULT, SessionManager, one_process
-from dovetail.compat.tensorflow.names.training.standard import standard
-from dovetail.compat.tensorflow.table import value
+from dovetail.compat.tensorflow.names.training.standard import PARTS, standard
+from dovetail.compat.tensorflow.table import takes, value
 from dovetail.core.errors import op_error, warn
 from dovetail.formats.wire.messages import TENSORFLOW
 
@@ -41,60 +42,34 @@ class Supervisor:
     Source: `tf.compat.v1.train.Supervisor`.
     """
 
-    def __init__(
-        self,
-        graph: Any = None,
-        ready_op: Any = DEFAULT,
-        ready_for_local_init_op: Any = DEFAULT,
-        is_chief: bool = True,
-        init_op: Any = DEFAULT,
-        init_feed_dict: Any = None,
-        local_init_op: Any = DEFAULT,
-        logdir: str | None = None,
-        summary_op: Any = DEFAULT,
-        saver: Any = DEFAULT,
-        global_step: Any = DEFAULT,
-        save_summaries_secs: float = 120,
-        save_model_secs: float = 600,
-        recovery_wait_secs: float = 30,
-        stop_grace_secs: float = 120,
-        checkpoint_basename: str = "model.ckpt",
-        session_manager: SessionManager | None = None,
-        summary_writer: Any = DEFAULT,
-        init_fn: Callable[..., Any] | None = None,
-        local_init_run_options: Any = None,
-    ) -> None:
-        one_process(is_chief, "tf.train.Supervisor")
-        self._graph, self.is_chief = graph or graph_mode.open_graph(), is_chief
+    @takes(
+        "graph=None ready_op=... ready_for_local_init_op=... is_chief=True init_op=... init_feed_dict=None "
+        "local_init_op=... logdir=None summary_op=... saver=... global_step=... save_summaries_secs=120 "
+        "save_model_secs=600 recovery_wait_secs=30 stop_grace_secs=120 checkpoint_basename='model.ckpt' "
+        "session_manager=None summary_writer=... init_fn=None local_init_run_options=None",
+        ignores="ready_for_local_init_op recovery_wait_secs",
+    )
+    def __init__(self, given: Any) -> None:
+        one_process(given.is_chief, "tf.train.Supervisor")
+        self._graph, self.is_chief = given.graph or graph_mode.open_graph(), given.is_chief
         with graph_mode.inside(self._graph):
             self.init_op, self.local_init_op, self.ready_op, self.summary_op, self.saver, self.global_step = (
-                standard(part) if given is DEFAULT else given
-                for part, given in (
-                    ("init_op", init_op), ("local_init_op", local_init_op), ("ready_op", ready_op),
-                    ("summary_op", summary_op), ("saver", saver), ("global_step", global_step),
-                )
-            )  # fmt: skip
-        self.init_feed_dict, self.init_fn, self._logdir, self._grace = init_feed_dict, init_fn, logdir, stop_grace_secs
-        self.coord = Coordinator()
-        self.save_summaries_secs, self.save_model_secs = save_summaries_secs, save_model_secs
-        self.save_path = logdir and os.path.join(logdir, checkpoint_basename)
-        self.summary_writer: Any = None if summary_writer is DEFAULT else summary_writer
-        if summary_writer is DEFAULT and logdir:
-            self.summary_writer = FileWriter(logdir)
-        self.session_manager = session_manager or SessionManager(
-            self.local_init_op, self.ready_op, graph=self._graph, local_init_run_options=local_init_run_options
-        )
+                standard(part) if getattr(given, part) is DEFAULT else getattr(given, part) for part in PARTS
+            )
+        self.init_feed_dict, self.init_fn, self._grace = given.init_feed_dict, given.init_fn, given.stop_grace_secs
+        self.coord, self._logdir = Coordinator(), given.logdir
+        self.save_summaries_secs, self.save_model_secs = given.save_summaries_secs, given.save_model_secs
+        self.save_path = given.logdir and os.path.join(given.logdir, given.checkpoint_basename)
+        self.summary_writer: Any = given.summary_writer
+        if given.summary_writer is DEFAULT:
+            self.summary_writer = FileWriter(given.logdir) if given.logdir else None
+        options = {"graph": self._graph, "local_init_run_options": given.local_init_run_options}
+        self.session_manager = given.session_manager or SessionManager(self.local_init_op, self.ready_op, **options)
 
     # sessions
 
-    def prepare_or_wait_for_session(
-        self,
-        master: str = "",
-        config: Any = None,
-        wait_for_checkpoint: bool = False,
-        max_wait_secs: float = 7200,
-        start_standard_services: bool = True,
-    ) -> Session:
+    @takes("master='' config=None wait_for_checkpoint=False max_wait_secs=7200 start_standard_services=True")
+    def prepare_or_wait_for_session(self, master: str, config: Any, start_standard_services: bool) -> Session:
         """Make the session, and start the threads."""
         self.coord.clear_stop()
         first = {"init_feed_dict": self.init_feed_dict, "init_fn": self.init_fn}
@@ -181,21 +156,14 @@ class Supervisor:
         (before, at), now, step = last, time.time(), session.run(self.global_step)
         last[:] = now, step
         rate = (step - at) / (now - before) if now > before else float("inf")
-        one = {"tag": f"{self.global_step.op.name}/sec", "simple_value": rate}
-        self.summary_writer.add_summary(TENSORFLOW.Summary(value=[one]), step)
+        write_rate(self.summary_writer, self.global_step, rate, step)
 
     def _write_checkpoint(self, session: Session) -> None:
         self.saver.save(session, self.save_path, global_step=self.global_step)
 
-    def loop(
-        self,
-        timer_interval_secs: float | None,
-        target: Callable[..., Any],
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> LooperThread:
-        """Start a thread that calls a function again and again."""
-        return LooperThread.loop(self.coord, timer_interval_secs, target, args, kwargs)
+    def loop(self, *args: Any, **kwargs: Any) -> LooperThread:
+        """Start a thread that calls a function again and again; the arguments are those of `LooperThread`."""
+        return LooperThread.loop(self.coord, *args, **kwargs)
 
     def start_queue_runners(self, sess: Session, queue_runners: Sequence[Any] | None = None) -> list[Any]:
         """Start the threads of runners; by default, of the graph's runners."""
