@@ -1,4 +1,4 @@
-"""Parts: in how many pieces a large sum travels, so that one travels while the next one is copied."""
+"""Parts: in how many pieces a large sum travels, so that one travels while another one is added up."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 Before each exchange the ranks swap slots of a few hundred bytes.  A slot tells which collective a rank computes, so a
 rank with another op, shape or dtype gives an error on all ranks at once.  Small arrays and the ranks' notes travel in
-the slots, without a second exchange.  If a rank does not come, the others write to the store that they did, and so find
-out which one is missing.
+the slots, without a second exchange.  While slots travel, a rank prepares what it adds to a large sum.  If a rank does
+not come, the others write to the store that they did, and so find out which one is missing.
 """
 
 from __future__ import annotations
@@ -73,7 +73,12 @@ class Transport:
             raise CollectiveError(f"an earlier one failed, so start all processes again; it said: {self._failed}")
         self._counts[ranks] += 1
         try:
-            return self._exchanged(op, array, self._agreed(op, array, ranks, options), ranks, options)
+            slots, travel = self._send_slots(op, array, ranks, options)
+            if op == "AllReduce" and array.nbytes > SMALL and _dtype(array) in REDUCED:
+                array = _addend(array, len(ranks), *options)  # while the slots travel
+            travel.wait()
+            self._check(slots, ranks)
+            return self._exchanged(op, array, slots, ranks, options)
         except CollectiveError:  # all ranks know, so they may go on
             raise
         except RuntimeError as error:
@@ -92,8 +97,10 @@ class Transport:
             self._groups[carrier, ranks] = _CARRIERS[carrier](store, ranks.index(self._rank), len(ranks), limit)
         return self._groups[carrier, ranks]
 
-    def _agreed(self, op: str, array: Any, ranks: tuple[int, ...], options: tuple[Any, ...]) -> np.ndarray:
-        """The slots of the ranks, once all have come with the same call."""
+    def _send_slots(
+        self, op: str, array: Any, ranks: tuple[int, ...], options: Sequence[Any]
+    ) -> tuple[np.ndarray, Any]:
+        """Room for the slots of the ranks, and torch's handle of their travel."""
         slot = np.zeros((), SLOT)
         given = {"CollectiveBarrier": "", "Rows": f"{_dtype(array)} rows of {tuple(array.shape[1:])}"}
         slot["call"] = " ".join([op, given.get(op, describe(array)), *map(repr, options)]).encode()
@@ -107,14 +114,16 @@ class Transport:
         slots = np.empty(len(ranks), SLOT)
         own = np.full(len(ranks), slot)  # for each rank: directly, since a ring needs more messages
         sent, into = (torch.from_numpy(each.view(np.uint8)) for each in (own, slots))
-        self._group("gloo", ranks).alltoall_base(into, sent, [], []).wait()
+        return slots, self._group("gloo", ranks).alltoall_base(into, sent, [], [])
+
+    def _check(self, slots: np.ndarray, ranks: tuple[int, ...]) -> None:
+        """Take in the notes of the ranks; an error if they have not come with the same call."""
         if len(ranks) == WORLD.size:
             WORLD.heard = slots["note"].tolist()
         texts = [text.decode(errors="replace") for text in slots["call"].tolist()]
         if len({*texts}) > 1:
             told = "; ".join(f"rank {rank} computes {text}" for rank, text in zip(ranks, texts, strict=True))
             raise CollectiveError(f"{told}. All ranks must compute the same collectives in the same order.")
-        return slots
 
     def _exchanged(self, op: str, array: Any, slots: np.ndarray, ranks: tuple[int, ...], options: Sequence[Any]) -> Any:
         """The result of a collective on which the ranks agreed, in the quickest way that all of them can go."""
@@ -139,7 +148,7 @@ class Transport:
     def _in_parts(
         self, array: np.ndarray, group: Any, ranks: tuple[int, ...], number: int, reduction: str
     ) -> np.ndarray:
-        """The reduction of a large array, in the number of parts that the first rank said; that rank times it."""
+        """The reduction of a large array in its place, in as many parts as the first rank said; that rank times it."""
         start = time.perf_counter()
         found = _array(_reduce(_tensor(array), group, reduction, number), array.dtype)
         if self._rank == ranks[0]:
@@ -247,24 +256,26 @@ _BY_PARTS: dict[str, Callable[..., np.ndarray]] = {  # (arrays, the place of thi
 # -- collectives by groups of torch, for larger arrays ----------------------------------------------------------------
 
 
+def _addend(array: Any, count: int, reduction: str) -> Any:
+    """What a rank adds to a sum of arrays, or to a mean: a new array, or a tensor on the GPU."""
+    tensor = _tensor(_on_host(array)) if isinstance(array, np.ndarray) else array
+    found = (tensor / count if reduction == "mean" else tensor.clone()).contiguous()
+    return _array(found, array.dtype) if isinstance(array, np.ndarray) else found
+
+
 def _reduce(tensor: torch.Tensor, group: Any, reduction: str, parts: int = 1) -> torch.Tensor:
-    found = torch.empty_like(tensor, memory_format=torch.contiguous_format)
-    works = []
-    for given, part in zip(tensor.reshape(-1).chunk(parts), found.reshape(-1).chunk(parts), strict=True):
-        if reduction == "mean":  # while the part before it travels
-            torch.div(given, group.size(), out=part)
-        else:
-            part.copy_(given)
-        works.append(group.allreduce([part], TORCH[reduction]))
+    """Reduce what the ranks have in a tensor, in its place."""
+    works = [group.allreduce([part], TORCH[reduction]) for part in tensor.view(-1).chunk(parts)]
     for work in works:
         work.wait()
-    return found
+    return tensor
 
 
 def _scatter(tensor: torch.Tensor, group: Any, reduction: str) -> torch.Tensor:
     parts = [*tensor.contiguous().chunk(group.size())]
     if reduction in ("max", "min"):  # which gloo cannot scatter
-        return _reduce(tensor, group, reduction).chunk(group.size())[group.rank()].clone()
+        whole = _reduce(_addend(tensor, group.size(), reduction), group, reduction)
+        return whole.chunk(group.size())[group.rank()].clone()
     found = torch.empty_like(parts[0])
     group.reduce_scatter([found], [parts]).wait()
     return found.div_(group.size()) if reduction == "mean" else found

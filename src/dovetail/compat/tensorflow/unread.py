@@ -22,7 +22,7 @@ _ALL_SHOWN = "The timeline shows each operation with its inputs, at the time whe
 _OWN_TOOLS = "Only TensorFlow's documentation and its warnings need it."
 INTERFACE = "Whoever calls it gives this argument, and other classes need it."
 
-_HOOKS = ("_StepHook", "CheckpointSaverListener", "SessionRunHook", "StepCounterHook", "SummarySaverHook")
+_HOOKS = ("StepHook", "CheckpointSaverListener", "SessionRunHook", "StepCounterHook", "SummarySaverHook")
 
 _FILES = ("TextLineDataset", "TFRecordDataset")
 _HELPERS = {
@@ -131,7 +131,7 @@ TENSORFLOW = {
     "ready_for_local_init_op": "A local initializer that reads a variable without a value raises an error itself.",
     **dict.fromkeys(["max_wait_secs", "recovery_wait_secs", "wait_for_checkpoint"], _ONE_PROCESS),
     **dict.fromkeys(["run_context", "run_values", "coord", "results", "passed", "global_step_value"], INTERFACE),
-    **dict.fromkeys(["_StepHook.step", *(f"{name}.session" for name in _HOOKS)], INTERFACE),
+    **dict.fromkeys(["StepHook.step", *(f"{name}.session" for name in _HOOKS)], INTERFACE),
     # optimizers
     "_dual_averaging.v": INTERFACE,
     "MovingAverageOptimizer.sequential_update": "The averages come after the step in any case.",
