@@ -9,6 +9,7 @@ import runpy
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -34,21 +35,23 @@ GIVEN = "DOVETAIL_RUN"  # the variable that gives processes of a program the arg
 DISPLAYS = "DISPLAY", "WAYLAND_DISPLAY", "MPLBACKEND"
 
 
+@dataclass
 class Program:
     """An old program whose imports are mapped; `running` makes it.
 
     Attributes:
+        target: the file that runs; None if there is none.
         decision: the kind of program, and the reason.
         uses: the dotted names in its files.
         unread: the files and cells that are not Python 3.
         imports: the mapping of its imports.
     """
 
-    def __init__(
-        self, target: Path | None, decision: Decision, uses: Sequence[Use], unread: Sequence[Unread], imports: Imports
-    ) -> None:
-        self.target, self.decision, self.uses, self.unread = target, decision, uses, unread
-        self.imports = imports
+    target: Path | None
+    decision: Decision
+    uses: Sequence[Use]
+    unread: Sequence[Unread]
+    imports: Imports
 
     def run(self, arguments: Sequence[str] = (), name: str = "__main__") -> dict[str, Any]:
         """Run the file as `__main__`, with arguments for `sys.argv`; return its global names.

@@ -162,13 +162,8 @@ class Imports:
             return found
         except AttributeError:
             for above, part in zip([*starts(name)][-2::-1], reversed(parts), strict=True):
-                alias = ModuleType(above)
-                vars(alias).update({part: module, "__getattr__": functools.partial(self._attribute, above)})
-                module = alias
+                module = _beside(self.import_module(above), **{part: module})
             return module
-
-    def _attribute(self, name: str, attribute: str) -> Any:
-        return getattr(self.import_module(name), attribute)
 
     def compiled(self, code: str | bytes | ast.Module, path: str, last: Change = lambda tree: tree) -> CodeType:
         """Compile a file of the program, after the changes, of which a last one may be given."""

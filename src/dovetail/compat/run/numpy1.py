@@ -195,7 +195,6 @@ for (_module, _other), _pairs in MOVED.items():
         ROWS[f"{_module}.{_old}"] = f"{_other}.{_new or _old}"
 
 
-ROOTS = sorted({row.partition(".")[0] for row in ROWS})
 CHANGED = {"numpy.array", "numpy.asarray", "numpy.copy", "numpy.load"}  # which the installed version has, too
 
 
@@ -243,8 +242,5 @@ def proxies(uses: Iterable[Use]) -> dict[str, Any]:
         (<class 'float'>, 6, True)
     """
     names = {use.name for use in uses if use.how not in OPEN}
-    return {root: _Proxy(root) for root in ROOTS if any(_is_old(name, root) for name in names)}
-
-
-def _is_old(name: str, root: str) -> bool:
-    return name.startswith(f"{root}.") and (name in ROWS or name == "scipy.misc")
+    roots = {name.partition(".")[0] for name in names if name in ROWS or name == "scipy.misc"}
+    return {root: _Proxy(root) for root in sorted(roots)}
