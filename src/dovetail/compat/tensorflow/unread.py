@@ -22,7 +22,7 @@ _ALL_SHOWN = "The timeline shows each operation with its inputs, at the time whe
 _OWN_TOOLS = "Only TensorFlow's documentation and its warnings need it."
 INTERFACE = "Whoever calls it gives this argument, and other classes need it."
 
-_HOOKS = ("StepHook", "CheckpointSaverListener", "SessionRunHook", "StepCounterHook", "SummarySaverHook")
+_HOOKS = ("StepHook", "_StopIf", "CheckpointSaverListener", "SessionRunHook", "StepCounterHook", "SummarySaverHook")
 
 _FILES = ("TextLineDataset", "TFRecordDataset")
 _HELPERS = {
