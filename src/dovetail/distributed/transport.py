@@ -72,6 +72,7 @@ class Transport:
         if self._failed:
             raise CollectiveError(f"an earlier one failed, so start all processes again; it said: {self._failed}")
         self._counts[ranks] += 1
+        begin = time.monotonic()
         try:
             slots, travel = self._send_slots(op, array, ranks, options)
             if op == "AllReduce" and array.nbytes > SMALL and _dtype(array) in REDUCED:
@@ -82,7 +83,7 @@ class Transport:
         except CollectiveError:  # all ranks know, so they may go on
             raise
         except RuntimeError as error:
-            self._failed = self._missing(ranks, error)
+            self._failed = self._missing(ranks, error, time.monotonic() - begin)
             raise CollectiveError(self._failed) from error
 
     def close(self) -> None:
@@ -155,8 +156,8 @@ class Transport:
             self._parts[ranks].saw(array.nbytes, number, time.perf_counter() - start)
         return found
 
-    def _missing(self, ranks: tuple[int, ...], error: Exception) -> str:
-        """The text about the ranks that did not come to the current collective."""
+    def _missing(self, ranks: tuple[int, ...], error: Exception, seconds: float) -> str:
+        """The text about the ranks that did not come to the current collective, which failed after some seconds."""
         key = f"dovetail/{ranks}/{self._counts[ranks]}/"
         others = {rank: f"{key}{rank}" for rank in ranks if rank != self._rank}
         try:
@@ -168,11 +169,13 @@ class Transport:
         except RuntimeError as lost:
             return f"rank 0, which keeps the store, did not answer: {lost}"
         if not others:
-            return f"all ranks came, but the connection failed: {error}"
-        names = f"rank{'s' if len(others) > 1 else ''} {', '.join(map(str, others))}"
+            return f"all ranks came, but the connection failed after {seconds:.3g} s: {error}"
+        names = f"rank{'s' if len(others) > 1 else ''} {', '.join(map(str, others))} of {len(ranks)}"
+        if seconds < self._timeout:
+            return f"the connection to {names} was lost after {seconds:.3g} s. Look at what such a rank printed last."
         return (
-            f"{names} of {len(ranks)} did not come within {self._timeout:g} s. A rank that is missing has ended, is "
-            f"stopped, or computes fewer collectives than the others; look at its output."
+            f"{names} did not come within {self._timeout:g} s. A rank that is missing is stopped, or busy, or computes "
+            "fewer collectives than the others; look at its output."
         )
 
 
