@@ -22,6 +22,7 @@ from dovetail.compat.run.data_sets import answered
 from dovetail.compat.run.decide import KINDS, Decision, decide
 from dovetail.compat.run.imports import VIEWS, Change, Imports
 from dovetail.compat.run.numpy1 import proxies
+from dovetail.compat.run.old_builtins import old_builtins, with_numbers
 from dovetail.compat.run.shapes import reader_of, with_shapes
 from dovetail.compat.run.steps import limited, limited_fits, names_of_steps
 from dovetail.compat.run.temporary import after_keras, replaced
@@ -161,11 +162,13 @@ def running(
     uses = find(sources)
     decision = decide(sources, uses, kind)
     with ExitStack() as stack:
-        trees = [tree for source in sources for _, tree in source.parts] if steps else []
-        names = {name for tree in trees for name in names_of_steps(tree)}
+        trees = [tree for source in sources for _, tree in source.parts]
+        names = {name for tree in trees for name in names_of_steps(tree)} if steps else set()
         changes: list[Change] = [partial(limited, steps=steps, names=names)] if steps else []
         changes += [partial(with_shapes, reader=reader_of(uses))] if decision.kind == "tf1" else []
+        changes += [with_numbers] if decision.kind != "keras3" else []
         imports = stack.enter_context(Imports(_view(uses, decision.kind), [home], packages, proxies(uses), changes))
+        vars(imports.builtins).update(old_builtins(trees) if decision.kind != "keras3" else {})
         _process(stack)
         stack.enter_context(answered(data, synthetic_data))
         of_tensorflow = _is_of_tensorflow(uses, decision.kind)
