@@ -235,6 +235,8 @@ OTHERS = {
         "_add_loss.inputs": "Tensors know their inputs.",
         "initialize.dim_ordering": "Keras 1 passes it to initializers of kernels, whose shape has the order.",
         "_update_step.learning_rate": "The class reads its own rate.",
+        "_of_the_given_masks.inputs": INTERFACE,
+        "_save.save_format": "The name of the file decides: HDF5, or an archive of Keras 3.",
     },
     "dovetail.backend": {
         "constant.name": "A constant has no name before a graph uses it.",
