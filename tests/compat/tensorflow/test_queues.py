@@ -71,6 +71,12 @@ def test_examples_are_padded_and_several_at_once():
         size = tf.placeholder(tf.int32, ())
         first, second = session.run(queue.dequeue_many(size), {size: 2})
         assert (first.ravel().tolist(), second.ravel().tolist()) == ([1, 0, 0], [3, 3, 3])
+        queue = tf.PaddingFIFOQueue(2, ["int32", "float32", tf.string], [[], [None], [None]])
+        for n in (2, 1):
+            session.run(queue.enqueue([n, np.ones(n, "float32"), ["word"] * n]))
+        numbers, rows, words = session.run(queue.dequeue_many(2))
+        assert (numbers.tolist(), rows.tolist()) == ([2, 1], [[1, 1], [1, 0]])
+        assert words.tolist() == [[b"word", b"word"], [b"word", b""]]
         many = tf.train.batch_join([[tf.constant([[1.0], [2.0]])]] * 2, 4, enqueue_many=True)
         tf.train.start_queue_runners(session)
         assert many.shape == (4, 1) and sorted(session.run(many).ravel()) == [1, 1, 2, 2]

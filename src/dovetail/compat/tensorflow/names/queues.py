@@ -197,8 +197,8 @@ def _padded(arrays: Sequence[np.ndarray]) -> np.ndarray:
     kind = arrays[0].dtype
     shape = len(arrays), *np.max([x.shape for x in arrays], axis=0).astype(int)
     found = np.full(shape, b"" if kind.kind == "O" else 0, kind)
-    for row, array in zip(found, arrays, strict=True):
-        row[tuple(map(slice, array.shape))] = array
+    for row, array in enumerate(arrays):
+        found[(row, *map(slice, array.shape), ...)] = array
     return found
 
 
