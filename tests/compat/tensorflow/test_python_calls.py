@@ -177,5 +177,25 @@ def test_lines_are_printed_when_a_graph_is_run(engine, capsys):
         done = tf.print(x, end=";")
         for _ in range(3):
             assert session.run(y, {x: X}).tolist() == [2.0, 4.0, 6.0]
-        assert capsys.readouterr().err == "given: [1 2 3]6\n" * 2
+        assert capsys.readouterr().err == "given: [1 2 3][6]\n" * 2
         assert session.run(done, {x: X}) is None and capsys.readouterr().err == "[1 2 3];"
+
+
+PRINTED = {  # summarize → the line of TensorFlow 2.21
+    None: "m: [3][1.5 2 3...][[1 2][3...]...][ab][ab c d e...][1 0][0.1][][[[0 1][2...]]...][[[1]]]",
+    6: "m: [3][1.5 2 3 4][[1 2][3 4]][ab][ab c d e f][1 0][0.1][][[[0 1][2 3][4 5]]...][[[1]]]",
+    -1: "m: [3][1.5 2 3 4][[1 2][3 4]][ab][ab c d e f][1 0][0.1][][[[0 1][2 3][4 5]][[6 7][8 9][10 11]]][[[1]]]",
+    1: "m: [3][1.5...][[1...]...][ab][ab...][1...][0.1][][[[0...]]...][[[1]]]",
+    5: "m: [3][1.5 2 3 4][[1 2][3 4]][ab][ab c d e f][1 0][0.1][][[[0 1][2 3][4...]]...][[[1]]]",
+}
+
+
+@pytest.mark.parametrize("summarize", PRINTED)
+def test_print_writes_arrays_in_brackets(summarize, capfd):
+    with v1.Graph().as_default(), v1.Session() as session:
+        numbers = [3, [1.5, 2.0, 3.0, 4.0], [[1, 2], [3, 4]]]
+        words = ["ab", ["ab", "c d", "e", "f"]]
+        others = [[True, False], np.float32(0.1), np.zeros([2, 0]), np.arange(12).reshape(2, 3, 2), [[[1]]]]
+        data = [v1.constant(x) for x in (*numbers, *words, *others)]
+        session.run(v1.Print(v1.constant(1.0), data, "m: ", summarize=summarize))
+    assert capfd.readouterr().err.splitlines()[-1] == PRINTED[summarize]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -27,6 +27,7 @@ class Printer:
         stream: the file; None for `sys.stderr` at the time of the call.
         summarize: how many elements at each end of an axis; -1 for all.
         first_n: the largest number of lines; None for no limit.
+        text: writes an array, given `summarize`.
     """
 
     __name__ = "print"
@@ -39,16 +40,18 @@ class Printer:
         stream: Any = None,
         summarize: int = 3,
         first_n: int | None = None,
+        text: Callable[[np.ndarray, int], str] = array_text,
     ) -> None:
         self._words, self._separator, self._end, self._stream = words, separator, end, stream
-        self._summarize, self._left = summarize, first_n
+        self._summarize, self._left, self._text = summarize, first_n, text
 
     def __call__(self, *arrays: np.ndarray) -> None:
         if self._left is not None:
             if self._left <= 0:
                 return
             self._left -= 1
-        texts = iter([array_text(array, self._summarize) for array in arrays])
+        given = [np.asarray(array, object) if isinstance(array, bytes) else array for array in arrays]
+        texts = iter([self._text(array, self._summarize) for array in given])
         line = self._separator.join(next(texts) if word is None else word for word in self._words)
         print(line, end=self._end, file=self._stream or sys.stderr, flush=True)
 
@@ -82,6 +85,31 @@ def print_(
     return _printed(printer, [x for x in inputs if is_tensor(x)], name)
 
 
+def summary(array: np.ndarray, summarize: int) -> str:
+    """An array as TensorFlow 1 prints it: its first elements, in brackets for each axis; -1 for all elements.
+
+    Source: `Tensor::SummarizeValue` of TensorFlow.
+    """
+    limit = array.size if summarize < 0 else min(summarize, array.size)
+    left = [_element(x) for x in array.ravel()[:limit]]
+
+    def inner(shape: tuple[int, ...], is_outer: bool) -> str:
+        if len(shape) > 1:
+            return "".join(f"[{inner(shape[1:], False)}]" for _ in range(shape[0]) if left)
+        size = shape[0] if shape else 1
+        more = "..." if len(left) < size and not is_outer else ""
+        taken, left[:] = left[:size], left[size:]
+        return " ".join(taken) + more
+
+    return f"[{inner(array.shape, True)}{'...' if array.size > limit else ''}]"
+
+
+def _element(x: Any) -> str:
+    if isinstance(x, bytes):
+        return x.decode(errors="backslashreplace")
+    return str(int(x)) if isinstance(x, np.bool_) else array_text(np.asarray(x), -1)
+
+
 @function("Print")
 def print_v1(
     input_: Any,
@@ -96,7 +124,7 @@ def print_v1(
     Source: `tf.compat.v1.Print`.
     """
     many = None if first_n is None or first_n < 0 else first_n
-    printer = Printer([message or "", *[None] * len(data)], "", "\n", None, summarize or 3, many)
+    printer = Printer([message or "", *[None] * len(data)], "", "\n", None, summarize or 3, many, summary)
     done = _printed(printer, list(data), None)
     with nullcontext() if done is None else done.graph.control_dependencies([done]):
         return ops.identity(input_, name=name)
