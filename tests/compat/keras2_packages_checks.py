@@ -14,7 +14,7 @@ import pytest
 from keras import backend as K
 from keras.backend import tensorflow_backend as of_tensorflow
 from keras.backend.common import floatx
-from keras.engine import Layer
+from keras.engine import InputSpec, Layer
 from keras.layers import (
     LSTM,
     Conv2D,
@@ -25,9 +25,12 @@ from keras.layers import (
     GaussianNoise,
     Input,
     LeakyReLU,
+    Masking,
     MaxPooling1D,
+    SimpleRNN,
     add,
 )
+from keras.layers.recurrent import Recurrent, _time_distributed_dense, time_distributed_dense
 from keras.layers.wrappers import Wrapper
 from keras.models import Model, Sequential
 from keras.optimizers import Optimizer
@@ -103,6 +106,89 @@ def check_parameters_of_relu_are_tensors():
     made.compile("sgd", "mse")
     made.train_on_batch(np.array([[-4.0, 1.0, 5.0]]), np.zeros((1, 3)))
     assert (K.get_value(layer.slope)[[0, 2]] != 1.0).all()
+
+
+class Stepping(Recurrent):
+    """SimpleRNN as a class of Keras 2.0 is written."""
+
+    def __init__(self, units, **options):
+        self.units = units
+        super().__init__(**options)
+
+    def build(self, shape):
+        self.input_spec, self.states = [InputSpec(shape=shape)], [None]
+        if self.stateful:
+            self.reset_states()
+        self.kernel = self.add_weight(shape=(shape[-1], self.units), name="kernel", initializer="ones")
+        self.inner = self.add_weight(shape=(self.units, self.units), name="inner", initializer="ones")
+        self.bias = self.add_weight(shape=(self.units,), name="bias", initializer="ones")
+        self.built = True
+
+    def preprocess_input(self, x, training=None):
+        return _time_distributed_dense(x, self.kernel, self.bias, input_dim=2, timesteps=4, training=training)
+
+    def step(self, x, states):
+        output = K.tanh(x + K.dot(states[0], self.inner))
+        return output, [output]
+
+
+class OfKeras1(Stepping):
+    """The same in the words of Keras 1, with a constant, which `step` adds, and states of ones."""
+
+    def preprocess_input(self, x):
+        return time_distributed_dense(x, self.kernel, self.bias, None, 2, 3, 4)
+
+    def get_constants(self, x):
+        return [K.constant(0.5)]
+
+    def get_initial_states(self, x):
+        return [K.ones_like(x[:, 0, :1]) * K.constant(np.ones((1, 3)))]
+
+    def step(self, x, states):
+        output, _ = super().step(x + states[1], states[:1])
+        return output, [output]
+
+
+def check_recurrent_layers_define_a_step():
+    random = np.random.default_rng(0)
+    data, weights = random.normal(size=(5, 4, 2)), [random.normal(size=n) for n in ((2, 3), (3, 3), (3,))]
+    targets = random.normal(size=(5, 4, 3))
+    for options in ({}, {"go_backwards": True}, {"unroll": True}):
+        found = []
+        for cls in (Stepping, SimpleRNN):
+            made = Sequential([Masking(0.0, input_shape=(4, 2)), cls(3, return_sequences=True, **options)])
+            made.set_weights(weights)
+            made.compile("sgd", "mse")
+            masked = data * np.array([1, 1, 0, 1])[:, None]
+            found.append([made.predict(masked), made.train_on_batch(masked, targets), *made.get_weights()])
+        for one, other in zip(*found, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+    assert isinstance(SimpleRNN(3), Recurrent) and not isinstance(SimpleRNN(3), Stepping)
+
+
+def check_recurrent_layers_keep_and_return_states():
+    x, weights = np.ones((2, 4, 2)), [np.full(n, 0.1) for n in ((2, 3), (3, 3), (3,))]
+    inputs = Input(batch_shape=(2, 4, 2))
+    made = Model(inputs, Stepping(3, stateful=True, return_state=True)(inputs))
+    made.set_weights(weights)
+    (first, state), (second, _) = made.predict(x, batch_size=2), made.predict(x, batch_size=2)
+    np.testing.assert_allclose(first, state)
+    assert (second > first).all()
+    made.reset_states()
+    np.testing.assert_allclose(made.predict(x, batch_size=2)[0], first)
+    made.layers[1].reset_states(np.ones((2, 3)))
+    hidden = np.ones((2, 1))
+    for _ in range(4):
+        hidden = np.tanh(0.3 + 0.3 * hidden)
+    np.testing.assert_allclose(made.predict(x, batch_size=2)[0], hidden * np.ones((1, 3)), rtol=1e-5)
+    inputs, hidden = Input((4, 2)), np.ones((2, 1))
+    made = Model(inputs, OfKeras1(3, consume_less="gpu")(inputs))
+    made.set_weights(weights)
+    for _ in range(4):
+        hidden = np.tanh(0.8 + 0.3 * hidden)
+    np.testing.assert_allclose(made.predict(x), hidden * np.ones((1, 3)), rtol=1e-5)
+    with pytest.raises(ValueError, match="size of a batch"):
+        Model(inputs, Stepping(3, stateful=True)(inputs))
 
 
 def check_a_metric_finds_its_layer_by_the_prediction():

@@ -12,7 +12,7 @@ import keras
 
 from dovetail import backend as K
 from dovetail.backend.table import FUNCTIONS
-from dovetail.compat.keras2 import backend_parts, imported, saving, scikit_learn, utils
+from dovetail.compat.keras2 import backend_parts, imported, recurrent, saving, scikit_learn, utils
 from dovetail.compat.keras2.merging import merge
 from dovetail.compat.keras2.names import INITIALIZATIONS, initialization
 from dovetail.compat.keras2.patches import Patch, methods
@@ -24,11 +24,12 @@ from dovetail.trace import trace
 MODULES: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(
         (f"layers.{name}" for name in (
-            "core", "convolutional", "convolutional_recurrent", "pooling", "recurrent", "normalization", "embeddings",
+            "core", "convolutional", "convolutional_recurrent", "pooling", "normalization", "embeddings",
             "noise", "local", "advanced_activations", "wrappers", "cudnn_recurrent",
         )),
         (keras.layers, keras.activations),
     ),
+    "layers.recurrent": (keras.layers, keras.activations, recurrent),
     "layers.merge": (SimpleNamespace(merge=merge), keras.layers),
     **dict.fromkeys(
         (f"engine{name}" for name in (

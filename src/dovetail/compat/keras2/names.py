@@ -11,6 +11,7 @@ import keras
 
 from dovetail import backend as K
 from dovetail.compat.keras2.patches import Patch, held, methods
+from dovetail.compat.keras2.recurrent import Recurrent
 from dovetail.formats.keras.config_rows import CLASSES, IMPLIED
 from dovetail.interop import privates
 from dovetail.interop.keras_files.op_layers import keras2_hard_sigmoid
@@ -54,7 +55,7 @@ OPTIMIZERS = "SGD", "RMSprop", "Adagrad", "Adadelta", "Adam", "Adamax", "Nadam" 
 
 # Old names of classes of layers that are neither aliases nor layers of their own.
 LAYERS = {
-    "Recurrent": keras.layers.RNN,
+    "Recurrent": Recurrent,
     "_Merge": privates.Merge,
     **dict.fromkeys(("Conv", "_Conv"), privates.BaseConv),
     "Container": keras.Model,

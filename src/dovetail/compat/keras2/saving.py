@@ -1,4 +1,4 @@
-"""Files of models: any name is one of HDF5, operations such as those of masks load again, groups of weights, YAML."""
+"""Files of models: HDF5 under any name, operations that are not layers, groups of weights, and YAML."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _save(
     save_format: str | None = None,
     **options: Any,
 ) -> None:
-    """Write a model as HDF5, whatever the name; that of an archive of Keras 3 ends with `.keras`.
+    """Write a model as HDF5 under any name, or as an archive of Keras 3 if the name ends with `.keras`.
 
     Args:
         model: the model.
