@@ -197,12 +197,14 @@ def _renamed(target: Callable[..., Any], parameters: str, alike: bool = False) -
     return call
 
 
-def signature_of(words: str) -> inspect.Signature:
-    """Parameters with their defaults in order: "labels weights=None"."""
+def signature_of(words: str, options: str = "") -> inspect.Signature:
+    """Parameters with their defaults in order: "labels weights=None"; `options` is the name of a `**` parameter."""
     pairs = [word.partition("=") for word in words.split()]
     kind, none = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
+    last = [inspect.Parameter(options, inspect.Parameter.VAR_KEYWORD)] if options else []
     return inspect.Signature(
         [inspect.Parameter(w, kind, default=ast.literal_eval(literal) if eq else none) for w, eq, literal in pairs]
+        + last
     )
 
 

@@ -5,7 +5,6 @@ Each function opens a variable scope, whose variables are also among the model's
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
@@ -21,9 +20,9 @@ from dovetail.compat.tensorflow.names.convolution import layout_of
 from dovetail.compat.tensorflow.names.layers.base import found
 from dovetail.compat.tensorflow.names.layers.convolution import SEPARATE, moves, pooled_volumes, window
 from dovetail.compat.tensorflow.names.layers.core import WEIGHTS, finished
-from dovetail.compat.tensorflow.names.layers.rows import parameters_of, row_class
+from dovetail.compat.tensorflow.names.layers.rows import row_class
 from dovetail.compat.tensorflow.names.variable_scope import variable_scope
-from dovetail.compat.tensorflow.table import V1, told, value
+from dovetail.compat.tensorflow.table import V1, arguments_of, signature_of, told, value
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
 from dovetail.ops.shapes.shape import dims_of
@@ -70,14 +69,12 @@ def contrib(names: str, scope: str, words: str, variables: bool = True) -> Calla
         words: the parameters, the inputs first.
         variables: whether the scope is one of variables, and not only of names.
     """
-    parameters = parameters_of(words)
-    signature, first, *_ = inspect.Signature(list(parameters.values())), *parameters
+    signature = signature_of(words)
+    first = next(iter(signature.parameters))
 
     def decorate(body: Body) -> Body:
         def call(*args: Any, **kwargs: Any) -> Any:
-            bound = signature.bind(*args, **kwargs)
-            bound.apply_defaults()
-            given = Given(**bound.arguments)
+            given = Given(**arguments_of(signature, args, kwargs))
             name, x = given.scope or given.name, getattr(given, first)
             options = {"reuse": given.reuse, "custom_getter": _model_variable}
             opening = variable_scope(name, scope, [x], **options) if variables else graph_mode.name_scope(name or scope)

@@ -10,13 +10,12 @@ parameters that begin with its name.
 
 from __future__ import annotations
 
-import ast
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from dovetail.compat.tensorflow.names.layers.base import InputSpec, Layer, found
-from dovetail.compat.tensorflow.table import V1, told, value
+from dovetail.compat.tensorflow.table import V1, arguments_of, signature_of, told, value
 from dovetail.core.dimension import plain
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
@@ -35,9 +34,8 @@ class Row(Layer):
     body: Body
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        bound = self.signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        given = bound.arguments | bound.arguments.pop("kwargs")
+        given = arguments_of(self.signature, args, kwargs)
+        given |= given.pop("kwargs")
         if unknown := ", ".join(map(repr, set(given) - BASE - set(self.signature.parameters))):
             raise TypeError(f"no argument {unknown}; it takes {', '.join(self.signature.parameters)}.")
         super().__init__(**{key: given.pop(key) for key in BASE & set(given)})
@@ -74,7 +72,6 @@ HALVES = as_dtype("float16"), as_dtype("bfloat16")  # dtypes that no statistics 
 USES = {"bias": "use_bias", "beta": "center", "gamma": "scale"}  # variable → the parameter that says whether it is made
 # Parameter → where words are looked up.
 PLACES = {"activation": ("nn.", ""), "initializer": ("initializers.",)}
-_KWARGS = inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD)
 
 
 def layer(names: str, words: str, order: str = "", training: bool = False, **shapes: Shape) -> Callable[[Body], Body]:
@@ -88,12 +85,12 @@ def layer(names: str, words: str, order: str = "", training: bool = False, **sha
         shapes: variable → its shape.
     """
     class_name, function_name = names.split()
-    own = parameters_of(words)
+    own = signature_of(words).parameters
 
     def decorate(body: Body) -> Body:
         made = row_class(class_name, words, body, **shapes)
         value(f"layers.{class_name}", made, "v1")
-        called = own | parameters_of("inputs training=False name=None reuse=None")
+        called = {**own, **signature_of("inputs training=False name=None reuse=None").parameters}
         taken = inspect.Signature([called[name] for name in (order or _order(own, training)).split()])
         value(f"layers.{function_name}", told(f"layers.{function_name}", _function(made, taken), False), "v1")
         return body
@@ -103,20 +100,10 @@ def layer(names: str, words: str, order: str = "", training: bool = False, **sha
 
 def row_class(name: str, words: str, body: Body, **shapes: Shape) -> type[Row]:
     """The class of a layer."""
-    signature = inspect.Signature([*parameters_of(words).values(), _KWARGS])
+    signature = signature_of(words, options="kwargs")
     text = f"{(body.__doc__ or '').strip()}\n\n    Source: `tf.layers.{name}`.\n    "
     members = {"signature": signature, "__signature__": signature, "shapes": shapes, "body": body, "__doc__": text}
     return type(name, (Row,), members)
-
-
-def parameters_of(words: str) -> dict[str, inspect.Parameter]:
-    """The parameters that words say."""
-    found = {}
-    for word in words.split():
-        name, has_default, literal = word.partition("=")
-        default = ast.literal_eval(literal) if has_default else inspect.Parameter.empty
-        found[name] = inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
-    return found
 
 
 def _order(own: Mapping[str, Any], training: bool) -> str:

@@ -8,9 +8,7 @@ and its default.  Arguments become attributes with an underscore in front.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable
-from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
 
 from dovetail import ops
@@ -18,7 +16,7 @@ from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.layers.base import Layer
 from dovetail.compat.tensorflow.names.structures import is_nested, nest_map_structure
 from dovetail.compat.tensorflow.names.variable_scope import get_variable_scope, variable_scope
-from dovetail.compat.tensorflow.table import V1, value
+from dovetail.compat.tensorflow.table import V1, arguments_of, signature_of, value
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import TensorShape
 from dovetail.core.value_kinds import dtype_of
@@ -107,23 +105,18 @@ def dims_of_size(size: Any) -> list[Any]:
 
 def _constructor(words: str) -> Callable[..., None]:
     """A constructor with the arguments of a row."""
-    parts = [word.partition("=") for word in words.split()]
-    defaults = {name: ast.literal_eval(literal) if literal else Parameter.empty for name, _, literal in parts}
-    kind = Parameter.POSITIONAL_OR_KEYWORD
-    parameters = [Parameter(name, kind, default=defaults.get(name, Parameter.empty)) for name in ("self", *defaults)]
-    signature = Signature([*parameters, Parameter("options", Parameter.VAR_KEYWORD)])
+    signature = signature_of(f"self {words}", options="options")
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        bound = signature.bind(self, *args, **kwargs)
-        bound.apply_defaults()
-        given, options = bound.arguments, bound.arguments.pop("options")
+        given = arguments_of(signature, (self, *args), kwargs)
+        del given["self"]
+        options = given.pop("options")
         RNNCell.__init__(
-            self, **{mine: given[theirs] for theirs, mine in _OF_LAYERS.items() if theirs in given}, **options
+            self, **{mine: given.pop(theirs) for theirs, mine in _OF_LAYERS.items() if theirs in given}, **options
         )
-        for name in defaults:
-            if name not in _OF_LAYERS:
-                found = activation_of(given[name], self.no_activation) if name == "activation" else given[name]
-                setattr(self, f"_{_OTHER_NAMES.get(name, name)}", found)
+        for name, one in given.items():
+            found = activation_of(one, self.no_activation) if name == "activation" else one
+            setattr(self, f"_{_OTHER_NAMES.get(name, name)}", found)
         self.begin()
 
     __init__.__signature__ = signature  # type: ignore[attr-defined]

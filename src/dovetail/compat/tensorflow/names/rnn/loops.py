@@ -18,23 +18,26 @@ from dovetail.compat.tensorflow.names.structures import (
 )
 from dovetail.compat.tensorflow.names.tensor_array import TensorArray
 from dovetail.compat.tensorflow.names.variable_scope import variable_scope
-from dovetail.compat.tensorflow.table import V1, function
+from dovetail.compat.tensorflow.table import V1, function, takes
 from dovetail.core.tensor_shape import shape_of
 from dovetail.core.value_kinds import dtype_of, static_shape
 from dovetail.ops.shapes.shape import dims_of
 
+_HINTS = "parallel_iterations swap_memory"
+_FREE = "parallel_iterations=None swap_memory=False"
+_BOTH_WAYS = "cell_fw cell_bw inputs"
+_STATES = "initial_state_fw=None initial_state_bw=None dtype=None"
+_LAYERS = "cells_fw cells_bw inputs initial_states_fw=None initial_states_bw=None dtype=None sequence_length=None"
+
 # -- one direction ----------------------------------------------------------------------------------------------------
 
 
-def dynamic_rnn(
-    cell: Any,
-    inputs: Any,
-    sequence_length: Any = None,
-    initial_state: Any = None,
-    dtype: Any = None,
-    time_major: bool = False,
-    scope: Any = None,
-) -> tuple[Any, Any]:
+@function("nn.dynamic_rnn", "v1")
+@takes(
+    f"cell inputs sequence_length=None initial_state=None dtype=None {_FREE} time_major=False scope=None",
+    ignores=_HINTS,
+)
+def dynamic_rnn(given: Any) -> tuple[Any, Any]:
     """The outputs of a cell for all steps of sequences, and its last state.
 
     Args:
@@ -48,12 +51,12 @@ def dynamic_rnn(
 
     Source: `tf.compat.v1.nn.dynamic_rnn`.
     """
-    _check_cells(cell)
-    with variable_scope(scope or "rnn"):
-        inputs = nest_map_structure(lambda x: graph_mode.recorded(ops.convert(x), "inputs"), inputs)
-        batch = dims_of(nest_flatten(inputs)[0])[1 if time_major else 0]
-        state = _first_state(cell, batch, initial_state, dtype)
-        return over_steps(cell, inputs, state, sequence_length, time_major)
+    _check_cells(given.cell)
+    with variable_scope(given.scope or "rnn"):
+        inputs = nest_map_structure(lambda x: graph_mode.recorded(ops.convert(x), "inputs"), given.inputs)
+        batch = dims_of(nest_flatten(inputs)[0])[1 if given.time_major else 0]
+        state = _first_state(given.cell, batch, given.initial_state, given.dtype)
+        return over_steps(given.cell, inputs, state, given.sequence_length, given.time_major)
 
 
 def over_steps(
@@ -85,14 +88,9 @@ def over_steps(
     return outputs, state
 
 
-def static_rnn(
-    cell: Any,
-    inputs: Sequence[Any],
-    initial_state: Any = None,
-    dtype: Any = None,
-    sequence_length: Any = None,
-    scope: Any = None,
-) -> tuple[list[Any], Any]:
+@function("nn.static_rnn nn.rnn contrib.rnn.static_rnn", "v1")
+@takes("cell inputs initial_state=None dtype=None sequence_length=None scope=None")
+def static_rnn(given: Any) -> tuple[list[Any], Any]:
     """The outputs of a cell for each input of a list, and its last state; see `dynamic_rnn`.
 
     Raises:
@@ -101,18 +99,19 @@ def static_rnn(
 
     Source: `tf.compat.v1.nn.static_rnn`.
     """
+    cell, inputs = given.cell, given.inputs
     _check_cells(cell)
     if not isinstance(inputs, (list, tuple)):
         raise TypeError(f"inputs must be a list, not {inputs!r}; see tf.unstack.")
     if not inputs:
         raise ValueError("there are no inputs.")
-    with variable_scope(scope or "rnn") as opened:
+    with variable_scope(given.scope or "rnn") as opened:
         batch = dims_of(ops.convert(nest_flatten(inputs)[0]))[0]
-        state = _first_state(cell, batch, initial_state, dtype)
+        state = _first_state(cell, batch, given.initial_state, given.dtype)
         if getattr(cell, "is_whole", False):
-            outputs, state = over_steps(cell, ops.stack(inputs, 1), state, sequence_length, time_major=False)
+            outputs, state = over_steps(cell, ops.stack(inputs, 1), state, given.sequence_length, time_major=False)
             return ops.unstack(outputs, axis=1), state
-        lengths, found = _lengths(sequence_length), []
+        lengths, found = _lengths(given.sequence_length), []
         for i, x in enumerate(inputs):
             if i:
                 opened.reuse_variables()
@@ -130,73 +129,52 @@ def static_rnn(
 # -- both directions --------------------------------------------------------------------------------------------------
 
 
-def bidirectional_dynamic_rnn(
-    cell_fw: Any,
-    cell_bw: Any,
-    inputs: Any,
-    sequence_length: Any = None,
-    initial_state_fw: Any = None,
-    initial_state_bw: Any = None,
-    dtype: Any = None,
-    time_major: bool = False,
-    scope: Any = None,
-) -> tuple[Any, Any]:
+@function("nn.bidirectional_dynamic_rnn", "v1")
+@takes(f"{_BOTH_WAYS} sequence_length=None {_STATES} {_FREE} time_major=False scope=None", ignores=_HINTS)
+def bidirectional_dynamic_rnn(given: Any) -> tuple[Any, Any]:
     """The outputs of two cells, of which one goes from the last step to the first, and their last states.
 
     Source: `tf.compat.v1.nn.bidirectional_dynamic_rnn`.
     """
-    lengths = _lengths(sequence_length)
+    lengths, time_major = _lengths(given.sequence_length), given.time_major
 
-    def run(cell: Any, inputs: Any, state: Any, scope: Any) -> Any:
-        return dynamic_rnn(cell, inputs, lengths, state, dtype, time_major, scope)
+    def run(cell: Any, x: Any, state: Any, scope: Any) -> Any:
+        return dynamic_rnn(cell, x, lengths, state, given.dtype, time_major=time_major, scope=scope)
 
-    def turn(values: Any) -> Any:
-        return reversed_steps(values, lengths, time_major)
-
-    (y_fw, fw), (y_bw, bw) = _both(run, turn, (cell_fw, cell_bw), inputs, (initial_state_fw, initial_state_bw), scope)
+    (y_fw, fw), (y_bw, bw) = _both(run, lambda values: reversed_steps(values, lengths, time_major), given)
     return (y_fw, y_bw), (fw, bw)
 
 
-def static_bidirectional_rnn(
-    cell_fw: Any,
-    cell_bw: Any,
-    inputs: Sequence[Any],
-    initial_state_fw: Any = None,
-    initial_state_bw: Any = None,
-    dtype: Any = None,
-    sequence_length: Any = None,
-    scope: Any = None,
-) -> tuple[list[Any], Any, Any]:
+@function("nn.static_bidirectional_rnn nn.bidirectional_rnn contrib.rnn.static_bidirectional_rnn", "v1")
+@takes(f"{_BOTH_WAYS} {_STATES} sequence_length=None scope=None")
+def static_bidirectional_rnn(given: Any) -> tuple[list[Any], Any, Any]:
     """The joined outputs of two cells, of which one goes from the last input to the first, and their last states.
 
     Source: `tf.compat.v1.nn.static_bidirectional_rnn`.
     """
-    lengths = _lengths(sequence_length)
+    lengths = _lengths(given.sequence_length)
 
-    def run(cell: Any, inputs: Any, state: Any, scope: Any) -> Any:
-        return static_rnn(cell, inputs, state, dtype, lengths, scope)
+    def run(cell: Any, x: Any, state: Any, scope: Any) -> Any:
+        return static_rnn(cell, x, state, given.dtype, lengths, scope)
 
-    def turn(values: Any) -> Any:
-        return _reversed_list(values, lengths)
-
-    (y_fw, fw), (y_bw, bw) = _both(run, turn, (cell_fw, cell_bw), inputs, (initial_state_fw, initial_state_bw), scope)
+    (y_fw, fw), (y_bw, bw) = _both(run, lambda values: _reversed_list(values, lengths), given)
     joined = [nest_map_structure(lambda *y: ops.concatenate(y, 1), *pair) for pair in zip(y_fw, y_bw, strict=True)]
     return joined, fw, bw
 
 
-def _both(run: Any, turn: Any, cells: Any, inputs: Any, states: Any, scope: Any) -> list[Any]:
+def _both(run: Any, turn: Any, given: Any) -> list[Any]:
     """The outputs and the last states of a loop with two cells; the second gets its inputs from the end.
 
     Args:
         run: (cell, inputs, first state, scope) → (outputs, last state).
         turn: inputs or outputs → the same from the last step to the first.
     """
-    _check_cells(*cells)
-    with variable_scope(scope or "bidirectional_rnn"):
+    _check_cells(given.cell_fw, given.cell_bw)
+    with variable_scope(given.scope or "bidirectional_rnn"):
         with variable_scope("fw") as own:
-            forward = run(cells[0], inputs, states[0], own)
+            forward = run(given.cell_fw, given.inputs, given.initial_state_fw, own)
         with variable_scope("bw") as own:
-            outputs, state = run(cells[1], turn(inputs), states[1], own)
+            outputs, state = run(given.cell_bw, turn(given.inputs), given.initial_state_bw, own)
     return [forward, (turn(outputs), state)]
 
 
@@ -217,42 +195,63 @@ def _reversed_list(values: Sequence[Any], lengths: Any) -> list[Any]:
     return [pack_sequence_as(values[0], leaves) for leaves in steps]
 
 
-def stack_bidirectional(
-    cells_fw: Sequence[Any],
-    cells_bw: Sequence[Any],
-    inputs: Any,
-    initial_states_fw: Any = None,
-    initial_states_bw: Any = None,
-    dtype: Any = None,
-    sequence_length: Any = None,
-    time_major: bool = False,
-    scope: Any = None,
-) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
+def _stacked(layer: Callable[..., Any], given: Any) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
     """The outputs of layers of cells in two directions, and the last states of both directions.
 
-    Source: `tf.contrib.rnn.stack_bidirectional_rnn`, `tf.contrib.rnn.stack_bidirectional_dynamic_rnn`.
+    Args:
+        layer: (cells, inputs, first states) → (outputs, last states).
     """
-    if not isinstance(cells_fw, list) or len(cells_fw) != len(cells_bw) or not cells_fw:
+    fw, bw = given.cells_fw, given.cells_bw
+    if not isinstance(fw, list) or len(fw) != len(bw) or not fw:
         raise ValueError("cells_fw and cells_bw must be lists of as many cells, and of one at least.")
-    none, after = [None] * len(cells_fw), []
-    layers = zip(cells_fw, cells_bw, initial_states_fw or none, initial_states_bw or none, strict=True)
-    with variable_scope(scope or "stack_bidirectional_rnn"):
-        for i, (fw, bw, first_fw, first_bw) in enumerate(layers):
-            last: Any
+    x, after, none = given.inputs, [], [None] * len(fw)
+    states = given.initial_states_fw or none, given.initial_states_bw or none
+    with variable_scope(given.scope or "stack_bidirectional_rnn"):
+        for i, (*cells, first_fw, first_bw) in enumerate(zip(fw, bw, *states, strict=True)):
             with variable_scope(f"cell_{i}"):
-                if isinstance(inputs, (list, tuple)):
-                    inputs, *last = static_bidirectional_rnn(fw, bw, inputs, first_fw, first_bw, dtype, sequence_length)
-                else:
-                    outputs, last = bidirectional_dynamic_rnn(
-                        fw, bw, inputs, sequence_length, first_fw, first_bw, dtype, time_major
-                    )
-                    inputs = ops.concatenate(outputs, 2)
+                x, last = layer(cells, x, (first_fw, first_bw))
             after.append(last)
     last_fw, last_bw = zip(*after, strict=True)
-    return inputs, last_fw, last_bw
+    return x, last_fw, last_bw
 
 
-def raw_rnn(cell: Any, loop_fn: Callable[..., Any], scope: Any = None) -> tuple[Any, Any, Any]:
+@function("contrib.rnn.stack_bidirectional_rnn", "v1")
+@takes(f"{_LAYERS} scope=None")
+def stack_bidirectional_rnn(given: Any) -> Any:
+    """The outputs of layers of cells for a list of inputs, in two directions, and the last states of both.
+
+    Source: `tf.contrib.rnn.stack_bidirectional_rnn`.
+    """
+
+    def layer(cells: Any, x: Any, states: Any) -> Any:
+        y, *last = static_bidirectional_rnn(*cells, x, *states, given.dtype, given.sequence_length)
+        return y, last
+
+    return _stacked(layer, given)
+
+
+@function("contrib.rnn.stack_bidirectional_dynamic_rnn", "v1")
+@takes(
+    f"{_LAYERS} parallel_iterations=None time_major=False scope=None swap_memory=False",
+    ignores=_HINTS,
+)
+def stack_bidirectional_dynamic_rnn(given: Any) -> Any:
+    """The outputs of layers of cells for sequences in one tensor, in two directions, and the last states of both.
+
+    Source: `tf.contrib.rnn.stack_bidirectional_dynamic_rnn`.
+    """
+
+    def layer(cells: Any, x: Any, states: Any) -> Any:
+        options = {"dtype": given.dtype, "time_major": given.time_major}
+        y, last = bidirectional_dynamic_rnn(*cells, x, given.sequence_length, *states, **options)
+        return ops.concatenate(y, 2), last
+
+    return _stacked(layer, given)
+
+
+@function("nn.raw_rnn", "v1")
+@takes(f"cell loop_fn {_FREE} scope=None")
+def raw_rnn(cell: Any, loop_fn: Callable[..., Any], scope: Any) -> tuple[Any, Any, Any]:
     """Run a cell until a function says that all sequences are finished.
 
     Args:
@@ -332,38 +331,3 @@ def _lengths(given: Any) -> Any:
 
 def swapped(x: Any) -> Any:
     return ops.transpose(x, (1, 0, *range(2, len(static_shape(x)))))
-
-
-_BOTH_WAYS = "cell_fw cell_bw inputs"
-_LAYERS = "cells_fw cells_bw inputs initial_states_fw initial_states_bw dtype sequence_length"
-_HINTS = "parallel_iterations swap_memory"
-for _names, _words, _function in (
-    (
-        "nn.dynamic_rnn",
-        f"cell inputs sequence_length initial_state dtype {_HINTS} time_major scope",
-        dynamic_rnn,
-    ),
-    (
-        "nn.static_rnn nn.rnn contrib.rnn.static_rnn",
-        "cell inputs initial_state dtype sequence_length scope",
-        static_rnn,
-    ),
-    (
-        "nn.bidirectional_dynamic_rnn",
-        f"{_BOTH_WAYS} sequence_length initial_state_fw initial_state_bw dtype {_HINTS} time_major scope",
-        bidirectional_dynamic_rnn,
-    ),
-    (
-        "nn.static_bidirectional_rnn nn.bidirectional_rnn contrib.rnn.static_bidirectional_rnn",
-        f"{_BOTH_WAYS} initial_state_fw initial_state_bw dtype sequence_length scope",
-        static_bidirectional_rnn,
-    ),
-    (
-        "contrib.rnn.stack_bidirectional_dynamic_rnn",
-        f"{_LAYERS} parallel_iterations time_major scope swap_memory",
-        stack_bidirectional,
-    ),
-    ("contrib.rnn.stack_bidirectional_rnn", f"{_LAYERS} scope", stack_bidirectional),
-    ("nn.raw_rnn", f"cell loop_fn {_HINTS} scope", raw_rnn),
-):
-    function(_names, "v1", v1=_words)(_function)
