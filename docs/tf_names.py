@@ -143,8 +143,10 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
         "test_old.py",
     ),
     **dict.fromkeys(
-        ["contrib.rnn", "contrib.cudnn_rnn", "nn.seq2seq", "contrib.legacy_seq2seq", "contrib.seq2seq"], "test_rnn.py"
+        [f"contrib.rnn.{what}" for what in ("stack_", "LSTMBlockFused", "TimeReversed")], "test_rnn_loops.py"
     ),
+    **dict.fromkeys(["contrib.rnn", "contrib.cudnn_rnn"], "test_rnn.py"),
+    **dict.fromkeys(["nn.seq2seq", "contrib.legacy_seq2seq", "contrib.seq2seq"], "test_legacy_seq2seq.py"),
     **dict.fromkeys(["print", "Print"], "test_python_calls.py"),
     **dict.fromkeys(["DeviceSpec", *(f"config.{what}" for what in DEVICES)], "test_devices.py"),
     **dict.fromkeys(
