@@ -100,7 +100,6 @@ TENSORFLOW = {
     ),
     **dict.fromkeys(("list_files.name", "LoopIterator.name", "tile_batch.name", "BasicDecoder.name"), _NO_OPERATION),
     "DataIterator.output_classes": "All leaves are tensors.",
-    "Estimator.name": "It is for a folder of summaries, which evaluations do not write.",
     **{f"{kind}Attention.{one}": "The memory says it." for kind in ("Bahdanau", "Luong") for one in ("dtype", "name")},
     **{f"AttentionMechanism.{one}": INTERFACE for one in ("state", "previous_alignments")},
     **dict.fromkeys((f"{kind}.{one}" for kind, unread in _HELPERS.items() for one in unread.split()), INTERFACE),
