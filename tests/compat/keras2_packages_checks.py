@@ -336,6 +336,27 @@ def check_calls_decide_the_outputs():
     np.testing.assert_array_equal(values[0][0], values[1][[1, 0]])
 
 
+def check_attributes_of_layers_and_models():
+    x = Input((4,), name="data")
+    hidden = Dense(3, kernel_regularizer=keras.regularizers.l2(0.5), name="hidden")
+    made = Model(x, Dense(2, name="result")(hidden(x)))
+    assert x.get_shape().as_list() == [None, 4] and hidden.output.get_shape()[1] == 3
+    x.set_shape((5, None))
+    assert K.int_shape(x) == (5, 4)
+    with pytest.raises(ValueError):
+        x.set_shape((5, 3))
+    assert hidden.kernel_regularizer.l1 == 0.0 and hidden.kernel_regularizer.l2 == pytest.approx(0.5)
+    assert (hidden.updates, hidden.get_updates_for(x), hidden.stateful, hidden.dynamic) == ([], [], False, False)
+    assert hidden.input_mask is None and hidden.output_mask is None
+    assert K.int_shape(hidden.apply(Input((4,)))) == (None, 3)
+    assert [layer.name for layer in (*made.input_layers, *made._output_layers)] == ["data", "result"]
+    assert made._feed_input_names == ["data"] and made._feed_output_shapes == [(None, 2)]
+    assert made.layers_by_depth[0] == [made.layers[-1]] and len(made.nodes_by_depth) == 3
+    assert made._is_graph_network and not made._is_compiled
+    made.compile("sgd", "mse")
+    assert made._is_compiled and made.stateful is False
+
+
 def check_a_merged_tensor_has_the_masks_that_are_given():
     class Kept(Layer):
         supports_masking = True

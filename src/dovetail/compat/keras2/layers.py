@@ -55,6 +55,14 @@ def patches() -> Iterable[Patch]:
         keras.layers.Layer,
         input_shape=_shape_of("input"),
         output_shape=_shape_of("output"),
+        input_mask=Own(lambda self: self.get_input_mask_at(0)),
+        output_mask=Own(lambda self: self.get_output_mask_at(0)),
+        updates=Own(lambda self: []),  # the updates of Keras 3 belong to calls
+        get_updates_for=lambda self, inputs: [],
+        assert_input_compatibility=lambda self, inputs: self._assert_input_compatibility(inputs),
+        stateful=False,
+        dynamic=False,
+        apply=lambda self, inputs, *args, **kwargs: self(inputs, *args, **kwargs),
         batch_input_shape=property(lambda self: vars(self).get("_batch_input_shape")),
         inbound_nodes=property(lambda self: self._inbound_nodes),
         outbound_nodes=property(lambda self: self._outbound_nodes),
@@ -74,7 +82,21 @@ def patches() -> Iterable[Patch]:
         output_masks=property(lambda self: [*map(get_keras_mask, self.output_tensors)]),
     )
     yield Patch(functional, "serialize_node", _but_of_inputs(functional.serialize_node))
-    yield Patch(keras.KerasTensor, "_keras_shape", property(lambda self: tuple(self.shape)))
+    yield from methods(
+        keras.KerasTensor,
+        _keras_shape=property(lambda self: tuple(self.shape)),
+        get_shape=lambda self: TensorShape(self.shape),
+        set_shape=_set_shape,
+    )
+
+
+def _set_shape(self: Any, shape: Any) -> None:
+    """Give a KerasTensor the dimensions that it lacks, as `tf.Tensor.set_shape` does.
+
+    Raises:
+        ValueError: they differ from the dimensions that it has.
+    """
+    self._shape = tuple(TensorShape(self.shape).merge_with(shape).as_list())
 
 
 def _but_of_inputs(serialize: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,11 +11,22 @@ from typing import Any
 import keras
 import numpy as np
 
-from dovetail.compat.keras2.patches import Patch, methods
+from dovetail.compat.keras2.patches import Own, Patch, methods
 from dovetail.core.variable import Variable
 from dovetail.interop.keras.running import GIVEN
 from dovetail.interop.keras_files.building import built
 from dovetail.interop.privates import Functional, map_graph, tree
+
+# Attributes of models in Keras 2 → their names in Keras 3.
+RENAMED = {
+    "_feed_input_names": "input_names",
+    "_feed_output_names": "output_names",
+    "_feed_outputs": "outputs",
+    "_is_compiled": "compiled",
+    "nodes_by_depth": "_nodes_by_depth",
+    "layers_by_depth": "_operations_by_depth",
+    "_layers_by_depth": "_operations_by_depth",
+}
 
 
 def patches() -> Iterable[Patch]:
@@ -31,7 +42,12 @@ def patches() -> Iterable[Patch]:
         reset_states=_reset_states,
         stateful=property(lambda self: any(getattr(layer, "stateful", False) for layer in self.layers)),
         uses_learning_phase=property(lambda self: any(map(_is_other_in_training, self._flatten_layers()))),
-        updates=property(lambda self: []),  # the updates of Keras 3 belong to calls
+        **dict.fromkeys(("input_layers", "_input_layers"), _layers_of("inputs")),
+        **dict.fromkeys(("output_layers", "_output_layers"), _layers_of("outputs")),
+        **{old: Own(lambda self, new=new: getattr(self, new)) for old, new in RENAMED.items()},
+        _feed_input_shapes=_shapes_of("inputs"),
+        _feed_output_shapes=_shapes_of("outputs"),
+        _is_graph_network=property(lambda self: isinstance(self, (Functional, keras.Sequential))),
         state_updates=property(lambda self: []),
         input_names=property(lambda self: _names(self.inputs)),
     )
@@ -91,6 +107,16 @@ def _is_other_in_training(layer: Any) -> bool:
     is_own = not type(layer).__module__.startswith(("keras.", "dovetail."))
     drops = any(getattr(layer, name, None) for name in ("dropout", "recurrent_dropout"))
     return isinstance(layer, IN_TRAINING) or drops or (is_own and layer._call_has_training_arg and not layer._layers)
+
+
+def _layers_of(tensors: str) -> property:
+    """Make a property for the layers whose results some tensors of a model are."""
+    return property(lambda self: [each._keras_history.operation for each in getattr(self, tensors)])
+
+
+def _shapes_of(tensors: str) -> property:
+    """Make a property for the shapes of some tensors of a model."""
+    return property(lambda self: [tuple(each.shape) for each in getattr(self, tensors)])
 
 
 def _predict_classes(self: Any, x: Any, batch_size: int | None = None, verbose: int = 0) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import keras
+import numpy as np
 
 from dovetail import backend as K
 from dovetail.compat.keras2.patches import Patch, held, methods
@@ -70,6 +71,8 @@ def patches() -> Iterable[Patch]:
         yield from (Patch(owner, old, found) for owner in (public, table) if held(owner, old) is not found)
     for public in (keras.initializers, privates.initializers):
         yield Patch(public, "get", _of_a_shape_alone(public.get))
+    for cls, other in ((keras.regularizers.L1, "l2"), (keras.regularizers.L2, "l1")):
+        yield Patch(cls, other, np.float32(0.0))  # in Keras 2 each regularizer had both
     yield Patch(keras.activations, "hard_sigmoid", keras2_hard_sigmoid)
     for name in ("hard_sigmoid", keras.saving.get_registered_name(keras2_hard_sigmoid)):
         yield Patch(privates.activations.ALL_OBJECTS_DICT, name, keras2_hard_sigmoid)
