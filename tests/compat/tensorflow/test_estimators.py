@@ -139,3 +139,51 @@ def test_what_it_cannot_do_it_says(estimator):
         estimator.evaluate(whole())
     with pytest.raises(ValueError, match="give either steps or max_steps"):
         estimator.train(whole(), steps=1, max_steps=1)
+
+
+def test_a_tpu_estimator_without_tpus_trains_as_another_one(tmp_path, engine):
+    seen = []
+
+    def with_call(features, labels, mode, params):
+        seen.append(params["batch_size"])
+        spec = model(features, labels, mode, params)
+        optimizer = tf.contrib.tpu.CrossShardOptimizer(tf.train.GradientDescentOptimizer(params["rate"]))
+        step = None if spec.loss is None else optimizer.minimize(spec.loss, tf.train.get_global_step())
+        measures = lambda labels, found: {"error": tf.metrics.mean_absolute_error(labels, found)}  # noqa: E731
+        called = lambda count: tf.py_func(lambda n: seen.append(int(n)), [count], [])  # noqa: E731
+        return tf.contrib.tpu.TPUEstimatorSpec(
+            mode,
+            predictions=spec.predictions,
+            loss=spec.loss,
+            train_op=step,
+            eval_metrics=(measures, [labels, spec.predictions["y"]]) if mode == "eval" else None,
+            host_call=(called, {"count": tf.constant(70)}) if mode == "train" else None,
+        )
+
+    config = tf.contrib.tpu.RunConfig(model_dir=str(tmp_path), tpu_config=tf.contrib.tpu.TPUConfig(100))
+    config = config.replace(save_summary_steps=50)
+    assert (config.tpu_config.iterations_per_loop, config.save_summary_steps) == (100, 50)
+    sizes = {"train_batch_size": 6, "eval_batch_size": 3}
+    tpus = tf.estimator.tpu.TPUEstimator(
+        use_tpu=False, model_fn=with_call, config=config, params={"rate": RATE}, **sizes
+    )
+    tpus.train(whole(num_epochs=None), max_steps=3)
+    kernel, bias = trained(3)
+    np.testing.assert_allclose(tpus.get_variable_value("out/kernel"), kernel, atol=1e-6)
+    np.testing.assert_allclose(tpus.get_variable_value("out/bias"), bias, atol=1e-6)
+    error = np.abs(Y - (X @ kernel + bias).ravel()).mean()
+    assert abs(tpus.evaluate(whole(num_epochs=1))["error"] - error) < 1e-5
+    assert seen == [6, 70, 70, 70, 3]
+    assert tf.tpu.cross_replica_sum(2.0).numpy() == 2.0
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "advice"),
+    [
+        ({}, NotImplementedError, "use_tpu=False"),
+        ({"use_tpu": False, "params": {"batch_size": 3}}, ValueError, "leave it out of params"),
+    ],
+)
+def test_a_tpu_estimator_says_what_it_cannot(options, error, advice):
+    with pytest.raises(error, match=advice):
+        tf.contrib.tpu.TPUEstimator(model_fn=model, **options)

@@ -76,6 +76,7 @@ from dovetail.compat.tensorflow.names import summary as summary
 from dovetail.compat.tensorflow.names import tables as tables
 from dovetail.compat.tensorflow.names import testing as testing
 from dovetail.compat.tensorflow.names import tfe as tfe
+from dovetail.compat.tensorflow.names import tpu as tpu
 from dovetail.compat.tensorflow.names import train as train
 from dovetail.compat.tensorflow.names import training as training
 from dovetail.compat.tensorflow.names import variable_scope as variable_scope
