@@ -66,7 +66,7 @@ PACKAGES = {
     "contrib.layers.python.layers": ("initializers layers optimizers regularizers summaries", ("contrib.layers.",)),
     "contrib.rnn.python.ops": ("core_rnn_cell core_rnn_cell_impl rnn rnn_cell", ("contrib.rnn.",)),
     "core.framework": ("attr_value_pb2 graph_pb2 node_def_pb2 summary_pb2", ("",)),
-    "core.protobuf": ("config_pb2 meta_graph_pb2 saver_pb2", ("", "train.")),
+    "core.protobuf": ("config_pb2 meta_graph_pb2 rewriter_config_pb2 saver_pb2", ("", "train.")),
     "core.example": ("example_pb2 feature_pb2", ("train.",)),
     "core.util": ("event_pb2", ("",)),
 }
@@ -92,6 +92,8 @@ MODULES: dict[str, tuple[str, ...] | ModuleType] = {
     "contrib.layers.python.layers.utils": ("contrib.layers.utils.",),
     "contrib.slim.python.slim": ("contrib.slim.",),
     "contrib.slim.python.slim.learning": ("contrib.slim.learning.",),
+    "python.estimator.util": ("python.estimator.util.",),
+    "python.util.function_utils": ("python.util.function_utils.",),
     "python.util.nest": ("nest.",),
     "python.util.compat": ("compat.",),
     "python.lib.io.file_io": ("python.lib.io.file_io.", "io.gfile.", "gfile."),

@@ -49,7 +49,7 @@ def find(view: str, prefixes: Sequence[str], name: str, module: ModuleType) -> A
                 return found.make() if type(found) is Lazy else found
     if name == "__all__":
         return exported(module.__name__, prefixes)
-    part = sys.modules.get(f"{module.__name__}.{name}")
+    part = sys.modules.get(f"{module.__name__}.{name}") or _beside(module.__name__, name)
     if part is not None:
         return part
     if name.startswith("_"):  # Python and tools ask for such names, of any module
@@ -60,6 +60,12 @@ def find(view: str, prefixes: Sequence[str], name: str, module: ModuleType) -> A
         problem = f"tf.{full} is not offered. {advice(full, modules())}"
     # Without `obj`: Python would add a guess of its own to the message.
     raise AttributeError(problem, name=name, obj=None)
+
+
+def _beside(module: str, name: str) -> ModuleType | None:
+    """The private module next to another one, which may import it, so that programs find it inside."""
+    package, _, _ = module.rpartition(".")
+    return sys.modules.get(f"{package}.{name}") if ".python." in module else None
 
 
 def members(module: str, prefixes: Sequence[str]) -> set[str]:

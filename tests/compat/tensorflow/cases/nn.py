@@ -87,6 +87,21 @@ def convolutions():
     yield call("nn.conv2d_transpose", array(2, 3, 3, 4), array(3, 3, 2, 4), [2, 6, 6, 2], 2)
     yield call("nn.conv2d_transpose", array(2, 3, 3, 4), array(3, 3, 2, 4), [2, 5, 5, 2], [1, 1, 1, 1], "VALID")
     yield call("compat.v1.nn.conv2d_transpose", array(1, 2, 2, 1), array(2, 2, 1, 1), [1, 4, 4, 1], [1, 2, 2, 1])
+
+
+def gradients_of_convolutions():
+    x, kernel, out, one, two = [2, 6, 6, 2], [3, 3, 2, 4], array(2, 3, 3, 4), [1, 1, 1, 1], [1, 2, 2, 1]
+    names = [f"compat.v1.nn.{name}" for name in ("conv2d_backprop_input", "conv2d_backprop_filter")]
+    yield call(names[0], x, array(*kernel), out, two, "SAME")
+    yield call(names[0], [2, 5, 5, 2], array(*kernel), out, one, "VALID", True, "NHWC", one)
+    yield call(names[1], array(*x), kernel, out, two, "SAME")
+    yield call(names[1], array(2, 5, 5, 2), kernel, out, one, "VALID")
+    for name in ("conv3d_backprop_filter", "conv3d_backprop_filter_v2"):
+        volume, moves = array(1, 4, 4, 4, 1), [1, 1, 1, 1, 1]
+        yield call(f"compat.v1.nn.{name}", volume, [2, 2, 2, 1, 3], array(1, 3, 3, 3, 3), moves, "VALID")
+    for name in ("depthwise_conv2d_backprop", "depthwise_conv2d_native_backprop"):
+        yield call(f"compat.v1.nn.{name}_input", x, array(3, 3, 2, 2), out, two, "SAME")
+        yield call(f"compat.v1.nn.{name}_filter", array(*x), [3, 3, 2, 2], out, two, "SAME")
     yield call("nn.conv3d_transpose", array(1, 2, 2, 2, 2), array(2, 2, 2, 1, 2), [1, 4, 4, 4, 1], 2)
     yield call("nn.depthwise_conv2d", IMAGES, array(3, 3, 3, 2), [1, 1, 1, 1], "SAME")
     yield call("compat.v1.nn.depthwise_conv2d", IMAGES, array(2, 2, 3, 1), [1, 1, 1, 1], "VALID", [2, 2])
@@ -220,4 +235,4 @@ def losses():
     )
 
 
-CASES = [*activations(), *convolutions(), *normalisation(), *losses()]
+CASES = [*activations(), *convolutions(), *gradients_of_convolutions(), *normalisation(), *losses()]

@@ -8,7 +8,9 @@ from dovetail.compat.tensorflow.names import colours as colours
 from dovetail.compat.tensorflow.names import compat as compat
 from dovetail.compat.tensorflow.names import contrib as contrib
 from dovetail.compat.tensorflow.names import control as control
+from dovetail.compat.tensorflow.names import conversions as conversions
 from dovetail.compat.tensorflow.names import convolution as convolution
+from dovetail.compat.tensorflow.names import convolution_gradients as convolution_gradients
 from dovetail.compat.tensorflow.names import core as core
 from dovetail.compat.tensorflow.names import creation as creation
 from dovetail.compat.tensorflow.names import crops as crops

@@ -22,7 +22,7 @@ def layout_of(data_format: str | None) -> str:
     raise ValueError(f"a data_format is as NHWC or as NCHW, not {data_format!r}.")
 
 
-def _moves(rank: int, strides: Any, padding: Any, data_format: str | None, dilations: Any = None) -> Moves:
+def moves_of(rank: int, strides: Any, padding: Any, data_format: str | None, dilations: Any = None) -> Moves:
     """How windows move, by TensorFlow's words."""
     if isinstance(padding, str) and padding.lower() not in PADDINGS:
         raise ValueError(f"padding is SAME, VALID or a list of pairs, not {padding!r}.")
@@ -54,7 +54,7 @@ def conv1d(
 
     Source: `tf.nn.conv1d`.
     """
-    return _convolution(1, input, filters, _moves(1, stride, padding, data_format, dilations), name)
+    return _convolution(1, input, filters, moves_of(1, stride, padding, data_format, dilations), name)
 
 
 @function(
@@ -74,7 +74,7 @@ def conv2d(
 
     Source: `tf.nn.conv2d`.
     """
-    return _convolution(2, input, filters, _moves(2, strides, padding, data_format, dilations), name)
+    return _convolution(2, input, filters, moves_of(2, strides, padding, data_format, dilations), name)
 
 
 @function("nn.conv3d", v1="input filter:filters strides padding data_format dilations name filters")
@@ -91,7 +91,7 @@ def conv3d(
 
     Source: `tf.nn.conv3d`.
     """
-    return _convolution(3, input, filters, _moves(3, strides, padding, data_format, dilations), name)
+    return _convolution(3, input, filters, moves_of(3, strides, padding, data_format, dilations), name)
 
 
 def _any_convolution(
@@ -104,7 +104,7 @@ def _any_convolution(
     name: Any = None,
 ) -> Any:
     rank = len(static_shape(shaped(filters))) - 2
-    return _convolution(rank, input, filters, _moves(rank, strides or 1, padding, data_format, dilations), name)
+    return _convolution(rank, input, filters, moves_of(rank, strides or 1, padding, data_format, dilations), name)
 
 
 row(
@@ -126,7 +126,7 @@ def _transposed(rank: int) -> Callable[..., Any]:
         dilations: Any = None,
         name: str | None = None,
     ) -> Any:
-        window = _moves(rank, strides, padding, data_format, dilations)
+        window = moves_of(rank, strides, padding, data_format, dilations)
         shape = output_shape if is_tensor(output_shape) else list(output_shape)
         input, filters = of_rank(input, rank + 2), of_rank(filters, rank + 2)
         return ops.conv_transpose(
@@ -155,7 +155,7 @@ def _depthwise(
     dilations: Any = None,
     name: Any = None,
 ) -> Any:
-    window = _moves(2, strides, padding, data_format, dilations)
+    window = moves_of(2, strides, padding, data_format, dilations)
     return ops.depthwise_conv(of_rank(input, 4), of_rank(filter, 4), *window, name=name)
 
 
@@ -178,7 +178,7 @@ def _separable(
     dilations: Any = None,
     name: Any = None,
 ) -> Any:
-    window = _moves(2, strides, padding, data_format, dilations)
+    window = moves_of(2, strides, padding, data_format, dilations)
     depthwise, pointwise = of_rank(depthwise_filter, 4), of_rank(pointwise_filter, 4)
     return ops.separable_conv(of_rank(input, 4), depthwise, pointwise, *window, name=name)
 
@@ -206,7 +206,7 @@ def _pool(rank: int | None, pool: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         shape = static_shape(shaped(input))
         axes = rank or len(ksize if shape is None else shape) - 2
-        steps, pads, layout, _ = _moves(axes, strides, padding, data_format)
+        steps, pads, layout, _ = moves_of(axes, strides, padding, data_format)
         return pool(of_rank(input, axes + 2), spatial(ksize, axes, layout), steps, pads, layout, name=name)
 
     return pooled
@@ -250,7 +250,7 @@ def _any_pool(
 ) -> Any:
     if pooling_type not in _POOLS:
         raise ValueError(f"the pooling_type is one of {', '.join(_POOLS)}, not {pooling_type!r}.")
-    window = _moves(len(window_shape), strides or 1, padding, data_format, dilations)
+    window = moves_of(len(window_shape), strides or 1, padding, data_format, dilations)
     if max(window.dilations) > 1:
         return _dilated_pool(input, tuple(window_shape), window, _REDUCTIONS[pooling_type], name)
     return _POOLS[pooling_type](input, list(window_shape), strides or 1, padding, data_format, name)

@@ -104,6 +104,15 @@ def getargspec(func: Any) -> inspect.FullArgSpec:
     return inspect.getfullargspec(func)
 
 
+@function("python.estimator.util.fn_args python.util.function_utils.fn_args")
+def fn_args(fn: Any) -> tuple[str, ...]:
+    """The names of a function's parameters, without the object of a method.
+
+    Source: `tensorflow.python.util.function_utils.fn_args`.
+    """
+    return tuple(inspect.signature(fn).parameters)
+
+
 @function("python.util.all_util.make_all")
 def make_all(module_name: str, doc_string_modules: Any = None) -> list[str]:
     """The public names of an imported module.

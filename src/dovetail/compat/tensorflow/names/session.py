@@ -10,6 +10,7 @@ from typing import Any
 
 from dovetail.backend.feeding import map_sparse
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.conversions import fed, fetched
 from dovetail.compat.tensorflow.names.devices import (
     DeviceAttributes,
     allows_soft_placement,
@@ -102,7 +103,7 @@ class Session(sessions.Session):
         if options is not None:
             heed(options)
         try:
-            given = map_sparse(SparseFetch, fetches)
+            given = map_sparse(SparseFetch, fetched(fetches))
             flatten(given, "tf.Session.run")  # its errors name TensorFlow's function
         except RecursionError:
             refuse_nesting("tf.Session.run", [fetches])
@@ -111,7 +112,9 @@ class Session(sessions.Session):
             run_metadata.Clear()
         traced = run_metadata if options is not None and options.trace_level else None
         with _metadata.scope(traced), _running.scope(self), _timed(traced), strings_of_a_run():
-            feeds = {key: NUMBERS.of(strings_of(x)) if is_text(x) else x for key, x in fed_parts(feed_dict).items()}
+            feeds = {
+                key: NUMBERS.of(strings_of(x)) if is_text(x) else x for key, x in fed_parts(fed(feed_dict)).items()
+            }
             return super().run(given, feeds)
 
     def _program(self, *parts: Any) -> CutProgram | None:

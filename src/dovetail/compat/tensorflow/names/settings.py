@@ -148,6 +148,16 @@ class OptimizerOptions(Message):
     }
 
 
+class RewriterConfig(Open):
+    """Settings of TensorFlow's changes of graphs, in a `ConfigProto`; they do nothing.
+
+    Source: `tensorflow.core.protobuf.rewriter_config_pb2.RewriterConfig`.
+    """
+
+    DEFAULT, ON, OFF, AGGRESSIVE = range(4)
+    DEFAULT_MEM_OPT, NO_MEM_OPT, MANUAL = range(3)
+
+
 class GraphOptions(Message):
     """Settings of graphs in a `ConfigProto`.
 
@@ -163,7 +173,7 @@ class GraphOptions(Message):
         "place_pruned_graph": False,
         "enable_bfloat16_sendrecv": False,
         "timeline_step": 0,
-        "rewrite_options": Open,
+        "rewrite_options": RewriterConfig,
     }
 
 
@@ -254,6 +264,7 @@ class RunMetadata(Message):
     fields: ClassVar = {"step_stats": StepStats, "cost_graph": Open, "partition_graphs": list, "function_graphs": list}
 
 
+value("core.protobuf.rewriter_config_pb2.RewriterConfig", RewriterConfig, "v1")
 for _class in (ConfigProto, GPUOptions, OptimizerOptions, GraphOptions, RunOptions, RunMetadata):
     value(_class.__name__, _class)
 

@@ -88,6 +88,77 @@ def nest_map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any)
     return pack_sequence_as(structure[0], [func(*leaves) for leaves in rows])
 
 
+def assert_shallow_structure(
+    shallow_tree: Any, input_tree: Any, check_types: bool = True, expand_composites: bool = False
+) -> None:
+    """Refuse a structure that has other places than the first levels that a shallow one has.
+
+    Raises:
+        ValueError: the places differ.
+        TypeError: a leaf has parts, or a sequence or dict is of another type.
+
+    Source: `tensorflow.python.util.nest.assert_shallow_structure`.
+    """
+    title = "tf.nest.assert_shallow_structure"
+    if not is_nested(shallow_tree):
+        return
+    problem = f"{input_tree!r} does not begin as {shallow_tree!r}."
+    if not is_nested(input_tree) or (check_types and type(shallow_tree) is not type(input_tree)):
+        raise op_error(TypeError, title, problem)
+    if len(shallow_tree) != len(input_tree) or (isinstance(input_tree, dict) and set(shallow_tree) != set(input_tree)):
+        raise op_error(ValueError, title, problem)
+    for shallow, deep in zip(_children(shallow_tree), _children(input_tree), strict=True):
+        assert_shallow_structure(shallow, deep, check_types)
+
+
+def flatten_up_to(
+    shallow_tree: Any, input_tree: Any, check_types: bool = True, expand_composites: bool = False
+) -> list[Any]:
+    """The parts of a structure at the places of a shallow one's leaves, in order.
+
+    Source: `tensorflow.python.util.nest.flatten_up_to`.
+    """
+    assert_shallow_structure(shallow_tree, input_tree, check_types)
+    return _up_to(shallow_tree, input_tree)
+
+
+def _up_to(shallow_tree: Any, input_tree: Any) -> list[Any]:
+    if not is_nested(shallow_tree):
+        return [input_tree]
+    pairs = zip(_children(shallow_tree), _children(input_tree), strict=True)
+    return [part for shallow, deep in pairs for part in _up_to(shallow, deep)]
+
+
+def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any) -> Any:
+    """The results of a function of the parts of structures, in a shallow one's structure.
+
+    Source: `tensorflow.python.util.nest.map_structure_up_to`.
+    """
+    rows = zip(*(flatten_up_to(shallow_tree, each, kwargs.get("check_types", True)) for each in inputs), strict=True)
+    return pack_sequence_as(shallow_tree, [func(*parts) for parts in rows])
+
+
+def flatten_dict_items(dictionary: dict[Any, Any]) -> dict[Any, Any]:
+    """A flat dict of a dict whose keys and values are structures alike.
+
+    Raises:
+        TypeError: it is no dict.
+        ValueError: a key and its value differ in structure, or a key comes twice.
+
+    Source: `tensorflow.python.util.nest.flatten_dict_items`.
+    """
+    title = "tf.nest.flatten_dict_items"
+    if not isinstance(dictionary, dict):
+        raise op_error(TypeError, title, f"it takes a dict, not {dictionary!r}.")
+    found: dict[Any, Any] = {}
+    for key, item in dictionary.items():
+        keys, values = (nest_flatten(key), nest_flatten(item)) if is_nested(key) else ([key], [item])
+        if len(keys) != len(values) or {*keys} & {*found}:
+            raise op_error(ValueError, title, f"the key {key!r} does not fit its value, or comes twice.")
+        found |= zip(keys, values, strict=True)
+    return found
+
+
 _function: Any
 for _name, _function in {
     "nest.flatten": nest_flatten,
@@ -95,5 +166,9 @@ for _name, _function in {
     "nest.pack_sequence_as": pack_sequence_as,
     "nest.assert_same_structure": assert_same_structure,
     "nest.is_nested nest.is_sequence": is_nested,
+    "nest.assert_shallow_structure": assert_shallow_structure,
+    "nest.flatten_up_to": flatten_up_to,
+    "nest.map_structure_up_to": map_structure_up_to,
+    "nest.flatten_dict_items": flatten_dict_items,
 }.items():
     function(_name)(_function)
