@@ -83,7 +83,7 @@ UP_TO = {
 
 @pytest.mark.parametrize("name", UP_TO)
 def test_structures_up_to_a_depth(name):
-    require("tensorflow")
+    require("tensorflow", "it is the oracle")
     from tensorflow.python.util import nest as theirs
 
     outcomes = []
@@ -97,7 +97,7 @@ def test_structures_up_to_a_depth(name):
 
 def test_parts_of_cells():
     assert rnn.rnn_cell_impl is rnn_cell_impl  # TensorFlow's modules import each other
-    assert rnn_cell_impl._concat(None, tf.TensorShape([3]), static=True) == [None, 3]
+    assert rnn_cell_impl._concat(None, tf.TensorShape([3]), static=True) is None
     assert rnn_cell_impl._concat(2, [3, 4], static=True) == [2, 3, 4]
     assert rnn_cell_impl._concat(tf.constant([5, 6]), 3, static=True) == [5, 6, 3]
     assert rnn_cell_impl._concat(tf.constant(2), [3, 4]).numpy().tolist() == [2, 3, 4]

@@ -126,6 +126,17 @@ TENSORFLOW = {
     # distributions
     "Distribution.name": "The operations have names of their own.",
     "allow_nan_stats": "A number that is not defined is NaN.",
+    # TPUs and conversions
+    **dict.fromkeys(
+        [
+            *(f"CrossShardOptimizer.{name}" for name in ("group_assignment", "reduction")),
+            *(f"TPUEstimator.{name}" for name in ("batch_axis", "eval_on_tpu", "export_to_cpu", "export_to_tpu")),
+            "cross_replica_sum.group_assignment",
+        ],
+        "There is no TPU: one process computes all.",
+    ),
+    "feed_function_for_partial_run": "Partial runs are refused by name.",
+    "register_tensor_conversion_function.priority": "A class has one function, the last one.",
     # sessions with hooks
     "ready_for_local_init_op": "A local initializer that reads a variable without a value raises an error itself.",
     **dict.fromkeys(["max_wait_secs", "recovery_wait_secs", "wait_for_checkpoint"], _ONE_PROCESS),
@@ -235,6 +246,12 @@ OTHERS = {
         "initialize.dim_ordering": "Keras 1 passes it to initializers of kernels, whose shape has the order.",
         "_update_step.learning_rate": "The class reads its own rate.",
         "_of_the_given_masks.inputs": INTERFACE,
+        "Recurrent.inputs": INTERFACE,
+        "Recurrent.training": INTERFACE,
+        **dict.fromkeys(
+            (f"time_distributed_dense.{name}" for name in ("input_dim", "output_dim", "timesteps")),
+            "The tensor and the weights have their sizes.",
+        ),
         "_save.save_format": "The name of the file decides: HDF5, or an archive of Keras 3.",
     },
     "dovetail.backend": {

@@ -198,7 +198,8 @@ def _padded(arrays: Sequence[np.ndarray]) -> np.ndarray:
     shape = len(arrays), *np.max([x.shape for x in arrays], axis=0).astype(int)
     found = np.full(shape, b"" if kind.kind == "O" else 0, kind)
     for row, array in enumerate(arrays):
-        found[(row, *map(slice, array.shape), ...)] = array
+        region: Any = (row, *map(slice, array.shape), ...)
+        found[region] = array
     return found
 
 

@@ -58,7 +58,7 @@ _WANTED = {
 
 def _missing(cell: Any) -> list[str]:
     kind = type(cell)
-    return [why for name, why in _WANTED.items() if not (hasattr(kind, name) or name in vars(cell))]
+    return [why for name, why in _WANTED.items() if not (hasattr(kind, name) or name in getattr(cell, "__dict__", ()))]
 
 
 @function("nn.rnn_cell.assert_like_rnncell", "v1")
