@@ -88,3 +88,10 @@ def test_a_line_logs_as_often_as_asked(caplog):
     expected = ["every 0", "first 0", "first 1", "every 2", "if 3", "every 4", "once"]
     assert [record.getMessage() for record in caplog.records] == expected
     assert tf.get_logger().name == "dovetail.compat.tensorflow"
+
+
+def test_modules_inside_have_the_same_functions():
+    for place in (tf.contrib.slim, tf.contrib.layers):
+        assert place.initializers.xavier_initializer is tf.contrib.layers.xavier_initializer
+        assert place.regularizers.l2_regularizer is tf.contrib.layers.l2_regularizer
+    assert tf.estimator.SessionRunHook is tf.train.SessionRunHook

@@ -2,6 +2,9 @@
 
 FRAMEWORK = "contrib.framework contrib.slim"
 LAYERS = "contrib.layers contrib.slim"
+INITIALIZERS, REGULARIZERS = (  # with the modules that programs find inside
+    " ".join([LAYERS, *(f"{place}.{inner}" for place in LAYERS.split())]) for inner in ("initializers", "regularizers")
+)
 
 
 def under(modules: str, names: str) -> str:

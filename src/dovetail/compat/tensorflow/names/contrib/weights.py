@@ -11,7 +11,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.contrib.places import LAYERS, under
+from dovetail.compat.tensorflow.names.contrib.places import INITIALIZERS, REGULARIZERS, under
 from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.names.initializers import SPREAD_OF_CUT, VarianceScaling
 from dovetail.compat.tensorflow.names.losses import l2_loss
@@ -46,7 +46,7 @@ def _scaled(title: str, penalty: Regularizer) -> Callable[..., Regularizer]:
         return penalised
 
     regularizer.__doc__ = "A function of weights that gives a penalty for large ones; with the scale 0, None."
-    value(under(LAYERS, title), regularizer, "v1")
+    value(under(REGULARIZERS, title), regularizer, "v1")
     return regularizer
 
 
@@ -122,6 +122,7 @@ def xavier_initializer(uniform: bool = True, seed: Any = None, dtype: Any = "flo
     return variance_scaling_initializer(1.0, "FAN_AVG", uniform, seed, dtype)
 
 
-value(under(LAYERS, "xavier_initializer xavier_initializer_conv2d"), xavier_initializer, "v1")
-for _function in (l1_l2_regularizer, sum_regularizer, apply_regularization, variance_scaling_initializer):
-    value(under(LAYERS, _function.__name__), _function, "v1")
+value(under(INITIALIZERS, "xavier_initializer xavier_initializer_conv2d"), xavier_initializer, "v1")
+value(under(INITIALIZERS, "variance_scaling_initializer"), variance_scaling_initializer, "v1")
+for _function in (l1_l2_regularizer, sum_regularizer, apply_regularization):
+    value(under(REGULARIZERS, _function.__name__), _function, "v1")

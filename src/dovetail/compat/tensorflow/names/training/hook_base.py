@@ -100,4 +100,4 @@ class SecondOrStepTimer:
 
 
 for _class in (SessionRunArgs, SessionRunValues, SessionRunContext, SessionRunHook, SecondOrStepTimer):
-    value(f"train.{_class.__name__}", _class, "v1")
+    value(f"train.{_class.__name__} estimator.{_class.__name__}", _class, "v1")

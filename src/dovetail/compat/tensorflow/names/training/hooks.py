@@ -328,4 +328,4 @@ for _class in (
     StepCounterHook, SummarySaverHook, CheckpointSaverListener, CheckpointSaverHook, LoggingTensorHook,
     StopAtStepHook, NanTensorHook, NanLossDuringTrainingError, FinalOpsHook, FeedFnHook,
 ):  # fmt: skip
-    value(f"train.{_class.__name__}", _class, "v1")
+    value(f"train.{_class.__name__} estimator.{_class.__name__}", _class, "v1")
