@@ -133,5 +133,16 @@ def check_functions_of_this_process_are_found():
         layers.Lambda.from_config(config)
 
 
+def check_files_of_both_kinds_are_read_compiled():
+    model = Sequential([layers.Dense(1, input_dim=6)])
+    model.compile("sgd", "mse", metrics=["mae"])
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("model.h5", "model.keras"):
+            model.save(str(Path(folder) / name))
+            found = load_model(str(Path(folder) / name))
+            np.testing.assert_allclose(found.evaluate(X, X[:, 0]), model.evaluate(X, X[:, 0]), rtol=1e-5)
+            assert isinstance(found.optimizer, keras.optimizers.SGD)
+
+
 if __name__ == "__main__":
     main(globals())

@@ -19,6 +19,7 @@ def patches() -> Iterable[Patch]:
     """Yield the changes of the functions that write models and make the layers of a file, and the functions of YAML."""
     yield Patch(keras.Model, "save", _save)
     yield from (Patch(module, "save_model", _save) for module in (keras.models, keras.saving))
+    yield Patch(saving_utils, "model_metadata", _that_keeps_the_optimizer(saving_utils.model_metadata))
     yield Patch(saving_utils, "model_from_config", _that_knows_operations(saving_utils.model_from_config))
     yield from methods(keras.Model, to_yaml=lambda self, **kwargs: self.to_json(**kwargs))  # JSON is YAML, too
     yield from methods(keras.models, model_from_yaml=_model_from_yaml)
@@ -61,6 +62,22 @@ def _model_from_yaml(yaml_string: str, custom_objects: Any = None) -> Any:
     if not yaml_string.lstrip().startswith("{"):
         yaml_string = json.dumps(import_module("yaml").safe_load(yaml_string))
     return keras.models.model_from_json(yaml_string, custom_objects)
+
+
+def _that_keeps_the_optimizer(model_metadata: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap what HDF5 files say of a model: Keras 3 takes the optimizer out of the model's own configuration."""
+
+    @functools.wraps(model_metadata)
+    def call(model: Any, *args: Any, **kwargs: Any) -> Any:
+        compiled = getattr(model, "_compile_config", None)
+        before = {} if compiled is None else dict(compiled.config)
+        try:
+            return model_metadata(model, *args, **kwargs)
+        finally:
+            if compiled is not None:
+                compiled.config = before
+
+    return call
 
 
 def _that_knows_operations(model_from_config: Callable[..., Any]) -> Callable[..., Any]:

@@ -19,7 +19,7 @@ from dovetail.compat.keras2.names import METRICS
 from dovetail.compat.keras2.patches import Patch, methods
 from dovetail.compat.keras2.training_tensors import with_validation_data
 from dovetail.compat.keras2.words import in_old_words
-from dovetail.interop.privates import CompileLoss, CompileMetrics, tree
+from dovetail.interop.privates import BaseTrainer, CompileLoss, CompileMetrics, tree
 
 COMPILE_ORDER = "self optimizer loss metrics loss_weights sample_weight_mode weighted_metrics target_tensors"
 COMPILE = "-sample_weight_mode target_tensors=None -class_mode -theano_mode"
@@ -33,10 +33,11 @@ DISCREPANCY = (
 def patches() -> Iterable[Patch]:
     """Yield the changes of models, and of the objects that hold their losses and metrics."""
     model: Any = keras.Model
+    # Keras compiles the models of its archives unless a subclass has a `compile` of its own, so the base gets it.
+    yield Patch(BaseTrainer, "compile", readers.noting(in_old_words(model.compile, COMPILE, COMPILE_ORDER)))
     fit = from_iterators(for_each_output(in_old_words(with_validation_data(model.fit), FIT)))
     yield from methods(
         model,
-        compile=readers.noting(in_old_words(model.compile, COMPILE, COMPILE_ORDER)),
         fit=of_arrays(_as_compiled(fit)),
         evaluate=of_arrays(from_iterators(in_old_words(model.evaluate, "-show_accuracy"))),
         predict=of_arrays(from_iterators(in_old_words(model.predict, "+verbose=0"), of_inputs=True), targets=False),
