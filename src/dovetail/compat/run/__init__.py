@@ -55,12 +55,7 @@ class Program:
     imports: Imports
 
     def run(self, arguments: Sequence[str] = (), name: str = "__main__") -> dict[str, Any]:
-        """Run the file as `__main__`, with arguments for `sys.argv`; return its global names.
-
-        Args:
-            arguments: the arguments.
-            name: its `__name__`.
-        """
+        """Run the file, with arguments for `sys.argv`, as a module of this name; return its global names."""
         if self.target is None:
             raise ValueError("there is no file to run: `running` was given a kind.")
         sys.argv[:] = [str(self.target), *arguments]
