@@ -329,7 +329,8 @@ def constant_value(x: Any) -> Any:
 
 def alike_values(values: Sequence[Any]) -> list[Any]:
     """Values with arrays and lists cast to the dtype of the first tensor among them, if it can hold their numbers."""
-    dtype = next((as_dtype(dtype_of(v)) for v in values if is_tensor(v) and not is_of_strings(dtype_of(v))), None)
+    tensors = (v for v in values if is_tensor(v) and not is_of_strings(getattr(v, "dtype", None)))
+    dtype = next((as_dtype(dtype_of(v)) for v in tensors), None)
     if dtype is None:
         return list(values)
     return [cast_like(v, dtype) if isinstance(v, (list, tuple, np.ndarray, np.generic)) else v for v in values]
