@@ -67,7 +67,7 @@ def test_a_summary_has_its_operation_and_is_printed_with(tmp_path, capsys):
         ]
         assert made[0].op.inputs == (x,) and made[0].get_shape() == () and made[0].dtype == v1.string
         assert session.run(v1.summary.merge_all("printed"), {x: 3.0}) == made[0].eval({x: 3.0})
-        assert capsys.readouterr().err == "loss: 3\n"
+        assert capsys.readouterr().err == "loss: [3]\n"
         with pytest.raises(TypeError, match="summaries"):
             v1.reduce_sum(made[0])
 

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from dovetail.compat import horovod as hvd
-from dovetail.distributed import replicas
+from dovetail.core.collectives import WORLD
 
 
 class BroadcastGlobalVariablesCallback(keras.callbacks.Callback):
@@ -21,7 +21,9 @@ class BroadcastGlobalVariablesCallback(keras.callbacks.Callback):
 
     def on_train_begin(self, logs: Any = None) -> None:
         self.model.optimizer.build(self.model.trainable_variables)
-        replicas.broadcast_variables([*self.model.weights, *self.model.optimizer.variables], self._root)
+        for variable in [*self.model.weights, *self.model.optimizer.variables]:  # at once, also with a graph open
+            value = keras.ops.convert_to_numpy(variable)
+            variable.assign(WORLD.exchange("Broadcast", value, (), self._root))
 
 
 class MetricAverageCallback(keras.callbacks.Callback):
@@ -29,8 +31,8 @@ class MetricAverageCallback(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         logs = {} if logs is None else logs
-        means = hvd.allreduce(np.array([float(logs[name]) for name in sorted(logs)]))
-        logs.update(zip(sorted(logs), means.numpy().tolist(), strict=True))
+        means = WORLD.exchange("AllReduce", np.array([float(logs[name]) for name in sorted(logs)]), (), "mean")
+        logs.update(zip(sorted(logs), means.tolist(), strict=True))
 
 
 class LearningRateScheduleCallback(keras.callbacks.Callback):
