@@ -36,7 +36,7 @@ def built(config: Any, file: Path, custom_objects: Mapping[str, Any], *, old: bo
     config, functions = with_functions(config)
     objects |= functions
     found = Configs(file, objects, old=old).model(config)
-    classes = {**op_layers.FUNCTIONS, **MORE, **objects, **dict(_classes(found, objects, file, old))}
+    classes = {**op_layers.FUNCTIONS, **MORE, **objects, **dict(_classes(found, objects, file, old, is_model=True))}
     try:
         with keras.saving.CustomObjectScope(classes):  # a scope, for layers of the program that make layers
             return keras.saving.deserialize_keras_object(found)
@@ -46,8 +46,10 @@ def built(config: Any, file: Path, custom_objects: Mapping[str, Any], *, old: bo
         raise FormatError(file, "model_config", f"{type(error).__name__}: {reason}", needed) from error
 
 
-def _classes(config: Any, objects: Mapping[str, Any], file: Path, old: bool) -> Iterator[tuple[str, Any]]:
-    """The classes of all layers of a converted configuration, by their names in it.
+def _classes(
+    config: Any, objects: Mapping[str, Any], file: Path, old: bool, is_model: bool = False
+) -> Iterator[tuple[str, Any]]:
+    """The classes of all layers of a converted configuration, by their names in it; that of a model may have no name.
 
     A file's own words for modules are not followed.
     """
@@ -55,7 +57,8 @@ def _classes(config: Any, objects: Mapping[str, Any], file: Path, old: bool) -> 
         if "module" in config and config.get("class_name") != "function":
             del config["module"]
         inner = config.get("config")
-        if "registered_name" in config and isinstance(inner, dict) and not _is_layer(config["class_name"], inner):
+        is_layer = is_model or (isinstance(inner, dict) and _is_layer(config["class_name"], inner))
+        if "registered_name" in config and isinstance(inner, dict) and not is_layer:
             del config["registered_name"]  # an initializer, or the like, among the arguments of a program's layer
         elif "registered_name" in config and isinstance(inner, dict):
             cls = _class(config["class_name"], inner, objects, file, old)
