@@ -28,12 +28,12 @@ class Recurrent(keras.layers.Layer, metaclass=_Kind):
     `preprocess_input`, `get_constants` and `get_initial_state`, with the name of Keras 1 or 2.
 
     Args:
-        return_sequences: whether the output is that of all steps.
+        return_sequences: whether the layer returns the outputs of all steps.
         return_state: whether the last states follow the output.
         go_backwards: whether the last step comes first.
         stateful: whether a batch begins with the states of the batch before.
         unroll: whether each step is recorded by itself.
-        options: those of any layer; words for the implementation have no effect.
+        options: arguments that any layer takes; `consume_less` and `implementation` have no effect.
 
     Source: `keras.layers.Recurrent` of Keras 2.1.
     """
@@ -59,7 +59,7 @@ class Recurrent(keras.layers.Layer, metaclass=_Kind):
         return int(self.units if hasattr(self, "units") else self.output_dim)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The shape of the output, and those of the states that follow it."""
+        """The shapes of the output and of the states behind it."""
         batch, steps = (input_shape[0] if isinstance(input_shape, list) else input_shape)[:2]
         state = (batch, self._units())
         output = (batch, steps, self._units()) if self.return_sequences else state

@@ -44,7 +44,7 @@ def _save(
         overwrite: whether an old file is replaced without a question.
         include_optimizer: whether the state of training is written.
         save_format: ignored, as the name decides.
-        options: those of Keras 3's archives.
+        options: arguments for Keras 3's archives.
 
     Source: `keras.models.save_model` of Keras 2.2.
     """
