@@ -8,6 +8,7 @@ with its entry points. A block of shell with text right after it runs in the fol
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import os
 import re
@@ -45,6 +46,7 @@ def undisturbed(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "_chooses", False)
     monkeypatch.setattr(gradients, "REGISTERED", {})  # pages share names of gradients
     monkeypatch.syspath_prepend(tmp_path)
+    gc.collect()  # a page that counts memory must not see what other tests left in cycles
     (tmp_path / "models").symlink_to(ROOT / "tests/formats/tensorflow/models")  # the page of models loads them
     (tmp_path / "old_models").symlink_to(ROOT / "tests/formats/keras/models")
     (tmp_path / "folders").symlink_to(ROOT / "tests/formats/keras/folders")

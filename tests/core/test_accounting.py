@@ -40,7 +40,7 @@ def counting(request):
 def limited(room: int) -> None:
     """Leave room for so many more bytes."""
     info = here()
-    dt.set_memory_limit(info.bytes + info.arena_bytes + room)
+    dt.set_memory_limit(info.in_use + room)
 
 
 def test_live_arrays_are_counted(engine):
@@ -75,6 +75,7 @@ def test_views_count_once_and_arenas_by_thread(name):
     assert view.shape == (SIZE // 2,) and after.bytes - before.bytes < 100
     assert after.arenas - before.arenas == 1, "that of the thread is gone"
     assert after.arena_bytes - before.arena_bytes == BYTES
+    assert after.in_use - before.in_use == after.bytes - before.bytes + BYTES
 
 
 def test_an_unknown_device(engine):

@@ -54,6 +54,11 @@ class MemoryInfo:
     peak: int | None = None
     reported: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def in_use(self) -> int:
+        """The bytes of arrays and arenas together, which a limit counts."""
+        return self.bytes + self.arena_bytes
+
 
 class Allocator(Protocol):
     """An object that gives an engine the memory of its large arrays; see `set_allocator`."""

@@ -55,7 +55,7 @@ def get_memory_info(device: str) -> dict[str, int]:
     for names in _REPORTED:
         if info.reported.keys() >= {*names}:
             return {ours: info.reported[theirs] for ours, theirs in zip(("current", "peak"), names, strict=True)}
-    current = info.bytes + info.arena_bytes
+    current = info.in_use
     _seen[engine, name] = peak = max(current, info.peak or 0, _seen.get((engine, name), 0))
     return {"current": current, "peak": peak}
 
