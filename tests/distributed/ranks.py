@@ -49,6 +49,7 @@ def started(module: str, engines: Sequence[str], *arguments: str, **environment:
             "XLA_FLAGS": QUICKLY,
             **os.environ,
             "OMP_NUM_THREADS": "1",
+            "TF_CPP_MIN_LOG_LEVEL": "3",  # tests compare what ranks print
             "WORLD_SIZE": str(len(engines)),
             "DOVETAIL_STORE": str(Path(folder) / "store"),
             "DOVETAIL_CACHE": "",
