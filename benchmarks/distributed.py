@@ -1,8 +1,9 @@
 """Training steps in one and two processes on torch, each pinned to a core, against DistributedDataParallel.
 
 The model is an MLP.  In each process the programs take turns, in blocks of steps that all ranks begin together.  A
-block of `fit` is an epoch, and `fit` begins by sending all variables.  In one process, torch's own modules are the
-measure.  Bytes are those that the loopback device sent in the quietest block, with the headers of gloo and of TCP.
+block of `fit` is an epoch: a short or a long one, since `fit` begins by sending all variables.  In one process, torch's
+own modules are the measure.  Bytes are those that the loopback device sent in the quietest block, with the headers of
+gloo and of TCP.
 
     python benchmarks/distributed.py [rounds]
 """
@@ -27,7 +28,7 @@ from timing import table
 
 RUNS, RANKS = 3, (2, 1)
 SIZES, BATCH, RATE = (784, 1024, 1024, 10), 64, 0.01
-BLOCK = 20  # steps
+BLOCK, EPOCHS = 20, (20, 100)  # steps
 SPREADS = (
     "processes",
     "step",
@@ -116,11 +117,10 @@ def keras_step(parameters, x, y) -> Callable[[], float]:
     return lambda: float(model.train_on_batch(x, y))
 
 
-def keras_epoch(parameters, x, y) -> Callable[[], float]:
-    """The steps of an epoch of `fit`."""
-    model = keras_model(parameters)
-    x, y = (np.concatenate([part] * BLOCK) for part in (x, y))
-    rows = len(x) // BLOCK
+def keras_epoch(parameters, x, y, steps: int) -> Callable[[], float]:
+    """An epoch of `fit` of so many steps."""
+    model, rows = keras_model(parameters), len(x)
+    x, y = (np.concatenate([part] * steps) for part in (x, y))
     return lambda: model.fit(x, y, batch_size=rows, shuffle=False, verbose=0).history["loss"][0]
 
 
@@ -144,19 +144,21 @@ def measure(rounds: int) -> None:
         "function": function_step(parameters, x[own], y[own]),
         "Keras, `train_on_batch`": keras_step(parameters, x, y),
     }
-    blocks = {name: partial(several, step) for name, step in single.items()}
-    blocks["Keras, `fit`"] = keras_epoch(parameters, x, y)
-    losses = {name: float(dt.ops.all_reduce(np.float32(block()), "mean")) for name, block in blocks.items()}
-    np.testing.assert_allclose([*losses.values()], losses["DDP"], rtol=1e-3)
+    blocks = {name: (partial(several, step), BLOCK) for name, step in single.items()}
+    for steps in EPOCHS:
+        blocks[f"Keras, `fit`, {steps} steps"] = keras_epoch(parameters, x, y, steps), steps
+    losses = {name: dt.ops.all_reduce(np.float32(block()), "mean").numpy() for name, (block, _) in blocks.items()}
+    same = [loss for name, loss in losses.items() if blocks[name][1] == BLOCK]
+    np.testing.assert_allclose(same, losses["DDP"], rtol=1e-3)
     seconds: dict[str, list[float]] = {name: [] for name in blocks}
     sizes: dict[str, list[float]] = {name: [] for name in blocks}
     for _ in range(rounds):
-        for name, block in blocks.items():
+        for name, (block, steps) in blocks.items():
             dt.distributed.barrier()
             start, before = time.perf_counter(), sent()
             block()
-            seconds[name].append((time.perf_counter() - start) / BLOCK)
-            sizes[name].append((sent() - before) / BLOCK)
+            seconds[name].append((time.perf_counter() - start) / steps)
+            sizes[name].append((sent() - before) / steps)
     if rank == 0:
         print(json.dumps({name: (seconds[name], min(sizes[name])) for name in blocks}))
 
