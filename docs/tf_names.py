@@ -30,7 +30,7 @@ FILE = ROOT / "src/dovetail/compat/tensorflow/support.json"
 PAGE = ROOT / "docs/tensorflow_names.md"
 MADE = "<!-- made by docs/tf_names.py -->"
 DEVICES = ("set_soft", "get_soft", "set_visible", "get_visible", "experimental.set_visible", "experimental.get_visible")
-TRAINING = "dovetail.compat.tensorflow.names.training."
+NAMES = "dovetail.compat.tensorflow.names."
 OWN_TESTS = {  # the beginning of names that our own tests check → the test file
     **dict.fromkeys(
         [f"contrib.{place}.{name}" for place in ("framework", "slim") for name in ("with_s", "zero_i")],
@@ -82,11 +82,18 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
     "io.": "test_checkpoints.py",
     "load_": "test_checkpoints.py",
     "train.write_graph": "test_checkpoints.py",
-    **dict.fromkeys([f"train.{what}" for what in ("generate_", "remove_", "get_checkpoint_m")], "test_training.py"),
+    **dict.fromkeys(
+        [f"train.{what}" for what in ("generate_", "remove_", "get_checkpoint_m", "init_from_")], "test_checkpoints.py"
+    ),
     "contrib.distributions.": "test_distributions.py",
     "contrib.training.": "test_hparams.py",
     **dict.fromkeys(["metrics.", "distributions.", "confusion_matrix", "math.confusion_matrix"], "test_old.py"),
-    **{name: "test_training.py" for name, found in V1.items() if getattr(found, "__module__", "").startswith(TRAINING)},
+    **{
+        name: f"test_{folder}.py"
+        for folder in ("training", "monitored")
+        for name, found in V1.items()
+        if getattr(found, "__module__", "").startswith(f"{NAMES}{folder}.")
+    },
     **dict.fromkeys(["contrib.opt.Ext", "contrib.opt.Sci"], "test_external_optimizers.py"),
     "contrib.opt.": "test_ruled_optimizers.py",
     **dict.fromkeys(
@@ -117,7 +124,8 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
     **dict.fromkeys(
         [
             *("FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue", "queue."),
-            *("train.QueueRunner", "train.queue_runner", "train.batch", "train.shuffle_batch", "train.limit_epochs"),
+            *("train.QueueRunner", "train.queue_runner", "train.add_queue", "train.start_queue"),
+            *("train.batch", "train.shuffle_batch", "train.limit_epochs"),
             *("train.input_producer", "train.range_input_producer", "train.slice_input_producer"),
         ],
         "test_queues.py",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
@@ -315,3 +317,46 @@ def test_a_damaged_checkpoint_changes_nothing(tmp_path):
     with pytest.raises(FormatError, match=r"data-00000-of-00001' cannot be read: the tensor 'v/.*another checksum"):
         tf.train.Checkpoint(u=u, v=v).restore(path)
     assert (v.numpy().tolist(), float(u.numpy())) == ([0.0, 0.0], 0.0)
+
+
+def test_a_saver_goes_on_with_the_checkpoints_of_another_one(tmp_path):
+    with v1.Graph().as_default(), v1.Session() as session:
+        v1.get_variable("v", [2])
+        first, second = v1.train.Saver(max_to_keep=2), v1.train.Saver(max_to_keep=2)
+        session.run(v1.global_variables_initializer())
+        paths = [first.save(session, str(tmp_path / "model"), step) for step in (1, 2)]
+        second.recover_last_checkpoints([*paths, "nowhere"])
+        assert second.last_checkpoints == paths == v1.train.get_checkpoint_state(tmp_path).all_model_checkpoint_paths
+        paths.append(second.save(session, str(tmp_path / "model"), 3))
+        assert [v1.train.checkpoint_exists(path) for path in paths] == [False, True, True]
+        second.set_last_checkpoints(paths[1:])
+        paths.append(second.save(session, str(tmp_path / "model"), 4))
+        assert v1.train.checkpoint_exists(paths[1])  # as in TensorFlow, such checkpoints stay for good
+        assert second.last_checkpoints == paths[2:]
+    assert len(v1.train.get_checkpoint_mtimes(paths)) == 3
+    v1.train.remove_checkpoint(paths[3])
+    assert [file for file in os.listdir(tmp_path) if "model-4" in file] == []
+
+
+def test_a_state_has_paths_relative_to_its_folder():
+    state = v1.train.generate_checkpoint_state_proto("logs", "logs/model-2", ["logs/model-1", "/far/model-3"])
+    assert list(state.all_model_checkpoint_paths) == ["model-1", "/far/model-3", "model-2"]
+    assert state.model_checkpoint_path == "model-2"
+    whole = v1.train.generate_checkpoint_state_proto("/logs", "/logs/model-2")
+    assert list(whole.all_model_checkpoint_paths) == ["/logs/model-2"]
+
+
+def test_variables_that_a_checkpoint_lacks_do_not_begin_with_it(tmp_path):
+    with v1.Graph().as_default(), v1.Session() as session:
+        v = v1.get_variable("v", [2])
+        session.run(v.initializer)
+        path = v1.train.Saver().save(session, str(tmp_path / "model"))
+        wide = v1.get_variable("wide", [3])
+        for given, problem in (
+            ({"w": v}, "'w' is not in the checkpoint"),
+            ({"v": wide}, r"has the shape \[2\] in the checkpoint"),
+            ({"v": "none"}, "no variable 'none'; there are v, wide"),
+            ({"v/": "none/"}, "no variables in the scope 'none/'"),
+        ):
+            with pytest.raises(ValueError, match=problem):
+                v1.train.init_from_checkpoint(path, given)

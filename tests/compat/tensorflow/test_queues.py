@@ -112,3 +112,17 @@ def test_stopping_cancels_what_waits_for_room():
         coord.request_stop()
         coord.join(threads, stop_grace_period_secs=10)
         assert not any(thread.is_alive() for thread in threads)
+
+
+def test_runners_are_those_that_the_program_added():
+    class Runner:
+        def create_threads(self, session, coord, daemon, start):
+            return [threading.Thread(daemon=daemon)] * 2
+
+    with tf.Graph().as_default():
+        with pytest.raises(ValueError, match="no default session"):
+            tf.train.start_queue_runners()
+        with tf.Session() as session:
+            assert tf.train.start_queue_runners(session, tf.train.Coordinator()) == []
+            tf.train.add_queue_runner(Runner())
+            assert len(tf.train.start_queue_runners()) == 2

@@ -1,4 +1,4 @@
-"""What watches over threads and sessions: coordinators, runners, checkpoints of folders."""
+"""What a program trains by: coordinators, supervisors and the managers of their sessions, measures."""
 
 from __future__ import annotations
 
@@ -77,67 +77,7 @@ def test_a_looper_calls_until_its_coordinator_stops():
     assert calls == [7, 7, 7]
 
 
-def test_runners_are_those_that_the_program_added():
-    class Runner:
-        def create_threads(self, session, coord, daemon, start):
-            return [threading.Thread(daemon=daemon)] * 2
-
-    with tf.Graph().as_default():
-        with pytest.raises(ValueError, match="no default session"):
-            tf.train.start_queue_runners()
-        with tf.Session() as session:
-            assert tf.train.start_queue_runners(session, tf.train.Coordinator()) == []
-            tf.train.add_queue_runner(Runner())
-            assert len(tf.train.start_queue_runners()) == 2
-
-
-# -- checkpoints ------------------------------------------------------------------------------------------------------
-
-
-def test_a_saver_goes_on_with_the_checkpoints_of_another_one(tmp_path):
-    with tf.Graph().as_default(), tf.Session() as session:
-        tf.get_variable("v", [2])
-        first, second = tf.train.Saver(max_to_keep=2), tf.train.Saver(max_to_keep=2)
-        session.run(tf.global_variables_initializer())
-        paths = [first.save(session, str(tmp_path / "model"), step) for step in (1, 2)]
-        second.recover_last_checkpoints([*paths, "nowhere"])
-        assert second.last_checkpoints == paths == tf.train.get_checkpoint_state(tmp_path).all_model_checkpoint_paths
-        paths.append(second.save(session, str(tmp_path / "model"), 3))
-        assert [tf.train.checkpoint_exists(path) for path in paths] == [False, True, True]
-        second.set_last_checkpoints(paths[1:])
-        paths.append(second.save(session, str(tmp_path / "model"), 4))
-        assert tf.train.checkpoint_exists(paths[1])  # as in TensorFlow, such checkpoints stay for good
-        assert second.last_checkpoints == paths[2:]
-    assert len(tf.train.get_checkpoint_mtimes(paths)) == 3
-    tf.train.remove_checkpoint(paths[3])
-    assert [file for file in os.listdir(tmp_path) if "model-4" in file] == []
-
-
-def test_a_state_has_paths_relative_to_its_folder():
-    state = tf.train.generate_checkpoint_state_proto("logs", "logs/model-2", ["logs/model-1", "/far/model-3"])
-    assert list(state.all_model_checkpoint_paths) == ["model-1", "/far/model-3", "model-2"]
-    assert state.model_checkpoint_path == "model-2"
-    whole = tf.train.generate_checkpoint_state_proto("/logs", "/logs/model-2")
-    assert list(whole.all_model_checkpoint_paths) == ["/logs/model-2"]
-
-
-def test_variables_that_a_checkpoint_lacks_do_not_begin_with_it(tmp_path):
-    with tf.Graph().as_default(), tf.Session() as session:
-        v = tf.get_variable("v", [2])
-        session.run(v.initializer)
-        path = tf.train.Saver().save(session, str(tmp_path / "model"))
-        wide = tf.get_variable("wide", [3])
-        for given, problem in (
-            ({"w": v}, "'w' is not in the checkpoint"),
-            ({"v": wide}, r"has the shape \[2\] in the checkpoint"),
-            ({"v": "none"}, "no variable 'none'; there are v, wide"),
-            ({"v/": "none/"}, "no variables in the scope 'none/'"),
-        ):
-            with pytest.raises(ValueError, match=problem):
-                tf.train.init_from_checkpoint(path, given)
-
-
-# -- supervisors and hooks --------------------------------------------------------------------------------------------
+# -- supervisors ------------------------------------------------------------------------------------------------------
 
 
 def _steps():
@@ -183,76 +123,12 @@ def _values(supervisor, path):
     return [v for event in tf.train.summary_iterator(str(path)) for v in event.summary.value]
 
 
-def test_listeners_are_called_around_each_checkpoint_and_may_stop(tmp_path):
-    calls = []
-
-    class Listener(tf.train.CheckpointSaverListener):
-        def begin(self):
-            calls.append("begin")
-
-        def before_save(self, session, step):
-            calls.append(("before", step, tf.train.checkpoint_exists(str(tmp_path / f"model.ckpt-{step}"))))
-
-        def after_save(self, session, step):
-            calls.append(("after", step, tf.train.checkpoint_exists(str(tmp_path / f"model.ckpt-{step}"))))
-            return step == 2
-
-        def end(self, session, step):
-            calls.append(("end", step))
-
-    with tf.Graph().as_default():
-        step = _steps()
-        hook = tf.train.CheckpointSaverHook(str(tmp_path), save_steps=2, listeners=[Listener()])
-        with tf.train.MonitoredSession(hooks=[hook]) as session:
-            while not session.should_stop():
-                session.run(step)
-            with pytest.raises(RuntimeError, match="it is closed, or should_stop"):
-                session.run(step)
-    around = [(what, n, what == "after") for n in (0, 2) for what in ("before", "after")]
-    assert calls == ["begin", *around, ("end", 2)]
-
-
-def test_summaries_are_written_every_so_many_steps(tmp_path):
-    with tf.Graph().as_default():
-        step = _steps()
-        hooks, options = [tf.train.StopAtStepHook(8)], {"save_summaries_steps": 3, "log_step_count_steps": None}
-        with tf.train.MonitoredTrainingSession(hooks=hooks, summary_dir=str(tmp_path), **options) as session:
-            while not session.should_stop():
-                session.run(step)
-    (path,) = tmp_path.glob("events*")
-    assert [event.step for event in tf.train.summary_iterator(str(path)) if event.summary.value] == [1, 4, 7]
-
-
-def test_logs(caplog, tmp_path):
-    with tf.Graph().as_default(), caplog.at_level("INFO", "dovetail.compat.tensorflow"):
-        step = _steps()
-        hooks = [
-            tf.train.LoggingTensorHook({"now": "loss:0"}, every_n_iter=2),
-            tf.train.LoggingTensorHook(["global_step"], at_end=True, formatter=lambda found: f"end {found}"),
-            tf.train.StepCounterHook(every_n_steps=2, output_dir=str(tmp_path)),
-        ]
-        with tf.train.MonitoredSession(hooks=hooks) as session:
-            for _ in range(5):
-                session.run(step)
-    lines = [record.getMessage() for record in caplog.records]
-    assert [line.split(" (")[0] for line in lines if "now" in line] == ["now = 8.0", "now = 6.0", "now = 4.0"]
-    assert lines[-1].startswith("end {'global_step': ") and sum("global_step/sec: " in line for line in lines) == 2
-
-
 @pytest.mark.parametrize(
     ("call", "error", "problem"),
     [
         (lambda: tf.train.Supervisor(is_chief=False), NotImplementedError, "one process computes"),
-        (lambda: tf.train.MonitoredTrainingSession(is_chief=False), NotImplementedError, "one process computes"),
-        (lambda: tf.train.StopAtStepHook(), ValueError, "either num_steps or last_step"),
-        (lambda: tf.train.SecondOrStepTimer(1, 1), ValueError, "either every_secs or every_steps"),
-        (lambda: tf.train.SummarySaverHook(1), ValueError, "either scaffold or summary_op"),
-        (lambda: tf.train.StopAtStepHook(3).begin(), RuntimeError, "no global step"),
-        (lambda: tf.train.StepCounterHook().begin(), RuntimeError, "no global step"),
         (lambda: tf.train.SessionManager().prepare_session(""), RuntimeError, "give init_op, init_fn or local_init_op"),
-        (lambda: tf.train.SessionCreator().create_session(), NotImplementedError, "define create_session"),
         (lambda: tf.train.Supervisor().summary_computed(None, b""), RuntimeError, "give logdir, or summary_writer"),
-        (lambda: _run_fed_twice(), RuntimeError, "fed by feed_dict and by a hook"),
     ],
 )
 def test_wrong_calls(call, error, problem):
@@ -260,10 +136,7 @@ def test_wrong_calls(call, error, problem):
         call()
 
 
-def _run_fed_twice():
-    x = tf.placeholder(tf.float32)
-    with tf.train.MonitoredSession(hooks=[tf.train.FeedFnHook(lambda: {x: 1.0})]) as session:
-        session.run(x, {x: 2.0})
+# -- measures ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_matrix_of_confusion_has_as_many_classes_as_the_numbers():

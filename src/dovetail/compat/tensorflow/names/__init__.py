@@ -43,6 +43,7 @@ from dovetail.compat.tensorflow.names import losses as losses
 from dovetail.compat.tensorflow.names import math as math
 from dovetail.compat.tensorflow.names import memory as memory
 from dovetail.compat.tensorflow.names import meta_graphs as meta_graphs
+from dovetail.compat.tensorflow.names import monitored as monitored
 from dovetail.compat.tensorflow.names import moved_strings as moved_strings
 from dovetail.compat.tensorflow.names import nn as nn
 from dovetail.compat.tensorflow.names import numpy_names as numpy_names
@@ -83,4 +84,5 @@ from dovetail.compat.tensorflow.names import train as train
 from dovetail.compat.tensorflow.names import training as training
 from dovetail.compat.tensorflow.names import variable_scope as variable_scope
 from dovetail.compat.tensorflow.names import variables as variables
+from dovetail.compat.tensorflow.names import warm_starts as warm_starts
 from dovetail.compat.tensorflow.names import windows as windows

@@ -12,8 +12,8 @@ from typing import Any
 from dovetail.compat.tensorflow.names.debugging import logger
 from dovetail.compat.tensorflow.names.estimators import Estimator
 from dovetail.compat.tensorflow.names.event_files import summary_iterator
-from dovetail.compat.tensorflow.names.training.hook_base import SessionRunContext, SessionRunValues
-from dovetail.compat.tensorflow.names.training.hooks import StepHook
+from dovetail.compat.tensorflow.names.monitored.hook_base import SessionRunContext, SessionRunValues
+from dovetail.compat.tensorflow.names.monitored.hooks import StepHook
 from dovetail.compat.tensorflow.table import value
 from dovetail.core.errors import op_error
 

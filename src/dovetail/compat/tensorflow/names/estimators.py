@@ -17,16 +17,16 @@ from dovetail.compat.tensorflow.names.data.dataset import Dataset
 from dovetail.compat.tensorflow.names.data.iterators import make_one_shot_iterator
 from dovetail.compat.tensorflow.names.event_files import FileWriter
 from dovetail.compat.tensorflow.names.graph import GraphKeys
-from dovetail.compat.tensorflow.names.structures import nest_flatten, pack_sequence_as
-from dovetail.compat.tensorflow.names.summary import scalar
-from dovetail.compat.tensorflow.names.train import create_global_step
-from dovetail.compat.tensorflow.names.training import hooks as hook_classes
-from dovetail.compat.tensorflow.names.training.monitored import (
+from dovetail.compat.tensorflow.names.monitored import hooks as hook_classes
+from dovetail.compat.tensorflow.names.monitored.sessions import (
     ChiefSessionCreator,
     MonitoredSession,
     Scaffold,
     monitored_training_session,
 )
+from dovetail.compat.tensorflow.names.structures import nest_flatten, pack_sequence_as
+from dovetail.compat.tensorflow.names.summary import scalar
+from dovetail.compat.tensorflow.names.train import create_global_step
 from dovetail.compat.tensorflow.table import V1, value
 from dovetail.core.errors import op_error
 from dovetail.core.scopes import Setting

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.compat.tensorflow.names.debugging import logger
 from dovetail.compat.tensorflow.names.settings import Message
 from dovetail.compat.tensorflow.table import function, lazy, value
 from dovetail.compat.tf_graph.graph_proto import graph_proto
@@ -178,6 +179,14 @@ class FileWriter:
 
     def __exit__(self, *error: Any) -> None:
         self.close()
+
+
+def write_rate(writer: Any, counter: Any, rate: float, step: int) -> None:
+    """Write and log how many steps a second takes; `counter` is the global step."""
+    tag = f"{counter.op.name}/sec"
+    if writer is not None:
+        writer.add_summary(TENSORFLOW.Summary(value=[{"tag": tag, "simple_value": rate}]), step)
+    logger.info("%s: %g", tag, rate)
 
 
 def _written(group: Message) -> Any:

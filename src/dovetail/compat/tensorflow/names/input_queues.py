@@ -9,11 +9,10 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.graph import GraphKeys
-from dovetail.compat.tensorflow.names.queue_runners import QueueRunner
+from dovetail.compat.tensorflow.names.queue_runners import QueueRunner, add_queue_runner
 from dovetail.compat.tensorflow.names.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
 from dovetail.compat.tensorflow.names.string_tensors import StringTensor, in_graph
 from dovetail.compat.tensorflow.names.text import is_text
-from dovetail.compat.tensorflow.names.training.coordinator import add_queue_runner
 from dovetail.compat.tensorflow.names.variables import variable
 from dovetail.compat.tensorflow.table import V1, function
 from dovetail.core.errors import op_error

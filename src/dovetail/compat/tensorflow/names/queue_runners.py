@@ -7,10 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.names.queues import Cancelled
-from dovetail.compat.tensorflow.names.training.coordinator import Coordinator, add_queue_runner, start_queue_runners
-from dovetail.compat.tensorflow.table import value
+from dovetail.compat.tensorflow.names.training.coordinator import Coordinator
+from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.errors import op_error
+from dovetail.sessions.session import default_session
 
 
 class QueueRunner:
@@ -110,5 +113,34 @@ class QueueRunner:
 
 
 value("train.QueueRunner train.queue_runner.QueueRunner", QueueRunner, "v1")
-value("train.queue_runner.add_queue_runner", add_queue_runner, "v1")
-value("train.queue_runner.start_queue_runners", start_queue_runners, "v1")
+
+
+@function("train.add_queue_runner train.queue_runner.add_queue_runner", "v1")
+def add_queue_runner(qr: Any, collection: str = GraphKeys.QUEUE_RUNNERS) -> None:
+    """Put a runner, which makes threads, into a collection of the graph.
+
+    Source: `tf.compat.v1.train.add_queue_runner`.
+    """
+    graph_mode.open_graph().add_to_collection(collection, qr)
+
+
+@function("train.start_queue_runners train.queue_runner.start_queue_runners", "v1")
+def start_queue_runners(
+    sess: Any = None,
+    coord: Coordinator | None = None,
+    daemon: bool = True,
+    start: bool = True,
+    collection: str = GraphKeys.QUEUE_RUNNERS,
+) -> list[threading.Thread]:
+    """The threads of the graph's runners: none, if the program put no runner into the graph.
+
+    Raises:
+        ValueError: there is no session.
+
+    Source: `tf.compat.v1.train.start_queue_runners`.
+    """
+    session: Any = sess or default_session()
+    if session is None:
+        raise op_error(ValueError, "tf.train.start_queue_runners", "there is no default session: give sess.")
+    runners = session.graph.get_collection(collection)
+    return [t for r in runners for t in r.create_threads(session, coord=coord, daemon=daemon, start=start)]

@@ -18,11 +18,11 @@ from dovetail.compat.tensorflow.names.contrib.places import under
 from dovetail.compat.tensorflow.names.event_files import FileWriter
 from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.names.initializers import Zeros
+from dovetail.compat.tensorflow.names.monitored.hook_base import SessionRunArgs, SessionRunHook
+from dovetail.compat.tensorflow.names.monitored.hooks import FinalOpsHook
+from dovetail.compat.tensorflow.names.monitored.sessions import ChiefSessionCreator, MonitoredSession, Scaffold
 from dovetail.compat.tensorflow.names.summary import merge_all
 from dovetail.compat.tensorflow.names.train import get_or_create_global_step
-from dovetail.compat.tensorflow.names.training.hook_base import SessionRunArgs, SessionRunHook
-from dovetail.compat.tensorflow.names.training.hooks import FinalOpsHook
-from dovetail.compat.tensorflow.names.training.monitored import ChiefSessionCreator, MonitoredSession, Scaffold
 from dovetail.compat.tensorflow.names.variable_scope import get_variable
 from dovetail.compat.tensorflow.table import value
 from dovetail.core.errors import op_error

@@ -17,13 +17,13 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names import checkpoint_files, train
 from dovetail.compat.tensorflow.names import sorting as sorting  # its names are looked up here
+from dovetail.compat.tensorflow.names import warm_starts as warm_starts  # its row is looked up here
 from dovetail.compat.tensorflow.names.checkpoints import Saver
 from dovetail.compat.tensorflow.names.contrib.arg_scope import add_arg_scope
 from dovetail.compat.tensorflow.names.contrib.places import FRAMEWORK, under
 from dovetail.compat.tensorflow.names.debugging import require
 from dovetail.compat.tensorflow.names.devices import device_v1
 from dovetail.compat.tensorflow.names.graph import GraphKeys, group, placeholder
-from dovetail.compat.tensorflow.names.training import warm_starts as warm_starts  # its row is looked up here
 from dovetail.compat.tensorflow.names.variable_scope import VariableScope, get_variable, get_variable_scope
 from dovetail.compat.tensorflow.names.variables import AnyVariableV1
 from dovetail.compat.tensorflow.table import V1, constant_value, function, value

@@ -8,11 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.graph import GraphKeys
-from dovetail.compat.tensorflow.table import V1, function, value
+from dovetail.compat.tensorflow.table import V1, value
 from dovetail.core.errors import op_error
-from dovetail.sessions.session import default_session
 
 
 class Coordinator:
@@ -177,34 +174,3 @@ class LooperThread(threading.Thread):
 
 value("train.Coordinator", Coordinator, "v1")
 value("train.LooperThread", LooperThread, "v1")
-
-
-@function("train.add_queue_runner", "v1")
-def add_queue_runner(qr: Any, collection: str = GraphKeys.QUEUE_RUNNERS) -> None:
-    """Put a runner, which makes threads, into a collection of the graph.
-
-    Source: `tf.compat.v1.train.add_queue_runner`.
-    """
-    graph_mode.open_graph().add_to_collection(collection, qr)
-
-
-@function("train.start_queue_runners", "v1")
-def start_queue_runners(
-    sess: Any = None,
-    coord: Coordinator | None = None,
-    daemon: bool = True,
-    start: bool = True,
-    collection: str = GraphKeys.QUEUE_RUNNERS,
-) -> list[threading.Thread]:
-    """The threads of the graph's runners: none, if the program put no runner into the graph.
-
-    Raises:
-        ValueError: there is no session.
-
-    Source: `tf.compat.v1.train.start_queue_runners`.
-    """
-    session: Any = sess or default_session()
-    if session is None:
-        raise op_error(ValueError, "tf.train.start_queue_runners", "there is no default session: give sess.")
-    runners = session.graph.get_collection(collection)
-    return [t for r in runners for t in r.create_threads(session, coord=coord, daemon=daemon, start=start)]

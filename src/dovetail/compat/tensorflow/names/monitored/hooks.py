@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dovetail.compat.tensorflow.names.debugging import logger
-from dovetail.compat.tensorflow.names.event_files import FileWriter
-from dovetail.compat.tensorflow.names.training.hook_base import (
+from dovetail.compat.tensorflow.names.event_files import FileWriter, write_rate
+from dovetail.compat.tensorflow.names.monitored.hook_base import (
     SecondOrStepTimer,
     SessionRunArgs,
     SessionRunContext,
@@ -21,7 +21,6 @@ from dovetail.compat.tensorflow.names.training.hook_base import (
 from dovetail.compat.tensorflow.names.training.standard import standard
 from dovetail.compat.tensorflow.table import takes, value
 from dovetail.core.errors import op_error
-from dovetail.formats.wire.messages import TENSORFLOW
 
 
 class StepHook(SessionRunHook):
@@ -62,14 +61,6 @@ def _global_step(hook: SessionRunHook) -> Any:
     if found is None:
         raise op_error(RuntimeError, f"tf.train.{type(hook).__name__}", "the graph has no global step: make one.")
     return found
-
-
-def write_rate(writer: Any, counter: Any, rate: float, step: int) -> None:
-    """Write and log how many steps a second takes; `counter` is the global step."""
-    tag = f"{counter.op.name}/sec"
-    if writer is not None:
-        writer.add_summary(TENSORFLOW.Summary(value=[{"tag": tag, "simple_value": rate}]), step)
-    logger.info("%s: %g", tag, rate)
 
 
 class StepCounterHook(StepHook):
