@@ -13,13 +13,15 @@ from dovetail.compat.keras2.patches import Patch
 
 # TensorFlow's class → Keras' optimizer with the same steps.  The other classes have no exact counterpart.
 OF_TENSORFLOW: dict[str, Callable[[Any], Any]] = {
-    "GradientDescentOptimizer": lambda tf: keras.optimizers.SGD(tf._rate),
-    "MomentumOptimizer": lambda tf: keras.optimizers.SGD(tf._rate, tf._momentum, tf._nesterov),
-    "AdamOptimizer": lambda tf: keras.optimizers.Adam(tf._rate, tf._beta1, tf._beta2, tf._epsilon),
-    "AdagradOptimizer": lambda tf: keras.optimizers.Adagrad(tf._rate, tf._first, epsilon=0.0),
-    "AdadeltaOptimizer": lambda tf: keras.optimizers.Adadelta(tf._rate, tf._rho, tf._epsilon),
+    "GradientDescentOptimizer": lambda tf: keras.optimizers.SGD(tf._learning_rate),
+    "MomentumOptimizer": lambda tf: keras.optimizers.SGD(tf._learning_rate, tf._momentum, tf._use_nesterov),
+    "AdamOptimizer": lambda tf: keras.optimizers.Adam(tf._learning_rate, tf._beta1, tf._beta2, tf._epsilon),
+    "AdagradOptimizer": lambda tf: keras.optimizers.Adagrad(
+        tf._learning_rate, tf._initial_accumulator_value, epsilon=0.0
+    ),
+    "AdadeltaOptimizer": lambda tf: keras.optimizers.Adadelta(tf._learning_rate, tf._rho, tf._epsilon),
     "RMSPropOptimizer": lambda tf: _RMSProp(
-        tf._rate, tf._decay, tf._momentum or 0.0, tf._epsilon, centered=tf._centered
+        tf._learning_rate, tf._decay, tf._momentum or 0.0, tf._epsilon, centered=tf._centered
     ),
 }
 

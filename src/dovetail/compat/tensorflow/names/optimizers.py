@@ -1,9 +1,9 @@
-"""TensorFlow 1's optimizers: gradients, steps and slots."""
+"""TensorFlow 1's optimizers: gradients, steps and slots; and those of `tf.train`, as rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dovetail import ops
 from dovetail.autodiff.tape import GradientTape
@@ -14,7 +14,7 @@ from dovetail.compat.tensorflow.names.graph import GraphKeys, group
 from dovetail.compat.tensorflow.names.structures import nest_flatten
 from dovetail.compat.tensorflow.names.variable_scope import in_variable_scope
 from dovetail.compat.tensorflow.names.variables import named_variable
-from dovetail.compat.tensorflow.table import value
+from dovetail.compat.tensorflow.table import arguments_of, signature_of, value
 from dovetail.compat.tf_graph.graph import collected
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import is_recorded, kind_of
@@ -184,226 +184,204 @@ def number(given: Any, like: Any) -> Any:
     return ops.cast(found, like.dtype)
 
 
-class GradientDescentOptimizer(Optimizer):
+class Row(Optimizer):
+    """An optimizer that a row says: its arguments, its slots, and the rule of a step.
+
+        class MomentumOptimizer(Row, takes="learning_rate momentum name='Momentum'"): ...
+
+    Words for arguments are TensorFlow's, in its order; they become attributes with an underscore in front.
+
+    Attributes:
+        slots: name → the first value, or the argument that says it.
+        powers: name of an own variable → the argument that it begins with, and that multiplies it in each step.
+    """
+
+    slots: ClassVar[Mapping[str, str | float]] = {}
+    powers: ClassVar[Mapping[str, str]] = {}
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, argument: str) -> Any:
+            return argument
+
+    def __init_subclass__(cls, takes: str = "", place: str = "train") -> None:
+        if takes:  # a program's class has none
+            cls.__init__ = _constructor(takes)  # type: ignore[method-assign]
+            value(f"{place}.{cls.__name__}", cls, "v1")
+
+    def rule(self, given: Any, g: Any, v: Any, *slots: Any) -> tuple[Any, ...]:
+        """The variable and its slots after a step by the gradient `g`; `given` has the arguments as tensors."""
+        raise NotImplementedError
+
+    def updates(self, gradient: Any, variable: Any) -> Updates:
+        given = _Numbers(self, variable)
+        kept = self._kept(variable)
+        new, *changed = self.rule(given, gradient, variable, *kept)
+        return [(variable, new), *zip(kept, changed, strict=True)]
+
+    def _kept(self, variable: Any) -> list[Any]:
+        """The slots of a variable."""
+        firsts = {name: getattr(self, f"_{x}") if isinstance(x, str) else x for name, x in self.slots.items()}
+        return [self.slot(variable, name, first) for name, first in firsts.items()]
+
+    def finish(self) -> Updates:
+        powers = [(self.power(name), getattr(self, f"_{argument}")) for name, argument in self.powers.items()]
+        return [(power, power * factor) for power, factor in powers]
+
+    def power(self, name: str) -> Any:
+        """The variable of one of `powers`."""
+        return self.own(name, getattr(self, f"_{self.powers[name]}"))
+
+
+class _Numbers:
+    """The arguments and powers of an optimizer, as tensors of a variable's dtype."""
+
+    def __init__(self, optimizer: Row, variable: Any) -> None:
+        self._optimizer, self._variable = optimizer, variable
+        self._powers = {name: optimizer.power(name) for name in optimizer.powers}
+
+    def __getattr__(self, name: str) -> Any:
+        found = self._powers[name] if name in self._powers else getattr(self._optimizer, f"_{name}")
+        return number(found, self._variable)
+
+
+def _constructor(words: str) -> Callable[..., None]:
+    """A constructor with the arguments of a row."""
+    signature = signature_of(f"self {words}")
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        given = arguments_of(signature, (self, *args), kwargs)
+        Optimizer.__init__(self, name=given["name"])
+        vars(self).update({f"_{key}": one for key, one in given.items() if key != "self"})
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    return __init__
+
+
+class GradientDescentOptimizer(Row, takes="learning_rate use_locking=False name='GradientDescent'"):
     """Steps against the gradient.
 
     Source: `tf.compat.v1.train.GradientDescentOptimizer`.
     """
 
-    def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
-        super().__init__(use_locking, name)
-        self._rate = learning_rate
-
-    def updates(self, gradient: Any, variable: Any) -> Updates:
-        return [(variable, ops.subtract(variable, ops.multiply(number(self._rate, variable), gradient)))]
+    def rule(self, given: Any, g: Any, v: Any, *slots: Any) -> tuple[Any, ...]:
+        return (v - given.learning_rate * g,)
 
 
-class MomentumOptimizer(Optimizer):
+class MomentumOptimizer(Row, takes="learning_rate momentum use_locking=False name='Momentum' use_nesterov=False"):
     """Steps that continue in the direction of earlier steps.
 
     Source: `tf.compat.v1.train.MomentumOptimizer`.
     """
 
-    def __init__(
-        self,
-        learning_rate: Any,
-        momentum: Any,
-        use_locking: bool = False,
-        name: str = "Momentum",
-        use_nesterov: bool = False,
-    ) -> None:
-        super().__init__(use_locking, name)
-        self._rate, self._momentum, self._nesterov = learning_rate, momentum, use_nesterov
+    slots: ClassVar = {"momentum": 0.0}
 
-    def updates(self, gradient: Any, variable: Any) -> Updates:
-        rate, momentum = number(self._rate, variable), number(self._momentum, variable)
-        kept = self.slot(variable, "momentum")
-        new = ops.add(ops.multiply(kept, momentum), gradient)
-        step = ops.add(gradient, ops.multiply(momentum, new)) if self._nesterov else new
-        return [(variable, ops.subtract(variable, ops.multiply(rate, step))), (kept, new)]
+    def rule(self, given: Any, g: Any, v: Any, *slots: Any) -> tuple[Any, ...]:
+        momentum = given.momentum
+        total = slots[0] * momentum + g
+        step = g + momentum * total if self._use_nesterov else total
+        return v - given.learning_rate * step, total
 
 
-class AdamOptimizer(Optimizer):
+ADAM = "learning_rate=0.001 beta1=0.9 beta2=0.999 epsilon=1e-08 use_locking=False name='{}'"
+
+
+class AdamOptimizer(Row, takes=ADAM.format("Adam")):
     """Steps by averages of gradients and of their squares.
 
     Source: `tf.compat.v1.train.AdamOptimizer`.
     """
 
-    def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: float = 1e-8,
-        use_locking: bool = False,
-        name: str = "Adam",
-    ) -> None:
-        super().__init__(use_locking, name)
-        self._rate, self._beta1, self._beta2, self._epsilon = learning_rate, beta1, beta2, epsilon
+    slots: ClassVar = {"m": 0.0, "v": 0.0}
+    powers: ClassVar = {"beta1_power": "beta1", "beta2_power": "beta2"}
 
-    _looks_ahead = False  # whether the momentum is Nesterov's
+    def rule(self, given: Any, g: Any, v: Any, *slots: Any) -> tuple[Any, ...]:
+        mean, square = slots
+        left = 1.0 - given.beta1
+        rate = given.learning_rate * ops.sqrt(1.0 - given.beta2_power) / (1.0 - given.beta1_power)
+        mean = mean + (g - mean) * left
+        square = square + (ops.square(g) - square) * (1.0 - given.beta2)
+        return v - rate * self.ahead(given, g, mean) / (ops.sqrt(square) + given.epsilon), mean, square
 
-    def _powers(self) -> tuple[Any, Any]:
-        return self.own("beta1_power", self._beta1), self.own("beta2_power", self._beta2)
-
-    def updates(self, gradient: Any, variable: Any) -> Updates:
-        beta1, beta2 = number(self._beta1, variable), number(self._beta2, variable)
-        first, second = (ops.cast(power, variable.dtype) for power in self._powers())
-        rate = number(self._rate, variable)
-        rate = ops.divide(ops.multiply(rate, ops.sqrt(ops.subtract(1.0, second))), ops.subtract(1.0, first))
-        m, v = self.slot(variable, "m"), self.slot(variable, "v")
-        new_m = ops.add(m, ops.multiply(ops.subtract(gradient, m), ops.subtract(1.0, beta1)))
-        new_v = ops.add(v, ops.multiply(ops.subtract(ops.square(gradient), v), ops.subtract(1.0, beta2)))
-        ahead = new_m
-        if self._looks_ahead:
-            ahead = ops.add(ops.multiply(new_m, beta1), ops.multiply(ops.subtract(1.0, beta1), gradient))
-        step = ops.divide(ops.multiply(rate, ahead), ops.add(ops.sqrt(new_v), self._epsilon))
-        return [(variable, ops.subtract(variable, step)), (m, new_m), (v, new_v)]
-
-    def finish(self) -> Updates:
-        betas = (self._beta1, self._beta2)
-        return [(power, ops.multiply(power, beta)) for power, beta in zip(self._powers(), betas, strict=True)]
+    def ahead(self, given: Any, g: Any, mean: Any) -> Any:
+        """The average of gradients that a step follows."""
+        return mean
 
 
-class RMSPropOptimizer(Optimizer):
+class RMSPropOptimizer(
+    Row,
+    takes="learning_rate decay=0.9 momentum=0.0 epsilon=1e-10 use_locking=False centered=False name='RMSProp'",
+):
     """Steps by the gradient over the root of the average of its squares.
 
     Source: `tf.compat.v1.train.RMSPropOptimizer`.
     """
 
-    def __init__(
-        self,
-        learning_rate: Any,
-        decay: Any = 0.9,
-        momentum: Any = 0.0,
-        epsilon: float = 1e-10,
-        use_locking: bool = False,
-        centered: bool = False,
-        name: str = "RMSProp",
-    ) -> None:
-        super().__init__(use_locking, name)
-        self._rate, self._decay, self._momentum = learning_rate, decay, momentum
-        self._epsilon, self._centered = epsilon, centered
+    @property
+    def slots(self) -> Mapping[str, str | float]:  # type: ignore[override]
+        return {"rms": 1.0, **({"mg": 0.0} if self._centered else {}), "momentum": 0.0}
 
-    def updates(self, gradient: Any, variable: Any) -> Updates:
-        rate, momentum = number(self._rate, variable), number(self._momentum, variable)
-        left = ops.subtract(1.0, number(self._decay, variable))
-        squares = self.slot(variable, "rms", 1.0)
-        new_squares = ops.add(squares, ops.multiply(ops.subtract(ops.square(gradient), squares), left))
-        found, spread = [(squares, new_squares)], new_squares
-        if self._centered:
-            mean = self.slot(variable, "mg")
-            new_mean = ops.add(mean, ops.multiply(ops.subtract(gradient, mean), left))
-            found.append((mean, new_mean))
-            spread = ops.subtract(new_squares, ops.square(new_mean))
-        kept = self.slot(variable, "momentum")
-        step = ops.divide(ops.multiply(rate, gradient), ops.sqrt(ops.add(spread, self._epsilon)))
-        new = ops.add(ops.multiply(kept, momentum), step)
-        return [(variable, ops.subtract(variable, new)), *found, (kept, new)]
+    def rule(self, given: Any, g: Any, v: Any, *slots: Any) -> tuple[Any, ...]:
+        square, *mean, total = slots
+        left = 1.0 - given.decay
+        square = square + (ops.square(g) - square) * left
+        mean = [one + (g - one) * left for one in mean]
+        spread = square - ops.square(mean[0]) if mean else square
+        total = total * given.momentum + given.learning_rate * g / ops.sqrt(spread + given.epsilon)
+        return v - total, square, *mean, total
 
 
-class AdagradOptimizer(Optimizer):
+class AdagradOptimizer(Row, takes="learning_rate initial_accumulator_value=0.1 use_locking=False name='Adagrad'"):
     """Steps by the gradient over the root of the sum of its squares.
 
     Source: `tf.compat.v1.train.AdagradOptimizer`.
     """
 
-    def __init__(
-        self,
-        learning_rate: Any,
-        initial_accumulator_value: float = 0.1,
-        use_locking: bool = False,
-        name: str = "Adagrad",
-    ) -> None:
-        super().__init__(use_locking, name)
-        self._rate, self._first = learning_rate, initial_accumulator_value
+    slots: ClassVar = {"accumulator": "initial_accumulator_value"}
 
-    def updates(self, gradient: Any, variable: Any) -> Updates:
-        total = self.slot(variable, "accumulator", self._first)
-        new = ops.add(total, ops.square(gradient))
-        step = ops.divide(ops.multiply(number(self._rate, variable), gradient), ops.sqrt(new))
-        return [(variable, ops.subtract(variable, step)), (total, new)]
+    def rule(self, given: Any, g: Any, v: Any, *slots: Any) -> tuple[Any, ...]:
+        total = slots[0] + ops.square(g)
+        return v - given.learning_rate * g / ops.sqrt(total), total
 
 
-class AdadeltaOptimizer(Optimizer):
+class AdadeltaOptimizer(Row, takes="learning_rate=0.001 rho=0.95 epsilon=1e-08 use_locking=False name='Adadelta'"):
     """Steps whose size follows the size of earlier steps.
 
     Source: `tf.compat.v1.train.AdadeltaOptimizer`.
     """
 
-    def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        rho: Any = 0.95,
-        epsilon: float = 1e-8,
-        use_locking: bool = False,
-        name: str = "Adadelta",
-    ) -> None:
-        super().__init__(use_locking, name)
-        self._rate, self._rho, self._epsilon = learning_rate, rho, epsilon
+    slots: ClassVar = {"accum": 0.0, "accum_update": 0.0}
 
-    def updates(self, gradient: Any, variable: Any) -> Updates:
-        rho = number(self._rho, variable)
-        left = ops.subtract(1.0, rho)
-        squares, steps = self.slot(variable, "accum"), self.slot(variable, "accum_update")
-        new_squares = ops.add(ops.multiply(rho, squares), ops.multiply(left, ops.square(gradient)))
-        ratio = ops.divide(ops.sqrt(ops.add(steps, self._epsilon)), ops.sqrt(ops.add(new_squares, self._epsilon)))
-        step = ops.multiply(ratio, gradient)
-        new_steps = ops.add(ops.multiply(rho, steps), ops.multiply(left, ops.square(step)))
-        moved = ops.subtract(variable, ops.multiply(number(self._rate, variable), step))
-        return [(variable, moved), (squares, new_squares), (steps, new_steps)]
+    def rule(self, given: Any, g: Any, v: Any, *slots: Any) -> tuple[Any, ...]:
+        (square, steps), rho, epsilon = slots, given.rho, given.epsilon
+        square = rho * square + (1.0 - rho) * ops.square(g)
+        step = ops.sqrt(steps + epsilon) / ops.sqrt(square + epsilon) * g
+        return v - given.learning_rate * step, square, rho * steps + (1.0 - rho) * ops.square(step)
 
 
-class FtrlOptimizer(Optimizer):
+class FtrlOptimizer(
+    Row,
+    takes="learning_rate learning_rate_power=-0.5 initial_accumulator_value=0.1 l1_regularization_strength=0.0 "
+    "l2_regularization_strength=0.0 use_locking=False name='Ftrl' accum_name=None linear_name=None "
+    "l2_shrinkage_regularization_strength=0.0 beta=None",
+):
     """Steps that follow the regularised leader.
 
     Source: `tf.compat.v1.train.FtrlOptimizer`; McMahan et al. 2013, "Ad click prediction: a view from the trenches".
     """
 
-    def __init__(
-        self,
-        learning_rate: Any,
-        learning_rate_power: float = -0.5,
-        initial_accumulator_value: float = 0.1,
-        l1_regularization_strength: float = 0.0,
-        l2_regularization_strength: float = 0.0,
-        use_locking: bool = False,
-        name: str = "Ftrl",
-        accum_name: str | None = None,
-        linear_name: str | None = None,
-        l2_shrinkage_regularization_strength: float = 0.0,
-        beta: float | None = None,
-    ) -> None:
-        super().__init__(use_locking, name)
-        self._rate, self._power, self._first = learning_rate, learning_rate_power, initial_accumulator_value
-        self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
-        self._shrinkage, self._beta = l2_shrinkage_regularization_strength, beta or 0.0
-        self._names = accum_name, linear_name
+    def _kept(self, variable: Any) -> list[Any]:
+        total = self.slot(variable, "accum", self._initial_accumulator_value, self._accum_name)
+        return [total, self.slot(variable, "linear", op_name=self._linear_name)]
 
-    def updates(self, gradient: Any, variable: Any) -> Updates:
-        rate = number(self._rate, variable)
-        accum_name, linear_name = self._names
-        total = self.slot(variable, "accum", self._first, accum_name)
-        linear = self.slot(variable, "linear", op_name=linear_name)
-        new_total = ops.add(total, ops.square(gradient))
-        before, after = (ops.power(t, -self._power) for t in (total, new_total))
-        shrunk = ops.add(gradient, ops.multiply(2 * self._shrinkage, variable)) if self._shrinkage else gradient
-        sigma = ops.divide(ops.subtract(after, before), rate)
-        new_linear = ops.add(linear, ops.subtract(shrunk, ops.multiply(sigma, variable)))
-        l2 = ops.add(self._l2, ops.divide(self._beta, ops.multiply(2.0, rate)))
-        quadratic = ops.add(ops.divide(after, rate), ops.multiply(2.0, l2))
-        moved = ops.divide(ops.subtract(ops.clip(new_linear, -self._l1, self._l1), new_linear), quadratic)
-        return [(variable, moved), (total, new_total), (linear, new_linear)]
+    def rule(self, given: Any, g: Any, v: Any, *slots: Any) -> tuple[Any, ...]:
+        (total, linear), rate, power = slots, given.learning_rate, -self._learning_rate_power
+        new_total = total + ops.square(g)
+        before, after = ops.power(total, power) / rate, ops.power(new_total, power) / rate
+        linear = linear + g + 2.0 * given.l2_shrinkage_regularization_strength * v - (after - before) * v
+        l1, l2 = given.l1_regularization_strength, given.l2_regularization_strength
+        below = after + 2.0 * l2 + (self._beta or 0.0) / rate
+        return (ops.clip(linear, -l1, l1) - linear) / below, new_total, linear
 
 
-for _class in (
-    Optimizer,
-    GradientDescentOptimizer,
-    MomentumOptimizer,
-    AdamOptimizer,
-    RMSPropOptimizer,
-    AdagradOptimizer,
-    AdadeltaOptimizer,
-    FtrlOptimizer,
-):
-    value(f"train.{_class.__name__}", _class, "v1")
+value("train.Optimizer", Optimizer, "v1")

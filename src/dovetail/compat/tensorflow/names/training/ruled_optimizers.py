@@ -7,156 +7,141 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.checkpoints import Saver
 from dovetail.compat.tensorflow.names.graph import GraphKeys, control_dependencies, group
-from dovetail.compat.tensorflow.names.optimizers import AdamOptimizer, MomentumOptimizer, Optimizer, Updates, number
+from dovetail.compat.tensorflow.names.optimizers import (
+    ADAM,
+    AdagradOptimizer,
+    AdamOptimizer,
+    MomentumOptimizer,
+    Optimizer,
+    Row,
+    Updates,
+    number,
+)
 from dovetail.compat.tensorflow.names.train import ExponentialMovingAverage
-from dovetail.compat.tensorflow.table import arguments_of, signature_of, value
+from dovetail.compat.tensorflow.table import value
 from dovetail.core.errors import op_error
 
-Rule = Callable[..., tuple[Any, ...]]
-
-
-def optimizer(name: str, words: str, rule: Rule, **slots: str | float) -> None:
-    """Add an optimizer.
-
-    Args:
-        name: its name.
-        words: the parameters of the class, in TensorFlow's order, and their defaults.
-        rule: (arguments as tensors of the variable's dtype, gradient, variable, slots) → the variable and the slots
-            after a step.
-        slots: name → the first value, or the argument that says it.
-    """
-    signature = signature_of(words)
-
-    class Ruled(Optimizer):
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            self._given = arguments_of(signature, args, kwargs)
-            super().__init__(name=self._given["name"])
-
-        def updates(self, gradient: Any, variable: Any) -> Updates:
-            given = {k: v if k == "name" or v is None else number(v, variable) for k, v in self._given.items()}
-            kept = [self.slot(variable, k, self._given[v] if isinstance(v, str) else v) for k, v in slots.items()]
-            new, *changed = rule(SimpleNamespace(**given), gradient, variable, *kept)
-            return [(variable, new), *zip(kept, changed, strict=True)]
-
-    title = name.rpartition(".")[2]
-    Ruled.__name__ = Ruled.__qualname__ = title
-    Ruled.__signature__ = signature  # type: ignore[attr-defined]
-    Ruled.__doc__ = f"""An optimizer of TensorFlow 1.
-
-    Source: `tf.{name}`.
-    """
-    value(name, Ruled, "v1")
+_L1_L2 = "l1_regularization_strength=0.0 l2_regularization_strength=0.0 use_locking=False"
+_SIGN = "beta=0.9 sign_decay_fn=None use_locking=False"
 
 
 def _shrunk(given: Any, x: Any, rate: Any) -> Any:
     """Numbers after a step that makes their sums of absolute values and of squares smaller."""
-    left = ops.maximum(ops.subtract(ops.absolute(x), rate * given.l1_regularization_strength), 0.0)
-    return ops.multiply(ops.sign(x), left) / (1.0 + rate * given.l2_regularization_strength)
+    left = ops.maximum(ops.absolute(x) - rate * given.l1_regularization_strength, 0.0)
+    return ops.sign(x) * left / (1.0 + rate * given.l2_regularization_strength)
 
 
-def _proximal_descent(given: Any, g: Any, v: Any) -> tuple[Any, ...]:
-    return (_shrunk(given, v - given.learning_rate * g, given.learning_rate),)
+class ProximalGradientDescentOptimizer(Row, takes=f"learning_rate {_L1_L2} name='ProximalGradientDescent'"):
+    """Steps against the gradient, after which weights shrink.
+
+    Source: `tf.compat.v1.train.ProximalGradientDescentOptimizer`.
+    """
+
+    def rule(self, given: Any, g: Any, v: Any, *slots: Any) -> tuple[Any, ...]:
+        rate = given.learning_rate
+        return (_shrunk(given, v - rate * g, rate),)
 
 
-def _proximal_adagrad(given: Any, g: Any, v: Any, total: Any) -> tuple[Any, ...]:
-    total = total + ops.square(g)
-    rate = given.learning_rate / ops.sqrt(total)
-    return _shrunk(given, v - rate * g, rate), total
+class ProximalAdagradOptimizer(
+    AdagradOptimizer, takes=f"learning_rate initial_accumulator_value=0.1 {_L1_L2} name='ProximalAdagrad'"
+):
+    """Steps of Adagrad, after which weights shrink.
+
+    Source: `tf.compat.v1.train.ProximalAdagradOptimizer`.
+    """
+
+    def rule(self, given: Any, g: Any, v: Any, *slots: Any) -> tuple[Any, ...]:
+        total = slots[0] + ops.square(g)
+        rate = given.learning_rate / ops.sqrt(total)
+        return _shrunk(given, v - rate * g, rate), total
 
 
-def _dual_averaging(given: Any, g: Any, v: Any, gradients: Any, squares: Any) -> tuple[Any, ...]:
-    gradients, squares, step = gradients + g, squares + ops.square(g), given.global_step + 1.0
-    left = ops.maximum(ops.absolute(gradients) - given.l1_regularization_strength * step, 0.0)
-    below = given.l2_regularization_strength * step * given.learning_rate + ops.sqrt(squares)
-    return -given.learning_rate * ops.sign(gradients) * left / below, gradients, squares
+class AdagradDAOptimizer(
+    Row,
+    takes=f"learning_rate global_step initial_gradient_squared_accumulator_value=0.1 {_L1_L2} name='AdagradDA'",
+):
+    """Steps from the start by the sums of all gradients and of their squares.
+
+    Source: `tf.compat.v1.train.AdagradDAOptimizer`.
+    """
+
+    slots: ClassVar = {
+        "gradient_accumulator": 0.0,
+        "gradient_squared_accumulator": "initial_gradient_squared_accumulator_value",
+    }
+
+    def rule(self, given: Any, g: Any, v: Any, *slots: Any) -> tuple[Any, ...]:
+        (total, square), rate, step = slots, given.learning_rate, given.global_step + 1.0
+        total, square = total + g, square + ops.square(g)
+        left = ops.maximum(ops.absolute(total) - given.l1_regularization_strength * step, 0.0)
+        below = given.l2_regularization_strength * step * rate + ops.sqrt(square)
+        return -rate * ops.sign(total) * left / below, total, square
 
 
-def _agreement(given: Any, g: Any, mean: Any) -> tuple[Any, Any]:
-    """The average of the gradients, and whether its sign is the gradient's: 1, 0 or -1."""
-    mean = given.beta * mean + (1.0 - given.beta) * g
-    same = ops.sign(g) * ops.sign(mean)
-    return mean, same if given.sign_decay_fn is None else given.sign_decay_fn * same
+class AddSignOptimizer(Row, place="contrib.opt", takes=f"learning_rate=0.1 alpha=1.0 {_SIGN} name='AddSignOptimizer'"):
+    """Steps that are larger where the gradient has the sign of its average.
+
+    Source: `tf.contrib.opt.AddSignOptimizer`; Bello et al. 2017, "Neural optimizer search with reinforcement learning".
+    """
+
+    slots: ClassVar = {"m": 0.0}
+
+    def rule(self, given: Any, g: Any, v: Any, *slots: Any) -> tuple[Any, ...]:
+        mean = given.beta * slots[0] + (1.0 - given.beta) * g
+        same = ops.sign(g) * ops.sign(mean)
+        same = same if self._sign_decay_fn is None else given.sign_decay_fn * same
+        return v - given.learning_rate * self.factor(given, same) * g, mean
+
+    def factor(self, given: Any, same: Any) -> Any:
+        """The factor of a step; `same` is whether both signs are one: 1, 0 or -1."""
+        return given.alpha + same
 
 
-def _add_sign(given: Any, g: Any, v: Any, mean: Any) -> tuple[Any, ...]:
-    mean, same = _agreement(given, g, mean)
-    return v - given.learning_rate * (given.alpha + same) * g, mean
+class PowerSignOptimizer(
+    AddSignOptimizer, place="contrib.opt", takes=f"learning_rate=0.1 base={math.e} {_SIGN} name='PowerSignOptimizer'"
+):
+    """Steps that are by a factor larger where the gradient has the sign of its average.
+
+    Source: `tf.contrib.opt.PowerSignOptimizer`; as for `AddSignOptimizer`.
+    """
+
+    def factor(self, given: Any, same: Any) -> Any:
+        return ops.power(given.base, same)
 
 
-def _power_sign(given: Any, g: Any, v: Any, mean: Any) -> tuple[Any, ...]:
-    mean, same = _agreement(given, g, mean)
-    return v - given.learning_rate * ops.power(given.base, same) * g, mean
-
-
-_L1_L2 = "l1_regularization_strength=0.0 l2_regularization_strength=0.0 use_locking=False"
-optimizer(
-    "train.ProximalGradientDescentOptimizer",
-    f"learning_rate {_L1_L2} name='ProximalGradientDescent'",
-    _proximal_descent,
-)
-optimizer(
-    "train.ProximalAdagradOptimizer",
-    f"learning_rate initial_accumulator_value=0.1 {_L1_L2} name='ProximalAdagrad'",
-    _proximal_adagrad,
-    accumulator="initial_accumulator_value",
-)
-optimizer(
-    "train.AdagradDAOptimizer",
-    f"learning_rate global_step initial_gradient_squared_accumulator_value=0.1 {_L1_L2} name='AdagradDA'",
-    _dual_averaging,
-    gradient_accumulator=0.0,
-    gradient_squared_accumulator="initial_gradient_squared_accumulator_value",
-)
-_SIGN = "beta=0.9 sign_decay_fn=None use_locking=False"
-optimizer(
-    "contrib.opt.AddSignOptimizer", f"learning_rate=0.1 alpha=1.0 {_SIGN} name='AddSignOptimizer'", _add_sign, m=0.0
-)
-optimizer(
-    "contrib.opt.PowerSignOptimizer",
-    f"learning_rate=0.1 base={math.e} {_SIGN} name='PowerSignOptimizer'",
-    _power_sign,
-    m=0.0,
-)
-
-# -- on top of Adam and others ----------------------------------------------------------------------------------------
-
-
-class NadamOptimizer(AdamOptimizer):
+class NadamOptimizer(AdamOptimizer, place="contrib.opt", takes=ADAM.format("Nadam")):
     """Adam with the momentum of Nesterov.
 
     Source: `tf.contrib.opt.NadamOptimizer`; Dozat 2016, "Incorporating Nesterov momentum into Adam".
     """
 
-    _looks_ahead = True
+    def ahead(self, given: Any, g: Any, mean: Any) -> Any:
+        return mean * given.beta1 + (1.0 - given.beta1) * g
 
 
-class AdaMaxOptimizer(AdamOptimizer):
+class AdaMaxOptimizer(AdamOptimizer, place="contrib.opt", takes=ADAM.format("AdaMax")):
     """Adam with the largest gradient in place of the average of squares.
 
     Source: `tf.contrib.opt.AdaMaxOptimizer`; Kingma and Ba 2014, "Adam: a method for stochastic optimization".
     """
 
-    def _power(self) -> Any:
-        return self.own("beta1_power", self._beta1)
+    powers: ClassVar = {"beta1_power": "beta1"}
 
-    def updates(self, gradient: Any, variable: Any) -> Updates:
-        rate, beta1, beta2 = (number(x, variable) for x in (self._rate, self._beta1, self._beta2))
-        m, v = self.slot(variable, "m"), self.slot(variable, "v")
-        new_m = beta1 * m + (1.0 - beta1) * gradient
-        new_v = ops.maximum(beta2 * v, ops.absolute(gradient))
-        rate = rate / (1.0 - ops.cast(self._power(), variable.dtype))
-        return [(variable, variable - rate * new_m / (new_v + self._epsilon)), (m, new_m), (v, new_v)]
+    def rule(self, given: Any, g: Any, v: Any, *slots: Any) -> tuple[Any, ...]:
+        mean, largest = slots
+        mean = given.beta1 * mean + (1.0 - given.beta1) * g
+        largest = ops.maximum(given.beta2 * largest, ops.absolute(g))
+        rate = given.learning_rate / (1.0 - given.beta1_power)
+        return v - rate * mean / (largest + given.epsilon), mean, largest
 
-    def finish(self) -> Updates:
-        return [(self._power(), self._power() * self._beta1)]
+
+# -- on top of others -------------------------------------------------------------------------------------------------
 
 
 class DecoupledWeightDecayExtension:
@@ -249,7 +234,7 @@ class MovingAverageOptimizer(Optimizer):
         return Saver({v.op_name: self._swapped.get(v, v) for v in saved}, name=name, **kwargs)
 
 
-for _class in (NadamOptimizer, AdaMaxOptimizer, DecoupledWeightDecayExtension, MovingAverageOptimizer):
+for _class in (DecoupledWeightDecayExtension, MovingAverageOptimizer):
     value(f"contrib.opt.{_class.__name__}", _class, "v1")
 value("contrib.opt.AdamWOptimizer", extend_with_decoupled_weight_decay(AdamOptimizer), "v1")
 value("contrib.opt.MomentumWOptimizer", extend_with_decoupled_weight_decay(MomentumOptimizer), "v1")
