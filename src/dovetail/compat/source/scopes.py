@@ -51,7 +51,43 @@ class Scope:
         return scope
 
 
-class Binder(ast.NodeVisitor):
+class ScopeVisitor(ast.NodeVisitor):
+    """A visitor that knows the scope of the node that it visits; subclasses say the scope that a node opens.
+
+    Attributes:
+        scope: the scope.
+    """
+
+    scope: Scope
+
+    def opened(self, node: ast.AST) -> Scope:
+        """The scope that a function, class or comprehension opens."""
+        raise NotImplementedError
+
+    def generic_visit(self, node: ast.AST) -> None:
+        if not isinstance(node, SCOPES):
+            super().generic_visit(node)
+            return
+        outside, inside = _parts(node)
+        for part in outside:
+            self.visit(part)
+        around, self.scope = self.scope, self.opened(node)
+        for part in inside:
+            self.visit(part)
+        self.scope = around
+
+
+def _parts(node: ast.AST) -> tuple[list[ast.AST], list[ast.AST]]:
+    """The parts of a function, class or comprehension: those evaluated in the scope around it, and in its own."""
+    body = getattr(node, "body", None)
+    if body is None:  # a comprehension
+        return [], [*ast.iter_child_nodes(node)]
+    inside = body if isinstance(body, list) else [body]
+    own = {*inside}
+    return [part for part in ast.iter_child_nodes(node) if part not in own], inside
+
+
+class Binder(ScopeVisitor):
     """A visitor that fills the scope of a file and the scopes inside it.
 
     Attributes:
@@ -121,37 +157,21 @@ class Binder(ast.NodeVisitor):
     def generic_visit(self, node: ast.AST) -> None:
         if isinstance(name := getattr(node, "name", None), str):  # of a function, a class, an exception, a pattern
             self.scope.bind(name)
-        if not isinstance(node, SCOPES):
-            super().generic_visit(node)
-            return
-        outside, inside = parts(node)
-        for part in outside:
-            self.visit(part)
-        around, self.scope = self.scope, Scope(self.scope, isinstance(node, ast.ClassDef))
-        self.scopes[node] = self.scope
-        if isinstance(node, FUNCTIONS):
-            self._parameters(node.args, around)
-        for part in inside:
-            self.visit(part)
-        self.scope = around
+        super().generic_visit(node)
 
-    def _parameters(self, arguments: ast.arguments, around: Scope) -> None:
+    def opened(self, node: ast.AST) -> Scope:
+        made = self.scopes[node] = Scope(self.scope, isinstance(node, ast.ClassDef))
+        if isinstance(node, FUNCTIONS):
+            self._parameters(node.args, made)
+        return made
+
+    def _parameters(self, arguments: ast.arguments, own: Scope) -> None:
         """Bind each parameter to its default value, if it has one: `def loss(x, K=K)`."""
         ordered = [*arguments.posonlyargs, *arguments.args]
         defaults = dict(zip(reversed(ordered), reversed(arguments.defaults), strict=False))
         for parameter, default in [*defaults.items(), *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]:
             if default is not None:
-                self.values[parameter] = default, around
+                self.values[parameter] = default, self.scope
         for part in ast.iter_child_nodes(arguments):
             if isinstance(part, ast.arg):
-                self.scope.bind(part.arg, self.values.get(part))
-
-
-def parts(node: ast.AST) -> tuple[list[ast.AST], list[ast.AST]]:
-    """The parts of a function, class or comprehension: those evaluated in the scope around it, and in its own."""
-    body = getattr(node, "body", None)
-    if body is None:  # a comprehension
-        return [], [*ast.iter_child_nodes(node)]
-    inside = body if isinstance(body, list) else [body]
-    own = {*inside}
-    return [part for part in ast.iter_child_nodes(node) if part not in own], inside
+                own.bind(part.arg, self.values.get(part))

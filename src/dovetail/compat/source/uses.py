@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from dovetail.compat.source.names import Project, functions_of_k, k_name, keras_name, of_sessions, tf_name
-from dovetail.compat.source.scopes import SCOPES, parts
+from dovetail.compat.source.scopes import Scope, ScopeVisitor
 from dovetail.compat.source.sources import Place, Source, import_names, starts
 
 DEEP = 30_000  # frames: Python parses at most 6,000 levels, and each level takes several frames
@@ -98,7 +98,7 @@ def _inside(uses: Iterable[Use], name_of: Callable[[str], str | None]) -> list[U
     return [use for use in found if use.how != "imported" or (use.place.path, use.name) not in used]
 
 
-class _Finder(ast.NodeVisitor):
+class _Finder(ScopeVisitor):
     """A visitor that collects the dotted names in one file."""
 
     def __init__(self, source: Source, project: Project) -> None:
@@ -200,14 +200,5 @@ class _Finder(ast.NodeVisitor):
         for part in (*rest, *node.keywords):
             self.visit(part)
 
-    def generic_visit(self, node: ast.AST) -> None:
-        if not isinstance(node, SCOPES):
-            super().generic_visit(node)
-            return
-        outside, inside = parts(node)
-        for part in outside:
-            self.visit(part)
-        around, self.scope = self.scope, self.binder.scopes[node]
-        for part in inside:
-            self.visit(part)
-        self.scope = around
+    def opened(self, node: ast.AST) -> Scope:
+        return self.binder.scopes[node]
