@@ -254,6 +254,24 @@ def arguments_of(signature: inspect.Signature, args: Any, kwargs: Any) -> dict[s
     return bound.arguments
 
 
+def constructor(words: str, begin: Callable[..., None], options: str = "") -> Callable[..., None]:
+    """The `__init__` of a class that a row says.
+
+    Args:
+        words, options: as in `signature_of`, without `self`.
+        begin: (object, its arguments by name, further options as keywords) → None.
+    """
+    signature = signature_of(f"self {words}", options)
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        given = arguments_of(signature, (self, *args), kwargs)
+        del given["self"]
+        begin(self, given, **given.pop(options, {}))
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    return __init__
+
+
 def _default(parameter: inspect.Parameter | None) -> Any:
     return None if parameter is None else parameter.default
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dovetail import ops
@@ -14,7 +14,7 @@ from dovetail.compat.tensorflow.names.graph import GraphKeys, group
 from dovetail.compat.tensorflow.names.structures import nest_flatten
 from dovetail.compat.tensorflow.names.variable_scope import in_variable_scope
 from dovetail.compat.tensorflow.names.variables import named_variable
-from dovetail.compat.tensorflow.table import arguments_of, signature_of, value
+from dovetail.compat.tensorflow.table import constructor, value
 from dovetail.compat.tf_graph.graph import collected
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import is_recorded, kind_of
@@ -206,8 +206,12 @@ class Row(Optimizer):
 
     def __init_subclass__(cls, takes: str = "", place: str = "train") -> None:
         if takes:  # a program's class has none
-            cls.__init__ = _constructor(takes)  # type: ignore[method-assign]
+            cls.__init__ = constructor(takes, Row._begin)  # type: ignore[method-assign]
             value(f"{place}.{cls.__name__}", cls, "v1")
+
+    def _begin(self, given: dict[str, Any]) -> None:
+        Optimizer.__init__(self, name=given["name"])
+        vars(self).update({f"_{key}": one for key, one in given.items()})
 
     def rule(self, given: Any, g: Any, v: Any, *slots: Any) -> tuple[Any, ...]:
         """The variable and its slots after a step by the gradient `g`; `given` has the arguments as tensors."""
@@ -243,19 +247,6 @@ class _Numbers:
     def __getattr__(self, name: str) -> Any:
         found = self._powers[name] if name in self._powers else getattr(self._optimizer, f"_{name}")
         return number(found, self._variable)
-
-
-def _constructor(words: str) -> Callable[..., None]:
-    """A constructor with the arguments of a row."""
-    signature = signature_of(f"self {words}")
-
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        given = arguments_of(signature, (self, *args), kwargs)
-        Optimizer.__init__(self, name=given["name"])
-        vars(self).update({f"_{key}": one for key, one in given.items() if key != "self"})
-
-    __init__.__signature__ = signature  # type: ignore[attr-defined]
-    return __init__
 
 
 class GradientDescentOptimizer(Row, takes="learning_rate use_locking=False name='GradientDescent'"):

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dovetail.compat.tensorflow.names.layers.base import InputSpec, Layer, found
-from dovetail.compat.tensorflow.table import V1, arguments_of, signature_of, told, value
+from dovetail.compat.tensorflow.table import V1, constructor, signature_of, told, value
 from dovetail.core.dimension import plain
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
@@ -33,12 +33,10 @@ class Row(Layer):
     shapes: Mapping[str, Shape]
     body: Body
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        given = arguments_of(self.signature, args, kwargs)
-        given |= given.pop("kwargs")
-        if unknown := ", ".join(map(repr, set(given) - BASE - set(self.signature.parameters))):
+    def _begin(self, given: dict[str, Any], **options: Any) -> None:
+        if unknown := ", ".join(map(repr, set(options) - BASE)):
             raise TypeError(f"no argument {unknown}; it takes {', '.join(self.signature.parameters)}.")
-        super().__init__(**{key: given.pop(key) for key in BASE & set(given)})
+        Layer.__init__(self, **{key: given.pop(key) for key in BASE & set(given)}, **options)
         for key, own in given.items():
             setattr(self, key, found(own, *PLACES.get(key.rpartition("_")[2], ())))
 
@@ -102,7 +100,8 @@ def row_class(name: str, words: str, body: Body, **shapes: Shape) -> type[Row]:
     """The class of a layer."""
     signature = signature_of(words, options="kwargs")
     text = f"{(body.__doc__ or '').strip()}\n\n    Source: `tf.layers.{name}`.\n    "
-    members = {"signature": signature, "__signature__": signature, "shapes": shapes, "body": body, "__doc__": text}
+    begin = constructor(words, Row._begin, "kwargs")
+    members = {"signature": signature, "shapes": shapes, "body": body, "__init__": begin, "__doc__": text}
     return type(name, (Row,), members)
 
 

@@ -16,7 +16,7 @@ from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.layers.base import Layer
 from dovetail.compat.tensorflow.names.structures import is_nested, nest_map_structure
 from dovetail.compat.tensorflow.names.variable_scope import get_variable_scope, variable_scope
-from dovetail.compat.tensorflow.table import V1, arguments_of, signature_of, value
+from dovetail.compat.tensorflow.table import V1, constructor, value
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import TensorShape
 from dovetail.core.value_kinds import dtype_of
@@ -51,8 +51,17 @@ class RNNCell(Layer):
     def __init_subclass__(cls, places: str = "", takes: str = "") -> None:
         cls.is_row = bool(places)
         if places:
-            cls.__init__ = _constructor(takes)  # type: ignore[method-assign]
+            cls.__init__ = constructor(takes, RNNCell._begin, "options")  # type: ignore[method-assign]
             value(" ".join(f"{place}.{cls.__name__}" for place in places.split()), cls, "v1")
+
+    def _begin(self, given: dict[str, Any], **options: Any) -> None:
+        """Take the arguments of a row."""
+        of_layer = {mine: given.pop(theirs) for theirs, mine in _OF_LAYERS.items() if theirs in given}
+        RNNCell.__init__(self, **of_layer, **options)
+        for name, one in given.items():
+            found = activation_of(one, self.no_activation) if name == "activation" else one
+            setattr(self, f"_{_OTHER_NAMES.get(name, name)}", found)
+        self.begin()
 
     def begin(self) -> None:
         """Check the arguments of a row."""
@@ -101,26 +110,6 @@ def zeros_of(sizes: Any, batch_size: Any, dtype: Any) -> Any:
 def dims_of_size(size: Any) -> list[Any]:
     """The dimensions of a value of a size, which may be a shape."""
     return list(size) if isinstance(size, TensorShape) or is_nested(size) else [size]
-
-
-def _constructor(words: str) -> Callable[..., None]:
-    """A constructor with the arguments of a row."""
-    signature = signature_of(f"self {words}", options="options")
-
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        given = arguments_of(signature, (self, *args), kwargs)
-        del given["self"]
-        options = given.pop("options")
-        RNNCell.__init__(
-            self, **{mine: given.pop(theirs) for theirs, mine in _OF_LAYERS.items() if theirs in given}, **options
-        )
-        for name, one in given.items():
-            found = activation_of(one, self.no_activation) if name == "activation" else one
-            setattr(self, f"_{_OTHER_NAMES.get(name, name)}", found)
-        self.begin()
-
-    __init__.__signature__ = signature  # type: ignore[attr-defined]
-    return __init__
 
 
 def activation_of(given: Any, default: Callable[[Any], Any]) -> Callable[[Any], Any]:
