@@ -121,3 +121,24 @@ def test_those_of_k_draw_from_numpys_generator_as_in_keras_2():
     np.random.seed(0)
     np.random.randint(10e6, size=2)
     assert drawn == np.random.rand()
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_integers_of_the_whole_range(engine, dtype):
+    """Check bounds as numbers, NumPy's and tensors, in a graph and eagerly."""
+    low, high = tf.as_dtype(dtype).min, tf.as_dtype(dtype).max
+    number = np.dtype(dtype).type
+    draws = [
+        lambda: v1.random_uniform([500], low, high, dtype, seed=1),
+        lambda: v1.random_uniform([500], number(low), number(high), dtype, seed=1),
+        lambda: v1.random_uniform([500], tf.constant(low, dtype), tf.constant(high, dtype), dtype, seed=1),
+    ]
+    found = [in_a_graph(draw, seed=3)[0] for draw in draws]
+    assert found[0] == found[1] == found[2]
+    for values in (
+        found[0],
+        draws[0]().numpy().tolist(),
+        tf.random.stateless_uniform([500], [1, 2], None, None, dtype),
+    ):
+        values = np.asarray(values, "float64")
+        assert values.min() < 0.9 * low and values.max() > 0.9 * high

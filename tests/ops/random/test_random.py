@@ -235,6 +235,42 @@ def test_integers_and_choices():
     assert stats.chisquare(np.bincount(drawn.numpy()), chances * COUNT).pvalue > ALPHA
 
 
+WIDE = {  # dtype, low, high
+    "int64 whole": ("int64", -(2**63), 2**63),
+    "int64 but one": ("int64", -(2**63), 2**63 - 1),
+    "int64 wide": ("int64", -(2**62) - 5, 2**62 + 9),
+    "int64 from 0": ("int64", 0, 2**63 - 1),
+    "int64 to 0": ("int64", -(2**63), 0),
+    "int64 high": ("int64", 2**63 - 9, 2**63),
+    "int64 of NumPy": ("int64", np.int64(-(2**63)), np.int64(2**63 - 1)),
+    "uint64 whole": ("uint64", 0, 2**64),
+    "uint64 but one": ("uint64", 0, 2**64 - 1),
+    "uint64 high": ("uint64", 2**63 - 9, 2**63 + 9),
+    "uint64 highest": ("uint64", 2**64 - 5, 2**64),
+    "int32 whole": ("int32", -(2**31), 2**31),
+    "uint32 whole": ("uint32", 0, 2**32),
+    "int16 whole": ("int16", -(2**15), 2**15),
+    "uint16 whole": ("uint16", 0, 2**16),
+    "int8 whole": ("int8", -(2**7), 2**7),
+    "uint8 whole": ("uint8", 0, 2**8),
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_integers_of_wide_ranges(engine, name):
+    """Check that parts of the range have about as many numbers each, and that engines have the same numbers."""
+    dtype, low, high = WIDE[name]
+    drawn = random.randint(SEED, (4000,), low, high, dtype)
+    assert drawn.dtype == dtype
+    numbers, low, high = drawn.numpy().tolist(), int(low), int(high)
+    assert low <= min(numbers) and max(numbers) < high
+    count = min(9, high - low)
+    parts = np.bincount([(number - low) * count // (high - low) for number in numbers], minlength=count)
+    assert len(parts) == count and 0 < parts.max() < 2.5 * parts.min()
+    with dt.engine("numpy"):
+        assert random.randint(SEED, (4000,), low, high, dtype).numpy().tolist() == numbers
+
+
 def test_permutations_have_equal_chances():
     drawn = [tuple(random.permutation(key, 4).tolist()) for key in random.split(SEED, 2400)]
     _, counts = np.unique(drawn, axis=0, return_counts=True)

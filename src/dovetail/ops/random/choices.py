@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
+import numpy as np
+
 from dovetail.core import host
 from dovetail.core.check_arguments import checked
 from dovetail.core.domains import Domain, at_least, within
@@ -12,8 +14,8 @@ from dovetail.core.dtypes import ALL, as_dtype
 from dovetail.core.infer import normalize_axis
 from dovetail.core.value_kinds import dtype_of, static_shape
 from dovetail.ops.math.arithmetic import divide, mod
-from dovetail.ops.math.bitwise import bitwise_and
-from dovetail.ops.math.compare import less, where
+from dovetail.ops.math.bitwise import bitwise_and, bitwise_xor
+from dovetail.ops.math.compare import greater_equal, less, where
 from dovetail.ops.math.exponential import log
 from dovetail.ops.math.reduce import argmax
 from dovetail.ops.random.floats import parameter, random_uniform, unit_exponential, word_count
@@ -26,7 +28,9 @@ from dovetail.ops.shapes.sort import argsort
 
 @checked
 def randint(key: Any, shape: Any, low: Any, high: Any, dtype: Any = "int32", part: Any = None) -> Any:
-    """Integers in [low, high), all with the same chance (up to the range divided by 2**62).
+    """Integers in [low, high).
+
+    All have the same chance, up to the range divided by 2**62; in wider ranges some have twice the chance of others.
 
     Args:
         key: a key, a seed or a Generator.
@@ -46,14 +50,37 @@ def randint(key: Any, shape: Any, low: Any, high: Any, dtype: Any = "int32", par
         [2, 3, 4]
     """
     dtype = as_dtype(dtype)
-    if isinstance(low, int) and isinstance(high, int):
-        if low >= high:
-            raise ValueError(f"there is no integer in [{low}, {high}).")
-        host.fitted([low, high - 1], dtype)
+    low, high = (int(value) if isinstance(value, np.integer) else value for value in (low, high))
     words = element_bits(as_key(key), shape, elements(part, shape, 2), 2)
+    if not (isinstance(low, int) and isinstance(high, int)):
+        low, high = (parameter(value, shape, ALL["int64"]) for value in (low, high))
+        return cast(mod(_of_62_bits(words), high - low) + low, dtype)
+    if low >= high:
+        raise ValueError(f"there is no integer in [{low}, {high}).")
+    host.fitted([low, high - 1], dtype)
+    return cast(_below(high - low, words) + _as_int64(low), dtype)
+
+
+def _of_62_bits(words: Any) -> Any:
     upper, lower = (cast(bitwise_and(words[i], 2**31 - 1), "int64") for i in range(2))
-    low, high = (parameter(value, shape, ALL["int64"]) for value in (low, high))
-    return cast(mod(upper * 2**31 + lower, high - low) + low, dtype)
+    return upper * 2**31 + lower
+
+
+def _below(count: int, words: Any) -> Any:
+    """Integers in [0, count) from pairs of int32 words; those from 2**63 on are the int64 of the same bits."""
+    if count <= 2**62:
+        return mod(_of_62_bits(words), count)
+    upper, lower = (cast(words[i], "int64") for i in range(2))
+    bits = upper * 2**32 + bitwise_and(lower, 2**32 - 1)
+    if count < 2**63:
+        return mod(bitwise_and(bits, 2**63 - 1), count)
+    is_beyond = greater_equal(bitwise_xor(bits, -(2**63)), count - 2**63) if count < 2**64 else False
+    return where(is_beyond, bits - _as_int64(count), bits)
+
+
+def _as_int64(number: int) -> int:
+    """The int64 of the same bits."""
+    return (number + 2**63) % 2**64 - 2**63
 
 
 @checked

@@ -6,12 +6,15 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from dovetail import ops
 from dovetail.backend import seeds
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.table import function, value
+from dovetail.compat.tensorflow.table import constant_value, function, value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
+from dovetail.core.value_kinds import is_tensor
 from dovetail.graph.nesting import outermost_of
 from dovetail.ops.random.generator import Generator as KeyGenerator
 from dovetail.ops.random.keys import words_of
@@ -106,9 +109,18 @@ def _uniform(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Any:
     dtype = as_dtype(dtype)
     if dtype.is_floating:
         return ops.random.uniform(key, shape, minval, 1.0 if maxval is None else maxval, dtype)
+    if minval is None and maxval is None:
+        minval, maxval = dtype.min, dtype.max + 1
     if maxval is None:
         raise op_error(ValueError, "tf.random.uniform", "of integers it needs maxval.")
+    minval, maxval = _known(minval), _known(maxval)
     return ops.random.randint(key, shape, minval, maxval, dtype)
+
+
+def _known(bound: Any) -> Any:
+    """A bound as an integer, if it is one that is known before a run."""
+    found = constant_value(bound) if is_tensor(bound) else None
+    return bound if found is None or np.ndim(found) else int(found)
 
 
 @function("random.uniform random_uniform", scope=True)
