@@ -95,6 +95,53 @@ def test_train_and_evaluate_calls_hooks(estimator):
     assert found["global_step"] == 4 and (trains.runs, evaluates.runs) == (4, 2)
 
 
+@pytest.mark.parametrize(("throttle", "steps"), [(0, [2, 4, 5]), (3600, [2, 5])])
+def test_train_and_evaluate_evaluates_checkpoints(tmp_path, throttle, steps):
+    """Check which checkpoints are evaluated, and that each evaluation has the weights of its step."""
+    config = tf.estimator.RunConfig(save_checkpoints_steps=2)
+    estimator = tf.estimator.Estimator(model, str(tmp_path), config, {"rate": RATE})
+    exported = []
+
+    class Exporter:
+        name = "own"
+
+        def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
+            exported.append((checkpoint_path, eval_result, is_the_final_export))
+            return export_path
+
+    found, exports = tf.estimator.train_and_evaluate(
+        estimator,
+        tf.estimator.TrainSpec(whole(num_epochs=None), max_steps=5),
+        tf.estimator.EvalSpec(whole(), steps=None, throttle_secs=throttle, exporters=Exporter()),
+    )
+    assert [int(path.rpartition("-")[2]) for path, _, _ in exported] == steps
+    for step, (_, measures, is_last) in zip(steps, exported, strict=True):
+        kernel, bias = trained(step)
+        assert measures["global_step"] == step and is_last == (step == 5)
+        np.testing.assert_allclose(measures["loss"], np.mean((X @ kernel[:, 0] + bias - Y) ** 2), rtol=1e-4)
+    assert found is exported[-1][1] and exports == [[str(tmp_path / "export" / "own")]] * len(steps)
+    again = tf.estimator.train_and_evaluate(
+        estimator, tf.estimator.TrainSpec(whole(), max_steps=5), tf.estimator.EvalSpec(whole())
+    )
+    assert again == ({}, []) and len(exported) == len(steps)
+
+
+def test_listeners_of_checkpoints_are_called(tmp_path):
+    """Check listeners with the estimator's own hook, and with one of the program's."""
+    steps = []
+
+    class Listener(tf.train.CheckpointSaverListener):
+        def after_save(self, session, global_step_value):
+            steps.append(global_step_value)
+
+    for number, hooks in enumerate(
+        [[], [tf.train.CheckpointSaverHook(str(tmp_path / "1"), save_steps=2, save_graph_def=False)]]
+    ):
+        estimator = tf.estimator.Estimator(model, str(tmp_path / str(number)), params={"rate": RATE})
+        estimator.train(whole(num_epochs=None), hooks, steps=3, saving_listeners=[Listener()])
+    assert steps == [0, 3, 0, 2, 3]
+
+
 ERRORS = {3: 0.5, 6: 0.2, 9: 0.3, 12: 0.25, 15: 0.6}  # step → what an evaluation measured
 STOPS = [  # the hook, its bound, the earliest step that counts → whether training ends
     ("stop_if_higher_hook", 0.55, 0, True),

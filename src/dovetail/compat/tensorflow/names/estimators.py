@@ -95,10 +95,14 @@ class TrainSpec(NamedTuple):
     input_fn: Callable[..., Any]
     max_steps: int | None = None
     hooks: Any = ()
+    saving_listeners: Any = ()
 
 
 class EvalSpec(NamedTuple):
-    """The inputs and steps with which `train_and_evaluate` evaluates once, at the end.
+    """The inputs and steps with which `train_and_evaluate` evaluates a checkpoint.
+
+    Attributes:
+        throttle_secs: the least seconds between two evaluations; the last checkpoint is always evaluated.
 
     Source: `tf.estimator.EvalSpec`.
     """
@@ -158,6 +162,7 @@ class Estimator:
         hooks: Sequence[Any] | None = None,
         steps: int | None = None,
         max_steps: int | None = None,
+        saving_listeners: Sequence[Any] | None = None,
     ) -> Estimator:
         """Train for some steps, to a global step, or to the end of the inputs, and write checkpoints."""
         if steps is not None and max_steps is not None:
@@ -177,23 +182,34 @@ class Estimator:
             if config.log_step_count_steps:
                 shown = {"loss": spec.loss, "step": step}
                 own.append(hook_classes.LoggingTensorHook(shown, every_n_iter=config.log_step_count_steps))
-            secs = config.save_checkpoints_secs or (None if config.save_checkpoints_steps else 600)
-            saver = Saver(max_to_keep=config.keep_checkpoint_max)
-            scaffold = spec.scaffold or Scaffold(saver=saver)
+            scaffold = spec.scaffold or Scaffold(saver=Saver(max_to_keep=config.keep_checkpoint_max))
+            given = [*(spec.training_hooks or ()), *(spec.training_chief_hooks or ()), *(hooks or ())]
             with monitored_training_session(
                 checkpoint_dir=self.model_dir,
                 scaffold=scaffold,
-                hooks=[*own, *(spec.training_hooks or ()), *(spec.training_chief_hooks or ()), *(hooks or ())],
-                save_checkpoint_secs=secs,
-                save_checkpoint_steps=config.save_checkpoints_steps,
+                hooks=[*own, *given],
+                chief_only_hooks=self._saving(given, scaffold, saving_listeners or ()),
+                save_checkpoint_secs=None,
+                save_checkpoint_steps=None,
                 save_summaries_steps=config.save_summary_steps,
                 config=config.session_config,
                 log_step_count_steps=config.log_step_count_steps,
-                save_graph_def=False,  # iterators are no part of files
             ) as session:
                 while not session.should_stop():
                     session.run([spec.train_op, spec.loss])
         return self
+
+    def _saving(self, hooks: Sequence[Any], scaffold: Scaffold, listeners: Sequence[Any]) -> list[Any]:
+        """The hook that writes checkpoints, unless one of the program's hooks does."""
+        kind = hook_classes.CheckpointSaverHook
+        for hook in hooks:
+            if isinstance(hook, kind):
+                hook.add_listeners(listeners)
+                return []
+        secs, steps = self.config.save_checkpoints_secs, self.config.save_checkpoints_steps
+        secs = secs or (None if steps else 600)
+        options: dict[str, Any] = {"scaffold": scaffold, "listeners": listeners}
+        return [kind(self.model_dir, secs, steps, save_graph_def=False, **options)]  # iterators are no part of files
 
     def evaluate(
         self,
@@ -327,13 +343,56 @@ def _taken(function: Callable[..., Any], arguments: dict[str, Any]) -> dict[str,
     return {name: argument for name, argument in arguments.items() if name in parameters}
 
 
+class _Evaluating(hook_classes.CheckpointSaverListener):
+    """A listener that evaluates an estimator's checkpoints: the last one, and before it one in `throttle_secs`.
+
+    Attributes:
+        measures: of the latest evaluation; empty before the first.
+        exports: the results of the exporters, a list for each evaluation.
+    """
+
+    def __init__(self, estimator: Estimator, spec: EvalSpec, last_step: int | None) -> None:
+        self._estimator, self._spec, self._last_step = estimator, spec, last_step
+        self._timer = hook_classes.SecondOrStepTimer(every_secs=spec.throttle_secs)
+        self._is_first = True
+        self.measures: dict[str, Any] = {}
+        self.exports: list[list[Any]] = []
+
+    def after_save(self, session: Any, global_step_value: int) -> None:
+        """Evaluate the checkpoint, unless it is the one before the first step, or the last evaluation is too recent."""
+        was_first, self._is_first = self._is_first, False
+        if not was_first and self._timer.should_trigger_for_step(global_step_value):
+            self._evaluate(global_step_value)
+
+    def end(self, session: Any, global_step_value: int) -> None:
+        """Evaluate the last checkpoint, if that was not done yet."""
+        if global_step_value != self._timer.last_triggered_step():
+            self._evaluate(global_step_value)
+
+    def _evaluate(self, step: int) -> None:
+        self._timer.update_last_triggered_step(step)
+        estimator, spec = self._estimator, self._spec
+        path = estimator.latest_checkpoint()
+        self.measures = estimator.evaluate(spec.input_fn, spec.steps, spec.hooks, path, spec.name)
+        exporters = spec.exporters or ()
+        is_last = self._last_step is not None and step >= self._last_step
+        found = []
+        for exporter in exporters if isinstance(exporters, (list, tuple)) else [exporters]:
+            folder = os.path.join(estimator.model_dir, "export", exporter.name)
+            found.append(exporter.export(estimator, folder, path, self.measures, is_last))
+        self.exports.append(found)
+
+
 def train_and_evaluate(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec) -> tuple[dict[str, Any], list]:
-    """Train, then evaluate once, and return the measures.
+    """Train, evaluate checkpoints as they are written, and return the last measures and all results of exporters.
 
     Source: `tf.estimator.train_and_evaluate`.
     """
-    estimator.train(train_spec.input_fn, train_spec.hooks, max_steps=train_spec.max_steps)
-    return estimator.evaluate(eval_spec.input_fn, eval_spec.steps, eval_spec.hooks, name=eval_spec.name), []
+    evaluating = _Evaluating(estimator, eval_spec, train_spec.max_steps)
+    listeners = [*(train_spec.saving_listeners or ()), evaluating]
+    hooks, most = train_spec.hooks, train_spec.max_steps
+    estimator.train(train_spec.input_fn, hooks, max_steps=most, saving_listeners=listeners)
+    return evaluating.measures, evaluating.exports
 
 
 def numpy_input_fn(

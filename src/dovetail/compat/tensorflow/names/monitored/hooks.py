@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -148,6 +148,10 @@ class CheckpointSaverHook(StepHook):
         self._path = os.path.join(given.checkpoint_dir, given.checkpoint_basename)
         self._saver, self._scaffold, self._listeners = given.saver, given.scaffold, list(given.listeners or ())
         self._writes_graph = given.save_graph_def
+
+    def add_listeners(self, listeners: Iterable[CheckpointSaverListener]) -> None:
+        """Call further listeners around each checkpoint."""
+        self._listeners += listeners
 
     def begin(self) -> None:
         super().begin()
