@@ -1,4 +1,4 @@
-"""Programs convert arrays with one element to numbers, and use Python 2's names."""
+"""Programs convert arrays with one element to numbers, call NumPy 1's methods, and use Python 2's names."""
 
 from __future__ import annotations
 
@@ -22,6 +22,18 @@ RUNS = {  # a program → what its `found` is
         0, 1, "1", 3, "a", 4, True,
     ],
     "try:\n    unicode\n    found = 2\nexcept NameError:\n    found = 3": 3,
+    "x = np.int32([1, 258])\nfound = [x.tostring(), x[1].tostring(), x.reshape(1, 2).T.tostring('F')]": [
+        b"\1\0\0\0\2\1\0\0", b"\2\1\0\0", b"\1\0\0\0\2\1\0\0",
+    ],
+    "x = np.fromstring(np.uint8([7, 8]).tostring(), dtype=np.uint8)\nx[0] = 9\nfound = x.tolist()": [9, 8],
+    "found = np.fromstring('1,2', sep=',', dtype=int).tolist(), np.fromstring('ab', 'u1', 1).tolist()": ([1, 2], [97]),
+    "x = np.zeros((2, 2))\nx.itemset(3, 1)\nx.itemset((0, 1), 2)\nx.itemset(1, 0, 3)\nfound = x.ravel().tolist()": [
+        0, 2, 3, 1,
+    ],
+    "x = np.zeros(())\nx.itemset(4)\nfound = x.tolist()": 4,
+    "found = [np.arange(6).reshape(2, 3).ptp(), np.arange(6).reshape(2, 3).ptp(axis=1).tolist()]": [5, [2, 2]],
+    "found = np.int16([1]).newbyteorder().tolist()": [256],
+    "class Own:\n    def tostring(self, x=1): return x\nfound = Own().tostring(x=2)": 2,
     "xrange = len\nfound = xrange('ab')": 2,
 }  # fmt: skip
 

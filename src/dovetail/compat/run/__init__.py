@@ -22,7 +22,7 @@ from dovetail.compat.run.data_sets import answered
 from dovetail.compat.run.decide import KINDS, Decision, decide
 from dovetail.compat.run.imports import VIEWS, Change, Imports
 from dovetail.compat.run.numpy1 import proxies
-from dovetail.compat.run.old_builtins import old_builtins, with_numbers
+from dovetail.compat.run.old_builtins import old_builtins, with_arrays
 from dovetail.compat.run.shapes import reader_of, with_shapes
 from dovetail.compat.run.steps import limited, limited_fits, names_of_steps
 from dovetail.compat.run.temporary import after_keras, replaced
@@ -161,7 +161,7 @@ def running(
         names = {name for tree in trees for name in names_of_steps(tree)} if steps else set()
         changes: list[Change] = [partial(limited, steps=steps, names=names)] if steps else []
         changes += [partial(with_shapes, reader=reader_of(uses))] if decision.kind == "tf1" else []
-        changes += [with_numbers] if decision.kind != "keras3" else []
+        changes += [with_arrays] if decision.kind != "keras3" else []
         imports = stack.enter_context(Imports(_view(uses, decision.kind), [home], packages, proxies(uses), changes))
         vars(imports.builtins).update(old_builtins(trees) if decision.kind != "keras3" else {})
         _process(stack)

@@ -129,6 +129,13 @@ def _load(file: Any, mmap_mode: Any = None, allow_pickle: bool = False, *args: A
         raise op_error(ValueError, "numpy.load", f"{file!r} has Python objects. {advice}") from error
 
 
+def _fromstring(string: Any, dtype: Any = float, count: int = -1, *, sep: str = "", like: Any = None) -> np.ndarray:
+    """`numpy.fromstring`, which reads bytes, too."""
+    if sep:
+        return np.fromstring(string, dtype, count, sep=sep, like=like)
+    return np.frombuffer(string.encode("latin1") if isinstance(string, str) else string, dtype, count).copy()
+
+
 def _of_any_lengths(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     """Wrap a function that makes an array: of sequences of different lengths it makes one of objects."""
 
@@ -184,6 +191,7 @@ ROWS: dict[str, Any] = {
     **{f"numpy.{each.__name__}": _of_any_lengths(each) for each in (np.array, np.asarray, np.copy)},
     "numpy.alen": lambda a: len(np.atleast_1d(a)),
     "numpy.asscalar": lambda a: a.item(),
+    "numpy.fromstring": _fromstring,
     "numpy.in1d": _in1d,
     "numpy.load": _load,
     "numpy.msort": lambda a: np.sort(a, axis=0),
@@ -195,7 +203,13 @@ for (_module, _other), _pairs in MOVED.items():
         ROWS[f"{_module}.{_old}"] = f"{_other}.{_new or _old}"
 
 
-CHANGED = {"numpy.array", "numpy.asarray", "numpy.copy", "numpy.load"}  # which the installed version has, too
+CHANGED = {
+    "numpy.array",
+    "numpy.asarray",
+    "numpy.copy",
+    "numpy.fromstring",
+    "numpy.load",
+}  # which the installed version has, too
 
 
 class _Proxy(ModuleType):
