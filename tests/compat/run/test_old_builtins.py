@@ -35,6 +35,18 @@ RUNS = {  # a program → what its `found` is
     "found = np.int16([1]).newbyteorder().tolist()": [256],
     "class Own:\n    def tostring(self, x=1): return x\nfound = Own().tostring(x=2)": 2,
     "xrange = len\nfound = xrange('ab')": 2,
+    "found = np.zeros(3)\nfound[1] = np.array([2.5])\nfound = found.tolist()": [0.0, 2.5, 0.0],
+    "x = np.zeros((2, 2))\nx[0][1], i = 0, 1\nx[i, i] += np.ones((1, 1))\nx[i][0] -= np.ones(1)\nfound = x.tolist()": [
+        [0.0, 0.0], [-1.0, 1.0],
+    ],
+    "x = {'a': 1}\nx['b'] = np.ones(1)\nx['a'] += 2\nfound = [x['a'], type(x['b']) is np.ndarray]": [3, True],
+    "x = [1, 2, 3]\nx[1:] = np.ones(1)\nx[0] = np.ones(1)\nfound = [len(x), type(x[0]) is np.ndarray]": [2, True],
+    "found = 'a %.1f %s' % (np.array([[2.5]]), np.array([1]))": "a 2.5 [1]",
+    "found = '%d' % np.array([3.7]) + '%(a).1f' % {'a': np.ones(1)} + '%s' % np.ones(1)": "31.0[1.]",
+    "import math\nfrom math import exp as e\nfound = [math.sqrt(np.ones(1)), e(np.zeros(1)), math.pow(2, 3)]": [
+        1.0, 1.0, 8.0,
+    ],
+    "import math\nfound = math.sqrt(4.0)": 2.0,
 }  # fmt: skip
 
 
@@ -53,5 +65,8 @@ def test_builtins_of_old_programs(text, tmp_path):
 def test_other_arrays_are_no_numbers(tmp_path):
     with pytest.raises(TypeError, match=r"(?i)only .* arrays can be converted"):
         found(tmp_path, "found = int(np.ones(2))")
+    for text in ("x = np.zeros(2)\nx[0] = np.ones(2)", "'%.1f' % np.ones(2)", "import math\nmath.exp(np.ones(2))"):
+        with pytest.raises((TypeError, ValueError)):
+            found(tmp_path, text)
     with pytest.raises(TypeError):
         int(np.ones((2, 1)))
