@@ -83,6 +83,44 @@ def program_a_layer_that_replaces_its_variable_by_a_tensor():
     return [model.predict(X, verbose=0), *model.get_weights(), loss]
 
 
+def normalized(kernel):
+    """A matrix, divided by an estimate of its largest singular value."""
+    backend = keras.backend
+    rows, columns = kernel.shape.as_list()
+    across = backend.dot(backend.constant(np.ones((1, columns))), backend.transpose(kernel))
+    across /= backend.sum(across**2) ** 0.5
+    along = backend.dot(across, kernel)
+    return backend.reshape(kernel / backend.sum(along**2) ** 0.5, [rows, columns])
+
+
+class Normalized(layers.Dense):
+    """A layer whose kernel is a tensor, which `build` makes of the weight."""
+
+    def build(self, input_shape):
+        shape = (input_shape[-1], self.units)
+        self.kernel = self.add_weight(shape=shape, initializer=self.kernel_initializer, name="kernel")
+        self.kernel = normalized(self.kernel)
+        self.bias = None
+        self.use_bias = False
+        self.built = True
+
+
+class NormalizedByCalls(layers.Dense):
+    """The same for tf_keras, which forgets a weight whose attribute is set to a tensor."""
+
+    def call(self, inputs):
+        return keras.backend.dot(inputs, normalized(self.kernel))
+
+
+def program_a_layer_whose_kernel_is_a_tensor():
+    x = layers.Input((3,))
+    model = keras.Model(x, Normalized(2)(x) if ON_DOVETAIL else NormalizedByCalls(2, use_bias=False)(x))
+    model.compile(legacy.SGD(0.1), "mse")
+    with_weights(model)
+    losses = [model.train_on_batch(X, Z) for _ in range(3)]
+    return [losses, *model.get_weights(), model.predict(X)]
+
+
 GUESSES, TRUTHS = np.array([0.9, 0.2, 0.7, 0.4, 0.6, 0.1], "float32"), np.array([1, 0, 0, 1, 1, 0])
 
 

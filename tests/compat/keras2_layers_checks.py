@@ -307,6 +307,17 @@ def check_old_names_are_there():
         keras.callbacks.TensorBoard("logs", nonsense=1)
 
 
+def check_products_along_the_first_axis():
+    """Check that Keras 1's `dot_axes=0` means the axis before the last."""
+    first, second = Input((4, 1)), Input((4, 1))
+    similar = layers.merge([first, second], mode="cos", dot_axes=0)
+    values = np.arange(8.0).reshape(2, 4, 1) + 1
+    near(Model(input=[first, second], output=similar).predict([values, 3 * values]), np.ones((2, 1, 1)))
+    kernel = layers.Dense(2, input_shape=(3,))
+    keras.Sequential([kernel])
+    assert kernel.kernel.shape.as_list() == kernel.kernel.get_shape().as_list() == [3, 2]
+
+
 def check_nodes_of_inputs():
     """Check that the node of an input has its tensor, and that a Sequential shows its nodes."""
     x = Input((3,))

@@ -19,6 +19,7 @@ from dovetail.core.scopes import Scoped
 from dovetail.core.variable import Variable
 
 BUILT = "_built_tensors"  # the attribute of a layer that has some
+PRESENT = "_has_present_values"  # the attribute of a `call` that computes them
 _losses: Scoped[list[tuple[Any, Any]] | None] = Scoped(None)  # (layer, loss) pairs of the `build` that runs
 
 
@@ -66,11 +67,13 @@ def _again(node: Any, values: dict[int, Any]) -> Iterable[Any]:
 
 
 def prepare(cls: Any) -> None:
-    """Let a program's class of layers compute again what its `build` computes."""
+    """Let a program's class of layers compute again what its `build` computes, also in a `call` that it inherits."""
     if keras.config.backend() == "dovetail":
-        for name, change in (("build", _recorded), ("call", _with_present_values)):
-            if callable(vars(cls).get(name)):
-                setattr(cls, name, change(vars(cls)[name]))
+        own = {name: vars(cls)[name] for name in ("build", "call") if callable(vars(cls).get(name))}
+        if "build" in own and not hasattr(cls.call, PRESENT):
+            own["call"] = cls.call
+        for name, method in own.items():
+            setattr(cls, name, CHANGES[name](method))
 
 
 def note(layer: Any, losses: list[Any]) -> None:
@@ -120,4 +123,8 @@ def _with_present_values(call: Callable[..., Any]) -> Callable[..., Any]:
         finally:
             vars(self).update(own)
 
+    setattr(run, PRESENT, True)
     return run
+
+
+CHANGES = {"build": _recorded, "call": _with_present_values}

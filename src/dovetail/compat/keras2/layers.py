@@ -31,7 +31,8 @@ def patches() -> Iterable[Patch]:
     yield Patch(keras.layers.Layer, "compute_output_spec", _of_the_call(keras.layers.Layer.compute_output_spec))
     yield Patch(keras.layers.Layer, "__call__", _that_unpacks(keras.layers.Layer.__call__))
     for cls, name in SETTABLE.items():
-        yield Patch(cls, name, vars(cls)[name].setter(functools.partial(_set_private, name=name)))
+        set_it = functools.partial(_set_private, name=name)
+        yield Patch(cls, name, property(_while_built(vars(cls)[name].fget, f"_{name}"), set_it))
     yield from methods(
         keras.layers.Layer,
         add_update=_add_update,
@@ -214,6 +215,11 @@ def _of_the_layer_first(self: Any) -> list[Any]:
     inner = self.layer.weights if hasattr(self, "layer") else []
     ids = {id(variable) for variable in inner}
     return [*inner, *(v for v in super(keras.layers.Wrapper, self).weights if id(v) not in ids)]
+
+
+def _while_built(get: Callable[[Any], Any], private: str) -> Callable[[Any], Any]:
+    """Wrap the getter of a weight, which `build` may read as soon as it has set it."""
+    return functools.wraps(get)(lambda self: get(self) if self.built else vars(self).get(private) or get(self))
 
 
 def _set_private(self: Any, value: Any, name: str) -> None:

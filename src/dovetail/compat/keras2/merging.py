@@ -75,6 +75,8 @@ def Merge(
         cls, options = MERGES[mode]
         if isinstance(dot_axes, (list, tuple)):  # Keras 1 also took a list for each tensor
             dot_axes = tuple(axis[0] if isinstance(axis, (list, tuple)) else axis for axis in dot_axes)
+        elif dot_axes == 0:  # Keras 1 multiplied along the axis before the last, unless it was told the last
+            dot_axes = -2
         more = {"Concatenate": {"axis": concat_axis}, "Dot": {"axes": dot_axes}}.get(cls, {})
         made = getattr(keras.layers, cls)(name=name, **options, **more)
     else:

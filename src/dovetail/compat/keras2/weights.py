@@ -10,6 +10,7 @@ import keras
 
 from dovetail.compat.keras2.patches import Patch, methods
 from dovetail.compat.keras2.words import named
+from dovetail.core.tensor_shape import TensorShape
 from dovetail.interop.privates import KerasVariable
 
 KINDS = {"trainable": "_trainable_variables", "non_trainable": "_non_trainable_variables"}  # → Keras 3's list
@@ -21,6 +22,8 @@ def patches() -> Iterable[Patch]:
     yield Patch(layer, "_post_build", _with_given_weights(layer._post_build))
     yield Patch(layer, "add_weight", _with_name_first(layer.add_weight))
     yield Patch(KerasVariable, "__bool__", lambda self: True)  # programs ask `if self.bias:`
+    yield Patch(KerasVariable, "shape", property(lambda self: TensorShape(self._shape)))
+    yield Patch(KerasVariable, "get_shape", lambda self: self.shape)
     for kind in KINDS:
         yield Patch(layer, f"_{kind}_weights", property(functools.partial(_List, kind=kind), _replace(kind)))
     yield from methods(
