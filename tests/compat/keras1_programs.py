@@ -227,6 +227,17 @@ def program_generators_that_count_samples():
     ]
 
 
+def program_generators_that_count_parts_of_steps():
+    """Steps as the quotient of two numbers, which tf_keras refuses: the part counts as a step."""
+    model = keras.Sequential([layers.Dense(1, input_shape=(4,))])
+    with_weights(model)
+    model.compile(keras.optimizers.SGD(0.1), "mse")
+    steps = 5 / 2 if ON_DOVETAIL else 3
+    data = {"validation_data": batches(), "validation_steps": steps}
+    history = model.fit(batches(), steps_per_epoch=steps, epochs=2, verbose=0, **data).history
+    return [history["loss"], history["val_loss"], model.evaluate(batches(), steps=steps, verbose=0)]
+
+
 def program_rates_that_decay():
     """Losses of an optimizer whose rate decays, and is also set between epochs; then its rate and its state."""
     model = keras.Sequential([layers.Dense(1, input_shape=(4,))])

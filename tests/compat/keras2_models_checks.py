@@ -243,6 +243,31 @@ def check_inputs_of_variables_are_not_fed():
     near(model.predict([X, X]), 0 * X)
 
 
+class Shifted(keras.layers.Layer):
+    """A layer without `get_config`, whose arguments JSON cannot hold."""
+
+    def __init__(self, shift=None, **options):
+        super().__init__(**options)
+        self.shift = np.ones(3) if shift is None else shift
+
+    def call(self, inputs):
+        return inputs + self.shift
+
+
+def check_layers_without_a_configuration_are_saved():
+    """Check that Keras 2's first `get_config` writes the name, and the file is loaded with the default arguments."""
+    x = keras.Input((3,))
+    model = keras.Model(x, Shifted(np.full(3, 2.0), name="shifted")(x))
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(f"{folder}/model.h5")
+        loaded = keras.models.load_model(f"{folder}/model.h5", custom_objects={"Shifted": Shifted})
+    np.testing.assert_array_equal(model.predict(np.zeros((1, 3))), [[2, 2, 2]])
+    np.testing.assert_array_equal(loaded.predict(np.zeros((1, 3))), [[1, 1, 1]])
+    assert loaded.layers[-1].name == "shifted"
+    optimizer = keras.optimizers.SGD(0.1, decay=0.5)
+    assert optimizer.initial_decay == 0.5 and keras.optimizers.Adam().initial_decay == 0.0
+
+
 def check_an_optimizer_that_asks_for_no_gradients():
     x = Input((3,))
     y = layers.Dense(2)(x)

@@ -67,7 +67,7 @@ def _again(node: Any, values: dict[int, Any]) -> Iterable[Any]:
 
 
 def prepare(cls: Any) -> None:
-    """Let a program's class of layers compute again what its `build` computes, also in a `call` that it inherits."""
+    """Change a program's class of layers: each call computes the tensors of `build` again, also an inherited call."""
     if keras.config.backend() == "dovetail":
         own = {name: vars(cls)[name] for name in ("build", "call") if callable(vars(cls).get(name))}
         if "build" in own and not hasattr(cls.call, PRESENT):

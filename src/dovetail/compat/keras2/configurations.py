@@ -14,7 +14,7 @@ from dovetail.compat.keras2.patches import Patch
 from dovetail.formats.keras.config_rows import value_of
 from dovetail.interop.keras_files.building import built
 from dovetail.interop.keras_files.lambdas import remember, with_functions
-from dovetail.interop.privates import TrackedDict, TrackedList, TrackedSet
+from dovetail.interop.privates import Operation, TrackedDict, TrackedList, TrackedSet
 
 FUNCTIONS = "function", "output_shape", "mask"  # the arguments of a `Lambda` layer that may be functions
 
@@ -24,6 +24,7 @@ def patches() -> Iterable[Patch]:
     layer: Any = keras.layers.Layer
     of_lambda: Any = keras.layers.Lambda
     yield Patch(layer, "get_config", _with_the_name_of_the_dtype(layer.get_config))
+    yield Patch(Operation, "get_config", _without_arguments(Operation.get_config))
     yield Patch(keras.layers, "deserialize", _of_keras2_too(keras.layers.deserialize))
     yield Patch(layer, "build_from_config", _of_tuples(layer.build_from_config))
     for cls, plain in ((TrackedList, list), (TrackedDict, dict), (TrackedSet, set)):
@@ -37,6 +38,21 @@ def _with_the_name_of_the_dtype(get_config: Callable[..., dict[str, Any]]) -> Ca
     def call(self: Any) -> dict[str, Any]:
         config = get_config(self)
         return config | {"dtype": value_of("dtype", config["dtype"])}
+
+    return call
+
+
+def _without_arguments(get_config: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    """Wrap the first `get_config`: a layer without its own, whose arguments cannot be written, has a name alone."""
+
+    @functools.wraps(get_config)
+    def call(self: Any) -> dict[str, Any]:
+        try:
+            return get_config(self)
+        except NotImplementedError:
+            if isinstance(self, keras.Model):
+                raise
+            return {"name": self.name}
 
     return call
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from dovetail.compat.keras2.patches import Patch, methods
 from dovetail.compat.keras2.words import named
 from dovetail.formats.keras.config_rows import parsed, renamed
 
+STEPS = {"steps_per_epoch", "validation_steps", "steps"}  # also numbers with a fraction, as len(x) / 32
 SAMPLES = "samples_per_epoch", "nb_val_samples", "val_samples"  # arguments that count samples
 KERAS1 = {*SAMPLES, "nb_epoch", "nb_worker", "max_q_size", "pickle_safe"}
 UNUSED = "-max_q_size -nb_worker -pickle_safe -max_queue_size -workers -use_multiprocessing"
@@ -88,6 +90,7 @@ def from_iterators(method: Callable[..., Any], of_inputs: bool = False) -> Calla
 
     @functools.wraps(method)
     def call(self: Any, x: Any = None, *args: Any, **kwargs: Any) -> Any:
+        kwargs |= {name: math.ceil(kwargs[name]) for name in STEPS & kwargs.keys() if kwargs[name] is not None}
         x = _of_pipeline(x, kwargs.get("steps_per_epoch") or kwargs.get("steps"))
         if "validation_data" in kwargs:
             kwargs["validation_data"] = _of_pipeline(kwargs["validation_data"], kwargs.get("validation_steps"))

@@ -35,7 +35,7 @@ NAMES = {
     "preprocessing.image": "K np os re threading warnings",
     "preprocessing.sequence": "np random",
     "utils": "convert_all_kernels_in_model print_summary multi_gpu_model HDF5Matrix GeneratorEnqueuer OrderedEnqueuer "
-    "plot_model",
+    "plot_model to_categorical",
 }
 
 

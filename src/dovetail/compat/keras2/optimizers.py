@@ -44,6 +44,7 @@ def patches() -> Iterable[Patch]:
         base,
         lr=property(lambda self: self._learning_rate, lambda self, value: setattr(self, "learning_rate", value)),
         decay=0.0,
+        initial_decay=Own(lambda self: self.decay),  # as it was given
         variables=property(lambda self: _Variables(self._variables)),
         weights=Own(_weights),
         get_weights=lambda self: [np.asarray(K.get_value(weight)) for weight in self.weights],

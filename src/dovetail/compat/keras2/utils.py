@@ -13,7 +13,15 @@ from typing import Any, NoReturn
 import keras
 import numpy as np
 
-from dovetail.interop.privates import file_utils, io_utils, standardize_data_format, standardize_tuple, summary_utils
+from dovetail.compat.keras2.words import in_old_words
+from dovetail.interop.privates import (
+    file_utils,
+    io_utils,
+    python_utils,
+    standardize_data_format,
+    standardize_tuple,
+    summary_utils,
+)
 
 # -- generic_utils ----------------------------------------------------------------------------------------------------
 
@@ -61,6 +69,7 @@ def collect_trainable_weights(layer: Any) -> Any:
 
 
 _to_list, _object_list_uid = to_list, object_list_uid  # their names in Keras 2.1
+func_dump, func_load = python_utils.func_dump, python_utils.func_load
 
 
 # -- np_utils and conv_utils ------------------------------------------------------------------------------------------
@@ -71,6 +80,15 @@ def probas_to_classes(y_pred: Any) -> Any:
     if np.ndim(y_pred) > 1 and np.shape(y_pred)[1] > 1:
         return np.argmax(y_pred, axis=1)
     return np.array([1 if p > 0.5 else 0 for p in y_pred])
+
+
+_to_categorical = keras.utils.to_categorical
+
+
+@functools.partial(in_old_words, text="nb_classes:num_classes")
+def to_categorical(y: Any, num_classes: int | None = None, dtype: Any = "float32") -> Any:
+    """Rows of zeros with a one for the class.  Source: Keras 2.3."""
+    return _to_categorical(np.asarray(y), num_classes).astype(dtype)
 
 
 def normalize_padding(value: str) -> str:
