@@ -15,7 +15,15 @@ from dovetail.compat.source.sources import Place, Source
 from dovetail.compat.source.uses import Use, find
 from tests.libraries import require
 
-OF_EACH = ("collections.Mapping", "fractions.gcd", "inspect.getargspec", "numpy.float", "scipy.misc", "time.clock")
+OF_EACH = (
+    "collections.Mapping",
+    "fractions.gcd",
+    "inspect.getargspec",
+    "numpy.float",
+    "scipy.misc",
+    "sklearn.externals.joblib",
+    "time.clock",
+)
 PROXIES = numpy1.proxies([Use(name, Place("a.py", 1)) for name in OF_EACH])
 OLD = PROXIES["numpy"]
 RANDOM = np.random.RandomState(0)
@@ -47,9 +55,29 @@ def test_every_row_has_a_replacement(name):
     value = PROXIES[root]
     for part in parts:
         value = getattr(value, part)
-    assert value is not None and not hasattr(value, "__path__")
-    above = import_module(name.rpartition(".")[0])
+    assert value is not None and not isinstance(value, numpy1._Proxy)
+    try:
+        above = import_module(name.rpartition(".")[0])
+    except ModuleNotFoundError:
+        return
     assert getattr(above, "__dict__", {}).get(parts[-1], value) is value or name in numpy1.CHANGED
+
+
+def test_names_of_scikit_learn():
+    require("sklearn", "it is scikit-learn whose names these are")
+    old = PROXIES["sklearn"]
+    y = np.array([0, 0, 0, 1, 1, 1])
+    for folds in (
+        old.cross_validation.KFold(n=6, n_folds=3, random_state=7),
+        old.cross_validation.StratifiedKFold(y, n_folds=3, shuffle=True, random_state=7),
+    ):
+        assert len(folds) == 3 and sorted(i for _, test in folds for i in test) == [*range(6)]
+        assert all({*train} | {*test} == {*range(6)} for train, test in folds)
+    assert all(y[test].tolist() == [0, 1] for _, test in folds)
+    assert old.utils.linear_assignment_.linear_assignment([[4, 1], [2, 8]]).tolist() == [[0, 1], [1, 0]]
+    assert old.externals.joblib is import_module("joblib") and old.preprocessing is import_module(
+        "sklearn.preprocessing"
+    )
 
 
 def test_values():

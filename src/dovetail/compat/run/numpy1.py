@@ -1,6 +1,7 @@
-"""Names of NumPy 1, SciPy 1 and Python 3.6 that the installed versions lack, in modules that only old programs see.
+"""Names of NumPy 1, SciPy 1, scikit-learn 0.17 and Python 3.6 that the installed versions lack, for old programs alone.
 
-A row is an old name and its replacement, a dotted name or a function; a name that the installed version has stays.
+A row is an old name and its replacement: a function, a dotted name, or the name of a module with a dot at its end.  A
+name that the installed version has stays.
 """
 
 from __future__ import annotations
@@ -162,6 +163,24 @@ def _in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False)
     return np.isin(np.ravel(ar1), ar2, assume_unique=assume_unique, invert=invert)
 
 
+def _folds(count: int, n_folds: int, shuffle: bool, random_state: Any, y: Any = None) -> list[Any]:
+    selection = import_module("sklearn.model_selection")
+    cls = selection.KFold if y is None else selection.StratifiedKFold
+    return [*cls(n_folds, shuffle=shuffle, random_state=random_state if shuffle else None).split(np.zeros(count), y)]
+
+
+def _kfold(n: int, n_folds: int = 3, shuffle: bool = False, random_state: Any = None) -> list[Any]:
+    return _folds(n, n_folds, shuffle, random_state)
+
+
+def _stratified_kfold(y: Any, n_folds: int = 3, shuffle: bool = False, random_state: Any = None) -> list[Any]:
+    return _folds(len(y), n_folds, shuffle, random_state, y)
+
+
+def _linear_assignment(X: Any) -> np.ndarray:
+    return np.transpose(import_module("scipy.optimize").linear_sum_assignment(X))
+
+
 MOVED = {  # (module, module of the replacements) → old name:replacement
     ("collections", "collections.abc"): " ".join(collections.abc.__all__),
     ("fractions", "math"): "gcd",
@@ -175,6 +194,10 @@ MOVED = {  # (module, module of the replacements) → old name:replacement
     ("scipy.linalg", "scipy.linalg"): "pinv2:pinv",
     ("scipy.misc", "scipy.datasets"): "ascent electrocardiogram face",
     ("scipy.misc", "scipy.special"): "comb factorial factorial2 logsumexp",
+    ("scipy.sparse.linalg.eigen.arpack", "scipy.sparse.linalg"): "eigs eigsh ArpackError ArpackNoConvergence",
+    ("sklearn.cross_validation", "sklearn.model_selection"): "cross_val_predict cross_val_score train_test_split",
+    ("sklearn.grid_search", "sklearn.model_selection"): "GridSearchCV ParameterGrid RandomizedSearchCV",
+    ("sklearn.metrics.scorer", "sklearn.metrics"): "make_scorer",
     (
         "scipy.signal",
         "scipy.signal.windows",
@@ -197,6 +220,10 @@ ROWS: dict[str, Any] = {
     "numpy.msort": lambda a: np.sort(a, axis=0),
     "scipy.ndimage.imread": imread,
     "scipy.stats.binom_test": _binom_test,
+    "sklearn.cross_validation.KFold": _kfold,
+    "sklearn.cross_validation.StratifiedKFold": _stratified_kfold,
+    "sklearn.externals.joblib": "joblib.",
+    "sklearn.utils.linear_assignment_.linear_assignment": _linear_assignment,
 }
 for (_module, _other), _pairs in MOVED.items():
     for _old, _, _new in (pair.partition(":") for pair in _pairs.split()):
@@ -226,9 +253,11 @@ class _Proxy(ModuleType):
         row = ROWS.get(full)
         if row is None or (full not in CHANGED and self._has(name)):
             row = full
-        module, _, last = row.rpartition(".") if isinstance(row, str) else ("", "", "")
-        found = vars(self)[name] = getattr(import_module(module), last) if module else row
-        return found
+        if isinstance(row, str):
+            module, _, last = row.rpartition(".")
+            row = getattr(import_module(module), last) if last else import_module(module)
+        vars(self)[name] = row
+        return row
 
     def _has(self, name: str) -> bool:
         """Whether the installed version has the name itself, without asking for it, which may warn."""
