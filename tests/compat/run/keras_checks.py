@@ -55,6 +55,28 @@ def check_fit_after_fit():
     assert names["batches"] == [0, 0]
 
 
+OWN = """
+from keras.engine.topology import Layer
+class Attention(Layer):
+    pass
+class Dense(Layer):
+    pass
+from {module} import *
+own = Attention.__module__ == __name__
+theirs = Dense.__module__ != __name__ and K is not None
+"""
+
+
+def check_star_imports_keep_layers_that_keras_2_lacked():
+    with tempfile.TemporaryDirectory() as folder:
+        for module, own in (("keras.layers", True), ("keras.layers.core", True), ("tensorflow.keras.layers", False)):
+            path = Path(folder) / "old.py"
+            path.write_text(OWN.format(module=module))
+            with running(path, kind="keras2") as made:
+                names = made.run()
+            assert names["own"] is own and names["theirs"], module
+
+
 def check_the_package_of_preprocessing_is_the_module_of_keras():
     with running("keras2") as made:
         text, sequence = (made.import_module(f"keras_preprocessing.{name}") for name in ("text", "sequence"))

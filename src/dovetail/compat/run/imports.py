@@ -41,6 +41,14 @@ MAPPED = {  # the program's name → the module here; {view} is the view of its 
     r"horovod(?:\.tensorflow)?(?:\.keras)?(?P<inner>\.callbacks)?": "dovetail.compat.horovod{inner}",
 }
 
+# Layers of Keras 3 that Keras 2.3 lacked: `from keras.layers import *` does not replace the program's own of the name.
+NEW_LAYERS = {
+    "AdditiveAttention", "Attention", "CategoryEncoding", "CenterCrop", "DepthwiseConv1D", "Discretization",
+    "EinsumDense", "GroupNormalization", "Hashing", "Identity", "LayerNormalization", "MultiHeadAttention",
+    "Normalization", "RMSNormalization", "Rescaling", "Resizing", "SpectralNormalization", "StringLookup",
+    "TextVectorization", "UnitNormalization",
+}  # fmt: skip
+
 OURS = {"dovetail", "keras_dovetail"}  # packages that are never the program's
 
 Change = Callable[[ast.Module], ast.Module]  # a function that changes the syntax tree of a file
@@ -99,6 +107,10 @@ class Imports:
         module = self.import_module(name)
         if not fromlist:
             return self._above(module, name)
+        kept = NEW_LAYERS & (globals or {}).keys() if "*" in fromlist and name.startswith("keras.") else None
+        if kept:
+            names = getattr(module, "__all__", None) or [each for each in vars(module) if not each.startswith("_")]
+            return _beside(module, __all__=[each for each in names if each not in kept])
         for each in fromlist:
             if each != "*":
                 try:

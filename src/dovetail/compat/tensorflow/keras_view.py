@@ -47,7 +47,8 @@ class KerasView(View):
             for module in self.sources():
                 if hasattr(module, name):
                     found = getattr(module, name)
-                    return import_module(f"{self.__name__}.{name}") if isinstance(found, ModuleType) else found
+                    is_inside = isinstance(found, ModuleType) and self.inside(name).sources()  # np and K are not
+                    return import_module(f"{self.__name__}.{name}") if is_inside else found
         return super().__getattr__(name)
 
     def __dir__(self) -> list[str]:
