@@ -313,9 +313,17 @@ def check_products_along_the_first_axis():
     similar = layers.merge([first, second], mode="cos", dot_axes=0)
     values = np.arange(8.0).reshape(2, 4, 1) + 1
     near(Model(input=[first, second], output=similar).predict([values, 3 * values]), np.ones((2, 1, 1)))
-    kernel = layers.Dense(2, input_shape=(3,))
-    keras.Sequential([kernel])
-    assert kernel.kernel.shape.as_list() == kernel.kernel.get_shape().as_list() == [3, 2]
+
+
+def check_weights_are_told_apart_as_objects():
+    """Check that weights of any shapes are found in lists and sets, and compared with numbers by elements."""
+    layer = layers.Dense(2, input_shape=(3,))
+    keras.Sequential([layer])
+    kernel, bias = layer.weights
+    assert layer.kernel.shape.as_list() == layer.kernel.get_shape().as_list() == [3, 2]
+    assert bias in layer.trainable_weights and layer.weights.index(bias) == 1 and bias not in [kernel]
+    assert kernel != bias and kernel == layer.kernel and {kernel, bias, layer.bias} == {kernel, bias}
+    assert K.get_value(bias == 0).tolist() == [True, True]
 
 
 def check_nodes_of_inputs():

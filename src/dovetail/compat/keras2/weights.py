@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -22,6 +23,9 @@ def patches() -> Iterable[Patch]:
     yield Patch(layer, "_post_build", _with_given_weights(layer._post_build))
     yield Patch(layer, "add_weight", _with_name_first(layer.add_weight))
     yield Patch(KerasVariable, "__bool__", lambda self: True)  # programs ask `if self.bias:`
+    yield Patch(KerasVariable, "__eq__", _by_identity(KerasVariable.__eq__, operator.is_))  # `if w in weights:`
+    yield Patch(KerasVariable, "__ne__", _by_identity(KerasVariable.__ne__, operator.is_not))
+    yield Patch(KerasVariable, "__hash__", object.__hash__)
     yield Patch(KerasVariable, "shape", property(lambda self: TensorShape(self._shape)))
     yield Patch(KerasVariable, "get_shape", lambda self: self.shape)
     for kind in KINDS:
@@ -32,6 +36,13 @@ def patches() -> Iterable[Patch]:
         trainable_variables=property(_that_train("variables")),
         non_trainable_weights=property(_that_stay("weights"), _replace("non_trainable")),
         non_trainable_variables=property(_that_stay("variables")),
+    )
+
+
+def _by_identity(compare: Callable[[Any, Any], Any], same: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
+    """Wrap a comparison of elements: two variables are compared as objects, as in TensorFlow 1."""
+    return functools.wraps(compare)(
+        lambda self, other: same(self, other) if isinstance(other, KerasVariable) else compare(self, other)
     )
 
 
