@@ -1,8 +1,8 @@
 """Builtins of old programs: Python 2's names, and what NumPy 1's arrays did.
 
 NumPy 1 makes a number of an array with one element and any axes: `int(np.random.rand(1))`, `row[2] = model.predict(x)`,
-`math.exp(loss)`, `"%.2f" % loss`.  Its arrays have methods that NumPy 2's lack: `x.tostring()`.  `with_arrays` changes a
-syntax tree: each of these asks a function here.
+`math.exp(loss)`, `"%.2f" % loss`.  Its arrays have methods that NumPy 2's lack: `x.tostring()`.  `with_arrays` changes
+a syntax tree: each of these asks a function here.
 """
 
 from __future__ import annotations
