@@ -201,6 +201,8 @@ class Row(Optimizer):
 
     if TYPE_CHECKING:
 
+        def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+
         def __getattr__(self, argument: str) -> Any:
             return argument
 
