@@ -102,6 +102,11 @@ class RNNCell(Layer):
         return self.zero_state(batch_size, dtype)
 
 
+def parts_of(state: Any, sizes: list[int]) -> Any:
+    """The parts, of these sizes, of a state that is one tensor."""
+    return ops.split(state, [sum(sizes[:i]) for i in range(1, len(sizes))], axis=1)
+
+
 def zeros_of(sizes: Any, batch_size: Any, dtype: Any) -> Any:
     """Zeros for a batch of values of a nest of sizes."""
     return nest_map_structure(lambda size: V1["zeros"]([batch_size, *dims_of_size(size)], dtype), sizes)

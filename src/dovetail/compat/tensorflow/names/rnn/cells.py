@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from dovetail import ops
 from dovetail.compat.tensorflow.names.initializers import Constant
 from dovetail.compat.tensorflow.names.layers.base import Layer
-from dovetail.compat.tensorflow.names.rnn.base import BOTH, RNNCell
+from dovetail.compat.tensorflow.names.rnn.base import BOTH, RNNCell, parts_of
 from dovetail.compat.tensorflow.table import value
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import dtype_of
@@ -36,10 +36,12 @@ class Cell(RNNCell):
     """A cell of a row.
 
     Attributes:
+        gates: how many products of the inputs and the state a step takes; `kernel` and `bias` have them side by side.
         first: name of a variable → the number that it begins with, or None as the scope says; biases begin with 0.
         of: name of a variable → the variable.
     """
 
+    gates: ClassVar[int] = 1
     first: ClassVar[dict[str, float | None]] = {}
     _state_is_tuple = True
     of: dict[str, Any]
@@ -49,7 +51,12 @@ class Cell(RNNCell):
 
     def shapes(self, depth: int) -> dict[str, list[int]]:
         """The shapes of its variables, by name, for inputs of a depth."""
-        raise NotImplementedError
+        width = self.gates * self.sizes[0]
+        return {"kernel": [depth + self.output_size, width], "bias": [width]}
+
+    def products(self, x: Any, h: Any) -> list[Any]:
+        """The product of each gate."""
+        return ops.split(linear(x, h, self.of["kernel"], self.of["bias"]), self.gates, axis=1)
 
     def step(self, x: Any, *state: Any) -> tuple[Any, ...]:
         """The output and the parts of the next state."""
@@ -99,8 +106,7 @@ class Cell(RNNCell):
         sizes = self.sizes
         if len(sizes) == 1:
             return self.step(inputs, state)
-        parts = state if self._state_is_tuple else ops.split(state, [sizes[0]], axis=1)
-        output, *after = self.step(inputs, *parts)
+        output, *after = self.step(inputs, *(state if self._state_is_tuple else parts_of(state, sizes)))
         return output, LSTMStateTuple(*after) if self._state_is_tuple else ops.concatenate(after, 1)
 
 
@@ -122,10 +128,6 @@ class BasicRNNCell(
 
     Source: `tf.compat.v1.nn.rnn_cell.BasicRNNCell`.
     """
-
-    def shapes(self, depth: int) -> dict[str, list[int]]:
-        units = self._num_units
-        return {"kernel": [depth + units, units], "bias": [units]}
 
     def step(self, x: Any, *state: Any) -> tuple[Any, ...]:
         h = self._activation(linear(x, state[0], self.of["kernel"], self.of["bias"]))
@@ -173,6 +175,7 @@ class GRUCell(
 class _LSTM(Cell):
     """An LSTM cell: the options that a class does not take are off."""
 
+    gates: ClassVar = 4
     _use_peepholes, _cell_clip, _num_proj, _proj_clip = False, None, None, None
     _peepholes = "f i o"  # in the order of variables
     _activation = staticmethod(ops.tanh)
@@ -184,14 +187,14 @@ class _LSTM(Cell):
 
     def shapes(self, depth: int) -> dict[str, list[int]]:
         units, outputs = self.sizes
-        found = {"kernel": [depth + outputs, 4 * units], "bias": [4 * units]}
+        found = super().shapes(depth)
         if self._use_peepholes:
             found |= {f"w_{gate}_diag": [units] for gate in self._peepholes.split()}
         return found | ({"projection/kernel": [units, outputs]} if self._num_proj else {})
 
     def step(self, x: Any, *state: Any) -> tuple[Any, ...]:
         c, h = state
-        i, j, f, o = ops.split(linear(x, h, self.of["kernel"], self.of["bias"]), 4, axis=1)
+        i, j, f, o = self.products(x, h)
         f = f + self._forget_bias
         if self._use_peepholes:
             f, i = f + self.of["w_f_diag"] * c, i + self.of["w_i_diag"] * c

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, ClassVar
 
 from dovetail import ops
-from dovetail.compat.tensorflow.names.rnn.cells import _LSTM, Cell, GRUCell, linear
+from dovetail.compat.tensorflow.names.rnn.cells import _LSTM, Cell, GRUCell
 from dovetail.compat.tensorflow.table import V1
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import TensorShape
+
+
+FUNCTIONS: tuple[Any, ...] = ops.sigmoid, ops.relu, ops.tanh
 
 
 class LSTMBlockCell(
@@ -67,12 +69,10 @@ class UGRNNCell(
     Source: `tf.contrib.rnn.UGRNNCell`.
     """
 
-    def shapes(self, depth: int) -> dict[str, list[int]]:
-        units = self._num_units
-        return {"kernel": [depth + units, 2 * units], "bias": [2 * units]}
+    gates: ClassVar = 2
 
     def step(self, x: Any, *state: Any) -> tuple[Any, ...]:
-        g, new = ops.split(linear(x, state[0], self.of["kernel"], self.of["bias"]), 2, axis=1)
+        g, new = self.products(x, state[0])
         g = ops.sigmoid(g + self._forget_bias)
         h = g * state[0] + (1 - g) * self._activation(new)
         return h, h
@@ -88,9 +88,11 @@ class IntersectionRNNCell(
     Source: `tf.contrib.rnn.IntersectionRNNCell`.
     """
 
+    gates: ClassVar = 4
+
     def shapes(self, depth: int) -> dict[str, list[int]]:
         units = self._num_units
-        own = {"kernel": [2 * units, 4 * units], "bias": [4 * units]}
+        own = super().shapes(units)
         if depth == units:
             return own
         if not self._num_in_proj:
@@ -102,7 +104,7 @@ class IntersectionRNNCell(
         (h,) = state
         if "in_projection/kernel" in self.of:
             x = ops.bias_add(ops.matmul(x, self.of["in_projection/kernel"]), self.of["in_projection/bias"])
-        gh, new, gy, y = ops.split(linear(x, h, self.of["kernel"], self.of["bias"]), 4, axis=1)
+        gh, new, gy, y = self.products(x, h)
         gh, gy = ops.sigmoid(gh + self._forget_bias), ops.sigmoid(gy + self._forget_bias)
         y = (self._y_activation or ops.relu)(y)
         return gy * x + (1 - gy) * y, gh * h + (1 - gh) * ops.tanh(new)
@@ -129,7 +131,7 @@ class NASCell(
         product = ops.matmul(h, self.of["recurrent_kernel"])
         product = ops.bias_add(product, self.of["bias"]) if self._use_bias else product
         xs, hs = ops.split(ops.matmul(x, self.of["kernel"]), 8, axis=1), ops.split(product, 8, axis=1)
-        s, r, t = (partial(function) for function in (ops.sigmoid, ops.relu, ops.tanh))
+        s, r, t = FUNCTIONS
         joined = [b * a if i == 3 else b + a for i, (a, b) in enumerate(zip(hs, xs, strict=True))]
         a = [f(z) for f, z in zip((s, r, s, r, t, s, t, s), joined, strict=True)]
         c = t(t(a[0] * a[1]) + c) * t(a[2] + a[3])

@@ -8,7 +8,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow.names.initializers import Constant
-from dovetail.compat.tensorflow.names.rnn.base import BOTH, RNNCell
+from dovetail.compat.tensorflow.names.rnn.base import BOTH, RNNCell, parts_of
 from dovetail.compat.tensorflow.names.rnn.contrib_cells import LSTMBlockCell
 from dovetail.compat.tensorflow.names.rnn.loops import over_steps, reversed_steps
 from dovetail.compat.tensorflow.names.rnn.wrappers import Wrapper
@@ -124,8 +124,10 @@ class AttentionCellWrapper(
 
     @property
     def state_size(self) -> Any:
-        sizes = (self._cell.state_size, self._size, self._size * self._length)
-        return sizes if self._state_is_tuple else sum(sizes)
+        return tuple(self._sizes()) if self._state_is_tuple else sum(self._sizes())
+
+    def _sizes(self) -> list[Any]:
+        return [self._cell.state_size, self._size, self._size * self._length]
 
     @property
     def output_size(self) -> Any:
@@ -135,8 +137,7 @@ class AttentionCellWrapper(
 
     def call(self, inputs: Any, state: Any) -> Any:
         if not self._state_is_tuple:
-            own = self._cell.state_size
-            state = ops.split(state, [own, own + self._size], axis=1)
+            state = parts_of(state, self._sizes())
         inner, attention, outputs = state
         outputs = ops.reshape(outputs, [-1, self._length, self._size])
         inputs = linear([inputs, attention], self._input_size or static_shape(inputs)[1], True)

@@ -10,7 +10,7 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.devices import device as device_scope
 from dovetail.compat.tensorflow.names.layers.base import Layer
-from dovetail.compat.tensorflow.names.rnn.base import BOTH, RNNCell, dims_of_size
+from dovetail.compat.tensorflow.names.rnn.base import BOTH, RNNCell, dims_of_size, parts_of
 from dovetail.compat.tensorflow.names.rnn.cells import LSTMStateTuple
 from dovetail.compat.tensorflow.names.structures import is_nested, nest_flatten, nest_map_structure, pack_sequence_as
 from dovetail.compat.tensorflow.names.variable_scope import variable_scope
@@ -62,8 +62,7 @@ class MultiRNNCell(RNNCell, places=BOTH, takes="cells state_is_tuple=True"):
     def call(self, inputs: Any, state: Any, **options: Any) -> Any:
         """One step: the output of the last cell, and the next states."""
         if not self._state_is_tuple:
-            sizes = [cell.state_size for cell in self._cells]
-            state = ops.split(state, [sum(sizes[:i]) for i in range(1, len(sizes))], axis=1)
+            state = parts_of(state, [cell.state_size for cell in self._cells])
         if not is_nested(state) or len(state) != len(self._cells):
             problem = f"the state must be a tuple of {len(self._cells)} states, not {state!r}."
             raise op_error(ValueError, "tf.nn.rnn_cell.MultiRNNCell", problem)
