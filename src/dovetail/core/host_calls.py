@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,15 @@ from dovetail.core.tensor_shape import shape_of
 
 if TYPE_CHECKING:
     from dovetail.core.spec import TensorSpec
+
+
+class _Called(threading.local):
+    """The number of calls of users' functions in a thread, which a program that failed must not make again."""
+
+    count = 0
+
+
+CALLED = _Called()
 
 
 class HostCalls:
@@ -42,6 +52,7 @@ class HostCalls:
         self: Any, inputs: Values, function: Callable[..., Any], dtypes: Sequence[DType], shapes: Sequence[Any]
     ) -> list[Any]:
         """The results of a Python function of arrays."""
+        CALLED.count += 1
         results = call(function, [np.array(self.to_numpy(value)) for value in inputs], dtypes, shapes)
         return [self.asarray(array, dtype) for array, dtype in zip(results, dtypes, strict=True)]
 

@@ -31,8 +31,7 @@ from dovetail.edit.transplant import Variables, transplant
 from dovetail.plan.backward_plan import Following
 from dovetail.plan.fallback import plan_on
 from dovetail.plan.measured_plan import AnyPlan, MeasuredPlan, Measuring
-from dovetail.plan.placement import has_pinned_devices, is_pinned, pinned_engines
-from dovetail.plan.plan import shows
+from dovetail.plan.placement import fixes_engine, has_pinned_devices, is_pinned, pinned_engines
 from dovetail.plan.probe import ProbedPlan
 from dovetail.trace.deferred import has_unknown_rank
 
@@ -73,7 +72,7 @@ class Concrete:
         self._given_measuring = measuring
         self._stays = stays
         self._is_pinned = is_pinned(graph)
-        self._measuring = None if measuring is None or self._is_pinned or shows(graph) else measuring
+        self._measuring = None if measuring is None or fixes_engine(graph) else measuring
         self._is_open = not all(t.is_static for t in graph.inputs)
         self._specializes = self._is_open and (
             self._measuring is not None

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from dovetail.core.collectives import WORLD
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import get_engine, list_candidates, list_engines, owns_devices, share_devices
+from dovetail.core.host_calls import CALLED
 from dovetail.core.locks import holding, make_lock
 from dovetail.core.memory import give_back
 from dovetail.core.tensor import Tensor
@@ -31,7 +32,7 @@ from dovetail.plan.claims import NotClaimed
 from dovetail.plan.fallback import last_resort, log_fallback
 from dovetail.plan.jobs import job
 from dovetail.plan.measurer import FIRST_CALLS, Measurer, import_engine
-from dovetail.plan.plan import Plan
+from dovetail.plan.plan import Plan, shows
 from dovetail.plan.policy import UNPREDICTED, Arm, Estimate, State
 from dovetail.plan.probe import ProbedPlan
 from dovetail.plan.report import Report, rows
@@ -254,6 +255,8 @@ class MeasuredPlan(Shown):
     def _make(self, strategy: Strategy) -> Candidate:
         import_engine(strategy.engine)
         found = Candidate(strategy, self.graph, self.engine, self.shapes)
+        if shows(self.graph):
+            found.plan.prepare()  # a call that fails after a user's function is not made again
         self.candidates[strategy] = found
         self.measurer.add([Arm(strategy, UNPREDICTED)])
         self.measurer.prepared(strategy)
@@ -402,13 +405,15 @@ class MeasuredPlan(Shown):
     ) -> tuple[Any, Candidate]:
         """Return the results of a candidate, or of the last resort if it fails, and the candidate that ran.
 
-        After a collective, no other candidate can run: the other ranks would not come again.
+        After a collective or a user's function, no other candidate can run: the other ranks would not come again, and
+        the function may have effects, as the next batch of a data set has.
         """
-        exchanged = WORLD.exchanged
+        before = WORLD.exchanged, CALLED.count
         try:
             return run(candidate, arguments), candidate
         except Exception as error:
-            if self._measuring.fixed is not None or not candidate.failed_by(error) or WORLD.exchanged > exchanged:
+            is_done = (WORLD.exchanged, CALLED.count) != before
+            if self._measuring.fixed is not None or not candidate.failed_by(error) or is_done:
                 raise
             other = holding(self.lock, self._last_resort, candidate)
             if other is None:

@@ -27,6 +27,7 @@ from dovetail.plan.claims import NotClaimed
 from dovetail.plan.exchanges import exchanges_of
 from dovetail.plan.jobs import Preparing, job, nobody
 from dovetail.plan.ledger import Ledger
+from dovetail.plan.plan import shows
 from dovetail.plan.policy import Arm, Estimate, State
 from dovetail.plan.report import Report, rows
 from dovetail.plan.strategy import Strategy
@@ -191,9 +192,10 @@ class Measurer:
     def allow_groups(self, size: int, joins: bool) -> None:
         """Compare steps with groups of this size from now on, unless it is less than twice the size so far.
 
-        A step that waits for other ranks has no groups.
+        A step that waits for other ranks, or calls the user's Python, has no groups.
         """
-        if size >= 2 * self.group_size and not exchanges_of(self._graphs[0]):
+        graph = self._graphs[0]
+        if size >= 2 * self.group_size and not exchanges_of(graph) and not shows(graph):
             self.group_size, self.joins = size, joins
 
     def limit_groups(self, size: int) -> None:

@@ -12,7 +12,7 @@ from itertools import islice, permutations
 from typing import Any, NamedTuple
 
 from dovetail.core.collectives import COLLECTIVES
-from dovetail.core.devices import found_device
+from dovetail.core.devices import found_device, soft_placement
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import device_owner, get_engine, known_engines
 from dovetail.core.errors import EngineNotInstalled, UnknownEngine, describe, did_you_mean, op_error
@@ -132,6 +132,18 @@ def is_pinned(graph: Graph) -> bool:
             if operation._pin[:2] != NOT_PINNED[:2]:
                 return True
     return False
+
+
+def fixes_engine(graph: Graph) -> bool:
+    """Whether pins of a graph or subgraph say the engine, or a device for which no other may stand in."""
+    parts = (graph, *graph.subgraphs())
+    if any(op.engine is not None for part in parts for op in part.operations):
+        return True
+    devices = {op.device for part in parts for op in part.operations if op.device}
+    if not devices:
+        return False
+    wishes = [as_wish(device) for device in devices]
+    return not soft_placement() or any(wish is None or device_owner(wish.kind) is not None for wish in wishes)
 
 
 def has_pinned_devices(graph: Graph) -> bool:

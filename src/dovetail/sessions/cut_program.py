@@ -99,7 +99,6 @@ class CutProgram:
             ValueError: a value does not fit its input, or an operation must be computed on a device that is missing.
         """
         chooses = engine is None and chooses_engine()
-        concrete = self._concrete(chooses)
         if engine is None:
             holder = next((v._engine for v in values if type(v) is Tensor), None)
             engine = holder or current_engine() if chooses else compiling_engine(holder)
@@ -109,7 +108,7 @@ class CutProgram:
             _check_value(tensor, value)
             given.append(arguments.as_tensor(value, tensor.dtype, engine.holder)._value)
         with self._placement():
-            results = concrete.run(given, engine)[: self._result_count]
+            results = self._concrete(chooses).run(given, engine)[: self._result_count]
         return [np.array(engine.holder.to_numpy(result))[()] for result in results]
 
 
