@@ -18,7 +18,11 @@ from dovetail.compat.tensorflow.names import data as data
 from dovetail.compat.tensorflow.names import debugging as debugging
 from dovetail.compat.tensorflow.names import devices as devices
 from dovetail.compat.tensorflow.names import distribute as distribute
+from dovetail.compat.tensorflow.names import distribution_rows as distribution_rows
 from dovetail.compat.tensorflow.names import distributions as distributions
+from dovetail.compat.tensorflow.names import distributions_of_classes as distributions_of_classes
+from dovetail.compat.tensorflow.names import distributions_of_numbers as distributions_of_numbers
+from dovetail.compat.tensorflow.names import distributions_of_vectors as distributions_of_vectors
 from dovetail.compat.tensorflow.names import early_stopping as early_stopping
 from dovetail.compat.tensorflow.names import embeddings as embeddings
 from dovetail.compat.tensorflow.names import estimators as estimators
