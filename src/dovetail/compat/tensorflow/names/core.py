@@ -83,13 +83,35 @@ class TFTensorSpec(metaclass=Kind):
         return spec(shape, dtype)
 
 
+OPERATORS = (
+    "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow matmul rmatmul and rand or ror "
+    "xor rxor lt le gt ge eq ne getitem invert neg abs"
+)
+
+
 class TFTensor(metaclass=Kind):
     """The class of Dovetail's Tensors, of the tensors of graphs, and of views of variables.
+
+    Attributes:
+        OVERLOADABLE_OPERATORS: the names of the operators, by which classes that stand for tensors take them over.
 
     Source: `tf.Tensor`.
     """
 
     kinds = (Tensor, GraphTensor, View)
+    OVERLOADABLE_OPERATORS = frozenset(f"__{name}__" for name in OPERATORS.split())
+
+
+def _operator(name: str) -> Any:
+    def call(tensor: Any, *given: Any) -> Any:
+        return getattr(tensor, name)(*given)
+
+    call.__name__, call.__doc__ = name, f"The operator {name} of a tensor."
+    return call
+
+
+for _name in TFTensor.OVERLOADABLE_OPERATORS:
+    setattr(TFTensor, _name, _operator(_name))
 
 
 value("TensorShape", TFTensorShape, "v2")
