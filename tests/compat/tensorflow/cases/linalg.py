@@ -67,4 +67,41 @@ def cases():
     yield call("linalg.tensordot", array(2, 3), array(3, 2), 1)
 
 
-CASES = list(cases())
+def operators():
+    """A linear operator of each kind → how it is made of a symmetric matrix."""
+    return {
+        "FullMatrix": lambda make, tf, x: make.LinearOperatorFullMatrix(x, is_self_adjoint=True),
+        "LowerTriangular": lambda make, tf, x: make.LinearOperatorLowerTriangular(x),
+        "Diag": lambda make, tf, x: make.LinearOperatorDiag(tf.reduce_sum(x, -1)),
+        "Identity": lambda make, tf, x: make.LinearOperatorIdentity(3, batch_shape=[2]),
+        "ScaledIdentity": lambda make, tf, x: make.LinearOperatorScaledIdentity(3, x[:, 0, 0]),
+        "LowRankUpdate": lambda make, tf, x: make.LinearOperatorLowRankUpdate(
+            make.LinearOperatorDiag(tf.reduce_sum(x, -1)), x[:, :, :2], x[:, 0, :2]
+        ),
+        "Composition": lambda make, tf, x: make.LinearOperatorComposition(
+            [make.LinearOperatorFullMatrix(x), make.LinearOperatorLowerTriangular(x)]
+        ),
+    }
+
+
+def of_operator(made):
+    def run(tf, x):
+        operator = made(tf.linalg, tf, x)
+        found = [operator.to_dense(), operator.matmul(x), operator.matvec(x[:, 0]), operator.solve(x)]
+        found += [operator.solvevec(x[:, 1]), operator.determinant(), operator.log_abs_determinant()]
+        return [*found, operator.diag_part(), operator.trace(), operator.add_to_tensor(x), operator.shape_tensor()]
+
+    return run
+
+
+def lower_ones(tf, x):
+    return tf.linalg.LinearOperatorLowerTriangular(tf.ones_like(x)).to_dense()
+
+
+def cases_of_operators():
+    for kind, made in operators().items():
+        yield program(f"linalg.LinearOperator{kind}", of_operator(made), SPD, ways=("eager", "fixed"), tolerance=50)
+    yield program("linalg.LinearOperatorLowerTriangular (unknown)", lower_ones, array(4, 4))
+
+
+CASES = [*cases(), *cases_of_operators()]

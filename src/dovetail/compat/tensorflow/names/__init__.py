@@ -42,6 +42,7 @@ from dovetail.compat.tensorflow.names import input_queues as input_queues
 from dovetail.compat.tensorflow.names import joining as joining
 from dovetail.compat.tensorflow.names import layers as layers
 from dovetail.compat.tensorflow.names import linalg as linalg
+from dovetail.compat.tensorflow.names import linear_operators as linear_operators
 from dovetail.compat.tensorflow.names import loss_functions as loss_functions
 from dovetail.compat.tensorflow.names import losses as losses
 from dovetail.compat.tensorflow.names import math as math

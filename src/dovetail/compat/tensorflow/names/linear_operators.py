@@ -1,0 +1,144 @@
+"""TensorFlow's linear operators: a row says which matrix the given parts of one stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dovetail import ops
+from dovetail.compat.tensorflow.names import linalg
+from dovetail.compat.tensorflow.table import V1, V2, signature_of, value
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.value_kinds import dtype_of
+
+
+class LinearOperator:
+    """The base of linear operators, which are matrices with some of their methods.
+
+    Attributes:
+        name: its name.
+        dtype: of the matrix.
+
+    Source: `tf.linalg.LinearOperator`.
+    """
+
+    name: str
+    _matrix: Any
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the matrix."""
+        return as_dtype(dtype_of(self._matrix))
+
+    @property
+    def shape(self) -> Any:
+        """The shape of the matrix, as far as it is known."""
+        return self._matrix.shape
+
+    def to_dense(self, name: str = "to_dense") -> Any:
+        """The matrix."""
+        return ops.identity(self._matrix)
+
+    def shape_tensor(self, name: str = "shape_tensor") -> Any:
+        """The shape of the matrix as a tensor."""
+        return ops.shape(self._matrix)
+
+    def matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul") -> Any:
+        """The product with a matrix."""
+        return V2["matmul"](self._matrix, _dense(x), adjoint_a=adjoint, adjoint_b=adjoint_arg)
+
+    __matmul__ = matmul
+
+    def matvec(self, x: Any, adjoint: bool = False, name: str = "matvec") -> Any:
+        """The product with a vector."""
+        return linalg.matvec(self._matrix, x, adjoint_a=adjoint)
+
+    def solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "solve") -> Any:
+        """The solutions of equations, whose right sides are columns."""
+        rhs = V1["linalg.adjoint"](_dense(rhs)) if adjoint_arg else _dense(rhs)
+        return V1["linalg.solve"](self._matrix, rhs, adjoint)
+
+    def solvevec(self, rhs: Any, adjoint: bool = False, name: str = "solve") -> Any:
+        """The solution of equations with one right side."""
+        return ops.squeeze(self.solve(ops.expand_dims(rhs, -1), adjoint), -1)
+
+    def determinant(self, name: str = "det") -> Any:
+        """The determinant."""
+        return ops.det(self._matrix)
+
+    def log_abs_determinant(self, name: str = "log_abs_det") -> Any:
+        """The logarithm of the determinant's absolute value."""
+        return ops.slogdet(self._matrix)[1]
+
+    def diag_part(self, name: str = "diag_part") -> Any:
+        """The diagonal."""
+        return ops.diagonal(self._matrix)
+
+    def trace(self, name: str = "trace") -> Any:
+        """The sum of the diagonal."""
+        return V1["linalg.trace"](self._matrix)
+
+    def add_to_tensor(self, x: Any, name: str = "add_to_tensor") -> Any:
+        """The sum with a matrix."""
+        return ops.add(self._matrix, x)
+
+
+def _dense(x: Any) -> Any:
+    return x._matrix if isinstance(x, LinearOperator) else x
+
+
+def _operator(kind: str, words: str, matrix: Callable[..., Any]) -> None:
+    """Add a kind of operators.
+
+    Args:
+        kind: the last part of its class's name.
+        words: its parameters in TensorFlow's order, and their defaults; hints as `is_square` come last.
+        matrix: computes the matrix from these parameters.
+    """
+    parts = [word.partition("=")[0] for word in words.split()]
+    hints = "is_non_singular=None is_self_adjoint=None is_positive_definite=None is_square=None"
+    signature = signature_of(f"{words} {hints} name='LinearOperator{kind}'")
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        given = bound.arguments
+        found = matrix(*(given[part] for part in parts))
+        vars(self).update(given, _matrix=V1["convert_to_tensor"](found))
+
+    doc = f"A linear operator.\n\n    Source: `tf.linalg.LinearOperator{kind}`.\n    "
+    members = {"__init__": __init__, "__doc__": doc, "__signature__": signature}
+    made = type(f"LinearOperator{kind}", (LinearOperator,), members)
+    value(f"linalg.LinearOperator{kind} contrib.linalg.LinearOperator{kind}", made)
+
+
+def _eye(num_rows: Any, batch_shape: Any, dtype: Any) -> Any:
+    return V1["eye"](num_rows, batch_shape=batch_shape, dtype=dtype or "float32")
+
+
+def _scaled_eye(num_rows: Any, multiplier: Any) -> Any:
+    multiplier = ops.convert(multiplier)
+    eye = ops.eye(num_rows, dtype=as_dtype(dtype_of(multiplier)))
+    return ops.multiply(ops.expand_dims(ops.expand_dims(multiplier, -1), -1), eye)
+
+
+def _low_rank(base: LinearOperator, u: Any, diag: Any, v: Any) -> Any:
+    left = u if diag is None else ops.multiply(u, ops.expand_dims(diag, -2))
+    return ops.add(base._matrix, ops.matmul(left, ops.conj(ops.matrix_transpose(u if v is None else v))))
+
+
+def _product(operators: Any) -> Any:
+    first, *rest = (_dense(x) for x in operators)
+    for x in rest:
+        first = ops.matmul(first, x)
+    return first
+
+
+value("linalg.LinearOperator contrib.linalg.LinearOperator", LinearOperator)
+_operator("FullMatrix", "matrix", ops.convert)
+_operator("LowerTriangular", "tril", lambda tril: ops.band_part(tril, None, 0))
+_operator("Diag", "diag", ops.matrix_diag)
+_operator("Identity", "num_rows batch_shape=None dtype=None", _eye)
+_operator("ScaledIdentity", "num_rows multiplier", _scaled_eye)
+_operator("LowRankUpdate", "base_operator u diag_update=None v=None", _low_rank)
+_operator("Composition", "operators", _product)
