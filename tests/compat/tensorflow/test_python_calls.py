@@ -199,3 +199,23 @@ def test_print_writes_arrays_in_brackets(summarize, capfd):
         data = [v1.constant(x) for x in (*numbers, *words, *others)]
         session.run(v1.Print(v1.constant(1.0), data, "m: ", summarize=summarize))
     assert capfd.readouterr().err.splitlines()[-1] == PRINTED[summarize]
+
+
+def test_functions_get_numbers_and_bytes_in_place_of_arrays_without_axes(engine):
+    kinds = []
+
+    def noted(*given):
+        kinds.append([type(x).__name__ for x in given])
+        return np.float32(len(given))
+
+    given = ["a", ["b"], 1.5, 2, True, [3]]
+    with tf.Graph().as_default(), tf.Session() as session:
+        tensors = [tf.constant(x) for x in given]
+        assert session.run([tf.py_func(noted, tensors, tf.float32), tf.py_func(noted, tensors[2:], tf.float32)]) == [
+            6,
+            4,
+        ]
+        session.run(tf.py_func(noted, tensors[:1], []))
+    kinds.sort(key=len, reverse=True)
+    numbers = ["float32", "int32", "bool", "ndarray"]
+    assert kinds == [["bytes", "ndarray", *numbers], numbers, ["bytes"]]

@@ -56,6 +56,21 @@ class OnTensors:
         return [ops.zeros_like(x) if g is None else g for x, g in zip(sources, gradients, strict=True)]
 
 
+class OnScalars:
+    """A function of arrays that gets numbers of NumPy, and bytes, in place of arrays without axes.
+
+    Args:
+        function: the function.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self.__name__ = getattr(function, "__name__", "function")
+
+    def __call__(self, *arrays: np.ndarray) -> Any:
+        return self._function(*(x[()] for x in arrays))
+
+
 def _call(op: str, func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None) -> Any:
     """Record the call in the graph that is being built, or in an argument's graph; outside of graphs, compute it."""
     several = isinstance(Tout, (list, tuple))
@@ -75,7 +90,8 @@ def _call(op: str, func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name
 
 def _computed(func: Callable[..., Any], inputs: list[Any], dtypes: tuple[Any, ...], on_tensors: bool) -> list[Any]:
     tensors = [text(x) if is_text(x) else ops.convert(x) for x in inputs]
-    found = func(*(tensors if on_tensors else [x.numpy() if is_text(x) else np.array(x.numpy()) for x in tensors]))
+    arrays = [x.numpy() if is_text(x) else np.array(x.numpy()) for x in tensors]
+    found = func(*tensors) if on_tensors else OnScalars(func)(*arrays)
     results = list(found) if isinstance(found, (list, tuple)) else [] if found is None else [found]
     if len(results) != len(dtypes) and dtypes:
         name = getattr(func, "__name__", "func")
@@ -97,7 +113,8 @@ def _recorded(
             sum(as_dtype(d).is_differentiable for d in part if d is not STRING)
             for part in ([STRING if is_text(x) else dtype_of(x) for x in given], dtypes)
         ]
-        function = OnTensors(func, len(inputs), (floats[0], floats[1])) if op == "EagerPyFunc" else func
+        on_tensors = op == "EagerPyFunc"
+        function = OnTensors(func, len(inputs), (floats[0], floats[1])) if on_tensors else OnScalars(func)
         if dtypes:
             return called(function, given, dtypes, (), name, op)
     return done_in(graph, function, given, name)
