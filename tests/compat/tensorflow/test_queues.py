@@ -126,3 +126,53 @@ def test_runners_are_those_that_the_program_added():
             assert tf.train.start_queue_runners(session, tf.train.Coordinator()) == []
             tf.train.add_queue_runner(Runner())
             assert len(tf.train.start_queue_runners()) == 2
+
+
+# -- buckets ----------------------------------------------------------------------------------------------------------
+
+
+def batches_of_lengths(count, **given):
+    """The batches of rows of the lengths 0 to count, in a random order."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        length = tf.train.range_input_producer(count, num_epochs=1, seed=3).dequeue()
+        example = {"row": tf.range(length) + 1, "text": tf.as_string(length)}
+        lengths, batch = tf.contrib.training.bucket_by_sequence_length(length, example, dynamic_pad=True, **given)
+        session.run(tf.local_variables_initializer())
+        tf.train.start_queue_runners(session)
+        found = []
+        with pytest.raises(tf.errors.OutOfRangeError):
+            while True:
+                found.append(session.run([lengths, batch["row"], batch["text"]]))
+    return lengths.shape.as_list(), found
+
+
+def test_batches_have_examples_of_one_bucket(engine):
+    shape, found = batches_of_lengths(12, batch_size=3, bucket_boundaries=[3, 8], num_threads=4)
+    assert shape == [3] and len(found) == 3
+    for lengths, rows, text in found:
+        assert len({int(np.searchsorted([3, 8], n, "right")) for n in lengths}) == 1
+        assert rows.shape == (3, lengths.max()) and text.tolist() == [b"%d" % n for n in lengths]
+        np.testing.assert_array_equal(
+            rows, np.arange(1, rows.shape[1] + 1) * (np.arange(rows.shape[1]) < lengths[:, None])
+        )
+
+
+def test_last_batches_and_buckets_of_other_sizes(engine):
+    given = {"batch_size": [2, 4], "allow_smaller_final_batch": True, "keep_input": tf.constant(True)}
+    shape, found = batches_of_lengths(9, bucket_boundaries=[4], capacity=2, **given)
+    assert shape == [None] and sorted(len(lengths) for lengths, *_ in found) == [1, 2, 2, 4]
+    assert sorted(n for lengths, *_ in found for n in lengths) == [*range(9)]
+
+
+def test_the_number_of_a_bucket_and_examples_that_are_left_out():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.train.range_input_producer(8, num_epochs=1, shuffle=False).dequeue()
+        which, (batch,) = tf.contrib.training.bucket([x], x % 2, 2, 2, keep_input=tf.not_equal(x, 2))
+        session.run(tf.local_variables_initializer())
+        tf.train.start_queue_runners(session)
+        found = [session.run([which, batch]) for _ in range(3)]
+        assert sorted((int(n), x.tolist()) for n, x in found) == [(0, [0, 4]), (1, [1, 3]), (1, [5, 7])]
+        with pytest.raises(ValueError, match="for each of 2 buckets"):
+            tf.contrib.training.bucket([x], x % 2, [1, 2, 3], 2)
+        with pytest.raises(ValueError, match="ascend"):
+            tf.contrib.training.bucket_by_sequence_length(x, [x], 2, [5, 3])

@@ -18,7 +18,7 @@ from dovetail.compat.tensorflow.table import V1, function
 from dovetail.core.errors import op_error
 
 
-def _tensors(tensors: Any) -> tuple[list[Any], Any]:
+def example_parts(tensors: Any) -> tuple[list[Any], Any]:
     """The tensors of an example, and their keys if it is a dict."""
     names = sorted(tensors) if isinstance(tensors, dict) else None
     given = tensors if isinstance(tensors, (dict, list, tuple)) else [tensors]
@@ -54,7 +54,7 @@ def _batches(
         kind: makes the queue.
         more: the arguments of `kind` before the dtypes.
     """
-    parts = [_tensors(example) for example in examples]
+    parts = [example_parts(example) for example in examples]
     first, names = parts[0]
     if shapes is None:
         shapes = [x.shape[1:] if many else x.shape for x in first]
@@ -272,7 +272,7 @@ def slice_input_producer(
         ...     session.run([images, labels])[1].tolist()
         [7, 8, 7]
     """
-    tensors, _ = _tensors(list(tensor_list))
+    tensors, _ = example_parts(list(tensor_list))
     with graph_mode.inside(graph_mode.open_graph()):
         queue = range_input_producer(tensors[0].shape[0], num_epochs, shuffle, seed, capacity, name=name)
         row = queue.dequeue()

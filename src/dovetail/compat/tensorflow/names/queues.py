@@ -119,7 +119,8 @@ class QueueBase:
             self._putting += 1
             try:
                 for element in elements:
-                    self._changed.wait_for(lambda: self._cancelled or len(self._elements) < self._capacity)
+                    while not (self._cancelled or self._has_room(element)):
+                        self._changed.wait()
                     if self._cancelled:
                         raise op_error(Cancelled, "tf.FIFOQueue.enqueue", f"the queue {self.name!r} was closed.")
                     self._elements.append(element)
@@ -143,6 +144,10 @@ class QueueBase:
             self._elements[:0] = found
         problem = f"the queue {self.name!r} is closed and has {len(found)} elements, not {count}."
         raise op_error(IndexError, f"tf.{type(self).__name__}.dequeue", problem)
+
+    def _has_room(self, element: Element) -> bool:
+        """Whether an element can be put in."""
+        return len(self._elements) < self._capacity
 
     def _next(self) -> int:
         """The place of the element that comes out next."""

@@ -1,6 +1,7 @@
 """The names of `tf.contrib` besides layers, cells and optimizers: a module for each family."""
 
 from dovetail.compat.tensorflow.names.contrib import arg_scope as arg_scope
+from dovetail.compat.tensorflow.names.contrib import buckets as buckets
 from dovetail.compat.tensorflow.names.contrib import crf as crf
 from dovetail.compat.tensorflow.names.contrib import evaluation as evaluation
 from dovetail.compat.tensorflow.names.contrib import framework as framework
