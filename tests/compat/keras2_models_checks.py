@@ -101,6 +101,38 @@ def names():
     return [*found, model.name, row.name, Model(x, y).name, K.get_uid("dense")]
 
 
+def check_names_have_slashes():
+    with pytest.raises(ValueError, match="must be a string"):
+        layers.Dense(2, name=3)
+    x = Input((3,), name="in/x")
+    scale = Scale(name="block/scale")
+    model = Model(x, layers.Dense(2, name="block/out")(scale(x)), name="net/small")
+    assert [type(layer.name) for layer in model.layers] == [str] * 3 and "/" in model.layers[1].name
+    assert model.get_layer("block/out").name == "block/out" and scale.w.path.endswith("block/scale/w")
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder, "a.h5"))
+        model.save(path)
+        again = keras.models.load_model(path, custom_objects={"Scale": Scale})
+        near(again.predict(X), model.predict(X))
+        for weight in again.weights:
+            weight.assign(weight * 0)
+        model.save_weights(path)
+        again.load_weights(path, by_name=True)
+        near(again.predict(X), model.predict(X))
+    assert again.name == "net/small"
+
+
+def check_a_model_is_compiled_again_with_its_metrics():
+    model = keras.Sequential([layers.Dense(2, input_shape=(3,))])
+    model.compile("sgd", "mse", ["mae"])
+    first = model.train_on_batch(X, np.zeros((4, 2)))
+    model.compile(model.optimizer, model.loss, model.metrics)
+    second = model.train_on_batch(X, np.zeros((4, 2)))
+    assert len(first) == len(second) == 2 and model.metrics_names == ["loss", "mean_absolute_error"]
+    model.compile(model.optimizer, model.loss, [*model.metrics])
+    assert model.evaluate(X, np.zeros((4, 2)), verbose=0)[0] < second[0]
+
+
 def check_automatic_names_are_numbered():
     """Check the names of Keras 2.2, and those of tf_keras 2.21; a layer that is called with another is made first."""
     of_model = "input_1", "dense_2", "dense_1", "reshape_1", "conv2d_transpose_1"

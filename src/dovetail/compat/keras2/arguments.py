@@ -16,6 +16,7 @@ import numpy as np
 from dovetail import backend as K
 from dovetail.backend.values import told_to_layer
 from dovetail.compat.keras2 import words
+from dovetail.compat.keras2.naming import with_slashes
 from dovetail.compat.keras2.patches import Patch
 from dovetail.core.static_types import with_ints
 from dovetail.interop.keras.running import GIVEN
@@ -217,7 +218,11 @@ OF_KERAS1: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "BatchNormalization": ("mode", lambda mode: mode == 2),
     "Embedding": ("dropout", bool),
 }
-OTHER_INITS = {keras.layers.InputLayer: _of_any_tensor, Functional: _of_single_tensors}  # class → of its `__init__`
+OTHER_INITS = {  # class → the change of its `__init__`
+    Operation: with_slashes,
+    keras.layers.InputLayer: _of_any_tensor,
+    Functional: _of_single_tensors,
+}
 OTHER_CALLS = {keras.layers.BatchNormalization: _of_samples}  # class → the change of its `call`
 
 

@@ -112,8 +112,12 @@ def _with_a_list(init: Callable[..., None]) -> Callable[..., None]:
 
 
 def _listed(metrics: Any) -> Any:
-    """Metrics in a list or dict, under Keras 2's names."""
+    """Metrics in a list or dict, under Keras 2's names; of the list `model.metrics`, those that `compile` was given."""
     metrics = metrics if metrics is None or isinstance(metrics, (list, tuple, dict)) else [metrics]
+    if type(metrics) is list and any(isinstance(each, CompileMetrics) for each in metrics):
+        (metrics,) = (each._user_metrics for each in metrics if isinstance(each, CompileMetrics))
+    elif type(metrics) is list:
+        metrics = [each for each in metrics if type(each) is not keras.metrics.Mean]  # they follow losses
     return tree.map_structure(lambda each: METRICS.get(each, each) if isinstance(each, str) else each, metrics)
 
 
