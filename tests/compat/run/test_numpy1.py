@@ -84,6 +84,7 @@ def test_values():
     assert (OLD.float, OLD.unicode, OLD.bool) == (float, str, np.bool_)
     assert OLD.product([2, 3]) == 6 and OLD.sometrue([0, 1]) and not OLD.alltrue([0, 1]) and OLD.rank([[1]]) == 2
     assert np.isnan(OLD.NaN) and OLD.NINF == -OLD.Inf == -np.inf and OLD.asscalar(np.ones(1)) == 1.0
+    assert np.dtype("float16") in map(np.dtype, OLD.sctypes["float"]) and np.int8 in OLD.sctypes["int"]
     assert OLD.in1d([[1, 2], [3, 4]], [2, 3]).tolist() == [False, True, True, False]
     assert OLD.trapz([1.0, 2.0, 3.0]) == 4.0 and OLD.msort([[2, 1], [1, 2]]).tolist() == [[1, 1], [2, 2]]
     assert OLD.random is np.random and OLD.float32 is np.float32 and OLD.__version__ == np.__version__

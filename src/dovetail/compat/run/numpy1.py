@@ -203,6 +203,14 @@ MOVED = {  # (module, module of the replacements) → old name:replacement
         "scipy.signal.windows",
     ): "blackman blackmanharris boxcar gaussian hamming hann hanning:hann kaiser triang tukey",
 }
+_SCTYPES = {
+    "int": [np.int8, np.int16, np.int32, np.int64],
+    "uint": [np.uint8, np.uint16, np.uint32, np.uint64],
+    "float": [np.float16, np.float32, np.float64, np.longdouble],
+    "complex": [np.complex64, np.complex128, np.clongdouble],
+    "others": [bool, object, bytes, str, np.void],
+}
+
 ROWS: dict[str, Any] = {
     "inspect.getargspec": lambda func: ArgSpec(*inspect.getfullargspec(func)[:4]),
     "time.clock": time.perf_counter,
@@ -211,6 +219,7 @@ ROWS: dict[str, Any] = {
         for each in (bytescale, fromimage, imread, imresize, imrotate, imsave, toimage)
     },
     "numpy.NINF": -np.inf,
+    "numpy.sctypes": _SCTYPES,
     **{f"numpy.{each.__name__}": _of_any_lengths(each) for each in (np.array, np.asarray, np.copy)},
     "numpy.alen": lambda a: len(np.atleast_1d(a)),
     "numpy.asscalar": lambda a: a.item(),
