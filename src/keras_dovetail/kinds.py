@@ -7,22 +7,21 @@ default graph records their computation: inputs of the model become placeholders
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import keras
-
 import dovetail
 from dovetail import ops
-from dovetail.backend.symbolic import in_default_graph
+from dovetail.backend.sparse import values_of
 from dovetail.core.hooks import hooks
 from dovetail.core.op import Op
 from dovetail.core.scopes import scopes
-from dovetail.core.value_kinds import is_recorded, register
+from dovetail.core.value_kinds import ValueKind, is_recorded, register
 from dovetail.edit.graph import Graph, GraphTensor
+from dovetail.graph.nesting import outermost_of
 from dovetail.interop.keras import computing, saving
 from dovetail.interop.keras.kinds import Symbolic
 from dovetail.interop.keras.running import GIVEN, value_of
@@ -57,24 +56,26 @@ class _Computing(computing.Computing):
 class _Symbolic(Symbolic):
     """KerasTensors, which may meet tensors of a default graph."""
 
+    def handler(self, values: Iterable[Any]) -> ValueKind:
+        return hooks.graph_kind if any(map(_in_default_graph, tree.flatten(list(values)))) else self
+
     def apply(self, op: Op, values: list[Any], name: str | None) -> Any:
-        flat = tree.flatten(values)
-        graph = next((v.graph for v in flat if in_default_graph(v)), None)
-        if graph is None and RUN.get() is not None and any(type(v) is GraphTensor for v in flat):
+        if RUN.get() is not None and any(type(v) is GraphTensor for v in tree.flatten(values)):
             return op(*tree.map_structure(in_run, values), name=name)
-        if graph is None:
-            return super().apply(op, values, name)
-        return op(*tree.map_structure(lambda v: stand_in(v, graph) if _is_symbolic(v) else v, values), name=name)
+        return super().apply(op, values, name)
 
     def in_graph(self, value: Any, graph: Graph) -> Any:
-        return stand_in(value, graph) if isinstance(graph, SessionGraph) else in_run(value)
+        outer = outermost_of(graph)
+        return stand_in(value, outer) if isinstance(outer, SessionGraph) else in_run(value)
+
+
+def _in_default_graph(value: Any) -> bool:
+    """Whether a value is a tensor of a default graph, or of a branch or loop in one."""
+    value = values_of(value)
+    return type(value) is GraphTensor and isinstance(outermost_of(value.graph), SessionGraph)
 
 
 _stand_ins: WeakKeyDictionary[Graph, dict[int, tuple[Any, GraphTensor]]] = WeakKeyDictionary()
-
-
-def _is_symbolic(value: Any) -> bool:
-    return isinstance(value, keras.KerasTensor)
 
 
 def stand_in(tensor: Any, graph: SessionGraph) -> GraphTensor:

@@ -251,6 +251,26 @@ def program_boxes_of_a_model_and_a_placeholder():
         return [found.shape, found]
 
 
+def program_boxes_of_each_class():
+    """Scores of the model pick boxes that a placeholder scales; then a loop carries one and captures the other."""
+    backend = keras.backend
+    with in_graph():
+        x = layers.Input((3,))
+        model = keras.Model(x, layers.Dense(6, activation="sigmoid")(x))
+        with_weights(model)
+        size = backend.placeholder((2,))
+        boxes, scores = model.output[:, :4] * backend.concatenate([size, size]), model.output[:, 4:]
+        found = []
+        for mask, numbers in zip(TF.unstack(scores >= 0.4, 2, 1), TF.unstack(scores, 2, 1), strict=True):
+            chosen = TF.boolean_mask(numbers, mask)
+            kept = TF.image.non_max_suppression(TF.boolean_mask(boxes, mask), chosen, 3, iou_threshold=0.3)
+            found.append(backend.gather(chosen, kept))
+        _, total = TF.while_loop(
+            lambda i, total: i < 3, lambda i, total: (i + 1, total * scores[0, 0] + boxes[i, 0]), [0, boxes[0, 1]]
+        )
+        return backend.function([x, size], [*found, total])([X, np.array([2.0, 3.0])])
+
+
 def program_updates_in_the_order_of_keras_1():
     """`get_updates(params, constraints, loss)`; tf_keras has the later order."""
     backend = keras.backend
