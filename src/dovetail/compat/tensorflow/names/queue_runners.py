@@ -5,15 +5,17 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.names.queues import Cancelled
-from dovetail.compat.tensorflow.names.training.coordinator import Coordinator
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.errors import op_error
 from dovetail.sessions.session import default_session
+
+if TYPE_CHECKING:  # names.training imports this module
+    from dovetail.compat.tensorflow.names.training.coordinator import Coordinator
 
 
 class QueueRunner:

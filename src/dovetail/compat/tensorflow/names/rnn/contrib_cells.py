@@ -10,7 +10,6 @@ from dovetail.compat.tensorflow.table import V1
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import TensorShape
 
-
 FUNCTIONS: tuple[Any, ...] = ops.sigmoid, ops.relu, ops.tanh
 
 
