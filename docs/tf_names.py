@@ -89,13 +89,13 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
     "contrib.training.": "test_hparams.py",
     **dict.fromkeys(["metrics.", "distributions.", "confusion_matrix", "math.confusion_matrix"], "test_old.py"),
     **{
-        name: f"test_{folder}.py"
-        for folder in ("training", "monitored")
+        name: f"test_{test}.py"
+        for test in ("training", "monitored", "samplers")
         for name, found in V1.items()
-        if getattr(found, "__module__", "").startswith(f"{NAMES}{folder}.")
+        if getattr(found, "__module__", "").startswith(f"{NAMES}{test}")
     },
     **dict.fromkeys(["contrib.opt.Ext", "contrib.opt.Sci"], "test_external_optimizers.py"),
-    "contrib.opt.": "test_ruled_optimizers.py",
+    "contrib.opt.": "test_optimizers.py",
     **dict.fromkeys(
         [f"train.{what}" for what in ("Proximal", "AdagradDA", "cosine_decay_r", "linear_c", "noisy_l")], "test_old.py"
     ),

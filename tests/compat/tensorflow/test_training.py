@@ -1,4 +1,4 @@
-"""What a program trains by: coordinators, supervisors and the managers of their sessions, measures."""
+"""What a program trains by: coordinators, supervisors and the managers of their sessions."""
 
 from __future__ import annotations
 
@@ -134,16 +134,3 @@ def _values(supervisor, path):
 def test_wrong_calls(call, error, problem):
     with tf.Graph().as_default(), pytest.raises(error, match=problem):
         call()
-
-
-# -- measures ----------------------------------------------------------------------------------------------------------
-
-
-def test_a_matrix_of_confusion_has_as_many_classes_as_the_numbers():
-    found = np.asarray(tf.confusion_matrix([0, 3, 1], [0, 1, 1]))
-    assert found.tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0], [0, 1, 0, 0]]
-
-
-def test_the_best_predictions_have_an_axis_for_the_samples():
-    with tf.Graph().as_default(), pytest.raises(ValueError, match="axis for the samples"):
-        tf.metrics.precision_at_top_k(tf.constant([2, 7], tf.int64), tf.constant([9, 4, 6], tf.int64))

@@ -1,4 +1,4 @@
-"""Optimizers that one rule says, and decays of rates, against TensorFlow; `test_ruled_optimizers.py` has contrib's."""
+"""Optimizers that one rule says, and decays of rates, against TensorFlow; `test_optimizers.py` has contrib's."""
 
 from __future__ import annotations
 

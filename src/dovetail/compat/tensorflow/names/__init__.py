@@ -48,6 +48,7 @@ from dovetail.compat.tensorflow.names import losses as losses
 from dovetail.compat.tensorflow.names import math as math
 from dovetail.compat.tensorflow.names import memory as memory
 from dovetail.compat.tensorflow.names import meta_graphs as meta_graphs
+from dovetail.compat.tensorflow.names import metrics as metrics
 from dovetail.compat.tensorflow.names import monitored as monitored
 from dovetail.compat.tensorflow.names import moved_strings as moved_strings
 from dovetail.compat.tensorflow.names import nn as nn
@@ -66,6 +67,7 @@ from dovetail.compat.tensorflow.names import rare_math as rare_math
 from dovetail.compat.tensorflow.names import readers as readers
 from dovetail.compat.tensorflow.names import records as records
 from dovetail.compat.tensorflow.names import rnn as rnn
+from dovetail.compat.tensorflow.names import samplers as samplers
 from dovetail.compat.tensorflow.names import saved_model_builders as saved_model_builders
 from dovetail.compat.tensorflow.names import saved_models as saved_models
 from dovetail.compat.tensorflow.names import second_names as second_names

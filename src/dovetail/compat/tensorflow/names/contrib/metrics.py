@@ -13,7 +13,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.contrib.places import under
-from dovetail.compat.tensorflow.names.training import metrics
+from dovetail.compat.tensorflow.names.metrics import measures
 from dovetail.compat.tensorflow.table import V1, value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
@@ -67,29 +67,30 @@ def streaming_recall_at_k(
 
 
 def _rate(wrong: Any, right: Any) -> Any:
-    return metrics.ratio(wrong, ops.add(wrong, right))
+    return measures.ratio(wrong, ops.add(wrong, right))
 
 
 def _best_f1(tp: Any, fn: Any, fp: Any) -> Any:
-    precision, recall = metrics.share(tp, fp), metrics.share(tp, fn)
-    return ops.max(2.0 * precision * recall / (precision + recall + metrics.EPSILON))
+    precision, recall = measures.share(tp, fp), measures.share(tp, fn)
+    return ops.max(2.0 * precision * recall / (precision + recall + measures.EPSILON))
 
 
-def _f1_added(labels: Any, predictions: Any, weights: Any, num_thresholds: int) -> metrics.Added:
-    return metrics.counts_at("tp fn fp", labels, predictions, metrics.spread(num_thresholds), weights)
+def _f1_added(labels: Any, predictions: Any, weights: Any, num_thresholds: int) -> measures.Added:
+    return measures.counts_at("tp fn fp", labels, predictions, measures.spread(num_thresholds), weights)
 
 
 def _rate_at(right: Any, wrong: Any) -> Any:
-    return metrics.share(wrong, right)
+    return measures.share(wrong, right)
 
 
 _FIRST, _AT = "predictions labels weights=None +", "predictions labels thresholds weights=None +"
 for _name, _kinds in {"false_positive_rate": "fp tn", "false_negative_rate": "fn tp"}.items():
     _each, _at = (under(_METRICS, f"streaming_{_name}{end}") for end in ("", "_at_thresholds"))
-    metrics.metric(_name, _FIRST, partial(metrics.counts, _kinds, "/count"), _rate, names=_each)
-    _added = partial(metrics.counts_at, " ".join(reversed(_kinds.split())))  # contrib makes the variables in this order
-    metrics.metric(f"{_name}_at_thresholds", _AT, _added, _rate_at, names=_at)
-metrics.metric(
+    measures.metric(_name, _FIRST, partial(measures.counts, _kinds, "/count"), _rate, names=_each)
+    _order = " ".join(reversed(_kinds.split()))  # in which contrib makes the variables
+    _added = partial(measures.counts_at, _order)
+    measures.metric(f"{_name}_at_thresholds", _AT, _added, _rate_at, names=_at)
+measures.metric(
     "f1_score",
     "labels predictions weights=None num_thresholds=200 +",
     _f1_added,
@@ -97,10 +98,10 @@ metrics.metric(
     "f1",
     names=under(_METRICS, "f1_score"),
 )
-metrics.metric(
+measures.metric(
     "count",
     "values weights=None +",
-    lambda values, weights: {"count": ops.sum(metrics.wide_of(weights, values))},
+    lambda values, weights: {"count": ops.sum(measures.wide_of(weights, values))},
     ops.identity,
     names=under(_METRICS, "count"),
 )

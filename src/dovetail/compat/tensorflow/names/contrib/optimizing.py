@@ -11,13 +11,14 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names import optimizers
 from dovetail.compat.tensorflow.names import random as random  # its rows are looked up here
 from dovetail.compat.tensorflow.names.contrib.places import LAYERS, under
 from dovetail.compat.tensorflow.names.debugging import check_numerics as checked
 from dovetail.compat.tensorflow.names.graph import GraphKeys, control_dependencies
 from dovetail.compat.tensorflow.names.initializers import Constant, Zeros
 from dovetail.compat.tensorflow.names.math import clip_by_global_norm, clip_by_norm, global_norm
+from dovetail.compat.tensorflow.names.optimizers import rows
+from dovetail.compat.tensorflow.names.optimizers.base import Optimizer
 from dovetail.compat.tensorflow.names.summary import histogram_v1, scalar_v1
 from dovetail.compat.tensorflow.names.train import assert_global_step, get_global_step, get_or_create_global_step
 from dovetail.compat.tensorflow.names.variable_scope import get_variable, variable_scope
@@ -27,13 +28,13 @@ from dovetail.core.value_kinds import is_recorded, static_shape
 
 Pairs = list[tuple[Any, Any]]  # gradients, which may be None, and variables
 
-OPTIMIZER_CLS_NAMES: dict[str, Callable[..., optimizers.Optimizer]] = {
-    "Adagrad": optimizers.AdagradOptimizer,
-    "Adam": optimizers.AdamOptimizer,
-    "Ftrl": optimizers.FtrlOptimizer,
-    "Momentum": partial(optimizers.MomentumOptimizer, momentum=0.9),
-    "RMSProp": optimizers.RMSPropOptimizer,
-    "SGD": optimizers.GradientDescentOptimizer,
+OPTIMIZER_CLS_NAMES: dict[str, Callable[..., Optimizer]] = {
+    "Adagrad": rows.AdagradOptimizer,
+    "Adam": rows.AdamOptimizer,
+    "Ftrl": rows.FtrlOptimizer,
+    "Momentum": partial(rows.MomentumOptimizer, momentum=0.9),
+    "RMSProp": rows.RMSPropOptimizer,
+    "SGD": rows.GradientDescentOptimizer,
 }
 OPTIMIZER_SUMMARIES = ["learning_rate", "loss", "gradients", "gradient_norm", "global_gradient_norm"]
 
@@ -137,12 +138,12 @@ def _rate(title: str, given: Any) -> Any:
     return get_variable("learning_rate", [], trainable=False, initializer=Constant(given))
 
 
-def _optimizer(title: str, given: Any, rate: Any) -> optimizers.Optimizer:
+def _optimizer(title: str, given: Any, rate: Any) -> Optimizer:
     """An optimizer by its name, a class or a function."""
     make = OPTIMIZER_CLS_NAMES.get(given) if isinstance(given, str) else given
     needs_rate = isinstance(given, (str, type))
     made = make if not callable(make) or (needs_rate and rate is None) else make() if rate is None else make(rate)
-    if not isinstance(made, optimizers.Optimizer):
+    if not isinstance(made, Optimizer):
         problem = f"the optimizer is one of {', '.join(OPTIMIZER_CLS_NAMES)} with a learning rate, an optimizer, or "
         raise op_error(ValueError, title, f"{problem}a function that makes one of the rate, not {given!r}.")
     return made

@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 from dovetail import ops
+from dovetail.compat.tensorflow.names.metrics.measures import Added, metric, rank_of, ratio, wide_of
 from dovetail.compat.tensorflow.names.sparse import SparseTensorValue, to_dense
-from dovetail.compat.tensorflow.names.training.metrics import Added, metric, rank_of, ratio, wide_of
 from dovetail.compat.tensorflow.table import V1, value
 from dovetail.core.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of

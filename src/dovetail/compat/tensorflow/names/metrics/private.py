@@ -11,13 +11,13 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.losses import confusion_matrix
-from dovetail.compat.tensorflow.names.training import metrics
+from dovetail.compat.tensorflow.names.metrics import measures
 from dovetail.compat.tensorflow.table import V1, function, value
 from dovetail.core.value_kinds import static_shape
 from dovetail.ops.shapes.shape import shaped
 
 _HERE = "python.ops.metrics_impl."
-value(f"{_HERE}metric_variable", metrics.metric_variable)
+value(f"{_HERE}metric_variable", measures.metric_variable)
 value(f"{_HERE}_streaming_sparse_average_precision_at_top_k", V1["contrib.metrics.average_precision_at_top_k"])
 
 
@@ -29,7 +29,7 @@ def remove_squeezable_dimensions(
 
     Source: `tensorflow.python.ops.confusion_matrix.remove_squeezable_dimensions`.
     """
-    return metrics.alike(ops.convert(labels), ops.convert(predictions), expected_rank_diff)
+    return measures.alike(ops.convert(labels), ops.convert(predictions), expected_rank_diff)
 
 
 @function(f"{_HERE}_remove_squeezable_dimensions")
@@ -37,9 +37,9 @@ def squeezed(predictions: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any
     """The three of one rank, by a last axis of size 1 more or less; labels and weights may be None."""
     predictions = ops.convert(predictions)
     if labels is not None:
-        labels, predictions = metrics.alike(ops.convert(labels), predictions)
+        labels, predictions = measures.alike(ops.convert(labels), predictions)
         shaped(predictions).shape.assert_is_compatible_with(shaped(labels).shape)
-    return predictions, labels, None if weights is None else metrics.level(ops.convert(weights), predictions)
+    return predictions, labels, None if weights is None else measures.level(ops.convert(weights), predictions)
 
 
 @function(f"{_HERE}_safe_scalar_div", scope=True)
@@ -61,10 +61,10 @@ def counts_at_thresholds(
     labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None, includes: Any = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The variables of right and wrong predictions at each threshold, and their updates, by "tp", "fn", "tn", "fp"."""
-    kinds = [kind for kind in metrics.KINDS if kind in (includes or metrics.KINDS)]
-    added = metrics.counts_at(" ".join(kinds), labels, predictions, thresholds, weights)
+    kinds = [kind for kind in measures.KINDS if kind in (includes or measures.KINDS)]
+    added = measures.counts_at(" ".join(kinds), labels, predictions, thresholds, weights)
     made = {
-        kind: metrics.metric_variable(x.shape, x.dtype, name=n)
+        kind: measures.metric_variable(x.shape, x.dtype, name=n)
         for kind, (n, x) in zip(kinds, added.items(), strict=True)
     }
     return made, {kind: made[kind].assign_add(x) for kind, x in zip(kinds, added.values(), strict=True)}
@@ -74,7 +74,7 @@ def counts_at_thresholds(
 def streaming_confusion_matrix(labels: Any, predictions: Any, num_classes: int, weights: Any = None) -> tuple[Any, Any]:
     """The variable that counts predictions of each class for each label over many runs, and its update."""
     counts = confusion_matrix(labels, predictions, num_classes, weights, "float64")
-    total = metrics.metric_variable([num_classes, num_classes], "float64", name="total_confusion_matrix")
+    total = measures.metric_variable([num_classes, num_classes], "float64", name="total_confusion_matrix")
     return total, total.assign_add(counts)
 
 

@@ -13,16 +13,8 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.checkpoints import Saver
 from dovetail.compat.tensorflow.names.graph import GraphKeys, control_dependencies, group
-from dovetail.compat.tensorflow.names.optimizers import (
-    ADAM,
-    AdagradOptimizer,
-    AdamOptimizer,
-    MomentumOptimizer,
-    Optimizer,
-    Row,
-    Updates,
-    number,
-)
+from dovetail.compat.tensorflow.names.optimizers.base import Optimizer, Row, Updates, number
+from dovetail.compat.tensorflow.names.optimizers.rows import ADAM, AdagradOptimizer, AdamOptimizer, MomentumOptimizer
 from dovetail.compat.tensorflow.names.train import ExponentialMovingAverage
 from dovetail.compat.tensorflow.table import value
 from dovetail.core.errors import op_error
