@@ -240,6 +240,8 @@ class ControlFlow(LayerOfParts):
     def compute_output_spec(self, values: list[Any], training: bool | None = None) -> list[Any]:
         specs = [spec_of(v) for v in values]
         found = OPS[self.op].infer(*self._arguments(specs, lambda _, part: _Signature.of(part)))  # type: ignore[misc]
+        if any(spec.shape is None for spec in found):
+            raise ValueError("a result of both branches must have one rank, since Keras knows all ranks.")
         return [KerasTensor(spec) for spec in found]
 
     def _arguments(self, values: list[Any], body: Callable[[str, Part], Any]) -> Iterator[Any]:

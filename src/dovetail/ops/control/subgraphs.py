@@ -60,10 +60,17 @@ def settled_body(
         specs = joined
 
 
+def _spec_of_one(first: TensorSpec, second: TensorSpec) -> TensorSpec:
+    """The spec of a result of one of two branches; its rank is not known if theirs differ."""
+    if first.shape is None or second.shape is None or len(first.shape) == len(second.shape):
+        return join_specs(first, second, "a result of both branches")
+    return TensorSpec(None, promote([first.dtype, second.dtype]))
+
+
 @any_rank
 def _if_spec(condition: TensorSpec, inputs: Any, then_branch: Any, else_branch: Any) -> list[TensorSpec]:
-    pairs = zip(then_branch.outputs, else_branch.outputs, strict=True)
-    return [join_specs(a.spec, b.spec, "a result of both branches") for a, b in pairs]
+    pairs = [(a.spec, b.spec) for a, b in zip(then_branch.outputs, else_branch.outputs, strict=True)]
+    return [_spec_of_one(*pair) for pair in pairs]
 
 
 @primitive("If", infer=_if_spec, fills_gradients=False)
