@@ -271,6 +271,20 @@ def program_boxes_of_each_class():
         return backend.function([x, size], [*found, total])([X, np.array([2.0, 3.0])])
 
 
+def program_lambdas_of_a_loop_and_of_names_that_change():
+    """Functions were called once, at once: later values of their names do not count."""
+    with in_graph():
+        x = layers.Input((3,))
+        parts = [layers.Lambda(lambda t: t[:, i : i + 1] * (i + 1))(x) for i in range(3)]  # noqa: B023  the case
+        scale = 2.0
+        y = layers.Lambda(lambda t: t * scale)(layers.concatenate(parts))
+        scale = 5.0
+        number = layers.Lambda(lambda t: TF.constant([[scale, 2.0, 3.0]]))(y)
+        model = keras.Model(x, layers.Lambda(lambda pair: pair[0] + pair[1])([y, number]))
+        scale = 7.0
+        return [model.predict_on_batch(X).shape, model.predict_on_batch(X)]
+
+
 def program_updates_in_the_order_of_keras_1():
     """`get_updates(params, constraints, loss)`; tf_keras has the later order."""
     backend = keras.backend

@@ -21,6 +21,7 @@ from contextlib import contextmanager
 
 from dovetail.compat.keras2 import (
     arguments,
+    bindings,
     configurations,
     generators,
     imported,
@@ -58,6 +59,7 @@ PATCHED = (
     weights,
     layers,
     operators,
+    bindings,
     merging,
     models,
     training,

@@ -208,6 +208,8 @@ def _keras_2(stack: ExitStack, of_tensorflow: bool, steps: int | None) -> None:
         stack.enter_context(replaced(scikit_learn, "wrapped_fit", limited_fits(steps)))
     K.set_backend_name("tensorflow")
     stack.callback(K.set_backend_name, None)
+    stack.callback(os.environ.update, {"KERAS_BACKEND": os.environ.get("KERAS_BACKEND", "dovetail")})
+    os.environ["KERAS_BACKEND"] = "tensorflow"
     K.set_batch_dot_mode("matmul")
     stack.callback(K.set_batch_dot_mode, "batch")
 

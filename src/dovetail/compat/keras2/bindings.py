@@ -1,0 +1,60 @@
+"""Functions of `Lambda` layers keep the values that their names have when the layer is first called.
+
+Keras 2 called them at once, and then never again.  Keras 3 calls them whenever the model runs, when a loop's variable
+has its last value, and a name may stand for something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from types import CellType, CodeType, FunctionType
+from typing import Any
+
+import keras
+
+from dovetail.compat.keras2.patches import Patch
+from dovetail.core.variable import Variable
+from dovetail.ops import convert
+
+BOUND = "_has_its_values"  # the attribute of a layer that was called
+
+
+def patches() -> Iterable[Patch]:
+    """Yield the change of the layer's `__call__`, which also gives the value of a variable that the function makes."""
+    yield Patch(keras.layers.Lambda, "__call__", _with_values)
+
+
+def _with_values(self: Any, *args: Any, **kwargs: Any) -> Any:
+    if BOUND not in vars(self):
+        vars(self)[BOUND] = True
+        self.function = bound(self.function)
+    found = super(keras.layers.Lambda, self).__call__(*args, **kwargs)
+    return convert(found) if isinstance(found, Variable) else found
+
+
+def bound(function: Any) -> Any:
+    """A lambda or an inner function whose outer names keep the values that they have now; others stay as they are."""
+    if type(function) is not FunctionType or not (function.__name__ == "<lambda>" or function.__closure__):
+        return function
+    outer = function.__globals__
+    kept = {name: outer[name] for name in ("__builtins__", "__name__", *_names(function.__code__)) if name in outer}
+    cells = function.__closure__ and tuple(map(_copied, function.__closure__))
+    made = FunctionType(function.__code__, kept, function.__name__, function.__defaults__, cells)
+    made.__kwdefaults__, made.__qualname__ = function.__kwdefaults__, function.__qualname__
+    vars(made).update(vars(function))
+    return made
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """Yield the global names and attributes in a function and in the functions that it makes."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def _copied(cell: CellType) -> CellType:
+    try:
+        return CellType(cell.cell_contents)
+    except ValueError:  # the name has no value yet
+        return cell
