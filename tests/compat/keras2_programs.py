@@ -331,5 +331,23 @@ def main(engines, programs):
     tell(found)
 
 
+class Cropped(layers.Layer):
+    """The first two columns twice, with a wrong declared length, which did no harm."""
+
+    def call(self, inputs):
+        count = keras.backend.shape(inputs)[1] - 1
+        return keras.backend.concatenate([inputs[:, :count], inputs[:, :count]], axis=1)
+
+    def compute_output_shape(self, input_shape):
+        return (None, 1)
+
+
+def program_a_wrong_declared_shape():
+    x = layers.Input((3,))
+    both = layers.Lambda(lambda pair: pair[0] * keras.backend.concatenate([pair[1], pair[1][:, :1]], axis=1))
+    model = keras.Model(x, both([Cropped()(x), x]))
+    return [model.predict(X, verbose=0).shape, model.predict(X, verbose=0)]
+
+
 if __name__ == "__main__":
     main(sys.argv[1:], dict(globals()))

@@ -5,13 +5,20 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import keras
 
 from dovetail.compat.keras2 import built_tensors
 from dovetail.compat.keras2.patches import Own, Patch, methods
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.recording import record_on
+from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor_shape import TensorShape
+from dovetail.core.variable import Variable
+from dovetail.edit.graph import Graph
+from dovetail.interop.keras.tensors import tensor_like
 from dovetail.interop.keras_values import in_run
 from dovetail.interop.privates import BaseConv, Node, functional, get_keras_mask
 
@@ -152,17 +159,31 @@ def _in_numbers(shape_of: Callable[..., Any]) -> Callable[..., Any]:
 def _of_the_call(spec_of: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap `compute_output_spec`: a program's `call` decides how many outputs there are, and of which dtypes.
 
-    So did the tensors in Keras 2.  `compute_output_shape` gives the dimensions that stay unknown.
+    So did the tensors in Keras 2.  `compute_output_shape` gives the dimensions that stay unknown.  Wrong ones did no
+    harm there, so a call that they keep from working gets inputs without them.
     """
 
     @functools.wraps(spec_of)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not _is_of_the_program(type(self), "call"):
+        try:
+            return once(self, *args, **kwargs)
+        except Exception:
+            leaves = keras.tree.flatten((args, kwargs))
+            if not any(isinstance(leaf, keras.KerasTensor) and hasattr(leaf, "_computed_shape") for leaf in leaves):
+                raise
+            with suppress(Exception):
+                return _in_a_graph(self.call, args, kwargs)
+            raise
+
+    def once(self: Any, *args: Any, **kwargs: Any) -> Any:
+        is_lambda = isinstance(self, keras.layers.Lambda)
+        if not is_lambda and not _is_of_the_program(type(self), "call"):
             return spec_of(self, *args, **kwargs)
         try:
             found = super(keras.layers.Layer, self).compute_output_spec(*args, **kwargs)
+            found = keras.tree.map_structure(lambda v: _spec_of_variable(v) if isinstance(v, Variable) else v, found)
         except Exception:  # it may need lengths that the program knows and the shapes do not tell
-            if not _is_of_the_program(type(self), "compute_output_shape"):
+            if self._output_shape is None if is_lambda else not _is_of_the_program(type(self), "compute_output_shape"):
                 raise
             return spec_of(self, *args, **kwargs)
         if all(None not in each.shape for each in keras.tree.flatten(found) if isinstance(each, keras.KerasTensor)):
@@ -179,11 +200,34 @@ def _of_the_call(spec_of: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_dimensions(found: Any, declared: Any) -> Any:
-    """A KerasTensor whose unknown dimensions are those of another one of the same rank."""
+    """A KerasTensor whose unknown dimensions are those of another one of the same rank, as is an unknown first one."""
     if not isinstance(found, keras.KerasTensor) or len(found.shape) != len(declared.shape):
         return found
     shape = [other if own is None else own for own, other in zip(found.shape, declared.shape, strict=True)]
-    return keras.KerasTensor(shape, found.dtype)
+    if shape and declared.shape[0] is None:
+        shape[0] = None
+    merged = keras.KerasTensor(shape, found.dtype)
+    merged._computed_shape = found.shape
+    return merged
+
+
+def _spec_of_variable(variable: Variable) -> Any:
+    return keras.KerasTensor(variable.shape, str(variable.dtype))
+
+
+def _in_a_graph(call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """The KerasTensors of a call's results, which a graph infers from inputs without declared dimensions."""
+    graph = Graph("call")
+
+    def stand_in(value: Any) -> Any:
+        if not isinstance(value, keras.KerasTensor):
+            return value
+        shape = getattr(value, "_computed_shape", value.shape)
+        return graph.placeholder(TensorSpec((None, *shape[1:]) if shape else shape, as_dtype(value.dtype)))
+
+    with record_on(()), graph.as_default():
+        args, kwargs = keras.tree.map_structure(stand_in, (args, kwargs))
+        return keras.tree.map_structure(tensor_like, call(*args, **kwargs))
 
 
 def _is_of_the_program(cls: Any, name: str) -> bool:
