@@ -63,7 +63,7 @@ def _found(tf: Any, graph: Any, case: Callable[..., Any], initial: bool) -> dict
     slopes = [tf.convert_to_tensor(slope) for slope in slopes if slope is not None]
     variables = {v.name: v for name in COLLECTIONS for v in graph.get_collection(name)}
     with tf.Session(graph=graph) as session:
-        session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+        session.run([tf.global_variables_initializer(), tf.local_variables_initializer(), tf.tables_initializer()])
         if not initial:
             for name, v in variables.items():
                 v.load(_numbers(name, np.asarray(session.run(v))), session)

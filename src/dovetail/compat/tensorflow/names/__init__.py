@@ -27,6 +27,7 @@ from dovetail.compat.tensorflow.names import early_stopping as early_stopping
 from dovetail.compat.tensorflow.names import embeddings as embeddings
 from dovetail.compat.tensorflow.names import estimators as estimators
 from dovetail.compat.tensorflow.names import event_files as event_files
+from dovetail.compat.tensorflow.names import feature_columns as feature_columns
 from dovetail.compat.tensorflow.names import files as files
 from dovetail.compat.tensorflow.names import flags as flags
 from dovetail.compat.tensorflow.names import functions as functions

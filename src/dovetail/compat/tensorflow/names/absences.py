@@ -81,9 +81,12 @@ _COLUMNS = (
     "embedding_column one_hot_column bucketized_column crossed_column input_from_feature_columns"
 )
 absent(
-    " ".join(["feature_column feature_column.", *(f"contrib.layers.{name}" for name in _COLUMNS.split())]),
-    "Columns of features are not offered: make arrays of the features, and feed them to tf.layers.dense or "
-    "tf.nn.embedding_lookup.",
+    " ".join(f"contrib.layers.{name}" for name in _COLUMNS.split()),
+    "Columns of contrib are not offered: tf.feature_column has numeric_column, embedding_column and others.",
+)
+absent(
+    "feature_column.",
+    "Of columns there are numeric, bucketized, categorical, crossed, indicator and embedding ones.",
 )
 _NETS, _DATA, _QUEUES = (f"contrib.slim.{name} contrib.slim.{name}." for name in ("nets", "data", "queues"))
 absent(_NETS, "Networks are not offered: copy the network's own file, as nets/vgg.py of tensorflow/models.")
