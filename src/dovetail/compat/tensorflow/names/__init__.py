@@ -2,6 +2,7 @@
 
 from dovetail.compat.tensorflow.names import absences as absences
 from dovetail.compat.tensorflow.names import by_type as by_type
+from dovetail.compat.tensorflow.names import canned_estimators as canned_estimators
 from dovetail.compat.tensorflow.names import checkpoint_files as checkpoint_files
 from dovetail.compat.tensorflow.names import checkpoints as checkpoints
 from dovetail.compat.tensorflow.names import colours as colours

@@ -1,0 +1,252 @@
+"""TensorFlow 1's ready-made estimators: networks and linear models of columns of features, for classes or numbers.
+
+An estimator has parts, whose logits are added, and a head, which makes the loss, the predictions and the measures.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from dovetail import ops
+from dovetail.compat.tensorflow.names.estimators import Estimator, EstimatorSpec, ModeKeys
+from dovetail.compat.tensorflow.names.feature_columns import input_layer, linear_model
+from dovetail.compat.tensorflow.names.graph import GraphKeys
+from dovetail.compat.tensorflow.table import V1, arguments_of, signature_of, value
+from dovetail.core.dtypes import is_of_strings
+from dovetail.core.errors import op_error
+
+OPTIMIZERS = {"Adagrad": "Adagrad", "Adam": "Adam", "Ftrl": "Ftrl", "RMSProp": "RMSProp", "SGD": "GradientDescent"}
+MEAN = "weighted_sum_over_batch_size"  # of losses; else they are summed
+
+
+# -- parts ------------------------------------------------------------------------------------------------------------
+
+
+class Part(NamedTuple):
+    """A part of a model.
+
+    Attributes:
+        scope: the scope of its variables.
+        columns: its columns of features.
+        optimizer: the name of an optimizer, an optimizer, or a function that makes one.
+        rate: the learning rate of an optimizer that is given by its name.
+        logits: (features, size, mode) → the logits.
+    """
+
+    scope: str
+    columns: Any
+    optimizer: Any
+    rate: float
+    logits: Callable[[Any, int, str], Any]
+
+    def step(self, loss: Any, global_step: Any) -> Any:
+        """The operation that trains the variables of the part."""
+        made = self.optimizer
+        if isinstance(made, str):
+            made = V1[f"train.{OPTIMIZERS[made]}Optimizer"](self.rate)
+        elif not hasattr(made, "minimize"):
+            made = made()
+        trained = V1["get_collection"](GraphKeys.TRAINABLE_VARIABLES, f"{self.scope}/")
+        return made.minimize(loss, global_step, trained)
+
+
+def _deep(given: dict[str, Any], prefix: str = "") -> Part:
+    columns, units = given[f"{prefix}feature_columns"], given[f"{prefix}hidden_units"]
+    activation, rate = given[f"{prefix}activation_fn"] or ops.relu, given[f"{prefix}dropout"]
+
+    def logits(features: Any, size: int, mode: str) -> Any:
+        dense = V1["layers.dense"]
+        with V1["variable_scope"]("dnn"):
+            with V1["variable_scope"]("input_from_feature_columns"):
+                net = input_layer(features, columns)
+            for number, count in enumerate(units):
+                net = dense(net, count, activation, name=f"hiddenlayer_{number}")
+                if rate and mode == ModeKeys.TRAIN:
+                    net = V1["layers.dropout"](net, rate, training=True)
+            return dense(net, size, name="logits")
+
+    return Part("dnn", columns, given[f"{prefix}optimizer"], 0.05, logits)
+
+
+def _linear(given: dict[str, Any], prefix: str = "") -> Part:
+    columns = given[f"{prefix}feature_columns"]
+    columns = list(columns) if isinstance(columns, (list, tuple, set)) else [columns]
+    combiner = given.get("sparse_combiner", given.get("linear_sparse_combiner", "sum"))
+
+    def logits(features: Any, size: int, mode: str) -> Any:
+        with V1["variable_scope"]("linear"):
+            return linear_model(features, columns, size, combiner)
+
+    return Part("linear", columns, given[f"{prefix}optimizer"], min(0.2, 1 / math.sqrt(len(columns) or 1)), logits)
+
+
+def _combined(given: dict[str, Any]) -> list[Part]:
+    found = [_linear(given, "linear_")] if given["linear_feature_columns"] else []
+    found += [_deep(given, "dnn_")] if given["dnn_feature_columns"] else []
+    if not found:
+        raise op_error(
+            ValueError, "tf.estimator.DNNLinearCombined", "give linear_feature_columns or dnn_feature_columns."
+        )
+    return found
+
+
+# -- heads ------------------------------------------------------------------------------------------------------------
+
+
+def _column(x: Any, size: int = 1) -> Any:
+    return ops.reshape(x, [-1, size])
+
+
+class Classes:
+    """The head of classes.
+
+    Args:
+        given: the arguments of the estimator.
+    """
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        self.count, self.words = given["n_classes"], given["label_vocabulary"]
+        self.size = 1 if self.count == 2 else self.count
+
+    def labels(self, labels: Any) -> Any:
+        """The numbers of the classes, a column."""
+        if self.words is not None:
+            labels = V1["contrib.lookup.index_table_from_tensor"](self.words).lookup(labels)
+        elif is_of_strings(getattr(labels, "dtype", None)):
+            problem = "labels are strings: give label_vocabulary."
+            raise op_error(ValueError, "tf.estimator", problem)
+        return ops.cast(_column(labels), "int64")
+
+    def losses(self, labels: Any, logits: Any) -> Any:
+        """The cross-entropy of each example, a column."""
+        if self.count == 2:
+            return V1["nn.sigmoid_cross_entropy_with_logits"](labels=ops.cast(labels, logits.dtype), logits=logits)
+        classes = ops.squeeze(labels, 1)
+        return _column(V1["nn.sparse_softmax_cross_entropy_with_logits"](labels=classes, logits=logits))
+
+    def predictions(self, logits: Any) -> dict[str, Any]:
+        """What `predict` gives."""
+        found: dict[str, Any] = {"logits": logits}
+        both = logits
+        if self.count == 2:
+            found["logistic"] = ops.sigmoid(logits)
+            both = ops.concatenate([ops.zeros_like(logits), logits], -1)
+        ids = ops.cast(ops.expand_dims(ops.argmax(both, -1), -1), "int64")
+        words = V1["as_string"](ids)
+        if self.words is not None:
+            words = V1["contrib.lookup.index_to_string_table_from_tensor"](self.words).lookup(ids)
+        return {**found, "probabilities": ops.softmax(both), "class_ids": ids, "classes": words}
+
+    def measures(self, labels: Any, found: dict[str, Any], weights: Any) -> dict[str, Any]:
+        """What `evaluate` gives besides losses."""
+        metric = {name: V1[f"metrics.{name}"] for name in ("accuracy", "mean", "auc", "precision", "recall")}
+        measures = {"accuracy": metric["accuracy"](labels, found["class_ids"], weights)}
+        if self.count == 2:
+            chances, ids = found["logistic"], found["class_ids"]
+            measures["auc"] = metric["auc"](labels, chances, weights)
+            measures["auc_precision_recall"] = metric["auc"](labels, chances, weights, curve="PR")
+            measures["precision"] = metric["precision"](labels, ids, weights)
+            measures["recall"] = metric["recall"](labels, ids, weights)
+            measures["label/mean"] = metric["mean"](labels, weights)
+            measures["prediction/mean"] = metric["mean"](chances, weights)
+            value, update = metric["mean"](labels, weights, name="baseline")
+            measures["accuracy_baseline"] = ops.maximum(value, 1.0 - value), update
+        return measures
+
+
+class Numbers:
+    """The head of numbers.
+
+    Args:
+        given: the arguments of the estimator.
+    """
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        self.size = given["label_dimension"]
+
+    def labels(self, labels: Any) -> Any:
+        """The numbers, a row for each example."""
+        return ops.cast(_column(labels, self.size), "float32")
+
+    def losses(self, labels: Any, logits: Any) -> Any:
+        """The squared error of each number."""
+        return ops.square(logits - labels)
+
+    def predictions(self, logits: Any) -> dict[str, Any]:
+        """What `predict` gives."""
+        return {"predictions": logits}
+
+    def measures(self, labels: Any, found: dict[str, Any], weights: Any) -> dict[str, Any]:
+        """What `evaluate` gives besides losses."""
+        mean = V1["metrics.mean"]
+        return {"label/mean": mean(labels, weights), "prediction/mean": mean(found["predictions"], weights)}
+
+
+# -- estimators -------------------------------------------------------------------------------------------------------
+
+
+def _model(parts: Sequence[Part], head: Any, given: dict[str, Any]) -> Callable[..., EstimatorSpec]:
+    def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
+        logits = functools.reduce(ops.add, [part.logits(features, head.size, mode) for part in parts])
+        found = head.predictions(logits)
+        if mode == ModeKeys.PREDICT:
+            return EstimatorSpec(mode, found)
+        labels = head.labels(labels)
+        key = given["weight_column"]
+        weights = None if key is None else _column(ops.cast(features[getattr(key, "key", key)], "float32"))
+        losses = head.losses(labels, logits)
+        weighted = losses if weights is None else losses * weights
+        loss = ops.sum(weighted)
+        if given["loss_reduction"] == MEAN:
+            loss = ops.mean(weighted)
+        if mode == ModeKeys.EVAL:
+            measures = {"average_loss": V1["metrics.mean"](losses, weights), **head.measures(labels, found, weights)}
+            return EstimatorSpec(mode, found, loss, eval_metric_ops=measures)
+        step = V1["train.get_global_step"]()
+        steps = [part.step(loss, step if part is parts[0] else None) for part in parts]
+        return EstimatorSpec(mode, found, loss, V1["group"](*steps))
+
+    return model_fn
+
+
+_LAST = "config=None warm_start_from=None loss_reduction='weighted_sum' batch_norm=False"
+_COMBINED = (
+    "model_dir=None linear_feature_columns=None linear_optimizer='Ftrl' dnn_feature_columns=None "
+    "dnn_optimizer='Adagrad' dnn_hidden_units=None dnn_activation_fn=None dnn_dropout=None"
+)
+_CLASSES, _NUMBERS = "n_classes=2 weight_column=None label_vocabulary=None", "label_dimension=1 weight_column=None"
+_WORDS = {
+    "DNN": "hidden_units feature_columns model_dir=None HEAD optimizer='Adagrad' activation_fn=None dropout=None "
+    f"input_layer_partitioner=None {_LAST}",
+    "Linear": "feature_columns model_dir=None HEAD optimizer='Ftrl' config=None partitioner=None warm_start_from=None "
+    "loss_reduction='weighted_sum' sparse_combiner='sum'",
+    "DNNLinearCombined": f"{_COMBINED} HEAD input_layer_partitioner=None {_LAST} linear_sparse_combiner='sum'",
+}
+_PARTS: dict[str, Callable[[dict[str, Any]], list[Part]]] = {
+    "DNN": lambda given: [_deep(given)],
+    "Linear": lambda given: [_linear(given)],
+    "DNNLinearCombined": _combined,
+}
+
+
+def _add(kind: str, name: str, head: Callable[[dict[str, Any]], Any], words: str) -> None:
+    title, signature = f"tf.estimator.{kind}{name}", signature_of(_WORDS[kind].replace("HEAD", words))
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        given = arguments_of(signature, args, kwargs)
+        if given.get("batch_norm"):
+            raise op_error(NotImplementedError, title, "batch_norm is not offered: write a model function.")
+        model = _model(_PARTS[kind](given), head(given), given)
+        Estimator.__init__(self, model, given["model_dir"], given["config"], None, given["warm_start_from"])
+
+    doc = f"An estimator of columns of features.\n\n    Source: `{title}` of TensorFlow 1.15.\n    "
+    made = type(f"{kind}{name}", (Estimator,), {"__init__": __init__, "__doc__": doc})
+    value(f"estimator.{kind}{name}", made, "v1")
+
+
+for _kind in _WORDS:
+    _add(_kind, "Classifier", Classes, _CLASSES)
+    _add(_kind, "Regressor", Numbers, _NUMBERS)
