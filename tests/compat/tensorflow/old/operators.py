@@ -1,4 +1,4 @@
-"""Classes that stand for tensors, and take over their operators."""
+"""Classes that wrap tensors, and take over their operators."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ class Classes:
         return _column(V1["nn.sparse_softmax_cross_entropy_with_logits"](labels=classes, logits=logits))
 
     def predictions(self, logits: Any) -> dict[str, Any]:
-        """What `predict` gives."""
+        """The predictions, by name."""
         found: dict[str, Any] = {"logits": logits}
         both = logits
         if self.count == 2:
@@ -141,7 +141,7 @@ class Classes:
         return {**found, "probabilities": ops.softmax(both), "class_ids": ids, "classes": words}
 
     def measures(self, labels: Any, found: dict[str, Any], weights: Any) -> dict[str, Any]:
-        """What `evaluate` gives besides losses."""
+        """The measures of an evaluation, besides losses."""
         metric = {name: V1[f"metrics.{name}"] for name in ("accuracy", "mean", "auc", "precision", "recall")}
         measures = {"accuracy": metric["accuracy"](labels, found["class_ids"], weights)}
         if self.count == 2:
@@ -176,11 +176,11 @@ class Numbers:
         return ops.square(logits - labels)
 
     def predictions(self, logits: Any) -> dict[str, Any]:
-        """What `predict` gives."""
+        """The predictions, by name."""
         return {"predictions": logits}
 
     def measures(self, labels: Any, found: dict[str, Any], weights: Any) -> dict[str, Any]:
-        """What `evaluate` gives besides losses."""
+        """The measures of an evaluation, besides losses."""
         mean = V1["metrics.mean"]
         return {"label/mean": mean(labels, weights), "prediction/mean": mean(found["predictions"], weights)}
 

@@ -1,6 +1,6 @@
 """TensorFlow 1's columns of features: how a dict of tensors becomes the input of a network, or a linear model.
 
-A categorical column makes ids of its feature, a matrix with a row for each example and -1 where there is none.  A dense
+A categorical column makes ids of its feature, a matrix with a row for each example.  -1 is no id.  A dense
 column makes a matrix of floats.
 """
 
@@ -84,7 +84,7 @@ class CategoricalColumn(Column):
     count: int
 
     def ids(self, features: Any) -> Any:
-        """The ids, int64 (examples, ids of an example); -1 where there is none."""
+        """The ids, int64 (examples, ids of an example); -1 is no id."""
         raise NotImplementedError
 
     def weighted(self, features: Any, units: int, combiner: str, trainable: bool, collections: Any) -> Any:
@@ -158,7 +158,7 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
         return self.size
 
     def ids(self, features: Any) -> Any:
-        """The bucket of each number, the buckets of a later number after those of an earlier one."""
+        """The bucket of each number; each number has buckets of its own, in order."""
         x = self.source_column.dense(features)
         bounds = np.asarray(self.boundaries, "float32")
         buckets = ops.sum(ops.cast(ops.greater_equal(ops.expand_dims(x, -1), bounds), "int64"), -1)
@@ -200,7 +200,7 @@ class CrossedColumn(CategoricalColumn):
 
     @property
     def leaves(self) -> list[Any]:
-        """The columns and keys that are crossed, also those of crossed columns among them."""
+        """The columns and keys that are crossed, also inside of crossed columns."""
         return [leaf for key in self.keys for leaf in (key.leaves if isinstance(key, CrossedColumn) else [key])]
 
     @property

@@ -93,7 +93,7 @@ class TFTensor(metaclass=Kind):
     """The class of Dovetail's Tensors, of the tensors of graphs, and of views of variables.
 
     Attributes:
-        OVERLOADABLE_OPERATORS: the names of the operators, by which classes that stand for tensors take them over.
+        OVERLOADABLE_OPERATORS: the names of the operators, for classes that wrap tensors.
 
     Source: `tf.Tensor`.
     """

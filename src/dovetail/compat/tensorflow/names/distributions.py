@@ -186,7 +186,7 @@ class Distribution:
         return kl_between(self, other)
 
 
-# What makes a number from another one of the distribution: (wanted, known) → the function.
+# (the wanted number, the known one) → the function that makes one from the other.
 FROM: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("log_prob", "prob"): ops.log,
     ("prob", "log_prob"): ops.exp,
