@@ -22,8 +22,17 @@ _ALL_SHOWN = "The timeline shows each operation with its inputs, at the time whe
 _OWN_TOOLS = "Only TensorFlow's documentation and its warnings need it."
 INTERFACE = "Whoever calls it gives this argument, and other classes need it."
 
-_HOOKS = ("StepHook", "_StopIf", "CheckpointSaverListener", "SessionRunHook", "StepCounterHook", "SummarySaverHook")
+_HOOKS = (
+    "StepHook",
+    "_StopIf",
+    "CheckpointSaverListener",
+    "SessionRunHook",
+    "StepCounterHook",
+    "SummarySaverHook",
+    "_Evaluating",
+)
 
+_COLUMNS = ("Numeric", "Bucketized", "Indicator")
 _FILES = ("TextLineDataset", "TFRecordDataset")
 _HELPERS = {
     "Helper": "name state time",
@@ -42,6 +51,7 @@ TENSORFLOW = {
     "MirroredStrategy.devices": _REPLICAS,
     "MirroredStrategy.cross_device_ops": _REPLICAS,
     "OneDeviceStrategy.device": _REPLICAS,
+    "QueueBase.element": INTERFACE,
     "QueueRunner.import_scope": "It goes with queue_runner_def, which is refused.",
     "input_producer.summary_name": "No summary tells how full the queue is.",
     "metric_variable.validate_shape": "The shape is known.",
@@ -126,6 +136,17 @@ TENSORFLOW = {
     # distributions
     "Distribution.name": "The operations have names of their own.",
     "allow_nan_stats": "A number that is not defined is NaN.",
+    "_gumbel.d": INTERFACE,
+    "Distribution.graph_parents": "A graph knows the inputs of its operations.",
+    "LinearOperator.name": _NO_OPERATION,
+    # columns of features
+    **{f"{kind}Column.{one}": INTERFACE for kind in _COLUMNS for one in ("collections", "trainable")},
+    "DenseColumn.combiner": INTERFACE,
+    "logits.mode": INTERFACE,
+    "categorical_column_with_hash_bucket.dtype": "The feature has it.",
+    "categorical_column_with_vocabulary_list.dtype": "The words have it.",
+    "embedding_column.tensor_name_in_ckpt": "It goes with ckpt_to_load_from, which is refused.",
+    "numeric_column.default_value": "It is for examples in files, whose features have defaults of their own.",
     # TPUs and conversions
     **dict.fromkeys(
         [
@@ -143,7 +164,8 @@ TENSORFLOW = {
     **dict.fromkeys(["run_context", "run_values", "coord", "results", "passed", "global_step_value"], INTERFACE),
     **dict.fromkeys(["StepHook.step", *(f"{name}.session" for name in _HOOKS)], INTERFACE),
     # optimizers
-    "_dual_averaging.v": INTERFACE,
+    **dict.fromkeys(["AdagradDAOptimizer.v", "AdamOptimizer.g", "AdamOptimizer.given"], INTERFACE),
+    **dict.fromkeys([f"{kind}GradientDescentOptimizer.slots" for kind in ("", "Proximal")], INTERFACE),
     "MovingAverageOptimizer.sequential_update": "The averages come after the step in any case.",
     "CustomStepMixin.var_list": INTERFACE,
     "CustomStepMixin.colocate_with": "A variable is on the device of the values that it meets.",

@@ -201,7 +201,7 @@ class Row(Optimizer):
 
     if TYPE_CHECKING:
 
-        def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+        def __init__(self, *_args: Any, **_kwargs: Any) -> None: ...
 
         def __getattr__(self, argument: str) -> Any:
             return argument
