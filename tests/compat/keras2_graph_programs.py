@@ -285,6 +285,16 @@ def program_lambdas_of_a_loop_and_of_names_that_change():
         return [model.predict_on_batch(X).shape, model.predict_on_batch(X)]
 
 
+def program_steps_of_unknown_number():
+    backend = keras.backend
+    with in_graph():
+        x = layers.Input((None, 3))
+        model = keras.Model(x, layers.TimeDistributed(layers.Dense(2))(x))
+        with_weights(model)
+        (found,) = backend.function([x], [model.output])([np.stack([X[:4], X[1:5]])])
+        return [found.shape, found]
+
+
 def program_updates_in_the_order_of_keras_1():
     """`get_updates(params, constraints, loss)`; tf_keras has the later order."""
     backend = keras.backend

@@ -223,7 +223,29 @@ OTHER_INITS = {  # class → the change of its `__init__`
     keras.layers.InputLayer: _of_any_tensor,
     Functional: _of_single_tensors,
 }
-OTHER_CALLS = {keras.layers.BatchNormalization: _of_samples}  # class → the change of its `call`
+
+
+def _of_unknown_steps(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap the `call` of `TimeDistributed`: steps of unknown number are samples of one call, as in Keras 2."""
+
+    @functools.wraps(call)
+    def run(self: Any, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+        if not hasattr(inputs, "shape") or inputs.shape[1] is not None:
+            return call(self, inputs, training=training, mask=mask)
+        samples, steps, *rest = keras.ops.shape(inputs)
+        given = {"training": training} if self.layer._call_has_training_arg else {}
+        if mask is not None and self.layer._call_has_mask_arg:
+            given["mask"] = keras.ops.reshape(mask, (-1,))
+        found = self.layer.call(keras.ops.reshape(inputs, (-1, *rest)), **given)
+        return keras.ops.reshape(found, (samples, steps, *keras.ops.shape(found)[1:]))
+
+    return run
+
+
+OTHER_CALLS = {  # class → the change of its `call`
+    keras.layers.BatchNormalization: _of_samples,
+    keras.layers.TimeDistributed: _of_unknown_steps,
+}
 
 
 def _position_of_training(call: Any) -> int:

@@ -1,7 +1,7 @@
 """Functions of `Lambda` layers keep the values that their names have when the layer is first called.
 
-Keras 2 called them at once, and then never again.  Keras 3 calls them whenever the model runs, when a loop's variable
-has its last value, and a name may stand for something else.
+Keras 2 called them at once, and never again.  Keras 3 calls them whenever the model runs.  A loop's variable has its
+last value by then, and a name may stand for something else.
 """
 
 from __future__ import annotations
