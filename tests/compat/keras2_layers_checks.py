@@ -315,6 +315,27 @@ def check_products_along_the_first_axis():
     near(Model(input=[first, second], output=similar).predict([values, 3 * values]), np.ones((2, 1, 1)))
 
 
+class OfVariables(layers.Layer):
+    """A layer that makes its weights as the tutorials of tf.keras do."""
+
+    def build(self, input_shape):
+        self.kernel = self.add_variable("kernel", shape=[int(input_shape[-1]), 2], initializer="ones")
+        self.scale = self.add_variable("scale", [2], trainable=False, initializer="ones")
+
+    def call(self, inputs):
+        return K.dot(inputs, self.kernel) * self.scale
+
+
+def check_shapes_are_tensorflows_outside_of_layers_too():
+    x = Input((3,))
+    layer = OfVariables()
+    y = layer(x)
+    assert x.shape.as_list() == [None, 3] and y.shape.as_list() == y.get_shape().as_list() == [None, 2]
+    assert y.shape == (None, 2) and y.shape[1:].num_elements() == 2 and type(y._keras_shape) is tuple
+    assert [weight.name for weight in layer.weights] == ["kernel", "scale"] and len(layer.trainable_weights) == 1
+    near(Model(x, y).predict(X), np.repeat(X.sum(1, keepdims=True), 2, 1))
+
+
 def check_weights_are_told_apart_as_objects():
     """Check that weights of any shapes are found in lists and sets, and compared with numbers by elements."""
     layer = layers.Dense(2, input_shape=(3,))

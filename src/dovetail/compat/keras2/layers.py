@@ -92,8 +92,9 @@ def patches() -> Iterable[Patch]:
     yield Patch(functional, "serialize_node", _but_of_inputs(functional.serialize_node))
     yield from methods(
         keras.KerasTensor,
-        _keras_shape=property(lambda self: tuple(self.shape)),
-        get_shape=lambda self: TensorShape(self.shape),
+        shape=property(lambda self: TensorShape(self._shape), vars(keras.KerasTensor)["shape"].fset),
+        _keras_shape=property(lambda self: tuple(self._shape)),
+        get_shape=lambda self: self.shape,
         set_shape=_set_shape,
     )
 

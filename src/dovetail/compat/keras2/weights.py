@@ -22,6 +22,7 @@ def patches() -> Iterable[Patch]:
     layer: Any = keras.layers.Layer
     yield Patch(layer, "_post_build", _with_given_weights(layer._post_build))
     yield Patch(layer, "add_weight", _with_name_first(layer.add_weight))
+    yield Patch(layer, "add_variable", lambda self, *args, **kwargs: self.add_weight(*args, **kwargs))
     yield Patch(KerasVariable, "__bool__", lambda self: True)  # programs ask `if self.bias:`
     yield Patch(KerasVariable, "__eq__", _by_identity(KerasVariable.__eq__, operator.is_))  # `if w in weights:`
     yield Patch(KerasVariable, "__ne__", _by_identity(KerasVariable.__ne__, operator.is_not))
