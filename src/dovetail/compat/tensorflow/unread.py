@@ -163,6 +163,10 @@ TENSORFLOW = {
     **dict.fromkeys(["max_wait_secs", "recovery_wait_secs", "wait_for_checkpoint"], _ONE_PROCESS),
     **dict.fromkeys(["run_context", "run_values", "coord", "results", "passed", "global_step_value"], INTERFACE),
     **dict.fromkeys(["StepHook.step", *(f"{name}.session" for name in _HOOKS)], INTERFACE),
+    # queues, k-means and linear operators
+    **dict.fromkeys(["KMeans.moved", "QueueBase.element"], INTERFACE),
+    "KMeansClustering.feature_columns": "The columns are the features in the order of their names.",
+    "LinearOperator.name": "An operator's matrix has the name.",
     # optimizers
     **dict.fromkeys(["AdagradDAOptimizer.v", "AdamOptimizer.g", "AdamOptimizer.given"], INTERFACE),
     **dict.fromkeys([f"{kind}GradientDescentOptimizer.slots" for kind in ("", "Proximal")], INTERFACE),

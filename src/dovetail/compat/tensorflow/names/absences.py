@@ -75,7 +75,7 @@ absent(
     "contrib.boosted_trees contrib.boosted_trees. contrib.tensor_forest contrib.tensor_forest.",
     "Grow the trees with scikit-learn or XGBoost.",
 )
-absent("contrib.factorization contrib.factorization.", "Use sklearn.cluster.KMeans, or GaussianMixture.")
+absent("contrib.factorization.", "KMeans and KMeansClustering are offered; scikit-learn has GaussianMixture and NMF.")
 _COLUMNS = (
     "real_valued_column sparse_column_with_keys sparse_column_with_hash_bucket sparse_column_with_integerized_feature "
     "embedding_column one_hot_column bucketized_column crossed_column input_from_feature_columns"

@@ -2,6 +2,7 @@
 
 from dovetail.compat.tensorflow.names.contrib import arg_scope as arg_scope
 from dovetail.compat.tensorflow.names.contrib import buckets as buckets
+from dovetail.compat.tensorflow.names.contrib import clustering as clustering
 from dovetail.compat.tensorflow.names.contrib import crf as crf
 from dovetail.compat.tensorflow.names.contrib import evaluation as evaluation
 from dovetail.compat.tensorflow.names.contrib import framework as framework
