@@ -51,7 +51,7 @@ PROGRAMS = {
 def test_the_fastest_engine_is_chosen(monkeypatch, name):
     Clock(monkeypatch, **{ENGINES[-1]: 0.5})
     plan, results = called(dt.function(PROGRAMS[name], engine="auto"), X, count=60)
-    assert plan.chosen.strategy == Strategy(ENGINES[-1])
+    assert plan.chosen.strategy.engine == ENGINES[-1]
     np.testing.assert_allclose(results[-1], np.tanh(X), rtol=1e-5)
 
 
@@ -60,7 +60,7 @@ def test_a_users_function_is_called_once_in_each_call(monkeypatch):
     seen = []
     Clock(monkeypatch, **{ENGINES[-1]: 0.5})
     plan, results = called(dt.function(counted(seen), engine="auto"), X, count=60)
-    assert plan.chosen.strategy == Strategy(ENGINES[-1]) and len(seen) == 60
+    assert plan.chosen.strategy.engine == ENGINES[-1] and len(seen) == 60
     for number, result in enumerate(results, 1):
         np.testing.assert_allclose(result, np.tanh((X + number) * 0.01), rtol=1e-5)
 
@@ -77,7 +77,7 @@ def test_a_call_that_fails_after_a_users_function_is_not_made_again(monkeypatch)
     function = dt.function(lambda x: py_func([x], refused, ["float32"], [X.shape])[0], engine="auto")
     with pytest.raises(ValueError, match="no more batches"):
         function(X)
-    assert len(seen) == 1 and function.plan(X).chosen.strategy == Strategy(ENGINES[-1])
+    assert len(seen) == 1 and function.plan(X).chosen.strategy.engine == ENGINES[-1]
 
 
 @needs_two
