@@ -309,5 +309,83 @@ def program_updates_in_the_order_of_keras_1():
         return [step([X])[0], step([X])[0], *model.get_weights()]
 
 
+def trained(model, *data):
+    """The results of three steps, and the weights."""
+    return [*(model.train_on_batch(*data) for _ in range(3)), *model.get_weights()]
+
+
+def linear(x, *sizes):
+    model = keras.Model(x, [layers.Dense(size, name=f"linear_{size}")(x) for size in sizes])
+    return with_weights(model)[0]
+
+
+def program_targets_of_a_placeholder():
+    """Integers for a loss that asks for them; Keras else makes floats of targets."""
+
+    def loss(y_true, y_pred):
+        labels = TF.squeeze(y_true, 1)
+        return TF.reduce_mean(TF.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=y_pred))
+
+    with in_graph():
+        model = linear(layers.Input((3,)), 3)
+        model.compile(legacy.SGD(0.1), loss, target_tensors=[TF.placeholder("int32", (None, None))])
+        found = trained(model, X, LABELS[:, None])
+        found += model.fit(X, LABELS[:, None], batch_size=3, shuffle=False, verbose=0).history["loss"]
+        return [*found, model.evaluate(X, LABELS[:, None], verbose=0)]
+
+
+def program_targets_that_the_model_computes():
+    with in_graph():
+        x = layers.Input((3,))
+        model, twice = linear(x, 3), layers.Lambda(lambda v: 2 * v)(x)
+        model.compile(legacy.SGD(0.1), "mse", ["mae"], target_tensors=twice)
+        found = trained(model, X, None)
+        return [*found, *model.fit(X, batch_size=2, shuffle=False, verbose=0).history["loss"]]
+
+
+def program_targets_of_some_outputs():
+    with in_graph():
+        for targets in ({"linear_1": keras.backend.constant(Y)}, [None, keras.backend.variable(Y)]):
+            model = linear(layers.Input((3,)), 3, 1)
+            model.compile(legacy.SGD(0.1), "mse", target_tensors=targets)
+            found = trained(model, X, CLASSES)
+        return found
+
+
+def program_inputs_and_targets_that_are_constants():
+    with in_graph():
+        model = linear(layers.Input(tensor=keras.backend.constant(X)), 3)
+        model.compile(legacy.SGD(0.1), "mse", ["mae"], target_tensors=[keras.backend.constant(CLASSES)])
+        found = trained(model, None, None)
+        found += model.fit(epochs=2, steps_per_epoch=2, verbose=0).history["loss"]
+        both = layers.Input((3,)), layers.Input(tensor=keras.backend.constant(X))
+        one = with_weights(keras.Model(both, layers.Dense(3)(layers.add(both))))[0]
+        one.compile(legacy.SGD(0.1), "mse")
+        return [*found, model.evaluate(steps=2, verbose=0), *trained(one, X, CLASSES)]
+
+
+def program_inputs_and_targets_of_an_iterator():
+    """The elements of a data set, of which each step takes the next for both."""
+    with in_graph():
+        data = TF.data.Dataset.from_tensor_slices((X, CLASSES)).repeat().batch(4)
+        x, y = TF.data.make_one_shot_iterator(data).get_next()
+        model = linear(layers.Input(tensor=x), 3)
+        model.compile(legacy.SGD(0.1), "mse", target_tensors=[y])
+        found = trained(model, None, None)
+        return [*found, *model.fit(epochs=2, steps_per_epoch=3, verbose=0).history["loss"]]
+
+
+def program_target_tensors_that_do_not_fit():
+    with in_graph():
+        model, problems = linear(layers.Input((3,)), 3), []
+        y = keras.backend.placeholder((None, 3))
+        for targets in ([y, y], {"other": y}):
+            try:
+                model.compile("sgd", "mse", target_tensors=targets)
+            except ValueError as problem:
+                problems.append(type(problem).__name__)
+        return [problems, 2]
+
+
 if __name__ == "__main__":
     main(sys.argv[1:], dict(globals()))

@@ -14,6 +14,7 @@ from dovetail.compat.keras2 import readers
 from dovetail.compat.keras2.class_weights import for_each_output
 from dovetail.compat.keras2.generators import from_iterators
 from dovetail.compat.keras2.given_data import of_arrays
+from dovetail.compat.keras2.given_tensors import of_batch, of_compile, of_steps, with_targets
 from dovetail.compat.keras2.models import NAMES, TENSORS, Appended
 from dovetail.compat.keras2.names import METRICS
 from dovetail.compat.keras2.patches import Patch, methods
@@ -22,7 +23,7 @@ from dovetail.compat.keras2.words import in_old_words
 from dovetail.interop.privates import BaseTrainer, CompileLoss, CompileMetrics, tree
 
 COMPILE_ORDER = "self optimizer loss metrics loss_weights sample_weight_mode weighted_metrics target_tensors"
-COMPILE = "-sample_weight_mode target_tensors=None -class_mode -theano_mode"
+COMPILE = "-sample_weight_mode -class_mode -theano_mode"
 FIT = "nb_epoch:epochs -show_accuracy"
 DISCREPANCY = (
     "Discrepancy between trainable weights and collected trainable weights, did you set `model.trainable` without "
@@ -33,17 +34,20 @@ DISCREPANCY = (
 def patches() -> Iterable[Patch]:
     """Yield the changes of models, and of the objects that hold their losses and metrics."""
     model: Any = keras.Model
+    compile = of_compile(model.compile)
     # Keras compiles the models of its archives unless a subclass has a `compile` of its own, so the base gets it.
-    yield Patch(BaseTrainer, "compile", readers.noting(in_old_words(model.compile, COMPILE, COMPILE_ORDER)))
+    yield Patch(BaseTrainer, "compile", readers.noting(in_old_words(compile, COMPILE, COMPILE_ORDER)))
     fit = from_iterators(for_each_output(in_old_words(with_validation_data(model.fit), FIT)))
+    predict = from_iterators(in_old_words(model.predict, "+verbose=0"), of_inputs=True)
+    train = in_old_words(model.train_on_batch, "-accuracy")
     yield from methods(
         model,
-        fit=of_arrays(_as_compiled(fit)),
-        evaluate=of_arrays(from_iterators(in_old_words(model.evaluate, "-show_accuracy"))),
-        predict=of_arrays(from_iterators(in_old_words(model.predict, "+verbose=0"), of_inputs=True), targets=False),
-        train_on_batch=of_arrays(_as_compiled(for_each_output(in_old_words(model.train_on_batch, "-accuracy")))),
-        test_on_batch=of_arrays(model.test_on_batch),
-        predict_on_batch=of_arrays(model.predict_on_batch, targets=False),
+        fit=of_arrays(of_steps(_as_compiled(fit), "steps_per_epoch")),
+        evaluate=of_arrays(of_steps(from_iterators(in_old_words(model.evaluate, "-show_accuracy")), "steps")),
+        predict=of_arrays(of_steps(predict, "steps", targets=False), targets=False),
+        train_on_batch=of_arrays(of_batch(_as_compiled(for_each_output(train)))),
+        test_on_batch=of_arrays(of_batch(model.test_on_batch)),
+        predict_on_batch=of_arrays(of_batch(model.predict_on_batch, targets=False), targets=False),
         metrics=property(_metrics(model.metrics.fget)),
         metrics_names=property(_metrics_names),
         _flatten_metrics_in_order=_flatten_in_order,
@@ -218,7 +222,7 @@ def _with_history(compute: Callable[..., Any]) -> Callable[..., Any]:
             for output, prediction in zip(outputs, predictions, strict=True):
                 with suppress(AttributeError):  # JAX's tensors take no attributes
                     prediction._keras_history = output._keras_history
-        return compute(self, x, _of_outputs(self, y, y_pred), y_pred, *args, **kwargs)
+        return compute(self, x, _of_outputs(self, with_targets(self, y), y_pred), y_pred, *args, **kwargs)
 
     return call
 

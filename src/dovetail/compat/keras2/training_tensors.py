@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
+from dovetail import backend as K
+from dovetail.compat.keras2.given_tensors import TARGETS
 from dovetail.compat.keras2.logs import OF_FIT, params_of_fit
 from dovetail.compat.keras2.models import NAMES, TENSORS, AddLoss, Appended
 from dovetail.compat.keras2.patches import Own, Patch, methods
@@ -25,7 +27,7 @@ class Tensors(NamedTuple):
     Attributes:
         compilation: an object that each call of `compile` makes.
         targets: one for each output; None for an output without a loss.
-        sample_weights: one for each output, of shape (batch,).
+        sample_weights: one for each output whose targets are fed, of shape (batch,).
         total_loss: a scalar.
         metrics: scalars: the losses of several outputs, then the metrics of each.
     """
@@ -47,7 +49,7 @@ def patches() -> Iterable[Patch]:
         sample_weights=Own(lambda self: [*_tensors(self).sample_weights]),
         metrics_tensors=Own(lambda self: Appended(self, _tensors(self).metrics, TENSORS, NAMES)),
         _feed_inputs=Own(lambda self: [*self.inputs]),
-        _feed_targets=Own(lambda self: [each for each in _tensors(self).targets if each is not None]),
+        _feed_targets=Own(lambda self: _present(*_tensors(self).targets)),
         _feed_sample_weights=Own(lambda self: [*_tensors(self).sample_weights]),
     )
     yield Patch(keras.callbacks.Callback, "validation_data", None)  # before the first `fit`
@@ -87,12 +89,18 @@ def _made(model: Any) -> Tensors:
     """Make the tensors; training does not use them, since Keras 3 computes losses of arrays."""
     outputs, names = model.outputs, model.output_names
     losses = _losses(model)
+    given = vars(model).get(TARGETS, [None] * len(names))
     targets = [
-        keras.Input(batch_shape=_shape(y, losses.get(i)), dtype=y.dtype, name=f"{name}_target")
-        for i, (y, name) in enumerate(zip(outputs, names, strict=True))
+        _target(target, _shape(y, losses.get(i)), y.dtype, f"{name}_target")
+        for i, (target, y, name) in enumerate(zip(given, outputs, names, strict=True))
     ]
-    weights = [keras.Input(batch_shape=(None,), name=f"{name}_sample_weights") for name in names]
-    terms = [Scalar(loss)(targets[i], outputs[i], weights[i]) for i, (loss, _) in losses.items()]
+    weights = [
+        keras.Input(batch_shape=(None,), name=f"{name}_sample_weights")
+        if target is None or K.is_placeholder(target)
+        else None  # the target is computed
+        for target, name in zip(given, names, strict=True)
+    ]
+    terms = [Scalar(loss)(*_present(targets[i], outputs[i], weights[i])) for i, (loss, _) in losses.items()]
     factors = [1.0 if factor is None else factor for _, factor in losses.values()]
 
     def total(*values: Any) -> Any:
@@ -102,10 +110,21 @@ def _made(model: Any) -> Tensors:
     return Tensors(
         model._loss_tracker,
         [target if i in losses else None for i, target in enumerate(targets)],
-        weights,
+        _present(*weights),
         Scalar(total)(*terms, *_of_layers(model)),
         [*(terms if len(outputs) > 1 else []), *_metrics(model, targets)],
     )
+
+
+def _present(*tensors: Any) -> list[Any]:
+    return [each for each in tensors if each is not None]
+
+
+def _target(given: Any, shape: tuple[int | None, ...], dtype: Any, name: str) -> Any:
+    """The tensor for a target: a given one of the model, an input made of another given one, or a new input."""
+    if given is None:
+        return keras.Input(batch_shape=shape, dtype=dtype, name=name)
+    return given if isinstance(given, keras.KerasTensor) else keras.Input(tensor=given, name=name)
 
 
 def _shape(output: Any, loss: tuple[Any, Any] | None) -> tuple[int | None, ...]:
