@@ -387,5 +387,32 @@ def program_target_tensors_that_do_not_fit():
         return [problems, 2]
 
 
+def program_gradients_by_the_inner_tensors_of_a_model_in_a_sequential():
+    """On tf_keras the layers are in one model: it cannot follow a gradient into another one, as Keras 2.1 did."""
+    backend = keras.backend
+    with in_graph():
+        convolution = layers.Conv2D(2, 2, activation="relu", input_shape=(4, 4, 1), name="convolution")
+        first, last = [convolution, layers.MaxPooling2D(3)], [layers.Flatten(), layers.Dense(3)]
+        inner = [keras.Sequential(first)] if ON_DOVETAIL else first
+        (model,) = with_weights(keras.Sequential([*inner, *last]))
+        source = model.layers[0] if ON_DOVETAIL else model
+        output = source.get_layer("convolution").output
+        (gradient,) = backend.gradients(model.output[:, 1], output)
+        images = np.arange(32, dtype="float32").reshape(2, 4, 4, 1)
+        shape = source.get_output_shape_at(0) if ON_DOVETAIL else (None, 1, 1, 2)
+        model.compile("sgd", "mse")
+        steps = [
+            backend.function([each], [output, gradient, model.output])([images]) for each in (model.input, source.input)
+        ]
+        seen = keras.Model(model.input, [output, model.output]).predict(images, verbose=0)
+        return [
+            *steps,
+            *seen,
+            model.train_on_batch(images, np.zeros((2, 3))),
+            [n or 0 for n in shape],
+            len(model.get_weights()),
+        ]
+
+
 if __name__ == "__main__":
     main(sys.argv[1:], dict(globals()))

@@ -300,7 +300,11 @@ def _at(tensors: str, words: str, part: Callable[[Any], Any] = lambda tensor: te
     """Make a method for the inputs or outputs of one call of a layer; several tensors come as a list."""
 
     def method(self: Any, node_index: int) -> Any:
-        found = self._get_node_attribute_at_index(node_index, tensors, words)
+        if isinstance(self, keras.Model) and not self._inbound_nodes:  # its own tensors were its first call
+            found = getattr(self, f"{tensors.partition('_')[0]}s")
+            found = found[0] if len(found) == 1 else found
+        else:
+            found = self._get_node_attribute_at_index(node_index, tensors, words)
         return [part(tensor) for tensor in found] if isinstance(found, (list, tuple)) else part(found)
 
     return method

@@ -10,6 +10,7 @@ import keras
 
 from dovetail.compat.keras2.naming import that_numbers_no_model
 from dovetail.compat.keras2.patches import Patch, methods
+from dovetail.compat.keras2.sequentials import from_the_inner_model
 from dovetail.formats.keras.config_rows import MERGES
 from dovetail.interop import privates
 from dovetail.interop.privates import Functional
@@ -20,9 +21,8 @@ def patches() -> Iterable[Patch]:
     yield Patch(keras.layers, "Merge", Merge)
     yield Patch(privates.Merge, "compute_mask", _of_the_given_masks)
     sequential: Any = keras.Sequential
-    yield from methods(
-        sequential, add=_after_given_inputs(sequential.add), build=that_numbers_no_model(_of_merged(sequential.build))
-    )
+    build = that_numbers_no_model(from_the_inner_model(_of_merged(sequential.build)))
+    yield from methods(sequential, add=_after_given_inputs(sequential.add), build=build)
 
 
 def merge(
