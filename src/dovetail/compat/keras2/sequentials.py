@@ -37,7 +37,7 @@ def from_the_inner_model(build: Callable[..., None]) -> Callable[..., None]:
 
 def _graph_of(layer: Any) -> Any:
     """The functional model that computes a model of one input and one output; None for other layers."""
-    graph = getattr(layer, "_functional", None) if type(layer) is keras.Sequential else layer
+    graph: Any = getattr(layer, "_functional", None) if type(layer) is keras.Sequential else layer
     is_single = type(graph) is Functional and len(graph.inputs) == len(graph.outputs) == 1
     return graph if is_single else None
 

@@ -138,7 +138,6 @@ TENSORFLOW = {
     "allow_nan_stats": "A number that is not defined is NaN.",
     "_gumbel.d": INTERFACE,
     "Distribution.graph_parents": "A graph knows the inputs of its operations.",
-    "LinearOperator.name": _NO_OPERATION,
     # columns of features
     **{f"{kind}Column.{one}": INTERFACE for kind in _COLUMNS for one in ("collections", "trainable")},
     "DenseColumn.combiner": INTERFACE,
@@ -164,7 +163,7 @@ TENSORFLOW = {
     **dict.fromkeys(["run_context", "run_values", "coord", "results", "passed", "global_step_value"], INTERFACE),
     **dict.fromkeys(["StepHook.step", *(f"{name}.session" for name in _HOOKS)], INTERFACE),
     # queues, k-means and linear operators
-    **dict.fromkeys(["KMeans.moved", "QueueBase.element"], INTERFACE),
+    "KMeans.moved": INTERFACE,
     "KMeansClustering.feature_columns": "The columns are the features in the order of their names.",
     "LinearOperator.name": "An operator's matrix has the name.",
     # optimizers
