@@ -320,6 +320,36 @@ def plain(value):
     return value if isinstance(value, str) else np.asarray(value, "float64").tolist()
 
 
+def program_losses_of_some_outputs():
+    found = []
+    losses = ["mse", None], {"a": "mse"}, {"a": "mse", "b": None}
+    for loss in losses if ON_DOVETAIL else losses[-1:] * 3:  # tf_keras knows a dict for all outputs alone
+        for targets in ([Z, None], Z, {"a": Z}):
+            x = layers.Input((3,))
+            a = layers.Dense(2, name="a")(x)
+            model = keras.Model(x, [a, layers.Dense(2, name="b")(a)])
+            with_weights(model)
+            model.compile("sgd", loss)
+            found.append([np.ravel(model.train_on_batch(X, targets))[0], *sums(model)])
+            model.fit(X, {"a": Z}, epochs=1, verbose=0)
+            found.append([np.ravel(model.evaluate(X, {"a": Z}, verbose=0))[0], *sums(model)])
+    return found
+
+
+def program_losses_of_no_output():
+    found = []
+    for loss in ([None, None], None):
+        x = layers.Input((3,))
+        a = layers.Dense(2)(x)
+        b = layers.Lambda(lambda t: keras.backend.mean(keras.backend.square(t)))(a)
+        model = keras.Model(x, [a, b])
+        with_weights(model)
+        model.add_loss(b * 2.0)
+        model.compile("sgd", loss if ON_DOVETAIL else None)
+        found += [[np.ravel(model.train_on_batch(X, [] if ON_DOVETAIL else None))[0], *sums(model)] for _ in range(2)]
+    return found
+
+
 def main(engines, programs):
     """Tell the results of all functions `program_…` on each engine."""
     warnings.simplefilter("ignore")  # of state that changed after compile; a check covers that warning

@@ -18,6 +18,7 @@ from dovetail.compat.keras2.given_tensors import of_batch, of_compile, of_steps,
 from dovetail.compat.keras2.models import NAMES, TENSORS, Appended
 from dovetail.compat.keras2.names import METRICS
 from dovetail.compat.keras2.patches import Patch, methods
+from dovetail.compat.keras2.some_losses import of_losses, of_targets
 from dovetail.compat.keras2.training_tensors import with_validation_data
 from dovetail.compat.keras2.words import in_old_words
 from dovetail.interop.privates import BaseTrainer, CompileLoss, CompileMetrics, tree
@@ -34,7 +35,7 @@ DISCREPANCY = (
 def patches() -> Iterable[Patch]:
     """Yield the changes of models, and of the objects that hold their losses and metrics."""
     model: Any = keras.Model
-    compile = of_compile(model.compile)
+    compile = of_compile(of_losses(model.compile))
     # Keras compiles the models of its archives unless a subclass has a `compile` of its own, so the base gets it.
     yield Patch(BaseTrainer, "compile", readers.noting(in_old_words(compile, COMPILE, COMPILE_ORDER)))
     fit = from_iterators(for_each_output(in_old_words(with_validation_data(model.fit), FIT)))
@@ -42,11 +43,13 @@ def patches() -> Iterable[Patch]:
     train = in_old_words(model.train_on_batch, "-accuracy")
     yield from methods(
         model,
-        fit=of_arrays(of_steps(_as_compiled(fit), "steps_per_epoch")),
-        evaluate=of_arrays(of_steps(from_iterators(in_old_words(model.evaluate, "-show_accuracy")), "steps")),
+        fit=of_targets(of_arrays(of_steps(_as_compiled(fit), "steps_per_epoch"))),
+        evaluate=of_targets(
+            of_arrays(of_steps(from_iterators(in_old_words(model.evaluate, "-show_accuracy")), "steps"))
+        ),
         predict=of_arrays(of_steps(predict, "steps", targets=False), targets=False),
-        train_on_batch=of_arrays(of_batch(_as_compiled(for_each_output(train)))),
-        test_on_batch=of_arrays(of_batch(model.test_on_batch)),
+        train_on_batch=of_targets(of_arrays(of_batch(_as_compiled(for_each_output(train))))),
+        test_on_batch=of_targets(of_arrays(of_batch(model.test_on_batch))),
         predict_on_batch=of_arrays(of_batch(model.predict_on_batch, targets=False), targets=False),
         metrics=property(_metrics(model.metrics.fget)),
         metrics_names=property(_metrics_names),
