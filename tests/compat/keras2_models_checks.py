@@ -300,6 +300,55 @@ def check_layers_without_a_configuration_are_saved():
     assert optimizer.initial_decay == 0.5 and keras.optimizers.Adam().initial_decay == 0.0
 
 
+def check_losses_are_added_once_more_after_they_were_cleared():
+    x = Input((3,))
+    made = Model([x], [layers.Dense(2, kernel_initializer="ones")(x)])
+    for factor in (1.0, 2.0, 3.0):
+        made._losses, made._per_input_losses = [], {}
+        assert made.losses == []
+        made.add_loss(factor * K.mean(made.output))
+        made.compile(keras.optimizers.SGD(0.0), loss=[None])
+        near(made.train_on_batch(X, []), factor * 2 * X.sum(1).mean() / 2)
+        near(made.evaluate(X, verbose=0), factor * X.sum(1).mean())
+
+
+def check_the_function_of_a_layer_makes_its_variables_once():
+    x = Input((3,))
+    boxes = layers.Lambda(lambda t: v1.Variable(np.full((1, 3), 2.0, "float32")))(x)
+    scaled = layers.Lambda(lambda t: t * K.variable(3.0) + K.variable(1.0))(
+        layers.Dense(3, kernel_initializer="ones")(x)
+    )
+    made = Model(x, layers.Add()([scaled, boxes]))
+    made.compile(keras.optimizers.SGD(0.0), "mse")
+    wanted = 3 * np.repeat(X.sum(1, keepdims=True), 3, 1) + 3
+    for _ in range(2):
+        near(made.train_on_batch(X, np.zeros((4, 3))), np.mean(wanted**2))
+    near(made.predict(X, verbose=0), wanted)
+    assert [w.shape for w in made.weights] == [(3, 3), (3,)]
+
+
+def check_steps_have_the_number_that_layers_declare():
+    seen = []
+
+    class Some(layers.Layer):
+        def call(self, inputs):
+            return K.reshape(inputs, [-1, K.shape(inputs)[1], 3])
+
+        def compute_output_shape(self, shape):
+            return (None, 2, 3)
+
+    class Sees(layers.Layer):
+        def call(self, inputs):
+            seen.append(inputs.shape[1])
+            return K.sum(inputs, axis=1)
+
+    x = Input((None, 3))
+    made = Model(x, Sees()(layers.TimeDistributed(layers.Dense(2, kernel_initializer="ones"))(Some()(x))))
+    rows = np.stack([X[:2], X[2:]])
+    near(made.predict(rows, verbose=0), np.repeat(rows.sum((1, 2))[:, None], 2, 1))
+    assert {int(each) for each in seen} == {2}
+
+
 def check_an_optimizer_that_asks_for_no_gradients():
     x = Input((3,))
     y = layers.Dense(2)(x)

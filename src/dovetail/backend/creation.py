@@ -15,7 +15,7 @@ from dovetail.backend.checks import require_dimensions
 from dovetail.backend.symbolic import in_default_graph
 from dovetail.backend.table import k_error, k_function
 from dovetail.core import host
-from dovetail.core.creations import of_trace
+from dovetail.core.creations import of_trace, once
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.kinds import TensorLike
 from dovetail.core.value_kinds import is_tensor, kind_of, require_numbers
@@ -73,7 +73,7 @@ def variable(
         return sparse.from_scipy(value)
     if kind_of(value).is_symbolic and not in_default_graph(value):
         raise k_error(ValueError, "variable", f"{value!r} has no value before its graph runs; give an array.")
-    made = Variable(value, dtype or K.floatx(), name, constraint=constraint)
+    made = once(lambda: Variable(value, dtype or K.floatx(), name, constraint=constraint))
     made.symbolic = True
     return made
 

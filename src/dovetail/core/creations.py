@@ -7,12 +7,12 @@ trace must find them where the program keeps them.  It can make none, nor can th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from dovetail.core.errors import op_error
-from dovetail.core.scopes import scopes
+from dovetail.core.scopes import Scoped, scopes
 
 AGAIN = "each trace of the function would make another one, which forgets the values of the one before"
 LATER = "only the first call of a compiled function can make variables, and this is a later one"
@@ -80,3 +80,31 @@ def note_creation(name: str | None, is_made_by_keras: bool = False) -> None:
     if creations is not None:
         described = "a variable" if name is None else f"the variable {name!r}"
         creations.note(described, scopes().graph.outer is not None, is_made_by_keras)
+
+
+class Kept:
+    """The variables that the first call of a function makes; later calls get them again, in their order."""
+
+    def __init__(self) -> None:
+        self.made: list[Any] = []
+
+    @contextmanager
+    def of_call(self) -> Iterator[None]:
+        """A scope in which the function is called."""
+        with _taken.scope((self, iter(list(self.made)))):
+            yield
+
+
+_taken: Scoped[tuple[Kept, Iterator[Any]] | None] = Scoped(None)  # and the variables that this call has not got yet
+
+
+def once(make: Callable[[], Any]) -> Any:
+    """Make a variable, or take the one of the first call, if a function that is called keeps its variables."""
+    found = _taken.get()
+    if found is None:
+        return make()
+    kept, rest = found
+    for variable in rest:
+        return variable
+    kept.made.append(make())
+    return kept.made[-1]

@@ -226,13 +226,18 @@ OTHER_INITS = {  # class → the change of its `__init__`
 
 
 def _of_unknown_steps(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap the `call` of `TimeDistributed`: steps of unknown number are samples of one call, as in Keras 2."""
+    """Wrap the `call` of `TimeDistributed`: steps of unknown number are samples of one call, as in Keras 2.
+
+    Their number is the one that the model's layers declare, if they do.
+    """
 
     @functools.wraps(call)
     def run(self: Any, inputs: Any, training: Any = None, mask: Any = None) -> Any:
         if not hasattr(inputs, "shape") or inputs.shape[1] is not None:
             return call(self, inputs, training=training, mask=mask)
         samples, steps, *rest = keras.ops.shape(inputs)
+        declared = {node.input_tensors[0].shape[1] for node in self._inbound_nodes}
+        steps = declared.pop() or steps if len(declared) == 1 else steps
         given = {"training": training} if self.layer._call_has_training_arg else {}
         if mask is not None and self.layer._call_has_mask_arg:
             given["mask"] = keras.ops.reshape(mask, (-1,))

@@ -1,7 +1,7 @@
-"""Functions of `Lambda` layers keep the values that their names have when the layer is first called.
+"""Functions of `Lambda` layers keep the values that their names have when the layer is first called, and variables.
 
 Keras 2 called them at once, and never again.  Keras 3 calls them whenever the model runs.  A loop's variable has its
-last value by then, and a name may stand for something else.
+last value by then, and a name may stand for something else.  A variable that the function makes is made once.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from typing import Any
 import keras
 
 from dovetail.compat.keras2.patches import Patch
+from dovetail.core.creations import Kept
 from dovetail.core.variable import Variable
 from dovetail.ops import convert
 
-BOUND = "_has_its_values"  # the attribute of a layer that was called
+KEPT = "_kept_variables"  # the attribute of a layer that was called
 
 
 def patches() -> Iterable[Patch]:
@@ -25,10 +26,11 @@ def patches() -> Iterable[Patch]:
 
 
 def _with_values(self: Any, *args: Any, **kwargs: Any) -> Any:
-    if BOUND not in vars(self):
-        vars(self)[BOUND] = True
+    if KEPT not in vars(self):
+        vars(self)[KEPT] = Kept()
         self.function = bound(self.function)
-    found = super(keras.layers.Lambda, self).__call__(*args, **kwargs)
+    with vars(self)[KEPT].of_call():
+        found = super(keras.layers.Lambda, self).__call__(*args, **kwargs)
     return convert(found) if isinstance(found, Variable) else found
 
 

@@ -15,8 +15,11 @@ import keras
 
 from dovetail.autodiff.recorder import Recorder
 from dovetail.core.recording import Record
-from dovetail.core.scopes import Scoped
+from dovetail.core.scopes import Scoped, scopes
 from dovetail.core.variable import Variable
+from dovetail.edit.graph import GraphTensor
+from dovetail.graph.nesting import outermost_of
+from dovetail.sessions.session_graph import SessionGraph
 
 BUILT = "_built_tensors"  # the attribute of a layer that has some
 PRESENT = "_has_present_values"  # the attribute of a `call` that computes them
@@ -84,13 +87,24 @@ def note(layer: Any, losses: list[Any]) -> None:
 
 
 def losses(own: Callable[[Any], list[Any]]) -> Callable[[Any], list[Any]]:
-    """Wrap the property `losses`: before the first call, the losses that `build` added count."""
+    """Wrap the property `losses`: before the first call, the losses that `build` added count.
+
+    Losses of a trace that is done, which Keras 3 leaves in the layers, do not.
+    """
 
     def found(self: Any) -> list[Any]:
         built = [vars(layer)[BUILT] for layer in self._flatten_layers() if BUILT in vars(layer)]
-        return [*own(self), *(loss for each in built for owner, loss in each.losses if not owner._losses)]
+        more = (loss for each in built for owner, loss in each.losses if not owner._losses)
+        return [loss for loss in (*own(self), *more) if not _is_of_the_past(loss)]
 
     return found
+
+
+def _is_of_the_past(loss: Any) -> bool:
+    """Whether a loss is a tensor of a graph that nobody builds any more, and that no session runs."""
+    if type(loss) is not GraphTensor:
+        return False
+    return not isinstance(outermost_of(loss.graph), SessionGraph) and all(loss.graph is not g for g in scopes().graphs)
 
 
 def _recorded(build: Callable[..., Any]) -> Callable[..., Any]:

@@ -58,6 +58,7 @@ def patches() -> Iterable[Patch]:
     yield Patch(Functional, "_standardize_inputs", _of_one(Functional._standardize_inputs))
     yield Patch(Functional, "add_loss", _add_loss)
     yield Patch(Functional, "add_metric", _add_metric)
+    yield Patch(Functional, "_losses", property(lambda self: vars(self)["_losses"], _set_losses))
     yield from methods(
         keras.models,
         Input=keras.Input,
@@ -200,6 +201,14 @@ def _add_loss(self: Any, losses: Any, inputs: Any = None) -> None:
             keras.layers.Layer.add_loss(self, loss)
 
 
+def _set_losses(self: Any, losses: list[Any]) -> None:
+    """Set the private list of losses, by which programs of Keras 2 take out those that they added."""
+    vars(self)["_losses"] = losses
+    others = [end for end in _ends(self) if not isinstance(end._keras_history.operation, AddLoss)]
+    if len(others) < len(_ends(self)):
+        _run_to(self, others)
+
+
 def _add_metric(self: Any, value: Any, name: str, aggregation: str = "mean") -> None:
     """Add the mean of a tensor of a functional model to its results, under a name.
 
@@ -215,11 +224,20 @@ def _add_metric(self: Any, value: Any, name: str, aggregation: str = "mean") -> 
 
 def _insert(model: Any, layer: Any, tensor: Any) -> None:
     """Make a layer, called with a tensor of a model, run whenever the model does."""
-    ends = [*vars(model).get("_more_ends", []), layer(tensor)]
-    parts = "_nodes", "_nodes_by_depth", "_operations", "_operations_by_depth"
-    vars(model).update(zip(parts, map_graph(model._inputs, [*model._outputs, *ends]), strict=True), _more_ends=ends)
+    _run_to(model, [*_ends(model), layer(tensor)])
     for each in model.layers:
         model._tracker.track(each)
+
+
+def _ends(model: Any) -> list[Any]:
+    """The tensors besides the outputs that a model computes, in order."""
+    return vars(model).get("_more_ends", [])
+
+
+def _run_to(model: Any, ends: list[Any]) -> None:
+    """Let a model compute its outputs and these tensors."""
+    parts = "_nodes", "_nodes_by_depth", "_operations", "_operations_by_depth"
+    vars(model).update(zip(parts, map_graph(model._inputs, [*model._outputs, *ends]), strict=True), _more_ends=ends)
     model.train_function = model.test_function = model.predict_function = None
 
 

@@ -80,4 +80,31 @@ def windows():
     yield program("compat.v1.no_regularizer", lambda tf, x: x if tf.compat.v1.no_regularizer(x) is None else -x, X)
 
 
-CASES = [*of_types(), *mathematics(), *windows()]
+SETS = np.int32([[1, 2, 2, 5], [7, 7, 0, 3]]), np.int32([[2, 5, 9], [0, 1, 7]])
+
+
+def sets():
+    def parts(tf, found):
+        return found.indices, found.values, found.dense_shape
+
+    for name in ("intersection", "union", "difference"):
+        yield program(f"sets.{name}", lambda tf, a, b, name=name: parts(tf, getattr(tf.sets, name)(a, b)), *SETS)
+        sparse = "sparse.from_dense"
+        yield program(
+            f"sets.{name} {sparse}",
+            lambda tf, a, b, name=name: parts(tf, getattr(tf.sets, name)(a, tf.sparse.from_dense(b))),
+            *SETS,
+            ways=EAGER,
+        )
+    yield program("sets.difference sets.size", lambda tf, a, b: tf.sets.size(tf.sets.difference(a, b, False)), *SETS)
+    for name in ("intersection", "union", "difference"):
+        old = f"compat.v1.sets.set_{name}"
+        yield program(old, lambda tf, a, b, n=name: getattr(tf.compat.v1.sets, f"set_{n}")(a, b).values, *SETS)
+    yield program(
+        "compat.v1.sets.set_size", lambda tf, a, b: tf.compat.v1.sets.set_size(tf.compat.v1.sets.set_union(a, b)), *SETS
+    )
+    empty = np.zeros((2, 0), "int32")
+    yield program("sets.intersection", lambda tf, a, b: parts(tf, tf.sets.intersection(a, b)), empty, SETS[1])
+
+
+CASES = [*of_types(), *mathematics(), *windows(), *sets()]

@@ -76,6 +76,7 @@ from dovetail.compat.tensorflow.names import second_names as second_names
 from dovetail.compat.tensorflow.names import segments as segments
 from dovetail.compat.tensorflow.names import seq2seq as seq2seq
 from dovetail.compat.tensorflow.names import session as session
+from dovetail.compat.tensorflow.names import sets as sets
 from dovetail.compat.tensorflow.names import settings as settings
 from dovetail.compat.tensorflow.names import shapes as shapes
 from dovetail.compat.tensorflow.names import signals as signals

@@ -19,6 +19,7 @@ from dovetail.compat.tensorflow.names.text import is_text
 from dovetail.compat.tensorflow.names.variable_views import Assigned, Slice, named
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.compat.tf_graph.variable_operation import VariableOperation
+from dovetail.core.creations import once
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.recording import not_building
@@ -240,7 +241,7 @@ def variable(
     if built is None:
         first = initial_value() if callable(initial_value) else initial_value
         _check_shape(shape, first if is_tensor(first) else np.asarray(first))
-        return TFVariable(first, dtype, f"{name or 'Variable'}:0", trainable, constraint)
+        return once(lambda: TFVariable(first, dtype, f"{name or 'Variable'}:0", trainable, constraint))
     with graph_mode.lifted() as graph, graph.at_scope(built.scope):
         whole = _unique(graph, name or "Variable")
         first = _first_tensor(graph, initial_value, dtype, whole)
