@@ -58,7 +58,7 @@ def patches() -> Iterable[Patch]:
     yield Patch(Functional, "_standardize_inputs", _of_one(Functional._standardize_inputs))
     yield Patch(Functional, "add_loss", _add_loss)
     yield Patch(Functional, "add_metric", _add_metric)
-    yield Patch(Functional, "_losses", property(lambda self: vars(self)["_losses"], _set_losses))
+    yield Patch(Functional, "_losses", property(_get_losses, _set_losses))
     yield from methods(
         keras.models,
         Input=keras.Input,
@@ -199,6 +199,13 @@ def _add_loss(self: Any, losses: Any, inputs: Any = None) -> None:
             _insert(self, AddLoss(), loss)
         else:
             keras.layers.Layer.add_loss(self, loss)
+
+
+def _get_losses(self: Any) -> list[Any]:
+    try:
+        return vars(self)["_losses"]
+    except KeyError as error:  # Keras asks before it sets the list
+        raise AttributeError("_losses") from error
 
 
 def _set_losses(self: Any, losses: list[Any]) -> None:
