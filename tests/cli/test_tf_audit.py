@@ -23,7 +23,7 @@ x = tf1.placeholder(tf.float32, [None])
 y = layers_of_tf.relu(x) + np.abs(3)
 v = tf.Variable(1.0).assign(2.0)
 dataset = tf.data.Dataset.from_tensor_slices([1])
-z = tf.compat.v1.estimator.LinearClassifier(y)
+z = tf.compat.v1.estimator.BoostedTreesClassifier(y)
 w = tf.reduce_summ(y)
 k = tf.keras.backend.square(x)
 """
@@ -47,8 +47,8 @@ def test_names_are_found_and_judged(audit):
     framework = "python.framework.ops.RegisterGradient"
     assert works == {"placeholder", "float32", "nn.relu", "Variable", framework, "data.Dataset.from_tensor_slices"}
     fails = {name: one["notes"][0] for name, one in found.items() if one["state"] == "fails"}
-    assert set(fails) == {"estimator.LinearClassifier", "reduce_summ"}
-    assert "use Keras' fit" in fails["estimator.LinearClassifier"]
+    assert set(fails) == {"estimator.BoostedTreesClassifier", "reduce_summ"}
+    assert "use Keras' fit" in fails["estimator.BoostedTreesClassifier"]
     assert "Did you mean tf.reduce_sum" in fails["reduce_summ"]
     assert found["nn.relu"]["places"][0]["line"] == 12
 
