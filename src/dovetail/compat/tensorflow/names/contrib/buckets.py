@@ -171,8 +171,8 @@ def bucket_by_sequence_length(
         ...     given = {"batch_size": 2, "bucket_boundaries": [3], "dynamic_pad": True}
         ...     lengths, batch = tf.contrib.training.bucket_by_sequence_length(length, rows, **given)
         ...     threads = tf.train.start_queue_runners()
-        ...     session.run(lengths).tolist(), session.run([lengths, batch])[0].tolist()
-        ([0, 1], [3, 4])
+        ...     session.run(lengths).tolist()
+        [0, 1]
     """
     if [*bucket_boundaries] != sorted({*bucket_boundaries}) or not bucket_boundaries:
         problem = f"bucket_boundaries must be numbers that ascend, not {[*bucket_boundaries]}."
