@@ -38,7 +38,7 @@ def of_compile(compile: Callable[..., None]) -> Callable[..., None]:
 
 
 def _of_integers(functions: Any, dtype: str) -> Any:
-    """Losses or metrics, of which those of a program get integer targets; Keras 3 makes floats of all targets."""
+    """Losses or metrics.  A program's own functions get integer targets; Keras 3 makes floats of all targets."""
 
     def wrapped(function: Any) -> Any:
         if not inspect.isfunction(function):
@@ -70,7 +70,7 @@ def _by_output(model: Any, given: Any) -> list[Any]:
 
 
 def with_targets(model: Any, y: Any) -> Any:
-    """The targets of a run: those of its data, and the given ones in their places.
+    """The targets of a run: its data, and the given tensors in their places.
 
     Args:
         model: the model.
@@ -169,7 +169,7 @@ def _of_graph(model: Any) -> list[Any]:
 
 
 def _computed(tensors: list[Any]) -> list[Any]:
-    """The values of tensors, of which one run computes those of the default graph."""
+    """The values of tensors.  One run computes all tensors of the default graph."""
     of_graph = [each for each in tensors if isinstance(each, GraphTensor)]
     found = iter(K.function([], of_graph)([]) if of_graph else [])
     return [next(found) if isinstance(each, GraphTensor) else K.get_value(each) for each in tensors]

@@ -209,7 +209,7 @@ def _get_losses(self: Any) -> list[Any]:
 
 
 def _set_losses(self: Any, losses: list[Any]) -> None:
-    """Set the private list of losses, by which programs of Keras 2 take out those that they added."""
+    """Set the private list of losses.  Programs of Keras 2 empty it, to take out the losses that they added."""
     vars(self)["_losses"] = losses
     others = [end for end in _ends(self) if not isinstance(end._keras_history.operation, AddLoss)]
     if len(others) < len(_ends(self)):

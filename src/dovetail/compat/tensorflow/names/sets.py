@@ -97,7 +97,7 @@ def difference(
     """The elements of one set that the other one lacks, for each row; see `intersection`.
 
     Args:
-        aminusb: whether the elements are those of `a`, else those of `b`.
+        aminusb: whether to take the elements of `a` that `b` lacks, or the other way round.
 
     Source: `tf.sets.difference`.
     """
