@@ -26,6 +26,12 @@ def small():
     return keras.Sequential([layers.Dense(8, "tanh"), layers.Dense(3, "softmax")])
 
 
+def normed():
+    """A model whose moving averages are those of all rows."""
+    norm = layers.BatchNormalization(synchronized=True)
+    return keras.Sequential([layers.Dense(8, "tanh"), norm, layers.Dense(3, "softmax")])
+
+
 def cnn():
     norm = layers.BatchNormalization(synchronized=True)
     return keras.Sequential([layers.Conv2D(3, 3), norm, layers.ReLU(), layers.Flatten(), layers.Dense(3, "softmax")])

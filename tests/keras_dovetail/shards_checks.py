@@ -20,7 +20,7 @@ import dovetail as dt
 from dovetail.core.collectives import WORLD
 from dovetail.distributed.random_states import same_random_state
 from keras_dovetail.src import shards
-from tests.keras_dovetail.shards_cases import CASES, SHORT, WEIGHTS, Largest, X, Y, mlp
+from tests.keras_dovetail.shards_cases import CASES, SHORT, WEIGHTS, Largest, X, Y, mlp, normed
 
 keras.distribution.initialize()
 RANK, SIZE = dt.distributed.rank(), dt.distributed.world_size()
@@ -88,25 +88,29 @@ def stops():
 
 
 def single_batches():
-    """Single batches, of every size, train, evaluate and predict as in one process."""
+    """Single batches, of every size, train, evaluate and predict as in one process, also if a metric sees the rate."""
+    rate = keras.optimizers.schedules.InverseTimeDecay(0.1, 1, 0.5)
 
-    def numbers(distribution):
+    def numbers(distribution, make, see_optimizer):
         keras.utils.set_random_seed(1)
         keras.distribution.set_distribution(distribution)
-        model = mlp()
-        model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+        model, optimizer = make(), keras.optimizers.Adam(rate)
+        metrics = ["accuracy", keras.metrics.AUC(name="auc"), *[lambda y, p: optimizer.learning_rate] * see_optimizer]
+        model.compile(optimizer, "categorical_crossentropy", metrics=metrics)
         found = []
         for rows in (7, 4, 1):
-            x, y = X[:rows], Y[:rows]
+            x, y = X[:rows], np.eye(3)[Y[:rows]]
             found.append(model.train_on_batch(x, y, sample_weight=WEIGHTS[:rows], return_dict=True))
             found += [model.test_on_batch(x, y), model.predict_on_batch(x)]
         return [*found, model.get_weights()]
 
-    assert_same(numbers(None), numbers(SHARED), EXACT, "single batches")
+    for make, see_optimizer in ((mlp, False), (mlp, True), (normed, False)):
+        expected, found = (numbers(distribution, make, see_optimizer) for distribution in (None, SHARED))
+        assert_same(expected, found, EXACT, f"single batches of {make.__name__}, {see_optimizer}")
 
 
 def exchanges():
-    """A batch needs two exchanges: one of gradients, one of metrics, the program's own logs and moving averages.
+    """A batch needs one exchange, of gradients and Keras' metrics; a program's own logs and metrics need a second one.
 
     `fit` begins with one for each dtype.
     """
@@ -115,13 +119,17 @@ def exchanges():
         def train_step(self, data):
             return {**super().train_step(data), "rows": data[0].shape[0], "most": dt.ops.max(data[0][:, 0])}
 
+    def error(y, p):
+        return keras.ops.mean(y - p[:, 0])
+
     keras.distribution.set_distribution(SHARED)
-    model = Logged([keras.Input(X.shape[1:]), keras.layers.BatchNormalization(), keras.layers.Dense(3, "softmax")])
-    model.compile(keras.optimizers.SGD(0.1), "sparse_categorical_crossentropy", metrics=["accuracy"])
-    for rows in (12, 7, 12):
-        before = WORLD.exchanged
-        logs = model.train_on_batch(X[:rows], Y[:rows], return_dict=True)
-        assert WORLD.exchanged - before == 2, (rows, WORLD.exchanged - before)
+    for kind, metrics, number in ((keras.Sequential, [], 1), (keras.Sequential, [error], 2), (Logged, [], 2)):
+        model = kind([keras.Input(X.shape[1:]), keras.layers.BatchNormalization(), keras.layers.Dense(3, "softmax")])
+        model.compile(keras.optimizers.SGD(0.1), "sparse_categorical_crossentropy", metrics=["accuracy", *metrics])
+        for rows in (12, 7, 12):
+            before = WORLD.exchanged
+            logs = model.train_on_batch(X[:rows], Y[:rows], return_dict=True)
+            assert WORLD.exchanged - before == number, (kind, metrics, rows, WORLD.exchanged - before)
     before, variables = WORLD.exchanged, [*model.variables, *model.optimizer.variables]
     shards.begin(model)
     assert WORLD.exchanged - before == len({variable.dtype for variable in variables}) < len(variables)

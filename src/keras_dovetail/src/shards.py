@@ -64,7 +64,23 @@ class Share:
         return None if len({*self.counts}) == 1 else self.counts[WORLD.rank]
 
 
+@dataclass
+class Ending:
+    """A step that is an epoch by itself.
+
+    Attributes:
+        model: it trains.
+        is_ready: whether the step has computed all metrics before it applies gradients.
+        values: the values for all ranks of `partial(model)`, if they came by the exchange of gradients.
+    """
+
+    model: Any
+    is_ready: bool = False
+    values: list[Any] | None = None
+
+
 _SHARE: ContextVar[Share | None] = ContextVar("share", default=None)  # of the step that is traced or run
+_ENDING: ContextVar[Ending | None] = ContextVar("ending", default=None)
 
 
 def _distribution() -> Any:
@@ -162,6 +178,37 @@ def of_share(step: Callable[[Any], Any], model: Any) -> Callable[[Any], Any]:
     return run
 
 
+def ended(step: Callable[[Any], Any], model: Any) -> Callable[[Any], Any]:
+    """A step that is an epoch by itself: its metrics are those of all ranks."""
+
+    def run(batch: Any) -> Any:
+        ending = Ending(model)
+        before = _ENDING.set(ending)
+        try:
+            logs = step(batch)
+        finally:
+            _ENDING.reset(before)
+        return finish(model, logs, ending.values)
+
+    return run
+
+
+def joins_metrics(model: Any) -> bool:
+    """Whether the exchange of gradients may bring the metrics, too, so that a step computes them before it.
+
+    Keras' own metrics depend on the batch alone; others may see what an optimizer changes, and a program's own step may
+    update metrics after it.
+    """
+    ending, share = _ENDING.get(), _SHARE.get()
+    if ending is None or share is None or not all(share.counts) or WORLD.wire:
+        return False
+    metrics = _parts(model)
+    code = [model.train_step, model.compute_metrics, *metrics, *(getattr(metric, "_fn", metric) for metric in metrics)]
+    are_own = all(one.__module__.startswith(("keras.", "keras_dovetail.")) for one in code)
+    ending.is_ready = are_own and all(variable.dtype in ("float32", "float64") for variable, _ in partial(model))
+    return ending.is_ready
+
+
 def current() -> Share | None:
     """The rows of the step that is traced or run."""
     return _SHARE.get()
@@ -206,11 +253,22 @@ def averaging(apply: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(apply)
     def run(self: Any, grads: Any, *args: Any, **kwargs: Any) -> Any:
         share = _SHARE.get()
-        found = replicas.combined(self, grads) if share is None else distributed.average(list(grads), share.weight)
+        found = replicas.combined(self, grads) if share is None else _averaged(list(grads), share)
         with computing(None), replicas.as_replica(False):
             return apply(self, found, *args, **kwargs)
 
     return run
+
+
+def _averaged(grads: list[Any], share: Share) -> list[Any]:
+    """The gradients of the whole batch; the exchange merges metrics, too, if the step is ready for it."""
+    ending = _ENDING.get()
+    parts = partial(ending.model) if ending is not None and ending.is_ready else []
+    joined = [_PART[how](value) / share.part for value, how in parts]  # the mean of these is the sum of the parts
+    found = distributed.average([*grads, *joined], share.weight)
+    if ending is not None and parts:
+        ending.values = found[len(grads) :]
+    return found[: len(grads)]
 
 
 def part_of(shape: Any) -> tuple[int, int] | None:
@@ -299,7 +357,7 @@ def begin(model: Any) -> None:
     replicas.broadcast_variables([*model.variables, *(model.optimizer.variables if model.optimizer else ())])
 
 
-def finish(model: Any, logs: Any) -> Any:
+def finish(model: Any, logs: Any, values: list[Any] | None = None) -> Any:
     """Merge the metrics of all ranks, and average what layers keep beside weights, as moving averages.
 
     A program can compute it, too.
@@ -307,15 +365,18 @@ def finish(model: Any, logs: Any) -> Any:
     Args:
         model: it has trained or evaluated.
         logs: this rank's.
+        values: those of `partial(model)` for all ranks, if they came before; then logs are of metrics alone.
 
     Returns:
         The results of the model's metrics, and the mean of the ranks' other logs, which came by the same exchange.
     """
     found = partial(model)
-    values = merged([*found, *_means(logs)])
+    if values is None:
+        values = merged([*found, *_means(logs)])
+        logs = tree.pack_sequence_as(logs, values[len(found) :])
     for (variable, _), value in zip(found, values, strict=False):
         variable.assign(value)
-    return model._get_metrics_result_or_logs(tree.pack_sequence_as(logs, values[len(found) :]))
+    return model._get_metrics_result_or_logs(logs)
 
 
 def mean_logs(logs: Any) -> Any:

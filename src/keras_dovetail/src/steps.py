@@ -44,13 +44,13 @@ class Program:
         name: the name of the program.
         eagerly: whether the step is called uncompiled.
         keeps_all: whether a call returns the results of all its steps, one after another; else of the last step.
-        finish: a function of a step's results that ends an epoch.
+        ended: the step as an epoch by itself, if several ranks compute it.
     """
 
     def __init__(
-        self, step: Step, name: str, eagerly: bool, keeps_all: bool = False, finish: Step | None = None
+        self, step: Step, name: str, eagerly: bool, keeps_all: bool = False, ended: Step | None = None
     ) -> None:
-        self._step, self._finish = step, finish
+        self._ended = ended
         self._name, self._eagerly = name, eagerly
         self._keeps_all = keeps_all
         # Results stay, so an engine that computes in the background goes on while the next batch is made.
@@ -65,11 +65,10 @@ class Program:
         self._largest = SIZE  # steps of a group
 
     @cached_property
-    def finished(self) -> Program:
-        """The program of a step that is an epoch by itself: the step and `finish` in one."""
-        finish = self._finish
-        assert finish is not None, "only programs of several ranks have it"
-        return Program(lambda batch: finish(self._step(batch)), f"finished_{self._name}", self._eagerly)
+    def ended(self) -> Program:
+        """The program of the step as an epoch by itself."""
+        assert self._ended is not None, "only programs of several ranks have it"
+        return Program(self._ended, f"ended_{self._name}", self._eagerly)
 
     @property
     def _joins(self) -> bool:

@@ -69,11 +69,14 @@ class Trainer(BaseTrainer):
             scaled = loss if self.optimizer is None else self.optimizer.scale_loss(loss)
         self._loss_tracker.update_state(loss, sample_weight=_batch_size(x))
         weights = list(self.trainable_weights)
+        gradients = tape.gradient(scaled, weights) if weights else []
+        metrics = partial(self.compute_metrics, x, y, y_pred, sample_weight=sample_weight)
+        logs = metrics() if shards.joins_metrics(self) else None
         if weights:
-            self.optimizer.apply(tape.gradient(scaled, weights), weights)
+            self.optimizer.apply(gradients, weights)
         else:
             warnings.warn("The model does not have any trainable weights.", stacklevel=2)
-        return self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
+        return metrics() if logs is None else logs
 
     def test_step(self, data: Any) -> dict[str, Any]:
         """Evaluate one batch (x, y, sample_weight), and return the metrics by name."""
@@ -345,10 +348,11 @@ def _make(model: Any, name: str, step: Step, force: bool, keeps_all: bool = Fals
         return found
     # Some of Keras' layers need concrete values, for example for strings, and say so.
     eagerly = model.run_eagerly or not all(layer.supports_jit for layer in model._flatten_layers())
-    finish = None
+    ended = None
     if shards.is_shared():
-        step, finish = shards.of_share(step, model), partial(shards.finish, model)
-    setattr(model, name, Program(step, name, eagerly, keeps_all, finish))
+        step = shards.of_share(step, model)
+        ended = shards.ended(step, model)
+    setattr(model, name, Program(step, name, eagerly, keeps_all, ended))
     return None
 
 
@@ -402,7 +406,7 @@ def _logs_of(model: Any, step: Any, data: Any, return_dict: bool) -> Any:
     if not shards.is_shared():
         logs = step([data])
     elif isinstance(step, Program):
-        logs = step.finished([shards.shared(data)])
+        logs = step.ended([shards.shared(data)])
     else:
         logs = shards.finish(model, step([shards.shared(data)]))
     logs = pythonify_logs(logs)
