@@ -1,7 +1,8 @@
 """Builds wheels by setuptools, and adds the file by which `KERAS_BACKEND=dovetail` alone makes Keras run on Dovetail.
 
-When Python starts it runs the lines of `.pth` files beside installed packages.  This one looks at the variable only.
-setuptools puts no such file into wheels, so it is added to those that it has built, editable ones too.
+When Python starts it runs the lines of `.pth` files beside installed packages.  This one looks at the variable, also
+when Keras is imported, since programs set it in their first lines.  setuptools puts no such file into wheels, so it is
+added to those that it has built, editable ones too.
 """
 
 from __future__ import annotations
@@ -16,7 +17,12 @@ from setuptools import build_meta
 from setuptools.build_meta import *  # noqa: F403  # the other hooks are setuptools' own
 
 NAME = "keras_dovetail.pth"
-LINE = 'import os; os.environ.get("KERAS_BACKEND") == "dovetail" and __import__("keras_dovetail")\n'
+IS_ASKED = '__import__("os").environ.get("KERAS_BACKEND") == "dovetail"'
+FIND = '__import__("keras_dovetail") and __import__("sys").meta_path[0].find_spec(name, *rest)'  # of the finder it adds
+LINE = (
+    f'import sys; __import__("keras_dovetail") if {IS_ASKED} else sys.meta_path.insert(0, type("KerasOnDovetail", (), '
+    f'{{"find_spec": staticmethod(lambda name, *rest: {FIND} if name == "keras" and {IS_ASKED} else None)}}))\n'
+)
 
 
 def build_wheel(directory: str, settings: Any = None, metadata: str | None = None) -> str:

@@ -80,13 +80,23 @@ def test_it_looks_at_the_variable_alone(backend, tmp_path):
     assert said(loaded, tmp_path, KERAS_BACKEND="dovetail") == "['keras_dovetail', 'keras_dovetail.finder']"
 
 
-def test_keras_then_runs_on_dovetail_and_imports_no_engine_but_numpy(backend, tmp_path):
+@pytest.mark.parametrize("set_by", ["environment", "program"])
+def test_keras_then_runs_on_dovetail_and_imports_no_engine_but_numpy(backend, tmp_path, set_by):
     require("keras", "it is Keras that runs on Dovetail")
     (tmp_path / backend.NAME).write_text(backend.LINE)
+    sets = "import os; os.environ['KERAS_BACKEND'] = 'dovetail'\n" if set_by == "program" else ""
     program = (
-        "import keras\n"
+        f"{sets}import keras\n"
         "assert type(keras.ops.ones(2)).__module__ == 'dovetail.core.tensor'\n"
         "others = {'torch', 'tensorflow', 'jax'} & sys.modules.keys()\n"
         "print(keras.backend.backend(), sorted(others))"
     )
-    assert said(program, tmp_path, KERAS_BACKEND="dovetail") == "dovetail []"
+    variables = {} if set_by == "program" else {"KERAS_BACKEND": "dovetail"}
+    assert said(program, tmp_path, **variables) == "dovetail []"
+
+
+def test_other_backends_stay(backend, tmp_path):
+    require("keras", "it has backends")
+    (tmp_path / backend.NAME).write_text(backend.LINE)
+    program = "import keras\nprint(keras.backend.backend(), 'keras_dovetail' in sys.modules)"
+    assert said(program, tmp_path, KERAS_BACKEND="numpy") == "numpy False"
