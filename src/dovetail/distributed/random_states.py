@@ -24,9 +24,10 @@ def same_random_state() -> None:
         return
     import torch  # it carries
 
-    text = np.frombuffer(json.dumps(random_state()).encode(), np.uint8)
-    set_random_state(json.loads(from_rank_0(text).tobytes()))
-    torch.set_rng_state(torch.from_numpy(from_rank_0(torch.get_rng_state().numpy())))
+    of_torch, text = torch.get_rng_state().numpy(), json.dumps(random_state()).encode()
+    found = from_rank_0(np.concatenate([of_torch, np.frombuffer(text, np.uint8)]))
+    torch.set_rng_state(torch.from_numpy(found[: of_torch.size].copy()))
+    set_random_state(json.loads(found[of_torch.size :].tobytes()))
 
 
 def random_state() -> dict[str, Any]:
