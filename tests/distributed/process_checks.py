@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 
@@ -49,6 +50,21 @@ def lost() -> None:
             print(error, flush=True)
 
 
+def stubborn() -> None:
+    """One rank fails, and the other ignores SIGTERM; it prints how many seconds it lives on."""
+
+    def live_on(*_: object) -> None:
+        for seconds in range(40):
+            print(f"lives on for {seconds} s", flush=True)
+            time.sleep(1)
+
+    signal.signal(signal.SIGTERM, live_on)
+    dt.distributed.barrier()
+    if dt.distributed.rank():
+        raise ValueError("the first failure")
+    time.sleep(120)
+
+
 if __name__ == "__main__":
     dt.distributed.init(timeout=float(os.environ.get("TIMEOUT", "60")))
-    {"sockets": sockets, "lost": lost}[sys.argv[1]]()
+    {"sockets": sockets, "lost": lost, "stubborn": stubborn}[sys.argv[1]]()

@@ -78,6 +78,16 @@ def test_the_command_starts_processes_that_listen_on_loopback_alone_and_gives_th
     assert len(found) == 2 and all(addresses and addresses <= LOOPBACK for addresses in found), done.stdout
 
 
+def test_the_command_shows_the_first_failure_and_kills_a_rank_that_ignores_its_end():
+    command = [sys.executable, "-m", "dovetail", "run", "--processes", "2", str(CHECKS), "stubborn"]
+    environment = {**os.environ, "DOVETAIL_ENGINE": "numpy"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=ranks.LIMIT, env=environment)
+    assert done.returncode == 1 and "rank 1 ended with the exit status 1" in done.stderr, done.stderr
+    assert done.stderr.count("Traceback") == 1 and "ValueError: the first failure" in done.stderr
+    seconds = [int(text) for text in re.findall(r"lives on for (\d+) s", done.stdout)]
+    assert 2 <= max(seconds) <= 8, done.stdout  # the docs say five
+
+
 @pytest.mark.skipif(not os.path.exists("/proc/net/tcp"), reason="only Linux tells the sockets of a process")
 def test_torchrun_started_by_hand_listens_on_loopback_alone(tmp_path):
     """Check the command of docs/distributed.md; with `--standalone`, torchrun itself listens to all."""

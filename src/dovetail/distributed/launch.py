@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from torch.distributed.elastic.agent.server.api import RunResult, WorkerGroup, WorkerSpec
 from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
@@ -28,6 +29,12 @@ LAST_CALL = 10  # seconds in which further machines may join, once there are eno
 class _Agent(LocalElasticAgent):
     """torchrun's agent, which tells of failed ranks, and soon kills those that do not end."""
 
+    def _start_workers(self, worker_group: WorkerGroup) -> dict[int, Any]:
+        found = super()._start_workers(worker_group)
+        close = self._pcontext.close  # torch calls it in several places, some of which wait for 30 s
+        self._pcontext.close = lambda death_sig=None, timeout=GRACE: close(death_sig, GRACE)
+        return found
+
     def _monitor_workers(self, worker_group: WorkerGroup) -> RunResult:
         found = super()._monitor_workers(worker_group)
         if found.is_failed():
@@ -36,9 +43,6 @@ class _Agent(LocalElasticAgent):
             after = f"; all ranks start again, and may {left - 1} times more" if left else ""
             print(f"dovetail: rank {rank} ended with the exit status {status}{after}", file=sys.stderr, flush=True)
         return found
-
-    def _stop_workers(self, worker_group: WorkerGroup) -> None:
-        self._shutdown(timeout=GRACE)
 
 
 def launch(
@@ -95,7 +99,7 @@ def launch(
 def _run(spec: WorkerSpec) -> int:
     """Run the ranks of this machine; return 0, or the exit status of the one that failed first."""
     try:
-        found = _Agent(spec, DefaultLogsSpecs(), shutdown_timeout=GRACE).run()
+        found = _Agent(spec, DefaultLogsSpecs()).run()
     except SignalException:  # this machine leaves; the others may go on, so the rendezvous stays open
         raise
     except BaseException:
