@@ -7,7 +7,10 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.core.collectives import WORLD
 from dovetail.core.errors import CollectiveError
+from dovetail.distributed import transport
+from tests.engines.test_transfer import pointer
 
 dt.distributed.init(timeout=60)
 RANK = dt.distributed.rank()
@@ -219,6 +222,52 @@ def halves() -> None:
     assert not np.array_equal(rounded, exact)
 
 
+def large_halves() -> None:
+    """A mean of halves is finite where their sum is not, also if it is weighted, of few elements and of many."""
+    for size in (2, 1000):
+        own = np.full(size, 60000, "float16")
+        for found in (
+            ops.all_reduce(own, "mean"),
+            dt.distributed.average([own])[0],
+            dt.distributed.average([own], weight=64.0 + 64 * RANK)[0],
+            *dt.distributed.average([own], weight=3, wire="bfloat16"),
+        ):
+            np.testing.assert_array_equal(found, own)
+        np.testing.assert_array_equal(ops.reduce_scatter(own, "mean"), own[: size // 2])
+
+
+def memory() -> None:
+    """NumPy and torch share their memory with the exchange, both ways; what jax sends is copied once."""
+    exchange, on_host = WORLD.transport, transport._on_host
+    sent, received, copies = [], [], []
+
+    def exchanged(op, array, *rest):
+        sent.append(array.ctypes.data)
+        found = exchange(op, array, *rest)
+        received.append(found.ctypes.data)
+        return found
+
+    def copied(array):
+        found = on_host(array)
+        if found is not array:
+            copies.append(found.ctypes.data)
+        return found
+
+    x = ops.convert(np.arange(1000, dtype="float32"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(WORLD, "transport", exchanged)
+        patch.setattr(transport, "_on_host", copied)
+        for name in ("sum", "mean", "max", "gather", "scatter", "broadcast", "swap"):
+            y = EXPECTED[name][0](x)
+            if x.engine in ("numpy", "torch"):
+                assert (sent, received, copies) == ([pointer(x)], [pointer(y)], []), name
+            elif x.engine == "jax":
+                assert sent == [pointer(x)] and len(copies) == 1, name
+                assert name not in ("sum", "mean", "max") or received == copies, name  # added up in the copy itself
+            for pointers in (sent, received, copies):
+                pointers.clear()
+
+
 def parts() -> None:
     """A large array travels in several parts in the first calls, with the same numbers."""
     large = np.arange(100_001, dtype="float32") + RANK
@@ -227,6 +276,8 @@ def parts() -> None:
 
 
 if __name__ == "__main__":
-    for check in (values, gradients, averages, halves, parts, mismatches, control_flow, native_values):
+    for check in (
+        *(values, gradients, averages, halves, large_halves, memory, parts, mismatches, control_flow, native_values),
+    ):
         check()
         print("checked", check.__name__, flush=True)

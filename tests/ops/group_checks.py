@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.distributed.parts import NUMBERS, Parts
 
 dt.distributed.init(timeout=60)
 RANK, SIZE = dt.distributed.rank(), dt.distributed.world_size()
@@ -83,6 +85,19 @@ def every_dtype() -> None:
                 assert (found.dtype, found.shape) == (dtype, wanted.shape), words
                 both = [np.asarray(value, "complex128") for value in (found.numpy(), wanted)]
                 np.testing.assert_allclose(*both, rtol=1e-2 if "16" in dtype else 1e-6, err_msg=words)
+
+
+def parts() -> None:
+    """Check that the bits of a large sum do not depend on the number of parts, which is chosen by time."""
+    for group, place in mine():
+        for dtype in ("float32", "float64", "int8", "float16", "bfloat16"):
+            normal = [np.random.default_rng(rank).normal(0, 9, size=(100_003, 3)) for rank in group]
+            given = [array.astype(dt.dtypes.as_dtype(dtype).numpy) for array in normal]
+            for number in NUMBERS:
+                with pytest.MonkeyPatch.context() as patch:
+                    patch.setattr(Parts, "next", lambda self, size, number=number: number)
+                    found = ops.all_reduce(given[place], ranks=group).numpy()
+                np.testing.assert_array_equal(found, functools.reduce(np.add, given), f"{dtype}, {number}, {group}")
 
 
 def unknown_dimensions() -> None:
@@ -171,6 +186,6 @@ def outsiders() -> None:
 
 
 if __name__ == "__main__":
-    for check in (every_dtype, unknown_dimensions, nested, gradients, outsiders):
+    for check in (every_dtype, parts, unknown_dimensions, nested, gradients, outsiders):
         check()
         print("checked", check.__name__, flush=True)

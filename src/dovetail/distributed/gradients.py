@@ -17,7 +17,8 @@ from dovetail.ops.shapes.shape import cast, convert, reshape
 def average(gradients: Sequence[Any], weight: float | None = None, wire: str | None = None) -> list[Any]:
     """The mean of the ranks' gradients, on each rank; one exchange for each dtype.
 
-    A large exchange travels in 1, 2 or 4 parts: the first steps try which is fastest.
+    A large exchange travels in 1, 2 or 4 parts: the first steps try which is fastest.  Weighted halves take a second
+    exchange, of the weights.
 
     Args:
         gradients: tensors of floats with known shapes, and None, in the same places on all ranks.
@@ -47,6 +48,8 @@ def average(gradients: Sequence[Any], weight: float | None = None, wire: str | N
             return _mean_of_halves(flat, weight, wire)
         if weight is None:
             return all_reduce(concatenate(flat), "mean")
+        if dtype in HALVES:  # their sum may be infinite
+            return all_reduce(cast(concatenate(flat) * _share(weight, "float32"), dtype))
         sums = all_reduce(concatenate([*(g * weight for g in flat), cast([weight], dtype)]))  # the weights travel along
         return sums[:-1] / sums[-1]
 
@@ -83,7 +86,12 @@ def _mean_of_halves(flat: Sequence[Any], weight: float | None, wire: str) -> Any
     dtype, size = flat[0].dtype, sum(g.shape[0] for g in flat)
     each = -(-size // WORLD.size)
     rest = [zeros((each * WORLD.size - size,), dtype)]
-    share = 1.0 / WORLD.size if weight is None else weight / all_reduce(cast([weight], dtype))
+    share = 1.0 / WORLD.size if weight is None else _share(weight, dtype)
     own = cast(concatenate([*(g * share for g in flat), *rest]), wire)
     parts = cast(all_to_all(reshape(own, (WORLD.size, each))), "float32")
     return cast(all_gather(cast(sum_of(parts, axis=0), wire))[:size], dtype)
+
+
+def _share(weight: float, dtype: Any) -> Any:
+    """This rank's part of the sum of all ranks' weights."""
+    return weight / all_reduce(cast([weight], dtype))

@@ -151,7 +151,8 @@ class Transport:
     ) -> np.ndarray:
         """The reduction of a large array in its place, in as many parts as the first rank said; that rank times it."""
         start = time.perf_counter()
-        found = _array(_reduce(_tensor(array), group, reduction, number), array.dtype)
+        is_sum = reduction in ("sum", "mean") and len(ranks) > 2
+        found = _array((_sum if is_sum else _reduce)(_tensor(array), group, reduction, number), array.dtype)
         if self._rank == ranks[0]:
             self._parts[ranks].saw(array.nbytes, number, time.perf_counter() - start)
         return found
@@ -239,8 +240,9 @@ def _gathered(array: np.ndarray, rows: Sequence[int], group: Any) -> list[np.nda
 
 
 def _reduce_parts(parts: list[np.ndarray], place: int, reduction: str) -> np.ndarray:
-    found = np.asarray(functools.reduce(NUMPY[reduction], parts[1:], parts[0].copy()))
-    return np.asarray(found / np.asarray(len(parts), found.dtype)) if reduction == "mean" else found
+    if reduction == "mean":  # divided first, as `_addend` does it: the sum of halves may be infinite
+        parts = [np.asarray(part / np.asarray(len(parts), part.dtype)) for part in parts]
+    return np.asarray(functools.reduce(NUMPY[reduction], parts[1:], parts[0].copy()))
 
 
 def _swap_parts(parts: list[np.ndarray], place: int) -> np.ndarray:
@@ -261,14 +263,40 @@ _BY_PARTS: dict[str, Callable[..., np.ndarray]] = {  # (arrays, the place of thi
 
 def _addend(array: Any, count: int, reduction: str) -> Any:
     """What a rank adds to a sum of arrays, or to a mean: a new array, or a tensor on the GPU."""
-    tensor = _tensor(_on_host(array)) if isinstance(array, np.ndarray) else array
-    found = (tensor / count if reduction == "mean" else tensor.clone()).contiguous()
-    return _array(found, array.dtype) if isinstance(array, np.ndarray) else found
+    is_host = isinstance(array, np.ndarray)
+    host = _on_host(array) if is_host else array
+    tensor = _tensor(host) if is_host else host
+    room = None if host is array else tensor  # a copy of what only the library may write, as of jax
+    if reduction == "mean":
+        found = torch.div(tensor, count, out=room)
+    else:
+        found = tensor.clone() if room is None else room
+    return _array(found, array.dtype) if is_host else found.contiguous()
 
 
 def _reduce(tensor: torch.Tensor, group: Any, reduction: str, parts: int = 1) -> torch.Tensor:
     """Reduce what the ranks have in a tensor, in its place."""
     works = [group.allreduce([part], TORCH[reduction]) for part in tensor.view(-1).chunk(parts)]
+    for work in works:
+        work.wait()
+    return tensor
+
+
+def _sum(tensor: torch.Tensor, group: Any, reduction: str, parts: int) -> torch.Tensor:
+    """Add up in the order of the ranks, in its place; a ring of three adds in an order that depends on the parts."""
+    count, place, travels = group.size(), group.rank(), []
+    for part in tensor.view(-1).chunk(parts):
+        sizes = [len(piece) for piece in part.tensor_split(count)]
+        own = part.new_empty((count, sizes[place]))
+        equal = [sizes[place]] * count
+        travels.append((own, part, equal, sizes, group.alltoall_base(own.view(-1), part, equal, sizes)))
+    works = []
+    for own, part, equal, sizes, work in travels:
+        work.wait()
+        for piece in own[1:]:
+            own[0] += piece
+        own[1:] = own[0]
+        works.append(group.alltoall_base(part, own.view(-1), sizes, equal))
     for work in works:
         work.wait()
     return tensor
@@ -280,8 +308,10 @@ def _scatter(tensor: torch.Tensor, group: Any, reduction: str) -> torch.Tensor:
         whole = _reduce(_addend(tensor, group.size(), reduction), group, reduction)
         return whole.chunk(group.size())[group.rank()].clone()
     found = torch.empty_like(parts[0])
+    if reduction == "mean":
+        parts = [part / group.size() for part in parts]
     group.reduce_scatter([found], [parts]).wait()
-    return found.div_(group.size()) if reduction == "mean" else found
+    return found
 
 
 def _gather(tensor: torch.Tensor, group: Any) -> torch.Tensor:
