@@ -80,6 +80,22 @@ def equal() -> None:
     assert plan.measurer.follows == (RANK > 0)
 
 
+def turns() -> None:
+    """Two functions of one name, in turn: each has its own decisions."""
+    choose(["numpy", "torch"], slower=1 + RANK)
+    f, g = (dt.function(step, engine="auto") for _ in range(2))
+
+    class Both:
+        plan = staticmethod(g.plan)
+
+        def __call__(self, x):
+            f(x)
+            return g(x)
+
+    plans = many(Both(), lambda plan: plan.is_settled and f.plan(X).is_settled), f.plan(X)
+    assert [plan.chosen.strategy.engine for plan in plans] == ["torch"] * 2, plans
+
+
 def missing() -> None:
     """The second one lacks the faster engine, so all run on the other one."""
     choose(["numpy", "torch"] if RANK != 1 else ["numpy"])
@@ -117,5 +133,5 @@ def broken() -> None:
 
 
 if __name__ == "__main__":
-    {"equal": equal, "missing": missing, "named": named, "broken": broken}[sys.argv[1]]()
+    {"equal": equal, "turns": turns, "missing": missing, "named": named, "broken": broken}[sys.argv[1]]()
     print(f"checked {sys.argv[1]}: {' '.join(ran)}", flush=True)

@@ -28,8 +28,9 @@ def engines(check: str, count: int) -> list[list[str]]:
     ]
 
 
-def test_ranks_change_the_engine_in_the_same_call_also_if_one_prepares_it_much_longer():
-    first, *others = engines("equal", 3)
+@pytest.mark.parametrize(("check", "count"), [("equal", 3), ("turns", 2)])
+def test_ranks_change_the_engine_in_the_same_call_also_if_one_prepares_it_much_longer(check, count):
+    first, *others = engines(check, count)
     for other in others:
         assert first == other, list(zip(first, other, strict=True))
     assert first[0] == "numpy" and first[-1] == "torch"
