@@ -24,19 +24,21 @@ LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "0000000000000000000
 
 
 @pytest.mark.parametrize(
-    ("lose", "limit", "words"),
+    ("engines", "lose", "limit", "words"),
     [
-        (subprocess.Popen.kill, "60", r"the connection to rank 1 of 2 was lost after [\d.e-]+ s"),
-        (ranks.stop, "4", "rank 1 of 2 did not come within 4 s"),
+        (("numpy", "torch"), subprocess.Popen.kill, "60", r"the connection to rank 1 of 2 was lost after [\d.e-]+ s"),
+        (("numpy", "torch"), ranks.stop, "4", "rank 1 of 2 did not come within 4 s"),
+        (("numpy", "torch", "numpy"), ranks.stop, "4", "rank 2 of 3 did not come within 4 s"),
     ],
-    ids=["ended", "stopped"],
+    ids=["ended", "stopped", "stopped, and another one comes late"],
 )
-def test_the_others_name_a_rank_that_is_missing(lose, limit, words):
-    with ranks.started("tests.distributed.process_checks", ("numpy", "torch"), "lost", TIMEOUT=limit) as processes:
-        (text,) = ranks.after_ready(processes, 1, lose)
-    first, second = [line for line in text.splitlines() if "AllReduce" in line]
-    assert re.match(rf"AllReduce at process_checks.py:\d+: {words}", first), text
-    assert re.match(r"AllReduce at .*: an earlier one failed, so start all processes again", second), text
+def test_the_others_name_a_rank_that_is_missing(engines, lose, limit, words):
+    with ranks.started("tests.distributed.process_checks", engines, "lost", TIMEOUT=limit) as processes:
+        printed = ranks.after_ready(processes, len(engines) - 1, lose)
+    for text in printed:
+        first, second = [line for line in text.splitlines() if "AllReduce" in line]
+        assert re.match(rf"AllReduce at process_checks.py:\d+: {words}", first), text
+        assert re.match(r"AllReduce at .*: an earlier one failed, so start all processes again", second), text
 
 
 def in_session_graph():

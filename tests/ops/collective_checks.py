@@ -77,6 +77,36 @@ def gradients() -> None:
     for name, value in expected.items():
         for found in (gradient(name, ops.convert(X)), dt.function(lambda x, n=name: gradient(n, x))(X)):
             np.testing.assert_allclose(found, value, rtol=1e-5, err_msg=name)
+    zero = ops.zeros(1)
+    with dt.GradientTape() as tape:
+        tape.watch(zero)
+        loss = ops.sum(ops.sqrt(ops.broadcast_from(zero, 1)))
+    assert tape.gradient(loss, zero).numpy() == (0, np.inf)[RANK]
+
+
+def second_gradients() -> None:
+    """The gradient of a gradient is that of the sum of both ranks' losses, by finite differences."""
+    step, direction, x = 1e-6, np.float64([[0.3, -0.7], [0.2, 0.5]]), ops.cast(X / 4, "float64")
+
+    def gradient(loss, value):
+        with dt.GradientTape() as tape:
+            tape.watch(value)
+            total = loss(value)
+        return tape.gradient(total, value)
+
+    for name, (collective, _) in EXPECTED.items():
+
+        def inner(value, collective=collective):
+            return ops.sum(ops.sin(collective(value * value))) * (1.0 + RANK)
+
+        def loss(value, inner=inner):
+            return ops.sum(gradient(inner, value) ** 3)
+
+        slope = float(ops.sum(gradient(loss, x) * direction))
+        for rank in (0, 1):
+            totals = [float(ops.all_reduce(loss(x + sign * step * direction * (rank == RANK)))) for sign in (1.0, -1.0)]
+            if rank == RANK:
+                np.testing.assert_allclose(slope, (totals[0] - totals[1]) / (2 * step), 1e-4, 1e-4, err_msg=name)
 
 
 def control_flow() -> None:
@@ -277,7 +307,8 @@ def parts() -> None:
 
 if __name__ == "__main__":
     for check in (
-        *(values, gradients, averages, halves, large_halves, memory, parts, mismatches, control_flow, native_values),
+        *(values, gradients, second_gradients, averages, halves, large_halves, memory, parts, mismatches),
+        *(control_flow, native_values),
     ):
         check()
         print("checked", check.__name__, flush=True)

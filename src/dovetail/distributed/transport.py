@@ -33,6 +33,7 @@ SLOT = np.dtype(
 )
 SMALL = SLOT["data"].itemsize  # bytes of the largest array that travels in the slots
 GRACE = 2.0  # seconds in which the ranks that came tell so
+_LATE = "late"  # what a rank tells that waited until the end of its time
 NUMPY = {"sum": np.add, "mean": np.add, "max": np.maximum, "min": np.minimum}
 TORCH = {"sum": dist.ReduceOp.SUM, "mean": dist.ReduceOp.SUM, "max": dist.ReduceOp.MAX, "min": dist.ReduceOp.MIN}
 REDUCED = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "int32", "int64")  # dtypes that groups reduce
@@ -104,7 +105,7 @@ class Transport:
         """Room for the slots of the ranks, and torch's handle of their travel."""
         slot = np.zeros((), SLOT)
         given = {"CollectiveBarrier": "", "Rows": f"{_dtype(array)} rows of {tuple(array.shape[1:])}"}
-        slot["call"] = " ".join([op, given.get(op, describe(array)), *map(repr, options)]).encode()
+        slot["call"] = " ".join(filter(None, [op, given.get(op, describe(array)), *map(repr, options)])).encode()
         slot["note"] = WORLD.note
         slot["rows"] = len(array) if array.ndim else 0
         slot["is_small"] = op == "CollectiveBarrier" or array.nbytes <= SMALL
@@ -160,19 +161,22 @@ class Transport:
     def _missing(self, ranks: tuple[int, ...], error: Exception, seconds: float) -> str:
         """The text about the ranks that did not come to the current collective, which failed after some seconds."""
         key = f"dovetail/{ranks}/{self._counts[ranks]}/"
-        others = {rank: f"{key}{rank}" for rank in ranks if rank != self._rank}
+        others, came = {rank: f"{key}{rank}" for rank in ranks if rank != self._rank}, []
+        is_late = seconds >= self._timeout
         try:
-            self._store.set(f"{key}{self._rank}", "came")
+            self._store.set(f"{key}{self._rank}", _LATE if is_late else "lost")
             end = time.monotonic() + GRACE
             while others and time.monotonic() < end:
-                others = {rank: name for rank, name in others.items() if not self._store.check([name])}
+                came += [name for name in others.values() if self._store.check([name])]
+                others = {rank: name for rank, name in others.items() if name not in came}
                 time.sleep(0.05)
+            is_late |= _LATE.encode() in map(self._store.get, came)  # a rank that gives up ends the connections
         except RuntimeError as lost:
             return f"rank 0, which keeps the store, did not answer: {lost}"
         if not others:
             return f"all ranks came, but the connection failed after {seconds:.3g} s: {error}"
         names = f"rank{'s' if len(others) > 1 else ''} {', '.join(map(str, others))} of {len(ranks)}"
-        if seconds < self._timeout:
+        if not is_late:
             return f"the connection to {names} was lost after {seconds:.3g} s. Look at what such a rank printed last."
         return (
             f"{names} did not come within {self._timeout:g} s. A rank that is missing is stopped, or busy, or computes "
@@ -264,8 +268,8 @@ _BY_PARTS: dict[str, Callable[..., np.ndarray]] = {  # (arrays, the place of thi
 def _addend(array: Any, count: int, reduction: str) -> Any:
     """What a rank adds to a sum of arrays, or to a mean: a new array, or a tensor on the GPU."""
     is_host = isinstance(array, np.ndarray)
-    host = _on_host(array) if is_host else array
-    tensor = _tensor(host) if is_host else host
+    host: Any = _on_host(array) if is_host else array
+    tensor: Any = _tensor(host) if is_host else host
     room = None if host is array else tensor  # a copy of what only the library may write, as of jax
     if reduction == "mean":
         found = torch.div(tensor, count, out=room)

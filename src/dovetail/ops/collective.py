@@ -24,8 +24,9 @@ from dovetail.core.rules import Rule
 from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
-from dovetail.ops.math.compare import equal
+from dovetail.ops.math.compare import equal, where
 from dovetail.ops.samples import array, ints, sample
+from dovetail.ops.shapes.create import zeros_like
 from dovetail.ops.shapes.shape import cast
 
 Reduction = Literal["sum", "mean", "max", "min"]
@@ -197,7 +198,8 @@ def broadcast_from(x: Each, root: int = 0, ranks: Sequence[int] = ()) -> Tensor:
 
 @broadcast_from.gradient
 def _(op: Any, g: Any) -> Any:
-    return all_reduce(g, "sum", op.attr("ranks")) * (1.0 if WORLD.rank == op.attr("root") else 0.0)
+    total = all_reduce(g, "sum", op.attr("ranks"))
+    return where(WORLD.rank == op.attr("root"), total, zeros_like(total))  # each rank's second gradient needs the total
 
 
 @any_rank
