@@ -48,6 +48,13 @@ def values() -> None:
     for dtype in ("float64", "float16", "bfloat16", "int8", "int64", "uint16", "int16", "complex64"):
         np.testing.assert_array_equal(ops.cast(ops.all_reduce(ops.cast(abs(X), dtype)), "float32"), sum(map(abs, BOTH)))
     assert ops.all_reduce(X > 0, "min").numpy().tolist() == [[True, False], [False, False]]
+    for size in (4, 400):  # NaN comes through, of few elements and of many
+        own = np.ones(size, "float32")
+        own[RANK] = np.nan
+        for way in ("max", "min"):
+            whole = ops.all_reduce(own, way).numpy()
+            np.testing.assert_array_equal(whole, np.where(np.arange(size) < 2, np.nan, 1))
+            np.testing.assert_array_equal(ops.reduce_scatter(own, way), np.split(whole, 2)[RANK])
 
 
 def gradients() -> None:
@@ -149,6 +156,10 @@ def mismatches() -> None:
             CollectiveError, match=r"All\w+ at collective_checks.py:\d+: rank 0 computes All.*; rank 1 "
         ):
             wrong()
+    for rows, collective in ((3, ops.all_to_all), (401, ops.all_to_all), (3, ops.reduce_scatter)):
+        uneven = dt.function(collective, input_signature=[dt.spec((None,))])
+        with pytest.raises(ValueError, match=f"{rows} rows cannot be divided evenly among 2 ranks"):
+            uneven(np.ones(rows, "float32"))
     np.testing.assert_array_equal(ops.all_reduce(X), sum(BOTH))
     with pytest.raises(ValueError, match=r"the group \(\d,\); leave it out"):
         ops.all_reduce(X, ranks=(1 - RANK,))

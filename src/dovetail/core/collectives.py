@@ -73,6 +73,17 @@ class World:
             self.waited += time.perf_counter() - start
 
 
+def divided(rows: int, count: int) -> int:
+    """The rows of each of some ranks.
+
+    Raises:
+        ValueError: they cannot be divided evenly.
+    """
+    if rows % count:
+        raise ValueError(f"{rows} rows cannot be divided evenly among {count} ranks.")
+    return rows // count
+
+
 def check_wire(wire: str) -> str:
     """The dtype of the wire; "" for each array's own.
 

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
-from dovetail.core.collectives import NOTE, WORLD
+from dovetail.core.collectives import NOTE, WORLD, divided
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import CollectiveError, describe
 from dovetail.distributed.parts import Parts
@@ -36,6 +36,7 @@ GRACE = 2.0  # seconds in which the ranks that came tell so
 _LATE = "late"  # what a rank tells that waited until the end of its time
 NUMPY = {"sum": np.add, "mean": np.add, "max": np.maximum, "min": np.minimum}
 TORCH = {"sum": dist.ReduceOp.SUM, "mean": dist.ReduceOp.SUM, "max": dist.ReduceOp.MAX, "min": dist.ReduceOp.MIN}
+COMBINED = {"sum": torch.add, "mean": torch.add, "max": torch.maximum, "min": torch.minimum}
 REDUCED = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "int32", "int64")  # dtypes that groups reduce
 
 
@@ -69,6 +70,7 @@ class Transport:
 
         Raises:
             CollectiveError: a rank is missing, computes something else, or was missing before.
+            ValueError: the rows cannot be divided evenly among the ranks.
         """
         if self._failed:
             raise CollectiveError(f"an earlier one failed, so start all processes again; it said: {self._failed}")
@@ -80,6 +82,8 @@ class Transport:
                 array = _addend(array, len(ranks), *options)  # while the slots travel
             travel.wait()
             self._check(slots, ranks)
+            if op in ("ReduceScatter", "AllToAll"):
+                divided(len(array), len(ranks))
             return self._exchanged(op, array, slots, ranks, options)
         except CollectiveError:  # all ranks know, so they may go on
             raise
@@ -152,8 +156,8 @@ class Transport:
     ) -> np.ndarray:
         """The reduction of a large array in its place, in as many parts as the first rank said; that rank times it."""
         start = time.perf_counter()
-        is_sum = reduction in ("sum", "mean") and len(ranks) > 2
-        found = _array((_sum if is_sum else _reduce)(_tensor(array), group, reduction, number), array.dtype)
+        reduce = _reduce if reduction in ("sum", "mean") and len(ranks) == 2 else _in_order
+        found = _array(reduce(_tensor(array), group, reduction, number), array.dtype)
         if self._rank == ranks[0]:
             self._parts[ranks].saw(array.nbytes, number, time.perf_counter() - start)
         return found
@@ -286,19 +290,21 @@ def _reduce(tensor: torch.Tensor, group: Any, reduction: str, parts: int = 1) ->
     return tensor
 
 
-def _sum(tensor: torch.Tensor, group: Any, reduction: str, parts: int) -> torch.Tensor:
-    """Add up in the order of the ranks, in its place; a ring of three adds in an order that depends on the parts."""
-    count, place, travels = group.size(), group.rank(), []
+def _in_order(tensor: torch.Tensor, group: Any, reduction: str, parts: int = 1) -> torch.Tensor:
+    """Reduce in the order of the ranks, in its place.
+
+    A ring of three ranks adds up in an order that depends on the parts, and gloo's max and min lose NaN.
+    """
+    count, place, travels, works = group.size(), group.rank(), [], []
     for part in tensor.view(-1).chunk(parts):
         sizes = [len(piece) for piece in part.tensor_split(count)]
         own = part.new_empty((count, sizes[place]))
         equal = [sizes[place]] * count
         travels.append((own, part, equal, sizes, group.alltoall_base(own.view(-1), part, equal, sizes)))
-    works = []
     for own, part, equal, sizes, work in travels:
         work.wait()
         for piece in own[1:]:
-            own[0] += piece
+            COMBINED[reduction](own[0], piece, out=own[0])
         own[1:] = own[0]
         works.append(group.alltoall_base(part, own.view(-1), sizes, equal))
     for work in works:
@@ -309,7 +315,8 @@ def _sum(tensor: torch.Tensor, group: Any, reduction: str, parts: int) -> torch.
 def _scatter(tensor: torch.Tensor, group: Any, reduction: str) -> torch.Tensor:
     parts = [*tensor.contiguous().chunk(group.size())]
     if reduction in ("max", "min"):  # which gloo cannot scatter
-        whole = _reduce(_addend(tensor, group.size(), reduction), group, reduction)
+        reduce = _reduce if tensor.is_cuda else _in_order
+        whole = reduce(_addend(tensor, group.size(), reduction), group, reduction)
         return whole.chunk(group.size())[group.rank()].clone()
     found = torch.empty_like(parts[0])
     if reduction == "mean":

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dovetail.core.collectives import WORLD
+from dovetail.core.collectives import WORLD, divided
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import on_engine
 from dovetail.core.errors import CollectiveError, op_error, user_line
@@ -48,12 +48,6 @@ def _rows(x: TensorSpec, change: Any) -> TensorSpec:
     if not x.shape:
         raise ValueError("a scalar has no rows to gather or to scatter; reshape it to (1,).")
     return TensorSpec((None if x.shape[0] is None else change(x.shape[0]), *x.shape[1:]), x.dtype)
-
-
-def _divided(rows: int, count: int) -> int:
-    if rows % count:
-        raise ValueError(f"{rows} rows cannot be divided evenly among {count} ranks.")
-    return rows // count
 
 
 @any_rank
@@ -137,7 +131,7 @@ def _(op: Any, g: Any) -> Any:
 def _scattered(x: TensorSpec, reduction: str, ranks: Any) -> TensorSpec:
     _check(x, reduction)
     count = len(WORLD.members(ranks))
-    return _rows(x, lambda rows: _divided(rows, count))
+    return _rows(x, lambda rows: divided(rows, count))
 
 
 @primitive("ReduceScatter", infer=_scattered, samples=[sample(array(2, 3)), sample(array(2), "mean")])
@@ -205,7 +199,7 @@ def _(op: Any, g: Any) -> Any:
 @any_rank
 def _swapped(x: TensorSpec, ranks: Any) -> TensorSpec:
     count = len(WORLD.members(ranks))
-    return _rows(x, lambda rows: _divided(rows, count) * count)
+    return _rows(x, lambda rows: divided(rows, count) * count)
 
 
 @primitive("AllToAll", infer=_swapped, samples=[sample(array(2, 3))])
