@@ -6,6 +6,7 @@ import pytest
 
 from dovetail.cli import run
 from dovetail.cli.main import main
+from tests.libraries import require
 
 
 @pytest.mark.parametrize(
@@ -37,6 +38,15 @@ def test_options_of_another_form(options, message, capsys):
     with pytest.raises(SystemExit) as stop:
         main(["run", *options, "train.py"])
     assert stop.value.code == 2 and message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("host", ["nobody.invalid", "a..b"])
+def test_a_rendezvous_that_nobody_knows(host, tmp_path, capsys):
+    require("torch", "its launcher starts the processes")
+    (tmp_path / "train.py").write_text("")
+    meeting = ["--processes", "1", "--nnodes", "1", "--rendezvous", f"{host}:29400"]
+    assert main(["run", *meeting, str(tmp_path / "train.py")]) == 1
+    assert f"the rendezvous '{host}:29400' is not an address that this machine knows" in capsys.readouterr().err
 
 
 def test_each_process_runs_the_command_without_the_options_of_launchers():

@@ -52,7 +52,7 @@ def test_ended_and_stopped_ranks_change_no_number():
 def test_the_number_of_ranks_may_change_at_each_start(tmp_path):
     def train(folder, engines, last):
         folder.mkdir(exist_ok=True)
-        printed = ranks.run("tests.distributed.survive_checks", engines, str(folder), "0", str(last))
+        printed = ranks.run("tests.distributed.survive_checks", engines, str(folder), "0", "0", str(last))
         return {line.partition(" of ")[2] for text in printed for line in text.splitlines()}
 
     def results(folder):
@@ -66,17 +66,23 @@ def test_the_number_of_ranks_may_change_at_each_start(tmp_path):
     survive.compare(results(changed), results(tmp_path / "undisturbed"))
 
 
-def test_ranks_end_with_their_launcher_also_a_stopped_one(tmp_path):
-    launcher = subprocess.Popen(survive.command(tmp_path, 2, pause=1.0), env={**os.environ, "DOVETAIL_ENGINE": "numpy"})
+@pytest.mark.parametrize(("how", "status"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
+def test_ranks_end_with_their_launcher_also_a_stopped_one(how, status, tmp_path):
+    command, environment = survive.command(tmp_path, 2, pause=1.0), {**os.environ, "DOVETAIL_ENGINE": "numpy"}
+    with (tmp_path / "printed").open("w") as printed:
+        launcher = subprocess.Popen(command, env=environment, stderr=printed)
     try:
         ranks = list(wait_for(lambda: survive.ranks_of(launcher.pid, 0)).values())
         wait_for(lambda: all((tmp_path / f"phase.{rank}").exists() for rank in (0, 1)))
         wait_for(lambda: {(tmp_path / f"phase.{rank}").read_text() for rank in (0, 1)} <= {"f", "t"})
         os.kill(ranks[0], signal.SIGSTOP)
+        launcher.send_signal(how)
+        assert launcher.wait(survive.LIMIT) == status
     finally:
         launcher.kill()
         launcher.wait()
     wait_for(lambda: not any(is_running(rank) for rank in ranks))
+    assert "dovetail/distributed/launch.py" not in (tmp_path / "printed").read_text()  # no traceback of the launcher
 
 
 def is_running(process: int) -> bool:
@@ -120,4 +126,4 @@ def test_training_goes_on_when_a_machine_leaves_and_when_it_comes_back(tmp_path)
 @pytest.mark.skipif(not os.environ.get("DOVETAIL_TEST_WHOLE"), reason="12 runs take minutes")
 @pytest.mark.parametrize("seed", range(12))  # `python -m tests.distributed.survive` runs 60
 def test_a_lost_rank_changes_no_number(seed):
-    print(*survive.lose(seed, 3))
+    print(*survive.lose(seed))

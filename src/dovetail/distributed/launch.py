@@ -62,7 +62,10 @@ def launch(
         rendezvous: "host:port", where the machines meet; None for one machine.
 
     Returns:
-        0, or the exit status of the rank that failed first.
+        0, or the exit status of the rank that failed first; 128 and its number more for a signal, also this process's.
+
+    Raises:
+        OSError: this machine does not know the address of the rendezvous.
 
     Source: `torch.distributed.launcher.api.launch_agent`.
     """
@@ -100,8 +103,9 @@ def _run(spec: WorkerSpec) -> int:
     """Run the ranks of this machine; return 0, or the exit status of the one that failed first."""
     try:
         found = _Agent(spec, DefaultLogsSpecs()).run()
-    except SignalException:  # this machine leaves; the others may go on, so the rendezvous stays open
-        raise
+    except SignalException as ended:  # this machine leaves; the others may go on, so the rendezvous stays open
+        print(f"dovetail: ended by {ended.sigval.name}, and so are the ranks", file=sys.stderr)
+        return 128 + ended.sigval
     except BaseException:
         spec.rdzv_handler.shutdown()
         raise
@@ -121,7 +125,10 @@ def _first_failure(found: RunResult) -> tuple[int, int]:
 def _address(rendezvous: str) -> str:
     """The address of this machine on the way to the rendezvous."""
     host, _, port = rendezvous.rpartition(":")
-    family, kind, _, _, target = socket.getaddrinfo(host, int(port), type=socket.SOCK_DGRAM)[0]
+    try:
+        family, kind, _, _, target = socket.getaddrinfo(host, int(port), type=socket.SOCK_DGRAM)[0]
+    except (OSError, UnicodeError) as error:
+        raise OSError(f"the rendezvous {rendezvous!r} is not an address that this machine knows: {error}.") from error
     with socket.socket(family, kind) as way:  # it sends nothing
         way.connect(target)
         return str(way.getsockname()[0])
