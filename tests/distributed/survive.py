@@ -74,19 +74,19 @@ def ranks_of(launcher: int, start: int) -> dict[int, int]:
     return found
 
 
-def command(folder: Path, processes: int, pause: float, *options: str) -> list[str]:
-    """The command that trains."""
+def command(folder: Path, processes: int, pause: float, *options: str, megabytes: int = 0) -> list[str]:
+    """The command that trains, with so many seconds after each step, and so many megabytes more in a checkpoint."""
     own = ["--processes", str(processes), "--restarts", "20", *options]
-    return [sys.executable, "-m", "dovetail", "run", *own, str(PROGRAM), str(folder), str(pause)]
+    return [sys.executable, "-m", "dovetail", "run", *own, str(PROGRAM), str(folder), str(pause), str(megabytes)]
 
 
-def run(losses: Sequence[Loss], processes: int, pause: float = 0.002, **environment: str) -> Run:
+def run(losses: Sequence[Loss], processes: int, pause: float = 0.002, megabytes: int = 0, **environment: str) -> Run:
     """Train, and lose ranks."""
     with tempfile.TemporaryDirectory() as name:
         folder, output, phases = Path(name), Path(name) / "output", []
         with output.open("w") as file:
             launcher = subprocess.Popen(
-                command(folder, processes, pause),
+                command(folder, processes, pause, megabytes=megabytes),
                 env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
                 stdout=file,
                 stderr=subprocess.STDOUT,
@@ -94,9 +94,12 @@ def run(losses: Sequence[Loss], processes: int, pause: float = 0.002, **environm
         try:
             end, began = time.monotonic() + LIMIT, None
             for start, loss in enumerate([*losses, None]):
-                while len(ranks := ranks_of(launcher.pid, start)) < processes:
-                    assert launcher.poll() is None and time.monotonic() < end, output.read_text()
+                while len(ranks := ranks_of(launcher.pid, start)) < processes and launcher.poll() is None:
+                    assert time.monotonic() < end, output.read_text()
                     time.sleep(0.01)
+                if launcher.poll() is not None:  # the last rank to lose had ended, but its launcher had not seen it
+                    phases[-1:] = ["ended"]
+                    break
                 began = began or time.monotonic()
                 if loss is not None:
                     time.sleep(loss.moment)
@@ -136,21 +139,22 @@ def compare(found: Run, expected: Run) -> float:
 
 
 @functools.cache
-def undisturbed(engine: str, processes: int) -> Run:
+def undisturbed(engine: str, processes: int, pause: float, megabytes: int) -> Run:
     """A run that loses no rank."""
-    return run([], processes, DOVETAIL_ENGINE=engine)
+    return run([], processes, pause, megabytes, DOVETAIL_ENGINE=engine)
 
 
-def lose(seed: int, processes: int, engine: str = "") -> tuple[object, ...]:
+def lose(seed: int, pause: float = 0.002, megabytes: int = 0) -> tuple[object, ...]:
     """Train, and lose the rank that the seed draws, at a moment that it draws; return the row of the table."""
     draw = random.Random(seed)
-    engine, how = engine or ENGINES[seed % 3], signal.SIGSTOP if seed % 6 == 5 else signal.SIGKILL
-    expected = undisturbed(engine, processes)
-    loss = Loss(how, draw.randrange(processes), draw.uniform(0, 0.8 * expected.seconds))
-    found = run([loss], processes, DOVETAIL_ENGINE=engine, TIMEOUT="8", START="20")
+    engine, processes = ENGINES[seed % 3], draw.choice((2, 2, 2, 3))
+    how = signal.SIGSTOP if seed % 6 == seed // 6 % 6 else signal.SIGKILL
+    expected = undisturbed(engine, processes, pause, megabytes)
+    loss = Loss(how, draw.randrange(processes), draw.uniform(0, 0.9 * expected.seconds))
+    found = run([loss], processes, pause, megabytes, DOVETAIL_ENGINE=engine, TIMEOUT="8", START="20")
     begins = [line.rpartition(" ")[2] for line in found.printed.splitlines() if "begins after step" in line]
     difference = compare(found, expected)
-    row = (seed, engine, how.name, loss.rank, f"{loss.moment:.1f}", *found.phases, begins[-1])
+    row = (seed, engine, processes, how.name, loss.rank, f"{loss.moment:.1f}", *found.phases, begins[-1])
     return *row, f"{difference:.1g}", f"{found.seconds:.1f}"
 
 
@@ -158,12 +162,12 @@ def main() -> None:
     """Run seeds, and print a row for each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", nargs=2, type=int, default=(0, 60), help="the first, and the one after the last")
-    parser.add_argument("--processes", type=int, default=3)
-    parser.add_argument("--engine", choices=ENGINES, default="", help="of all runs; else the seed draws one")
+    parser.add_argument("--pause", type=float, default=0.01, help="seconds after each step")
+    parser.add_argument("--megabytes", type=int, default=32, help="of each checkpoint")
     options = parser.parse_args()
-    print("seed | engine | signal | rank | moment | phase | begins after step | difference | seconds")
+    print("seed | engine | ranks | signal | rank | moment | phase | begins after step | difference | seconds")
     for seed in range(*options.seeds):
-        print(*lose(seed, options.processes, options.engine), sep=" | ", flush=True)
+        print(*lose(seed, options.pause, options.megabytes), sep=" | ", flush=True)
 
 
 if __name__ == "__main__":

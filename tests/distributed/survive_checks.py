@@ -17,7 +17,8 @@ import numpy as np
 import dovetail as dt
 from dovetail import ops
 
-EPOCHS, ROWS, BATCH, EVERY = 18, 480, 24, 20
+EPOCHS, ROWS, BATCH, EVERY = 18, 480, 24, 10
+TABLES = 4
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(ROWS, 8))
 Y = np.tanh(X @ RNG.normal(size=(8, 3)))
@@ -34,7 +35,9 @@ def variables():
     return weights, slots
 
 
-def main(folder: Path, pause: float, last: int = EPOCHS * ROWS // BATCH) -> None:
+def main(folder: Path, pause: float, megabytes: int, last: int = EPOCHS * ROWS // BATCH) -> None:
+    """Train, with `pause` seconds after each step, and with `megabytes` more in each checkpoint."""
+
     def phase(letter: str) -> None:
         (folder / f"phase.{os.environ.get('RANK', '0')}").write_text(letter)
 
@@ -42,6 +45,7 @@ def main(folder: Path, pause: float, last: int = EPOCHS * ROWS // BATCH) -> None
     dt.distributed.init(timeout=float(os.environ.get("TIMEOUT", "60")), start=float(os.environ.get("START", "300")))
     rank, size = dt.distributed.rank(), dt.distributed.world_size()
     weights, slots = variables()
+    sums = [dt.Variable(np.zeros(megabytes * 2**20 // 8 // TABLES), trainable=False) for _ in range(TABLES)]
     generator = dt.Generator(5)
 
     @dt.function
@@ -56,7 +60,7 @@ def main(folder: Path, pause: float, last: int = EPOCHS * ROWS // BATCH) -> None
             weight.assign_sub(0.05 * slot)
         return ops.all_reduce(loss, "mean")
 
-    kept = weights | slots | {"draws": generator.count}
+    kept = weights | slots | {"draws": generator.count} | {f"sums/{i}": table for i, table in enumerate(sums)}
     checkpoints = dt.distributed.Checkpoints(folder / "checkpoints")
     found = checkpoints.restore(kept)
     done, losses = (found.step, found.position["losses"]) if found else (0, [])
@@ -73,6 +77,8 @@ def main(folder: Path, pause: float, last: int = EPOCHS * ROWS // BATCH) -> None
         if number == done:
             phase("t")
         if (number + 1) % EVERY == 0:
+            for table in sums:
+                table.assign(table + losses[-1])
             checkpoints.save(number + 1, kept, {"epoch": epoch, "batch": batch + 1, "losses": losses})
     checkpoints.wait()
     if rank == 0:
