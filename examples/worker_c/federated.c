@@ -49,7 +49,10 @@ typedef struct {
   int number;  // in ONNX
   size_t size;
 } Kind;
-static const Kind kinds[] = {{"F32", 1, 4}, {"U8", 2, 1}, {"I32", 6, 4}, {"I64", 7, 8}, {"BOOL", 9, 1}, {"F64", 11, 8}};
+static const Kind kinds[] = {
+  {"F32", 1, 4}, {"U8", 2, 1}, {"I8", 3, 1}, {"U16", 4, 2}, {"I16", 5, 2}, {"I32", 6, 4}, {"I64", 7, 8}, {"BOOL", 9, 1},
+  {"F16", 10, 2}, {"F64", 11, 8}, {"U32", 12, 4}, {"U64", 13, 8}, {"BF16", 16, 2},
+};
 #define KINDS (sizeof kinds / sizeof *kinds)
 
 typedef struct {

@@ -12,11 +12,17 @@ const ort = require("onnxruntime-node");
 
 const PATIENCE = 60; // seconds in which the server may be out of reach
 const KINDS = {
+  F16: ["float16", Uint16Array],
   F32: ["float32", Float32Array],
   F64: ["float64", Float64Array],
+  I8: ["int8", Int8Array],
+  I16: ["int16", Int16Array],
   I32: ["int32", Int32Array],
   I64: ["int64", BigInt64Array],
   U8: ["uint8", Uint8Array],
+  U16: ["uint16", Uint16Array],
+  U32: ["uint32", Uint32Array],
+  U64: ["uint64", BigUint64Array],
   BOOL: ["bool", Uint8Array],
 };
 const pause = (seconds) => new Promise((wake) => setTimeout(wake, 1000 * seconds));
@@ -26,6 +32,7 @@ function parse(bytes) {
   const start = 8 + Number(bytes.readBigUInt64LE(0));
   const { __metadata__: metadata = {}, ...table } = JSON.parse(bytes.toString("utf8", 8, start));
   const tensors = Object.entries(table).map(([name, { dtype, shape, data_offsets: [begin, end] }]) => {
+    if (!(dtype in KINDS)) throw new Error(`a dtype that this program does not know: ${dtype} of ${name}`);
     const [type, Kind] = KINDS[dtype];
     const copy = Uint8Array.prototype.slice.call(bytes, start + begin, start + end); // typed arrays need alignment
     return [name, new ort.Tensor(type, new Kind(copy.buffer), shape)];
@@ -71,9 +78,9 @@ async function main([url, tokenFile, certificate, dataFile, lastFile]) {
         const length = body ? { "Content-Length": body.length } : {};
         const answer = await request(url + path, { method, ca, headers: { ...headers, ...length } }, body);
         if ([200, 204, 409].includes(answer.status)) return answer;
-        throw Object.assign(new Error(`the server refuses: ${answer.body}`), { isAnswer: true });
+        throw Object.assign(new Error(`the server refuses: ${answer.body}`), { code: "REFUSED" });
       } catch (error) {
-        if (error.isAnswer || tries >= PATIENCE) throw error;
+        if (/^REFUSED|CERT|VERIFY/.test(error.code) || tries >= PATIENCE) throw error;
         await pause(1);
       }
     }

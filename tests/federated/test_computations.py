@@ -173,11 +173,21 @@ def test_wrong_values_are_named(name):
         add(server, clients)
 
 
-def test_weights_of_0_have_no_mean():
+def test_a_client_with_weight_0_has_no_part():
     average = fed.computation(CLIENTS, CLIENTS)(lambda value, weight: fed.federated_mean(value, weight))
-    assert float(average([1.0, 3.0], [0.0, 2.0])) == 3.0
-    with pytest.raises(ValueError, match=r"federated_mean at .*weight 0"):
-        average([1.0, 3.0], [0.0, 0.0])
+    assert float(average([1.0, 3.0], [0.0, 2.0])) == float(average([np.nan, 3.0], [0.0, 2.0])) == 3.0
+    for weights in ([0.0, 0.0], [3.0, -1.0], [np.nan, 1.0]):
+        with pytest.raises(ValueError, match=r"federated_mean at .*'mean' has the weights .*a client without examples"):
+            average([1.0, 3.0], weights)
+
+
+def test_a_client_without_rows_has_no_part(rng):
+    train = fed.fed_avg(loss, WEIGHTS, DATA, steps=2)
+    weights, data = drawn(rng)
+    empty = {"x": np.zeros((0, 4)), "y": np.zeros((0, 1))}
+    found, expected = train(weights, [*data, empty]), train(weights, data)
+    assert float(found[1]["loss"]) == float(expected[1]["loss"])
+    np.testing.assert_array_equal(found[0]["w"].numpy(), expected[0]["w"].numpy())
 
 
 def test_outside_of_a_computation():

@@ -8,7 +8,8 @@ import pickle
 import socket
 import ssl
 import threading
-from contextlib import contextmanager
+import time
+from contextlib import ExitStack, contextmanager, nullcontext
 
 import numpy as np
 import pytest
@@ -164,6 +165,11 @@ UPDATES = {  # name → (edit of a right update → the body, the status, words 
     "infinity": (lambda u: sent({**u, "loss": np.float32("inf")}), 422, "'loss' has a NaN or an infinity"),
     "norm": (lambda u: sent({**u, "w": u["w"] + 100}), 422, "the norm of the update is"),
     "weight 0": (lambda u: sent({**u, "weight": np.float32(0)}), 422, "the weight 'weight' is 0"),
+    "no examples": (
+        lambda u: sent({name: np.float32(0 if name == "weight" else "nan") * array for name, array in u.items()}),
+        422,
+        "a client without examples has no part",
+    ),
     "weight": (lambda u: sent({**u, "weight": np.float32(1e9)}), 422, "at most 1000"),
     "pickle": (lambda u: pickle.dumps(Executed()) * 2, 400, "no safetensors file"),
     "long": (lambda u: b"\0" * (1 << 20), 413, "an update has at most"),
@@ -236,9 +242,13 @@ def test_a_worker_needs_the_arrays_of_the_computation(waiting, pem, rng):
         fed.join(waiting.url, TOKENS["ada"], {"x": np.zeros((2, 3)), "y": np.zeros((2, 1))}, certificate=pem[0])
 
 
-def test_a_worker_trusts_no_other_certificate(waiting):
-    with pytest.raises(ssl.SSLCertVerificationError):
-        fed.join(waiting.url, TOKENS["ada"], {})
+def test_a_worker_trusts_no_other_certificate(waiting, pem):
+    for url, certificate, words in (
+        (waiting.url, None, "self-signed certificate"),
+        (waiting.url.replace("127.0.0.1", "127.1"), pem[0], "mismatch|not valid for"),
+    ):
+        with pytest.raises(ConnectionError, match=rf"federated.join at .*({words}).*as `certificate`"):
+            fed.join(url, TOKENS["ada"], {}, certificate=certificate)
 
 
 @pytest.mark.parametrize("token", ["", "two\nlines", "no ASCII: \u20ac"])
@@ -286,6 +296,70 @@ def test_a_silent_connection_does_not_hold_up_others(waiting, pem):
         assert not plain.recv(100).startswith(b"HTTP"), "it answers without TLS"
 
 
+def connected(server, pem, **versions):
+    """A connection with TLS."""
+    context = ssl.create_default_context(cafile=pem[0])
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    for name, version in versions.items():
+        setattr(context, name, version)
+    return context.wrap_socket(socket.create_connection(server.server_address, LIMIT / 2), server_hostname="127.0.0.1")
+
+
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion")
+@pytest.mark.parametrize("version", ["TLSv1", "TLSv1_1", "TLSv1_2", "TLSv1_3"])
+def test_old_tls_is_refused(version, waiting, pem):
+    number = ssl.TLSVersion[version]
+    refused = pytest.raises(ssl.SSLError) if number < ssl.TLSVersion.TLSv1_2 else nullcontext()
+    with refused, connected(waiting, pem, minimum_version=number, maximum_version=number) as secure:
+        assert secure.version() == version.replace("_", ".")
+
+
+def test_many_clients_may_come_at_once(pem, rng):
+    """The server does not accept yet, and 100 clients are connected."""
+    server = fed.Server(TRAIN, drawn(rng)[0], TOKENS, certificate=pem[0], key=pem[1], report=quiet, rounds=1)
+    with ExitStack() as stack:
+        stack.callback(server.server_close)
+        for _ in range(100):
+            stack.enter_context(
+                socket.create_connection(server.server_address, timeout=0.9)
+            )  # else it asks again after 1 s
+
+
+def test_a_stranger_that_sends_a_byte_now_and_then_is_cut_off(waiting, pem, monkeypatch):
+    """Each byte comes in time, and the token does not; a client that has shown its token may be slow."""
+    monkeypatch.setattr("dovetail.federated.server.SILENCE", 0.3)
+    lines = ["POST /update HTTP/1.0", f"Authorization: Bearer {TOKENS['ada']}", "Content-Length: 99", "", ""]
+    with connected(waiting, pem) as stranger, connected(waiting, pem) as client:
+        client.sendall("\r\n".join(lines).encode())
+        with pytest.raises(OSError):
+            for _ in range(int(LIMIT / 0.05)):
+                stranger.sendall(b"G")
+                time.sleep(0.05)
+        client.sendall(b"x" * 99)
+        assert client.recv(100).split()[1] == b"400"
+
+
+def test_the_server_ends_when_the_clients_have_read_the_weights(pem):
+    """The weights are larger than the buffers of a connection, and the clients do not read them at once."""
+    count = 4_000_000
+    train = fed.fed_avg(lambda w, x: dt.ops.mean(w) * dt.ops.mean(x), dt.spec((count,)), dt.spec((None,)))
+    with running(np.zeros(count), pem, computation=train, rounds=1) as server, ExitStack() as stack:
+        while not server.weights_for("ada"):
+            pass
+        body = sent(train.client({"value": np.zeros(count)}, {"data": [1.0]}))
+        for name in TOKENS:
+            server.take(name, body)
+        clients = [stack.enter_context(connected(server, pem)) for _ in TOKENS]
+        for client, token in zip(clients, TOKENS.values(), strict=True):
+            client.sendall(f"GET /weights HTTP/1.0\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
+        answers = [client.recv(12) for client in clients]
+        time.sleep(0.3)
+        assert not hasattr(server, "result"), "it did not wait"
+        for client, answer in zip(clients, answers, strict=True):
+            parts = iter(lambda client=client: client.recv(1 << 20), b"")
+            assert (answer, sum(map(len, parts)) > 4 * count) == (b"HTTP/1.0 200", True)
+
+
 ANNOUNCED = {  # name → (token, announced bytes of a body, status)
     "long": (TOKENS["ada"], 1 << 40, 413),
     "unknown client": ("x" * 30, 1 << 40, 401),
@@ -297,10 +371,8 @@ ANNOUNCED = {  # name → (token, announced bytes of a body, status)
 def test_a_body_is_refused_before_it_is_read(name, waiting, pem):
     """The body never comes, and the answer does."""
     token, length, status = ANNOUNCED[name]
-    context = ssl.create_default_context(cafile=pem[0])
     lines = ["POST /update HTTP/1.0", f"Authorization: Bearer {token}", f"Content-Length: {length}", "", ""]
-    plain = socket.create_connection(waiting.server_address, LIMIT / 2)
-    with context.wrap_socket(plain, server_hostname="127.0.0.1") as secure:
+    with connected(waiting, pem) as secure:
         secure.sendall("\r\n".join(lines).encode())
         assert secure.recv(100).split()[1] == str(status).encode()
 
@@ -329,8 +401,9 @@ def test_a_server_goes_on_from_its_folder(pem, rng, tmp_path):
         assert_equal(work(server, pem, data)["ben"], after(state, data, 5))
 
 
-def test_workers_wait_for_a_server_that_starts_again(pem, rng, tmp_path):
+def test_workers_wait_for_a_server_that_starts_again(pem, rng, tmp_path, monkeypatch):
     """A server ends in the middle of its rounds; another goes on at the same address, with the same workers."""
+    monkeypatch.setattr("dovetail.federated.server.POLL", 0.2)
     state, data = drawn(rng)
     first = fed.Server(
         TRAIN, state, TOKENS, certificate=pem[0], key=pem[1], rounds=4, folder=tmp_path, report=lambda text: stop(text)

@@ -13,8 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import dovetail as dt
 from dovetail import federated as fed
 from dovetail.formats import safetensors
+from tests.federated.conftest import make_pem
 from tests.federated.problems import DATA, WEIGHTS, drawn, loss
 from tests.federated.test_server import TOKENS, assert_equal, quiet, running, work
 from tests.libraries import require
@@ -132,9 +134,39 @@ def test_a_worker_waits_for_the_others(language, request, pem, tmp_path, rng):
             assert other.end()[1:] == ("", 0)
 
 
+NUMBERS = ["float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+
+
+@pytest.mark.parametrize("language", ["node", "c"])
+def test_a_worker_knows_the_dtypes(language, request, pem, tmp_path):
+    """It sends the sums of its data and of the weights, for each dtype of numbers."""
+    kinds = {name: dt.spec((2,), name) for name in NUMBERS}
+    own = {f"own.{name}": spec for name, spec in kinds.items()}
+
+    @fed.computation(fed.FederatedType(kinds, fed.SERVER), fed.FederatedType(own, fed.CLIENTS))
+    def total(state, data):
+        add = lambda s, d: {name: s[name] + d[f"own.{name}"] for name in kinds}  # noqa: E731
+        return fed.federated_sum(fed.federated_map(add, (fed.federated_broadcast(state), data))), {}
+
+    state = {name: np.array([1, 5], name) for name in kinds}
+    data = {f"own.{name}": np.array([2, 5], name) for name in kinds}
+    with running(state, pem, computation=total, rounds=2, least=1, deadline=0.1) as server:
+        other = Other(request.getfixturevalue(language), server, pem, "ada", data, tmp_path)
+        assert other.end()[1:] == ("", 0)
+    for name in kinds:
+        np.testing.assert_array_equal(other.weights[name], server.result[name])
+        np.testing.assert_array_equal(other.weights[name], np.array([5, 15], name))
+
+
 WRONG = {  # name → (token's client, edit of the data, words of the error)
     "token": ("no such client", lambda data: data, "no client has this token"),
     "data": ("ada", lambda data: {"x": data["x"]}, "lacks the tensor"),
+    "dtype": (
+        "ada",
+        lambda data: data | {"x": data["x"].astype("float8_e5m2")},
+        "a dtype that this program does not know",
+    ),
+    "certificate": ("ada", lambda data: data, "certificate"),
 }
 
 
@@ -145,6 +177,7 @@ def test_a_worker_says_why_it_ends(language, name, request, pem, tmp_path, rng):
     state, data = drawn(rng)
     server = fed.Server(TRAIN, state, TOKENS, certificate=pem[0], key=pem[1], rounds=1, report=quiet)
     threading.Thread(target=server.run, daemon=True).start()
+    pem = make_pem(tmp_path) if name == "certificate" else pem  # of another server
     other = Other(request.getfixturevalue(language), server, pem, client, edit(data[0]), tmp_path)
     lines, errors, status = other.end()
     assert (lines, status, words in errors) == ("", 1, True), errors

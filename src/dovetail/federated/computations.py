@@ -243,18 +243,24 @@ def fitted(given: Mapping[str, Any], specs: Specs) -> Arrays:
 def aggregate(expected: Sequence[Update], updates: Sequence[Arrays]) -> list[np.ndarray]:
     """The sums and means of the clients' tensors, in the order of `expected`, computed in float64 or int64.
 
+    A client with the weight 0 has no part in a mean, whatever its value.
+
     Raises:
-        ValueError: all weights of a mean are 0.
+        ValueError: all weights of a mean are 0, or one is below.
     """
     found = []
     for one in expected:
-        wide = "float64" if one.spec.dtype.is_floating else "int64"
-        terms = [update[one.name].astype(wide) for update in updates]
-        shares = None if one.weight is None else [float(update[one.weight]) for update in updates]
-        if shares is not None and sum(shares) <= 0:
-            problem = f"all clients have the weight 0 for {one.name!r}: a client without examples takes no part."
-            raise op_error(ValueError, "federated_mean", problem)
-        if one.how != "weight":
-            whole = sum(terms) if one.how == "sum" else np.average(terms, axis=0, weights=shares)
-            found.append(np.asarray(whole, one.spec.dtype.numpy))
+        if one.how == "weight":
+            continue
+        wide, mean = "float64" if one.spec.dtype.is_floating else "int64", one.how == "mean"
+        shares = [1 if one.weight is None else float(update[one.weight]) for update in updates]
+        if not sum(shares) > 0 or min(shares) < 0:
+            problem = (
+                f"{one.name!r} has the weights {shares}; none is below 0, and a client without examples has weight 0"
+            )
+            raise op_error(ValueError, "federated_mean", f"{problem}: at least one client needs examples.")
+        total = sum(
+            share * update[one.name].astype(wide) for share, update in zip(shares, updates, strict=True) if share
+        )
+        found.append(np.asarray(total / sum(shares) if mean else total, one.spec.dtype.numpy))
     return found

@@ -123,10 +123,13 @@ class Rounds:
             spec = expected[name].spec
             if (array.shape, array.dtype) != (spec.shape, spec.dtype.numpy):
                 return f"{name!r} is {describe(array)}, not {spec}"
+        for name in sorted(update, key=lambda name: expected[name].how != "weight"):  # without examples, all may be NaN
+            array = update[name]
+            if expected[name].how == "weight" and not 0 < array <= self.max_weight:
+                bounds = f"above 0, at most {self.max_weight:g}; a client without examples has no part"
+                return f"the weight {name!r} is {array}; it must be {bounds}"
             if not np.isfinite(array).all():
                 return f"{name!r} has a NaN or an infinity"
-            if expected[name].how == "weight" and not 0 < array <= self.max_weight:
-                return f"the weight {name!r} is {array}; it must be above 0, at most {self.max_weight:g}"
         norm = math.hypot(*(float(np.linalg.norm(update[name].astype("float64"))) for name in self._bounded))
         return f"the norm of the update is {norm:.4g}, above {self.max_norm:g}" if norm > self.max_norm else ""
 

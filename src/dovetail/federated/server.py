@@ -12,7 +12,9 @@ import socket
 import ssl
 import sys
 import threading
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -25,7 +27,7 @@ from dovetail.formats import safetensors
 SECRET = re.compile("[ -~]{16,}")  # a token
 POLL = 10.0  # seconds that a request for weights waits for the next round
 DISCARDED = 1 << 22  # bytes of a refused body that are read
-SILENCE = 30.0  # seconds without a byte after which a connection is closed
+SILENCE = 30.0  # seconds without a byte, or without a token, after which a connection is closed
 THREADS = 256  # of the process, above which a connection is closed
 
 
@@ -55,6 +57,8 @@ class Server(ThreadingHTTPServer):
     Source: Bonawitz et al. 2019, "Towards federated learning at scale: system design"; its rounds, without secure
         aggregation.
     """
+
+    request_queue_size = 128  # connections that wait to be accepted; all clients may come at once
 
     def __init__(
         self,
@@ -92,7 +96,8 @@ class Server(ThreadingHTTPServer):
         lock = threading.RLock()
         self._offered, self._came = threading.Condition(lock), threading.Condition(lock)  # of weights, of an update
         self._weights = b""  # of the open round; empty between two
-        self._updates: dict[str, Arrays] = {}  # of this round
+        self._updates: dict[str, Arrays] = {}  # of this round; at the end, of the clients that have the weights
+        self._strangers: dict[socket.socket, float] = {}  # connection → when it is closed, unless it shows a token
         try:
             super().__init__((host, port), _Handler)
         except OSError as error:
@@ -160,12 +165,14 @@ class Server(ThreadingHTTPServer):
         with self._offered:
             if not self._is_open_for(client):
                 self._offered.wait(POLL)
-            if not self._is_open_for(client):
-                return None
-            if self.rounds.is_over:
+            return self._weights if self._is_open_for(client) else None
+
+    def answered(self, client: str, body: bytes | None) -> None:
+        """Take note of a client that has the weights of the end; the server waits for this."""
+        with self._came:
+            if self.rounds.is_over and body is self._weights:
                 self._updates[client] = {}
                 self._came.notify_all()
-            return self._weights
 
     def _is_open_for(self, client: str) -> bool:
         return bool(self._weights) and (client not in self._updates or self.rounds.is_over)
@@ -195,10 +202,27 @@ class Server(ThreadingHTTPServer):
     def get_request(self) -> tuple[socket.socket, Any]:
         plain, address = super().get_request()
         plain.settimeout(SILENCE)  # the handshake is part of the first read, in the connection's thread
-        return self._tls.wrap_socket(plain, server_side=True, do_handshake_on_connect=False), address
+        connection = self._tls.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
+        self._strangers[connection] = time.monotonic() + SILENCE
+        return connection, address
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
         return threading.active_count() < THREADS
+
+    def service_actions(self) -> None:
+        """Close the connections that have shown no token in time, though they may send a byte now and then."""
+        now = time.monotonic()
+        for connection in [one for one, end in [*self._strangers.items()] if end < now]:
+            with suppress(OSError):
+                socket.socket.shutdown(connection, socket.SHUT_RDWR)  # its thread reads the end, and forgets it
+
+    def forget(self, connection: Any) -> None:
+        """Let a connection live on: it has shown a token, or has ended."""
+        self._strangers.pop(connection, None)
+
+    def shutdown_request(self, request: Any) -> None:
+        self.forget(request)
+        super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         if not isinstance(sys.exc_info()[1], OSError):
@@ -216,18 +240,24 @@ class _Handler(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length", "")
         self._unread = int(length) if length.isdecimal() and len(length) < 20 else 0  # bytes of the body
         try:
-            body = self._answer()
+            client = self._client()
+            body = self._answer(client)
             self._send(204 if body is None else 200, body or b"")
+            self.server.answered(client, body)
         except Refused as error:
             self._send(error.status, str(error).encode())
             self.rfile.read(min(self._unread, DISCARDED))  # a client that still sends would not see the answer
 
     do_POST = do_GET
 
-    def _answer(self) -> bytes | None:
+    def _client(self) -> str:
         client = self.server.client_of(self.headers.get("Authorization", ""))
         if client is None:
             raise Refused(401, "no client has this token")
+        self.server.forget(self.connection)
+        return client
+
+    def _answer(self, client: str) -> bytes | None:
         match self.command, self.path:
             case "GET", "/computation":
                 return self.server.package

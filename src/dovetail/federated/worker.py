@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from dovetail.core.errors import op_error
-from dovetail.federated.computations import Arrays, unpack
+from dovetail.federated.computations import Arrays, fitted, unpack
 from dovetail.formats import safetensors
 
 WAIT, LONGEST = 0.1, 5.0  # seconds between two tries: the first, and the longest
@@ -50,12 +50,13 @@ def join(
     Raises:
         OSError: the file of certificates cannot be read.
         PermissionError: the server does not know the token.
-        ConnectionError: the server cannot be reached, or refuses an update.
+        ConnectionError: the server cannot be reached or trusted, or refuses an update.
         KeyError, TypeError, ValueError: the data do not fit the computation.
         FormatError: an answer is damaged.
     """
     peer = _Peer(url, token, certificate, patience)
     client = unpack(peer.ask("GET", "/computation")[1])
+    own = fitted(data, client.data)
     while True:
         status, body = peer.ask("GET", "/weights")
         if status == 204:  # the others are not ready
@@ -63,7 +64,7 @@ def join(
         weights, about = safetensors.of_bytes(body, f"{url}/weights")
         if "done" in about:
             return {name: np.array(array) for name, array in weights.items()}
-        update = client(weights, data, engine)
+        update = client(weights, own, engine)
         status, _ = peer.ask("POST", "/update", safetensors.to_bytes(update, {"round": about["round"]}))
         report(f"round {int(about['round']) + 1} of {about['rounds']}: {'sent' if status == 200 else 'too late'}")
 
@@ -95,8 +96,10 @@ class _Peer:
                 answer = connection.getresponse()
                 status, found = answer.status, answer.read()
                 break
-            except ssl.SSLCertVerificationError:
-                raise
+            except ssl.SSLCertVerificationError as error:
+                problem = f"no certificate to trust is that of {self._host}: {error.verify_message}."
+                advice = "Give its file as `certificate`; and the URL needs a name that the certificate has."
+                raise op_error(ConnectionError, "federated.join", f"{problem} {advice}") from error
             except (OSError, http.client.HTTPException) as error:
                 if time.monotonic() > end:
                     problem = f"{self._host}:{self._port} cannot be reached: {error}."
