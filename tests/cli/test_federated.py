@@ -8,8 +8,10 @@ import sys
 import numpy as np
 import pytest
 
+import dovetail as dt
 from dovetail import federated as fed
 from dovetail.cli.main import main
+from dovetail.formats import safetensors
 from tests.conftest import ENGINES
 from tests.federated.conftest import pem
 from tests.federated.problems import DATA, WEIGHTS, drawn, loss
@@ -73,7 +75,7 @@ def test_a_server_and_three_workers(files, pem):
 WRONG = {  # name → (file, its text, words of the error)
     "tokens": ("tokens.txt", "ada\n", "needs a line for each client: its name and its token"),
     "token": ("tokens.txt", "ada short\n", "ada need tokens of their own"),
-    "state": ("first.npz", "no archive", "'first.npz' is no .npz of arrays"),
+    "state": ("first.npz", "no archive", "'first.npz' has no arrays of NumPy's"),
     "computation": ("prox.computation", "nonsense", "cannot be read"),
 }
 
@@ -92,7 +94,43 @@ def test_a_pickle_is_not_read(files, pem, monkeypatch, capsys):
     monkeypatch.chdir(files[0])
     np.savez("first.npz", w=np.array([{1}], dtype=object))
     assert main(["federated", *serve_words(pem)]) == 1
-    assert "'first.npz' is no .npz of arrays: Object arrays cannot be loaded" in capsys.readouterr().err
+    assert (
+        "'first.npz' has no arrays of NumPy's, .npy or .npz: Object arrays cannot be loaded" in capsys.readouterr().err
+    )
+
+
+def test_halves_are_in_safetensors(pem, tmp_path):
+    """NumPy's files have no bfloat16; the first state, the data and the weights of the end are in the other format."""
+    half = dt.spec((2,), "bfloat16")
+    train = fed.fed_avg(lambda w, x: dt.ops.mean((x - w) ** 2), half, dt.spec((None, 2), "bfloat16"))
+    train.save(tmp_path / "prox.computation")
+    ones = np.ones((3, 2), half.dtype.numpy)
+    for name, arrays in {"first": {"weights": ones[0]}, "data": {"data": 3 * ones}}.items():
+        safetensors.write(tmp_path / f"{name}.safetensors", arrays, {})
+    (tmp_path / "tokens.txt").write_text(f"ada {'a' * 20}\n")
+    (tmp_path / "ada.txt").write_text("a" * 20)
+    words = serve_words(pem, "--state", "first.safetensors", "--out", "last.safetensors", "--engine", "numpy")
+    server = subprocess.Popen([*COMMAND, *words], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    try:
+        words = ["join", server.stdout.readline().split()[2], "--token-file", "ada.txt", "--certificate", str(pem[0])]
+        words += ["--data", "data.safetensors", "--out", "end.safetensors", "--engine", "numpy"]
+        subprocess.run([*COMMAND, *words], cwd=tmp_path, check=True, timeout=60)
+        assert server.wait(60) == 0
+    finally:
+        server.kill()
+    expected = ones[0]
+    for _ in range(3):
+        expected, _report = train(expected, [3 * ones])
+    for name, key in {"last": "weights", "end": "value"}.items():
+        found = safetensors.read(tmp_path / f"{name}.safetensors").tensors[key]
+        np.testing.assert_array_equal(found.astype("float32"), expected.numpy().astype("float32"))
+
+
+def test_the_folder_of_the_result_exists(files, pem, monkeypatch, capsys):
+    """It is seen before the rounds."""
+    monkeypatch.chdir(files[0])
+    assert main(["federated", *serve_words(pem, "--out", "none/last.npz")]) == 1
+    assert "there is no folder 'none' for --out." in capsys.readouterr().err
 
 
 def test_the_state_needs_all_arrays(files, pem, monkeypatch, capsys):

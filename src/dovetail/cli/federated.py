@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 
 from dovetail.cli import WrongInput
-from dovetail.cli.npz import write_npz
+from dovetail.cli.npz import read_npz, write_npz
 from dovetail.cli.options import add_engine, number
 from dovetail.core.engine_registry import set_engine
 from dovetail.federated.computations import Computation
 from dovetail.federated.rounds import state_of
 from dovetail.federated.server import Server
 from dovetail.federated.worker import join
+from dovetail.formats import safetensors
+
+SAFETENSORS = ".safetensors"  # the end of a file's name; another file is an .npz
 
 DESCRIPTION = """\
 Several clients train one model, and each keeps its data.  `serve` runs the server, for a small set of clients that it
@@ -64,7 +67,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )
     serve = actions.add_parser("serve", help="run the server", epilog=SERVE, formatter_class=look)
     serve.add_argument("computation", type=Path, help="a file that Computation.save wrote")
-    serve.add_argument("--state", type=Path, required=True, help="an .npz with the first state, such as the weights")
+    serve.add_argument(
+        "--state", type=Path, required=True, help="an .npz or .safetensors with the first state, such as the weights"
+    )
     serve.add_argument("--rounds", type=number(1), required=True, help="the number of rounds")
     serve.add_argument("--tokens", type=Path, required=True, help="a file with a line for each client: name and token")
     serve.add_argument("--certificate", type=Path, required=True, help="the server's certificate, in PEM")
@@ -79,11 +84,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
     take_part = actions.add_parser("join", help="take part as a client", epilog=JOIN, formatter_class=look)
     take_part.add_argument("url", help="https://HOST:PORT of the server")
     take_part.add_argument("--token-file", type=Path, required=True, help="a file with the token")
-    take_part.add_argument("--data", type=Path, required=True, help="an .npz with the arrays of this client")
+    take_part.add_argument(
+        "--data", type=Path, required=True, help="an .npz or .safetensors with the arrays of this client"
+    )
     take_part.add_argument("--certificate", type=Path, help="certificates to trust, in PEM (default: the system's)")
     take_part.add_argument("--patience", type=float, default=60.0, help="seconds without the server (default: 60)")
     for action in (serve, take_part):
-        action.add_argument("--out", type=Path, help="write the last state, or the last weights, to this .npz")
+        action.add_argument("--out", type=Path, help="write the last state, or weights, to this .npz or .safetensors")
         add_engine(action)
 
 
@@ -91,11 +98,15 @@ def run(options: argparse.Namespace) -> int:
     """Serve, or join, and return the exit status."""
     if options.engine is not None:
         set_engine(options.engine)
+    if options.out is not None and not options.out.parent.is_dir():
+        raise WrongInput(f"there is no folder {str(options.out.parent)!r} for --out.")
     try:
         found = _serve(options) if options.action == "serve" else _join(options)
     except KeyError as error:
         raise WrongInput(error.args[0]) from None
-    if options.out is not None:
+    if options.out is not None and options.out.suffix == SAFETENSORS:
+        safetensors.write(options.out, found, {})
+    elif options.out is not None:
         write_npz(options.out, found)
     return 0
 
@@ -120,12 +131,8 @@ def _join(options: argparse.Namespace) -> Mapping[str, np.ndarray]:
     return join(options.url, token, _arrays(options.data), **given)
 
 
-def _arrays(path: Path) -> dict[str, np.ndarray]:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            return dict(archive)
-    except ValueError as error:
-        raise WrongInput(f"{str(path)!r} is no .npz of arrays: {error}") from None
+def _arrays(path: Path) -> Mapping[str, np.ndarray]:
+    return safetensors.read(path).tensors if path.suffix == SAFETENSORS else read_npz(path)
 
 
 def _told(line: str) -> None:

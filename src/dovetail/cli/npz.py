@@ -1,4 +1,4 @@
-"""NumPy's archives `.npz`, written array by array."""
+"""NumPy's files: `.npz` and `.npy`, and archives written array by array."""
 
 from __future__ import annotations
 
@@ -30,3 +30,16 @@ def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
             with archive.open(f"{name}.npy", "w", force_zip64=True) as part:
                 plain = array.astype("S") if array.dtype.hasobject else array
                 np.lib.format.write_array(part, plain, allow_pickle=False)
+
+
+def read_npz(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of a file `.npz` by name; of an `.npy`, by the name of the file.
+
+    Raises:
+        WrongInput: the file cannot be read, or has no arrays.
+    """
+    try:
+        read = np.load(path, allow_pickle=False)
+        return dict(read) if isinstance(read, np.lib.npyio.NpzFile) else {path.stem: read}
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise WrongInput(f"{str(path)!r} has no arrays of NumPy's, .npy or .npz: {error}") from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 
 from dovetail.cli import WrongInput
 from dovetail.cli.inputs import SPEC, spec_of
-from dovetail.cli.npz import write_npz
+from dovetail.cli.npz import read_npz, write_npz
 from dovetail.cli.table import printable, table
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import did_you_mean
@@ -59,14 +58,16 @@ def values_of(texts: Iterable[str], inputs: Mapping[str, Any], random: bool) -> 
 def _given(text: str, open_keys: list[str]) -> dict[str, Any]:
     """The values that one argument gives, by key."""
     if Path(text).is_file() or "=" not in text:
-        arrays = _arrays(text)
+        if not Path(text).is_file():
+            raise WrongInput(f"there is no file {text!r}: an input is KEY=FILE.npy, KEY=FILE.npz or KEY=NUMBER.")
+        arrays = read_npz(Path(text))
         if len(arrays) == 1 and open_keys and next(iter(arrays)) not in open_keys:
             return {open_keys[0]: next(iter(arrays.values()))}
         return arrays
     key, _, value = text.partition("=")
     file, _, name = (value, "", key) if Path(value).is_file() else value.rpartition(":")
     if Path(file).is_file():
-        arrays = _arrays(file)
+        arrays = read_npz(Path(file))
         if len(arrays) != 1 and name not in arrays:
             known = ", ".join(arrays) or "none"
             raise WrongInput(f"{file!r} has no array {name!r}, but {known}: write --input {key}={file}:NAME.")
@@ -77,17 +78,6 @@ def _given(text: str, open_keys: list[str]) -> dict[str, Any]:
         return {key: np.asarray(ast.literal_eval(value))}
     except (ValueError, SyntaxError):
         raise WrongInput(f"{text!r}: {value!r} is no file, no shape as float32[8,3], and no number or list.") from None
-
-
-def _arrays(name: str) -> dict[str, np.ndarray]:
-    """The arrays of a file `.npy` or `.npz`, by name."""
-    if not Path(name).is_file():
-        raise WrongInput(f"there is no file {name!r}: an input is KEY=FILE.npy, KEY=FILE.npz or KEY=NUMBER.")
-    try:
-        read = np.load(name, allow_pickle=False)
-        return dict(read) if isinstance(read, np.lib.npyio.NpzFile) else {Path(name).stem: read}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise WrongInput(f"{name!r} has no arrays of NumPy's, .npy or .npz: {error}") from None
 
 
 def _drawn(key: str, given: Any, generator: np.random.Generator) -> np.ndarray:
