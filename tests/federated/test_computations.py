@@ -123,6 +123,11 @@ WRONG = {  # name → (types, function, words of the error)
         lambda b: fed.federated_mean(fed.federated_map(lambda x: x + VARIABLE, b)),
         "at test_computations.py:.*uses the variable 'kept'",
     ),
+    "random numbers": (
+        (CLIENTS,),
+        lambda b: fed.federated_mean(fed.federated_map(lambda x: dt.backend.random_normal(()) + x, b)),
+        "at test_computations.py:.*give random functions a seed",
+    ),
     "unknown shape": (
         (fed.FederatedType(dt.spec((None,)), fed.CLIENTS),),
         lambda x: fed.federated_mean(x),

@@ -78,8 +78,8 @@ def _traced(python: Callable[..., Any], kinds: dict[str, FederatedType]) -> Comp
             raise op_error(TypeError, python.__name__, problem)
     if used := graph.find(["ReadVariableOp", "AssignVariableOp"]):
         name = used[0].attrs["variable"].name
-        problem = f"it uses the variable {name!r}: pass values as arguments, and return new ones."
-        raise op_error(TypeError, python.__name__, problem, where=used[0].where)
+        advice = "pass values as arguments, return new ones, and give random functions a seed."
+        raise op_error(TypeError, python.__name__, f"it uses the variable {name!r}: {advice}", where=used[0].where)
     return _cut(python.__name__, kinds, tracing, unflatten(structure, [part.value for part in parts]))
 
 
