@@ -13,7 +13,16 @@ from dovetail import ops
 from dovetail.core.errors import FormatError
 from dovetail.federated.computations import ONNX, unpack
 from dovetail.formats import safetensors
-from tests.federated.problems import DATA, WEIGHTS, drawn, loss
+from tests.federated.problems import (
+    DATA,
+    PICTURE_WEIGHTS,
+    PICTURES,
+    WEIGHTS,
+    drawn,
+    drawn_pictures,
+    loss,
+    picture_loss,
+)
 from tests.libraries import Library
 
 onnxruntime = Library("onnxruntime")
@@ -218,21 +227,57 @@ def test_another_file_is_refused(tmp_path, value):
         fed.Computation.load(tmp_path / "file")
 
 
-def test_a_package_has_the_client_twice(rng):
+NETWORKS = {
+    "dense": (loss, WEIGHTS, DATA, drawn),
+    "pictures": (picture_loss, PICTURE_WEIGHTS, PICTURES, drawn_pictures),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_package_has_the_client_twice(name, rng):
     """Dovetail's file and the ONNX model compute the same update, and the manifest names its tensors."""
     pytest.importorskip("google.protobuf", reason="the models are messages")
-    client = fed.fed_prox(loss, WEIGHTS, DATA, mu=0.1, steps=2).client
+    function, weight_specs, specs, drawn = NETWORKS[name]
+    client = fed.fed_prox(function, weight_specs, specs, mu=0.1, steps=2).client
     weights, (data, *_) = drawn(rng)
     package = client.package()
     tensors, metadata = safetensors.of_bytes(package, "package")
     manifest = json.loads(metadata["manifest"])
-    assert manifest["data"]["x"] == {"dtype": "float32", "shape": [None, 4]}
+    assert manifest["data"]["x"] == {"dtype": "float32", "shape": list(specs["x"].shape)}
     expected = client(weights, data)
     session = onnxruntime.InferenceSession(tensors[ONNX].tobytes())
     found = session.run([f"{name}.new" for name in manifest["updates"]], {**weights, **data})
     for (name, value), other in zip(expected.items(), found, strict=True):
         np.testing.assert_allclose(other, value, rtol=1e-6, atol=1e-6)
         np.testing.assert_array_equal(unpack(package)(weights, data)[name], value)
+
+
+def test_clients_of_other_kinds_train_a_network_and_tune_it(engine, rng):
+    """Pictures differ by client; each is measured with the weights of all, and with weights tuned to its own."""
+
+    def tuned(weights, data):
+        """The loss of the weights, and after a step of the client's, both summed over its rows; and their number."""
+        with dt.GradientTape() as tape:
+            tape.watch(weights)
+            value = picture_loss(weights, data)
+        slopes = tape.gradient(value, weights)
+        after = picture_loss({name: weights[name] - 0.3 * slopes[name] for name in weights}, data)
+        rows = ops.shape(data["y"])[0]
+        return {"shared": value * ops.cast(rows, "float32"), "own": after * ops.cast(rows, "float32"), "rows": rows}
+
+    @fed.computation(fed.FederatedType(PICTURE_WEIGHTS, fed.SERVER), fed.FederatedType(PICTURES, fed.CLIENTS))
+    def measured(weights, data):
+        return fed.federated_sum(fed.federated_map(tuned, (fed.federated_broadcast(weights), data)))
+
+    train = fed.fed_avg(picture_loss, PICTURE_WEIGHTS, PICTURES, steps=3, learning_rate=0.3)
+    weights, data = drawn_pictures(rng)
+    for _ in range(4):
+        weights, report = train(weights, data)
+    found = measured(weights, data)
+    expected = sum(float(picture_loss(weights, own)) * len(own["y"]) for own in data)
+    assert int(found["rows"]) == sum(len(own["y"]) for own in data)
+    np.testing.assert_allclose(float(found["shared"]), expected, rtol=1e-4)
+    assert float(found["own"]) < float(found["shared"]) < float(report["loss"]) * int(found["rows"])
 
 
 def test_a_package_says_why_it_has_no_model():

@@ -17,7 +17,7 @@ import pytest
 import dovetail as dt
 from dovetail import federated as fed
 from dovetail.core.errors import FormatError
-from dovetail.federated.rounds import FILE, Rounds
+from dovetail.federated.rounds import FILE, Refused, Rounds
 from dovetail.formats import safetensors
 from tests.federated.problems import DATA, WEIGHTS, drawn, loss
 
@@ -375,6 +375,60 @@ def test_a_body_is_refused_before_it_is_read(name, waiting, pem):
     with connected(waiting, pem) as secure:
         secure.sendall("\r\n".join(lines).encode())
         assert secure.recv(100).split()[1] == str(status).encode()
+
+
+RAW = {  # name → (what a client sends, status of the answer)
+    "no HTTP": (b"\x00\xff\r\n\r\n", 400),
+    "another version": (b"GET /weights HTTP/9.9\r\n\r\n", 505),
+    "long line": (b"GET /" + b"a" * 70_000 + b" HTTP/1.0\r\n\r\n", 414),
+    "long header": (b"GET /weights HTTP/1.0\r\nAuthorization: " + b"a" * 70_000 + b"\r\n\r\n", 431),
+    "many headers": (b"GET /weights HTTP/1.0\r\n" + b"A: b\r\n" * 200 + b"\r\n", 431),
+    "negative length": (b"POST /update HTTP/1.0\r\nAuthorization: Bearer %b\r\nContent-Length: -9\r\n\r\n", 411),
+    "two lengths": (
+        b"POST /update HTTP/1.0\r\nAuthorization: Bearer %b\r\nContent-Length: 3\r\nContent-Length: 9\r\n\r\nabc",
+        400,
+    ),
+    "more than the length": (
+        b"POST /update HTTP/1.0\r\nAuthorization: Bearer %b\r\nContent-Length: 3\r\n\r\nabcdefghi",
+        400,
+    ),
+    "another host": (b"GET https://elsewhere/weights HTTP/1.0\r\nAuthorization: Bearer %b\r\n\r\n", 404),
+}
+
+
+@pytest.mark.parametrize("name", RAW)
+def test_broken_requests_are_answered(name, waiting, pem):
+    text, status = RAW[name]
+    with connected(waiting, pem) as secure:
+        secure.sendall(text.replace(b"%b", TOKENS["ada"].encode()))
+        answer = b"".join(iter(lambda: secure.recv(1000), b"")).decode()
+    assert f"HTTP/1.0 {status} " in answer or f"<p>Error code: {status}</p>" in answer, answer
+    assert ask(waiting, pem, "GET", "/computation")[0] == 200
+
+
+def test_a_body_that_stops_does_not_hold_up_others(waiting, pem):
+    with connected(waiting, pem) as secure:
+        lines = ["POST /update HTTP/1.0", f"Authorization: Bearer {TOKENS['ada']}", "Content-Length: 900", "", "begin"]
+        secure.sendall("\r\n".join(lines).encode())
+        assert ask(waiting, pem, "GET", "/weights", token=TOKENS["ben"])[0] == 200
+
+
+def test_damaged_updates_are_refused(waiting):
+    """Bytes of a right update are changed, dropped or doubled; it counts, or is refused with a status."""
+    weights, data = drawn(np.random.default_rng(0))
+    right, statuses = sent(TRAIN.client(weights, data[0])), set()
+    for seed in range(400):
+        rng, body = np.random.default_rng(seed), bytearray(right)
+        for place in rng.integers(0, len(body) if seed % 2 else 300, 1 + seed % 3):
+            body[place : place + rng.integers(0, 3)] = rng.bytes(rng.integers(0, 3))
+        try:
+            waiting.take("cy", bytes(body))
+            statuses.add(200)
+        except Refused as error:
+            assert error.status in (400, 409, 422), f"seed {seed}: {error}"
+            statuses.add(error.status)
+        waiting._updates.pop("cy", None)
+    assert statuses >= {200, 400}
 
 
 def test_all_tokens_are_compared_in_constant_time(waiting, monkeypatch):
