@@ -86,6 +86,17 @@ def test_equal_names_are_told_apart():
     assert [float(value) for value in both(2.0, [1.0, 3.0])] == [4.0, 2.0, 2.5]
 
 
+def test_a_function_may_return_constants():
+    @fed.computation(SERVER, CLIENTS)
+    def counted(goal, x):
+        one, pair = fed.federated_map(lambda x: (1, dt.ops.convert([1.0, 2.0])), x)
+        return fed.federated_sum(one), fed.federated_mean(pair), fed.federated_map(lambda goal: np.float32(3), goal)
+
+    count, pair, three = counted(1.0, [5.0, 6.0])
+    assert (int(count), pair.numpy().tolist(), float(three)) == (2, [1.0, 2.0], 3.0)
+    assert float(unpack(counted.client.package())({}, {"x": 1.0})["sum"]) == 1.0
+
+
 KEPT = []
 VARIABLE = dt.Variable(1.0, name="kept")
 WRONG = {  # name → (types, function, words of the error)
@@ -135,7 +146,7 @@ WRONG = {  # name → (types, function, words of the error)
     "random numbers": (
         (CLIENTS,),
         lambda b: fed.federated_mean(fed.federated_map(lambda x: dt.backend.random_normal(()) + x, b)),
-        "at test_computations.py:.*give random functions a seed",
+        r"at test_computations.py:.*give functions of ops\.random a seed",
     ),
     "unknown shape": (
         (fed.FederatedType(dt.spec((None,)), fed.CLIENTS),),
@@ -162,9 +173,19 @@ def test_wrong_placements_are_named(name):
         fed.computation(*types)(python)
 
 
-def test_a_loss_is_one_number():
-    with pytest.raises(ValueError, match=r"the loss must be one number, .* not float32\[\?,4\]"):
-        fed.fed_avg(lambda weights, data: data["x"], WEIGHTS, DATA)
+ALGORITHMS = {  # name → (loss, data, options, words of the error)
+    "loss": (lambda weights, data: data["x"], DATA, {}, r"the loss must be one number, .* not float32\[\?,4\]"),
+    "steps": (loss, DATA, {"steps": 0}, "it needs steps >= 1, not 0"),
+    "rows": (loss, {"x": NUMBER}, {}, "a client counts by the rows of the first array of its data"),
+    "no data": (loss, {}, {}, "a client counts by the rows of the first array of its data"),
+}
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_wrong_algorithms_are_named(name):
+    function, specs, options, words = ALGORITHMS[name]
+    with pytest.raises(ValueError, match=rf"federated at test_computations.py:.*{words}"):
+        fed.fed_avg(function, WEIGHTS, specs, **options)
 
 
 VALUES = {  # name → (server's value, clients' values, words of the error)

@@ -166,8 +166,15 @@ def adam_state(weights: Any, tau: float = 1e-3) -> dict[str, Any]:
 def _exchange(loss: Loss, weights: Any, data: Any, mu: float, steps: int, rate: float) -> tuple[Any, Any]:
     """The mean move of the clients' weights, and their mean loss, both at SERVER."""
 
+    if steps < 1:
+        raise op_error(ValueError, "federated", f"it needs steps >= 1, not {steps}.")
+
     def train(weights: Any, data: Any) -> Any:
         first, structure = flatten(weights)
+        arrays = flatten(data)[0]
+        if not arrays or arrays[0].shape == ():
+            problem = f"a client counts by the rows of the first array of its data, not of {describe(data)}."
+            raise op_error(ValueError, "federated", problem)
         here, losses = first, []
         for _ in range(steps):
             with GradientTape() as tape:
@@ -182,7 +189,7 @@ def _exchange(loss: Loss, weights: Any, data: Any, mu: float, steps: int, rate: 
             here = [w - rate * slope for w, slope in zip(here, slopes, strict=True)]
             losses.append(value)
         moved = unflatten(structure, [w - start for w, start in zip(here, first, strict=True)])
-        return moved, {"loss": losses[0]}, ops.cast(ops.shape(flatten(data)[0][0])[0], "float32")
+        return moved, {"loss": losses[0]}, ops.cast(ops.shape(arrays[0])[0], "float32")
 
     moved, report, count = federated_map(train, (federated_broadcast(weights), data))
     return federated_mean(moved, count), federated_mean(report, count)

@@ -179,7 +179,8 @@ def _in_graph(value: Any) -> Any:
     if isinstance(value, Placed):
         problem = f"its function returns {value!r}, which belongs to the computation around it: pass it as an argument."
         raise op_error(TypeError, "federated_map", problem)
-    return value if type(value) is GraphTensor else ops.identity(value)
+    found = value if type(value) is GraphTensor else ops.identity(value)
+    return found if type(found) is GraphTensor else _tracing("federated_map").graph.constant(found.numpy())
 
 
 def federated_broadcast(value: Placed) -> Placed:

@@ -119,12 +119,10 @@ class Rounds:
         expected = {one.name: one for one in self.computation.client.updates}
         if update.keys() != expected.keys():
             return f"the update has the tensors {sorted(update)}, not {sorted(expected)}"
-        for name, array in update.items():
-            spec = expected[name].spec
+        for name in sorted(update, key=lambda name: expected[name].how != "weight"):  # without examples, all may be NaN
+            array, spec = update[name], expected[name].spec
             if (array.shape, array.dtype) != (spec.shape, spec.dtype.numpy):
                 return f"{name!r} is {describe(array)}, not {spec}"
-        for name in sorted(update, key=lambda name: expected[name].how != "weight"):  # without examples, all may be NaN
-            array = update[name]
             if expected[name].how == "weight" and not 0 < array <= self.max_weight:
                 bounds = f"above 0, at most {self.max_weight:g}; a client without examples has no part"
                 return f"the weight {name!r} is {array}; it must be {bounds}"

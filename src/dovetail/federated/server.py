@@ -49,6 +49,7 @@ class Server(ThreadingHTTPServer):
     Attributes:
         url: of the server.
         rounds: the rounds and their state.
+        strangers: connection → when it is closed, unless it shows a token.
 
     Raises:
         TypeError, ValueError: an argument does not fit.
@@ -97,7 +98,7 @@ class Server(ThreadingHTTPServer):
         self._offered, self._came = threading.Condition(lock), threading.Condition(lock)  # of weights, of an update
         self._weights = b""  # of the open round; empty between two
         self._updates: dict[str, Arrays] = {}  # of this round; at the end, of the clients that have the weights
-        self._strangers: dict[socket.socket, float] = {}  # connection → when it is closed, unless it shows a token
+        self.strangers: dict[socket.socket, float] = {}
         try:
             super().__init__((host, port), _Handler)
         except OSError as error:
@@ -116,11 +117,16 @@ class Server(ThreadingHTTPServer):
         thread = threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True)
         thread.start()
         try:
+            last: set[str] = set()  # the clients of the last round
             while not self.rounds.is_over:
                 self._offer()
-                self.rounds.advance(self._gathered(), len(self._tokens))
+                updates = self._gathered()
+                last = {*updates}
+                self.rounds.advance(updates, len(self._tokens))
             self._offer()
             self._have_come(len(self._tokens), min(self.deadline, SILENCE))  # each client gets the weights of the end
+            with self._came:
+                self._came.wait_for(lambda: self._updates.keys() >= last, SILENCE)
             return self.rounds.state
         finally:
             with self._offered:
@@ -154,18 +160,23 @@ class Server(ThreadingHTTPServer):
 
     # -- the threads of requests --------------------------------------------------------------------------------------
 
-    def client_of(self, header: str) -> str | None:
-        """The client whose token a header shows; all tokens are compared, in a time that tells nothing of them."""
+    def client_of(self, header: str) -> str:
+        """The client whose token a header shows; all tokens are compared, in a time that tells nothing of them.
+
+        Raises:
+            Refused: no client has it.
+        """
         scheme, _, given = header.partition(" ")
         found = [name for name, token in self._tokens.items() if hmac.compare_digest(token, given.encode())]
-        return found[0] if found and scheme == "Bearer" else None
+        if not found or scheme != "Bearer":
+            raise Refused(401, "no client has this token")
+        return found[0]
 
     def weights_for(self, client: str) -> bytes | None:
         """The weights of a round to which the client has not contributed, or those at the end; None if it must wait."""
         with self._offered:
-            if not self._is_open_for(client):
-                self._offered.wait(POLL)
-            return self._weights if self._is_open_for(client) else None
+            is_open = self._offered.wait_for(lambda: self._is_open_for(client), POLL)
+            return self._weights if is_open else None
 
     def answered(self, client: str, body: bytes | None) -> None:
         """Take note of a client that has the weights of the end; the server waits for this."""
@@ -203,7 +214,7 @@ class Server(ThreadingHTTPServer):
         plain, address = super().get_request()
         plain.settimeout(SILENCE)  # the handshake is part of the first read, in the connection's thread
         connection = self._tls.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
-        self._strangers[connection] = time.monotonic() + SILENCE
+        self.strangers[connection] = time.monotonic() + SILENCE
         return connection, address
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
@@ -212,16 +223,12 @@ class Server(ThreadingHTTPServer):
     def service_actions(self) -> None:
         """Close the connections that have shown no token in time, though they may send a byte now and then."""
         now = time.monotonic()
-        for connection in [one for one, end in [*self._strangers.items()] if end < now]:
+        for connection in [one for one, end in [*self.strangers.items()] if end < now]:
             with suppress(OSError):
-                socket.socket.shutdown(connection, socket.SHUT_RDWR)  # its thread reads the end, and forgets it
-
-    def forget(self, connection: Any) -> None:
-        """Let a connection live on: it has shown a token, or has ended."""
-        self._strangers.pop(connection, None)
+                socket.socket.shutdown(connection, socket.SHUT_RDWR)  # its thread reads the end, and closes it
 
     def shutdown_request(self, request: Any) -> None:
-        self.forget(request)
+        self.strangers.pop(request, None)
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -240,7 +247,8 @@ class _Handler(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length", "")
         self._unread = int(length) if length.isdecimal() and len(length) < 20 else 0  # bytes of the body
         try:
-            client = self._client()
+            client = self.server.client_of(self.headers.get("Authorization", ""))
+            self.server.strangers.pop(self.connection, None)
             body = self._answer(client)
             self._send(204 if body is None else 200, body or b"")
             self.server.answered(client, body)
@@ -249,13 +257,6 @@ class _Handler(BaseHTTPRequestHandler):
             self.rfile.read(min(self._unread, DISCARDED))  # a client that still sends would not see the answer
 
     do_POST = do_GET
-
-    def _client(self) -> str:
-        client = self.server.client_of(self.headers.get("Authorization", ""))
-        if client is None:
-            raise Refused(401, "no client has this token")
-        self.server.forget(self.connection)
-        return client
 
     def _answer(self, client: str) -> bytes | None:
         match self.command, self.path:

@@ -78,7 +78,7 @@ def _traced(python: Callable[..., Any], kinds: dict[str, FederatedType]) -> Comp
             raise op_error(TypeError, python.__name__, problem)
     if used := graph.find(["ReadVariableOp", "AssignVariableOp"]):
         name = used[0].attrs["variable"].name
-        advice = "pass values as arguments, return new ones, and give random functions a seed."
+        advice = "pass values as arguments, return new ones, and give functions of ops.random a seed."
         raise op_error(TypeError, python.__name__, f"it uses the variable {name!r}: {advice}", where=used[0].where)
     return _cut(python.__name__, kinds, tracing, unflatten(structure, [part.value for part in parts]))
 
