@@ -264,6 +264,8 @@ def test_a_port_that_is_taken_is_named(waiting, pem, rng):
     port = waiting.server_address[1]
     with pytest.raises(OSError, match=rf"federated.Server at .*127.0.0.1:{port} cannot be listened on.*port=0"):
         fed.Server(TRAIN, drawn(rng)[0], TOKENS, certificate=pem[0], key=pem[1], rounds=1, port=port)
+    with pytest.raises(OSError, match=r"federated.Server at .*:70000 cannot be listened on"):
+        fed.Server(TRAIN, drawn(rng)[0], TOKENS, certificate=pem[0], key=pem[1], rounds=1, port=70000)
 
 
 def test_files_that_are_missing_are_named(pem, rng):
@@ -273,9 +275,12 @@ def test_files_that_are_missing_are_named(pem, rng):
         fed.join("https://127.0.0.1:1", TOKENS["ada"], {}, certificate="none.pem")
 
 
-def test_a_worker_speaks_no_plain_http():
-    with pytest.raises(ValueError, match="begins with https://"):
-        fed.join("http://127.0.0.1:1", TOKENS["ada"], {})
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:1", "127.0.0.1:1", "https://", "https://127.0.0.1:x", "https://a:1:2"]
+)
+def test_a_worker_needs_the_url_of_a_server(url):
+    with pytest.raises(ValueError, match=r"federated.join at .*is https://HOST:PORT, not"):
+        fed.join(url, TOKENS["ada"], {})
 
 
 def test_a_worker_gives_up_on_a_server_out_of_reach(pem):
@@ -524,7 +529,10 @@ WRONG = {  # name → (computation, options, words)
     "token of two lines": (TRAIN, {"tokens": {"ada": "x" * 20 + "\n"}}, "printable ASCII"),
     "no clients": (TRAIN, {"tokens": {}}, "tokens names 0 clients"),
     "no rounds": (TRAIN, {"rounds": 0}, "rounds >= 1"),
-    "too many": (TRAIN, {"least": 4}, "least is 4, and tokens names 3 clients"),
+    "too many": (TRAIN, {"least": 4}, "least is 4, tokens names 3 clients"),
+    "no deadline": (TRAIN, {"deadline": float("nan")}, "deadline is nan: it needs .* a finite deadline"),
+    "no norm": (TRAIN, {"max_norm": float("nan")}, "it needs max_norm > 0 .*, not nan"),
+    "no weight": (TRAIN, {"max_weight": 0.0}, "and max_weight > 0, not inf and 0.0"),
     "no state": (average(), {}, "it takes one state, and gives a pair"),
 }
 

@@ -47,7 +47,7 @@ class Rounds:
 
     Raises:
         TypeError: the computation does not take and give one state.
-        ValueError: `rounds` is not positive.
+        ValueError: `rounds` or a bound is not positive.
         FormatError: the folder has the state of another computation.
 
     Example:
@@ -76,6 +76,9 @@ class Rounds:
         state_type(computation)
         if rounds < 1:
             raise op_error(ValueError, "federated.Server", f"it needs rounds >= 1, not {rounds}.")
+        if not (max_norm > 0 and max_weight > 0):  # also NaN, with which nothing compares
+            problem = f"it needs max_norm > 0 and max_weight > 0, not {max_norm} and {max_weight}."
+            raise op_error(ValueError, "federated.Server", problem)
         self.computation, self.rounds, self.report = computation, rounds, report
         self.max_norm, self.max_weight = max_norm, max_weight
         self.number, self.arrays, self.reports = 0, computation.state_of(state), []  # type: int, Arrays, list[Any]

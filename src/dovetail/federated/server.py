@@ -81,9 +81,10 @@ class Server(ThreadingHTTPServer):
             problem = f"{', '.join(weak)} need tokens of their own, of at least 16 printable ASCII characters"
             raise op_error(ValueError, "federated.Server", f"{problem}: make each by secrets.token_urlsafe().")
         self.least, self.deadline = len(tokens) if least is None else least, deadline
-        if not 1 <= self.least <= len(tokens):
-            problem = f"least is {self.least}, and tokens names {len(tokens)} clients: it needs 1 <= least <= clients."
-            raise op_error(ValueError, "federated.Server", problem)
+        if not (1 <= self.least <= len(tokens) and 0 <= deadline <= threading.TIMEOUT_MAX):
+            problem = f"least is {self.least}, tokens names {len(tokens)} clients, and deadline is {deadline}"
+            needed = "1 <= least <= clients, and a finite deadline >= 0"
+            raise op_error(ValueError, "federated.Server", f"{problem}: it needs {needed}.")
         self.rounds, self.package = Rounds(computation, state, rounds=rounds, **options), computation.client.package()
         updates = computation.client.updates
         self.longest = sum(2 * (one.spec.nbytes or 0) + 256 for one in updates) + (1 << 16)  # bytes of an update
@@ -101,7 +102,7 @@ class Server(ThreadingHTTPServer):
         self.strangers: dict[socket.socket, float] = {}
         try:
             super().__init__((host, port), _Handler)
-        except OSError as error:
+        except (OSError, OverflowError) as error:
             problem = f"{host}:{port} cannot be listened on: {error}. Choose another port; port=0 takes a free one."
             raise op_error(OSError, "federated.Server", problem) from None
         self.url = f"https://{host}:{self.server_address[1]}"

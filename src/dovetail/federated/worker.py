@@ -18,6 +18,7 @@ from dovetail.federated.computations import Arrays, fitted, unpack
 from dovetail.formats import safetensors
 
 WAIT, LONGEST = 0.1, 5.0  # seconds between two tries: the first, and the longest
+PORT = r"[^:]+(:\d{1,5})?|\[.*\](:\d{1,5})?"  # a host, and perhaps a port
 TIMEOUT = 60.0  # seconds without an answer
 
 
@@ -74,8 +75,8 @@ class _Peer:
 
     def __init__(self, url: str, token: str, certificate: str | Path | None, patience: float) -> None:
         parts = urlsplit(url)
-        if parts.scheme != "https" or not parts.hostname:
-            raise op_error(ValueError, "federated.join", f"the URL of a server begins with https://, not {url!r}.")
+        if parts.scheme != "https" or not parts.hostname or not re.fullmatch(PORT, parts.netloc):
+            raise op_error(ValueError, "federated.join", f"the URL of a server is https://HOST:PORT, not {url!r}.")
         if not re.fullmatch("[ -~]+", token.strip()):
             raise op_error(ValueError, "federated.join", "a token is one line of printable ASCII characters.")
         self._host, self._port, self._path = parts.hostname, parts.port, parts.path.rstrip("/")
