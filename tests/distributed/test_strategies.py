@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from tests.distributed.programs import numbers, printed
@@ -21,3 +24,19 @@ def test_two_replicas_train_as_one(strategy):
         for rank in range(2):  # a rank's line is next to the other's
             for expected, found in zip(lines, sorted(two[name])[rank::2], strict=True):
                 assert numbers(found) == pytest.approx(numbers(expected), rel=0, abs=1e-9)
+
+
+def test_an_estimator_trains_as_one(tmp_path):
+    """Replicas take batches in turn; the first one writes the files, and its values are those of all."""
+    alone, two = printed("estimator.py", tmp_path, processes=1), printed("estimator.py")
+    assert alone.pop("folder") == [[str(tmp_path)]]
+    folder, other = two.pop("folder")
+    assert folder == other
+    assert alone.pop("step") == [["8"]] and two.pop("step") == [["8"], ["8"]]
+    assert alone.keys() == two.keys() == {"first", "weights"}
+    for name, (expected,) in alone.items():
+        for found in two[name]:
+            assert numbers(found) == pytest.approx(numbers(expected), rel=0, abs=1e-9)
+    files = sorted(path.name for path in Path(*folder).glob("model.ckpt-*.index"))
+    assert files == [f"model.ckpt-{step}.index" for step in (0, 4, 5, 8)]
+    shutil.rmtree(*folder)

@@ -19,12 +19,15 @@ from dovetail.ops.shapes.create import zeros
 from dovetail.ops.shapes.join import concatenate
 from dovetail.ops.shapes.shape import convert
 
-_IS_REPLICA: ContextVar[bool | None] = ContextVar("is_replica", default=None)
+_SCOPE: ContextVar[str | None] = ContextVar("scope", default=None)  # how gradients are combined in it
 
 
 @contextmanager
-def as_replica(is_replica: bool = True) -> Iterator[None]:
-    """A scope in which optimizers add up the gradients of all ranks; with False, one after they did.
+def as_replica(how: str = "sum") -> Iterator[None]:
+    """A scope in which optimizers combine the gradients of all ranks.
+
+    Args:
+        how: "sum" or "mean"; "done" if they were combined before.
 
     Source: `tf.distribute.Strategy.run`.
 
@@ -33,11 +36,11 @@ def as_replica(is_replica: bool = True) -> Iterator[None]:
         ...     print(combined(None, [1., None]))
         [1.0, None]
     """
-    before = _IS_REPLICA.set(is_replica)
+    before = _SCOPE.set(how)
     try:
         yield
     finally:
-        _IS_REPLICA.reset(before)
+        _SCOPE.reset(before)
 
 
 def average_over_ranks(optimizer: Any, wire: str | None = None) -> Any:
@@ -70,21 +73,23 @@ def averages(gradients: Any, wire: str | None = None) -> Any:
 def combined(optimizer: Any, gradients: Sequence[Any]) -> list[Any]:
     """Combine the ranks' gradients as an optimizer applies them.
 
-    They are the ranks' sums inside of `as_replica`, their averages for an optimizer of `average_over_ranks` and for a
-    wrapper around it, else this rank's own.
+    They are the ranks' sums or averages inside of `as_replica`, their averages for an optimizer of
+    `average_over_ranks` and for a wrapper around it, else this rank's own.
 
     Args:
         optimizer: any; None for one that averages elsewhere.
         gradients: tensors of floats with known shapes, and None, in the same places on all ranks.
     """
-    is_replica = _IS_REPLICA.get()
-    if WORLD.size == 1 or is_replica is False:
+    how = _SCOPE.get()
+    if WORLD.size == 1 or how == "done":
         return list(gradients)
     while optimizer is not None:
         if hasattr(optimizer, "over_ranks"):
             return list(optimizer.over_ranks(list(gradients)))
         optimizer = getattr(optimizer, "inner_optimizer", None)
-    return [None if g is None else g * WORLD.size for g in average(gradients)] if is_replica else list(gradients)
+    if how is None:
+        return list(gradients)
+    return [g if g is None or how == "mean" else g * WORLD.size for g in average(gradients)]
 
 
 def all_rows(rows: Any, counts: Sequence[int] = ()) -> Any:

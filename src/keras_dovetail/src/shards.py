@@ -254,7 +254,7 @@ def averaging(apply: Callable[..., Any]) -> Callable[..., Any]:
     def run(self: Any, grads: Any, *args: Any, **kwargs: Any) -> Any:
         share = _SHARE.get()
         found = replicas.combined(self, grads) if share is None else _averaged(list(grads), share)
-        with computing(None), replicas.as_replica(False):
+        with computing(None), replicas.as_replica("done"):
             return apply(self, found, *args, **kwargs)
 
     return run

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import itertools
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ from dovetail.compat.tensorflow.names import checkpoint_files as files
 from dovetail.compat.tensorflow.names.checkpoints import Saver
 from dovetail.compat.tensorflow.names.data.dataset import Dataset
 from dovetail.compat.tensorflow.names.data.iterators import make_one_shot_iterator
+from dovetail.compat.tensorflow.names.estimator_replicas import Replicas
 from dovetail.compat.tensorflow.names.event_files import FileWriter
 from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.names.monitored import hooks as hook_classes
@@ -67,6 +67,10 @@ class EstimatorSpec(NamedTuple):
 class RunConfig(NamedTuple):
     """The settings of an estimator.
 
+    Attributes:
+        train_distribute: a strategy, by which several processes train; each takes whole batches of the data set.
+        eval_distribute: each process evaluates all examples, with or without a strategy.
+
     Source: `tf.estimator.RunConfig`.
     """
 
@@ -80,6 +84,7 @@ class RunConfig(NamedTuple):
     keep_checkpoint_every_n_hours: float = 10000
     log_step_count_steps: int | None = 100
     train_distribute: Any = None
+    eval_distribute: Any = None
 
     def replace(self, **settings: Any) -> RunConfig:
         """The settings with other values."""
@@ -153,7 +158,8 @@ class Estimator:
         warm_start_from: Any = None,
     ) -> None:
         self.config = config or RunConfig()
-        self.model_dir = model_dir or self.config.model_dir or tempfile.mkdtemp()
+        self._replicas = Replicas(self.config.train_distribute)
+        self.model_dir = model_dir or self.config.model_dir or self._replicas.new_folder()
         self.model_fn, self.params, self._first = model_fn, {} if params is None else params, warm_start_from
 
     def train(
@@ -171,8 +177,10 @@ class Estimator:
         most = [x for x in (steps, None if max_steps is None else max_steps - done, MOST_STEPS.get()) if x is not None]
         if most and min(most) <= 0:
             return self
-        with SessionGraph().as_default():
+        replicas = self._replicas
+        with replicas.training(), SessionGraph().as_default():
             spec, step = self._spec(input_fn, ModeKeys.TRAIN)
+            spec = replicas.with_mean_loss(spec)
             if self._first is not None and not done:
                 V1["train.warm_start"](self._first)
             if not V1["get_collection"](GraphKeys.SUMMARIES):
@@ -183,12 +191,14 @@ class Estimator:
                 shown = {"loss": spec.loss, "step": step}
                 own.append(hook_classes.LoggingTensorHook(shown, every_n_iter=config.log_step_count_steps))
             scaffold = spec.scaffold or Scaffold(saver=Saver(max_to_keep=config.keep_checkpoint_max))
-            given = [*(spec.training_hooks or ()), *(spec.training_chief_hooks or ()), *(hooks or ())]
+            of_first = (spec.training_chief_hooks or ()) if replicas.is_first else ()
+            given = [*(spec.training_hooks or ()), *of_first, *(hooks or ())]
+            saving = self._saving(given, scaffold, saving_listeners or ()) if replicas.is_first else ()
             with monitored_training_session(
-                checkpoint_dir=self.model_dir,
+                checkpoint_dir=self.model_dir if replicas.is_first else None,
                 scaffold=scaffold,
-                hooks=[*own, *given],
-                chief_only_hooks=self._saving(given, scaffold, saving_listeners or ()),
+                hooks=[*replicas.hooks, *own, *given],
+                chief_only_hooks=saving,
                 save_checkpoint_secs=None,
                 save_checkpoint_steps=None,
                 save_summaries_steps=config.save_summary_steps,
@@ -301,7 +311,9 @@ class Estimator:
             V1["set_random_seed"](self.config.tf_random_seed)
         step = create_global_step()
         known = {"mode": mode, "params": self.params, "config": self.config}
-        found = input_fn(**_taken(input_fn, known))
+        is_training = mode == ModeKeys.TRAIN
+        found = input_fn(**_taken(input_fn, known | ({"input_context": self._replicas.context} if is_training else {})))
+        found = self._replicas.dealt(found) if is_training else found
         if isinstance(found, Dataset):
             found = make_one_shot_iterator(found).get_next()
         features, labels = found if isinstance(found, (list, tuple)) and len(found) == 2 else (found, None)
