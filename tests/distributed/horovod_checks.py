@@ -14,6 +14,7 @@ import numpy as np
 
 import dovetail as dt
 import dovetail.compat.horovod as hvd
+import dovetail.compat.horovod.keras as of_keras
 from dovetail import ops
 from dovetail.compat import tensorflow as tf
 
@@ -39,6 +40,14 @@ def exchanges():
         equal(call(hvd.alltoall), [[1, 2], [3, 3]][RANK])
     equal(hvd.allgather(np.full((1 + 2 * RANK, 2), RANK)), [[0, 0], [1, 1], [1, 1], [1, 1]])
     assert [*range(hvd.broadcast(RANK + 1, 1))] == [0, 1]  # as `initial_epoch`
+    assert (hvd.local_size(), of_keras.size()) == (2, 2)
+    for found, text in (
+        (of_keras.broadcast(RANK + 1, 1, name="resume_from_epoch"), "2"),
+        (of_keras.allreduce([RANK, 2.0]), "[0.5 2. ]"),
+        (of_keras.allgather([RANK]), "[0 1]"),
+    ):
+        assert isinstance(found, (np.ndarray, np.generic)) and f"{found}" == text, found
+    hvd.shutdown()
 
 
 def tapes():
@@ -197,7 +206,7 @@ def refusals():
         (lambda: hvd.join(), "hvd.join is not offered. Give all ranks as many batches"),
         (lambda: hvd.Adasum, "hvd.Adasum is not offered. Write op=hvd.Average"),
         (lambda: hvd.broadcast_object({}, 0), "Objects would travel as pickles"),
-        (lambda: hvd.nothing, "has no attribute 'nothing'"),
+        (lambda: hvd.nothing, "hvd.nothing is not offered"),
     ):
         try:
             refused()

@@ -8,6 +8,7 @@ import horovod.keras as hvd
 import keras
 import numpy as np
 import tensorflow as tf
+from horovod.tensorflow.compression import Compression
 from keras import backend as K
 from keras.layers import Dense, Dropout
 from keras.models import Sequential
@@ -37,8 +38,11 @@ model = Sequential()
 model.add(Dense(16, activation="tanh", input_shape=(4,)))
 model.add(Dropout(0.1))
 model.add(Dense(2, activation="softmax"))
-opt = hvd.DistributedOptimizer(keras.optimizers.SGD(lr=0.1 * hvd.size(), momentum=0.9))
-model.compile(loss="categorical_crossentropy", optimizer=opt, metrics=["accuracy"])
+opt = keras.optimizers.SGD(lr=0.1 * hvd.size(), momentum=0.9)
+opt = hvd.DistributedOptimizer(opt, compression=Compression.none)
+model.compile(
+    loss="categorical_crossentropy", optimizer=opt, metrics=["accuracy"], experimental_run_tf_function=False
+)
 
 callbacks = [
     hvd.callbacks.BroadcastGlobalVariablesCallback(0),
@@ -59,3 +63,4 @@ report("rate %.6f" % K.get_value(model.optimizer.lr))
 if hvd.rank() == 0:
     score = model.evaluate(x_test, y_test, verbose=0)
     report("accuracy %.3f" % score[1])
+hvd.shutdown()

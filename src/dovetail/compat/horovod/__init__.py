@@ -13,12 +13,13 @@ from typing import Any
 
 from dovetail import distributed, ops
 from dovetail.compat import tensorflow as tf
+from dovetail.compat.tensorflow.names.estimator_replicas import SameVariables
 from dovetail.core.hooks import hooks
 from dovetail.distributed import init as init
 from dovetail.distributed import rank as rank
 from dovetail.distributed import replicas
 
-size = distributed.world_size
+size, shutdown = distributed.world_size, distributed.barrier
 Average, Sum = "mean", "sum"  # `op` of allreduce
 Compression = SimpleNamespace(none=None, fp16="float16")  # gradients travel as these
 _PICKLED = "Objects would travel as pickles, which run code: broadcast or gather their numbers."
@@ -43,6 +44,14 @@ def local_rank() -> int:
         (0, 1, 0)
     """
     return int(os.environ.get("LOCAL_RANK", rank()))
+
+
+def local_size() -> int:
+    """The number of processes on this machine.
+
+    Source: `horovod.keras.local_size`.
+    """
+    return int(os.environ.get("LOCAL_WORLD_SIZE", size()))
 
 
 def DistributedOptimizer(optimizer: Any, name: str | None = None, **options: Any) -> Any:  # Horovod's name
@@ -154,26 +163,18 @@ def broadcast_global_variables(root_rank: int) -> Any:
     return broadcast_variables(tf.compat.v1.global_variables(), root_rank)
 
 
-class BroadcastGlobalVariablesHook(tf.compat.v1.train.SessionRunHook):
+class BroadcastGlobalVariablesHook(SameVariables):
     """A hook that gives all ranks the variables of one rank, once a session has made them.
 
     Source: `horovod.tensorflow.BroadcastGlobalVariablesHook`.
     """
 
     def __init__(self, root_rank: int, device: str = "") -> None:
-        self._root = root_rank
-
-    def begin(self) -> None:
-        self._operation = broadcast_global_variables(self._root)
-
-    def after_create_session(self, session: Any, coord: Any) -> None:
-        session.run(self._operation)
+        super().__init__(root_rank)
 
 
 def __getattr__(name: str) -> Any:
     if name == "callbacks":
         hooks.run_keras()
         return import_module(f"{__name__}.callbacks")
-    if name in _ABSENT:
-        raise AttributeError(f"hvd.{name} is not offered. {_ABSENT[name]}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(f"hvd.{name} is not offered. {_ABSENT.get(name, '')}")

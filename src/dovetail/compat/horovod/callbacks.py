@@ -22,15 +22,13 @@ class BroadcastGlobalVariablesCallback(keras.callbacks.Callback):
     def on_train_begin(self, logs: Any = None) -> None:
         self.model.optimizer.build(self.model.trainable_variables)
         for variable in [*self.model.weights, *self.model.optimizer.variables]:  # at once, also with a graph open
-            value = keras.ops.convert_to_numpy(variable)
-            variable.assign(WORLD.exchange("Broadcast", value, (), self._root))
+            variable.assign(WORLD.exchange("Broadcast", keras.ops.convert_to_numpy(variable), (), self._root))
 
 
 class MetricAverageCallback(keras.callbacks.Callback):
     """Averages the logs of each epoch over all ranks, for the callbacks after it."""
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        logs = {} if logs is None else logs
         means = WORLD.exchange("AllReduce", np.array([float(logs[name]) for name in sorted(logs)]), (), "mean")
         logs.update(zip(sorted(logs), means.tolist(), strict=True))
 
@@ -62,8 +60,7 @@ class LearningRateScheduleCallback(keras.callbacks.Callback):
         self._corrects, self._steps, self._first = momentum_correction, steps_per_epoch, initial_lr
 
     def on_train_begin(self, logs: Any = None) -> None:
-        self._steps = self._steps or self.params["steps"]
-        self._first = self._first or self._rate()
+        self._steps, self._first = self._steps or self.params["steps"], self._first or self._rate()
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         self._epoch = epoch

@@ -24,7 +24,10 @@ from dovetail.compat.keras2.words import in_old_words
 from dovetail.interop.privates import BaseTrainer, CompileLoss, CompileMetrics, tree
 
 COMPILE_ORDER = "self optimizer loss metrics loss_weights sample_weight_mode weighted_metrics target_tensors"
-COMPILE = "-sample_weight_mode -class_mode -theano_mode"
+COMPILE = (
+    "-sample_weight_mode -class_mode -theano_mode -experimental_run_tf_function "
+    "experimental_steps_per_execution:steps_per_execution"
+)
 FIT = "nb_epoch:epochs -show_accuracy"
 DISCREPANCY = (
     "Discrepancy between trainable weights and collected trainable weights, did you set `model.trainable` without "

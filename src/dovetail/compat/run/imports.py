@@ -38,7 +38,9 @@ MAPPED = {  # the program's name → the module here; {view} is the view of its 
     r"tensorflow_federated(?P<inner>\..+)?": "{view}.federated{inner}",
     r"(?:tf_)?keras(?P<inner>\..+)?": "keras{inner}",
     r"keras_preprocessing(?P<inner>\..+)?": "keras.preprocessing{inner}",
-    r"horovod(?:\.tensorflow)?(?:\.keras)?(?P<inner>\.callbacks)?": "dovetail.compat.horovod{inner}",
+    r"horovod(?:\.tensorflow)?\.keras": "dovetail.compat.horovod.keras",
+    r"horovod(?:\.tensorflow)?\.keras(?P<inner>\.callbacks)": "dovetail.compat.horovod{inner}",
+    r"horovod(?:\.tensorflow(?:\.(?:compression|functions|mpi_ops))?)?": "dovetail.compat.horovod",
 }
 
 # Layers of Keras 3 that Keras 2.3 lacked: `from keras.layers import *` does not replace the program's own of the name.

@@ -1,0 +1,16 @@
+"""The names of `horovod.keras`: those of `dovetail.compat.horovod`, but exchanges of values give NumPy's arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dovetail.compat import horovod
+
+
+def __getattr__(name: str) -> Any:
+    found = getattr(horovod, name)
+    if name not in ("allgather", "allreduce", "broadcast"):
+        return found
+    return lambda value, *args, **options: np.asarray(found(value, *args, **options))[()]
