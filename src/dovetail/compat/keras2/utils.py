@@ -187,8 +187,9 @@ def multi_gpu_model(model: Any, gpus: Any = None, **options: Any) -> NoReturn:
     Source: `keras.utils.multi_gpu_model` of Keras 2.3, which fails in this way without several GPUs.
     """
     raise ValueError(
-        f"multi_gpu_model with gpus={gpus} needs several devices for one model, which Dovetail does not split: leave "
-        "the call out, or train in several processes, by keras.distribution or dovetail.distributed."
+        f"multi_gpu_model with gpus={gpus} needs several devices for one model: leave the call out.  To divide batches "
+        "among processes, write `keras.distribution.initialize()` and `keras.distribution.set_distribution("
+        "keras.distribution.DataParallel())` before the model, and start by `dovetail run --processes N`."
     )
 
 
