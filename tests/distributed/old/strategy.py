@@ -11,8 +11,11 @@ def report(*words):
     sys.stdout.write(" ".join(map(str, words)) + "\n")
 
 
-kinds = {"mirrored": tf.distribute.MirroredStrategy, "workers": tf.distribute.experimental.MultiWorkerMirroredStrategy}
-strategy = kinds[sys.argv[1]]()
+if sys.argv[1] == "mirrored":
+    strategy = tf.distribute.MirroredStrategy(cross_device_ops=tf.distribute.HierarchicalCopyAllReduce())
+else:
+    ring = tf.distribute.experimental.CollectiveCommunication.RING
+    strategy = tf.distribute.experimental.MultiWorkerMirroredStrategy(communication=ring)
 tf.keras.backend.set_floatx("float64")
 
 BATCH_SIZE = 16

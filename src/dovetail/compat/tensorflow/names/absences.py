@@ -17,6 +17,10 @@ absent(
     f"No process keeps variables for others: {_RANKS}",
 )
 absent(
+    "data.experimental.AutoShardPolicy",
+    "Leave it out: experimental_distribute_dataset gives each replica its rows of each batch.",
+)
+absent(
     "federated federated.",
     "Write dt.federated.computation, federated_map, federated_mean and federated_broadcast, with dovetail as dt; "
     "dt.federated.fed_avg is FedAvg.",

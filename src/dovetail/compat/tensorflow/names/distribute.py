@@ -33,6 +33,27 @@ class ReduceOp(Enum):
     MEAN = "MEAN"
 
 
+class CollectiveCommunication(Enum):
+    """Who carries values between replicas; here it is torch.distributed, whatever is named.
+
+    Source: `tf.distribute.experimental.CollectiveCommunication`.
+    """
+
+    AUTO = "AUTO"
+    RING = "RING"
+    NCCL = "NCCL"
+
+
+class CrossDeviceOps:
+    """A way in which values of replicas become one, or options for it; it changes no numbers.
+
+    Source: `tf.distribute.CrossDeviceOps`.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        pass
+
+
 @dataclass(frozen=True)
 class InputContext:
     """The argument of a function that makes a replica's data set.
@@ -241,6 +262,16 @@ value(
     "distribute.experimental.MultiWorkerMirroredStrategy contrib.distribute.MirroredStrategy "
     "contrib.distribute.CollectiveAllReduceStrategy",
     MirroredStrategy,
+)
+value(
+    "distribute.CrossDeviceOps distribute.HierarchicalCopyAllReduce distribute.NcclAllReduce "
+    "distribute.ReductionToOneDevice contrib.distribute.AllReduceCrossDeviceOps "
+    "distribute.experimental.CommunicationOptions distribute.experimental.CollectiveHints",
+    CrossDeviceOps,
+)
+value(
+    "distribute.experimental.CollectiveCommunication distribute.experimental.CommunicationImplementation",
+    CollectiveCommunication,
 )
 value("distribute.OneDeviceStrategy contrib.distribute.OneDeviceStrategy", OneDeviceStrategy)
 
