@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -140,6 +141,14 @@ def test_a_manager_waits_for_its_interval_and_makes_the_first_values(tmp_path):
     assert saved == [True, False, True, False]
     assert manager.save(check_interval=False) is not None and len(manager.checkpoints) == 3
     assert (manager.restore_or_initialize(), made) == (manager.latest_checkpoint, [True])
+
+
+def test_a_checkpoint_leaves_out_the_variables_of_modules(tmp_path):
+    library = ModuleType("library")  # as a layer's seeds have the module of their backend
+    library.cache = tf.Variable([2.0])
+    net = SimpleNamespace(weight=tf.Variable([1.0]), library=library)
+    path = tf.train.Checkpoint(net=net).save(str(tmp_path / "model"))
+    assert sum("VARIABLE_VALUE" in name for name, _ in tf.train.list_variables(path)) == 2  # with the counter
 
 
 def test_checkpoints_of_objects(tmp_path):

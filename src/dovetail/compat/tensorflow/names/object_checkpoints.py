@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from dovetail.compat.tensorflow.names import checkpoint_files as files
@@ -120,7 +121,7 @@ def _collect(part: Any, path: objects.Path, found: dict[objects.Path, Any], seen
     if is_nested(part):
         pairs = part.items() if isinstance(part, Mapping) else enumerate(part)
     else:
-        pairs = vars(part).items() if hasattr(part, "__dict__") and not isinstance(part, type) else ()
+        pairs = vars(part).items() if hasattr(part, "__dict__") and not isinstance(part, (type, ModuleType)) else ()
     for name, inner in list(pairs):
         _collect(inner, (*path, str(name)), found, seen)
 
