@@ -32,11 +32,12 @@ def test_an_estimator_trains_as_one(tmp_path):
     assert alone.pop("folder") == [[str(tmp_path)]]
     folder, other = two.pop("folder")
     assert folder == other
-    assert alone.pop("step") == [["8"]] and two.pop("step") == [["8"], ["8"]]
+    assert alone.pop("step") == [["10"]] and two.pop("step") == [["10"], ["10"]]
+    assert all("input_fn must return a tf.data.Dataset" in " ".join(words) for words in two.pop("refused"))
     assert alone.keys() == two.keys() == {"first", "weights"}
     for name, (expected,) in alone.items():
         for found in two[name]:
             assert numbers(found) == pytest.approx(numbers(expected), rel=0, abs=1e-9)
     files = sorted(path.name for path in Path(*folder).glob("model.ckpt-*.index"))
-    assert files == [f"model.ckpt-{step}.index" for step in (0, 4, 5, 8)]
+    assert files == [f"model.ckpt-{step}.index" for step in (0, 10, 4, 5, 8)]
     shutil.rmtree(*folder)

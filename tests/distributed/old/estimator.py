@@ -54,7 +54,13 @@ regressor = tf.estimator.Estimator(model_fn, sys.argv[1] if len(sys.argv) > 1 el
 regressor.train(train_input_fn, hooks=[Losses()])
 report("first", *("%.12f" % regressor.evaluate(eval_input_fn)[name] for name in ("error", "loss")))
 regressor.train(train_input_fn, steps=3)  # from the checkpoint
+train_spec = tf.estimator.TrainSpec(train_input_fn, max_steps=10)
+tf.estimator.train_and_evaluate(regressor, train_spec, tf.estimator.EvalSpec(eval_input_fn, steps=None))
 weights = [regressor.get_variable_value(name) for name in ("w", "b")]
 report("weights", *("%.12f" % number for number in np.append(*weights)))
 report("step", regressor.get_variable_value("global_step"))
 report("folder", regressor.model_dir)
+try:
+    regressor.train(tf.estimator.inputs.numpy_input_fn({"x": x}, y, BATCH_SIZE, shuffle=False), steps=1)
+except ValueError as error:
+    report("refused", error)

@@ -86,10 +86,14 @@ class Replicas:
 
     @contextmanager
     def training(self) -> Iterator[None]:
-        """A scope in which optimizers average over the replicas; all of them leave it together."""
+        """A scope in which optimizers average over the replicas.
+
+        All replicas enter it together, and leave it together: no other one reads the files that the first one writes.
+        """
         if not self.are_several:
             yield
             return
+        distributed.barrier()
         with self._strategy._as_current(), as_replica("mean"):
             yield
         distributed.barrier()
