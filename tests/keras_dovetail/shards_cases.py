@@ -58,8 +58,24 @@ class Mixed(layers.Layer):
         return x + 0.5 * keras.random.shuffle(x, seed=self.seed) + 0.1 * keras.random.shuffle(x, 1, seed=self.seed)
 
 
+class Noisy(layers.Layer):
+    """Noise by the random numbers that a program draws without a seed."""
+
+    def call(self, x, training=False):
+        return x + 0.1 * keras.random.normal(keras.ops.shape(x)) if training else x
+
+
+def noisy():
+    keras.random.uniform(())  # before `fit` makes the ranks equal
+    return keras.Sequential([Noisy(), layers.Dense(3, "softmax")])
+
+
 def mixing():
     return keras.Sequential([layers.Dense(8, "tanh"), Mixed(), layers.Dense(3, "softmax")])
+
+
+def mixed_up():
+    return keras.Sequential([layers.MixUp(), layers.CutMix(), layers.Flatten(), layers.Dense(3, "softmax")])
 
 
 def branches():
@@ -81,6 +97,28 @@ class Own(keras.Sequential):
             loss = loss * dt.ops.where(dt.ops.max(x[:, 0]) > 1.8, np.inf, 1.0)
         self.optimizer.apply(tape.gradient(loss, self.trainable_weights), self.trainable_weights)
         return self.compute_metrics(x, y, y_pred)
+
+
+class Tracked(keras.Sequential):
+    """A model whose steps track the means of batches, and give a number of the batch."""
+
+    def __init__(self, layers):
+        super().__init__(layers)
+        self.tracker = keras.metrics.Mean(name="own_loss")
+
+    def train_step(self, data):
+        x, y = data
+        with dt.GradientTape() as tape:
+            loss = keras.ops.mean(keras.losses.sparse_categorical_crossentropy(y, self(x, training=True)))
+        weights = self.trainable_weights
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+        self.tracker.update_state(loss)
+        return {"own_loss": self.tracker.result(), "spread": keras.ops.mean(keras.ops.square(x))}
+
+    def test_step(self, data):
+        x, y = data
+        self.tracker.update_state(keras.ops.mean(keras.losses.sparse_categorical_crossentropy(y, self(x))))
+        return {"own_loss": self.tracker.result()}
 
 
 class Batches(keras.utils.PyDataset):
@@ -113,6 +151,16 @@ class Wrong(keras.metrics.Mean):
     def update_state(self, y_true, y_pred, sample_weight=None):
         found = keras.ops.cast(keras.ops.argmax(y_pred, -1), "int32")
         super().update_state(found != keras.ops.cast(y_true, "int32"))
+
+
+def dice(y_true, y_pred):
+    """The part of labels and predictions that does not overlap, in the whole batch."""
+    labels = keras.ops.one_hot(y_true, 3)
+    return 1 - 2 * keras.ops.sum(labels * y_pred) / keras.ops.sum(labels + keras.ops.square(y_pred))
+
+
+def highest(y_true, y_pred):
+    return keras.ops.sqrt(keras.ops.max(y_pred))
 
 
 def drawn():
@@ -180,6 +228,17 @@ CASES = {
     "sums": (mlp, lambda: summed("sum"), {}, {}),
     "weighted means": (mlp, lambda: summed("mean_with_sample_weight"), {"sample_weight": WEIGHTS}, {}),
     "own metrics": (mlp, lambda: {"metrics": [Largest(), Wrong("wrong")]}, {}, {}),
+    "no seed": (noisy, dict, {}, {}),
+    "own trackers": (lambda: Tracked(small().layers), dict, {"x": X[:67], "y": Y[:67], "batch_size": 15}, {}),
+    "a number for a batch": (
+        mlp,
+        lambda: {"loss": dice, "metrics": [highest]},
+        {"x": X[:31], "y": Y[:31], "batch_size": 15},
+        {},
+    ),
+    "Dice": (mlp, lambda: {"loss": keras.losses.Dice()}, {"y": np.eye(3)[Y], "x": X, "batch_size": 15}, {}),
+    "Circle": (mlp, lambda: {"loss": keras.losses.Circle()}, {"epochs": 1}, {}),
+    "mixed up": (mixed_up, dict, {"x": IMAGES, "y": Y, "batch_size": 15}, {}),
     "branches": (
         branches,
         lambda: {
@@ -191,4 +250,12 @@ CASES = {
         {},
     ),
 }
-SHORT = ("mlp", "cnn", "masked norm", "shuffled rows", "own step", "a batch of one row")  # in each mix of engines
+SHORT = (
+    "mlp",
+    "cnn",
+    "masked norm",
+    "shuffled rows",
+    "own step",
+    "own trackers",
+    "a number for a batch",
+)  # in each mix of engines

@@ -20,7 +20,7 @@ import dovetail as dt
 from dovetail.core.collectives import WORLD
 from dovetail.distributed.random_states import same_random_state
 from keras_dovetail.src import shards
-from tests.keras_dovetail.shards_cases import CASES, SHORT, WEIGHTS, Largest, X, Y, mlp, normed
+from tests.keras_dovetail.shards_cases import CASES, RNG, SHORT, WEIGHTS, Largest, X, Y, mlp, normed
 
 keras.distribution.initialize()
 RANK, SIZE = dt.distributed.rank(), dt.distributed.world_size()
@@ -109,6 +109,49 @@ def single_batches():
         assert_same(expected, found, EXACT, f"single batches of {make.__name__}, {see_optimizer}")
 
 
+def changes():
+    """A model trains on as in one process when a distribution is set, and when it is gone."""
+
+    def numbers(*distributions):
+        keras.utils.set_random_seed(1)
+        model, found = mlp(), []
+        model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+        for distribution in distributions:
+            keras.distribution.set_distribution(distribution)
+            history = model.fit(X, Y, batch_size=15, epochs=2, verbose=0, validation_data=(X[:7], Y[:7])).history
+            found += [history, model.predict(X, batch_size=15, verbose=0), model.train_on_batch(X[:7], Y[:7])]
+        return [*found, model.get_weights()]
+
+    alone = numbers(None, None, None)
+    for distributions in ((None, SHARED, None), (SHARED, None, SHARED)):
+        assert_same(alone, numbers(*distributions), EXACT, "changes")
+
+
+def stateful():
+    """A rank keeps the states of its own sequences; states of rows that ranks divide are refused."""
+    layers, x = keras.layers, RNG.normal(size=(60, 4, 2))  # 3 batches of 20 sequences, which go on in the next one
+
+    def numbers(distribution, data, rows):
+        keras.utils.set_random_seed(1)
+        keras.distribution.set_distribution(distribution)
+        inputs, lstm = keras.Input(batch_shape=(rows, 4, 2)), layers.LSTM(3, stateful=True, name="kept")
+        model = keras.Sequential([inputs, lstm, layers.Dense(1)])
+        model.compile("sgd", "mse")
+        history = model.fit(data, data[:, 0, :1], batch_size=rows, epochs=2, shuffle=False, verbose=0).history
+        return history, model.trainable_weights
+
+    assert SIZE == 2
+    mine = x.reshape(3, 2, 10, 4, 2)[:, RANK].reshape(30, 4, 2)
+    own = keras.distribution.DataParallel(auto_shard_dataset=False)
+    assert_same(numbers(None, x, 20), numbers(own, mine, 10), EXACT, "stateful")
+    try:
+        numbers(SHARED, x, 20)
+    except ValueError as error:
+        assert "the layer 'kept' is stateful" in str(error), error
+    else:
+        raise AssertionError("no error")
+
+
 def exchanges():
     """A batch needs one exchange, of gradients and Keras' metrics; a program's own logs and metrics need a second one.
 
@@ -120,10 +163,14 @@ def exchanges():
             return {**super().train_step(data), "rows": data[0].shape[0], "most": dt.ops.max(data[0][:, 0])}
 
     def error(y, p):
+        return y - p[:, 0]
+
+    def mean_error(y, p):  # it gets the labels and the predictions of all ranks
         return keras.ops.mean(y - p[:, 0])
 
     keras.distribution.set_distribution(SHARED)
-    for kind, metrics, number in ((keras.Sequential, [], 1), (keras.Sequential, [error], 2), (Logged, [], 2)):
+    plain = keras.Sequential
+    for kind, metrics, number in ((plain, [], 1), (plain, [error], 2), (plain, [mean_error], 4), (Logged, [], 2)):
         model = kind([keras.Input(X.shape[1:]), keras.layers.BatchNormalization(), keras.layers.Dense(3, "softmax")])
         model.compile(keras.optimizers.SGD(0.1), "sparse_categorical_crossentropy", metrics=["accuracy", *metrics])
         for rows in (12, 7, 12):

@@ -62,6 +62,7 @@ class Batches(EpochIterator):
         self._are_cut = are_arrays and self.steps_per_epoch is None and self.steps_per_execution == 1
         self._source = {"x": x, "shuffle": shuffle, **options}
         self._cut: tuple[int, EpochIterator] | None = None  # steps of a group, and the iterator over groups
+        self.share: shards.Share | None = None  # of the last batch that was read
         self._skipped = 0, 0  # epochs, and batches of the epoch after them
 
     def skip(self, epochs: int, batches: int) -> None:
@@ -160,9 +161,15 @@ def groups(batches: Iterable[Any], size: Callable[[], int], is_steady: bool) -> 
         is_steady: whether all groups of the epoch should have the same size.
     """
     if shards.is_shared():
-        return shards.shared_steps(batches)
+        return _shared(batches)
     cut = batches.in_groups(size()) if is_steady and isinstance(batches, Batches) else None
     return cut or _collected(batches, size)
+
+
+def _shared(batches: Any) -> Iterator[Steps]:
+    for step in shards.shared_steps(batches):
+        batches.share = step[2][-1][1]
+        yield step
 
 
 def _collected(batches: Iterable[Any], size: Callable[[], int]) -> Iterator[Steps]:

@@ -52,9 +52,18 @@ def initialize(
         job_addresses: "host:port" of the first process, or of all with commas between.
         num_processes: their number.
         process_id: the number of this one.
+
+    Raises:
+        ValueError: some arguments are given, but not all three, or the first address has no port.
     """
-    if process_id is not None and job_addresses:
-        host, _, port = job_addresses.split(",")[0].rpartition(":")
+    arguments = job_addresses, num_processes, process_id
+    if any(argument is not None for argument in arguments):
+        host, _, port = (job_addresses or "").split(",")[0].rpartition(":")
+        if None in arguments or not (host and port.isdigit()):
+            raise ValueError(
+                f"initialize takes the addresses as host:port, the number of processes and the process' own number, or "
+                f"nothing in processes that `{layouts.PROCESSES.format(2)}` started. Given: {arguments}."
+            )
         given = {"MASTER_ADDR": host, "MASTER_PORT": port, "RANK": process_id, "WORLD_SIZE": num_processes}
         os.environ |= {name: str(value) for name, value in given.items()}
     init()

@@ -188,7 +188,7 @@ def ended(step: Callable[[Any], Any], model: Any) -> Callable[[Any], Any]:
             logs = step(batch)
         finally:
             _ENDING.reset(before)
-        return finish(model, logs, ending.values)
+        return finish(model, logs, batch[1], ending.values)
 
     return run
 
@@ -334,13 +334,36 @@ def moments(x: Any, axes: Any, keepdims: bool) -> tuple[Any, Any]:
     return (mean, variance) if keepdims else (ops.squeeze(mean, axes), ops.squeeze(variance, axes))
 
 
-def by_all_rows(compute: Callable[[Any], Any], x: Any) -> Any:
-    """Call a function with the rows of all ranks, in their order, and take this rank's rows of its result."""
-    share, part = _SHARE.get(), part_of(static_shape(x))
-    if share is None or part is None:
-        return compute(x)
-    rows = _exchanged(functools.partial(replicas.all_rows, counts=share.counts), x)
-    return compute(rows)[share.start : share.start + share.rows]
+def _has_rows(value: Any) -> bool:
+    return part_of(getattr(value, "shape", None)) is not None
+
+
+def by_all_rows(compute: Callable[..., Any], *args: Any) -> Any:
+    """Call a function with the rows of all ranks, in their order, and take this rank's rows of its results.
+
+    Args:
+        compute: a function that computes the same on each rank.
+        args: structures of tensors, some with a row for each of this rank's; other values pass unchanged.
+    """
+    share = _SHARE.get()
+    if share is None:
+        return compute(*args)
+    is_exchanged = any(map(_has_rows, tree.flatten(args)))
+
+    def of_all(value: Any) -> Any:
+        if not _has_rows(value):
+            return value
+        rows = functools.partial(replicas.all_rows, counts=share.counts)
+        return _exchanged(rows, value) if "float" in str(value.dtype) else rows(value)
+
+    def own(value: Any) -> Any:
+        is_whole = tuple(getattr(value, "shape", None) or ())[:1] == (share.total,)
+        return value[share.start : share.start + share.rows] if is_whole else value
+
+    whole = each_leaf(of_all, args)
+    with computing(None):
+        found = compute(*whole)
+    return each_leaf(own, found) if is_exchanged else found
 
 
 # -- around steps -----------------------------------------------------------------------------------------------------
@@ -353,11 +376,15 @@ _PART: dict[str, Callable[[Any], Any]] = {  # this rank's part of the sum that i
 
 
 def begin(model: Any) -> None:
-    """Give all ranks the variables of rank 0."""
-    replicas.broadcast_variables([*model.variables, *(model.optimizer.variables if model.optimizer else ())])
+    """Give all ranks the variables of rank 0, and the state of the draws without a seed."""
+    from dovetail.interop.privates import global_state
+
+    draws = global_state.get_global_attribute("global_seed_generator")  # else the first draw makes it
+    others = [*(model.optimizer.variables if model.optimizer else ()), *([draws.state] if draws else ())]
+    replicas.broadcast_variables([*model.variables, *others])
 
 
-def finish(model: Any, logs: Any, values: list[Any] | None = None) -> Any:
+def finish(model: Any, logs: Any, share: Share | None, values: list[Any] | None = None) -> Any:
     """Merge the metrics of all ranks, and average what layers keep beside weights, as moving averages.
 
     A program can compute it, too.
@@ -365,33 +392,43 @@ def finish(model: Any, logs: Any, values: list[Any] | None = None) -> Any:
     Args:
         model: it has trained or evaluated.
         logs: this rank's.
+        share: the rows of the batch that has given the logs.
         values: those of `partial(model)` for all ranks, if they came before; then logs are of metrics alone.
 
     Returns:
-        The results of the model's metrics, and the mean of the ranks' other logs, which came by the same exchange.
+        The results of the model's metrics, and the mean of the ranks' other logs by rows, from the same exchange.
     """
     found = partial(model)
     if values is None:
-        values = merged([*found, *_means(logs)])
+        values = merged([*found, *_means(logs, share)])
         logs = tree.pack_sequence_as(logs, values[len(found) :])
     for (variable, _), value in zip(found, values, strict=False):
         variable.assign(value)
-    return model._get_metrics_result_or_logs(logs)
+    results = model.get_metrics_result()  # a step may give logs of its own beside them
+    return {name: results.get(name, log) for name, log in logs.items()} if isinstance(logs, dict) else logs
 
 
 def mean_logs(logs: Any) -> Any:
     """The mean of the ranks' logs, so callbacks decide the same on each, also if ranks have different engines."""
-    return tree.pack_sequence_as(logs, merged(_means(logs)))
+    return tree.pack_sequence_as(logs, merged(_means(logs, None)))
 
 
-def _means(logs: Any) -> list[tuple[Any, str]]:
-    return [(ops.cast(log, "float64"), "mean") for log in tree.flatten(logs)]
+def _means(logs: Any, share: Share | None) -> list[tuple[Any, str]]:
+    part = 1 / WORLD.size if share is None else share.part
+    return [(ops.cast(log, "float64") * part, "sum") for log in tree.flatten(logs)]
 
 
 def partial(model: Any) -> list[tuple[Any, str]]:
     """The variables of which each rank has a part, and how the parts are merged: a key of `_PART`."""
     metrics = [(v, v.aggregation) for metric in _parts(model) for v in metric.variables if v.aggregation in _PART]
-    return [*metrics, *((v, "mean") for v in model.non_trainable_variables if str(v.dtype).startswith("float"))]
+    states = {id(v) for layer in stateful(model) for v in layer.non_trainable_variables}  # of this rank's sequences
+    kept = (v for v in model.non_trainable_variables if str(v.dtype).startswith("float") and id(v) not in states)
+    return [*metrics, *((v, "mean") for v in kept)]
+
+
+def stateful(model: Any) -> list[Any]:
+    """The layers of a model that keep a state for each row of a batch."""
+    return [layer for layer in model._flatten_layers() if getattr(layer, "stateful", False)]
 
 
 def merged(found: list[tuple[Any, str]]) -> list[Any]:

@@ -24,7 +24,7 @@ from dovetail.interop.privates import (
     pythonify_logs,
     tree,
 )
-from keras_dovetail.src import backups, shards
+from keras_dovetail.src import backups, shards, whole_batch
 from keras_dovetail.src.batch_hooks import BatchHooks
 from keras_dovetail.src.batches import Batches
 from keras_dovetail.src.building import build_by_output
@@ -176,7 +176,7 @@ class Trainer(BaseTrainer):
             logs = _last(
                 run_all(self.train_function, batches, hooks, lambda: self.stop_training and not is_shared, steps)
             )
-            epoch_logs = dict(_results(self, logs))
+            epoch_logs = dict(_results(self, logs, batches))
             if validation_data is not None and self._should_eval(epoch, validation_freq):
                 epoch_logs.update(_validate(self, validation_data, validation))
             callbacks.on_epoch_end(epoch, epoch_logs)
@@ -230,7 +230,7 @@ class Trainer(BaseTrainer):
         self.reset_metrics()
         hooks = BatchHooks(callbacks, "test")
         logs = _last(run_all(self.test_function, batches, hooks, lambda: self.stop_evaluating, batches.num_batches))
-        logs = pythonify_logs(_results(self, logs))
+        logs = pythonify_logs(_results(self, logs, batches))
         callbacks.on_test_end(logs)
         return logs if return_dict else self._flatten_metrics_in_order(logs)
 
@@ -343,13 +343,15 @@ def _forward(model: Any, x: Any, training: bool) -> Any:
 
 
 def _make(model: Any, name: str, step: Step, force: bool, keeps_all: bool = False) -> Step | None:
-    found = getattr(model, name)
-    if found is not None and not force:
+    found, is_shared = getattr(model, name), shards.is_shared()
+    is_of_others = isinstance(found, Program) and found.is_shared != is_shared  # the distribution changed since
+    if found is not None and not force and not is_of_others:
         return found
     # Some of Keras' layers need concrete values, for example for strings, and say so.
     eagerly = model.run_eagerly or not all(layer.supports_jit for layer in model._flatten_layers())
     ended = None
-    if shards.is_shared():
+    if is_shared:
+        whole_batch.check(model)
         step = shards.of_share(step, model)
         ended = shards.ended(step, model)
     setattr(model, name, Program(step, name, eagerly, keeps_all, ended))
@@ -375,9 +377,9 @@ def _validate(model: Any, data: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 
 @at_once  # a callback may have opened the default graph
-def _results(model: Any, logs: Any) -> Any:
+def _results(model: Any, logs: Any, batches: Batches) -> Any:
     is_shared = shards.is_shared()
-    found = shards.finish(model, logs) if is_shared else model._get_metrics_result_or_logs(logs)
+    found = shards.finish(model, logs, batches.share) if is_shared else model._get_metrics_result_or_logs(logs)
     if not logs and shards.is_data_parallel():  # the last batch of the epoch came before a restart
         found = model.get_metrics_result()
     return pythonify_logs(shards.mean_logs(found)) if is_shared else found
@@ -403,11 +405,12 @@ def _callback_list(model: Any, callbacks: Any, batches: Batches, verbose: Any, e
 
 
 def _logs_of(model: Any, step: Any, data: Any, return_dict: bool) -> Any:
+    part = shards.shared(data)
     if not shards.is_shared():
-        logs = step([data])
+        logs = step([part])
     elif isinstance(step, Program):
-        logs = step.ended([shards.shared(data)])
+        logs = step.ended([part])
     else:
-        logs = shards.finish(model, step([shards.shared(data)]))
+        logs = shards.finish(model, step([part]), part[1])
     logs = pythonify_logs(logs)
     return logs if return_dict else model._flatten_metrics_in_order(logs)

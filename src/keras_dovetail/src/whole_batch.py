@@ -9,15 +9,18 @@ from types import ModuleType
 from typing import Any
 
 from dovetail import ops
-from dovetail.distributed import replicas
 from keras_dovetail.src import shards
-from keras_dovetail.src.tensors import each_leaf
+
+COMPARE_ROWS = {"Circle"}  # losses of each row that depend on the other rows of the batch
+MIX_ROWS = {"MixUp", "CutMix"}  # layers
 
 # -- losses -----------------------------------------------------------------------------------------------------------
 
 
 def weigh_losses(module: ModuleType) -> None:
     """Let losses be such that their mean over the ranks, weighted by rows, is the loss of the whole batch.
+
+    A loss that is no mean of rows, as Dice, sees the rows of all ranks.
 
     Args:
         module: `keras.src.losses.loss`, which has just been imported.
@@ -47,6 +50,37 @@ def weigh_losses(module: ModuleType) -> None:
         return loss * ops.divide_no_nan(own, ops.all_reduce(own)) / (share.part or 1.0)
 
     losses.reduce_weighted_values = reduce_weighted_values
+    _change_in_classes(losses.Loss, "call", _of_whole_batch)
+
+
+def _of_whole_batch(compute: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that sees the rows of all ranks if it gives no result for each row, or compares rows."""
+    if getattr(compute, "__qualname__", "") == "CompileLoss.call":  # it adds up losses
+        return compute
+
+    @functools.wraps(compute)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        found = compute(*args, **kwargs)
+        if shards.current() is None or (_is_by_row(found) and type(args[0]).__name__ not in COMPARE_ROWS):
+            return found
+        return shards.by_all_rows(functools.partial(compute, **kwargs), *args)
+
+    return run
+
+
+def _is_by_row(values: Any) -> bool:
+    return isinstance(values, (list, tuple)) or len(getattr(values, "shape", ())) > 0
+
+
+def _change_in_classes(base: Any, name: str, change: Callable[[Any], Any]) -> None:
+    """Change a method in each class that will inherit from another one, and defines it."""
+
+    def __init_subclass__(cls: Any, **kwargs: Any) -> None:
+        super(base, cls).__init_subclass__(**kwargs)
+        if name in vars(cls):
+            setattr(cls, name, change(vars(cls)[name]))
+
+    base.__init_subclass__ = classmethod(__init_subclass__)
 
 
 # -- metrics ----------------------------------------------------------------------------------------------------------
@@ -58,39 +92,62 @@ def update_by_all_rows(module: ModuleType) -> None:
     Args:
         module: `keras.src.metrics.metric`, which has just been imported.
     """
-    metric: Any = module.Metric
-
-    def __init_subclass__(cls: Any, **kwargs: Any) -> None:
-        super(metric, cls).__init_subclass__(**kwargs)
-        if "update_state" in vars(cls) and not cls.__module__.startswith("keras."):
-            cls.update_state = _by_all_rows(cls.update_state)
-
-    metric.__init_subclass__ = classmethod(__init_subclass__)
+    _change_in_classes(module.Metric, "update_state", _by_all_rows)
 
 
 def _by_all_rows(update: Callable[..., Any]) -> Callable[..., Any]:
+    if update.__module__.startswith("keras."):
+        return update
+
     @functools.wraps(update)
-    def update_state(self: Any, *args: Any, **kwargs: Any) -> Any:
-        share = shards.current()
-        if share is None:
-            return update(self, *args, **kwargs)
-        args, kwargs = each_leaf(lambda v: _all_rows(v, share), (args, kwargs))
-        with shards.computing(None):
-            return update(self, *args, **kwargs)
+    def update_state(*args: Any, **kwargs: Any) -> Any:
+        return shards.by_all_rows(lambda args, kwargs: update(*args, **kwargs), args, kwargs)
 
     update_state.sees_all_rows = True  # type: ignore[attr-defined]
     return update_state
 
 
-def _all_rows(value: Any, share: shards.Share) -> Any:
-    """The rows of all ranks, if a value has a row for each of this rank's."""
-    shape: Any = getattr(value, "shape", ())
-    if len(shape) == 0 or shape[0] != share.rows:
-        return value
-    return replicas.all_rows(value, share.counts)
+def weigh_scalars(module: ModuleType) -> None:
+    """Let means of a batch's scalars, as of losses or of a function's results, be those of the whole batch.
+
+    Args:
+        module: `keras.src.metrics.reduction_metrics`, which has just been imported.
+    """
+    metrics: Any = module
+    mean = metrics.Mean.update_state
+
+    @functools.wraps(mean)
+    def of_values(self: Any, values: Any, sample_weight: Any = None) -> Any:
+        share = shards.current()
+        if share is not None and sample_weight is None and not _is_by_row(values):
+            sample_weight = share.part  # the ranks' parts are 1 together
+        return mean(self, values, sample_weight)
+
+    @functools.wraps(metrics.MeanMetricWrapper.update_state)
+    def of_function(self: Any, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+        values = _of_whole_batch(functools.partial(self._fn, **self._fn_kwargs))(y_true, y_pred)
+        mask = module.backend.get_keras_mask(y_pred)
+        weights = module.losses.loss.apply_mask(sample_weight, mask, dtype=self.dtype, reduction="sum")
+        return metrics.Mean.update_state(self, values, weights)
+
+    metrics.Mean.update_state, metrics.MeanMetricWrapper.update_state = of_values, of_function
 
 
 # -- layers -----------------------------------------------------------------------------------------------------------
+
+
+def check(model: Any) -> None:
+    """Raise an error if a layer keeps a state for each row of the batches that ranks divide.
+
+    Raises:
+        ValueError: a layer is stateful.
+    """
+    if shards.reads_all() and (layers := shards.stateful(model)):
+        raise ValueError(
+            f"the layer {layers[0].name!r} is stateful: it keeps a state for each row of a batch, but a rank has part "
+            f"of the rows. Use keras.distribution.DataParallel(auto_shard_dataset=False), and give each rank batches "
+            f"of its own sequences."
+        )
 
 
 def synchronize(module: ModuleType) -> None:
@@ -123,3 +180,21 @@ def synchronize(module: ModuleType) -> None:
     layer._moments = _moments
     __init__.__signature__ = inspect.signature(init)  # type: ignore[attr-defined]  # Keras reads names from it
     layer.__init__ = __init__
+
+
+def mix_all_rows(module: ModuleType) -> None:
+    """Let layers that mix rows of a batch, as `MixUp`, mix those of all ranks.
+
+    Args:
+        module: `keras.src.layers.preprocessing.image_preprocessing.base_image_preprocessing_layer`, just imported.
+    """
+    layer: Any = module.BaseImagePreprocessingLayer
+    of_rank = layer.call
+
+    @functools.wraps(of_rank)
+    def call(self: Any, data: Any, training: bool = True) -> Any:
+        if MIX_ROWS.isdisjoint(kind.__name__ for kind in type(self).__mro__):
+            return of_rank(self, data, training)
+        return shards.by_all_rows(lambda rows: of_rank(self, rows, training), data)
+
+    layer.call = call
