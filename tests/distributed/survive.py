@@ -134,7 +134,7 @@ def compare(found: Run, expected: Run) -> float:
     worst = 0.0
     for name, values in expected.results.items():
         np.testing.assert_allclose(found.results[name], values, rtol=0, atol=1e-9, err_msg=name)
-        worst = max(worst, float(np.abs(found.results[name] - values).max()))
+        worst = max(worst, float(np.abs(found.results[name] - values).max(initial=0)))
     return worst
 
 
