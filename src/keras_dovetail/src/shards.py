@@ -357,8 +357,13 @@ def by_all_rows(compute: Callable[..., Any], *args: Any) -> Any:
         return _exchanged(rows, value) if "float" in str(value.dtype) else rows(value)
 
     def own(value: Any) -> Any:
-        is_whole = tuple(getattr(value, "shape", None) or ())[:1] == (share.total,)
-        return value[share.start : share.start + share.rows] if is_whole else value
+        if tuple(getattr(value, "shape", None) or ())[:1] != (share.total,):
+            return value
+        rows = slice(share.start, share.start + share.rows)
+        found, mask = value[rows], getattr(value, "_keras_mask", None)
+        if mask is not None:  # as Circle gives it
+            found._keras_mask = mask[rows]
+        return found
 
     whole = each_leaf(of_all, args)
     with computing(None):
