@@ -403,14 +403,26 @@ def finish(model: Any, logs: Any, share: Share | None, values: list[Any] | None 
     Returns:
         The results of the model's metrics, and the mean of the ranks' other logs by rows, from the same exchange.
     """
-    found = partial(model)
+    found, own = partial(model), model.get_metrics_result()
+    tracked: dict[str, Any] = {}  # name → whether the log is this rank's result of the metric of that name
     if values is None:
-        values = merged([*found, *_means(logs, share)])
-        logs = tree.pack_sequence_as(logs, values[len(found) :])
+        if isinstance(logs, dict) and logs.keys() != own.keys():
+            tracked = {name: _are_equal(logs[name], own[name]) for name in logs if name in own}
+        values = merged([*found, *_means([logs, tracked], share)])
+        logs, tracked = tree.pack_sequence_as([logs, tracked], values[len(found) :])
     for (variable, _), value in zip(found, values, strict=False):
         variable.assign(value)
-    results = model.get_metrics_result()  # a step may give logs of its own beside them
-    return {name: results.get(name, log) for name, log in logs.items()} if isinstance(logs, dict) else logs
+    results = model.get_metrics_result()
+    if isinstance(logs, dict) and logs.keys() == results.keys():
+        return results
+    kept = {name: ops.where(part > 0.999, results[name], logs[name]) for name, part in tracked.items()}
+    return {name: kept.get(name, log) for name, log in logs.items()} if isinstance(logs, dict) else logs
+
+
+def _are_equal(log: Any, result: Any) -> Any:
+    """Whether a log is the result of a metric, as a step returns it beside logs of its own; 1 or 0."""
+    log, result = (ops.cast(value, "float64") for value in (log, result))
+    return ops.all(ops.equal(log, result)) if static_shape(log) == static_shape(result) else 0.0
 
 
 def mean_logs(logs: Any) -> Any:
