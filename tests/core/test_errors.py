@@ -7,7 +7,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.errors import EngineNotInstalled
+from dovetail.core.errors import EngineNotInstalled, user_line
 
 a23 = np.ones((2, 3), "float32")
 
@@ -112,6 +112,12 @@ def test_memory_that_there_is_not(name, compiled):
         product = dt.function(ops.matmul) if compiled else ops.matmul
         with pytest.raises(MemoryError, match=r"MatMul at test_errors\.py"):  # 4 TiB
             product(column, row)
+
+
+def test_the_users_line_is_none_of_pythons_own_start():
+    names = {"user_line": user_line}
+    exec(compile("where = user_line()", "<frozen runpy>", "exec"), names)  # as below `python -m`
+    assert names["where"][0] == __file__
 
 
 def test_unknown_engine():

@@ -45,7 +45,7 @@ def test_ended_and_stopped_ranks_change_no_number():
     survive.compare(found, expected)
     assert "ended" not in found.phases
     assert re.search(
-        r"rank 0 ended with the exit status -9; all ranks start again, and may 19 times more", found.printed
+        r"rank 0 ended with the exit status -9; all ranks start again \(restarts left: 19\)", found.printed
     )
 
 

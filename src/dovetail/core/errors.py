@@ -119,7 +119,7 @@ def is_of_user(frame: FrameType) -> bool:
     file = frame.f_code.co_filename
     known = _is_of_user.get(file)
     if known is None:
-        known = not is_inside(frame.f_code) and _library(frame) is None
+        known = not file.startswith("<frozen ") and not is_inside(frame.f_code) and _library(frame) is None
         if not file.startswith("<"):  # many modules may have executed text under this name
             _is_of_user[file] = known
     return known

@@ -40,7 +40,7 @@ class _Agent(LocalElasticAgent):
         if found.is_failed():
             rank, status = _first_failure(found)
             left = self._remaining_restarts
-            after = f"; all ranks start again, and may {left - 1} times more" if left else ""
+            after = f"; all ranks start again (restarts left: {left - 1})" if left else ""
             print(f"dovetail: rank {rank} ended with the exit status {status}{after}", file=sys.stderr, flush=True)
         return found
 
