@@ -50,6 +50,8 @@ TENSORFLOW = {
     "shared_name": _ONE_PROCESS,
     "MirroredStrategy.devices": _REPLICAS,
     "MirroredStrategy.cross_device_ops": _REPLICAS,
+    "CrossDeviceOps.args": _REPLICAS,
+    "CrossDeviceOps.options": _REPLICAS,
     "OneDeviceStrategy.device": _REPLICAS,
     "QueueBase.element": INTERFACE,
     "QueueRunner.import_scope": "It goes with queue_runner_def, which is refused.",
