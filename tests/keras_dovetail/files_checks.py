@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import tempfile
 import traceback
+import zipfile
 from pathlib import Path
 
 import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
@@ -168,6 +170,22 @@ def check_weights_are_written():
             near(other.get_weights(), model.get_weights(), 0)
 
 
+def check_a_normalization_takes_the_statistics_of_a_file():
+    """The layer computes with values that it derives from its weights."""
+    model = keras.Sequential([keras.Input((4,)), layers.Normalization(name="norm")], name="net")
+    x = np.random.default_rng(0).normal(3.0, 2.0, (20, 4))
+    model.layers[0].adapt(x)
+    wanted = predicted(model, x)
+    for ending in ("keras", "h5"):
+        model.save(FOLDER / f"norm.{ending}")
+        near(predicted(keras.models.load_model(FOLDER / f"norm.{ending}"), x), wanted)
+    for ending in ("weights.h5", "h5", "npz", "safetensors", "ckpt"):
+        other = keras.Sequential([keras.Input((4,)), layers.Normalization(name="norm")], name="net")
+        model.save_weights(FOLDER / f"norm_weights.{ending}")
+        other.load_weights(FOLDER / f"norm_weights.{ending}")
+        near(predicted(other, x), wanted)
+
+
 def check_weights_that_do_not_fit():
     model, other = fresh("mlp"), keras.Sequential([keras.Input((3,)), layers.Dense(2)])
     for name in ("w.npz", "w.safetensors", "w.weights.h5", "w.h5", "w.ckpt"):
@@ -199,6 +217,19 @@ def check_compiled_and_masked_models_of_keras_3():
     for each in (model, again):
         each.fit(words, t, verbose=0, epochs=2)
     near(again.get_weights(), model.get_weights(), 1e-6)
+
+
+def check_an_archive_of_keras_2_that_was_not_compiled():
+    path = MODELS / "mlp.keras"
+    with zipfile.ZipFile(path) as given, zipfile.ZipFile(FOLDER / "mlp.keras", "w") as made:
+        for name in given.namelist():
+            text = given.read(name)
+            if name == "config.json":
+                text = json.dumps({k: v for k, v in json.loads(text).items() if k != "compile_config"})
+            made.writestr(name, text)
+    model = keras.models.load_model(FOLDER / "mlp.keras")
+    assert not model.compiled
+    near(predicted(model, inputs(model, path)), arrays(path, "y"))
 
 
 def check_statistics_of_an_archive():

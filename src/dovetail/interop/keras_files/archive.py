@@ -15,6 +15,7 @@ import numpy as np
 from dovetail.core.errors import FormatError
 from dovetail.formats import hdf5
 from dovetail.formats.strict_json import parse, room_of
+from dovetail.interop.keras_files import layers
 from dovetail.interop.keras_files.building import built
 from dovetail.interop.keras_files.compiling import compile_as
 from dovetail.interop.privates import saving_lib
@@ -85,8 +86,7 @@ def load_weights(
     if skip_mismatch:
         saving_lib._raise_loading_failure(problems, warn_only=True)
         return
-    for variable, value in before:
-        variable.assign(value)
+    layers.assign(model, before)
     part, problem = next(iter(problems.values()))
     needed = "the variables of the model; skip_mismatch=True leaves others as they are"
     raise FormatError(file, f"{getattr(part, 'name', part)}", f"{str(problem)[:300]}", needed)
@@ -147,7 +147,7 @@ def load_model(file: Path, custom_objects: Mapping[str, Any], compile: bool, saf
     training = {**given, "optimizer_config": given.get("optimizer")} if isinstance(given, dict) and compile else None
     if training and compile_as(model, training, file, custom_objects):
         _load_optimizer(model, root)
-    load_weights(model, root, file, skipped=[model.optimizer] if model.optimizer else ())
+    load_weights(model, root, file, skipped=list(filter(None, [getattr(model, "optimizer", None)])))
     return model
 
 

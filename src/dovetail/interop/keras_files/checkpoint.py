@@ -16,6 +16,7 @@ import keras
 from dovetail.formats.wire import objects, state
 from dovetail.formats.wire.bundle import Bundle, exists, write_bundle
 from dovetail.formats.wire.libraries import need
+from dovetail.interop.keras_files import layers
 from dovetail.interop.privates import walk_saveable
 
 VARIABLES = "variables/variables"  # in a SavedModel
@@ -138,8 +139,7 @@ def load_weights(model: Any, prefix: str, skip_mismatch: bool = False) -> None:
     if len(weights) < len(model.weights) and not skip_mismatch:
         _refuse(model, found, prefix)
     values = [found.bundle[found.keys[id(weight)]] for weight in weights]
-    for weight, value in zip(weights, values, strict=True):
-        weight.assign(value)
+    layers.assign(model, zip(weights, values, strict=True))
 
 
 def _refuse(model: Any, found: _Found, prefix: str) -> None:

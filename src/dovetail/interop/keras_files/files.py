@@ -151,9 +151,8 @@ def _assign(model: Any, arrays: Mapping[str, Any], file: Path, skip_mismatch: bo
         if (array is None or array.shape != tuple(weight.shape)) and not skip_mismatch:
             found = "nothing" if array is None else f"the shape {array.shape}"
             raise FormatError(file, f"the array {weight.path!r}", found, f"an array of the shape {tuple(weight.shape)}")
-    for weight, array in pairs:
-        if array is not None and array.shape == tuple(weight.shape):
-            weight.assign(array)
+    fitting = ((weight, array) for weight, array in pairs if array is not None and array.shape == tuple(weight.shape))
+    layers.assign(model, fitting)
 
 
 def save_weights(model: Any, path: Path_) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -99,8 +99,16 @@ def load(model: Any, given: Stored, file: Path, by_name: bool = False, skip_mism
                 needed = "the layers of the model; skip_mismatch=True leaves others as they are"
                 raise FormatError(file, f"the layer {name!r}", str(problem), needed) from None
             warnings.warn(f"load_weights: the layer {layer.name!r} keeps its weights: {problem}.", stacklevel=4)
+    assign(model, pairs)
+
+
+def assign(model: Any, pairs: Iterable[tuple[Any, Any]]) -> None:
+    """Give weights their arrays, and let layers derive from them what they compute with, as `Normalization` does."""
     for weight, array in pairs:
         weight.assign(array)
+    for layer in model._flatten_layers():
+        if layer.weights and hasattr(layer, "finalize_state"):
+            layer.finalize_state()
 
 
 def _by_order(model: Any, given: Stored, file: Path) -> Iterator[tuple[Any, str]]:
@@ -127,7 +135,8 @@ def _pairs(layer: Any, arrays: list[Array], given: Stored, file: Path, name: str
     """
     groups = [(_described(owner, weights), weights) for owner, weights in ordered(layer)]
     counts = [count(described, given.version) for described, _ in groups]
-    arrays = [array for array in arrays if not _is_count(array, layer)]
+    if sum(counts) < len(arrays):
+        arrays = [array for array in arrays if not _is_count(array, layer)]
     if sum(counts) != len(arrays):
         raise _Mismatch(f"{len(arrays)} arrays for the {sum(counts)} of {layer.name!r}")
     values = iter(arrays)
@@ -147,7 +156,7 @@ def _described(layer: Any, weights: list[Any]) -> Layer:
 
 
 def _is_count(array: Array, layer: Any) -> bool:
-    """Whether an array is the number of examples that Keras 2 counted for a layer of statistics."""
+    """Whether an array is the number of examples that a layer of statistics counted; some versions of it have none."""
     return isinstance(layer, keras.layers.Normalization) and array.place.endswith("count:0")
 
 
