@@ -10,7 +10,8 @@ import os
 import socket
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -69,14 +70,14 @@ def launch(
 
     Source: `torch.distributed.launcher.api.launch_agent`.
     """
-    os.environ |= {
+    given = {
         LAUNCHER: str(os.getpid()),
         "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",  # each start has a store of its own, where its rank 0 says
         "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // processes))),
     }
     with tempfile.TemporaryDirectory() as folder:
         if rendezvous is None:
-            os.environ[STORE] = str(Path(folder) / "ranks")
+            given[STORE] = str(Path(folder) / "ranks")
         address = _address(rendezvous) if rendezvous else "127.0.0.1"
         parameters = RendezvousParameters(
             "c10d",
@@ -96,7 +97,23 @@ def launch(
             max_restarts=restarts,
             local_addr=address,
         )
-        return _run(spec)
+        with _environment(given):  # which the ranks inherit
+            return _run(spec)
+
+
+@contextmanager
+def _environment(given: Mapping[str, str]) -> Iterator[None]:
+    """A scope with variables of the environment."""
+    before = {name: os.environ.get(name) for name in given}
+    os.environ.update(given)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _run(spec: WorkerSpec) -> int:

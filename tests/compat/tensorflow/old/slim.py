@@ -115,7 +115,7 @@ def evaluated(tf: Any, fed: Any) -> Any:
     slim, found = tf.contrib.slim, []
     with tempfile.TemporaryDirectory() as folder:
         with tf.Graph().as_default():
-            slim.learning.train(_fitted(tf)[1], folder, number_of_steps=2, save_summaries_secs=0)
+            slim.learning.train(_fitted(tf)[1], folder, number_of_steps=2, save_summaries_secs=0, save_interval_secs=0)
         path = tf.train.latest_checkpoint(folder)
         for evaluate, where, more in (
             (slim.evaluation.evaluate_once, path, {}),
