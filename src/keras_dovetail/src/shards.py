@@ -179,7 +179,7 @@ def of_share(step: Callable[[Any], Any], model: Any) -> Callable[[Any], Any]:
 
 
 def ended(step: Callable[[Any], Any], model: Any) -> Callable[[Any], Any]:
-    """A step that is an epoch by itself: its metrics are those of all ranks."""
+    """A step that is an epoch by itself: its metrics count the rows of all ranks."""
 
     def run(batch: Any) -> Any:
         ending = Ending(model)
@@ -196,7 +196,7 @@ def ended(step: Callable[[Any], Any], model: Any) -> Callable[[Any], Any]:
 def joins_metrics(model: Any) -> bool:
     """Whether the exchange of gradients may bring the metrics, too, so that a step computes them before it.
 
-    Keras' own metrics depend on the batch alone; others may see what an optimizer changes, and a program's own step may
+    Keras' own metrics depend on the batch alone.  Others may see changes of the optimizer, and a program's own step may
     update metrics after it.
     """
     ending, share = _ENDING.get(), _SHARE.get()
@@ -398,7 +398,7 @@ def finish(model: Any, logs: Any, share: Share | None, values: list[Any] | None 
         model: it has trained or evaluated.
         logs: this rank's.
         share: the rows of the batch that has given the logs.
-        values: those of `partial(model)` for all ranks, if they came before; then logs are of metrics alone.
+        values: of `partial(model)` for all ranks, if they came before; then logs are of metrics alone.
 
     Returns:
         The results of the model's metrics, and the mean of the ranks' other logs by rows, from the same exchange.

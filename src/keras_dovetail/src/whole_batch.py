@@ -108,7 +108,7 @@ def _by_all_rows(update: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def weigh_scalars(module: ModuleType) -> None:
-    """Let means of a batch's scalars, as of losses or of a function's results, be those of the whole batch.
+    """Let `Mean` weigh a number of a batch, such as its loss, by the rank's rows.
 
     Args:
         module: `keras.src.metrics.reduction_metrics`, which has just been imported.
@@ -183,7 +183,7 @@ def synchronize(module: ModuleType) -> None:
 
 
 def mix_all_rows(module: ModuleType) -> None:
-    """Let layers that mix rows of a batch, as `MixUp`, mix those of all ranks.
+    """Let layers that mix rows of a batch, as `MixUp`, mix the rows of all ranks.
 
     Args:
         module: `keras.src.layers.preprocessing.image_preprocessing.base_image_preprocessing_layer`, just imported.
