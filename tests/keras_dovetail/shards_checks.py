@@ -19,7 +19,7 @@ import torch
 import dovetail as dt
 from dovetail.core.collectives import WORLD
 from dovetail.distributed.random_states import same_random_state
-from keras_dovetail.src import shards
+from keras_dovetail.src import merging
 from tests.keras_dovetail.shards_cases import CASES, RNG, SHORT, WEIGHTS, Largest, X, Y, mlp, normed
 
 keras.distribution.initialize()
@@ -178,7 +178,7 @@ def exchanges():
             logs = model.train_on_batch(X[:rows], Y[:rows], return_dict=True)
             assert WORLD.exchanged - before == number, (kind, metrics, rows, WORLD.exchanged - before)
     before, variables = WORLD.exchanged, [*model.variables, *model.optimizer.variables]
-    shards.begin(model)
+    merging.begin(model)
     assert WORLD.exchanged - before == len({variable.dtype for variable in variables}) < len(variables)
     mine = X[RANK * 12 // SIZE : (RANK + 1) * 12 // SIZE]
     most = dt.ops.all_reduce(np.asarray(mine[:, 0].max()), "mean")

@@ -11,7 +11,7 @@ from dovetail.core.collectives import WORLD
 from dovetail.distributed import Checkpoints, barrier
 from dovetail.distributed.random_states import random_state, set_random_state
 from dovetail.interop.privates import BackupAndRestore, Callback
-from keras_dovetail.src import shards
+from keras_dovetail.src import merging
 from keras_dovetail.src.batches import Batches
 
 
@@ -64,7 +64,7 @@ class Backup(Callback):
         self._begin = resumed["begin"]
         set_random_state(self._begin["random"])
         self._batches.skip(epoch - self._begin["epoch"], resumed["batch"])
-        summed = {id(variable) for variable, how in shards.partial(self.model) if how == "sum" and WORLD.rank}
+        summed = {id(variable) for variable, how in merging.partial(self.model) if how == "sum" and WORLD.rank}
         for metric in self._metrics if resumed["batch"] else ():
             if id(metric.variable) not in summed:  # else rank 0 has the sum
                 metric.restore()
@@ -90,8 +90,8 @@ class Backup(Callback):
 
     def _save(self, epoch: int, batch: int, begin: Any) -> None:
         self._step += 1
-        found = shards.partial(self.model)
-        of_all = {id(variable): value for (variable, _), value in zip(found, shards.merged(found), strict=True)}
+        found = merging.partial(self.model)
+        of_all = {id(variable): value for (variable, _), value in zip(found, merging.merged(found), strict=True)}
         own = self._variables() | {f"metrics/{i}": metric.variable for i, metric in enumerate(self._metrics)}
         values = {name: of_all.get(id(variable), variable) for name, variable in own.items()}
         self._checkpoints.save(self._step, values, {"epoch": epoch, "batch": batch, "begin": begin})

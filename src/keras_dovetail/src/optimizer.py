@@ -14,7 +14,7 @@ from dovetail.core.recording import DEFAULT_GRAPH
 from dovetail.core.scopes import scopes
 from dovetail.core.value_kinds import is_recorded
 from dovetail.interop.privates import BaseOptimizer, no_automatic_dependency_tracking
-from keras_dovetail.src import shards
+from keras_dovetail.src import merging
 from keras_dovetail.src.layer import tapped
 from keras_dovetail.src.scopes import computing
 from keras_dovetail.src.variable import Variable, held
@@ -30,7 +30,7 @@ class BackendOptimizer(BaseOptimizer):
         """Let a kind of optimizer with an `apply` of its own take the gradients of the whole batch."""
         super().__init_subclass__(**kwargs)
         if "apply" in vars(cls):
-            cls.apply = shards.averaging(cls.apply)  # type: ignore[method-assign]
+            cls.apply = merging.averaging(cls.apply)  # type: ignore[method-assign]
 
     @no_automatic_dependency_tracking
     def build(self, variables: Any) -> None:
@@ -41,7 +41,7 @@ class BackendOptimizer(BaseOptimizer):
     def _var_key(self, variable: Any) -> int:
         return id(held(variable))
 
-    @shards.averaging
+    @merging.averaging
     def apply(self, grads: Any, trainable_variables: Any = None) -> Any:
         """Update variables: at once, even while K's default graph is open, unless that graph recorded the gradients."""
         trainable_variables = trainable_variables and _keras_variables(trainable_variables)

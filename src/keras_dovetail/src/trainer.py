@@ -24,7 +24,7 @@ from dovetail.interop.privates import (
     pythonify_logs,
     tree,
 )
-from keras_dovetail.src import backups, shards, whole_batch
+from keras_dovetail.src import backups, merging, shards, whole_batch
 from keras_dovetail.src.batch_hooks import BatchHooks
 from keras_dovetail.src.batches import Batches
 from keras_dovetail.src.building import build_by_output
@@ -71,7 +71,7 @@ class Trainer(BaseTrainer):
         weights = list(self.trainable_weights)
         gradients = tape.gradient(scaled, weights) if weights else []
         metrics = partial(self.compute_metrics, x, y, y_pred, sample_weight=sample_weight)
-        logs = metrics() if shards.joins_metrics(self) else None
+        logs = metrics() if merging.joins_metrics(self) else None
         if weights:
             self.optimizer.apply(gradients, weights)
         else:
@@ -164,7 +164,7 @@ class Trainer(BaseTrainer):
         self.stop_training = False
         is_shared = shards.is_shared()
         if is_shared:
-            shards.begin(self)
+            merging.begin(self)
         self.make_train_function()
         callbacks.on_train_begin()
         epoch_logs: dict[str, Any] | None = None
@@ -180,7 +180,7 @@ class Trainer(BaseTrainer):
             if validation_data is not None and self._should_eval(epoch, validation_freq):
                 epoch_logs.update(_validate(self, validation_data, validation))
             callbacks.on_epoch_end(epoch, epoch_logs)
-            if shards.is_stopped(self) if is_shared else self.stop_training:
+            if merging.is_stopped(self) if is_shared else self.stop_training:
                 break
         if isinstance(self.optimizer, Optimizer) and epochs > 0:
             self.optimizer.finalize_variable_values(self.trainable_weights)
@@ -353,7 +353,7 @@ def _make(model: Any, name: str, step: Step, force: bool, keeps_all: bool = Fals
     if is_shared:
         whole_batch.check(model)
         step = shards.of_share(step, model)
-        ended = shards.ended(step, model)
+        ended = merging.ended(step, model)
     setattr(model, name, Program(step, name, eagerly, keeps_all, ended))
     return None
 
@@ -379,10 +379,10 @@ def _validate(model: Any, data: Any, options: dict[str, Any]) -> dict[str, Any]:
 @at_once  # a callback may have opened the default graph
 def _results(model: Any, logs: Any, batches: Batches) -> Any:
     is_shared = shards.is_shared()
-    found = shards.finish(model, logs, batches.share) if is_shared else model._get_metrics_result_or_logs(logs)
+    found = merging.finish(model, logs, batches.share) if is_shared else model._get_metrics_result_or_logs(logs)
     if not logs and shards.is_data_parallel():  # the last batch of the epoch came before a restart
         found = model.get_metrics_result()
-    return pythonify_logs(shards.mean_logs(found)) if is_shared else found
+    return pythonify_logs(merging.mean_logs(found)) if is_shared else found
 
 
 def _callback_list(model: Any, callbacks: Any, batches: Batches, verbose: Any, epochs: int = 1, **options: Any) -> Any:
@@ -411,6 +411,6 @@ def _logs_of(model: Any, step: Any, data: Any, return_dict: bool) -> Any:
     elif isinstance(step, Program):
         logs = step.ended([part])
     else:
-        logs = shards.finish(model, step([part]), part[1])
+        logs = merging.finish(model, step([part]), part[1])
     logs = pythonify_logs(logs)
     return logs if return_dict else model._flatten_metrics_in_order(logs)

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from dovetail import ops
-from keras_dovetail.src import shards
+from keras_dovetail.src import merging, shards
 
 COMPARE_ROWS = {"Circle"}  # losses of each row that depend on the other rows of the batch
 MIX_ROWS = {"MixUp", "CutMix"}  # layers
@@ -142,7 +142,7 @@ def check(model: Any) -> None:
     Raises:
         ValueError: a layer is stateful.
     """
-    if shards.reads_all() and (layers := shards.stateful(model)):
+    if shards.reads_all() and (layers := merging.stateful(model)):
         raise ValueError(
             f"the layer {layers[0].name!r} is stateful: it keeps a state for each row of a batch, but a rank has part "
             f"of the rows. Use keras.distribution.DataParallel(auto_shard_dataset=False), and give each rank batches "
