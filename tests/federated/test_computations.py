@@ -212,7 +212,9 @@ def test_a_client_with_weight_0_has_no_part():
     average = fed.computation(CLIENTS, CLIENTS)(lambda value, weight: fed.federated_mean(value, weight))
     assert float(average([1.0, 3.0], [0.0, 2.0])) == float(average([np.nan, 3.0], [0.0, 2.0])) == 3.0
     for weights in ([0.0, 0.0], [3.0, -1.0], [np.nan, 1.0]):
-        with pytest.raises(ValueError, match=r"federated_mean at .*'mean' has the weights .*a client without examples"):
+        with pytest.raises(
+            ValueError, match=r"federated_mean at .*the weights of 'mean' are .*A client without examples"
+        ):
             average([1.0, 3.0], weights)
 
 

@@ -1,4 +1,4 @@
-"""What each rank of two computes and checks; `test_collective.py` starts them, on an engine each."""
+"""The checks that each rank of two computes; `test_collective.py` starts them, on an engine each."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def values() -> None:
 
 
 def gradients() -> None:
-    """The gradients are those of the sum of both ranks' losses; the tape and the graph agree."""
+    """Gradients belong to the sum of both ranks' losses; the tape and the graph agree."""
     own = np.float32([[1, 2], [3, 4], [5, 6], [7, 8]]) * (RANK + 1)
     total = 3 * np.float32([[1, 2], [3, 4], [5, 6], [7, 8]])
     expected = {
@@ -92,7 +92,7 @@ def gradients() -> None:
 
 
 def second_gradients() -> None:
-    """The gradient of a gradient is that of the sum of both ranks' losses, by finite differences."""
+    """A gradient of a gradient belongs to the sum of both ranks' losses, as finite differences show."""
     step, direction, x = 1e-6, np.float64([[0.3, -0.7], [0.2, 0.5]]), ops.cast(X / 4, "float64")
 
     def gradient(loss, value):

@@ -33,7 +33,7 @@ SLOT = np.dtype(
 )
 SMALL = SLOT["data"].itemsize  # bytes of the largest array that travels in the slots
 GRACE = 2.0  # seconds in which the ranks that came tell so
-_LATE = "late"  # what a rank tells that waited until the end of its time
+_LATE = "late"  # the word of a rank that waited until the end of its time
 NUMPY = {"sum": np.add, "mean": np.add, "max": np.maximum, "min": np.minimum}
 TORCH = {"sum": dist.ReduceOp.SUM, "mean": dist.ReduceOp.SUM, "max": dist.ReduceOp.MAX, "min": dist.ReduceOp.MIN}
 COMBINED = {"sum": torch.add, "mean": torch.add, "max": torch.maximum, "min": torch.minimum}

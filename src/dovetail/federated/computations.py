@@ -255,12 +255,9 @@ def aggregate(expected: Sequence[Update], updates: Sequence[Arrays]) -> list[np.
         wide, mean = "float64" if one.spec.dtype.is_floating else "int64", one.how == "mean"
         shares = [1 if one.weight is None else float(update[one.weight]) for update in updates]
         if not sum(shares) > 0 or min(shares) < 0:
-            problem = (
-                f"{one.name!r} has the weights {shares}; none is below 0, and a client without examples has weight 0"
-            )
-            raise op_error(ValueError, "federated_mean", f"{problem}: at least one client needs examples.")
-        total = sum(
-            share * update[one.name].astype(wide) for share, update in zip(shares, updates, strict=True) if share
-        )
+            problem = f"the weights of {one.name!r} are {shares}, but each must be 0 or more, and one must be above 0."
+            raise op_error(ValueError, "federated_mean", f"{problem} A client without examples has the weight 0.")
+        counted = [(share, update) for share, update in zip(shares, updates, strict=True) if share]
+        total = sum(share * update[one.name].astype(wide) for share, update in counted)
         found.append(np.asarray(total / sum(shares) if mean else total, one.spec.dtype.numpy))
     return found

@@ -98,8 +98,8 @@ class _Peer:
                 status, found = answer.status, answer.read()
                 break
             except ssl.SSLCertVerificationError as error:
-                problem = f"no certificate to trust is that of {self._host}: {error.verify_message}."
-                advice = "Give its file as `certificate`; and the URL needs a name that the certificate has."
+                problem = f"the certificate of {self._host} is not trusted: {error.verify_message}."
+                advice = "Give its file as `certificate`, and write a name of the certificate into the URL."
                 raise op_error(ConnectionError, "federated.join", f"{problem} {advice}") from error
             except (OSError, http.client.HTTPException) as error:
                 if time.monotonic() > end:

@@ -129,9 +129,10 @@ def finish(model: Any, logs: Any, share: Share | None, values: list[Any] | None 
     Returns:
         The results of the model's metrics, and the mean of the ranks' other logs by rows, from the same exchange.
     """
-    found, own = partial(model), model.get_metrics_result()
+    found = partial(model)
     tracked: dict[str, Any] = {}  # name → whether the log is this rank's result of the metric of that name
     if values is None:
+        own = model.get_metrics_result()
         if isinstance(logs, dict) and logs.keys() != own.keys():
             tracked = {name: _are_equal(logs[name], own[name]) for name in logs if name in own}
         values = merged([*found, *_means([logs, tracked], share)])

@@ -45,16 +45,12 @@ class Program:
         eagerly: whether the step is called uncompiled.
         keeps_all: whether a call returns the results of all its steps, one after another; else of the last step.
         ended: the step as an epoch by itself, if several ranks compute it.
-
-    Attributes:
-        is_shared: whether it takes a rank's part of a batch, with its `Share`.
     """
 
     def __init__(
         self, step: Step, name: str, eagerly: bool, keeps_all: bool = False, ended: Step | None = None
     ) -> None:
         self._ended = ended
-        self.is_shared = ended is not None
         self._name, self._eagerly = name, eagerly
         self._keeps_all = keeps_all
         # Results stay, so an engine that computes in the background goes on while the next batch is made.
@@ -67,6 +63,11 @@ class Program:
         self._in_groups = False
         self._steps = 0  # steps to come
         self._largest = SIZE  # steps of a group
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it takes a rank's part of a batch, with its `Share`."""
+        return self._ended is not None
 
     @cached_property
     def ended(self) -> Program:

@@ -177,4 +177,4 @@ def __getattr__(name: str) -> Any:
     if name == "callbacks":
         hooks.run_keras()
         return import_module(f"{__name__}.callbacks")
-    raise AttributeError(f"hvd.{name} is not offered. {_ABSENT.get(name, '')}")
+    raise AttributeError(f"hvd.{name} is not offered. {_ABSENT.get(name, '')}".strip())

@@ -147,7 +147,7 @@ def load_model(file: Path, custom_objects: Mapping[str, Any], compile: bool, saf
     training = {**given, "optimizer_config": given.get("optimizer")} if isinstance(given, dict) and compile else None
     if training and compile_as(model, training, file, custom_objects):
         _load_optimizer(model, root)
-    load_weights(model, root, file, skipped=list(filter(None, [getattr(model, "optimizer", None)])))
+    load_weights(model, root, file, skipped=[model.optimizer] if getattr(model, "optimizer", None) else ())
     return model
 
 
