@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.core.engine_registry import list_engines
+from dovetail.core.engine_registry import list_engines, set_engine
 from dovetail.plan import ledger, policy
 from tests.memory import Memory
 
@@ -98,6 +98,8 @@ def serve() -> None:
     """Run the modules that lines of JSON name, with their arguments, until there are no more."""
     if os.environ["KERAS_BACKEND"] == "dovetail":
         import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
+
+        set_engine("numpy")  # `auto` may choose another one at any step, which rounds in another way
     ledger.SHARE = 0.0  # only special checks measure engines; on a slow machine, any check would
     policy.GUESS_SECONDS = 0.0  # and small programs stay on numpy
     for line in sys.stdin:

@@ -21,11 +21,10 @@ from importlib.util import find_spec
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from dovetail.core import config
 from dovetail.core.errors import EngineNotInstalled, UnknownEngine, describe, did_you_mean, op_error
 from dovetail.core.garbage import NoGarbageCollection
+from dovetail.core.global_random import without_draws
 from dovetail.core.hooks import hooks
 from dovetail.core.locks import holding, let_forks_wait, make_lock
 from dovetail.core.scopes import change, scopes, within
@@ -151,13 +150,9 @@ def _check_name(name: Any) -> None:
 
 def _get_loaded(name: str) -> Engine:
     if name not in _loaded:
-        drawn = np.random.get_state()  # noqa: NPY002  # importing jax draws from the generator that users seed
-        try:
-            with NoGarbageCollection():
-                found = _load(name)
+        with NoGarbageCollection(), without_draws():
+            found = _load(name)
             found.holder = _holder(found)
-        finally:
-            np.random.set_state(drawn)  # noqa: NPY002
         if (count := threads()) is not None:
             _tell(found, count)
         for op, rule in _added.get(name, {}).items():
