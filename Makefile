@@ -13,7 +13,7 @@ FEATURES = from numpy._core._multiarray_umath import __cpu_features__ as has, __
 WITHOUT_AVX512 = TF_ENABLE_ONEDNN_OPTS=0 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 \
 	XLA_FLAGS=--xla_cpu_max_isa=AVX2 NPY_DISABLE_CPU_FEATURES="$$($(PY) -c '$(FEATURES)')"
 
-.PHONY: help demo quick k tf graph keras test test-newest test-all test-avx2 test-engines test-distributed test-federated test-gpu lint \
+.PHONY: help demo quick k tf graph keras formats onnx run distributed test test-newest test-all test-avx2 test-engines test-distributed test-federated test-gpu lint \
 	pages bench clean
 
 help:  ## this list
@@ -22,21 +22,30 @@ help:  ## this list
 demo: $(VENV)/demo.done  ## trains a model of Keras on Dovetail and shows what it learned
 	$(PY) -m dovetail demo $(ARGS)
 
-# Two examples in docstrings place parts of graphs on torch.
-quick: $(VENV)/test.done  ## the tests on numpy alone, as if no other engine's library were installed
-	DOVETAIL_TEST_ALONE=1 $(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet \
-	  --ignore tests/backend --ignore tests/interop --ignore tests/engines \
-	  --deselect src/dovetail/plan/function.py::dovetail.plan.function.Function.plan \
-	  --deselect src/dovetail/plan/plan.py::dovetail.plan.plan.Plan \
-	  --ignore tests/keras_dovetail --ignore tests/keras_own $(ARGS)
+# It has an environment of its own, without the library of any other engine.
+QUICK := .venv-quick
 
-# Quick loops on numpy: name → folders of tests.
+quick: $(QUICK)/done  ## the tests that two minutes hold, on numpy: each op, each package
+	DOVETAIL_TEST_PART=quick $(ONE_THREAD) $(QUICK)/bin/python -m pytest --numprocesses 2 --dist worksteal --quiet $(ARGS)
+
+$(QUICK)/done: pyproject.toml constraints.txt
+	$(PYTHON) -m venv --without-pip $(QUICK)
+	$(PYTHON) -m pip --python $(QUICK)/bin/python install --quiet --disable-pip-version-check --constraint constraints.txt \
+	  --editable '.[quick]'
+	@touch $@
+
+# Rooms: name → folders of tests, of which each loop runs what three minutes hold.
 K := tests/backend
 TF := tests/compat/tensorflow tests/compat/tf_graph
 GRAPH := tests/graph tests/trace tests/edit tests/batching tests/sessions
-LONG := features demo random_models  # jax compiles, or models train, for half a minute each
-KERAS := tests/keras_dovetail $(LONG:%=--ignore tests/keras_dovetail/test_%.py)
-LOOP = DOVETAIL_TEST_ENGINES=numpy $(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet
+KERAS := tests/keras_dovetail
+FORMATS := tests/formats src/dovetail/formats tests/saved_model
+ONNX := tests/onnx tests/formats/onnx tests/engines/test_onnx_model.py
+RUN := tests/compat/run tests/compat/source src/dovetail/compat/run src/dovetail/compat/source tests/programs
+RANKS := tests/distributed src/dovetail/distributed tests/plan/test_agreement.py $(SHARDED)
+SHARDED := $(addprefix tests/keras_dovetail/test_,shards.py numbers.py backups.py shares.py)
+ROOM = DOVETAIL_TEST_PART=room $(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet
+LOOP = DOVETAIL_TEST_ENGINES=numpy $(ROOM)
 
 k: $(VENV)/test.done  ## the tests of K on numpy
 	$(LOOP) $(K) $(ARGS)
@@ -50,8 +59,20 @@ graph: $(VENV)/test.done  ## the tests of graphs, their edits and sessions on nu
 keras: $(VENV)/test.done  ## the tests of Keras on Dovetail on numpy
 	$(LOOP) $(KERAS) $(ARGS)
 
-test: lint  ## all that CI checks
-	$(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet $(ARGS)
+formats: $(VENV)/test.done  ## the tests of files on numpy
+	$(LOOP) $(FORMATS) $(ARGS)
+
+onnx: $(VENV)/test.done  ## the tests of ONNX on numpy
+	$(LOOP) $(ONNX) $(ARGS)
+
+run: $(VENV)/test.done  ## the tests of old programs on numpy
+	$(LOOP) $(RUN) $(ARGS)
+
+distributed: $(VENV)/test.done  ## the tests of several processes
+	$(ROOM) $(RANKS) $(ARGS)
+
+test: lint  ## style, types, and the sample of the tests that CI always runs
+	DOVETAIL_TEST_PART=test $(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet $(ARGS)
 
 # Tests with Keras' nightly build, on numpy or the engines of DOVETAIL_TEST_ENGINES.
 NEWEST := .keras-nightly
@@ -74,16 +95,14 @@ test-newest: $(VENV)/test.done  ## the demo, `make keras`, and a sample of Keras
 	$(OWN_TESTS) --backend jax --save $(NEWEST)/jax.json --least 0 || true  # tests of another version fail there
 	$(foreach engine,$(EACH),$(OWN_TESTS) --engine $(engine) --against $(NEWEST)/jax.json --failures &&) true
 
-test-all: lint  ## every case in every way on every engine, for a release
-	DOVETAIL_TEST_WHOLE=1 $(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet $(ARGS)
+test-all: $(VENV)/test.done  ## every test that `make test` leaves out; PART=2/6 runs the second of six parts
+	DOVETAIL_TEST_PART=$(or $(PART),1/1) $(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet $(ARGS)
 
-test-avx2: $(VENV)/test.done  ## the tests as on a processor without AVX-512
-	$(WITHOUT_AVX512) $(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet $(ARGS)
+test-avx2: $(VENV)/test.done  ## a sample of the tests as on a processor without AVX-512
+	$(WITHOUT_AVX512) DOVETAIL_TEST_PART=$(or $(PART),room) $(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet $(ARGS)
 
 test-distributed: $(VENV)/test.done  ## several processes: each case, on more engines
-	DOVETAIL_TEST_WHOLE=1 $(ONE_THREAD) $(PY) -m pytest --quiet tests/distributed \
-	  tests/keras_dovetail/test_shards.py tests/keras_dovetail/test_numbers.py tests/keras_dovetail/test_backups.py \
-	  tests/keras_dovetail/test_shares.py tests/plan/test_agreement.py $(ARGS)
+	$(ONE_THREAD) $(PY) -m pytest --quiet $(RANKS) $(ARGS)
 
 # OpenVINO has an environment of its own, since `auto` would measure it in all other tests.
 OTHERS := .venv-engines
@@ -137,7 +156,7 @@ bench: $(VENV)/test.done  ## the measurements of benchmarks/README.md
 	@$(PY) benchmarks/files.py --megabytes 20 --rounds 1
 
 clean:  ## forgets the environment and all caches
-	rm -rf $(VENV) $(NEWEST) $(OTHERS) $(FLOWER) $(GPU) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(QUICK) $(NEWEST) $(OTHERS) $(FLOWER) $(GPU) .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # pip runs from outside the environment (--python), so a Python without ensurepip will do.
 $(PY):

@@ -1,6 +1,6 @@
 """The count of the functions of K that work on each engine, from the runs of the parity suite.
 
-DOVETAIL_TEST_WHOLE=1 pytest tests/backend/test_parity.py --k-support runs.jsonl -n 2
+pytest tests/backend/test_parity.py --k-support runs.jsonl -n 2
 python docs/k_support.py runs.jsonl
 
 If the suite was run in parts, give all files.  With --update, the script counts functions again if all their cases were

@@ -16,8 +16,8 @@ import pytest
 import dovetail as dt
 from dovetail.core.garbage import NoGarbageCollection
 from dovetail.core.recording import DEFAULT_GRAPH
-from tests import codec
-from tests.keras_backends import end_processes, outcomes, told
+from tests import codec, keras_backends, parts
+from tests.keras_backends import end_processes, told
 from tests.libraries import OTHERS, compile_quickly  # the import also hides libraries that tests must not find
 from tests.memory import Memory
 from tests.packages import OUTSIDE
@@ -36,7 +36,6 @@ collect_ignore_glob = [  # they run in their own processes, with Keras or Tensor
 os.environ.setdefault("DOVETAIL_CACHE", "")  # measurements of tests are not kept
 dt.set_engine("numpy")  # for tests that choose no engine; programs that tests start have the default, "auto"
 SEED = int(os.environ.get("DOVETAIL_TEST_SEED", "0"))
-WHOLE = bool(os.environ.get("DOVETAIL_TEST_WHOLE"))  # the whole product of cases, ways and engines; `make test-all`
 ONLY_COMPILES = ("onnxruntime", "openvino", "whole")  # NumPy computes their single calls; they have tests of their own
 WITH_RULES = [name for name in dt.list_engines() if name not in ONLY_COMPILES]
 ENGINES = os.environ.get("DOVETAIL_TEST_ENGINES", ",".join(WITH_RULES)).split(",")
@@ -45,17 +44,12 @@ if not {"boxed", "whole"}.isdisjoint(ENGINES):
     sys.path.append(OUTSIDE)
 
 
-def in_sample(name: str, one_in: int) -> bool:
-    """Whether a case runs: one case in `one_in`, always the same, or all with DOVETAIL_TEST_WHOLE=1."""
-    return WHOLE or zlib.crc32(name.encode()) % one_in == 0
-
-
 def pytest_configure(config: pytest.Config) -> None:
     """Keep jax's compiled programs in pytest's cache for all processes, without optimization.
 
     Tests run many small programs, for which optimization does not pay.
     """
-    if not WHOLE:
+    if not parts.IS_RELEASE:
         compile_quickly()
     if hasattr(config, "cache"):
         os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(config.cache.mkdir("jax")))
@@ -73,21 +67,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Select from tests marked `sampled(n)` one case in n, and the first of each op, on jax.
-
-    jax compiles each new call. `sampled(n, engines)` names other engines; for programs these are the engines that
-    compile them.
-    """
-
-    def is_run(item: pytest.Item) -> bool:
-        mark, values = item.get_closest_marker("sampled"), getattr(item, "callspec", None)
-        if mark is None or values.params.get("is_first"):
-            return True
-        one_in, engines = (*mark.args, ("jax",))[:2]
-        return values.params["engine"] not in engines or in_sample(item.name, one_in)
-
-    config.hook.pytest_deselected(items=[item for item in items if not is_run(item)])
-    items[:] = _with_keras_together(list(filter(is_run, items)))
+    """Select the tests of the part that $DOVETAIL_TEST_PART names."""
+    tests = list(map(parts.Test, items))
+    chosen = parts.chosen(tests)
+    config.stash[parts.COLLECTED] = parts.Collected(tests, chosen)
+    kept = {test.item for test in chosen}
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = _with_keras_together([test.item for test in chosen])
 
 
 def _with_keras_together(items: list[pytest.Item]) -> list[pytest.Item]:
@@ -107,7 +93,7 @@ def _asks_keras(item: pytest.Item) -> bool:
 
 @functools.cache
 def _imports_answers(module: ModuleType) -> bool:
-    return any(value is told or value is outcomes for value in vars(module).values())
+    return any(value is told or value is keras_backends for value in vars(module).values())
 
 
 # CI runs the same random programs each time. Elsewhere they are new, and hypothesis prints one that fails.

@@ -1,8 +1,8 @@
-"""Checks that need a backend of Keras: a process has one, so each backend has its own.
+"""Programs that need a backend of Keras: a process has one, so each backend has its own.
 
-Each process of tests starts one process a backend, which runs module after module, since importing a backend takes
-seconds. A module of checks ends with `main(globals())`; run with a backend, it prints the result of each of its
-functions `check_…`. Other modules print results by `tell`, for tests that compare backends.
+Each process of tests starts one process a backend, since importing a backend takes seconds. A module of programs ends
+with `main(globals())`, which offers its functions; `result` runs one of them on a backend, and `check` one
+that returns nothing. Other modules print results by `tell`, for tests that compare backends.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dovetail.core.engine_registry import list_engines, set_engine
@@ -32,10 +33,13 @@ ALL = (*BACKENDS, "dovetail")  # Keras' own backends, and Dovetail
 _TOLD, _ENDED = "told: ", "ended: "
 
 
-def main(names: dict[str, Any]) -> None:
-    """Run the checks of a module, and print the tracebacks of failures."""
-    checks = {name: value for name, value in names.items() if name.startswith("check_")}
-    tell({name: _outcome(check) for name, check in checks.items()})
+def main(names: Mapping[str, Any]) -> None:
+    """Offer the functions of a module to `result`; in a process that serves no test, run the checks among them."""
+    programs = {name: value for name, value in names.items() if callable(value)}
+    if _offers is None:
+        tell({name: _outcome(program)[1] for name, program in programs.items() if name.startswith("check_")})
+    else:
+        _offers.append(programs)
 
 
 def tell(found: Any) -> None:
@@ -43,24 +47,35 @@ def tell(found: Any) -> None:
     print("\n" + _TOLD + json.dumps(found), flush=True)
 
 
-def _outcome(check: Callable[[], None]) -> str:
+def _outcome(program: Callable[[], Any]) -> tuple[Any, str]:
+    """The numbers and texts that a program returns, and its traceback, or ""."""
     Memory.freeze()  # else each collection by Keras looks through the libraries' objects for half a second
     Memory.bound()
     try:
-        check()
+        return _plain(program()), ""
     except (Exception, pytest.fail.Exception):
-        return traceback.format_exc()
-    return ""
+        return None, traceback.format_exc()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return list(map(_plain, value))
+    return value if value is None or isinstance(value, str) else np.asarray(value, "float64").tolist()
 
 
 class _Backend:
-    """A process with a backend of Keras that runs modules as programs, one after the other."""
+    """A process with a backend of Keras that runs modules as programs, and their checks, one after the other.
 
-    def __init__(self, backend: str) -> None:
+    Args:
+        backend: its name.
+        alone: whether it runs one module, which may change Keras.
+    """
+
+    def __init__(self, backend: str, alone: bool) -> None:
         environment = {**os.environ, "KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3"}
         self.name, self.errors = backend, tempfile.TemporaryFile("w+")  # noqa: SIM115  which is open as long
         self.process = subprocess.Popen(
-            [sys.executable, "-c", f"import {__name__}; {__name__}.serve()"],
+            [sys.executable, "-c", f"import {__name__}; {__name__}.serve({alone})"],
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -68,10 +83,10 @@ class _Backend:
             text=True,
         )
 
-    def run(self, module: str, *arguments: str) -> str:
-        """The text that a module prints by `tell`."""
+    def run(self, module: str, *arguments: str, program: str = "", engine: str = "") -> str:
+        """The text that a module prints by `tell`, or the outcome of one of its programs, on an engine."""
         assert self.process.stdin and self.process.stdout
-        print(json.dumps([module, *arguments]), file=self.process.stdin, flush=True)
+        print(json.dumps([program, engine, module, *arguments]), file=self.process.stdin, flush=True)
         found = ""
         for line in self.process.stdout:
             if line.startswith(_TOLD):
@@ -86,27 +101,50 @@ class _Backend:
         raise AssertionError(f"{ended}:\n{self.errors.read()[-4000:]}")
 
 
-_process = functools.cache(_Backend)
+_processes: dict[str, tuple[str, _Backend]] = {}  # backend, or "alone" → what it is for, and the process
+
+
+def _process(backend: str, module: str, alone: bool) -> _Backend:
+    """The process of a backend; or, of those that run one module alone, the latest."""
+    key, purpose = ("alone", f"{module} on {backend}") if alone else (backend, backend)
+    if key not in _processes or _processes[key][0] != purpose:
+        _processes.pop(key, None)  # this also closes its pipes
+        _processes[key] = purpose, _Backend(backend, alone)
+    return _processes[key][1]
 
 
 def end_processes() -> None:
     """End the processes that wait for modules; the results of finished modules stay."""
-    _process.cache_clear()  # this also closes their pipes
+    _processes.clear()
 
 
-def serve() -> None:
-    """Run the modules that lines of JSON name, with their arguments, until there are no more."""
-    if os.environ["KERAS_BACKEND"] == "dovetail":
+_offers: list[dict[str, Callable[[], Any]]] | None = None  # the programs of the module that runs, if a test is served
+
+
+def serve(alone: bool) -> None:
+    """Run the modules and programs that lines of JSON name, with the modules' arguments, until there are no more."""
+    global _offers
+    is_dovetail = os.environ["KERAS_BACKEND"] == "dovetail"
+    if is_dovetail:
         import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
-
-        set_engine("numpy")  # `auto` may choose another one at any step, which rounds in another way
     ledger.SHARE = 0.0  # only special checks measure engines; on a slow machine, any check would
     policy.GUESS_SECONDS = 0.0  # and small programs stay on numpy
+    _offers = []
+    offered: dict[tuple[str, ...], dict[str, Callable[[], Any]]] = {}  # of a module with its arguments
     for line in sys.stdin:
-        assert not changes_keras(), f"{sys.argv[0]} left the names of Keras 2 in Keras; it needs a process `alone`"
-        sys.argv, problem = json.loads(line), ""
+        assert alone or not changes_keras(), f"{sys.argv[0]} gave Keras 2's names to Keras; it needs a process `alone`"
+        (program, engine, *sys.argv), problem = json.loads(line), ""
+        if is_dovetail:
+            set_engine(engine or "numpy")  # `auto` may choose another one at any step, which rounds in another way
+        key = tuple(sys.argv)
         try:
-            runpy.run_module(sys.argv[0], None, "__main__", alter_sys=True)
+            if not program or key not in offered:
+                runpy.run_module(key[0], None, "__main__", alter_sys=True)
+            if program:
+                sys.argv = list(key)
+                offered.setdefault(key, _offers[-1] if _offers else {})
+                _offers.clear()
+                tell(_outcome(offered[key][program]) if program in offered[key] else None)
         except BaseException:
             problem = traceback.format_exc()
         Memory.freeze()
@@ -124,7 +162,7 @@ def changes_keras() -> bool:
 def _written(module: str, backend: str, *arguments: str, alone: bool) -> tuple[str, str]:
     """A module's printed results, or the problem. Both are kept, so that each module runs once for all its tests."""
     try:
-        return (_Backend if alone else _process)(backend).run(module, *arguments), ""
+        return _process(backend, module, alone).run(module, *arguments), ""
     except AssertionError as problem:
         return "", str(problem)
 
@@ -136,6 +174,25 @@ def told(module: str, backend: str, *arguments: str, alone: bool = False) -> Any
     return json.loads(written)
 
 
-def outcomes(module: str, backend: str, *arguments: str, alone: bool = False) -> dict[str, str]:
-    """The results of a module's checks on a backend: for each its traceback, or ""."""
-    return told(module, backend, *arguments, alone=alone)
+@functools.cache
+def _outcome_of(module: str, name: str, backend: str, *arguments: str, engine: str, alone: bool) -> Any:
+    return json.loads(_process(backend, module, alone).run(module, *arguments, program=name, engine=engine))
+
+
+def result(module: str, name: str, backend: str, *arguments: str, engine: str = "", alone: bool = False) -> Any:
+    """Run a program of a module on a backend, and on an engine of Dovetail; return its lists of numbers and texts.
+
+    It runs once for all tests that ask. A module that changes Keras needs a process `alone`. If the module does not
+    offer the program on this backend, the test is skipped; if the program fails, the test does.
+    """
+    outcome = _outcome_of(module, name, backend, *arguments, engine=engine, alone=alone)
+    if outcome is None:
+        pytest.skip(f"{module} does not offer it on {backend}")
+    found, problem = outcome
+    assert not problem, problem
+    return found
+
+
+def check(module: str, name: str, backend: str, *arguments: str, alone: bool = False) -> None:
+    """Run a program that returns nothing, as `result` does."""
+    assert result(module, name, backend, *arguments, alone=alone) is None

@@ -59,6 +59,7 @@ def undisturbed(monkeypatch, tmp_path):
             del OPS[name]
 
 
+@pytest.mark.each("page")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_page(page, undisturbed):
     if not shutil.which(NEEDED.get(page.name, "python3")):

@@ -1,7 +1,4 @@
-"""The programs of `examples/` with small settings: each learns on numpy, torch, and jax or TensorFlow.
-
-DOVETAIL_TEST_WHOLE=1 runs each on every engine.
-"""
+"""The programs of `examples/` with small settings: each learns on every engine."""
 
 from __future__ import annotations
 
@@ -31,7 +28,6 @@ def program(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch):
     return importlib.import_module(request.param)
 
 
-@pytest.mark.sampled(2, ("jax", "tensorflow"))
 def test_a_quick_run_learns_and_draws(program, engine, tmp_path, capsys):
     name = program.__name__
     found = program.main(["--engine", engine, "--quick", "--folder", str(tmp_path / "pictures")])

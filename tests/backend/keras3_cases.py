@@ -23,9 +23,9 @@ import dovetail as dt
 from dovetail import backend as K
 from tests.backend import cases
 from tests.backend.parity import Case, actual
-from tests.conftest import WHOLE
 from tests.keras_backends import main
 from tests.libraries import Library
+from tests.parts import WHOLE
 
 keras = Library("keras")
 

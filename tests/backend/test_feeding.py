@@ -26,7 +26,6 @@ def _closed():
     K.clear_session()
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize("shape", [(None, 3), (2, 3), (None, None), (2, None)], ids=str)
 @pytest.mark.parametrize("kind", KINDS, ids=["csr", "csc", "coo", "array", "variable", "parts"])
 def test_what_it_is_fed(engine, kind, shape):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests import keras_backends
 from tests.backend import keras3_cases
-from tests.keras_backends import ALL, BACKENDS, outcomes
+from tests.keras_backends import ALL, BACKENDS
 from tests.libraries import checks_of, require
 
 TRAINING, ON_NUMPY = "tests.backend.keras3_training", "tests.backend.keras3_numpy"
@@ -17,27 +18,21 @@ SYMBOLIC = [case for case in CASES if case.startswith("check_symbolic")]
 @pytest.mark.parametrize("backend", ALL)
 def test_training(check, backend):
     require(backend, "it is a backend of Keras")
-    found = outcomes(TRAINING, backend)
-    if check not in found:
-        pytest.skip("it holds for Keras' own backends")
-    assert not found[check], found[check]
+    keras_backends.check(TRAINING, check, backend)
 
 
 @pytest.mark.parametrize("check", CASES)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_case(check, backend):
     pytest.importorskip(backend)
-    problem = outcomes(keras3_cases.__name__, backend)[check]
-    assert not problem, problem
+    keras_backends.check(keras3_cases.__name__, check, backend)
 
 
 @pytest.mark.parametrize("check", SYMBOLIC)
 def test_case_on_dovetail(check):
-    problem = outcomes(keras3_cases.__name__, "dovetail")[check]
-    assert not problem, problem
+    keras_backends.check(keras3_cases.__name__, check, "dovetail")
 
 
 @pytest.mark.parametrize("check", checks_of(ON_NUMPY))
 def test_on_numpy(check):
-    problem = outcomes(ON_NUMPY, "numpy")[check]
-    assert not problem, problem
+    keras_backends.check(ON_NUMPY, check, "numpy")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 
-from tests.compat.keras2_programs import ON_DOVETAIL, Y, keras, layers, legacy, main, with_weights
+from tests.compat.keras2_programs import ON_DOVETAIL, Y, keras, layers, legacy, with_weights
+from tests.keras_backends import main
 
 RANDOM = np.random.default_rng(3)
 VECTORS, STEPS, IMAGES = (RANDOM.normal(size=shape).astype("float32") for shape in ((6, 4), (6, 5, 3), (6, 6, 6, 2)))
@@ -278,4 +277,4 @@ def program_losses_by_old_names():
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:], dict(globals()))
+    main(globals())

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from tests.compat.keras2_programs import keras, outcome, with_weights
-from tests.keras_backends import tell
+from tests.compat.keras2_programs import keras, with_weights
+from tests.keras_backends import main
 
 image, sequence, text = keras.preprocessing.image, keras.preprocessing.sequence, keras.preprocessing.text
 PIXELS = np.random.default_rng(0).uniform(0, 255, (7, 8, 6, 3)).astype("float32")
@@ -193,4 +193,4 @@ def program_training():
 
 
 if __name__ == "__main__":
-    tell({name: outcome(program) for name, program in list(globals().items()) if name.startswith("program_")})
+    main(globals())

@@ -10,7 +10,8 @@ from contextlib import nullcontext
 
 import numpy as np
 
-from tests.compat.keras2_programs import CLASSES, LABELS, ON_DOVETAIL, X, Y, Z, keras, legacy, main, sums, with_weights
+from tests.compat.keras2_programs import CLASSES, LABELS, ON_DOVETAIL, X, Y, Z, keras, legacy, sums, with_weights
+from tests.keras_backends import main
 
 if ON_DOVETAIL:
     from dovetail.compat.tensorflow.compat import v1 as TF
@@ -415,4 +416,4 @@ def program_gradients_by_the_inner_tensors_of_a_model_in_a_sequential():
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:], dict(globals()))
+    main(globals())

@@ -1,4 +1,4 @@
-"""Programs for Keras 2, each a function that returns numbers and names: {program: numbers and names}.
+"""Programs for Keras 2, each a function that returns numbers and names.
 
 They run on tf_keras, which is Keras 2, and on Keras 3 by Dovetail's names, on each engine. Their weights are given.
 """
@@ -6,8 +6,6 @@ They run on tf_keras, which is Keras 2, and on Keras 3 by Dovetail's names, on e
 from __future__ import annotations
 
 import os
-import sys
-import traceback
 import warnings
 
 ON_DOVETAIL = os.environ["KERAS_BACKEND"] == "dovetail"
@@ -15,7 +13,6 @@ if ON_DOVETAIL:
     import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
 
     # isort: split
-    import dovetail.compat.keras2
 
     # isort: split
     import keras
@@ -28,9 +25,9 @@ else:
 
 import numpy as np
 
-import dovetail as dt
-from tests.keras_backends import tell
+from tests.keras_backends import main
 
+warnings.simplefilter("ignore")  # of state that changed after compile; a check covers that warning
 layers = keras.layers
 RANDOM = np.random.default_rng(0)
 X, Z, Y = (RANDOM.normal(size=shape).astype("float32") for shape in ((6, 3), (6, 2), (6, 1)))
@@ -306,20 +303,6 @@ def program_losses_that_are_tensors():
 # -- running them -----------------------------------------------------------------------------------------------------
 
 
-def outcome(program):
-    """The result of a program, or the traceback."""
-    try:
-        return plain(program())
-    except Exception:
-        return traceback.format_exc()
-
-
-def plain(value):
-    if isinstance(value, (list, tuple)):
-        return list(map(plain, value))
-    return value if isinstance(value, str) else np.asarray(value, "float64").tolist()
-
-
 def program_losses_of_some_outputs():
     found = []
     losses = ["mse", None], {"a": "mse"}, {"a": "mse", "b": None}
@@ -350,17 +333,6 @@ def program_losses_of_no_output():
     return found
 
 
-def main(engines, programs):
-    """Tell the results of all functions `program_…` on each engine."""
-    warnings.simplefilter("ignore")  # of state that changed after compile; a check covers that warning
-    found = {}
-    for name in engines:
-        if ON_DOVETAIL:
-            dt.set_engine(name)
-        found[name] = {n: outcome(program) for n, program in programs.items() if n.startswith("program_")}
-    tell(found)
-
-
 class Cropped(layers.Layer):
     """The first two columns twice, with a wrong declared length, which did no harm."""
 
@@ -380,4 +352,4 @@ def program_a_wrong_declared_shape():
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:], dict(globals()))
+    main(globals())

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests import keras_backends
 from tests.conftest import ENGINES
-from tests.keras_backends import BACKENDS, outcomes, told
+from tests.keras_backends import BACKENDS
 from tests.libraries import checks_of, require
 
 require("keras", "it is Keras whose names these are")
@@ -19,16 +20,14 @@ DATA = "tests.compat.keras2_data"
 
 @pytest.mark.parametrize(("module", "check"), [(module, check) for module in CHECKS for check in checks_of(module)])
 def test_keras2(module, check):
-    problem = outcomes(module, "dovetail", alone=True)[check]
-    assert not problem, problem
+    keras_backends.check(module, check, "dovetail", alone=True)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("check", checks_of(ON_STOCK))
 def test_keras2_on_keras_own_backends(check, backend):
     require(backend, "it is a backend of Keras")
-    problem = outcomes(ON_STOCK, backend, alone=True)[check]
-    assert not problem, problem
+    keras_backends.check(ON_STOCK, check, backend, alone=True)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -37,22 +36,17 @@ def test_keras2_on_keras_own_backends(check, backend):
 )
 def test_a_program_does_what_it_does_on_keras_2(module, program, engine):
     require("tf_keras", "programs are compared with it")
-    wanted = told(module, "tensorflow", "tf_keras")["tf_keras"][program]
-    found = told(module, "dovetail", *ENGINES, alone=True)[engine][program]
-    assert not isinstance(wanted, str), wanted
-    assert not isinstance(found, str), found
+    wanted = keras_backends.result(module, program, "tensorflow")
     assert len(wanted) > 1
-    same(found, wanted)
+    same(keras_backends.result(module, program, "dovetail", engine=engine, alone=True), wanted)
 
 
 @pytest.mark.parametrize("program", checks_of(DATA, "program_"))
 def test_a_program_prepares_the_data_of_keras_2(program):
     require("tf_keras", "programs are compared with it")
     require("PIL", "it reads images")
-    wanted, found = told(DATA, "tensorflow")[program], told(DATA, "dovetail", alone=True)[program]
-    assert not isinstance(wanted, str), wanted
-    assert not isinstance(found, str), found
-    same(found, wanted)
+    wanted = keras_backends.result(DATA, program, "tensorflow")
+    same(keras_backends.result(DATA, program, "dovetail", alone=True), wanted)
 
 
 def same(found, wanted):

@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.libraries import QUICKLY
+from tests.parts import WHOLE
 
-LIMIT = 600 if os.environ.get("DOVETAIL_TEST_WHOLE") else 90  # seconds
+LIMIT = 600 if WHOLE else 90  # seconds
 
 
 class Rank(subprocess.Popen):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 
@@ -90,10 +88,9 @@ def test_a_classifier_of_keras(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["model-0.h5"]
 
 
-WHOLE = [("torch", "torch"), ("jax", "jax"), ("tensorflow", "tensorflow")]
-
-
-@pytest.mark.parametrize("engines", [("numpy", "torch"), *(WHOLE if os.environ.get("DOVETAIL_TEST_WHOLE") else [])])
+@pytest.mark.parametrize(
+    "engines", [("numpy", "torch"), ("torch", "torch"), ("jax", "jax"), ("tensorflow", "tensorflow")], ids="-".join
+)
 def test_each_name(engines):
     for engine in {*engines} - {"numpy"}:
         require(engine, "a rank computes on it")

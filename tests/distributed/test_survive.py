@@ -93,7 +93,7 @@ def is_running(process: int) -> bool:
         return False
 
 
-@pytest.mark.skipif(not os.environ.get("DOVETAIL_TEST_WHOLE"), reason="it takes a minute")
+@pytest.mark.long("it takes a minute")
 def test_training_goes_on_when_a_machine_leaves_and_when_it_comes_back(tmp_path):
     expected = survive.run([], 2, DOVETAIL_ENGINE="numpy")
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -123,7 +123,7 @@ def test_training_goes_on_when_a_machine_leaves_and_when_it_comes_back(tmp_path)
     survive.compare(found, expected)
 
 
-@pytest.mark.skipif(not os.environ.get("DOVETAIL_TEST_WHOLE"), reason="12 runs take minutes")
+@pytest.mark.long("12 runs take minutes")
 @pytest.mark.parametrize("seed", range(12))  # `python -m tests.distributed.survive` runs 60
 def test_a_lost_rank_changes_no_number(seed):
     print(*survive.lose(seed))

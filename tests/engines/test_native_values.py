@@ -11,7 +11,6 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.windows import CONVOLUTIONS
-from tests.conftest import in_sample
 from tests.libraries import Library
 from tests.ops.table import CASES, draw, float_arrays, identifier, is_differentiable, leaves, replace_arrays
 
@@ -19,20 +18,8 @@ jax, jnp, torch, tf = map(Library, ("jax", "jax.numpy", "torch", "tensorflow"))
 
 DIFFERENTIABLE = [case for case in CASES if is_differentiable(*case)]
 SYMMETRIC = ("Cholesky", "SelfAdjointEigV2")  # read one triangle; the libraries spread the gradient over both
-FIRST = dict(reversed(DIFFERENTIABLE))  # op → the number of its first sample
-
-
-def sample(way, one_in=4):
-    """The first case of each op, and a sample of the others."""
-    return [(op, n) for op, n in DIFFERENTIABLE if FIRST[op] == n or in_sample(f"{way}-{op.name}-{n}", one_in)]
-
-
 LOOPS = ("IgammaGradA",)  # private; the length of its loop depends on values, which tracers do not have
-
-
-def traced(way):
-    """As `sample`, but fewer cases, since tracing by a library takes long."""
-    return [(op, n) for op, n in sample(way, one_in=8) if op.name not in LOOPS]
+TRACED = [(op, n) for op, n in DIFFERENTIABLE if op.name not in LOOPS]
 
 
 class Case:
@@ -76,7 +63,7 @@ def is_float(value):
     return dt.dtypes.as_dtype(value.dtype).is_floating
 
 
-@pytest.mark.parametrize(("op", "number"), traced("jax"), ids=identifier)
+@pytest.mark.parametrize(("op", "number"), TRACED, ids=identifier)
 def test_jax(op, number, rng):
     case = Case(op, number, rng)
     differentiated = jax.jit(jax.value_and_grad(case.call))
@@ -91,7 +78,7 @@ def test_jax(op, number, rng):
         case.check(np.asarray(value), [np.asarray(g) for g in gradients])
 
 
-@pytest.mark.parametrize(("op", "number"), sample("torch"), ids=identifier)
+@pytest.mark.parametrize(("op", "number"), DIFFERENTIABLE, ids=identifier)
 def test_torch(op, number, rng):
     case = Case(op, number, rng)
     values = [torch.tensor(a, requires_grad=True) for a in case.arrays]
@@ -112,9 +99,9 @@ NEED_SIZES = {name for kind in ("", "BackpropInput", "BackpropFilter") for name 
 NEED_SIZES |= {"FusedConv", "Cofactors", "Pinv", "Qr", "Svd"}
 OVERWRITTEN = ("MaxPool3DGrad", 1)  # its MaxPoolGradGrad overwrites its argument if a pool keeps the shape
 WAYS = [
-    *(("eager", *case) for case in sample("eager")),
-    *(("traced", op, n) for op, n in traced("traced") if (op.name, n) != OVERWRITTEN),
-    *(("open", op, n) for op, n in traced("open") if op.name not in NEED_SIZES and (op.name, n) != OVERWRITTEN),
+    *(("eager", *case) for case in DIFFERENTIABLE),
+    *(("traced", op, n) for op, n in TRACED if (op.name, n) != OVERWRITTEN),
+    *(("open", op, n) for op, n in TRACED if op.name not in NEED_SIZES and (op.name, n) != OVERWRITTEN),
 ]
 
 

@@ -20,7 +20,6 @@ from dovetail.plan.claims import NotClaimed
 from dovetail.plan.placement import Place
 from dovetail.plan.plan import Plan
 from dovetail.plan.segment import Segment
-from tests.conftest import in_sample
 from tests.engines.models import check_case
 from tests.libraries import require
 from tests.ops.table import CASES, cases, filled
@@ -59,8 +58,9 @@ def engines(plan):
 # -- the table of ops -------------------------------------------------------------------------------------------------
 
 
-@cases([(op, number) for op, number in CASES if in_sample(f"{op.name}-{number}", 4)])
-def test_each_op_of_the_table(op, number, is_first):
+@pytest.mark.each("op")
+@cases(CASES)
+def test_each_op_of_the_table(op, number):
     name = f"{op.name}-{number}"
     reason = REASONS.get(name) or REASONS.get(op.name)
     with nullcontext() if reason is None else pytest.raises(NotClaimed, match=reason):

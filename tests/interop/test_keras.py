@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from tests.keras_backends import ALL, outcomes
+from tests import keras_backends
+from tests.keras_backends import ALL
 from tests.libraries import checks_of, require
 
 CHECKS = "tests.interop.keras_checks"
@@ -15,11 +16,7 @@ CHECKS = "tests.interop.keras_checks"
 @pytest.mark.parametrize("backend", ALL)
 def test_keras(check, backend):
     require(backend, "it is a backend of Keras")
-    found = outcomes(CHECKS, backend)
-    assert found.keys() <= set(checks_of(CHECKS))
-    if check not in found:
-        pytest.skip("it holds for Keras' own backends")
-    assert not found[check], found[check]
+    keras_backends.check(CHECKS, check, backend)
 
 
 def test_dovetail_does_not_import_keras():

@@ -1,14 +1,11 @@
 """Features of Keras' training: each trains a small model and gives its losses, on the backend that runs.
 
-On Dovetail the process prints the losses of each engine, else of the backend: {engine or backend: {feature: losses}}.
 No layer draws random numbers and weights are given, so all losses are the same.
 """
 
 from __future__ import annotations
 
 import os
-import sys
-import traceback
 import warnings
 from contextlib import nullcontext
 
@@ -21,8 +18,9 @@ import numpy as np
 from keras import layers
 
 import dovetail as dt
-from tests.keras_backends import tell
+from tests.keras_backends import main
 
+warnings.simplefilter("ignore")  # Keras warns that it cannot shuffle a generator
 RANDOM = np.random.default_rng(0)
 X, Y = RANDOM.normal(size=(64, 8)).astype("float32"), RANDOM.integers(0, 3, 64)
 WORDS = RANDOM.integers(1, 9, (32, 6)) * (np.arange(6) < RANDOM.integers(2, 7, (32, 1)))  # 0 after the end of a text
@@ -163,22 +161,5 @@ def feature_switched_engines():
     return found
 
 
-def outcome(feature):
-    """The losses of a feature, or the traceback."""
-    try:
-        return [float(loss) for loss in feature()]
-    except Exception:
-        return traceback.format_exc()
-
-
-def main(engines):
-    warnings.simplefilter("ignore")  # Keras warns that it cannot shuffle a generator
-    found = {}
-    for name in engines:
-        with dt.engine(name) if ON_DOVETAIL else nullcontext():
-            found[name] = {n: outcome(feature) for n, feature in globals().items() if n.startswith("feature_")}
-    tell(found)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(globals())

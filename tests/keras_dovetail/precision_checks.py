@@ -6,9 +6,7 @@ On Dovetail the process prints the losses of each engine, else of the backend: {
 from __future__ import annotations
 
 import os
-import sys
-import traceback
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 
 ON_DOVETAIL = os.environ["KERAS_BACKEND"] == "dovetail"
 if ON_DOVETAIL:
@@ -18,8 +16,7 @@ import keras
 import numpy as np
 from keras import layers
 
-import dovetail as dt
-from tests.keras_backends import tell
+from tests.keras_backends import main
 
 RANDOM = np.random.default_rng(0)
 X, Y = RANDOM.normal(size=(48, 16)).astype("float32"), RANDOM.integers(0, 3, 48)
@@ -102,19 +99,5 @@ def case_floatx_float64():
     return _in_floatx("float64")
 
 
-def told():
-    found = {}
-    for name, case in [(name, value) for name, value in globals().items() if name.startswith("case_")]:
-        try:
-            found[name] = [float(v) for v in case()]
-        except Exception:
-            found[name] = traceback.format_exc()
-    return found
-
-
 if __name__ == "__main__":
-    losses = {}
-    for name in sys.argv[1:]:
-        with dt.engine(name) if ON_DOVETAIL else nullcontext():
-            losses[name] = told()
-    tell(losses)
+    main(globals())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conftest import WHOLE
 from tests.distributed import ranks
 from tests.libraries import require
+from tests.parts import WHOLE
 
 require("torch", "it carries")
 require("keras", "it trains")
@@ -19,7 +19,8 @@ CHECKED = [
 ]
 
 
-@pytest.mark.parametrize("engines", [("numpy", "torch"), ("jax", "tensorflow")][: 1 + WHOLE], ids="-".join)
+@pytest.mark.deeper
+@pytest.mark.parametrize("engines", [("numpy", "torch"), ("jax", "tensorflow")], ids="-".join)
 def test_training_goes_on_within_an_epoch_also_with_another_number_of_ranks(engines, tmp_path):
     again = [(engines[:1], "again"), ((*engines, engines[0]), "again")]
     for each, what in [(engines, "begin"), *again[: 1 + WHOLE]]:

@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from tests.conftest import WHOLE
 from tests.distributed import ranks
 from tests.libraries import require
+from tests.parts import WHOLE
 
 require("torch", "it carries")
 require("keras", "it trains")
@@ -29,13 +29,15 @@ def launched(engines: tuple[str, ...], *arguments: str) -> list[list[str]]:
     return [[line for line in text.splitlines() if line.startswith("weights ")] for text in printed]
 
 
-@pytest.mark.parametrize("engines", MIXED if WHOLE else MIXED[:1], ids="-".join)
+@pytest.mark.deeper
+@pytest.mark.parametrize("engines", MIXED, ids="-".join)
 def test_mixed_engines_compute_the_numbers_of_one_process(engines):
     models = () if WHOLE else ("lstm", "transformer")  # `test_shards` has the others
     assert all(launched(engines, *models))
 
 
-@pytest.mark.parametrize("engines", ALIKE if WHOLE else ALIKE[:1], ids="-".join)
+@pytest.mark.deeper
+@pytest.mark.parametrize("engines", ALIKE, ids="-".join)
 def test_ranks_of_one_engine_have_the_same_bits_in_each_run(engines):
     """Check the numbers of one process, and bits that are equal on all ranks and, of two, in a second run."""
     models = () if WHOLE else ("mlp",)

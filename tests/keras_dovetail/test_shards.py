@@ -10,7 +10,6 @@ import sys
 
 import pytest
 
-from tests.conftest import WHOLE
 from tests.distributed import ranks
 from tests.libraries import require
 
@@ -35,7 +34,7 @@ EACH = "numpy", "torch", "jax", "tensorflow"
 MIXES = [
     (("numpy", "torch"), CHECKS),
     (("jax", "tensorflow", "numpy"), ("short", "stops", *SINGLE)),
-    *(((engine, engine), CHECKS) for engine in EACH if WHOLE),
+    *(((engine, engine), CHECKS) for engine in EACH),
 ]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conftest import WHOLE
 from tests.distributed import ranks
 from tests.libraries import require
 
@@ -14,7 +13,7 @@ require("keras", "it trains")
 PAIRS = [("numpy", "torch"), ("numpy", "jax"), ("torch", "jax")]
 
 
-@pytest.mark.parametrize("engines", PAIRS if WHOLE else PAIRS[:1], ids="-".join)
+@pytest.mark.parametrize("engines", PAIRS, ids="-".join)
 def test_the_quicker_rank_gets_more_rows_and_numbers_stay(engines):
     for engine in {*engines} - {"numpy"}:
         require(engine, "a rank computes on it")

@@ -7,8 +7,9 @@ import json
 
 import pytest
 
-from tests.conftest import ENGINES, WHOLE
+from tests.conftest import ENGINES
 from tests.libraries import require
+from tests.parts import WHOLE
 
 require("keras", "its tests are run")
 

@@ -10,7 +10,6 @@ import pytest
 
 import dovetail as dt
 from dovetail import saved_model
-from tests.conftest import WHOLE
 from tests.formats.onnx.running import run, session
 from tests.formats.tensorflow.calls import FOLDER, Call, difference, models
 from tests.keras_backends import told
@@ -88,7 +87,7 @@ def test_a_model_of_keras_2_leaves_as_onnx(name: str, tmp_path: Path):
         assert difference(ours, known[key]) < 1e-5
 
 
-@pytest.mark.skipif(not WHOLE, reason="`make test-all` makes models by Keras 2")
+@pytest.mark.long("it makes models by Keras 2")
 def test_new_models_of_keras_2_leave_as_onnx(tmp_path: Path):
     found = told("tests.onnx.keras2_models", "tensorflow", str(tmp_path), alone=True)
     assert len(found) >= 8

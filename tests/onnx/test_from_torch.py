@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import dovetail as dt
-from tests.conftest import WHOLE
 from tests.libraries import Library, require
 
 require("torch", "it exports the models")
@@ -97,12 +96,7 @@ def load(model: Any, x: Any, path: Path, export: Any) -> Any:
     return dt.onnx.load(path)
 
 
-EXPORTS = [
-    (name, export)
-    for export in (traced, exported, plain)
-    for name in MODELS
-    if WHOLE or export is traced or (name, export) in (("mlp", exported), ("cnn", plain))  # others take seconds each
-]
+EXPORTS = [(name, export) for export in (traced, exported, plain) for name in MODELS]
 FOLDED = ("cnn", exported)  # its kernels hold the normalization, so the gradients are others than PyTorch's
 cases = pytest.mark.parametrize(("name", "export"), EXPORTS, ids=lambda value: getattr(value, "__name__", value))
 

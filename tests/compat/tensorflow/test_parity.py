@@ -1,8 +1,6 @@
 """TensorFlow's names against TensorFlow: every case of `cases/`, eagerly and in graphs.
 
-numpy runs all cases eagerly, and half of them in a graph. The other engines eagerly run the first case of each name and
-a sixteenth of the rest. In a graph they run a sixteenth, always the same, since recording is the same on all engines.
-DOVETAIL_TEST_WHOLE=1 runs all.
+Each part of the suite has a case of each name on numpy, and others as their time allows.
 """
 
 from __future__ import annotations
@@ -20,27 +18,20 @@ from dovetail.compat.tensorflow.table import V1, V2
 from tests.backend.parity import KINDS, Case, agree, expected, kind_of
 from tests.compat.tensorflow import cases
 from tests.compat.tensorflow.parity import actual
-from tests.conftest import ENGINES, in_sample
+from tests.conftest import ENGINES
 
 CASES: list[Case] = [
     case
     for module in pkgutil.iter_modules(cases.__path__)
     for case in importlib.import_module(f"{cases.__name__}.{module.name}").CASES
 ]
-FIRST = list({case.functions[0]: case for case in reversed(CASES)}.values())  # the first case of each name
 
 
-def is_run(case: Case, way: str, engine: str) -> bool:
-    if engine == "numpy":
-        return way == "eager" or case in FIRST or in_sample(f"{case}-{way}", one_in=2)
-    if engine == "boxed" and "dlpack" in str(case):
-        return False  # its arrays do not support DLPack
-    if way == "eager":
-        return case in FIRST or in_sample(str(case), one_in=16)
-    return in_sample(f"{case}-{way}", one_in=16)
+def is_run(case: Case, engine: str) -> bool:
+    return engine != "boxed" or "dlpack" not in str(case)  # its arrays do not support DLPack
 
 
-RUNS = [(case, way, engine) for engine in ENGINES for case in CASES for way in case.ways if is_run(case, way, engine)]
+RUNS = [(case, way, engine) for engine in ENGINES for case in CASES if is_run(case, engine) for way in case.ways]
 
 
 def test_no_case_stands_twice():
@@ -53,6 +44,7 @@ def test_cases_name_functions_that_are_offered():
     assert [text for text, name in named.items() if name not in V1 and name not in V2] == []
 
 
+@pytest.mark.each("case", of=lambda case: case.functions[0], engines=("numpy",))
 @pytest.mark.parametrize(
     ("case", "way", "engine"), RUNS, indirect=["engine"], ids=[f"{case}-{way}-{engine}" for case, way, engine in RUNS]
 )

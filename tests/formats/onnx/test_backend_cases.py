@@ -6,12 +6,14 @@ import unittest
 
 import pytest
 
-from tests.conftest import ENGINES, WHOLE
+from tests.conftest import ENGINES
 from tests.formats.onnx import backend_cases
+from tests.parts import WHOLE
 
 EACH = 1 if WHOLE else 40  # of how many cases one is run
 
 
+@pytest.mark.deeper
 @pytest.mark.parametrize("engine", ENGINES)
 def test_cases_pass_or_are_in_the_table(engine: str):
     known = {name for name, (engines, _) in backend_cases.table().items() if engine in engines}

@@ -11,11 +11,12 @@ import pytest
 import dovetail as dt
 from dovetail.core.errors import FormatError
 from dovetail.formats.wire.messages import LONGEST
-from tests.conftest import WHOLE
+from tests.parts import WHOLE
 
 SIZE = 2**30 if WHOLE else 2**27
 
 
+@pytest.mark.deeper
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="this system does not tell the most memory")
 def test_large_weights_are_loaded_and_saved_in_little_memory():
     command = [sys.executable, "-m", "tests.formats.onnx.large_checks", str(SIZE)]

@@ -13,7 +13,7 @@ import dovetail as dt
 from dovetail.core.collectives import COLLECTIVES
 from dovetail.core.table import OPS
 from dovetail.formats.onnx.written import NO_WAY
-from tests.conftest import ENGINES, WHOLE, in_sample
+from tests.conftest import ENGINES
 from tests.formats.graphs import CONTROL, built, comparable, graph_of, values
 from tests.formats.onnx.running import onnx, run, types_in
 from tests.libraries import require
@@ -50,12 +50,6 @@ DIFFERENT = {  # (op, number of a sample) → the reason why ONNX Runtime's kern
 TOLERANCE = {"ResizeBilinear": 1e-4}  # it computes positions of large images with fewer digits
 
 
-def is_run(op: Any, number: int) -> bool:
-    """Whether a sample runs in each test run: the first of each op, and one in three others."""
-    is_same = (op.name, number) not in DIFFERENT and op.name not in ABSENT
-    return is_same and (WHOLE or number == 0 or in_sample(f"{op.name}-{number}", 3))
-
-
 BACK = [engine for engine in ("numpy", "torch") if engine in ENGINES]  # they compute what is read again
 
 
@@ -66,10 +60,12 @@ def back(path: Path, arrays: list[np.ndarray]) -> Iterator[list[np.ndarray]]:
             yield [np.asarray(dt.ops.convert(found).numpy()) for found in dt.onnx.load(path).run(arrays)]
 
 
-@cases([case for case in CASES if is_run(*case)])
-def test_each_op_is_computed_by_onnx_runtime_and_read_again(
-    op: Any, number: int, is_first: bool, rng: Any, tmp_path: Path
-):
+WRITTEN = [(op, number) for op, number in CASES if (op.name, number) not in DIFFERENT and op.name not in ABSENT]
+
+
+@pytest.mark.each("op")
+@cases(WRITTEN)
+def test_each_op_is_computed_by_onnx_runtime_and_read_again(op: Any, number: int, rng: Any, tmp_path: Path):
     sample, path = op.samples[number], tmp_path / "model.onnx"
     args, kwargs = draw(sample, rng)
     with dt.engine("numpy"):

@@ -12,15 +12,16 @@ import pytest
 import dovetail as dt
 from dovetail.cli import progress
 from dovetail.formats.tensorflow.saved_model import read_meta_graph
-from tests.conftest import WHOLE
 from tests.formats.tensorflow.large_checks import write
 from tests.libraries import require
+from tests.parts import WHOLE
 
 require("google_crc32c", "bundles have its checksums")
 
 SIZE = 2**30 if WHOLE else 2**28
 
 
+@pytest.mark.deeper
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="this system does not tell the most memory")
 def test_a_large_variable_takes_little_memory():
     command = [sys.executable, "-m", "tests.formats.tensorflow.large_checks", str(SIZE)]

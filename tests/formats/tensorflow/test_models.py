@@ -17,7 +17,7 @@ import dovetail as dt
 from dovetail import saved_model
 from dovetail.core.errors import FormatError
 from dovetail.formats.wire.messages import TENSORFLOW
-from tests.conftest import ENGINES, WHOLE
+from tests.conftest import ENGINES
 from tests.formats.tensorflow.calls import FOLDER, read_calls
 
 COARSE = dict.fromkeys(["halves", "mixed"], 4e-3)  # a unit of bfloat16, as engines round at other places
@@ -56,7 +56,7 @@ def test_models_run_where_tensorflow_cannot_be_imported():
     assert sum("calls" in name for name in found) >= 40 * len(engines)
 
 
-@pytest.mark.skipif(not WHOLE, reason="`make test-all` makes the models again")
+@pytest.mark.long("it makes the models again")
 def test_models_that_are_made_again_run(tmp_path):
     command = [sys.executable, "-m", "tests.formats.tensorflow.keras3_models", str(tmp_path)]
     subprocess.run(command, capture_output=True, check=True)

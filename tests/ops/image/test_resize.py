@@ -18,7 +18,6 @@ def reference(x, size, interpolation, antialias):
     return tf.image.resize(x, size, interpolation, antialias=antialias).numpy()
 
 
-@pytest.mark.sampled(4, ("jax", "tensorflow"))  # the reference is TensorFlow's, and tracing it takes long
 @pytest.mark.parametrize("antialias", [False, True])
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize("interpolation", INTERPOLATIONS)
@@ -54,7 +53,6 @@ def test_dtypes(engine, dtype):
     assert ops.resize(x, (6, 8)).dtype == (dtype if dtype.startswith("float") else "float32")
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("data_format", ["channels_last", "channels_first"])
 @pytest.mark.parametrize("interpolation", ["nearest", "bilinear", "bicubic", "area"])

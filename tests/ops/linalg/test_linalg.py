@@ -251,7 +251,6 @@ SMOOTH = {
 }
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SMOOTH)
 def test_second_derivatives(engine, rng, name):
     """Check the derivative of the gradient along a line against differences of the gradient."""
@@ -384,7 +383,6 @@ INVARIANT = {  # functions that the phases of vectors do not change
 }
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", INVARIANT)
 def test_gradients_of_complex_matrices(engine, rng, name):
     """Check two derivatives along a line against differences; the phases that engines choose do not matter."""

@@ -78,7 +78,6 @@ EXACT = ["add", "subtract", "multiply", "floor_divide", "mod", "maximum", "minim
 EXACT += ["bitwise_and", "bitwise_or", "bitwise_xor"]
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", INTEGERS)
 @pytest.mark.parametrize("name", EXACT)
 @np.errstate(all="ignore")
@@ -129,7 +128,6 @@ def test_shifts(engine, dtype):
 # -- dtypes -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("name", [n for n in UNARY if not n.startswith("is")])
 def test_floats_keep_their_dtype(engine, dtype, name):
@@ -230,7 +228,6 @@ def test_equality_with_what_is_no_tensor(engine):
     f(x)
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize("number", [2, -3, 0.5, -0.0, 0.0, 1e300, float("nan"), float("inf"), 2**40, True])
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64", "int32", "int8", "complex64"])
 @np.errstate(all="ignore")

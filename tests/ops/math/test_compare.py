@@ -17,7 +17,6 @@ def of(dtype, values):
     return np.array(values).astype(getattr(ml_dtypes, dtype, None) or dtype)
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
     "name", ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "maximum", "minimum"]

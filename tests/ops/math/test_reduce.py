@@ -17,7 +17,6 @@ def of(dtype, values):
     return np.array(values).astype(getattr(ml_dtypes, dtype, None) or dtype)
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("keepdims", [False, True])
 @pytest.mark.parametrize("axis", AXES, ids=str)
 def test_axes(engine, axis, keepdims, rng):
@@ -36,7 +35,6 @@ def test_axes(engine, axis, keepdims, rng):
         np.testing.assert_allclose(ops.quantile(x, [0.1, 0.5], axis, keepdims=keepdims).numpy(), expected, rtol=1e-12)
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", NUMBERS)
 def test_dtypes_stay(engine, dtype):
     x = of(dtype, [[1, 3, 2], [3, 0, 3]])

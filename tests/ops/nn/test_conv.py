@@ -59,7 +59,6 @@ def to_layout(a, data_format):
     return a if data_format == "channels_last" else np.moveaxis(a, -1, 1)
 
 
-@pytest.mark.sampled(4)
 @cases
 @paddings
 @pytest.mark.parametrize(("groups", "data_format"), [(1, "channels_last"), (2, "channels_first"), (4, "channels_last")])

@@ -62,7 +62,6 @@ def to_layout(a, data_format):
     return a if data_format == "channels_last" else np.moveaxis(a, -1, 1)
 
 
-@pytest.mark.sampled(4)
 @cases
 @paddings
 @layouts
