@@ -28,6 +28,8 @@ collect_ignore_glob = [  # they run in their own processes, with Keras or Tensor
     "programs/old/*",
     "distributed/old/*",
     "programs/oracle_child.py",
+    "mutants.py",
+    "keras_own/run.py",
     "keras_dovetail/files_for_keras2.py",
     "keras_dovetail/real_files.py",
     "keras_dovetail/shards_cases.py",
@@ -74,6 +76,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept = {test.item for test in chosen}
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = _with_keras_together([test.item for test in chosen])
+    for item in items:
+        if isinstance(item, pytest.DoctestItem) and (absent := _engines_of(item) - set(dt.list_engines())):
+            item.add_marker(pytest.mark.skip(f"its example computes on {', '.join(absent)}"))
+
+
+def _engines_of(item: pytest.DoctestItem) -> set[str]:
+    """The engines that an example names."""
+    code = "".join(example.source for example in item.dtest.examples) if item.dtest else ""
+    return {name for name in ("torch", "jax", "tensorflow") if f'"{name}"' in code}
 
 
 def _with_keras_together(items: list[pytest.Item]) -> list[pytest.Item]:

@@ -28,7 +28,12 @@ def test_an_op_that_is_pasted_where_the_page_says(clone):
     where, code = SECTION.search((ROOT / "CONTRIBUTING.md").read_text()).groups()
     path = clone / "src" / "dovetail" / where
     path.write_text(f"{path.read_text()}\n\n{code}")
-    environment = {**os.environ, "PYTHONPATH": str(clone / "src"), "DOVETAIL_TEST_ENGINES": "numpy"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(clone / "src"),
+        "DOVETAIL_TEST_ENGINES": "numpy",
+        "DOVETAIL_TEST_PART": "",
+    }
     command = [sys.executable, "-m", "pytest", "tests/ops", "-k", "Snake", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout

@@ -13,6 +13,7 @@ import dovetail as dt
 from dovetail.cli import demo
 from dovetail.core.engine_registry import BUILT_IN
 from dovetail.core.version import VERSION
+from tests.libraries import require
 
 OF_LIBRARIES = tuple(
     f"dovetail.{name}" for name in ("engines.torch", "engines.jax", "engines.tensorflow", "interop.keras")
@@ -26,6 +27,7 @@ PACKAGES = [
 
 
 def test_a_package_is_not_hidden_by_a_name():
+    require("keras", "a package takes its names")
     assert {"dovetail.engines", "dovetail.ops", "dovetail.backend"} <= set(PACKAGES)
     for name in PACKAGES:
         module = importlib.import_module(name)

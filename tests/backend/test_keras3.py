@@ -9,6 +9,8 @@ from tests.backend import keras3_cases
 from tests.keras_backends import ALL, BACKENDS
 from tests.libraries import checks_of, require
 
+require("keras", "K runs in its models")
+
 TRAINING, ON_NUMPY = "tests.backend.keras3_training", "tests.backend.keras3_numpy"
 CASES = [f"check_{way} {case}" for way in ("native", "symbolic") for case in keras3_cases.all_cases()]
 SYMBOLIC = [case for case in CASES if case.startswith("check_symbolic")]

@@ -57,14 +57,14 @@ JOINING = [case for case in BATCHED if table.RULES.get(case[0].name, table.Rules
 
 
 @cases(JOINING)
-def test_joined(op, number, is_first, rng, one_by_one, monkeypatch):
+def test_joined(op, number, rng, one_by_one, monkeypatch):
     """Check examples that are batches, whose rows join, whichever op begins."""
     monkeypatch.setattr(rows, "STARTS", {op.name})
     check_op(op, number, rng, one_by_one)
 
 
 @cases(BATCHED)
-def test_op(op, number, is_first, rng, one_by_one):
+def test_op(op, number, rng, one_by_one):
     check_op(op, number, rng, one_by_one)
 
 

@@ -11,9 +11,10 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.core import memory
 from dovetail.core.engine_registry import get_engine
-from tests.libraries import Library
+from tests.libraries import Library, require
 
 jax, export = map(Library, ("jax", "jax.export"))
+require("jax", "it is the engine")
 
 FUNCTIONS = {
     "of a slice": (lambda x: ops.zeros_like(x[:, 0]), "(n,)"),

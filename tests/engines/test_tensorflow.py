@@ -11,11 +11,12 @@ from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.placement import Place
 from dovetail.plan.plan import Plan
 from dovetail.plan.segment import Segment
-from tests.libraries import Library
+from tests.libraries import Library, require
 from tests.ops.table import draw, float_arrays, identifier, leaves, replace_arrays
 from tests.ops.test_table import check_close
 
 tf, executable = map(Library, ("tensorflow", "dovetail.engines.tensorflow.executable"))
+require("tensorflow", "it is the engine")
 
 
 def run_twice(function, *arrays):

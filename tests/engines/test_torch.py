@@ -8,10 +8,11 @@ from dovetail import ops
 from dovetail.core import dtypes
 from dovetail.core.table import OPS
 from tests.conftest import ENGINES
-from tests.libraries import Library
+from tests.libraries import Library, require
 from tests.ops.table import draw, identifier, leaves
 
 torch = Library("torch")
+require("torch", "it is the engine")
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,7 @@ from dovetail.core.table import OPS
 from dovetail.core.windows import CONVOLUTIONS, POOLS
 from dovetail.plan.plan import Plan
 from tests.conftest import ENGINES
+from tests.libraries import require
 from tests.ops.table import draw, float_arrays, leaves, replace_arrays
 
 TOLERANCE = {"float16": 1e-2, "bfloat16": 1e-1, "float32": 2e-5, "float64": 1e-12}
@@ -85,6 +86,7 @@ def test_cudnn_measures_its_algorithms_within_a_rule():
 
 @pytest.mark.parametrize("name", CONVOLVED)
 def test_depthwise_convolutions_are_shifted(name, rng):
+    require("jax", "it has the variants")
     rules = get_engine("jax").rules
     graph, _ = traced(OPS[name], -1, rng)
     (operation,) = [each for each in graph.operations if each.type == name]

@@ -9,6 +9,8 @@ from tests import keras_backends
 from tests.keras_backends import ALL
 from tests.libraries import checks_of, require
 
+require("keras", "K runs in its models")
+
 CHECKS = "tests.interop.keras_checks"
 
 

@@ -10,9 +10,10 @@ import dovetail as dt
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.core.errors import GradientLostWarning
-from tests.libraries import Library
+from tests.libraries import Library, require
 
 tf = Library("tensorflow")
+require("tensorflow", "its functions take the tensors")
 
 
 def test_the_user_s_code_is_rewritten_and_dovetail_s_is_not():

@@ -215,7 +215,7 @@ SITUATIONS = {
     "compiled": Compiled,
     "read": Read,
     "trained": Trained,
-    "two engines": TwoEngines,
+    **({"two engines": TwoEngines} if len(dt.list_engines()) > 1 else {}),
     "taped": Taped,
     "session": Session,
     "assign": Assign,

@@ -10,6 +10,7 @@ import pytest
 
 import dovetail as dt
 from dovetail.compat import tensorflow as tf
+from tests.libraries import require
 
 v1 = tf.compat.v1
 
@@ -119,6 +120,7 @@ def test_a_seed_makes_programs_repeat(engine):
 
 
 def test_a_concrete_function_has_the_graph_of_its_arguments(engine):
+    require("tensorflow", "it is compared")
     import tensorflow as theirs
 
     found = []

@@ -19,6 +19,7 @@ from dovetail.core.errors import FormatError
 from dovetail.formats.wire.messages import TENSORFLOW
 from tests.conftest import ENGINES
 from tests.formats.tensorflow.calls import FOLDER, read_calls
+from tests.libraries import require
 
 COARSE = dict.fromkeys(["halves", "mixed"], 4e-3)  # a unit of bfloat16, as engines round at other places
 
@@ -58,6 +59,8 @@ def test_models_run_where_tensorflow_cannot_be_imported():
 
 @pytest.mark.long("it makes the models again")
 def test_models_that_are_made_again_run(tmp_path):
+    require("tensorflow", "it makes the models")
+    require("keras", "it makes the models")
     command = [sys.executable, "-m", "tests.formats.tensorflow.keras3_models", str(tmp_path)]
     subprocess.run(command, capture_output=True, check=True)
     assert {path.name for path in tmp_path.iterdir()} == {path.name for path in FOLDER.iterdir()}

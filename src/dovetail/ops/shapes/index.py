@@ -11,6 +11,7 @@ from typing import Any
 
 from dovetail.core import infer
 from dovetail.core.check_arguments import checked
+from dovetail.core.engine import native_to_dtype
 from dovetail.core.infer import normalize_axis
 from dovetail.core.kinds import Anything, Index, Number, Real
 from dovetail.core.op import composite, primitive
@@ -104,7 +105,7 @@ def coordinates(indices: Any, axes: int) -> list[Any]:
 
 def for_positions(dtype: Any) -> Any:
     """The dtype of integers itself, or int32 if it has too few bits for the numbers of all positions."""
-    return dtype if dtype.itemsize >= 4 else "int32"
+    return dtype if native_to_dtype(dtype).itemsize >= 4 else "int32"
 
 
 @checked
