@@ -63,7 +63,9 @@ codec.install()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the counts of graphs that went through the codec; of several workers, those in this process."""
+    """Print what repeats a failed run, and the counts of graphs that went through the codec in this process."""
+    if terminalreporter.stats.keys() & {"failed", "error"}:
+        terminalreporter.write_line(f"to repeat: DOVETAIL_TEST_PART={parts.PART} DOVETAIL_TEST_SEED={SEED}")
     if codec.count["graphs"]:
         terminalreporter.write_line("\n".join(codec.summary()))
 

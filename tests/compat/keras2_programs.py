@@ -13,6 +13,7 @@ if ON_DOVETAIL:
     import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
 
     # isort: split
+    import dovetail.compat.keras2  # noqa: F401  it gives Keras 3 the names of Keras 2
 
     # isort: split
     import keras

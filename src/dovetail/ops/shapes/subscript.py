@@ -88,7 +88,8 @@ def _picked(x: Any, axes: list[int], indices: list[Any]) -> Any:
 def _broadcast(indices: list[Any], x: Any) -> list[Any]:
     """The indices in one shape and one dtype, in which positions out of range on the axes of `x` stay out of range."""
     tensors = [shaped(i) for i in indices]
-    wide = any(native_to_dtype(t.dtype).itemsize == 8 for t in tensors) and not all(dim and dim < 2**31 for dim in static_shape(x))
+    large = not all(dim and dim < 2**31 for dim in static_shape(x))
+    wide = large and any(native_to_dtype(t.dtype).itemsize == 8 for t in tensors)
     tensors = [saturate_cast(t, "int64" if wide else "int32") for t in tensors]
     try:
         infer.broadcast(*[t.shape for t in tensors])
