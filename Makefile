@@ -90,7 +90,7 @@ OWN_TESTS = $(NEWEST_KERAS) tests.keras_own.run $(OWN) --sample 20 \
 test-newest: $(VENV)/test.done  ## the demo, `make keras`, and a sample of Keras' own tests with its nightly build
 	$(PYTHON) -m pip --python $(PY) install --quiet --disable-pip-version-check --no-deps --upgrade --target $(NEWEST) keras-nightly
 	$(foreach engine,$(EACH),$(NEWEST_KERAS) dovetail demo --engine $(engine) &&) true
-	$(NEWEST_KERAS) pytest --numprocesses 2 --dist worksteal --quiet $(KERAS) $(ARGS)
+	DOVETAIL_TEST_PART=room $(NEWEST_KERAS) pytest --numprocesses 2 --dist worksteal --quiet $(KERAS) $(ARGS)
 	rm -f $(NEWEST)/jax.json
 	$(OWN_TESTS) --backend jax --save $(NEWEST)/jax.json --least 0 || true  # tests of another version fail there
 	$(foreach engine,$(EACH),$(OWN_TESTS) --engine $(engine) --against $(NEWEST)/jax.json --failures &&) true

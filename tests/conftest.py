@@ -72,7 +72,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Select the tests of the part that $DOVETAIL_TEST_PART names."""
-    tests = list(map(parts.Test, items))
+    tests = list(map(parts.Entry, items))
     chosen = parts.chosen(tests)
     config.stash[parts.COLLECTED] = parts.Collected(tests, chosen)
     kept = {test.item for test in chosen}

@@ -324,7 +324,7 @@ def arguments() -> argparse.Namespace:
 
 def main() -> int:
     options = arguments()
-    os.environ["DOVETAIL_TEST_ENGINES"] = options.engines
+    os.environ |= {"DOVETAIL_TEST_ENGINES": options.engines, "DOVETAIL_TEST_PART": "room"}
     os.chdir(ROOT)
     files = sorted({str(path.relative_to(SOURCE)) for part in TRUNK for path in _files(part)})
     every = [mutant for file in files for mutant in mutants_of(file) if options.only in str(mutant)]

@@ -1,13 +1,13 @@
-"""The parts of the suite, cut by recorded durations; $DOVETAIL_TEST_PART names the part that runs.
+"""Parts of the suite, cut by recorded durations; $DOVETAIL_TEST_PART names the one that runs.
 
-    quick   what fits into two minutes on numpy
+    quick   two minutes on numpy
     room    the tests of some folders in three minutes
-    test    what CI always runs
-    k/n     the k-th of n parts of what `test` leaves out
+    test    the sample that CI always runs
+    k/n     the k-th of n parts of all others
     unset   all tests that are collected
 
-A part takes tests of each function on each engine, always the same ones, until their seconds are spent. Marks say more:
-of a function with `each("op")` it takes a test of each op, and one with `long("why")` only runs in a part k/n.
+A part takes tests of each function on each engine, always the same ones, until their seconds are spent.  Marks say
+more.  A part has a test of each op of a function with `each("op")`.  Only parts k/n have those with `long("why")`.
 
 `python -m tests.parts FILE...` records the durations in reports that pytest wrote by `--junitxml=FILE`.
 """
@@ -38,13 +38,20 @@ ENGINE = re.compile(r"(?<![a-z_])(numpy|torch|jax|tensorflow|onnxruntime|openvin
 
 
 class Budget(NamedTuple):
-    """The seconds that a part gives to a function's tests on one engine, and the most that one test may take."""
+    """The seconds that a part spends.
+
+    Attributes:
+        seconds: of a function's tests on one engine.
+        longest: of one test, at most.
+        single: of a function's shortest test, at most, if all of them take longer.
+    """
 
     seconds: float
     longest: float
+    single: float
 
 
-BUDGETS = {"quick": Budget(0.03, 0.3), "room": Budget(2.0, 5.0), "test": Budget(0.3, 2.5)}
+BUDGETS = {"quick": Budget(0.03, 0.3, 0.3), "room": Budget(1.5, 5.0, 10.0), "test": Budget(0.3, 2.5, 5.0)}
 WHOLE = PART not in BUDGETS  # whether tests that are marked `deeper` do all that they can
 IS_RELEASE = "/" in PART  # whether XLA compiles as for users
 
@@ -69,7 +76,7 @@ class Name(NamedTuple):
         return f"{self.function}@{self.engine}" if self.engine else self.function
 
 
-class Test:
+class Entry:
     """A collected test, with what parts look at.
 
     Attributes:
@@ -95,8 +102,8 @@ class Test:
 class Collected(NamedTuple):
     """All tests that pytest collected, and the chosen ones."""
 
-    tests: list[Test]
-    chosen: list[Test]
+    tests: list[Entry]
+    chosen: list[Entry]
 
 
 COLLECTED = pytest.StashKey[Collected]()
@@ -105,7 +112,7 @@ COLLECTED = pytest.StashKey[Collected]()
 # -- choosing ---------------------------------------------------------------------------------------------------------
 
 
-def chosen(tests: list[Test], part: str = PART) -> list[Test]:
+def chosen(tests: list[Entry], part: str = PART) -> list[Entry]:
     """The tests of a part, in order.
 
     Raises:
@@ -123,16 +130,16 @@ def chosen(tests: list[Test], part: str = PART) -> list[Test]:
     return _cut([test for test in tests if test not in sample or test.marked("deeper")], int(found[1]), int(found[2]))
 
 
-def _cut(tests: list[Test], number: int, count: int) -> list[Test]:
+def _cut(tests: list[Entry], number: int, count: int) -> list[Entry]:
     ends = list(itertools.accumulate(test.seconds for test in tests))
     size = ends[-1] / count
     return [test for test, end in zip(tests, ends, strict=True) if min(int(end / size), count - 1) == number - 1]
 
 
-def _sample(tests: list[Test], budget: Budget) -> set[Test]:
-    """The tests that fit into a budget, and at least one of each file."""
+def _sample(tests: list[Entry], budget: Budget) -> set[Entry]:
+    """The tests that fit into a budget, and at least one of each file, and of each function if it is not too long."""
     able = [test for test in tests if not test.marked("long")]
-    found: set[Test] = set()
+    found: set[Entry] = set()
     for group in _by(able, lambda test: test.name):
         required = set(_one_of_each(group))
         found |= required
@@ -141,20 +148,24 @@ def _sample(tests: list[Test], budget: Budget) -> set[Test]:
             if left > 0 and test.seconds <= budget.longest and test not in required:
                 found.add(test)
                 left -= test.seconds
+    for group in _by(able, lambda test: test.name[:2]):
+        shortest = min(group, key=_seconds)
+        if found.isdisjoint(group) and shortest.seconds <= budget.single:
+            found.add(shortest)
     for group in _by(able, lambda test: test.name.file):
         if found.isdisjoint(group):
-            found.add(min(group, key=lambda test: test.seconds))
+            found.add(min(group, key=_seconds))
     return found
 
 
-def _by(tests: list[Test], key: Any) -> Iterable[list[Test]]:
+def _by(tests: list[Entry], key: Any) -> Iterable[list[Entry]]:
     groups = defaultdict(list)
     for test in tests:
         groups[key(test)].append(test)
     return groups.values()
 
 
-def _one_of_each(group: list[Test]) -> Iterator[Test]:
+def _one_of_each(group: list[Entry]) -> Iterator[Entry]:
     """The first test of each value of the parameter that the function's mark `each` names."""
     mark = group[0].marked("each")
     if mark is not None and group[0].name.engine in mark.kwargs.get("engines", [group[0].name.engine]):
@@ -162,7 +173,11 @@ def _one_of_each(group: list[Test]) -> Iterator[Test]:
         yield from {of(test.value(*mark.args)): test for test in reversed(group)}.values()
 
 
-def _shuffled(test: Test) -> int:
+def _seconds(test: Entry) -> float:
+    return test.seconds
+
+
+def _shuffled(test: Entry) -> int:
     return zlib.crc32(test.item.name.encode())
 
 
@@ -176,7 +191,7 @@ def _recorded() -> dict[str, dict[str, float]]:
 
 
 def record(reports: Iterable[str]) -> None:
-    """Write down the durations of JUnit reports; those of other tests stay."""
+    """Write down the durations of JUnit reports; other durations stay."""
     times: dict[str, dict[str, float]] = defaultdict(dict)
     for report in reports:
         for case in ElementTree.parse(report).iter("testcase"):

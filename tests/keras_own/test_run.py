@@ -30,6 +30,7 @@ def measured(folders, engines):
     return run.measured(folders, "dovetail", {engine: SAMPLES[engine] for engine in engines}, 120)
 
 
+@pytest.mark.each("engine")
 @pytest.mark.parametrize("folders", PARTS, ids=lambda folders: folders[0] if WHOLE else "all")
 @pytest.mark.parametrize("engine", SAMPLES)
 def test_what_keras_tests_passes(engine, folders):
