@@ -22,7 +22,9 @@ from pathlib import Path
 
 import numpy as np
 
-LIMIT = 120  # seconds of a run
+from tests.parts import WHOLE
+
+LIMIT = 300 if WHOLE else 120  # seconds of a run
 PROGRAM = Path(__file__).with_name("survive_checks.py")
 ENGINES = ("numpy", "torch", "jax")
 PHASES = {"s": "start", "f": "first step", "t": "steps", "w": "checkpoint", "": "start"}

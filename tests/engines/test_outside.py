@@ -54,11 +54,16 @@ SUITE = {  # test → its module, and its cases
     "test_complex_numbers": (test_table_gradients, COMPLEX),
     "test_halves": (test_table_gradients, DIFFERENTIABLE),
 }
+RANKLESS = [
+    (check, "PlaceholderWithDefault", 2) for check in ("test_gradient", "test_second_order", "test_complex_numbers")
+]
 ROUNDS = [(check, op, number) for check, (_, cases) in SUITE.items() for op, number in cases]
 
 
 @pytest.mark.parametrize(("check", "op", "number"), ROUNDS, ids=identifier)
 def test_generated_suite(current, check, op, number, rng):
+    if current == "whole" and (check, op.name, number) in RANKLESS:
+        pytest.skip("the rank of its gradient is unknown, and this engine has to know it")
     test = getattr(SUITE[check][0], check)
     values = {"engine": current, "op": op, "number": number, "rng": rng}
     test(**{name: values[name] for name in inspect.signature(test).parameters})

@@ -49,6 +49,33 @@ def test_where_keeps_the_dtype(engine, dtype):
     assert found.dtype == dtype and found.tolist() == x.tolist()
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_a_mask_times_infinity_is_nan(engine, dtype, monkeypatch):
+    """Check calls, and compiled programs, also by XLA, which makes a selection of a product with a converted mask."""
+    if engine == "tensorflow":
+        monkeypatch.setattr("dovetail.engines.tensorflow.executable.OFTEN", 2)
+    x, infinite = ops.constant([1.0, 2.0]), ops.constant([np.inf], dtype)
+
+    def product(x, y):
+        return ops.cast(x > 1.5, dtype) * y
+
+    compiled = dt.function(product)
+    for call in (product, compiled, compiled, compiled):
+        assert np.isnan(call(x, infinite).numpy().astype("float32")).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("extreme", [ops.max, ops.min])
+def test_the_gradient_at_nan_is_nan(engine, extreme):
+    @dt.function
+    def gradient(x):
+        with dt.GradientTape() as tape:
+            tape.watch(x)
+            y = extreme(x)
+        return tape.gradient(y, x)
+
+    assert np.isnan(gradient(ops.constant([1.0, np.nan])).numpy()).all()
+
+
 def test_where_takes_numbers_as_conditions_and_broadcasts(engine):
     found = ops.where([[0.0], [NAN]], 1, np.array([5.0, 6.0], "float16"))
     assert found.dtype == "float16" and found.tolist() == [[5, 6], [1, 1]]

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from dovetail.core.dtypes import DType
@@ -72,6 +73,9 @@ def _(x: Any, y: Any) -> Any:
 
 @rules("Cast")
 def _(x: Any, dtype: DType) -> Any:
+    if x.dtype == bool and dtype.is_differentiable:
+        # XLA computes a converted mask times x as a selection of x or 0, which is not NaN where x is infinite.
+        return jnp.where(x, np.ones((), dtype.numpy), np.zeros((), dtype.numpy))
     return lax.convert_element_type(x.real if drops_imaginary(x.dtype.kind == "c", dtype) else x, dtype.numpy)
 
 

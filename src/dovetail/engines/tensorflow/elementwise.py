@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from dovetail.core.dtypes import DType
-from dovetail.core.rules import Rule
+from dovetail.core.rules import EAGER, NATIVE, PROGRAM, Rule
 from dovetail.engines.numpy_like import integer_power
 from dovetail.engines.tensorflow.tables import HALVES, UNSIGNED, cast, kernel, rules, widened
 
@@ -167,6 +167,16 @@ def _(x: Any) -> Any:
     return tf.raw_ops.Imag(input=x, Tout=x.dtype.real_dtype) if x.dtype.is_complex else tf.zeros_like(x)
 
 
-@rules("Cast")
-def _(x: Any, dtype: DType) -> Any:
+def _cast(x: Any, dtype: DType) -> Any:
     return x != 0 if dtype.is_bool and x.dtype != tf.bool else cast(x, tf.as_dtype(dtype))
+
+
+rules("Cast", layers=(EAGER,))(_cast)
+
+
+@rules("Cast", layers=(PROGRAM, NATIVE))
+def _(x: Any, dtype: DType) -> Any:
+    if x.dtype == tf.bool and dtype.is_differentiable and dtype.itemsize > 1:
+        # XLA computes a converted mask times x as a selection of x or 0, which is not NaN where x is infinite.
+        return tf.where(x, tf.ones((), dtype), tf.zeros((), dtype))
+    return _cast(x, dtype)
