@@ -10,10 +10,12 @@ import pytest
 
 import dovetail as dt
 from tests.formats.onnx.running import session_of
-from tests.libraries import Library
+from tests.libraries import Library, require
 
 skl2onnx = Library("skl2onnx")
 datasets = Library("sklearn.datasets")
+require("sklearn", "it trains the models")
+require("skl2onnx", "it writes them as ONNX")
 
 TREES = ["tree.DecisionTree", "ensemble.RandomForest", "ensemble.GradientBoosting", "ensemble.ExtraTrees"]
 CLASSIFIERS = [
