@@ -7,6 +7,7 @@ that returns nothing. Other modules print results by `tell`, for tests that comp
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -83,6 +84,17 @@ class _Backend:
             text=True,
         )
 
+    def end(self) -> None:
+        """End the process. Python keeps the pipes of one that it does not wait for, so it would stay for ever."""
+        assert self.process.stdin
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
     def run(self, module: str, *arguments: str, program: str = "", engine: str = "") -> str:
         """The text that a module prints by `tell`, or the outcome of one of its programs, on an engine."""
         assert self.process.stdin and self.process.stdout
@@ -108,14 +120,16 @@ def _process(backend: str, module: str, alone: bool) -> _Backend:
     """The process of a backend; or, of those that run one module alone, the latest."""
     key, purpose = ("alone", f"{module} on {backend}") if alone else (backend, backend)
     if key not in _processes or _processes[key][0] != purpose:
-        _processes.pop(key, None)  # this also closes its pipes
+        if key in _processes:
+            _processes.pop(key)[1].end()
         _processes[key] = purpose, _Backend(backend, alone)
     return _processes[key][1]
 
 
 def end_processes() -> None:
     """End the processes that wait for modules; the results of finished modules stay."""
-    _processes.clear()
+    while _processes:
+        _processes.popitem()[1][1].end()
 
 
 _offers: list[dict[str, Callable[[], Any]]] | None = None  # the programs of the module that runs, if a test is served
