@@ -79,9 +79,11 @@ def gradients(
 
 
 def _in_graph(x: Any) -> Any:
-    """A tensor or a variable; for those of Keras, the ones of the open graph."""
+    """A tensor or a variable; for those of Keras, the ones of the open graph, which opens if they need one."""
     x, graph = kind_of(x).followed(x), graph_mode.graph()
-    return kind_of(x).in_graph(x, graph) if kind_of(x).is_of_model and graph is not None else x
+    if not kind_of(x).is_of_model:
+        return x
+    return kind_of(x).in_graph(x, graph_mode.open_graph() if graph is None else graph)
 
 
 def _may_have_gradient(x: Any) -> bool:
