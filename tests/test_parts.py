@@ -83,7 +83,7 @@ def test_test_has_each_file_engine_kind_and_page(request):
     assert pages and pages == values(sample, "tests/test_docs.py::test_page", "page")
 
 
-@pytest.mark.parametrize(("part", "minutes"), [("quick", 1.2), ("test", 11)])
+@pytest.mark.parametrize(("part", "minutes"), [("quick", 1.2), ("test", 12)])
 def test_a_part_takes_little_time(part, minutes, request):
     if part != parts.PART:
         pytest.skip("another part runs")
