@@ -18,7 +18,7 @@ from dovetail.core.garbage import NoGarbageCollection
 from dovetail.core.recording import DEFAULT_GRAPH
 from tests import codec, keras_backends, parts
 from tests.keras_backends import end_processes, told
-from tests.libraries import OTHERS, compile_quickly  # the import also hides libraries that tests must not find
+from tests.libraries import OTHERS, compile_quickly
 from tests.memory import Memory
 from tests.packages import OUTSIDE
 
@@ -74,7 +74,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Select the tests of the part that $DOVETAIL_TEST_PART names."""
     tests = list(map(parts.Entry, items))
     chosen = parts.chosen(tests)
-    config.stash[parts.COLLECTED] = parts.Collected(tests, chosen)
+    config.stash[parts.COLLECTED] = tests
     kept = {test.item for test in chosen}
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = _with_keras_together([test.item for test in chosen])

@@ -1,7 +1,4 @@
-"""Other libraries in tests, imported when a test first uses them: collecting the tests imports none of them.
-
-With DOVETAIL_TEST_ALONE=1 the tests run as if NumPy were the only installed library of an engine.
-"""
+"""Other libraries in tests, imported when a test first uses them: collecting the tests imports none of them."""
 
 from __future__ import annotations
 
@@ -9,31 +6,16 @@ import ast
 import functools
 import os
 import re
-import sys
-from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-ALONE = bool(os.environ.get("DOVETAIL_TEST_ALONE"))
 QUICKLY = (  # XLA's flags without optimizations, for small programs
     "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 )
 OTHERS = ("jax", "keras", "onnxruntime", "tensorflow", "tf_keras", "torch")
-
-
-class _Without(PathFinder):
-    """A finder that hides the libraries of other engines."""
-
-    @classmethod
-    def find_spec(cls, fullname: str, path: Any = None, target: Any = None) -> Any:
-        return None if fullname.partition(".")[0] in OTHERS else super().find_spec(fullname, path, target)
-
-
-if ALONE:
-    sys.meta_path[sys.meta_path.index(PathFinder)] = _Without
 
 
 class Library:

@@ -99,14 +99,7 @@ class Entry:
         return self.item.callspec.params[parameter]  # type: ignore[attr-defined]
 
 
-class Collected(NamedTuple):
-    """All tests that pytest collected, and the chosen ones."""
-
-    tests: list[Entry]
-    chosen: list[Entry]
-
-
-COLLECTED = pytest.StashKey[Collected]()
+COLLECTED = pytest.StashKey[list[Entry]]()  # all tests that pytest collected
 
 
 # -- choosing ---------------------------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ def collected(request: pytest.FixtureRequest) -> list[Entry]:
     """All tests of the suite."""
     if request.config.args != request.config.getini("testpaths"):
         pytest.skip("only some tests were collected")
-    return request.config.stash[parts.COLLECTED].tests
+    return request.config.stash[parts.COLLECTED]
 
 
 def values(tests: Iterable[Entry], place: str, parameter: str) -> set[tuple[str, str]]:
