@@ -37,15 +37,16 @@ def peaks(*shape: int) -> np.ndarray:
 
 WINDOWS = {1: (N,), 2: (15, 20), 3: (5, 6, 10)}  # N elements each
 CHANNELS_LAST = "channels_last"
+OVERFLOWING = np.array([6e4, 6e4, -6e4, 1])  # the sum of the first two is infinite in float16
 MATRIX = np.eye(3) * 2 + 0.5
 LSTM = uneven(1, 1, N), ones(1, 1), ones(1, 1), ones(N, 4), ones(1, 4)
 GRU = uneven(1, 1, N), ones(1, 1), ones(N, 3), ones(1, 3)
 TABLE = {  # op → its calls, whose arrays become halves
-    "Sum": [(uneven(N),), (uneven(2, N), 1, True)],
+    "Sum": [(uneven(N),), (uneven(2, N), 1, True), (OVERFLOWING,), (OVERFLOWING[:, None], 0)],
     "SumLike": [(uneven(N), ones(1))],
     "Prod": [(np.full(N, 1.0078125),)],
-    "Mean": [(uneven(N) * N,)],
-    "LogSumExp": [(np.log(uneven(N) * 8),)],
+    "Mean": [(uneven(N) * N,), (OVERFLOWING,)],
+    "LogSumExp": [(np.log(uneven(N) * 8),), (np.zeros(70000), 0), (np.zeros((2, 70000)), 1, True)],
     "Cumsum": [(uneven(N),), (uneven(N), 0, True, True)],
     "Cumprod": [(np.full(N, 1.0078125),)],
     "CumulativeLogsumexp": [(np.log(uneven(N) * 8),)],

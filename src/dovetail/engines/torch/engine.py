@@ -38,7 +38,7 @@ class TorchEngine(Engine):
     accumulates = frozenset(
         (
             *PRODUCTS,
-            *("FusedMatMul", "Sum", "SumLike", "Mean", "LogSumExp", "Cumsum", "Cumprod", "AvgPool1D", "AvgPool"),
+            *("FusedMatMul", "Sum", "SumLike", "Mean", "Cumsum", "Cumprod", "AvgPool1D", "AvgPool"),
             *("Softmax", "SoftmaxGrad", "LogSoftmaxGrad", "LayerNormalization"),
         )
     )
