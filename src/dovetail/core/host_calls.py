@@ -40,6 +40,7 @@ class HostCalls:
             "Print": self.print_value,
             **dict.fromkeys(("PyFunc", "PyFuncStateless", "EagerPyFunc"), self.call_python),
             "Assert": self.require,
+            "CheckNumerics": self.require_finite,
             **{name: functools.partial(self.meet, name) for name in COLLECTIVES},
         }
 
@@ -62,6 +63,14 @@ class HostCalls:
             shown = " and ".join(array_text(self.to_numpy(value), summarize) for value in data)
             raise ValueError(f"{message} {shown}." if shown else message)
         return condition
+
+    def require_finite(self: Any, value: Any, message: str) -> Any:
+        """Return a value; raise an error if an element is NaN or infinite."""
+        array = np.asarray(self.to_numpy(value))
+        if not np.isfinite(array).all():
+            kinds = [name for name, test in (("Inf", np.isinf), ("NaN", np.isnan)) if test(array).any()]
+            raise ValueError(f"{message} : Tensor had {' and '.join(kinds)} values")
+        return value
 
     # collectives
 

@@ -79,6 +79,8 @@ def _folded(tensor: Any, found: dict[Any, list[np.ndarray] | None], depth: int) 
         return np.asarray(op.attrs["value"])
     if op.type == "Shape" and None not in (op.inputs[0].shape or (None,)):
         return np.asarray(op.inputs[0].shape, tensor.dtype.numpy)
+    if op.type == "PlaceholderWithDefault":  # a run may feed it
+        return None
     if op not in found:
         values: list[Any] = []
         for one in op.inputs if depth < DEEPEST else ():

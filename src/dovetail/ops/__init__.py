@@ -8,6 +8,7 @@ from dovetail.ops import numpy_calls as _numpy_calls
 from dovetail.ops import operators as _operators
 from dovetail.ops import random
 from dovetail.ops.collective import *
+from dovetail.ops.control import checks as _checks
 from dovetail.ops.control import deferred as _deferred
 from dovetail.ops.control import host_calls as _host_calls
 from dovetail.ops.control import plumbing as _plumbing

@@ -140,7 +140,7 @@ def test_numbers_are_checked_when_a_graph_is_run(engine):
         y = tf.debugging.check_numerics(logarithm, "my logarithm")
         np.testing.assert_allclose(session.run(y, {x: X}), np.log(X), rtol=1e-5)
         session.run(check, {x: X})
-        with pytest.raises(ValueError, match="my logarithm : Tensor had NaN or Inf values;"):
+        with pytest.raises(ValueError, match="my logarithm : Tensor had Inf values"):
             session.run(y, {x: [1.0, 0.0, 1.0]})
         with pytest.raises(ValueError, match="has NaN or Inf values"):
             session.run(check, {x: [1.0, -1.0, 1.0]})

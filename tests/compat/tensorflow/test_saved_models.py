@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 
 import numpy as np
@@ -122,6 +123,115 @@ def test_a_definition_of_tensorflow_is_imported(made, name):
         np.testing.assert_allclose(found, values[name], atol=1e-6)
         with pytest.raises(KeyError, match="did you mean out"):
             graph.get_tensor_by_name("model/out:0")
+
+
+FED = {  # graphs of x and of a number with a default
+    "branch": lambda names, x, p: names.cond(p > 1.5, lambda: x * 2.0, lambda: x + 1.0),
+    "flag": lambda names, x, p: names.cond(names.equal(p, 2.0), lambda: x * 2.0, lambda: x + 1.0),
+    "rows": lambda names, x, p: names.tile(x, [names.cast(p, "int32"), 1]),
+    "shape": lambda names, x, p: names.reshape(x, [names.cast(p, "int32") * 2, -1]),
+    "count": lambda names, x, p: x * names.cast(names.reduce_sum(names.range(names.cast(p, "int32"))), "float32"),
+    "steps": lambda names, x, p: names.while_loop(lambda i, s: i < p, lambda i, s: (i + 1.0, s * 3.0), (0.0, x))[1],
+    "axis": lambda names, x, p: names.reduce_sum(x, names.cast(p, "int32") - 1),
+    "last axis": lambda names, x, p: names.cumsum(x, -names.cast(p, "int32")),
+    "of an input": lambda names, x, p: p * names.placeholder_with_default(x + 1.0, [None, 2], "q"),
+}
+
+
+@pytest.mark.parametrize("kind", ["meta graph", "frozen graph"])
+def test_placeholders_with_defaults_are_fed(kind, tmp_path, engine):
+    names, given = real.compat.v1, np.float32([[1, 5], [2, 3]])
+    with names.Graph().as_default() as graph, names.Session() as session:
+        x = names.placeholder("float32", [None, 2], name="x")
+        p = names.placeholder_with_default(1.0, [], name="p")
+        for key, build in FED.items():
+            names.identity(build(names, x, p), name=key.replace(" ", "_"))
+        feeds = [{"x:0": given}, {"x:0": given, "p:0": 2.0}, {"x:0": given, "p:0": 2.0, "q:0": given}]
+        wanted = [{key: session.run(f"{key.replace(' ', '_')}:0", feed) for key in FED} for feed in feeds]
+        meta = names.train.export_meta_graph().SerializeToString()
+        data = graph.as_graph_def().SerializeToString()
+    (tmp_path / "x.meta").write_bytes(meta)
+    with v1.Graph().as_default() as graph, v1.Session() as session:
+        if kind == "meta graph":
+            v1.train.import_meta_graph(str(tmp_path / "x.meta"))
+        else:
+            v1.import_graph_def(v1.GraphDef.FromString(data), name="")
+        for feed, right in zip(feeds, wanted, strict=True):
+            for key in FED:
+                found = session.run(f"{key.replace(' ', '_')}:0", feed)
+                np.testing.assert_allclose(found, right[key], rtol=1e-6, err_msg=key)
+        with pytest.raises(ValueError, match=r"the axis must be in \[-2, 2\)"):
+            session.run("axis:0", {"x:0": given, "p:0": 4.0})
+        again = graph.as_graph_def().SerializeToString()
+    with names.Graph().as_default(), names.Session() as session:
+        names.import_graph_def(names.GraphDef.FromString(again), name="")
+        np.testing.assert_allclose(session.run("rows:0", feeds[1]), wanted[1]["rows"])
+
+
+CHECKED = {  # a graph of x, what fits, what does not, and TensorFlow's error
+    "finite": (
+        lambda names, x: names.debugging.check_numerics(x, "the loss"),
+        [1.0, 2.0],
+        [1.0, np.nan],
+        " : Tensor had NaN values",
+    ),
+    "infinite": (lambda names, x: names.debugging.check_numerics(x, "m"), [1.0], [np.inf], "m : Tensor had Inf values"),
+    "both": (
+        lambda names, x: names.debugging.check_numerics(x, "m"),
+        [1.0],
+        [np.inf, np.nan],
+        "Tensor had Inf and NaN values",
+    ),
+    "size": (lambda names, x: names.ensure_shape(x, [2]), [1.0, 2.0], [1.0], "expected shape [2]"),
+    "sizes": (
+        lambda names, x: names.ensure_shape(names.stack([x, x]), [None, 2]),
+        [1.0, 2.0],
+        [1.0],
+        "expected shape [?,2]",
+    ),
+}
+
+
+@pytest.mark.parametrize("key", CHECKED)
+def test_checks_of_a_file_are_made(key, engine, tmp_path):
+    build, fits, fails, words = CHECKED[key]
+    names = real.compat.v1
+    with names.Graph().as_default() as graph, names.Session() as session:
+        x = names.placeholder("float32", [None], name="x")
+        names.add(build(names, x), 1.0, name="y")
+        right = session.run("y:0", {"x:0": fits})
+        with pytest.raises(real.errors.InvalidArgumentError, match=re.escape(words)):
+            session.run("y:0", {"x:0": fails})
+        data = graph.as_graph_def().SerializeToString()
+    (tmp_path / "x.pb").write_bytes(data)
+    model = saved_model.load(tmp_path / "x.pb")
+    np.testing.assert_allclose(model(np.float32(fits)).numpy(), right)
+    with pytest.raises(ValueError, match=re.escape(words)):
+        model(np.float32(fails))
+    with v1.Graph().as_default() as graph, v1.Session() as session:
+        v1.import_graph_def(v1.GraphDef.FromString(data), name="")
+        np.testing.assert_allclose(session.run("y:0", {"x:0": fits}), right)
+        with pytest.raises(ValueError, match=re.escape(words)):
+            session.run("y:0", {"x:0": fails})
+        again = graph.as_graph_def().SerializeToString()
+    with names.Graph().as_default(), names.Session() as session:
+        names.import_graph_def(names.GraphDef.FromString(again), name="")
+        np.testing.assert_allclose(session.run("y:0", {"x:0": fits}), right)
+        with pytest.raises(real.errors.InvalidArgumentError, match=re.escape(words)):
+            session.run("y:0", {"x:0": fails})
+
+
+def test_a_prevented_gradient_is_an_error():
+    names = real.compat.v1
+    with names.Graph().as_default() as graph:
+        x = names.placeholder("float32", [2], name="x")
+        names.identity(names.raw_ops.PreventGradient(input=x * x, message="nobody knows it"), name="y")
+        data = graph.as_graph_def().SerializeToString()
+    with v1.Graph().as_default() as graph, v1.Session() as session:
+        x, y = v1.import_graph_def(v1.GraphDef.FromString(data), name="", return_elements=["x:0", "y:0"])
+        np.testing.assert_allclose(session.run(y, {x: [1.0, 2.0]}), [1.0, 4.0])
+        with pytest.raises(LookupError, match=r"Gradient explicitly disabled\. Reason: nobody knows it"):
+            v1.gradients(y, x)
 
 
 def test_checkpoints_have_an_empty_name_or_were_moved(made, tmp_path):

@@ -126,7 +126,7 @@ def imported(saved: SavedGraph, make: Callable[[str, np.ndarray, bool], Any]) ->
     for node in saved.graph_def.node:
         if node.op in HANDLES:
             saved.variables[node.name] = make(node.name, saved.first(node), saved.is_trainable(node))
-    return saved.read_signature(GRAPH, saved.whole).graph
+    return saved.read_signature(GRAPH, saved.whole, feeds_defaults=True).graph
 
 
 def _ends(graph: Graph) -> list[GraphTensor]:

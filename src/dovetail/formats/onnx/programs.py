@@ -29,6 +29,10 @@ def program(graph: Any, known: Mapping[int, Any]) -> bytes:
         for operation in part.of_types(PRINTS):
             problem = f"{operation.name!r} calls Python each time that it runs, and a model of ONNX cannot."
             raise op_error(NotImplementedError, operation.type, problem, where=operation.where)
+        for operation in part.of_types(("EnsureShape",)):
+            if operation.inputs[0].shape != operation.outputs[0].shape:
+                problem = f"{operation.name!r} checks a shape that is known when it runs, and a model of ONNX cannot."
+                raise op_error(NotImplementedError, operation.type, problem, where=operation.where)
     try:
         return _program(graph, known, min(IR_VERSIONS))
     except NotImplementedError:

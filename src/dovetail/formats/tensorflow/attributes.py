@@ -7,7 +7,7 @@ from typing import Any
 
 from dovetail.core.dtypes import DType, as_dtype
 from dovetail.formats.opaque import Unreadable
-from dovetail.formats.wire.tensors import DTYPES, REFERENCE, array_of, number_of, shape_of, tensor_proto
+from dovetail.formats.wire.tensors import DTYPES, REFERENCE, array_of, number_of, shape_of, shape_proto, tensor_proto
 
 LAYOUTS = {"NHWC": "channels_last", "NCHW": "channels_first", "NDHWC": "channels_last", "NCDHW": "channels_first"}
 NOTHING: Any = object()
@@ -136,6 +136,7 @@ CONVERTERS: dict[str, tuple[Read, Write]] = {
     "dilations": (lambda attrs, name: attrs.spatial(name, [1] * len(attrs("strides"))), _writer(_around)),
     "padding": (lambda attrs, name: attrs.padding(), _put_padding),
     "lower": (lambda attrs, name: attrs(name, kind=str).lower(), _writer(lambda value, layout: value.upper())),
+    "shape": (lambda attrs, name: attrs(name), _writer(lambda value, layout: shape_proto(value))),
     "axes": (lambda attrs, name: attrs(name, []) or None, _writer(_as_list)),
 }
 

@@ -5,23 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from dovetail import ops
 from dovetail.core.hooks import hooks
 from dovetail.core.table import OPS
+from dovetail.formats.constants import constant_of, recorded
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.rows import Row
 from dovetail.formats.tensorflow.attributes import CONVERTERS
 from dovetail.formats.tensorflow.values import Foreign, Host
 
 
-def by_row(row: Row, node: Any, name: str | None = None) -> list[Any]:
+def by_row(row: Row, node: Any) -> list[Any]:
     """Call the op or the function of a row with a node's inputs and attributes, and assign results to variables.
 
     Raises:
         Unreadable: the node has an attribute or an input that the row does not take.
     """
+    if (place := _open_axis(row, node)) is not None:
+        return _by_axis(row, node, place)
     given = _inputs(row, node) | _attributes(row, node)
-    results = listed(OPS[row.ours](**given, name=name) if row.body is None else row.body(**given))
+    results = listed(OPS[row.ours](**given) if row.body is None else row.body(**given))
     for attribute in row.attributes:
         if attribute.result is not None:
             dtype, number = node.attrs(attribute.theirs, attribute.default), attribute.result
@@ -30,6 +35,38 @@ def by_row(row: Row, node: Any, name: str | None = None) -> list[Any]:
     for index in assigned:
         hooks.assign(node.reader.graph, node.variable(index), results.pop(0))
     return [node.inputs[0]] if assigned and node.inputs[0].is_reference else results
+
+
+def _open_axis(row: Row, node: Any) -> int | None:
+    """The number of an input that is an axis, and depends on values; None if there is none."""
+    ways = [one.way for one in row.inputs]
+    names = [one.param for one in row.inputs]
+    if "axis" not in names or "*" in ways or len(node.inputs) != len(names):
+        return None
+    place = names.index("axis")
+    is_open = ways[place] == "!" and constant_of(node.tensor(place)) is None
+    return place if is_open and node.tensor(place).shape in ((), (1,)) and node.tensor(0).shape else None
+
+
+def _by_axis(row: Row, node: Any, place: int) -> list[Any]:
+    """The results for an axis that depends on values: those of one branch for each axis."""
+    axis, inputs = node.tensor(place), list(node.inputs)
+    rank, number = len(node.tensor(0).shape), ops.reshape(axis, ())
+    within = ops.logical_and(number >= -rank, number < rank)
+    text = f"{node.type} {node.name!r}: the axis must be in [{-rank}, {rank}), and is"
+    within = OPS["Assert"](within, (axis,), text)
+
+    def along(known: int) -> list[Any]:
+        given = [*inputs[:place], recorded(np.full(axis.shape, known), axis.dtype), *inputs[place + 1 :]]
+        return by_row(row, type(node)(node.reader, node.body, node.proto, given))
+
+    def chosen(known: int) -> list[Any]:
+        if known == rank - 1:
+            return along(known)
+        is_it = ops.logical_or(ops.equal(number, known), ops.equal(number, known - rank))
+        return listed(ops.cond(ops.logical_and(within, is_it), lambda: along(known), lambda: chosen(known + 1)))
+
+    return chosen(0)
 
 
 def _inputs(row: Row, node: Any) -> dict[str, Any]:

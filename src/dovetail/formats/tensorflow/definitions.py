@@ -11,6 +11,7 @@ from dovetail.formats.tensorflow.rows import NAMES, READ
 _INPUTS = """
 Placeholder NoOp:
 Identity: T
+PlaceholderWithDefault: dtype
 IdentityN: T*
 ReadVariableOp: -
 AssignVariableOp: - dtype

@@ -63,6 +63,7 @@ class Reader(Building):
         functions: name → message `FunctionDef`.
         variable: (node of a variable) → the variable.
         scope: the name scope of all operations, with its slash; empty for none.
+        feeds_defaults: whether runs may feed placeholders that have defaults, so that these are no constants.
 
     Attributes:
         runs: whether it computes each node at once, instead of recording it.
@@ -82,8 +83,10 @@ class Reader(Building):
         functions: Mapping[str, Any],
         variable: Callable[[Any], Any],
         scope: str = "",
+        feeds_defaults: bool = False,
     ) -> None:
         self.file, self.functions, self.variable, self.scope = file, functions, variable, scope
+        self.feeds_defaults = feeds_defaults
         self.opaque: dict[str, str] = {}
         self.effects: list[Host] = []
         self.feeds: dict[Host, Any] = {}
@@ -265,16 +268,9 @@ class Reader(Building):
             return self.call(node.type, node.inputs)
         if node.type not in READ:
             raise Unreadable(UNREAD.get(node.type, f"Dovetail has no rule for TensorFlow's op {node.type}"))
-        row = READ[node.type]
-        if row.body is None and all(attribute.result is None for attribute in row.attributes):
-            return by_row(row, node, self.new_name(node))
         with self.named(node) as results:
-            results += map(self.recorded, by_row(row, node))
+            results += map(self.recorded, by_row(READ[node.type], node))
         return results
-
-    def new_name(self, node: Node) -> str | None:
-        """The name of the operation of a node; None if none is recorded."""
-        return f"{unique_name(self.graph, node.name)}/"
 
     def _opaque(self, node: Node, reason: str) -> list[Any]:
         """The values of a node that Dovetail does not compute; variables that it changes get values of it, too."""

@@ -28,11 +28,9 @@ Inv > Reciprocal: x/T
 Copy CopyHost > Identity: x/T; tensor_name debug_ops_spec
 Snapshot > Identity: x/T
 DeepCopy > Identity: x/T
-PreventGradient > StopGradient: x/T; message
-CheckNumerics > Identity: x/T; message
-CheckNumericsV2 > Identity: x/T; message
-EnsureShape > Identity: x/T; shape
-PlaceholderWithDefault > Identity: x/dtype; shape
+CheckNumerics PreventGradient: x/T; message:message
+CheckNumericsV2 > CheckNumerics: x/T; message:message
+EnsureShape: x/T; shape:shape@shape
 LeakyRelu: x/T; alpha:negative_slope|0.2
 
 AddV2 Sub Mul RealDiv FloorDiv FloorMod DivNoNan Maximum Minimum SquaredDifference Pow: x/T y/T

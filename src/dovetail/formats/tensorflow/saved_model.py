@@ -292,14 +292,19 @@ class SavedGraph:
         """
         return self.read_signature(name, self.signatures[name])
 
-    def read_signature(self, name: str, signature: Signature) -> Read:
+    def read_signature(self, name: str, signature: Signature, feeds_defaults: bool = False) -> Read:
         """A way to run the graph as a graph of Dovetail.
+
+        Args:
+            name: of the graph.
+            signature: the way to run it.
+            feeds_defaults: as for `Reader`.
 
         Raises:
             FormatError: the file is damaged.
         """
         graph = hooks.new_graph(name)
-        reader = Reader(self.file, self.functions, self.variable)
+        reader = Reader(self.file, self.functions, self.variable, feeds_defaults=feeds_defaults)
         reader.records.begin(graph)
         with graph.as_default(), nesting(self.file, name):
             given = {node.name: reader.read_constant(node) for node in self.store.paths}

@@ -43,6 +43,15 @@ def _identities(node: Node) -> Any:
     ]
 
 
+@special("PlaceholderWithDefault")
+def _default(node: Node) -> Any:
+    """An operation that runs may feed, where they can; else its default."""
+    if not node.reader.feeds_defaults:
+        return ops.identity(node.tensor(0))
+    shape = node.attrs("shape", None, (tuple, type(None)))
+    return ops.placeholder_with_default(node.tensor(0), shape, shape is None)
+
+
 @special("VarHandleOp VariableV2 Variable")
 def _handle(node: Node) -> Any:
     return Handle(node.reader.variable(node.proto), is_reference=node.type != "VarHandleOp")

@@ -30,6 +30,12 @@ def _placeholder(place: Place, dtype: Any, shape: Any, known: Any) -> list[Ref]:
     return place.result("Placeholder", dtype=dtype, shape=shape_proto(shape))
 
 
+@writes("PlaceholderWithDefault")
+def _default(place: Place, x: Ref, shape: Any, any_rank: bool) -> list[Ref]:
+    known = place.shapes[0] if shape is None and not any_rank else shape
+    return place.result("PlaceholderWithDefault", x, shape=shape_proto(known))
+
+
 @writes("Const")
 def _const(place: Place, value: np.ndarray) -> list[Ref]:
     return [place.nodes.constant(value, place.name)]

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dovetail.core.errors import op_error
-from dovetail.core.kinds import Bool, Eachs
+from dovetail.core.infer import same
+from dovetail.core.kinds import Bool, Eachs, Float
 from dovetail.core.op import primitive
 from dovetail.core.spec import TensorSpec
 from dovetail.core.static_types import DTypeLike, ShapeLike
@@ -86,3 +87,28 @@ def require(condition: Bool, data: Eachs, message: str = "", summarize: int = 3)
 
     Source: `tf.debugging.Assert`, `tf.raw_ops.Assert`.
     """
+
+
+@primitive("CheckNumerics", infer=same)
+def check_numerics(x: Float, message: str = "") -> Tensor:
+    """The value itself, whose elements must be finite whenever it is computed.
+
+    Args:
+        x: floats of any shape.
+        message: the first words of the error.
+
+    Raises:
+        ValueError: an element is NaN or infinite.
+
+    Source: `tf.debugging.check_numerics`.
+
+    Example:
+        >>> check_numerics([1., 2.], "the loss").numpy()
+        array([1., 2.], dtype=float32)
+    """
+
+
+@check_numerics.gradient
+def _(op: Any, g: Any) -> Any:
+    words = "Not a number (NaN) or infinity (Inf) values detected in gradient."
+    return check_numerics(g, f"{words} {op.attr('message')}")

@@ -93,7 +93,8 @@ def no_op() -> tuple[()]:
 INPUTS = ("Placeholder", "Const", "ReadVariableOp")  # ops from which a program starts
 STRUCTURAL = (*INPUTS, "AssignVariableOp", "NoOp")
 EFFECTS = ("AssignVariableOp",)  # ops that give variables values
-HOST_CALLS = ("PyFunc", "PyFuncStateless", "EagerPyFunc", "Assert", *COLLECTIVES)  # ops that Python computes
+# ops that Python computes
+HOST_CALLS = ("PyFunc", "PyFuncStateless", "EagerPyFunc", "Assert", "CheckNumerics", *COLLECTIVES)
 # ops that a program runs even if nobody uses the result
 NEVER_PRUNED = (*EFFECTS, "PyFunc", "EagerPyFunc", "Assert", *COLLECTIVES)
 PRINTS = ("Print", *HOST_CALLS)  # ops with an effect each time that they run, so as often as a program has them

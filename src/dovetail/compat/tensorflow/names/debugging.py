@@ -6,7 +6,6 @@ import logging
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -238,9 +237,7 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
 
     Source: `tf.debugging.check_numerics`.
     """
-    check = require("debugging.check_numerics", ops.isfinite(tensor), f"{message} : Tensor had NaN or Inf values;")
-    with nullcontext() if check is None else check.graph.control_dependencies([check]):
-        return ops.identity(tensor, name=name)
+    return OPS["CheckNumerics"](tensor, message, name=name)
 
 
 @function("add_check_numerics_ops", "v1")

@@ -12,6 +12,7 @@ from dovetail.compat.tensorflow.names.text import is_text, text
 from dovetail.compat.tensorflow.table import constant_value, function, of_rank, row
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
+from dovetail.core.table import OPS
 from dovetail.core.tensor_shape import shape_of
 from dovetail.core.value_kinds import is_tensor, static_shape
 from dovetail.graph.operation import GraphTensor
@@ -121,9 +122,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:
 
     Source: `tf.ensure_shape`.
     """
-    x = ops.identity(x)
-    x.set_shape(shape)
-    return x
+    return OPS["EnsureShape"](x, None if shape is None else shape_of(shape))
 
 
 @function("broadcast_static_shape")

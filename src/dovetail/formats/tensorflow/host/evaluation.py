@@ -112,9 +112,6 @@ class Evaluator(Reader):
     def graph(self) -> Any:
         return self.now
 
-    def new_name(self, node: Node) -> str | None:
-        return None
-
     def noted(self, node: Node, results: list[Any]) -> list[Any]:
         return results
 
