@@ -215,6 +215,8 @@ CASES = [
     *each("Xlogy Xlog1py Xdivy", np.array([0.0, 1.0, 2.0], "float32"), np.array([0.0, 1.5, 3.0], "float32")),
     *each("BitwiseAnd BitwiseOr BitwiseXor", ints(4), ints(4, low=-5)),
     *each("LeftShift RightShift", ints(4), ints(4, low=0, high=4)),
+    *each("Equal NotEqual", ints(3, 4), ints(4), incompatible_shape_error=False),
+    *each("Equal NotEqual", ints(3, 4), ints(3), incompatible_shape_error=False),
     *each("Equal NotEqual Less LessEqual Greater GreaterEqual", ints(3, 4), ints(4)),
     *each("LogicalAnd LogicalOr", bools(4), bools(3, 4)),
     *each("Atan2 NextAfter", X, X + 1),

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
+from dovetail.core.infer import broadcast
 from dovetail.core.table import OPS
-from dovetail.formats.constants import constant_of, is_tensor
+from dovetail.formats.constants import constant_of, is_tensor, recorded
 from dovetail.formats.tensorflow.calls import by_row
 from dovetail.formats.tensorflow.read_nodes import Node
 from dovetail.formats.tensorflow.reading import special
@@ -71,6 +72,18 @@ def _print(node: Node) -> Any:
     if node.inputs[1:] != [x]:
         return ops.identity(x)
     return OPS["Print"](x, node.attrs("message", ""), node.attrs("summarize", 3))
+
+
+@special("Equal NotEqual")
+def _compared(node: Node) -> Any:
+    """Elementwise, or one bool if the shapes do not broadcast and TensorFlow's `==` and `!=` made the node."""
+    x, y = node.tensor(0), node.tensor(1)
+    if not node.attrs("incompatible_shape_error", True):
+        try:
+            broadcast(x.shape, y.shape)
+        except ValueError:
+            return recorded(node.type == "NotEqual", "bool")
+    return OPS[node.type](x, y)
 
 
 @special("TopKV2")
