@@ -144,5 +144,35 @@ def check_files_of_both_kinds_are_read_compiled():
             assert isinstance(found.optimizer, keras.optimizers.SGD)
 
 
+OPTIMIZERS = [
+    *("SGD", "RMSprop", "Adagrad", "Adadelta", "Adam", "Adamax", "Nadam"),
+    *(("SGD", {"momentum": 0.9, "nesterov": True}), ("RMSprop", {"momentum": 0.9, "centered": True})),
+    *(("Adam", {"amsgrad": True, "clipnorm": 0.1}), ("Adam", {"epsilon": None, "clipvalue": 0.1}), ("Ftrl", {})),
+]
+
+
+def check_optimizers_go_on_at_their_step():
+    given = [(each, {}) if isinstance(each, str) else each for each in OPTIMIZERS]
+    y = X[:, :1]
+    with tempfile.TemporaryDirectory() as folder:
+        files = [str(Path(folder) / name) for name in ("model.h5", "model.keras")]
+        for name, options in given:
+            model = Sequential([layers.Dense(1, input_dim=6)])
+            optimizer = getattr(keras.optimizers, name)(lr=0.05, decay=0.5, **options)
+            model.compile(optimizer, "mse", run_eagerly=True)
+            for _ in range(3):
+                model.train_on_batch(X, y)
+            for file in files:
+                model.save(file)
+            wanted = [model.train_on_batch(X, y) for _ in range(3)]
+            for file in files:
+                found = load_model(file)
+                found.run_eagerly = True
+                assert int(K.get_value(found.optimizer.iterations)) == 3, name
+                assert (K.get_value(found.optimizer.lr), found.optimizer.decay) == (np.float32(0.05), 0.5), name
+                trained = [found.train_on_batch(X, y) for _ in range(3)]
+                np.testing.assert_allclose(trained, wanted, rtol=1e-5, err_msg=name)
+
+
 if __name__ == "__main__":
     main(globals())

@@ -291,6 +291,13 @@ def own():
     return compiled(keras.Model(x, L.Lambda(cube)(y)), keras.optimizers.SGD(0.001), cube_loss), [normal(4, 3) / 4]
 
 
+@model
+def scheduled():
+    rate = keras.optimizers.schedules.PiecewiseConstantDecay([0, 5], [0.4, 0.1, 0.01])  # of no name
+    net = keras.Sequential([L.Dense(2, "tanh", input_shape=(3,)), L.BatchNormalization(), L.Dense(1)])
+    return compiled(net, keras.optimizers.SGD(rate)), [normal(4, 3)]
+
+
 def cube_loss(y, z):
     return tf.reduce_mean(tf.abs(y - z) ** 3, axis=-1)
 
@@ -324,7 +331,7 @@ def make(folder: Path) -> None:
         net.save(folder / f"{name}.h5")
         if name in ("cnn", "nested"):
             net.save_weights(folder / f"{name}.hdf5")
-        if name in ("mlp", "bidirectional"):
+        if name in ("mlp", "bidirectional", "scheduled"):
             net.save(folder / f"{name}.keras")
             net.save_weights(folder / f"{name}.weights.h5")
         if net.optimizer and not isinstance(net.optimizer, keras.optimizers.Nadam):  # which Keras 3 changed

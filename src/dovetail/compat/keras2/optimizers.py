@@ -72,6 +72,8 @@ def _with_old_arguments(init: Callable[..., None]) -> Callable[..., None]:
     def call(self: Any, *args: Any, lr: Any = None, decay: float = 0.0, **kwargs: Any) -> None:
         if lr is not None:
             kwargs["learning_rate"] = lr
+        if kwargs.get("epsilon", 0) is None:  # K.epsilon(), which is Keras 3's default
+            del kwargs["epsilon"]
         init(self, *args, **kwargs)
         if decay:
             self.decay = decay

@@ -36,8 +36,8 @@ def base(name: Any) -> str:
     return str(name).rpartition(">")[2]
 
 
-def optimizer(config: Any) -> dict[str, Any]:
-    """An optimizer's configuration; `decay` of Keras 2 becomes a schedule.
+def optimizer(config: Any, *, takes_decay: bool = False) -> dict[str, Any]:
+    """An optimizer's configuration; `decay` of Keras 2 becomes a schedule, unless optimizers take it.
 
     Example:
         >>> optimizer({"class_name": "SGD", "config": {"lr": 0.1, "decay": 0.0, "momentum": 0.9}})
@@ -48,7 +48,9 @@ def optimizer(config: Any) -> dict[str, Any]:
         given |= scale.get("config") or {}
     found = {ARGUMENTS.get(key, key): value for key, value in given.items() if key not in DROPPED}
     decay = found.pop("decay", 0)
-    if decay and isinstance(rate := found.get("learning_rate"), (int, float)):
+    if decay and takes_decay:
+        found["decay"] = decay
+    elif decay and isinstance(rate := found.get("learning_rate"), (int, float)):
         found["learning_rate"] = {
             "class_name": "InverseTimeDecay",
             "config": {"initial_learning_rate": rate, "decay_steps": 1, "decay_rate": decay},
@@ -56,7 +58,7 @@ def optimizer(config: Any) -> dict[str, Any]:
     if found.get("epsilon", 0) is None:
         del found["epsilon"]
     if isinstance(found.get("inner_optimizer"), dict):
-        found["inner_optimizer"] = optimizer(found["inner_optimizer"])
+        found["inner_optimizer"] = optimizer(found["inner_optimizer"], takes_decay=takes_decay)
     return {"class_name": OPTIMIZERS.get(name, name), "config": found}
 
 

@@ -17,7 +17,7 @@ from dovetail.formats import hdf5
 from dovetail.formats.strict_json import parse, room_of
 from dovetail.interop.keras_files import layers
 from dovetail.interop.keras_files.building import built
-from dovetail.interop.keras_files.compiling import compile_as
+from dovetail.interop.keras_files.compiling import compile_as, load_numbered
 from dovetail.interop.privates import saving_lib
 
 CONFIG, METADATA, WEIGHTS, ASSETS = "config.json", "metadata.json", "model.weights.h5", "assets"
@@ -146,7 +146,8 @@ def load_model(file: Path, custom_objects: Mapping[str, Any], compile: bool, saf
     given = config.get("compile_config")
     training = {**given, "optimizer_config": given.get("optimizer")} if isinstance(given, dict) and compile else None
     if training and compile_as(model, training, file, custom_objects):
-        _load_optimizer(model, root)
+        store = _Store(root).get("optimizer")
+        load_numbered(model, [store[str(number)] for number in range(len(store))], file)
     load_weights(model, root, file, skipped=[model.optimizer] if getattr(model, "optimizer", None) else ())
     return model
 
@@ -165,15 +166,3 @@ def _of_keras3(
             model, root, file, assets=saving_lib.DiskIOStore(ASSETS, archive=archive, mode="r") if many else None
         )
     return model
-
-
-def _load_optimizer(model: Any, root: hdf5.Group) -> None:
-    """Give an optimizer its variables, in the order of Keras 2, whose files do not have the learning rate."""
-    optimizer = model.optimizer
-    optimizer.build(model.trainable_variables)
-    store = _Store(root).get("optimizer")
-    values = [store[str(number)] for number in range(len(store))]
-    variables = [each for each in optimizer.variables if each is not getattr(optimizer, "_learning_rate", None)]
-    if [tuple(each.shape) for each in variables] == [np.shape(value) for value in values]:
-        for variable, value in zip(variables, values, strict=True):
-            variable.assign(value)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
 
 from dovetail.formats.wire import objects, state
 from dovetail.formats.wire.bundle import Bundle, exists, write_bundle
@@ -179,7 +180,16 @@ def load_optimizer(model: Any, prefix: str) -> bool:
     values = [found.bundle[str(key)] for _, key in keyed]
     for (variable, _), value in zip(keyed, values, strict=True):
         variable.assign(value)
+    set_product(optimizer)
     return True
+
+
+def set_product(optimizer: Any) -> None:
+    """Give Keras 3's Nadam the product of its steps, which files of Keras 2 do not have."""
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    if hasattr(optimizer, "_u_product"):
+        steps = np.arange(1, int(optimizer.iterations) + 1)
+        optimizer._u_product.assign(np.prod(optimizer.beta_1 * (1 - 0.5 * 0.96**steps)))
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------

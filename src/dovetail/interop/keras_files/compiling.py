@@ -14,7 +14,7 @@ import numpy as np
 from dovetail.formats.hdf5 import Group
 from dovetail.formats.keras import training_rows
 from dovetail.formats.keras.weights import named
-from dovetail.interop.keras_files.checkpoint import SLOTS
+from dovetail.interop.keras_files.checkpoint import SLOTS, set_product
 from dovetail.interop.keras_files.layers import trained
 
 logger = logging.getLogger("dovetail.keras")
@@ -44,8 +44,9 @@ def compile_as(model: Any, training: Any, file: Path, custom_objects: Mapping[st
 
 def _arguments(model: Any, training: Any, custom_objects: Mapping[str, Any]) -> dict[str, Any]:
     losses = training_rows.function(training.get("loss"))
+    takes_decay = hasattr(keras.optimizers.Optimizer, "decay")  # as Keras 2's names give it
     found: dict[str, Any] = {
-        "optimizer": _optimizer(training_rows.optimizer(training["optimizer_config"])),
+        "optimizer": _optimizer(training_rows.optimizer(training["optimizer_config"], takes_decay=takes_decay)),
         "loss": _each(losses, lambda loss: _loss(loss, custom_objects)),
         "loss_weights": training.get("loss_weights"),
     }
@@ -79,7 +80,9 @@ def _optimizer(config: dict[str, Any]) -> Any:
 
 
 def _plain(config: dict[str, Any]) -> dict[str, Any]:
-    return {key: config[key] for key in ("class_name", "config")}
+    """A schedule as Keras 3 takes it, which refuses None as its name."""
+    given = {key: value for key, value in config["config"].items() if (key, value) != ("name", None)}
+    return {"class_name": config["class_name"], "config": given}
 
 
 def _loss(given: Any, custom_objects: Mapping[str, Any]) -> Any:
@@ -123,20 +126,47 @@ def load_optimizer(model: Any, group: Group, file: Path, *, old: bool = True) ->
         file: its path, for the warning.
         old: whether Keras 1 or 2 wrote it; Keras 3 has all variables of an optimizer in order.
     """
+    stored = {name: array.read() for name, array in named(group).items()}
+    _load(model, file, (lambda: _slots(model, stored)) if old else (lambda: _in_order(model.optimizer, stored)))
+    if old:
+        set_product(model.optimizer)
+
+
+def load_numbered(model: Any, values: list[Any], file: Path) -> None:
+    """Give the optimizer of a compiled model the values of an archive of Keras 2, which has them by number."""
+    _load(model, file, lambda: _numbered(model.optimizer, values))
+    set_product(model.optimizer)
+
+
+def _load(model: Any, file: Path, pairs_of: Callable[[], list[tuple[Any, Any]]]) -> None:
+    model.optimizer.build(model.trainable_variables)
+    try:
+        pairs = pairs_of()
+        for variable, value in pairs:
+            if tuple(variable.shape) != np.shape(value):
+                raise _Unfit(f"an array {np.shape(value)} for {variable.path}, which is {tuple(variable.shape)}")
+    except _Unfit as error:
+        logger.warning(
+            "%s has no whole state of the optimizer %s for this model, so it starts again: the file has %s.",
+            *(file, type(model.optimizer).__name__, error),
+        )
+    else:
+        for variable, value in pairs:
+            variable.assign(value)
+
+
+class _Unfit(Exception):
+    """The state in a file is not that of an optimizer; the text says what the file has."""
+
+
+def _slots(model: Any, stored: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+    """The variables of an optimizer with the values that Keras 1 or 2 wrote.
+
+    Raises:
+        _Unfit: there are more or fewer values.
+    """
     optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
     variables = list(model.trainable_variables)
-    model.optimizer.build(variables)
-    stored = {name: array.read() for name, array in named(group).items()}
-    pairs = _slots(optimizer, variables, model, stored) if old else _in_order(model.optimizer.variables, stored)
-    if pairs is None or any(tuple(variable.shape) != np.shape(value) for variable, value in pairs):
-        logger.warning("%s has no whole state of the optimizer for this model, so it starts again.", file)
-        return
-    for variable, array in pairs:
-        variable.assign(array)
-
-
-def _slots(optimizer: Any, variables: list[Any], model: Any, stored: Mapping[str, Any]) -> list[tuple[Any, Any]] | None:
-    """The variables of an optimizer with their values; None if they do not fit."""
     order = {id(weight): number for number, weight in enumerate(variables)}
     weights = list(dict.fromkeys(order[id(w)] for _, inside in trained(model) for w in inside if id(w) in order))
     lists = {a: slots for a, slots in vars(optimizer).items() if a in SLOTS and isinstance(slots, list) and slots}
@@ -152,18 +182,40 @@ def _slots(optimizer: Any, variables: list[Any], model: Any, stored: Mapping[str
     for attribute, slots in lists.items():
         values = found.get(attribute, [])
         if len(values) != len(weights):
-            return None
+            raise _Unfit(f"{len(values)} values for the {len(weights)} variables of its list {attribute}")
         pairs += [(slots[number], value) for number, value in zip(weights, values, strict=True)]
     if counts:
         pairs.append((optimizer._iterations, counts[0]))
-        if hasattr(optimizer, "_u_product"):
-            steps = np.arange(1, int(counts[0]) + 1)
-            pairs.append((optimizer._u_product, np.prod(optimizer.beta_1 * (1 - 0.5 * 0.96**steps))))
     return pairs
 
 
-def _in_order(variables: list[Any], stored: Mapping[str, Any]) -> list[tuple[Any, Any]] | None:
-    return list(zip(variables, stored.values(), strict=True)) if len(variables) == len(stored) else None
+def _in_order(optimizer: Any, stored: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+    """The variables of an optimizer with the values that Keras 3 wrote; a schedule takes none of the rate.
+
+    Raises:
+        _Unfit: there are more or fewer values.
+    """
+    has_rate = any(variable.path.endswith("/learning_rate") for variable in optimizer.variables)
+    values = [value for name, value in stored.items() if has_rate or not name.endswith("/learning_rate")]
+    return _paired(optimizer.variables, values)
+
+
+def _numbered(optimizer: Any, values: list[Any]) -> list[tuple[Any, Any]]:
+    """The variables of an optimizer with the values of Keras 2, which has no rate and no product among them.
+
+    Raises:
+        _Unfit: there are more or fewer values.
+    """
+    others = [getattr(optimizer, name, None) for name in ("_learning_rate", "_u_product")]
+    variables = [variable for variable in optimizer.variables if not any(variable is each for each in others)]
+    alone = len(variables) == 1  # an SGD without momentum, for which Keras 2 writes zeros
+    return _paired(variables, values[:1] if alone else values)
+
+
+def _paired(variables: list[Any], values: list[Any]) -> list[tuple[Any, Any]]:
+    if len(variables) != len(values):
+        raise _Unfit(f"{len(values)} values for its {len(variables)} variables")
+    return list(zip(variables, values, strict=True))
 
 
 def _is_counter(name: str, value: Any) -> bool:
