@@ -101,7 +101,7 @@ def check_parameters_of_relu_are_tensors():
     x = Input((3,))
     layer = Sloped()
     made = Model(x, layer(x))
-    assert layer.compute_output_shape((None, 3)) == (None, 3)  # which is the input's, unless a class says more
+    assert layer.compute_output_shape((None, 3)) == (None, 3)
     np.testing.assert_allclose(made.predict(np.array([[-4.0, 1.0, 5.0]])), [[-2.0, 1.0, 2.0]])
     made.compile("sgd", "mse")
     made.train_on_batch(np.array([[-4.0, 1.0, 5.0]]), np.zeros((1, 3)))

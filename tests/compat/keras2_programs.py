@@ -352,5 +352,71 @@ def program_a_wrong_declared_shape():
     return [model.predict(X, verbose=0).shape, model.predict(X, verbose=0)]
 
 
+class Narrow(layers.Layer):
+    """A layer that holds a layer, and defines no shape."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.inner = layers.Dense(2)
+
+    def call(self, x, training=None):
+        return layers.Dropout(0.5)(self.inner(x), training=training)
+
+
+class Product(layers.Layer):
+    def build(self, shape):
+        self.kernel = self.add_weight(name="kernel", shape=(shape[-1], 7))
+        super().build(shape)
+
+    def call(self, x):
+        return keras.backend.dot(x, self.kernel)
+
+
+class SumAndAll(layers.Layer):
+    def call(self, inputs):
+        return [inputs[0] + inputs[1], keras.backend.concatenate(inputs)]
+
+
+class Named(layers.Layer):
+    def call(self, inputs):
+        return {"a": inputs["p"][:, :1], "b": keras.backend.sum(inputs["q"])}
+
+
+class TwoInputs(layers.Layer):
+    def call(self, x, y):
+        return x
+
+
+class Narrowing(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = layers.Dense(3), Narrow()
+
+    def call(self, x, training=False):
+        return self.second(self.first(x), training=training)
+
+
+def program_shapes_of_layers_that_define_none():
+    cases = [
+        *((Narrow(), (None, 5)), (Narrow(), [None, 4, 5]), (Narrow(), layers.Input((9,)).shape)),
+        *((Product(), (3, 5)), (SumAndAll(), [(None, 5), (None, 5)]), (Named(), {"p": (None, 5), "q": (2,)})),
+        *((Narrowing(), (None, 5)), (layers.TimeDistributed(Product()), (None, 6, 5))),
+    ]
+    found = [_texts(layer.compute_output_shape(shape)) for layer, shape in cases]
+    found += [[len(layer.get_weights()) for layer, _ in cases], list(cases[0][0](np.ones((2, 5), "float32")).shape)]
+    try:
+        TwoInputs().compute_output_shape((None, 5))
+    except NotImplementedError as error:
+        found.append(str("compute_output_shape" in str(error)))
+    return found
+
+
+def _texts(shapes):
+    """A shape as text, in lists as shapes were given."""
+    if isinstance(shapes, dict):
+        return [_texts(shapes[key]) for key in sorted(shapes)]
+    return [_texts(each) for each in shapes] if isinstance(shapes, list) else str(tuple(shapes))
+
+
 if __name__ == "__main__":
     main(globals())

@@ -20,7 +20,7 @@ from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.interop.keras.tensors import tensor_like
 from dovetail.interop.keras_values import in_run
-from dovetail.interop.privates import BaseConv, Node, functional, get_keras_mask
+from dovetail.interop.privates import BaseConv, Node, functional, get_keras_mask, tree
 
 OF_KERAS = "keras.", "keras_dovetail.", "dovetail."  # the modules of classes that no program wrote
 
@@ -34,7 +34,7 @@ def patches() -> Iterable[Patch]:
     yield Patch(keras.layers.Layer, "losses", property(built_tensors.losses(own_losses.fget)))
     yield Patch(keras.layers.Layer, "_lock_state", lambda self: None)  # a built layer may get weights and layers
     shape_of: Any = keras.layers.Layer.compute_output_shape
-    yield Patch(keras.layers.Layer, "compute_output_shape", functools.wraps(shape_of)(lambda self, shape: shape))
+    yield Patch(keras.layers.Layer, "compute_output_shape", functools.wraps(shape_of)(_shape_of_the_call))
     yield Patch(keras.layers.Layer, "compute_output_spec", _of_the_call(keras.layers.Layer.compute_output_spec))
     yield Patch(keras.layers.Layer, "__call__", _that_unpacks(keras.layers.Layer.__call__))
     for cls, name in SETTABLE.items():
@@ -148,13 +148,40 @@ def _with_old_ways(cls: Any, **options: Any) -> None:
 
 def _in_numbers(shape_of: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap `compute_output_shape`: it may return a `tf.TensorShape`, or several of them."""
+    return functools.wraps(shape_of)(lambda self, *args, **kwargs: _plain_shape(shape_of(self, *args, **kwargs)))
 
-    def plain(shape: Any) -> Any:
-        if isinstance(shape, TensorShape):
-            return tuple(shape.as_list())
-        return type(shape)(map(plain, shape)) if type(shape) in (list, tuple) else shape
 
-    return functools.wraps(shape_of)(lambda self, *args, **kwargs: plain(shape_of(self, *args, **kwargs)))
+def _plain_shape(shape: Any) -> Any:
+    """A shape, or a structure of shapes, in tuples."""
+    if isinstance(shape, TensorShape):
+        return tuple(shape.as_list())
+    if isinstance(shape, dict):
+        return {key: _plain_shape(each) for key, each in shape.items()}
+    return type(shape)(map(_plain_shape, shape)) if type(shape) in (list, tuple) else shape
+
+
+def _shape_of_the_call(self: Any, input_shape: Any) -> Any:
+    """The shape of a layer's output, found by its `call`; the layer is built, if it was not.
+
+    Args:
+        input_shape: a shape, or a structure of shapes.
+
+    Raises:
+        NotImplementedError: `call` needs more than the input.
+
+    Source: `tf.keras.layers.Layer.compute_output_shape` of TensorFlow 2.
+    """
+    shapes = _plain_shape(input_shape)
+    inputs = tree.map_shape_structure(lambda shape: keras.KerasTensor(shape, self.input_dtype), shapes)
+    if not (self.built or hasattr(self.build, "_is_default")):
+        self.build(shapes)
+    options = {"training": False} if self._call_has_training_arg else {}
+    try:
+        found = super(keras.layers.Layer, self).compute_output_spec(inputs, **options)
+    except TypeError as error:
+        reason = f"{type(self).__name__}.call needs more than its input: define compute_output_shape there"
+        raise NotImplementedError(f"compute_output_shape: {reason}.") from error
+    return keras.tree.map_structure(lambda each: tuple(each.shape), found)
 
 
 def _of_the_call(spec_of: Callable[..., Any]) -> Callable[..., Any]:
