@@ -105,6 +105,20 @@ def test_tensorflow_runs_an_edited_model(edit: Any, tmp_path: Path):
             np.testing.assert_allclose(np.asarray(found[key]), value.numpy(), atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("edit", [normalize, cut, halve, train], ids=lambda edit: edit.__name__)
+def test_a_model_that_tensorflow_saved_without_export_is_edited(edit: Any, tmp_path: Path):
+    """Claims 0.29 and 0.40: `tf.saved_model.save` of a Keras model gives each variable a second handle."""
+    model, inputs = dt.saved_model.load(FOLDER / "saved_mlp"), example("mlp")
+    edit(model)
+    dt.saved_model.save(model, tmp_path / "model")
+    signature = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"]
+    expected = model.signatures["serving_default"](*inputs)
+    found = signature(inputs=tf.constant(inputs[0]))
+    assert found.keys() == expected.keys()
+    for key, value in expected.items():
+        np.testing.assert_allclose(found[key].numpy(), value.numpy(), atol=1e-5, rtol=1e-5)
+
+
 def test_an_edited_loop_and_an_edited_function_run(tmp_path: Path):
     model, inputs = dt.saved_model.load(FOLDER / "recurrent"), example("recurrent")
     body = model.graph.find("While")[0].body("body")

@@ -50,6 +50,7 @@ PRIVATES = {
     "draw_seed": "keras.src.random.seed_generator:draw_seed",
     "make_default_seed": "keras.src.random.seed_generator:make_default_seed",
     # layers, models, optimizers
+    "get_input_signature": "keras.src.export.export_utils:get_input_signature",
     "make_input_spec": "keras.src.export.export_utils:make_input_spec",
     "operations": "keras.src.ops",
     "Operation": "keras.src.ops.operation:Operation",

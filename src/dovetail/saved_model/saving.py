@@ -41,9 +41,10 @@ def save(obj: Any, path: str | os.PathLike[str], signatures: Any = None) -> None
     A folder of this path is replaced as a whole: if saving fails, it stays as it was.
 
     Args:
-        obj: a compiled function, a signature, a graph, or an object whose attributes are variables, compiled functions,
-            lists and objects.  A function is saved for each kind of arguments for which it was traced: call it before,
-            or use `input_signature` or `function.trace(dt.spec((None, 3)))`.
+        obj: a compiled function, a signature, a graph, a model of Keras on Dovetail that has shapes, or an object whose
+            attributes are variables, compiled functions, lists and objects.  A function is saved for each kind of
+            arguments for which it was traced: call it before, or use `input_signature` or
+            `function.trace(dt.spec((None, 3)))`.
         path: the folder.
         signatures: a function, a signature or a graph, which becomes the signature `serving_default`, or a dict of
             several by name.  If not given, it is `obj` itself, its method `__call__`, or its only function.
@@ -177,6 +178,12 @@ class _Walk:
         """The tree of an object, and its signatures."""
         if isinstance(obj, LoadedModel) and signatures is None:
             obj = dict(obj.signatures)
+        if signatures is None and any(cls.__module__.startswith("keras.src.models.") for cls in type(obj).__mro__):
+            if not hasattr(obj, "saved_model_parts"):
+                problem = f"the Keras of {obj.name!r} does not run on Dovetail: write model.export(folder)."
+                raise op_error(TypeError, "saved_model.save", problem)
+            parts: tuple[Tree, dict[str, Endpoint]] = obj.saved_model_parts()
+            return parts
         named = {SERVING: obj} if isinstance(obj, Signature) else obj
         if isinstance(named, Mapping) and named and all(isinstance(one, Signature) for one in named.values()):
             return Tree(), {name: _of_signature(one) for name, one in named.items()}

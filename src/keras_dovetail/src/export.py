@@ -8,7 +8,7 @@ from typing import Any
 
 import dovetail
 from dovetail.core.table import OPS
-from dovetail.formats.tensorflow.saving import LIST, Traced, Tree
+from dovetail.formats.tensorflow.saving import LIST, Endpoint, Traced, Tree
 from dovetail.formats.wire.libraries import need
 from dovetail.saved_model.saving import endpoint, traced, write
 
@@ -93,8 +93,7 @@ class SavedModelExportArchive:
         """
         if not self._endpoints:
             raise ValueError("there are no endpoints: call add_endpoint before.")
-        named = {**{name: getattr(self, name) for name in COLLECTIONS}, **self._collections}
-        lists = {name: Tree({str(i): one._value for i, one in enumerate(some)}, LIST) for name, some in named.items()}
+        lists = _lists({**{name: getattr(self, name) for name in COLLECTIONS}, **self._collections})
         functions = {name: kinds for name, (kinds, _) in self._endpoints.items()}
         signatures = {name: endpoint(*given) for name, given in self._endpoints.items()}
         first = next(iter(signatures.values()))
@@ -102,6 +101,31 @@ class SavedModelExportArchive:
         if verbose:
             for name, one in signatures.items():
                 print(f"Saved {filepath!s}: {name}({', '.join(one.inputs)}) -> {', '.join(one.outputs)}")
+
+
+def _lists(named: dict[str, list[Any]]) -> dict[str, Tree]:
+    return {name: Tree({str(i): one._value for i, one in enumerate(some)}, LIST) for name, some in named.items()}
+
+
+def parts_of_model(model: Any) -> tuple[Tree, dict[str, Endpoint]]:
+    """The variables of a Keras model and its signature, for `dovetail.saved_model.save`.
+
+    Raises:
+        ValueError: the model was never called or built, so that no shapes are known.
+
+    Source: `tf.saved_model.save` of a Keras model.
+    """
+    from dovetail.interop.privates import get_input_signature
+
+    signature = get_input_signature(model)
+    specs, _ = specs_of(signature[0] if len(signature) == 1 else signature)
+    compiled = dovetail.function(lambda inputs: model(inputs), name="call")
+    graph = compiled.graph(specs)
+    use_bias_add(graph)
+    kinds = [traced(compiled.trace(specs), compiled, graph)]
+    keys = ["inputs", *(f"inputs_{number}" for number in range(1, len(graph.inputs)))]
+    lists = _lists({name: getattr(model, name) for name in COLLECTIONS})
+    return Tree({**lists, "__call__": kinds}), {SERVING: endpoint(kinds, keys)}
 
 
 def specs_of(signature: Any) -> tuple[Any, list[str]]:

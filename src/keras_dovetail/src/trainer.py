@@ -58,6 +58,12 @@ class Trainer(BaseTrainer):
         self.test_function: Step | None = None
         self.predict_function: Step | None = None
 
+    def saved_model_parts(self) -> Any:
+        """The variables and the signature that `dovetail.saved_model.save` writes."""
+        from keras_dovetail.src.export import parts_of_model
+
+        return parts_of_model(self)
+
     # one step
 
     def train_step(self, data: Any) -> dict[str, Any]:

@@ -270,11 +270,11 @@ def changed_values(saved: SavedGraph) -> dict[str, np.ndarray]:
     """The values of the variables that changed since the file was read, by their keys in the checkpoint."""
     found: dict[str, np.ndarray] = {}
     for name, variable in saved.variables.items():
-        value, key = variable.numpy(), saved.keys.get(name, name)
+        value, key = variable.numpy(), saved.key(name)
         if value.tobytes() != np.ascontiguousarray(saved.bundle[key]).tobytes():
             copies = saved.objects.twins.items() if saved.objects is not None else ()
             names = [name, *(own for own, twin in copies if twin == name)]
-            found |= {saved.keys.get(one, one): value for one in names}
+            found |= {saved.key(one): value for one in names}
     return found
 
 

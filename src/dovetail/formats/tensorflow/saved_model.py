@@ -176,6 +176,12 @@ class SavedGraph:
                 found |= _restored(function.node_def, named, self.file)
         return found
 
+    def key(self, name: str) -> str:
+        """The key of a variable's node; the main graph may have a handle for it that no node restores."""
+        twins = {} if self.objects is None else self.objects.twins
+        names = name, *(own for own, main in twins.items() if main == name)
+        return next((self.keys[each] for each in names if each in self.keys), name)
+
     def variable(self, node: Any) -> Variable:
         """The variable of a node, with its value from the checkpoint.
 
@@ -185,7 +191,7 @@ class SavedGraph:
         twins = {} if self.objects is None else self.objects.twins
         node = self.nodes.get(twins.get(node.name, node.name), node)
         if node.name not in self.variables:
-            key = self.keys.get(node.name, node.name)
+            key = self.key(node.name)
             if key not in self.bundle:
                 raise FormatError(self.file, f"the variable {node.name!r}", "no value of it", f"the key {key!r}")
             value = self.bundle[key]

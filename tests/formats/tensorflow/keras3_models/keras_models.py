@@ -22,6 +22,11 @@ def mlp() -> Any:
     return [keras.Input((6,)), layers.Dense(8, "relu"), layers.Dense(3)]
 
 
+@of_keras(array(3, 6), exported=False)
+def saved_mlp() -> Any:
+    return [keras.Input((6,)), layers.Dense(8, "relu"), layers.BatchNormalization(), layers.Dense(3)]
+
+
 @of_keras(array(2, 8, 8, 1))
 def cnn() -> Any:
     return [

@@ -49,8 +49,13 @@ def gradients(call: Callable[[], Any], variables: Iterable[Any]) -> list[tuple[n
     return [(w.numpy(), tf.convert_to_tensor(g).numpy()) for w, g in pairs if g is not None]
 
 
-def of_keras(*inputs: Any, library: Any = keras, calls: int = 1) -> Callable[[Callable[[], Any]], None]:
-    """Decorator of a function that gives a model, or its layers; the model is exported, with random weights."""
+def of_keras(
+    *inputs: Any, library: Any = keras, calls: int = 1, exported: bool = True
+) -> Callable[[Callable[[], Any]], None]:
+    """Decorator of a function that gives a model, or its layers; the model is exported, with random weights.
+
+    If not `exported`, `tf.saved_model.save` writes it, with a signature alone.
+    """
 
     def save(make: Callable[[], Any], folder: Path) -> Known:
         library.utils.set_random_seed(0)
@@ -60,13 +65,18 @@ def of_keras(*inputs: Any, library: Any = keras, calls: int = 1) -> Callable[[Ca
             if "seed" not in weight.name and "state" not in weight.name:
                 weight.assign(random.uniform(0.1, 0.9, weight.shape))
         path = str(folder / make.__name__)
-        model.export(path, verbose=False) if library is keras else model.save(path)
+        if exported:
+            model.export(path, verbose=False) if library is keras else model.save(path)
+        else:
+            tf.saved_model.save(model, path)
         variables = [getattr(weight, "_value", weight) for weight in model.trainable_weights]
         found = gradients(lambda: model(*inputs), variables)
         for layer in model.layers:
             if getattr(layer, "stateful", False):
                 layer.reset_state()
         results = [flat(model(*inputs)) for _ in range(calls)]
+        if not exported:
+            return Known([Call("serving_default", {"inputs": inputs[0]}, {"output_0": results[0][""]})])
         if isinstance(inputs[0], dict):
             return Known([Call("serving_default", inputs[0], results[0])], found)
         return Known([Call("", inputs, result) for result in results], found)
