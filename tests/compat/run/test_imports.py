@@ -185,11 +185,12 @@ def test_codings_of_a_program(tmp_path, data):
 
 def test_packages_elsewhere_are_mapped_if_they_are_named(program, tmp_path_factory, monkeypatch):
     folder = tmp_path_factory.mktemp("elsewhere")
-    (folder / "library.py").write_text("try:\n    import tensorflow as tf\nexcept ImportError:\n    tf = None")
+    (folder / "installed_library.py").write_text("try:\n    import tensorflow as tf\nexcept ImportError:\n    tf = None")
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.setitem(sys.modules, "tensorflow", None)  # an import of it fails
-    assert program(a="import library\ntf = library.tf", packages=["library"])["tf"] is v1
-    assert program(a="import library\ntf = library.tf")["tf"] is None
+    text = "import installed_library\ntf = installed_library.tf"
+    assert program(a=text, packages=["installed_library"])["tf"] is v1
+    assert program(a=text)["tf"] is None
 
 
 def test_the_main_module_is_as_python_makes_it(program, tmp_path):
