@@ -109,16 +109,23 @@ def k_calls() -> Iterator[Call]:
             before = set(found)
             with contextlib.suppress(Exception):
                 case.run(Spy(), *case.drawn())
-            backend.clear_session()
-            backend.set_floatx("float32")
-            backend.set_image_data_format("channels_last")
+            forget_settings()
             for name in set(found) - before:
                 try:
                     found[name]()
                 except Exception:  # it needs earlier settings of the program
                     del found[name]
+            forget_settings()
     for name, function in backend.table.FUNCTIONS.items():
         yield from [found[name]] if name in found else _of_example(f"K.{name}", function)
+
+
+def forget_settings() -> None:
+    """Give K the settings that it starts with."""
+    backend.clear_session()
+    backend.set_floatx("float32")
+    backend.set_image_data_format("channels_last")
+    backend.set_batch_dot_mode("batch")
 
 
 def _of_example(name: str, function: Any) -> Iterator[Call]:

@@ -185,7 +185,9 @@ def test_codings_of_a_program(tmp_path, data):
 
 def test_packages_elsewhere_are_mapped_if_they_are_named(program, tmp_path_factory, monkeypatch):
     folder = tmp_path_factory.mktemp("elsewhere")
-    (folder / "installed_library.py").write_text("try:\n    import tensorflow as tf\nexcept ImportError:\n    tf = None")
+    (folder / "installed_library.py").write_text(
+        "try:\n    import tensorflow as tf\nexcept ImportError:\n    tf = None"
+    )
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.setitem(sys.modules, "tensorflow", None)  # an import of it fails
     text = "import installed_library\ntf = installed_library.tf"
