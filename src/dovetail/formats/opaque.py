@@ -16,11 +16,13 @@ from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
 
 
-def _specs(inputs: Any, reason: str, dtypes: Any, shapes: Any) -> list[TensorSpec]:
+def _specs(inputs: Any, reason: str, dtypes: Any, shapes: Any, number: int = 0) -> list[TensorSpec]:
     return [TensorSpec(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
 
 
-def _opaque(inputs: Eachs, reason: str, dtypes: Sequence[DTypeLike], shapes: Sequence[ShapeLike]) -> tuple[Tensor, ...]:
+def _opaque(
+    inputs: Eachs, reason: str, dtypes: Sequence[DTypeLike], shapes: Sequence[ShapeLike], number: int = 0
+) -> tuple[Tensor, ...]:
     """An op of another format that is known by name only."""
     raise op_error(NotImplementedError, "an opaque operation", reason)
 
@@ -39,18 +41,28 @@ class OpaqueOp(Op[Any, Any]):
     Args:
         type: the format's type; "Opaque" comes before it if an op of Dovetail has this name.
         reason: the reason why Dovetail does not compute it.
+
+    Attributes:
+        reason: as given.
     """
 
     def __init__(self, type: str, reason: str) -> None:
         super().__init__(f"Opaque{type}" if type in OPS else type, _opaque, infer=_specs, differentiable=False)
-        self._reason = reason
+        self.reason = reason
 
     def no_rule(self, engine: str) -> str:
-        return f"{self._reason}. Cut the graph before it, replace it, or feed its results."
+        return f"{self.reason}. Cut the graph before it, replace it, or feed its results."
 
 
 def opaque_outputs(
-    graph: Any, op: OpaqueOp, tensors: list[Any], reason: str, dtypes: list[Any], shapes: list[Any], name: str
+    graph: Any,
+    op: OpaqueOp,
+    tensors: list[Any],
+    reason: str,
+    dtypes: list[Any],
+    shapes: list[Any],
+    name: str,
+    number: int = 0,
 ) -> list[Any]:
     """The results of a new opaque operation.
 
@@ -61,13 +73,14 @@ def opaque_outputs(
         reason: the reason why Dovetail does not compute it.
         dtypes, shapes: of the results.
         name: of the operation.
+        number: operations with different ones compute different results of the same inputs.
     """
     if tensors:
-        return list(op(tensors, reason, dtypes, shapes, name=f"{name}/"))
+        return list(op(tensors, reason, dtypes, shapes, number, name=f"{name}/"))
     attrs = {key: op.normalize(key, value) for key, value in (("dtypes", dtypes), ("shapes", shapes))}
     specs = _specs(tensors, reason, dtypes, shapes)
-    layout = (0, None, None, None)  # without tensors a call would compute it
-    return list(graph.add(op, [], {"reason": reason, **attrs}, specs, layout, f"{name}/").outputs)
+    layout = (0, None, None, None, None)  # without tensors a call would compute it
+    return list(graph.add(op, [], {"reason": reason, **attrs, "number": number}, specs, layout, f"{name}/").outputs)
 
 
 @contextmanager

@@ -14,10 +14,15 @@ from dovetail.core.infer import fits
 from dovetail.core.spec import TensorSpec
 from dovetail.core.value_kinds import is_tensor, static_shape
 from dovetail.core.variable import Variable
-from dovetail.edit.graph import Graph
-from dovetail.formats.onnx.model import Model, Output, Read, Type, read_model
+from dovetail.edit.graph import Graph, GraphTensor
+from dovetail.edit.transplant import copy_graph
+from dovetail.formats.constants import constant_of
+from dovetail.formats.onnx.model import Model, Output, Read, Type, Unread, of_host, read_model, result_of
 from dovetail.formats.onnx.nodes import Foreign, Weight
+from dovetail.formats.waiting import Waits
 from dovetail.formats.wire.libraries import need
+from dovetail.graph.unchecked import rewire
+from dovetail.passes.resolve import resolve, waits
 from dovetail.plan.function import function
 
 KEPT = 16  # graphs that a model keeps, for shapes and values that differ
@@ -26,8 +31,9 @@ KEPT = 16  # graphs that a model keeps, for shapes and values that differ
 class LoadedModel:
     """A model of ONNX; made by `load`.
 
-    Some nodes need the values of inputs before the graph runs, as a `Reshape` to a shape that is an input.  Then a call
-    reads the model for these values, and the graph is kept for the next call with them.
+    Some nodes need shapes that the file does not say, or values of inputs, as a `Reshape` to a shape that is an input.
+    They wait in the graph.  A call copies the graph, edited as it is, and puts their operations in their places; the
+    copy is kept for the next call with these shapes and values.
 
     Attributes:
         inputs, outputs: the names.
@@ -36,22 +42,23 @@ class LoadedModel:
     def __init__(self, model: Model) -> None:
         self._model = model
         self.inputs, self.outputs = list(model.inputs), list(model.outputs)
-        self._general = _Runnable(model.read({}, {}))
+        self._read = model.read({}, {})
+        self._version = self._read.graph.version
+        self._general = _Runnable(self._read.graph, self._read.inputs, self._read.results)
         self._known: OrderedDict[Any, _Runnable] = OrderedDict()
         hosts = {name for name, type in model.inputs.items() if type.spec is None}  # no tensors of numbers
-        self._values = {*self._general.read.needed, *hosts}  # inputs whose values must be known
+        self._values = {*self._read.needed, *hosts}  # inputs whose values must be known
         self._warned: set[str] = set()  # inputs whose shapes are not those that the file declares
-        self._is_exact = bool(self._general.read.opaque)  # whether shapes must be known
 
     @property
     def graph(self) -> Graph:
         """The graph for inputs of all values; edits of it change the next call."""
-        return self._general.read.graph
+        return self._read.graph
 
     @property
     def opaque(self) -> dict[str, str]:
         """Names of operations that Dovetail does not compute → the reason."""
-        return self._general.read.opaque
+        return self._read.opaque
 
     @property
     def variables(self) -> list[Variable]:
@@ -98,23 +105,41 @@ class LoadedModel:
         return self._for(given).run(given)
 
     def _for(self, given: Mapping[str, Any]) -> _Runnable:
-        """The graph for some values, with which all nodes can be read if that is possible at all."""
-        shapes = self._shapes(given)
+        """The graph for some values, in which no node waits if that is possible at all."""
+        shapes, read = self._shapes(given), self._read
+        if any(self._model.inputs[name].shape is not None for name in shapes):
+            read = self._otherwise(shapes)
+        must_wait = waits(read.graph) or any(isinstance(value, Unread) for value in read.results)
+        if must_wait:
+            shapes = {name: _shape(given[name]) for name in read.inputs}
+        elif not shapes and not self._values:
+            return self._general
         while True:
-            values = {name: _host(given[name]) for name in sorted(self._values)}
-            if not shapes and not values and not self._is_exact:
-                return self._general
-            if self._is_exact:
-                shapes = {name: _shape(given[name]) for name in given if self._model.inputs[name].spec is not None}
-            key = tuple(sorted(shapes.items())), tuple((name, _key(value)) for name, value in values.items())
+            values = {name: _host(given[name]) for name in sorted(self._values) if _is_known(given[name])}
+            known = tuple((name, _key(value)) for name, value in values.items())
+            key = read.graph.version, tuple(shapes.items()), known
             found = self._known.get(key)
             if found is None:
-                found = self._known[key] = _Runnable(self._model.read(shapes, values))
+                found, needed = _resolved(read, shapes, values)
+                if not needed <= self._values:
+                    self._values |= needed
+                    continue
+                self._known[key] = found
                 if len(self._known) > KEPT:
                     self._known.popitem(last=False)
-            if found.read.needed <= self._values:
-                return found
-            self._values |= found.read.needed
+            return found
+
+    def _otherwise(self, shapes: Mapping[str, Any]) -> Read:
+        """The model, read for shapes that the file does not declare.
+
+        Raises:
+            ValueError: the graph was edited.
+        """
+        if self.graph.version != self._version:
+            problem = "the graph was edited for the shapes that the file declares"
+            problem = f"{problem}: load it with shapes={dict(shapes)}, then edit it."
+            raise op_error(ValueError, "onnx", problem)
+        return self._model.read(shapes, {})
 
     def _shapes(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The shapes of inputs that the file does not declare, or declares otherwise."""
@@ -139,10 +164,16 @@ def _shape(value: Any) -> Any:
     return tuple(static_shape(value)) if is_tensor(value) else np.shape(value)
 
 
+def _is_known(value: Any) -> bool:
+    return type(value) is not GraphTensor or constant_of(value) is not None
+
+
 def _host(value: Any) -> Any:
-    """A value that is known while a model is read: an array, a list of them, or None for an empty optional one."""
+    """A value that is known before the model runs: an array, a list of them, or None for an empty optional one."""
     if isinstance(value, (list, tuple)):
         return [_host(item) for item in value]
+    if type(value) is GraphTensor:
+        return constant_of(value)
     return None if value is None else np.asarray(value.numpy() if is_tensor(value) else value)
 
 
@@ -155,17 +186,51 @@ def _key(value: Any) -> Any:
 
 
 class _Runnable:
-    """A graph of a model, to be run."""
+    """A graph of a model, to be run; `results` are as in `Read`."""
 
-    def __init__(self, read: Read) -> None:
-        self.read, self._run = read, function(read.graph)
+    def __init__(self, graph: Graph, inputs: Sequence[str], results: Sequence[Any]) -> None:
+        self._graph, self._inputs, self._results, self._run = graph, inputs, results, function(graph)
 
     def run(self, given: Mapping[str, Any]) -> list[Any]:
-        specs = {name: tensor.dtype for name, tensor in zip(self.read.inputs, self.read.graph.inputs, strict=True)}
-        numbers = [_taken(given[name], dtype) for name, dtype in specs.items()]
-        found = self._run(*numbers) if self.read.graph.outputs else []
+        numbers = [_taken(given[name], t.dtype) for name, t in zip(self._inputs, self._graph.inputs, strict=True)]
+        found = self._run(*numbers) if self._graph.outputs else []
         tensors = list(found) if isinstance(found, (list, tuple)) else [found]
-        return [_filled(value, tensors) for value in self.read.results]
+        return [_filled(value, tensors) for value in self._results]
+
+
+def _resolved(read: Read, shapes: Mapping[str, Any], values: Mapping[str, Any]) -> tuple[_Runnable, set[str]]:
+    """A copy of a graph for shapes and values of inputs, and the inputs whose values it needs, too."""
+    graph = copy_graph(read.graph, own=True)
+    inputs = dict(zip(read.inputs, graph.inputs, strict=True))
+    graph.set_input_shapes({inputs[name]: shape for name, shape in shapes.items()})
+    for name in values.keys() & inputs.keys():
+        with graph.insert_before(graph.operations[0]):
+            known = graph.constant(values[name].astype(inputs[name].dtype.numpy))
+        rewire(graph, inputs[name], known)
+    host = {name: of_host(value) for name, value in values.items() if name not in inputs}
+    _, needed = resolve(graph, host)
+    results = [_read_now(value, read, graph, host, needed) for value in read.results]
+    names = {tensor: name for name, tensor in inputs.items()}
+    return _Runnable(graph, read.inputs, results), {names[tensor] for tensor in needed if tensor in names}
+
+
+def _read_now(value: Any, read: Read, graph: Graph, host: Mapping[str, Any], needed: set[Any]) -> Any:
+    """A result that could not be read before; it is given back if too little is known, and what it needs is added."""
+    if isinstance(value, list):
+        return [_read_now(one, read, graph, host, needed) for one in value]
+    if not isinstance(value, Unread):
+        return value
+    outputs = list(graph.outputs)
+    known = {tensor: outputs[place] for tensor, place in value.places.items()}
+    with graph.as_default():
+        reader = read.reader.anew()
+        try:
+            found = result_of(reader, reader.filled(value.value, known, host, {}), outputs)
+        except Waits:
+            needed |= reader.needed
+            return value.value
+    graph.outputs = outputs
+    return found
 
 
 def _taken(value: Any, dtype: Any) -> Any:

@@ -37,7 +37,7 @@ def _may_know(graph: Graph) -> bool:
 @Local
 def fold_constants(graph: Graph) -> Visit:
     """Replace operations on constants by their results, and known shapes by constants."""
-    return _folding(graph, set())
+    return folding(graph, set())
 
 
 def propagate(graph: Graph, refined: set[GraphTensor]) -> int:
@@ -50,10 +50,11 @@ def propagate(graph: Graph, refined: set[GraphTensor]) -> int:
     Returns:
         The number of operations that were replaced or became more static.
     """
-    return sweep(graph, _folding(graph, refined))
+    return sweep(graph, folding(graph, refined))
 
 
-def _folding(graph: Graph, refined: set[GraphTensor]) -> Visit:
+def folding(graph: Graph, refined: set[GraphTensor]) -> Visit:
+    """What `propagate` does with each operation, in program order."""
     known = ShapeValues()
 
     def visit(op: Operation) -> int:

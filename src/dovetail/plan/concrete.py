@@ -24,10 +24,12 @@ from dovetail.core.scopes import scopes, within
 from dovetail.core.state import held_alone, held_by, put
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor, native_of
-from dovetail.core.value_kinds import dtype_of
+from dovetail.core.value_kinds import dtype_of, static_shape
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
-from dovetail.edit.transplant import Variables, transplant
+from dovetail.edit.transplant import Variables, copy_graph, transplant
+from dovetail.graph.journal import no_part_of_edits
+from dovetail.passes.resolve import resolve, waits
 from dovetail.plan.backward_plan import Following
 from dovetail.plan.fallback import plan_on
 from dovetail.plan.measured_plan import AnyPlan, MeasuredPlan, Measuring
@@ -71,6 +73,7 @@ class Concrete:
         self._ends = ends
         self._given_measuring = measuring
         self._stays = stays
+        self._stages: Cache[Any, Concrete] | None = Cache(PLANS) if waits(graph) else None  # by shapes, if it waits
         self._is_pinned = is_pinned(graph)
         self._measuring = None if measuring is None or fixes_engine(graph) else measuring
         self._is_open = not all(t.is_static for t in graph.inputs)
@@ -90,15 +93,36 @@ class Concrete:
 
     def plan(self, engine: Engine, shapes: tuple[Any, ...] | None = None, device: str | None = None) -> AnyPlan:
         """The plan for an engine and a device, and for shapes of the inputs if it is made for certain shapes."""
+        if self._stages is not None:
+            return self._resolved(shapes).plan(engine, None, device)
         key = engine, shapes, device
         return self._plans.get(key) or holding(self._lock, self._planned, key)
 
     def plan_for(self, arguments: Sequence[Any], engine: Engine) -> AnyPlan:
         """The plan that runs native arrays; an engine that compiles for certain shapes has a plan for each of them."""
+        if self._stages is not None:
+            return self._resolved(tuple(map(engine.holder.shape, arguments))).plan_for(arguments, engine)
         by_shapes = self._is_open and (engine.specializes or self._specializes)
         shapes = tuple(map(engine.holder.shape, arguments)) if by_shapes else None
         device = self._device(arguments, engine) if engine.has_devices else None
         return self._plans.get((engine, shapes, device)) or self.plan(engine, shapes, device)
+
+    def _resolved(self, shapes: tuple[Any, ...] | None) -> Concrete:
+        """The same program for certain shapes of the inputs, with the operations of the nodes that wait for them."""
+        if (found := self._stages.get(shapes)) is None:  # type: ignore[union-attr]  # callers ask
+            found = holding(self._lock, self._resolve, shapes)
+        return found
+
+    def _resolve(self, shapes: tuple[Any, ...] | None) -> Concrete:
+        with NoGarbageCollection(), no_part_of_edits():
+            graph = copy_graph(self.graph)
+            graph.closure_nodes = self.graph.closure_nodes
+            if shapes is not None:
+                graph.set_input_shapes(dict(zip(graph.inputs, shapes, strict=True)))
+            resolve(graph)
+        found = Concrete(graph, self._given_measuring, self._stays, self._probes, self._ends)
+        found._stages = None  # what still waits, does so for ever
+        return self._stages.put(shapes, found)  # type: ignore[union-attr]  # callers ask
 
     def _device(self, arguments: Sequence[Any], engine: Engine) -> str | None:
         """The device of a call: the one that an argument, else a variable, was put on; else the device of the scope."""
@@ -145,6 +169,8 @@ class Concrete:
 
     def __call__(self, given: Sequence[Any], engine: Engine) -> list[Tensor]:
         """Run it on Tensors of the engine's holder and NumPy arrays, and record the call on the tapes that watch."""
+        if self._stages is not None:
+            return self._resolved(tuple(static_shape(value) for value in given))(given, engine)
         if scopes().tapes:
             return self._call_taped([arguments.as_tensor(v, dtype_of(v), engine.holder) for v in given], engine)
         arrays = self.natives(given, engine)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ import numpy as np
 
 from dovetail.core.errors import FormatError
 from dovetail.core.hooks import hooks
+from dovetail.core.recording import record_on
 from dovetail.core.spec import TensorSpec
 from dovetail.core.variable import Variable
 from dovetail.formats.constants import is_tensor
@@ -26,14 +28,16 @@ from dovetail.formats.onnx import sequences as sequences
 from dovetail.formats.onnx import special as special
 from dovetail.formats.onnx import strings as strings
 from dovetail.formats.onnx import trees as trees
-from dovetail.formats.onnx.nodes import EMPTY, Body, Foreign, Later, Narrow, Weight
-from dovetail.formats.onnx.reading import Reader, versions_of
+from dovetail.formats.onnx.nodes import EMPTY, Body, Later, Narrow, Pending, Weight
+from dovetail.formats.onnx.reading import Reader, tensors_in, versions_of
 from dovetail.formats.onnx.rows import NEWEST
 from dovetail.formats.onnx.tensors import CARRIERS, Tensors, dtype_of
 from dovetail.formats.opaque import nesting
 from dovetail.formats.wire.messages import LONGEST, ONNX, parsed
 from dovetail.graph.base import unique_name
 from dovetail.ops.random.generator import Generator
+
+GUESSES = (2, 64)  # sizes of unknown first and other dimensions, with which nodes that wait are tried
 
 
 class Type(NamedTuple):
@@ -81,6 +85,7 @@ class Read:
             values of the host.
         opaque: names of operations that Dovetail does not compute → the reason.
         needed: names of inputs whose values must be known, so that all nodes can be read.
+        reader: it read the nodes.
     """
 
     graph: Any
@@ -88,6 +93,7 @@ class Read:
     results: list[Any]
     opaque: dict[str, str]
     needed: set[str]
+    reader: Reader
 
 
 @dataclass
@@ -157,32 +163,67 @@ class Model:
         Raises:
             FormatError: the file is damaged.
         """
-        message = self.proto.graph
-        graph = hooks.new_graph(message.name or "onnx")
-        tensors = Tensors(self.file, self.folder)
-        reader = Reader(self.file, tensors, self.functions, self.variables, self.generators, self._types)
+        graph = hooks.new_graph(self.proto.graph.name or "onnx")
+        weights = Tensors(self.file, self.folder)
         with graph.as_default(), nesting(self.file, "the graph"):
-            given = reader.weights(message)
-            placed: dict[Any, str] = {}
-            for name, type in self.inputs.items():
-                if name in values:
-                    given[name] = _of_host(values[name])
-                elif type.spec is None:
-                    given[name] = Foreign(name, f"it is a {type.kind} input of a kind that Dovetail does not take")
-                else:
-                    spec = TensorSpec(shapes.get(name, type.spec.shape), type.spec.dtype)
-                    tensor = graph.placeholder(spec, f"{unique_name(graph, name.rstrip('/') or 'input')}/")
-                    placed[tensor] = name
-                    given[name] = Narrow(tensor, type.number) if type.number in CARRIERS else tensor
-            body = Body("the graph", message.node, self.versions, given)
-            found = reader.read(body, list(self.outputs))
+            guessed: list[Mapping[str, Any]] = []
+
+            def guess() -> Mapping[str, Any]:
+                if not guessed:
+                    guessed.append(self._guessed(weights, shapes, values))
+                return guessed[0]
+
+            reader = self._reader(weights, guess)
+            placed, found = self._values(reader, shapes, values)
             results: list[Any] = []
             outputs: list[Any] = []
             for value in found:
-                results.append(_result(reader, value, outputs))
+                results.append(result_of(reader, value, outputs))
         graph.outputs = outputs
         needed = {placed[tensor] for tensor in reader.needed if tensor in placed}
-        return Read(graph, list(placed.values()), results, reader.opaque, needed)
+        return Read(graph, list(placed.values()), results, reader.opaque, needed, reader)
+
+    def _reader(self, weights: Tensors, guess: Any = None) -> Reader:
+        return Reader(self.file, weights, self.functions, self.variables, self.generators, self._types, guess)
+
+    def _values(self, reader: Reader, shapes: Mapping[str, Any], values: Mapping[str, Any]) -> tuple[Any, list[Any]]:
+        """The placeholders of the inputs with their names, and the values of the outputs."""
+        message, graph = self.proto.graph, reader.graph
+        given = reader.weights(message)
+        placed: dict[Any, str] = {}
+        for name, type in self.inputs.items():
+            if name in values:
+                given[name] = of_host(values[name])
+            elif type.spec is None:
+                given[name] = Pending.of(name, f"{name!r} is a {type.kind} input that is no tensor of numbers")
+            else:
+                spec = TensorSpec(shapes.get(name, type.spec.shape), type.spec.dtype)
+                tensor = graph.placeholder(spec, f"{unique_name(graph, name.rstrip('/') or 'input')}/")
+                placed[tensor] = name
+                given[name] = Narrow(tensor, type.number) if type.number in CARRIERS else tensor
+        body = Body("the graph", message.node, self.versions, given)
+        return placed, reader.read(body, list(self.outputs))
+
+    def _guessed(self, weights: Tensors, shapes: Mapping[str, Any], values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What is read of a batch of two, and of other unknown sizes that suit most models."""
+        known: dict[str, int] = {}
+        sizes: dict[str, Any] = {}
+        for name, type in self.inputs.items():
+            shape = shapes.get(name, type.shape)
+            if shape is not None:
+                symbols = enumerate((*self._symbols[name], *[""] * len(shape))[: len(shape)])
+                guesses = [known.setdefault(symbol or f"{name}:{axis}", GUESSES[axis > 0]) for axis, symbol in symbols]
+                sizes[name] = tuple(b if a is None else a for a, b in zip(shape, guesses, strict=True))
+        graph = hooks.new_graph("guess")
+        with record_on(()), graph.as_default():
+            reader = self._reader(weights, dict)
+            self._values(reader, sizes, values)
+        return reader.seen
+
+    @cached_property
+    def _symbols(self) -> dict[str, list[str]]:
+        """Name of an input → the names of its dimensions."""
+        return {one.name: [d.dim_param for d in one.type.tensor_type.shape.dim] for one in self.proto.graph.input}
 
 
 class Output(NamedTuple):
@@ -192,17 +233,28 @@ class Output(NamedTuple):
     make: Callable[[np.ndarray], Any] | None = None
 
 
-def _of_host(value: Any) -> Any:
+class Unread(NamedTuple):
+    """A result that is no tensor and not known yet, and the places of the graph's outputs that it is made of."""
+
+    value: Pending
+    places: dict[Any, int]
+
+
+def of_host(value: Any) -> Any:
     """A value that is given while the model is read: an array, a list of them, or None for an empty optional one."""
     if isinstance(value, list):
-        return [_of_host(item) for item in value]
+        return [of_host(item) for item in value]
     return EMPTY if value is None else Weight("", value)
 
 
-def _result(reader: Reader, value: Any, outputs: list[Any]) -> Any:
+def result_of(reader: Reader, value: Any, outputs: list[Any]) -> Any:
     """A result of a model, whose tensors are added to the outputs of the graph."""
     if isinstance(value, list):
-        return [_result(reader, item, outputs) for item in value]
+        return [result_of(reader, item, outputs) for item in value]
+    if isinstance(value, Pending):
+        places = dict(zip(dict.fromkeys(tensors_in(value)), itertools.count(len(outputs))))
+        outputs += places
+        return Unread(value, places)
     make = value.make if isinstance(value, Later) else None
     value = value.tensor if isinstance(value, (Later, Narrow)) else value
     if isinstance(value, Weight) and not value.array.dtype.hasobject:
@@ -238,4 +290,4 @@ def read_model(source: Any) -> Model:
     raise TypeError(f"a path, bytes, an onnx.ModelProto or an onnx_ir.Model is needed, not {type(source).__name__}")
 
 
-__all__ = ["Model", "Output", "Read", "Type", "read_model"]
+__all__ = ["Model", "Output", "Read", "Type", "Unread", "of_host", "read_model", "result_of"]

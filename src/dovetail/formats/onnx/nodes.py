@@ -52,6 +52,39 @@ class Foreign(NamedTuple):
 EMPTY = Foreign("", "an optional value that is empty")
 
 
+class Pending(Foreign):
+    """A value that is no tensor, and is not known yet: the input of a name, or a result of a node that waits.
+
+    Attributes:
+        part: the node, and the values that it takes; None for an input.
+        number: of the result.
+    """
+
+    part: Part | None
+    number: int
+
+    @classmethod
+    def of(cls, name: str, reason: str, part: Part | None = None, number: int = 0) -> Pending:
+        """Make one."""
+        found = cls(name, reason)
+        found.part, found.number = part, number
+        return found
+
+
+class Part(NamedTuple):
+    """A node that waits, as it is read later.
+
+    Attributes:
+        proto: its message.
+        body: the place, the versions and the attributes of its `Body`.
+        values: the values that it takes by their names.
+    """
+
+    proto: Any
+    body: tuple[str, Mapping[str, int], Mapping[str, Any]]
+    values: dict[str, Any]
+
+
 class Body:
     """The nodes of a graph or of a function, with the values that are known so far.
 
@@ -62,6 +95,7 @@ class Body:
         values: name → value.
         outer: the nodes around a subgraph, whose values it sees.
         attrs: the attributes of the call of a function.
+        title: the name of its one node in the graph, if it has another one there.
     """
 
     def __init__(
@@ -72,7 +106,9 @@ class Body:
         values: dict[str, Any],
         outer: Body | None = None,
         attrs: Mapping[str, Any] | None = None,
+        title: str = "",
     ) -> None:
+        self.title = title
         self.place, self.versions, self.values, self.outer, self.attrs = place, versions, values, outer, attrs or {}
         self.nodes = list(nodes)
         self.maker = {name: node for node in self.nodes for name in node.output if name}
@@ -105,7 +141,8 @@ class Node:
         self.reader, self.body, self.proto = reader, body, proto
         domain = "" if proto.domain in DEFAULT_DOMAINS else proto.domain
         self.type = f"{domain}.{proto.op_type}" if domain else proto.op_type
-        self.name = (proto.name or next(filter(None, proto.output), proto.op_type)).rstrip("/") or proto.op_type
+        named = body.title or proto.name or next(filter(None, proto.output), proto.op_type)
+        self.name = named.rstrip("/") or proto.op_type
         self.version = body.versions.get(domain, 1)
         self.inputs = [body.find(name) if name else None for name in proto.input]
 

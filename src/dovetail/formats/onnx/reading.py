@@ -1,12 +1,14 @@
 """Reading: nodes of ONNX become operations of the graph that is being built, one after the other.
 
-A reader goes from the wanted results back to the nodes that they need, and calls Dovetail's ops in this order.
+A reader goes from the wanted results back to the nodes that they need, and calls Dovetail's ops in this order.  A node
+that needs shapes or values which are not known becomes a waiting operation, and is read again when they are.
 """
 
 from __future__ import annotations
 
+import copy
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dovetail.core import arguments
@@ -17,16 +19,31 @@ from dovetail.formats.building import Building
 from dovetail.formats.constants import is_tensor
 from dovetail.formats.onnx.attributes import attributes_of
 from dovetail.formats.onnx.calls import by_row, listed
-from dovetail.formats.onnx.nodes import DEFAULT_DOMAINS, Body, Foreign, Node, Weight, needs
+from dovetail.formats.onnx.nodes import (
+    DEFAULT_DOMAINS,
+    Body,
+    Foreign,
+    Later,
+    Narrow,
+    Node,
+    Part,
+    Pending,
+    Weight,
+    needs,
+    subgraphs,
+)
 from dovetail.formats.onnx.rows import row_of
-from dovetail.formats.onnx.tensors import Tensors, carried
+from dovetail.formats.onnx.tensors import Tensors, carried, dtype_of
 from dovetail.formats.opaque import REFUSALS, OpaqueOp, Unreadable, opaque_outputs
+from dovetail.formats.waiting import WaitingOp, Waits
 from dovetail.graph.base import unique_name
+from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.operation import GraphTensor
 from dovetail.ops.random.generator import Generator
 
 DEEPEST = 50  # functions that call each other
 FLOATS = ("float16", "bfloat16", "float32", "float64")  # dtypes of weights that become variables
+OTHER_RANKS = ("If", "Loop", "Scan", "Squeeze")  # types of nodes whose results have ranks that depend on sizes
 Special = Callable[["Node"], Any]
 SPECIAL: dict[str, Special] = {}  # ONNX's type → a function that reads a node
 
@@ -41,6 +58,10 @@ def special(types: str) -> Callable[[Special], Special]:
     return add
 
 
+class _Absent(Unreadable):
+    """No op of Dovetail computes a node, whatever its inputs are."""
+
+
 class Reader(Building):
     """A reader of nodes into the graph that is being built.
 
@@ -51,10 +72,13 @@ class Reader(Building):
         variables: name of a weight → the variable that was made of it; the reader adds those it makes.
         generators: name of a node → the generator of its random numbers; the reader adds those it makes.
         types: name of a value → the type that the file declares.
+        guess: gives what would be read of some sizes of the inputs, as `seen`.
 
     Attributes:
+        top: the graph that it reads into; nodes of branches and bodies are in graphs inside it.
         opaque: names of operations that Dovetail does not compute → the reason.
         needed: placeholders of the graph whose values must be known, for some node to be read.
+        seen: name of a value, with the scope in which it was read → the value.
     """
 
     def __init__(
@@ -65,11 +89,18 @@ class Reader(Building):
         variables: dict[str, Variable],
         generators: dict[str, Generator],
         types: Mapping[str, Any],
+        guess: Callable[[], Mapping[str, Any]] | None = None,
     ) -> None:
         self.file, self.tensors, self.functions, self.types = file, tensors, functions, types
-        self.variables, self.generators = variables, generators
+        self.variables, self.generators, self._guess = variables, generators, guess
+        self._begin()
+
+    def _begin(self) -> None:
+        self.top = self.graph
         self.opaque: dict[str, str] = {}
         self.needed: set[Any] = set()
+        self.seen: dict[str, Any] = {}
+        self._inner = 0  # the number of nodes in graphs inside the top one that could not be read
         self._calling: list[Any] = []
 
     # bodies
@@ -84,7 +115,7 @@ class Reader(Building):
             node = Node(self, body, proto)
             results = self._results(node)
             for name, value in zip(proto.output, results, strict=False):
-                body.values[name] = value
+                body.values[name] = self.seen[self.graph.scope + name] = value
             for name in proto.output[len(results) :]:
                 body.values[name] = Foreign(name, f"{node.type} gives {len(results)} results here")
         return [body.find(name) for name in wanted]
@@ -147,13 +178,31 @@ class Reader(Building):
     # nodes
 
     def _results(self, node: Node) -> list[Any]:
-        """The values of a node, which is an opaque operation if Dovetail does not compute it."""
+        """The values of a node; it waits, or is an opaque operation, if Dovetail does not compute it."""
+        given = [node.body.find(name) for name in needs(node.proto)]
+        pending: Any = next((value for value in given if isinstance(value, Pending)), None)
+        if pending is not None:
+            return self._waiting(node, pending.reason)
+        opaque, inner, needed = dict(self.opaque), self._inner, set(self.needed)
         try:
-            return self._computed(node)
+            with all_or_nothing():
+                found = self._computed(node)
+                if self.graph is self.top and self._inner > inner and self._waits_for(given):
+                    raise Unreadable(next(reversed(self.opaque.values())))
+                return found
         except FormatError:
             raise
+        except _Absent as error:
+            return self._opaque(node, str(error))
         except REFUSALS as error:
-            return self._opaque(node, str(error).rstrip("."))
+            reason = str(error).rstrip(".")
+        self._need_sizes(tensors_in(given))
+        if self.graph is self.top and (waits_for := self._waits_for(given)):
+            self.opaque = opaque
+            if waits_for == "shapes":  # the values do not count before these are known
+                self.needed = needed
+            return self._waiting(node, reason)
+        return self._opaque(node, reason)
 
     def _computed(self, node: Node) -> list[Any]:
         if node.type in SPECIAL:
@@ -167,7 +216,7 @@ class Reader(Building):
             return results
         row = row_of(node.type, node.version, node.attrs)
         if row is None:
-            raise Unreadable(f"Dovetail has no rule for ONNX's op {node.type} of version {node.version}")
+            raise _Absent(f"Dovetail has no rule for ONNX's op {node.type} of version {node.version}")
         if row.body is None and all(attribute.result is None for attribute in row.attributes):
             return by_row(row, node, f"{unique_name(self.graph, node.name)}/")
         with self.named(node) as results:
@@ -183,11 +232,112 @@ class Reader(Building):
             return [Foreign(node.name, reason)] * len(dtypes)
         name = unique_name(self.graph, node.name)
         self.opaque[name] = f"{node.type} {node.name!r} is an opaque operation: {reason}"
+        self._inner += self.graph is not self.top
         tensors = [node.tensor(i) for i, value in enumerate(node.inputs) if is_tensor(value)]
-        self._need_sizes(tensors)
         op = OpaqueOp(node.type, self.opaque[name])
         shapes = [None if spec is None else spec.shape for spec in specs]
         return opaque_outputs(self.graph, op, tensors, reason, dtypes, shapes, name)
+
+    # nodes that wait
+
+    def _waits_for(self, values: Sequence[Any]) -> str:
+        """What may be known later of what a node takes: shapes, or values; empty if all is known."""
+        sources = {source for tensor in tensors_in(values) for source in self._sources(tensor)}
+        if any(not source.spec.is_static for source in sources):
+            return "shapes"
+        return "" if self.needed.isdisjoint(sources) else "values"
+
+    def _waiting(self, node: Node, reason: str) -> list[Any]:
+        """The values of a node that waits: tensors, if their dtypes can be told."""
+        if self._guess is None or self.graph is not self.top:  # it waited already, or a guess does not help
+            raise Waits(reason, self.needed)
+        names = [name for name in node.proto.output if name]
+        guessed: list[Any] = [self._guess().get(self.graph.scope + name) for name in names]
+        values = {name: self._taken(node.body.find(name)) for name in needs(node.proto)}
+        part = Part(node.proto, (node.body.place, node.body.versions, node.body.attrs), values)
+        dtypes = self._dtypes(node, names, guessed)
+        if None in dtypes:
+            return [Pending.of(name, reason, part, index) for index, name in enumerate(node.proto.output)]
+        tensors = list(dict.fromkeys(tensors_in([*values.values()])))
+        reason = f"{node.type} {node.name!r} waits for shapes or values: {reason}"
+        op = WaitingOp(node.type, reason, lambda given, name, host: self._again(part, tensors, given, name, host))
+        has_ranks = node.type not in OTHER_RANKS
+        ranks: list[Any] = [value.shape if has_ranks and is_tensor(value) else None for value in guessed]
+        shapes = [None if shape is None else (None,) * len(shape) for shape in ranks]
+        outputs = op.outputs(self.graph, tensors, dtypes, shapes, unique_name(self.graph, node.name))
+        found = dict(zip(names, outputs, strict=True))
+        return [found.get(name) for name in node.proto.output]
+
+    def _taken(self, value: Any) -> Any:
+        """A value that a waiting node takes; a weight is a tensor if a node has taken it for one."""
+        return self.weight(value) if isinstance(value, Weight) and value.name in self.variables else value
+
+    def _dtypes(self, node: Node, names: Sequence[str], guessed: Sequence[Any]) -> list[Any]:
+        """The dtypes of the results of a node that is not read; None for one that is not known."""
+        inner = [one for graph in subgraphs(node.proto) for one in graph.output if node.type in OTHER_RANKS]
+        inner = inner[-len(guessed) :] if len(guessed) <= len(inner) else []
+        found: list[Any] = []
+        for index, (name, value) in enumerate(zip(names, guessed, strict=True)):
+            spec, number = self.types.get(name), inner[index].type.tensor_type.elem_type if inner else 0
+            if value is not None:
+                found.append(value.dtype if is_tensor(value) else None)
+            else:
+                found.append(dtype_of(number) if spec is None else spec.dtype)
+        return found
+
+    def _again(
+        self, part: Part, before: Sequence[Any], tensors: Sequence[Any], title: str, host: Mapping[str, Any]
+    ) -> list[Any]:
+        """The results of a node that waited, as tensors.
+
+        Args:
+            part: the node.
+            before, tensors: the tensors that it took when it was first read, and their counterparts.
+            title: its name in the graph.
+            host: name of an input that is no tensor → its value.
+
+        Raises:
+            Waits: too little is known.
+            Unreadable: a result is no tensor.
+        """
+        again = self.anew()
+        known = dict(zip(before, tensors, strict=True))
+        found = again.results_of(part, known, host, {}, title)
+        found = [value for name, value in zip(part.proto.output, found, strict=True) if name]
+        found = again.tensors_of([value.tensor if isinstance(value, (Narrow, Later)) else value for value in found])
+        if not all(map(is_tensor, found)):
+            raise Unreadable(f"{title!r} gives values that are no tensors")
+        return [self.recorded(value) for value in found]
+
+    def anew(self) -> Reader:
+        """A reader of nodes that waited, into the graph that is being built now."""
+        again = copy.copy(self)
+        again._guess = None
+        again._begin()
+        return again
+
+    def results_of(
+        self, part: Part, known: Mapping[Any, Any], host: Mapping[str, Any], read: dict[int, Any], title: str = ""
+    ) -> list[Any]:
+        """The values that a node gives; `read` has those of others, by their ids."""
+        if id(part.proto) not in read:
+            place, versions, attrs = part.body
+            given = {name: self.filled(value, known, host, read) for name, value in part.values.items()}
+            body = Body(place, [part.proto], versions, given, None, attrs, title)
+            read[id(part.proto)] = self.read(body, list(part.proto.output))
+        return read[id(part.proto)]
+
+    def filled(self, value: Any, known: Mapping[Any, Any], host: Mapping[str, Any], read: dict[int, Any]) -> Any:
+        """A value with the tensors and values that are known now."""
+        if isinstance(value, list):
+            return [self.filled(one, known, host, read) for one in value]
+        if isinstance(value, Pending):
+            if value.part is None:
+                return host.get(value.name, value)
+            return self.results_of(value.part, known, host, read)[value.number]
+        if isinstance(value, (Narrow, Later)):
+            return value._replace(tensor=known.get(value.tensor, value.tensor))
+        return known.get(value, value) if isinstance(value, GraphTensor) else value
 
     # weights
 
@@ -212,18 +362,18 @@ class Reader(Building):
         return [self.weight(value) if isinstance(value, Weight) else value for value in values]
 
     def need(self, tensor: Any) -> None:
-        """Note the inputs of the graph that a tensor is computed from, since a node needs its value."""
-        self.needed |= self._sources(tensor)
+        """Note the inputs of the graph whose values decide on a tensor, since a node needs its value."""
+        self.needed |= self._sources(tensor, by_shapes=False)
 
-    def _need_sizes(self, tensors: Sequence[Any]) -> None:
+    def _need_sizes(self, tensors: Iterable[Any]) -> None:
         """Note the integers among the inputs that decide on unknown dimensions, if nothing else is unknown of them."""
         unknown = [tensor for tensor in tensors if None in (tensor.shape or (None,))]
         sources = {source for tensor in unknown for source in self._sources(tensor)}
         if all(source.spec.is_static for source in sources):
             self.needed |= {source for source in sources if source.dtype.is_integer}
 
-    def _sources(self, tensor: Any) -> set[Any]:
-        """The inputs of the graph that a tensor is computed from."""
+    def _sources(self, tensor: Any, by_shapes: bool = True) -> set[Any]:
+        """The inputs of the graph that a tensor is computed from, also those of which the shape alone counts."""
         stack, seen, found = [tensor], set[Any](), set[Any]()
         while stack:
             one = stack.pop()
@@ -234,8 +384,26 @@ class Reader(Building):
                 outer = [key for key, value in getattr(one.op.graph, "captures", {}).items() if value is one]
                 found.update([] if outer else [one])
                 stack += outer
-            stack += one.op.inputs
+            if by_shapes or one.op.type != "Shape" or self._depends_on_values(one.op.inputs[0]):
+                stack += one.op.inputs
         return found
+
+    def _depends_on_values(self, tensor: Any) -> bool:
+        """Whether the shape of a tensor is not known although all inputs have known shapes."""
+        return not tensor.spec.is_static and all(source.spec.is_static for source in self._sources(tensor))
+
+
+def tensors_in(value: Any) -> Iterator[Any]:
+    """The tensors of the graph in a value, or that a pending one is made of."""
+    if isinstance(value, Pending):
+        value = [] if value.part is None else [*value.part.values.values()]
+    if isinstance(value, (Narrow, Later)):
+        value = value.tensor
+    if isinstance(value, GraphTensor):
+        yield value
+    elif isinstance(value, (list, tuple)) and not isinstance(value, (Weight, Foreign)):
+        for one in value:
+            yield from tensors_in(one)
 
 
 def versions_of(owner: Any) -> dict[str, int]:
@@ -243,4 +411,4 @@ def versions_of(owner: Any) -> dict[str, int]:
     return {"" if one.domain in DEFAULT_DOMAINS else one.domain: one.version for one in owner.opset_import}
 
 
-__all__ = ["SPECIAL", "Reader", "special", "versions_of"]
+__all__ = ["SPECIAL", "Reader", "special", "tensors_in", "versions_of"]

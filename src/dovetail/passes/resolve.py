@@ -1,0 +1,112 @@
+"""Resolving: waiting operations become the operations of their nodes, once enough is known of their inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dovetail.core.errors import op_error
+from dovetail.edit.graph import Graph, GraphTensor, Operation
+from dovetail.edit.transplant import copy_graph, copy_into
+from dovetail.formats.constants import constant_of
+from dovetail.formats.waiting import WaitingOp, Waits
+from dovetail.graph.base import name_new
+from dovetail.graph.journal import all_or_nothing
+from dovetail.graph.unchecked import discard, supersede
+from dovetail.passes.base import sweep
+from dovetail.passes.constant_folding import folding
+
+
+def waits(graph: Graph) -> bool:
+    """Whether an operation of the graph, or of a graph inside it, waits."""
+    return any(isinstance(op.op, WaitingOp) for part in (graph, *graph.subgraphs()) for op in part)
+
+
+def resolve(graph: Graph, host: Mapping[str, Any] | None = None) -> tuple[list[Operation], set[Any]]:
+    """Replace the waiting operations of which enough is known, and choices whose conditions are constants.
+
+    Constants and shapes flow forward through the graph on the way.
+
+    Args:
+        graph: the graph to edit.
+        host: name of an input that is no tensor → its value.
+
+    Returns:
+        The operations that wait on, and the inputs of the graph whose values these need.
+
+    Raises:
+        TypeError: a node gives another dtype than was told when it was first read.
+    """
+    refined = {tensor for operation in graph for tensor in operation.outputs}
+    fold, left, needed = folding(graph, refined), list[Operation](), set[Any]()
+
+    def visit(operation: Operation) -> int:
+        if isinstance(operation.op, WaitingOp):
+            try:
+                refined.update(_read(graph, operation, host or {}))
+            except Waits as error:
+                left.append(operation)
+                needed.update(error.needed)
+            return 1
+        if operation.type == "If" and (results := _chosen(graph, operation)):
+            refined.update(results)
+            return 1
+        for part in filter(waits, operation.subgraphs()):
+            left.extend(resolve(part, host)[0])
+        return fold(operation)
+
+    sweep(graph, visit)
+    return left, needed
+
+
+def resolved(graph: Graph, user: str) -> Graph:
+    """The graph, or a copy of it in which no operation waits.
+
+    Args:
+        graph: is not changed.
+        user: the function that needs it, for errors.
+
+    Raises:
+        ValueError: an operation needs a shape that is not known.
+    """
+    if not waits(graph):
+        return graph
+    copy = copy_graph(graph, own=True)
+    left, _ = resolve(copy)
+    if left:
+        shapes = {t.op.name: tuple(224 if size is None else size for size in t.shape or ()) for t in copy.inputs}
+        said = ", ".join(f"{name!r}: {shape}" for name, shape in shapes.items())
+        problem = f"{left[0].attrs['reason']}. Load the model with shapes, such as load(path, shapes={{{said}}})."
+        raise op_error(ValueError, user, problem)
+    return copy
+
+
+def _read(graph: Graph, operation: Operation, host: Mapping[str, Any]) -> list[GraphTensor]:
+    op: Any = operation.op
+    with all_or_nothing(), graph.replacing(operation, ""):
+        results = op.read(list(operation.inputs), operation.name, host)
+    for old, new in zip(operation.outputs, results, strict=True):
+        if old.dtype != new.dtype:
+            problem = f"it gives {new.spec!r}, and was read as {old.dtype}; give its file the right types."
+            raise op_error(TypeError, operation.name, problem, where=operation.where)
+    return _replaced(graph, operation, results)
+
+
+def _chosen(graph: Graph, operation: Operation) -> list[GraphTensor]:
+    """Put the operations of one branch in the place of a choice whose condition is a constant."""
+    condition = constant_of(operation.inputs[0])
+    if condition is None:
+        return []
+    branch = operation.attrs["then_branch" if condition.reshape(-1)[0] else "else_branch"]
+    with graph.replacing(operation, f"{operation.name}/"):
+        results = copy_into(branch, graph, operation.inputs[1:])
+    return _replaced(graph, operation, results)
+
+
+def _replaced(graph: Graph, operation: Operation, results: list[GraphTensor]) -> list[GraphTensor]:
+    name = operation.name
+    supersede(graph, operation, results)
+    discard(graph, [operation])
+    if results and results[0].op.name.startswith(name):
+        name_new(graph, results[0].op, name)
+    return results
