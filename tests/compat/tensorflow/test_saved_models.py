@@ -125,6 +125,46 @@ def test_a_definition_of_tensorflow_is_imported(made, name):
             graph.get_tensor_by_name("model/out:0")
 
 
+RUNS = re.findall(r"\w+", "out mean rows out mean after rows both rows late rows loss train loss train loss mean start")
+
+
+@pytest.mark.parametrize("is_resource", [False, True])
+def test_results_of_a_meta_graph_wait_for_its_assignments(is_resource, tmp_path, engine):
+    names, given = real.compat.v1, np.float32([[1, 2], [3, 5]])
+    with names.Graph().as_default(), names.Session() as session:
+        x = names.placeholder("float32", [None, 2], name="x")
+        with names.variable_scope("net", use_resource=is_resource):
+            w = names.get_variable("w", [2, 2], initializer=names.ones_initializer())
+            mean = names.get_variable("mean", [2], initializer=names.zeros_initializer(), trainable=False)
+            rows = names.get_variable("rows", [], initializer=names.zeros_initializer(), trainable=False)
+        names.identity(mean, name="mean")
+        names.identity(rows, name="rows")
+        update = names.assign(mean, 0.9 * mean + 0.1 * names.reduce_mean(x, 0))
+        with names.control_dependencies([update]):  # as the updates of batch normalization
+            names.identity(x @ w, name="out")
+            count = names.assign_add(rows, 1.0)
+        names.add(count, 10.0, name="after")
+        with names.control_dependencies([names.assign_sub(rows, 100.0)]):
+            names.add(x, 1.0, name="late")
+        names.group(update, count, name="both")
+        names.train.AdamOptimizer(0.1).minimize(names.reduce_mean(names.square(x @ w), name="loss"), name="train")
+        start = names.group(names.global_variables_initializer(), name="start")
+
+        def results(session):
+            fetches = [run if run in ("both", "train", "start") else f"{run}:0" for run in RUNS]
+            return [session.run(fetch, {"x:0": given}) for fetch in fetches]
+
+        session.run(start)
+        path = names.train.Saver().save(session, str(tmp_path / "model"))
+        wanted = results(session)
+    with v1.Graph().as_default(), v1.Session() as session:
+        v1.train.import_meta_graph(f"{path}.meta").restore(session, path)
+        for run, found, right in zip(RUNS, results(session), wanted, strict=True):
+            assert (found is None) == (right is None), run
+            if right is not None:
+                np.testing.assert_allclose(found, right, rtol=1e-5, err_msg=run)
+
+
 FED = {  # graphs of x and of a number with a default
     "branch": lambda names, x, p: names.cond(p > 1.5, lambda: x * 2.0, lambda: x + 1.0),
     "flag": lambda names, x, p: names.cond(names.equal(p, 2.0), lambda: x * 2.0, lambda: x + 1.0),

@@ -84,7 +84,7 @@ class GraphDef:
         """Become the definition of some bytes that Dovetail or TensorFlow wrote, and return how many they are.
 
         Variables are new ones, of zeros.  In TensorFlow's definitions, nodes that Dovetail cannot compute are opaque
-        operations, and nodes that assign variables are left out.
+        operations, and nodes that read or write checkpoints are left out.
 
         Raises:
             FormatError: the bytes are no such definition; the definition stays as it was.
@@ -126,7 +126,7 @@ def imported(saved: SavedGraph, make: Callable[[str, np.ndarray, bool], Any]) ->
     for node in saved.graph_def.node:
         if node.op in HANDLES:
             saved.variables[node.name] = make(node.name, saved.first(node), saved.is_trainable(node))
-    return saved.read_signature(GRAPH, saved.whole, feeds_defaults=True).graph
+    return saved.read_signature(GRAPH, saved.session, is_session=True).graph
 
 
 def _ends(graph: Graph) -> list[GraphTensor]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,11 +12,12 @@ import numpy as np
 from dovetail import ops
 from dovetail.core.hooks import hooks
 from dovetail.core.table import OPS
-from dovetail.formats.constants import constant_of, recorded
+from dovetail.formats.constants import constant_of, is_tensor, recorded
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.rows import Row
 from dovetail.formats.tensorflow.attributes import CONVERTERS
 from dovetail.formats.tensorflow.values import Foreign, Host
+from dovetail.graph.pins import scoped
 
 
 def by_row(row: Row, node: Any) -> list[Any]:
@@ -25,16 +28,19 @@ def by_row(row: Row, node: Any) -> list[Any]:
     """
     if (place := _open_axis(row, node)) is not None:
         return _by_axis(row, node, place)
-    given = _inputs(row, node) | _attributes(row, node)
+    assigned = [index for index, one in enumerate(row.inputs) if one.way == "^"]
+    graph = node.reader.graph
+    with scoped(graph, in_order=[]) if assigned and node.reader.is_session else nullcontext():
+        given = _inputs(row, node) | _attributes(row, node)
     results = listed(OPS[row.ours](**given) if row.body is None else row.body(**given))
     for attribute in row.attributes:
         if attribute.result is not None:
             dtype, number = node.attrs(attribute.theirs, attribute.default), attribute.result
             results[number] = results[number] if results[number].dtype == dtype else ops.cast(results[number], dtype)
-    assigned = [index for index, one in enumerate(row.inputs) if one.way == "^"]
-    for index in assigned:
-        hooks.assign(node.reader.graph, node.variable(index), results.pop(0))
-    return [node.inputs[0]] if assigned and node.inputs[0].is_reference else results
+    found = [hooks.assign(graph, node.variable(index), results.pop(0)) for index in assigned]
+    if not assigned or not node.inputs[0].is_reference:
+        return results
+    return [replace(node.inputs[0], after=tuple(value.op for value in found if is_tensor(value)))]
 
 
 def _open_axis(row: Row, node: Any) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from dovetail.core.dtypes import DType
@@ -53,7 +53,8 @@ class Node:
         """
         value = self.inputs[index]
         if isinstance(value, Handle) and value.is_reference:
-            return hooks.read(self.reader.graph, value.variable)
+            with self.reader.graph.control_dependencies(value.after) if value.after else nullcontext():
+                return hooks.read(self.reader.graph, value.variable)
         value = self.taken(value)
         if not is_tensor(value):
             raise self.refused(index, "no tensor")
@@ -120,12 +121,14 @@ class Body:
         self.hosts: dict[str, Host] = {}  # names of host nodes → their first values, or stand-ins
         self.frames = Frames(self.nodes)
         self.loops: dict[int, dict[str, Any]] = {}  # the results of loops, by their frames
+        # name of a node that assigns, or needs one that does → operations, and whether what takes its results waits
+        self.effects: dict[str, tuple[list[Any], bool]] = {}
 
     def inside(self, given: Mapping[str, list[Any]]) -> Body:
         """The same nodes in a branch or a loop, where some have other values, and no other is read yet."""
         inner = Body.__new__(Body)
         inner.place, inner.nodes, inner.frames = self.place, self.nodes, self.frames
-        inner.values, inner.wanted, inner.hosts, inner.loops = dict(given), [], {}, {}
+        inner.values, inner.wanted, inner.hosts, inner.loops, inner.effects = dict(given), [], {}, {}, {}
         return inner
 
     def needs(self, name: str) -> list[str]:

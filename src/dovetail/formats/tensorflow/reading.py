@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from dovetail.core.dtypes import DType
@@ -27,7 +28,8 @@ from dovetail.formats.tensorflow.records import Records
 from dovetail.formats.tensorflow.rows import READ
 from dovetail.formats.tensorflow.unread import UNREAD
 from dovetail.formats.tensorflow.values import Foreign, Handle, Host, Spec
-from dovetail.graph.base import unique_name
+from dovetail.graph.base import name_new, unique_name
+from dovetail.ops.control.plumbing import INPUTS, NEVER_PRUNED
 
 DEEPEST = 50  # functions that call each other
 FOREIGN = re.compile(r"\w*(Dataset|Iterator|Queue|Summary|Reader)(V2|V3)?$|Serialize\w+")  # results are no tensors
@@ -63,7 +65,8 @@ class Reader(Building):
         functions: name → message `FunctionDef`.
         variable: (node of a variable) → the variable.
         scope: the name scope of all operations, with its slash; empty for none.
-        feeds_defaults: whether runs may feed placeholders that have defaults, so that these are no constants.
+        is_session: whether sessions will run parts of the graph: they may feed placeholders that have defaults, and
+            control inputs say which assignments a part needs.
 
     Attributes:
         runs: whether it computes each node at once, instead of recording it.
@@ -83,10 +86,10 @@ class Reader(Building):
         functions: Mapping[str, Any],
         variable: Callable[[Any], Any],
         scope: str = "",
-        feeds_defaults: bool = False,
+        is_session: bool = False,
     ) -> None:
         self.file, self.functions, self.variable, self.scope = file, functions, variable, scope
-        self.feeds_defaults = feeds_defaults
+        self.is_session = is_session
         self.opaque: dict[str, str] = {}
         self.effects: list[Host] = []
         self.feeds: dict[Host, Any] = {}
@@ -108,10 +111,32 @@ class Reader(Building):
         wanted = body.wanted = list(wanted)
         for name in self._order(body, wanted):
             inputs = [self.value(body, text) for text in body.needs(name) if not text.startswith("^")]
-            with self.records.reading(body, name, inputs) as results:
+            with self.records.reading(body, name, inputs) as results, self._waiting(body, name):
                 results += self._results(Node(self, body, body.nodes[name], inputs))
             body.values[name] = results
         return [self.value(body, text) for text in wanted if not text.startswith("^")]
+
+    @contextmanager
+    def _waiting(self, body: Body, name: str) -> Iterator[None]:
+        """Let the operations of a node wait for those with effects that its control inputs name."""
+        graph = self.graph
+        if not self.is_session or graph.changed_ops is None:  # a function or a branch orders its effects itself
+            yield
+            return
+        texts, first = body.nodes[name].input, len(graph.changed_ops)
+        found = {text: body.effects[key] for text in texts if (key := split(text)[0]) in body.effects}
+        before = [op for text, (ops, waits) in found.items() if waits or text.startswith("^") for op in ops]
+        with graph.control_dependencies(before):
+            yield
+        made = [op for op in dict.fromkeys(graph.changed_ops[first:]) if op.type not in INPUTS]
+        effects = [op for op in made if op.type in (*NEVER_PRUNED, "NoOp")]
+        if effects:
+            name_new(graph, effects[0], name)
+            for other in effects[1:]:
+                effects[0].add_control_input(other)
+        if effects or found:
+            behind = [op for ops, _ in found.values() for op in ops]
+            body.effects[name] = (made, False) if made else (behind, True)  # a constant does not wait itself
 
     def _order(self, body: Body, wanted: Sequence[str]) -> Iterator[str]:
         """The nodes that are needed and not read yet, each behind its inputs."""

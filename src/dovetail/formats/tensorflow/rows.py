@@ -86,7 +86,7 @@ SelectV2: condition/- x/T y/T
 ClipByValue: x/T x_min/T x_max/T
 InvertPermutation > ArgSort: x/T
 
-MatMul: x/T y/T; transpose_a transpose_b grad_a=False grad_b=False
+MatMul: x/T y/T; transpose_a transpose_b grad_a grad_b
 Einsum: inputs*/T; equation
 MatrixInverse: x/T; adjoint=False
 MatrixSolve: matrix/T rhs/T; adjoint
@@ -190,6 +190,10 @@ UNUSED = {
     "validate_shape",
     "use_locking",
     "sparse_gradient",
+    "grad_a",
+    "grad_b",
+    "grad_x",
+    "grad_y",
 }
 
 READ: dict[str, Row] = {row.type: row for row in rows_of(ROWS.strip(), UNUSED)}  # by TensorFlow's types

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -245,20 +245,36 @@ class SavedGraph:
 
         Nodes that assign variables, that write or read checkpoints, and nodes that wait for them are left out.
         """
-        nodes = [node for node in self.graph_def.node if node.name not in self._acting]
+        return self._whole(self._acting)
+
+    @property
+    def session(self) -> Signature:
+        """The graph for sessions, which run parts of it: it has the nodes that assign variables, too."""
+        return self._whole(self._saving)
+
+    def _whole(self, left_out: set[str]) -> Signature:
+        nodes = [node for node in self.graph_def.node if node.name not in left_out]
         taken = {split(text)[0] for node in nodes for text in node.input}
         inputs = {node.name: f"{node.name}:0" for node in nodes if node.op in PLACEHOLDERS[:2]}
-        ends = [node.name for node in nodes if node.name not in taken and node.op not in (*NO_ENDS, *HANDLES)]
+        ends = [node.name for node in nodes if node.name not in taken and not _ends_nothing(node.op)]
         return Signature(inputs, {name: f"{name}:0" for name in ends})
 
     @cached_property
     def _acting(self) -> set[str]:
         """The nodes with effects on variables or files, and the nodes that need them."""
+        return self._needing(lambda node: EFFECTS.match(node.op) is not None or self._saves(node))
+
+    @cached_property
+    def _saving(self) -> set[str]:
+        """The nodes that write or read checkpoints, and the nodes that need them."""
+        return self._needing(self._saves)
+
+    def _needing(self, acts: Callable[[Any], bool]) -> set[str]:
         users: dict[str, list[str]] = {}
         for node in self.graph_def.node:
             for text in node.input:
                 users.setdefault(split(text)[0], []).append(node.name)
-        stack = [node.name for node in self.graph_def.node if self._acts(node)]
+        stack = [node.name for node in self.graph_def.node if acts(node)]
         found = {*stack}
         while stack:
             new = [name for name in users.get(stack.pop(), ()) if name not in found]
@@ -266,10 +282,10 @@ class SavedGraph:
             stack += new
         return found
 
-    def _acts(self, node: Any) -> bool:
+    def _saves(self, node: Any) -> bool:
         called = self.functions.get(node.attr["f"].func.name) if node.op.endswith("PartitionedCall") else None
         inner = called.node_def if called is not None else ()
-        return bool(EFFECTS.match(node.op) or SAVING.match(node.op) or any(SAVING.match(one.op) for one in inner))
+        return bool(SAVING.match(node.op) or any(SAVING.match(one.op) for one in inner))
 
     def results(self, names: Iterable[str]) -> Signature:
         """The way to run tensors of the graph, from the placeholders that they need.
@@ -298,19 +314,20 @@ class SavedGraph:
         """
         return self.read_signature(name, self.signatures[name])
 
-    def read_signature(self, name: str, signature: Signature, feeds_defaults: bool = False) -> Read:
+    def read_signature(self, name: str, signature: Signature, is_session: bool = False) -> Read:
         """A way to run the graph as a graph of Dovetail.
 
         Args:
             name: of the graph.
             signature: the way to run it.
-            feeds_defaults: as for `Reader`.
+            is_session: as for `Reader`.
 
         Raises:
             FormatError: the file is damaged.
         """
         graph = hooks.new_graph(name)
-        reader = Reader(self.file, self.functions, self.variable, feeds_defaults=feeds_defaults)
+        graph.records_effects = is_session
+        reader = Reader(self.file, self.functions, self.variable, is_session=is_session)
         reader.records.begin(graph)
         with graph.as_default(), nesting(self.file, name):
             given = {node.name: reader.read_constant(node) for node in self.store.paths}
@@ -324,7 +341,8 @@ class SavedGraph:
             given |= {nodes[key].name: [value] for key, value in inputs.items()}
             body = Body("the graph", self.graph_def.node, given)
             if name == GRAPH:
-                reader.read(body, [f"^{name}" for name in body.frames.outside if name not in self._acting])
+                left_out = self._saving if is_session else self._acting
+                reader.read(body, [f"^{name}" for name in body.frames.outside if name not in left_out])
             outputs = reader.read(body, [text.removeprefix("^") for text in signature.outputs.values()])
         return self.made(reader, graph, inputs, dict(zip(signature.outputs, outputs, strict=True)))
 
@@ -351,6 +369,11 @@ def alike(name: str, names: Iterable[str]) -> str:
     known, last = list(names), name.rpartition("/")[2]
     found = [other for other in known if other.rpartition("/")[2] == last] or get_close_matches(name, known)
     return f"; did you mean {' or '.join(found[:5])}?" if found else ""
+
+
+def _ends_nothing(type: str) -> bool:
+    """Whether nodes of a type have no results, or are inputs or variables."""
+    return type in (*NO_ENDS, *HANDLES) or EFFECTS.match(type) is not None
 
 
 def has_rule(type: str) -> bool:

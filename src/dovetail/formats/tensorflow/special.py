@@ -33,6 +33,8 @@ def _const(node: Node) -> Any:
 
 @special("NoOp ControlTrigger")
 def _nothing(node: Node) -> Any:
+    if node.reader.is_session and any(text.startswith("^") for text in node.proto.input):
+        node.reader.graph.group()  # a run of it runs all for which it waits
     return []
 
 
@@ -47,7 +49,7 @@ def _identities(node: Node) -> Any:
 @special("PlaceholderWithDefault")
 def _default(node: Node) -> Any:
     """An operation that runs may feed, where they can; else its default."""
-    if not node.reader.feeds_defaults:
+    if not node.reader.is_session:
         return ops.identity(node.tensor(0))
     shape = node.attrs("shape", None, (tuple, type(None)))
     return ops.placeholder_with_default(node.tensor(0), shape, shape is None)

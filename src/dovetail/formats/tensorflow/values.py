@@ -13,10 +13,17 @@ from dovetail.ops.shapes.shape import dims_of
 
 @dataclass(frozen=True)
 class Handle:
-    """A handle of a variable; a reference of TensorFlow 1 is read wherever a tensor is needed."""
+    """A handle of a variable; a reference of TensorFlow 1 is read wherever a tensor is needed.
+
+    Attributes:
+        variable: the variable.
+        is_reference: whether it is such a reference.
+        after: the assignments that gave the reference, for which reads wait.
+    """
 
     variable: Any
     is_reference: bool = False
+    after: tuple[Any, ...] = ()
 
 
 class Foreign(NamedTuple):

@@ -185,7 +185,7 @@ def import_meta_graph(
 ) -> Saver | None:
     """Add the graph of a meta graph to the graph that is being built, with its collections.
 
-    Of a graph that TensorFlow wrote, operations that only assign variables or write files are left out.
+    Of a graph that TensorFlow wrote, operations that read or write checkpoints are left out.
 
     Args:
         meta_graph_or_file: the path of a file, or a message `MetaGraphDef`.

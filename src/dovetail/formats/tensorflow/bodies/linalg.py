@@ -23,8 +23,8 @@ def _(x: Any, y: Any) -> Any:
 
 
 @row(
-    "BatchMatMul BatchMatMulV2: x/T y/T; adj_x adj_y grad_x=False grad_y=False",
-    "BatchMatMulV3: x/Ta y/Tb; adj_x adj_y Tout>0 grad_x=False grad_y=False",
+    "BatchMatMul BatchMatMulV2: x/T y/T; adj_x adj_y grad_x grad_y",
+    "BatchMatMulV3: x/Ta y/Tb; adj_x adj_y Tout>0 grad_x grad_y",
 )
 def _(x: Any, y: Any, adj_x: bool = False, adj_y: bool = False) -> Any:
     pairs = (x, adj_x), (y, adj_y)
