@@ -418,5 +418,55 @@ def _texts(shapes):
     return [_texts(each) for each in shapes] if isinstance(shapes, list) else str(tuple(shapes))
 
 
+class Doubled(layers.Layer):
+    """Twice its input in training, unless a call says otherwise."""
+
+    def call(self, x, training=False):
+        return x * (2.0 if training else 1.0)
+
+
+class Holder(layers.Layer):
+    def __init__(self):
+        super().__init__()
+        self.inner = layers.Dropout(0.5)
+
+    def call(self, x):
+        return self.inner(x)
+
+
+def program_layers_follow_the_learning_phase_that_is_set():
+    K = keras.backend
+    x = np.ones((4, 50), "float32")
+    given = layers.Input((50,))
+    functional = keras.Model(given, Doubled()(given))
+    dropping = keras.Sequential([layers.Input((50,)), layers.Dropout(0.5)])
+    normal = layers.BatchNormalization()
+    normal.build((None, 50))
+    dropping.compile("sgd", "mse")
+
+    def results():
+        normal(x)
+        dropped = [float(np.any(np.asarray(layer(x)) == 0)) for layer in (dropping, Holder())]
+        summed = [np.sum(np.asarray(layer(x))) for layer in (functional, Doubled())]
+        told = [np.sum(np.asarray(Doubled()(x, training=training))) for training in (False, True)]
+        moving = np.sum(normal.get_weights()[2])
+        return [*dropped, *summed, *told, moving]
+
+    try:
+        found = [results()]
+        with K.learning_phase_scope(1):
+            found.append(results())
+        found.append(results())
+        K.set_learning_phase(1)
+        found.append([*results(), np.sum(dropping.predict(x, verbose=0))])
+        with K.learning_phase_scope(0):
+            found.append(results())
+        K.set_learning_phase(0)
+        found.append(results())
+    finally:
+        K.clear_session()
+    return found
+
+
 if __name__ == "__main__":
     main(globals())

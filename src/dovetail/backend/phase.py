@@ -19,12 +19,12 @@ from dovetail.sessions.session_graph import recording_graph
 __all__ = ["in_test_phase", "in_train_phase", "learning_phase", "learning_phase_scope", "set_learning_phase"]
 
 
-_phase: Setting[Any] = Setting(None)
+PHASE: Setting[Any] = Setting(None)  # as it was set; None if it was not
 
 
 def forget_learning_phase() -> None:
     """Unset the learning phase."""
-    _phase.set(None)
+    PHASE.set(None)
 
 
 @k_function
@@ -57,13 +57,13 @@ def learning_phase() -> Any:
     if told is not None:
         return told
     graph = recording_graph()
-    phase = _phase.get()
+    phase = PHASE.get()
     if phase is None and graph is not None:
         return learning_phase_of(graph)
     return phase or 0
 
 
-register_context(_phase.get)
+register_context(PHASE.get)
 
 
 @k_function
@@ -86,7 +86,7 @@ def set_learning_phase(value: Any) -> None:
         'training'
         >>> K.clear_session()
     """
-    _phase.set(_checked("set_learning_phase", value))
+    PHASE.set(_checked("set_learning_phase", value))
 
 
 def _checked(name: str, value: Any) -> Any:
@@ -116,7 +116,7 @@ def learning_phase_scope(value: Any) -> AbstractContextManager[None]:
         >>> K.learning_phase()
         0
     """
-    return _phase.scope(_checked("learning_phase_scope", value))
+    return PHASE.scope(_checked("learning_phase_scope", value))
 
 
 @k_function
@@ -158,7 +158,7 @@ def in_train_phase(
 
 def _is_left_to_model(x: Any, alt: Any) -> bool:
     """Whether the phase is not set now, and a model of Keras 3 may get it when it runs."""
-    if _phase.get() is not None or told_to_layer() is not None:
+    if PHASE.get() is not None or told_to_layer() is not None:
         return False
     if is_of_keras(x) or is_of_keras(alt):
         return True

@@ -1,6 +1,6 @@
-"""The learning phase of a default graph, for Keras' layers that are called there.
+"""The learning phase for Keras' layers: the one that a program set, or that of a default graph.
 
-A layer asks in Python whether it trains, but the phase is a tensor that each run feeds.  So the graph records the layer
+A layer asks in Python whether it trains, but a graph's phase is a tensor that each run feeds.  So it records the layer
 twice, in training and in inference, and the phase picks the results and the assigned values.
 """
 
@@ -13,11 +13,10 @@ from typing import Any
 
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.backend.symbolic import in_default_graph
-from dovetail.backend.values import told_to_layer
 from dovetail.core.recording import DEFAULT_GRAPH
 from dovetail.core.scopes import Scoped
-from dovetail.interop.privates import any_symbolic_tensors, tree
+from dovetail.interop.layer_phase import asks_for_the_phase, in_set_phase
+from dovetail.interop.privates import tree
 from dovetail.sessions.session_graph import recording_graph
 from keras_dovetail.src.tensors import is_tensor
 
@@ -31,7 +30,7 @@ def assigned(value: Any, before: Callable[[], Any]) -> Any:
 
 
 def follow(module: ModuleType) -> None:
-    """Let layers that are called in a default graph follow its learning phase.
+    """Let layers follow the learning phase.
 
     Args:
         module: `keras.src.layers.layer`, which has just been imported.
@@ -43,25 +42,14 @@ def follow(module: ModuleType) -> None:
 def _following(call: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(call)
     def following(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if DEFAULT_GRAPH.get() is None or not _asks_for_the_phase(self, args, kwargs):
+        kwargs = in_set_phase(self, args, kwargs)
+        if DEFAULT_GRAPH.get() is None or recording_graph() is None or not asks_for_the_phase(self, args, kwargs):
             return call(self, *args, **kwargs)
         kwargs.pop("training", None)
         phase = K.learning_phase()
-        if not in_default_graph(phase):  # it is set
-            return call(self, *args, **kwargs, training=bool(phase))
         with _assigning_if.scope(phase):
             trained = call(self, *args, **kwargs, training=True)
         found = call(self, *args, **kwargs, training=False)
         return tree.map_structure(lambda a, b: ops.where(phase, a, b) if is_tensor(a) else b, trained, found)
 
     return following
-
-
-def _asks_for_the_phase(layer: Any, args: Any, kwargs: Any) -> bool:
-    """Whether a default graph records a layer that has a training mode, and nothing says whether it trains."""
-    if not getattr(layer, "_call_has_training_arg", False) or recording_graph() is None:
-        return False
-    if told_to_layer() is not None or any_symbolic_tensors(args, kwargs):
-        return False
-    given = layer._call_signature.bind_partial(*args, **kwargs).arguments
-    return given.get("training") is None

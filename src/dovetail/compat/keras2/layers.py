@@ -20,6 +20,7 @@ from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.interop.keras.tensors import tensor_like
 from dovetail.interop.keras_values import in_run
+from dovetail.interop.layer_phase import in_set_phase
 from dovetail.interop.privates import BaseConv, Node, functional, get_keras_mask, tree
 
 OF_KERAS = "keras.", "keras_dovetail.", "dovetail."  # the modules of classes that no program wrote
@@ -267,7 +268,8 @@ def _is_of_the_program(cls: Any, name: str) -> bool:
 def _that_unpacks(call: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap `__call__`: a program's layer that returns a list of one tensor gives the tensor.
 
-    Arguments that are no tensors, as in `layer(x, True)`, may be positional.
+    Arguments that are no tensors, as in `layer(x, True)`, may be positional.  A learning phase that is set says whether
+    the layer trains.
     """
 
     @functools.wraps(call)
@@ -275,7 +277,7 @@ def _that_unpacks(call: Callable[..., Any]) -> Callable[..., Any]:
         if any(isinstance(arg, (bool, int, str)) for arg in args[1:]):
             names = list(inspect.signature(self.call).parameters)
             args, kwargs = args[:1], dict(zip(names[1:], args[1:], strict=False)) | kwargs
-        found = call(self, *args, **kwargs)
+        found = call(self, *args, **in_set_phase(self, args, kwargs))
         is_own = not type(self).__module__.startswith(("keras.", "dovetail."))
         return found[0] if is_own and type(found) is list and len(found) == 1 else found
 
