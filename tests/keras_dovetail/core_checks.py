@@ -7,6 +7,7 @@ import doctest
 import importlib
 import pickle
 import sys
+import tempfile
 
 import keras_dovetail  # must be first: it makes Keras run on Dovetail
 
@@ -341,6 +342,45 @@ def check_operations_are_named_by_scopes():
 
     names = [operation.name for operation in dt.function(called).graph(dt.spec((2,)))]
     assert any(name.startswith("outer/inner/") for name in names), names
+
+
+def check_weights_are_taken_where_variables_are():
+    layer = keras.layers.Dense(2)
+    layer.build((None, 3))
+    w, held = layer.kernel, layer.kernel._value
+    before, x = w.numpy(), np.ones((4, 3), "float32")
+
+    def loss(*_):
+        return dt.ops.sum(dt.ops.square(dt.ops.matmul(x, w)))
+
+    (product,) = dt.hvp(loss, [w], [np.ones((3, 2), "float32")])
+    np.testing.assert_allclose(product.numpy(), np.full((3, 2), 2.0 * 4 * 3))
+    graph = dt.SessionGraph()
+    with graph.as_default():
+        gradients = dt.gradients(loss(), [w])
+    wanted = 2 * x.T @ (x @ before)
+    np.testing.assert_allclose(dt.Session(graph).run(gradients)[0], wanted, rtol=1e-5)
+
+    @dt.custom_gradient
+    def product_of(a, b):
+        return dt.ops.sum(a * b), lambda g: (g * 2.0 * dt.ops.ones_like(a), g * 5.0 * dt.ops.ones_like(b))
+
+    with dt.GradientTape() as tape:
+        y = product_of(dt.ops.ones((3, 2)), w)
+    np.testing.assert_allclose(tape.gradient(y, w).numpy(), np.full((3, 2), 5.0))
+    assert len({w, layer.bias, w}) == 2
+    zeros, called = dt.Variable(np.zeros((3, 2), "float32")), dt.function(lambda x: dt.ops.matmul(x, w))
+    graph = called.graph(dt.spec((4, 3)))
+    for old, new, result in ((w, zeros, 0.0 * x @ before), (zeros, w, x @ before)):
+        assert graph.replace_variables({old: new}) == 1
+        np.testing.assert_allclose(dt.function(graph)(x).numpy(), result, rtol=1e-5)
+    assert called.graph(dt.spec((4, 3))).freeze([w]) == 1
+    np.testing.assert_array_equal(dt.Variable(w).numpy(), before)
+    with tempfile.TemporaryDirectory() as folder:
+        dt.save({"w": w, "all": [layer.bias]}, f"{folder}/weights.safetensors")
+        found = dt.load(f"{folder}/weights.safetensors")
+    assert type(found["w"]) is dt.Variable and found["w"].name == held.name
+    np.testing.assert_array_equal(found["w"].numpy(), before)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from dovetail.core.recording import DEFAULT_GRAPH, Record, record_on
 from dovetail.core.scopes import Scoped, scopes
 from dovetail.core.structure import flatten, flatten_like, unflatten
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import dtype_of, highest, is_tensor, kind_of
+from dovetail.core.value_kinds import dtype_of, followed, highest, is_tensor, kind_of
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor, Operation, new_graph
 from dovetail.edit.transplant import copy_into
@@ -115,6 +115,7 @@ class CustomCall:
         self.name = getattr(function, "__name__", "custom_gradient")
         self.kwargs = kwargs
         given, self.structure = flatten(args, self.name)
+        given = [*map(followed, given)]
         self.leaves = [_as_tensor(leaf) for leaf in given]
         self.engine = native_engine(given)
         counts = is_tensor if self.engine is None else differentiates_itself

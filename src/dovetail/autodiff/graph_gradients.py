@@ -11,6 +11,7 @@ from dovetail.autodiff import reverse
 from dovetail.core.errors import op_error
 from dovetail.core.structure import flatten, flatten_like
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import followed
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.graph.reach import reach
 from dovetail.trace import trace
@@ -41,7 +42,7 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, stop_gradients: Any = ()) -
         >>> dt.function(graph)(dt.ops.constant([1., 2., 3.])).numpy()
         array([2., 4., 6.], dtype=float32)
     """
-    (targets, structure), sources = flatten(ys, "gradients"), flatten(xs, "gradients")[0]
+    (targets, structure), sources = flatten(ys, "gradients"), [*map(followed, flatten(xs, "gradients")[0])]
     for y in targets:
         if type(y) is not GraphTensor:
             raise op_error(TypeError, "gradients", f"{y!r} is not in a graph; for eager values use GradientTape.")

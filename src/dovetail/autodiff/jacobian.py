@@ -13,7 +13,7 @@ from dovetail.autodiff.reverse import backward, or_zeros
 from dovetail.core.errors import op_error
 from dovetail.core.infer import size_of
 from dovetail.core.structure import flatten, unflatten
-from dovetail.core.value_kinds import is_tensor
+from dovetail.core.value_kinds import followed, is_tensor
 from dovetail.ops.shapes.shape import dims_of, shape_of
 
 Pullback = Callable[[Any], list[Any]]  # a gradient of the target → gradients of the sources, or None
@@ -126,7 +126,7 @@ def hvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
 
 
 def _tensors(values: Sequence[Any]) -> list[Any]:
-    return [value if is_tensor(value) else ops.convert(value) for value in values]
+    return [value if is_tensor(value) else ops.convert(value) for value in map(followed, values)]
 
 
 def _along(gradients: list[Any], tangents: Sequence[Any]) -> list[tuple[Any, Any]]:

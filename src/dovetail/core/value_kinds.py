@@ -291,6 +291,10 @@ class Wrapper(ValueKind):
     def in_graph(self, value: Any, graph: Any) -> Any:
         return self.unwrapped(value)
 
+    def tensor(self, value: Any, dtype: DType, engine: Engine) -> Tensor:
+        held = self.unwrapped(value)
+        return kind_of(held).tensor(held, dtype, engine)
+
 
 def default_graph() -> Any:
     """The default graph that records ops on symbolic values; None if there is none, or while a tape is active."""
@@ -393,6 +397,11 @@ hooks.seen = seen
 def unwrapped(value: Any) -> Any:
     """The value in a wrapper of another library; any other value itself."""
     return kind_of(value).unwrapped(value)
+
+
+def followed(value: Any) -> Any:
+    """The variable in a wrapper, such as a weight of Keras; any other value itself."""
+    return kind_of(value).followed(value)
 
 
 def owned(value: Any) -> Any:

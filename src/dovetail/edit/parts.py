@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+from dovetail.core.value_kinds import followed
 from dovetail.edit.inference import infer_from, set_shape
 from dovetail.edit.transplant import Copies, Variables, transplant
 from dovetail.graph.journal import all_or_nothing
@@ -180,7 +181,7 @@ def freeze(graph: Graph, variables: Iterable[Variable] | None = None) -> int:
         >>> graph.freeze(), w.assign([0.0, 0.0]).name, y.eval({"x:0": 3.0})
         (1, 'w', array([3., 6.], dtype=float32))
     """
-    chosen = None if variables is None else set(variables)
+    chosen = None if variables is None else set(map(followed, variables))
     found = graph.find(("ReadVariableOp", "AssignVariableOp"))
     found = [op for op in found if chosen is None or op.attrs["variable"] in chosen]
     for op in found:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dovetail import ops
 from dovetail.core.spec import Shape
 from dovetail.core.tensor_shape import TensorShape
+from dovetail.core.value_kinds import followed
 from dovetail.edit.edit import tell_holders
 from dovetail.edit.inference import infer_from, set_shape
 from dovetail.graph.operation import GraphTensor
@@ -74,6 +75,7 @@ def replace_variables(graph: Graph, variables: Mapping[Variable, Variable]) -> i
         >>> [op.type for op in graph]
         ['Placeholder', 'ReadVariableOp', 'Cast', 'Mul']
     """
+    variables = {followed(old): followed(new) for old, new in variables.items()}
     found = graph.find(where=lambda op: op.attrs.get("variable") in variables)
     for op in found:
         old = op.attrs["variable"]

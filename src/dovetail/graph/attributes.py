@@ -30,6 +30,7 @@ from dovetail.core.errors import describe
 from dovetail.core.spec import TensorSpec
 from dovetail.core.structure import fields_of, of_fields
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import followed
 from dovetail.core.variable import Variable
 
 
@@ -172,6 +173,8 @@ def encode(value: Any, beside: Beside) -> Any:
     form = next((FORMS[base] for base in kind.__mro__ if base in FORMS), None)
     if form is not None:
         return beside.written(form, value)
+    if (variable := followed(value)) is not value:
+        return encode(variable, beside)
     if beside.keeps_objects:
         return {OBJECT: beside.key(beside.objects, value, "object")}
     if (found := fields_of(value)) is not None:

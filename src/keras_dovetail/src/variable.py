@@ -46,6 +46,7 @@ class Variable(KerasVariable):
     """
 
     _value: dovetail.Variable | None
+    __hash__ = object.__hash__  # Keras' == compares the elements
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         note_creation(kwargs.get("name"), is_made_by_keras=True)
