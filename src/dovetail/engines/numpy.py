@@ -22,11 +22,12 @@ from dovetail.core.rules import CALLS, EAGER, OUT, PROGRAM, WITH_OUT, Rule, Rule
 from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
 from dovetail.core.windows import CONVOLUTIONS, Windows, overlap_add
-from dovetail.engines import matrices, rows, slices
+from dovetail.engines import matrices, numpy_sums, rows, slices
 from dovetail.engines.numpy_like import (
     FRESH,
     by_name,
     drops_imaginary,
+    einsum_of_one,
     infinite_bounds,
     integer_power,
     reduction,
@@ -142,9 +143,8 @@ def _extreme(ufunc: Any, bound: int) -> Rule:
     return rule
 
 
-_sum = _total(np.add)
 for _name, _function in {
-    "Sum": _sum,
+    "Sum": numpy_sums.total,
     "Prod": _total(np.multiply),
     "Max": _extreme(np.maximum, 0),
     "Min": _extreme(np.minimum, 1),
@@ -154,7 +154,7 @@ for _name, _function in {
 
 @rules("Mean", layers=WITH_OUT)
 def _(x: Any, axis: Any, keepdims: bool, out: Any = None) -> Any:
-    total = _sum(x, axis, keepdims, out)
+    total = numpy_sums.total(x, axis, keepdims, out)
     return np.divide(total, x.size // total.size if total.size else 1, out).astype(x.dtype, copy=False)
 
 
@@ -167,7 +167,7 @@ rules |= {
     "ArgMin": reduction(np.argmin),
     "Any": reduction(np.any),
     "All": reduction(np.all),
-    "Cumsum": running(np, _accumulate(np.add), 0),
+    "Cumsum": running(np, numpy_sums.running_total, 0),
     "Cumprod": running(np, _accumulate(np.multiply), 1),
     "CumulativeLogsumexp": running(np, _accumulate(np.logaddexp), -np.inf),
 }
@@ -177,7 +177,7 @@ rules |= {
 def _(g: Any, like: Any) -> Any:
     extra = g.ndim - like.ndim
     axes = (*range(extra), *(i + extra for i, dim in enumerate(like.shape) if dim == 1 and g.shape[i + extra] != 1))
-    return np.add.reduce(g, axes, g.dtype).reshape(like.shape) if axes else g
+    return numpy_sums.total(g, axes, False).reshape(like.shape) if axes else g
 
 
 # -- steps of optimizers ----------------------------------------------------------------------------------------------
@@ -368,7 +368,12 @@ def _(x: Any, y: Any, transpose_a: bool, transpose_b: bool, out: Any = None) -> 
 
 @rules("Einsum")
 def _(inputs: Any, equation: str) -> Any:
-    return np.asarray(np.einsum(equation, *inputs, optimize=len(inputs) > 1))
+    x = inputs[0]
+    if len(inputs) > 1 or x.size <= numpy_sums.FEW:
+        return np.asarray(np.einsum(equation, *inputs, optimize=len(inputs) > 1))
+    diagonals, axes, order = einsum_of_one(equation, x.ndim)
+    x = np.einsum(diagonals, x) if diagonals else x
+    return np.transpose(numpy_sums.total(x, axes, False) if axes else x, order)
 
 
 def _or_nan(function: Callable[..., Sequence[Any]], *stacks: Any) -> Sequence[Any]:

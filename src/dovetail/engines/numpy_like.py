@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import string
 from collections.abc import Collection
 from typing import Any
 
@@ -134,6 +136,27 @@ def running(library: Any, accumulate: Rule, start: float) -> Rule:
         return library.flip(result, (axis,)) if reverse else result
 
     return rule
+
+
+@functools.lru_cache(256)
+def einsum_of_one(equation: str, rank: int) -> tuple[str, tuple[int, ...], list[int]]:
+    """An einsum of one operand as three steps: of its diagonals, of a sum over axes, and of a transposition.
+
+    Args:
+        equation: the equation, with a result.
+        rank: the rank of the operand.
+
+    Returns:
+        The equation that takes the diagonals, or "" if there are none; the axes to sum over; the order of the others.
+    """
+    equation = equation.replace(" ", "")
+    spare = [c for c in string.ascii_letters if c not in equation]
+    batch = rank - len(equation.partition("->")[0].replace("...", ""))
+    term, _, result = equation.replace("...", "".join(spare[:batch])).partition("->")
+    letters = "".join(dict.fromkeys(term))
+    kept = [c for c in letters if c in result]
+    summed = tuple(i for i, c in enumerate(letters) if c not in result)
+    return "" if term == letters else f"{term}->{letters}", summed, [kept.index(c) for c in result]
 
 
 def reduction(reduce: Rule) -> Rule:

@@ -48,6 +48,42 @@ def test_dtypes_stay(engine, dtype):
     assert ops.count_nonzero(x, axis=0).tolist() == [2, 1, 2]
 
 
+def _bias_gradient(x):
+    bias = ops.zeros(x.shape[1:])
+    with dt.GradientTape() as tape:
+        tape.watch(bias)
+        y = ops.sum((x * 0 + bias) * x)
+    return tape.gradient(y, bias)
+
+
+SUMS = {  # functions of ops or NumPy, of an array
+    "sum": lambda lib, x: lib.sum(x, 0),
+    "first and last": lambda lib, x: lib.sum(lib.reshape(x, (-1, 5, 2)), (0, 2)),
+    "joined": lambda lib, x: lib.mean(lib.reshape(x, (-1, 2, 5, x.shape[1])), (0, 1, 2)),
+    "middle": lambda lib, x: lib.sum(lib.reshape(x, (1, -1, x.shape[1])), 1, keepdims=True),
+    "moved": lambda lib, x: lib.sum(lib.transpose(x), 1),
+    "mean": lambda lib, x: lib.mean(x, 0),
+    "std": lambda lib, x: lib.std(x, 0),
+    "norm": lambda lib, x: lib.sqrt(lib.sum(x * x, 0)) if lib is np else lib.norm(x, axis=0),
+    "einsum": lambda lib, x: lib.einsum("i...->...", x),
+    "cumsum": lambda lib, x: lib.cumsum(x, 0),
+    "back": lambda lib, x: lib.cumsum(x[::-1], 0)[::-1] if lib is np else lib.cumsum(x, 0, reverse=True),
+    "before": lambda lib, x: lib.cumsum(x, 0) if lib is np else lib.cumsum(x, 0, exclusive=True) + x,
+    "bias": lambda lib, x: lib.sum(x, 0) if lib is np else _bias_gradient(x),
+}
+
+
+@pytest.mark.parametrize("shape", [(50000, 2), (60010, 1), (3000, 20)], ids=str)
+@pytest.mark.parametrize("name", SUMS)
+def test_rounding_errors_do_not_add_up(engine, name, shape, rng):
+    """Compare sums along axes that are not the last with NumPy's of the same numbers in float64."""
+    x = rng.uniform(1, 2, shape).astype("float32")
+    expected = SUMS[name](np, x.astype("float64"))
+    one = lambda x: SUMS[name](ops, x)  # noqa: E731
+    for call in (one, dt.function(one)):
+        np.testing.assert_allclose(call(ops.convert(x)).numpy(), expected, rtol=2e-6 if engine == "torch" else 1e-6)
+
+
 def test_truth_values(engine):
     x = np.array([[True, False], [True, True]])
     assert ops.sum(x).dtype == ops.prod(x).dtype == ops.cumsum(x).dtype == "int32" and ops.sum(x).item() == 3

@@ -14,6 +14,7 @@ from dovetail.core.infer import normalize_axes
 from dovetail.core.rules import Rule
 from dovetail.engines import slices
 from dovetail.engines.numpy_like import infinite_bounds
+from dovetail.engines.tensorflow.sums import total
 from dovetail.engines.tensorflow.tables import HALVES, cast, dims, ints, kernel, rules, widened
 
 # -- shape ------------------------------------------------------------------------------------------------------------
@@ -34,9 +35,13 @@ def _(x: Any) -> Any:
 def _(g: Any, like: Any) -> Any:
     if g.shape.is_fully_defined() and g.shape == like.shape:
         return g
-    shape = ints(dims(like))
-    axes = tf.raw_ops.BroadcastGradientArgs(s0=shape, s1=ints(dims(g))).r0
-    return tf.reshape(tf.raw_ops.Sum(input=g, axis=axes), shape)
+    shape, extra = ints(dims(like)), g.shape.rank - like.shape.rank
+    reduced = [i + extra for i, dim in enumerate(like.shape) if dim == 1 and g.shape[i + extra] != 1]
+    g = total(g, [*range(extra), *reduced], True)
+    if None in like.shape.as_list():  # which may be 1
+        axes = tf.raw_ops.BroadcastGradientArgs(s0=shape, s1=ints(dims(g))).r0
+        g = tf.raw_ops.Sum(input=g, axis=axes)
+    return tf.reshape(g, shape)
 
 
 @rules("Transpose")

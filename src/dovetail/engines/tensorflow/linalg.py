@@ -13,6 +13,8 @@ import tensorflow.experimental.numpy as tnp
 from dovetail.core.rules import EAGER, NATIVE, PROGRAM, Rule
 from dovetail.engines import matrices
 from dovetail.engines.numpy import engine as numpy_engine
+from dovetail.engines.numpy_like import einsum_of_one
+from dovetail.engines.tensorflow import sums
 from dovetail.engines.tensorflow.gradients import with_gradient_of_table
 from dovetail.engines.tensorflow.tables import SMALL, cast, dims, ints, kernel, rules, widened
 
@@ -44,6 +46,11 @@ def _(x: Any, y: Any, transpose_a: bool, transpose_b: bool) -> Any:
 def _(inputs: Any, equation: str) -> Any:
     dtype = inputs[0].dtype
     wide = _WIDER.get(dtype, dtype)
+    x = inputs[0]
+    if len(inputs) == 1 and sums.has_fractions(x) and x.shape.num_elements() not in range(4 * sums.LONGEST):
+        diagonals, axes, order = einsum_of_one(equation, x.shape.rank)
+        x = tf.einsum(diagonals, x) if diagonals else x
+        return tf.transpose(sums.total(x, axes, False), order)
     parts, result = equation.replace(" ", "").split("->")
     if "." in parts and "." not in result:
         inputs, parts = _spelled_out(inputs, parts.split(","))

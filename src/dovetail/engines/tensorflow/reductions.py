@@ -9,7 +9,8 @@ import tensorflow as tf
 
 from dovetail.core.infer import normalize_axes
 from dovetail.core.rules import Rule
-from dovetail.engines.tensorflow.tables import HALVES, cast, ints, kernel, rules, widened
+from dovetail.engines.tensorflow import sums
+from dovetail.engines.tensorflow.tables import HALVES, cast, dims, ints, kernel, rules, widened
 
 
 def _reduction(name: str) -> Rule:
@@ -21,7 +22,25 @@ def _reduction(name: str) -> Rule:
     return rule
 
 
-rules |= {name: _reduction(name) for name in ("Sum", "Prod", "Mean", "Any", "All")}
+rules |= {name: _reduction(name) for name in ("Prod", "Any", "All")}
+rules["Cumsum"] = sums.running_total
+
+
+@rules("Sum")
+def _(x: Any, axis: Any, keepdims: bool) -> Any:
+    return sums.total(x, normalize_axes(axis, x.shape.rank), keepdims)
+
+
+_mean = _reduction("Mean")
+
+
+@rules("Mean")
+def _(x: Any, axis: Any, keepdims: bool) -> Any:
+    axes = normalize_axes(axis, x.shape.rank)
+    if sums.is_exact(x, axes):
+        return _mean(x, axes, keepdims)
+    sizes = dims(x)
+    return sums.total(x, axes, keepdims) / tf.cast(math.prod([sizes[i] for i in axes]), x.dtype)
 
 
 def _extreme(name: str, of_bools: str) -> Rule:
@@ -31,7 +50,7 @@ def _extreme(name: str, of_bools: str) -> Rule:
 
 rules["Max"] = _extreme("Max", "Any")
 rules["Min"] = _extreme("Min", "All")
-rules |= {name: kernel(name, "x", "axis", "exclusive", "reverse") for name in ("Cumsum", "Cumprod")}
+rules["Cumprod"] = kernel("Cumprod", "x", "axis", "exclusive", "reverse")
 
 
 @rules("CumulativeLogsumexp")
