@@ -23,10 +23,13 @@ BY = [lambda graph: run(graph, [fold_constants, simplify, merge_common, prune], 
 @pytest.mark.parametrize(
     ("function", "left"),
     [
-        (lambda x: x + 0, []),
-        (lambda x: 0.0 + x, []),
+        (lambda x: x + 0, ["AddV2"]),  # 0.0 for -0.0
+        (lambda x: x + -0.0, []),
+        (lambda x: -0.0 + x, []),
         (lambda x: x - 0, []),
-        (lambda x: 0 - x, ["Neg"]),
+        (lambda x: x - -0.0, ["Sub"]),
+        (lambda x: 0 - x, ["Sub"]),
+        (lambda x: -0.0 - x, ["Neg"]),
         (lambda x: x * 1, []),
         (lambda x: x / 1, []),
         (lambda x: x * -1, ["Neg"]),
@@ -45,7 +48,7 @@ BY = [lambda graph: run(graph, [fold_constants, simplify, merge_common, prune], 
         (lambda x: -x / -ops.tanh(x), ["Tanh", "RealDiv"]),
         (lambda x: ops.tanh(x) + -x, ["Tanh", "Sub"]),
         (lambda x: ops.tanh(x) - -x, ["Tanh", "AddV2"]),
-        (lambda x: -(ops.tanh(x) - x), ["Tanh", "Sub"]),
+        (lambda x: -(ops.tanh(x) - x), ["Tanh", "Sub", "Neg"]),
         (lambda x: -(x * 2.0), ["Mul"]),
         (lambda x: (x * 2.0) * 3.0, ["Mul"]),
         (lambda x: -x * 2.0, ["Mul"]),
@@ -154,8 +157,8 @@ def test_casts_that_round_stay(dtype, between):
 
 
 def test_how_many_were_rewritten():
-    graph = traced(lambda x: ops.tanh(-(-x)) * 1.0 + np.zeros((2, 3), "float32"), X)
-    assert simplify(graph) == 4  # the sum counts twice: first its constant becomes a scalar
+    graph = traced(lambda x: ops.tanh(-(-x)) * 1.0 - np.zeros((2, 3), "float32"), X)
+    assert simplify(graph) == 4  # the difference counts twice: first its constant becomes a scalar
     assert simplify(graph) == 0
 
 
@@ -166,6 +169,45 @@ def test_dtypes_stay(dtype):
 
     graph = optimized(function, dt.spec((3,), dtype), by=BY)
     assert {t.dtype for t in graph.outputs} == {dtype}
+
+
+@pytest.mark.parametrize(
+    ("function", "left"),
+    [(lambda x: x + 0, []), (lambda x: 0 - x, ["Neg"]), (lambda x: -(x - x * x), ["Mul", "Sub"])],
+)
+def test_zeros_of_integers_have_no_sign(function, left):
+    assert types(optimized(function, dt.spec((3,), "int32"), by=BY)) == left
+
+
+@pytest.mark.parametrize("zeros", [0.0, -0.0, np.array([0.0, -0.0, -0.0], "float32")], ids=str)
+def test_signs_of_zeros_and_special_values_stay(zeros):
+    """Compare the signs of all results of a compiled function with those of NumPy."""
+    special = np.array([[0.0], [-0.0], [1.0], [np.inf], [-np.inf], [np.nan]], "float32")
+
+    def function(x):
+        y = x * 1
+        return (
+            *(x + zeros, zeros + x, x - zeros, zeros - x, x * zeros, -(x - zeros), -(zeros - x), -(x - y), y + -x),
+            *(
+                -(x + zeros),
+                x * 1,
+                x / 1,
+                x * -1,
+                x / -1,
+                -(x * zeros),
+                -x * zeros,
+                -x * -y,
+                (x * 2.0) * 3.0,
+                x + zeros * x,
+            ),
+        )
+
+    with dt.engine("numpy"), np.errstate(all="ignore"):
+        for found, expected in zip(dt.function(function)(special), function(special), strict=True):
+            found = np.broadcast_to(found.numpy(), expected.shape)
+            np.testing.assert_array_equal(found, expected)
+            kept = ~np.isnan(expected)
+            np.testing.assert_array_equal(np.signbit(found)[kept], np.signbit(expected)[kept])
 
 
 def test_integer_chains_wrap_as_before():

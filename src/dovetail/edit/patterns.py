@@ -362,7 +362,8 @@ def uniform_constant(tensor: GraphTensor) -> np.ndarray | None:
         return None
     value = tensor.op.attrs["value"]
     first = value.reshape(-1)[:1]
-    return first.reshape(()) if 0 < value.size <= 4096 and (value == first).all() else None
+    is_uniform = 0 < value.size <= 4096 and value.tobytes() == first.tobytes() * value.size  # -0.0 is not 0.0
+    return first.reshape(()) if is_uniform else None
 
 
 _COUNTED_BY = {"Unpack": "num", "SplitV": "sizes", "IdentityN": "xs", "XlaOptimizationBarrier": "xs"}

@@ -1,12 +1,13 @@
 """Simplification: algebraic identities, as two tables.
 
 `IDENTITIES` are patterns with their replacements, both written as ops on wildcards; `_RULES` are functions for cases
-that no pattern can express.  Each keeps dtype and shape, and also the effects of NaN and infinity: `x * 0` and `x - x`
-stay, since they are NaN if `x` is infinite.
+that no pattern can express.  Each keeps dtype and shape, and also the effects of NaN, infinity and the signs of zeros:
+`x * 0` and `x - x` stay, since they are NaN if `x` is infinite, and `x + 0.0`, since it is 0.0 if `x` is -0.0.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -35,6 +36,20 @@ def _is_integer(found: Match) -> bool:
     return found[x].dtype.is_integer
 
 
+def _adds_nothing(found: Match) -> bool:
+    """Whether the constant is a zero that keeps the sign of a zero that it is added to."""
+    return _is_zero(found, -1)
+
+
+def _takes_nothing(found: Match) -> bool:
+    return _is_zero(found, 1)
+
+
+def _is_zero(found: Match, sign: int) -> bool:
+    value, dtype = scalar_constant(found[a]), found[x].dtype
+    return value == 0 and (dtype.is_integer or (dtype.is_floating and math.copysign(1, value) == sign))
+
+
 def _stays_finite(found: Match) -> bool:
     """Whether two constant factors can become one without an overflow or underflow that was not there."""
     one, other = abs(scalar_constant(found[a])), abs(scalar_constant(found[b]))
@@ -43,9 +58,6 @@ def _stays_finite(found: Match) -> bool:
 
 
 IDENTITIES: list[tuple[Any, Any]] = [
-    (x + 0, x),
-    (x - 0, x),
-    (0 - x, -x),
     (x * 1, x),
     (x / 1, x),
     (x * -1, -x),
@@ -55,7 +67,6 @@ IDENTITIES: list[tuple[Any, Any]] = [
     (x - -y, x + y),
     (-x * -y, x * y),
     (-x / -y, x / y),
-    (-(x - y), y - x),
     (-(x * a), x * -a),
     (-x * a, x * -a),
     (ops.power(x, 1), x),
@@ -72,6 +83,10 @@ IDENTITIES: list[tuple[Any, Any]] = [
     (ops.broadcast_to(ops.broadcast_to(x, s), t), ops.broadcast_to(x, t)),
 ]
 CONDITIONAL: list[tuple[Any, Any, Callable[[Match], bool]]] = [
+    (x + a, x, _adds_nothing),
+    (x - a, x, _takes_nothing),
+    (a - x, -x, _adds_nothing),
+    (-(x - y), y - x, _is_integer),
     ((x * a) * b, x * (a * b), _stays_finite),
     ((x * a) / b, x * (a / b), _stays_finite),
     ((x / a) * b, x * (b / a), _stays_finite),
