@@ -13,10 +13,12 @@ import numpy as np
 import dovetail as dt
 from dovetail.cli import WrongInput
 from dovetail.cli.forms import Arrays, Model, forms_of, read, signature_of
+from dovetail.cli.options import add_shapes
 from dovetail.cli.progress import reading
 from dovetail.cli.writers import WRITERS, ending, is_there, write
 from dovetail.core.dtypes import as_dtype
 from dovetail.formats.tensorflow.saved_model import read_of
+from dovetail.passes.resolve import resolved
 from dovetail.saved_model import Signature
 
 DESCRIPTION = """\
@@ -47,6 +49,8 @@ examples:
   dovetail convert model.h5 model.keras          as a file of Keras 3
   dovetail convert training/model-1000 weights.npz
                                                  the variables of a checkpoint
+  dovetail convert model.onnx small.onnx --shape input=1,3,224,224 --opset 20
+                                                 for inputs of one shape
   dovetail convert exported small --half --batch 1 --rename-input keras_tensor=image
                                                  with 16 bits a weight, for one image at a time
   dovetail convert frozen.pb backbone.pb --outputs block4/Relu:0
@@ -68,6 +72,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
     rename = partial(parser.add_argument, action="append", default=[], metavar="OLD=NEW")
     rename("--rename-input", help="give an input another key; may be given several times")
     rename("--rename-output", help="give a result another key; may be given several times")
+    add_shapes(parser)
+    parser.add_argument(
+        "--opset", type=int, metavar="N", help="the version of the operators of ONNX (default: the model's)"
+    )
     parser.add_argument("--batch", metavar="N|none", help="fix the first dimension of the inputs, or make it unknown")
     parser.add_argument(
         "--half",
@@ -85,7 +93,11 @@ def run(options: argparse.Namespace) -> int:
     if is_there(options.output) and not options.force:
         raise WrongInput(f"{str(options.output)!r} is there already; add --force to replace it.")
     with reading():
-        write(edited(read(options.input, writers), options), options.output)
+        found = read(options.input, writers, options.shape)
+        changed = edited(found, options)
+        if isinstance(found, Model) and isinstance(changed, Model):
+            changed = changed._replace(source=found.source)
+        write(changed, options.output, options.opset)
     print(f"wrote {options.output}")
     return 0
 
@@ -195,7 +207,8 @@ def _frozen(model: Model, options: argparse.Namespace) -> Model:
 def _without_variables(signature: Signature) -> Signature:
     if signature.has_host_nodes:
         raise WrongInput(f"--freeze: {signature.name!r} has strings or tables, which are no part of a frozen graph.")
-    graph = signature.graph.subgraph(signature.graph.outputs, signature.graph.inputs)  # it assigns nothing
+    graph = resolved(signature.graph, signature.name)
+    graph = graph.subgraph(graph.outputs, graph.inputs)  # it assigns nothing
     graph.freeze()
     return Signature(signature.name, read_of(graph, signature.inputs, signature.outputs, signature.opaque))
 

@@ -44,11 +44,13 @@ class Model(NamedTuple):
         loaded: the model of TensorFlow's file, whose other tensors can be results; None of Dovetail's own file, and if
             the model is no longer that of its file.
         is_whole: whether the file is a SavedModel, which is saved again with all that it has.
+        source: the model of ONNX that it was.
     """
 
     signatures: Mapping[str, Signature]
     loaded: LoadedModel | None = None
     is_whole: bool = False
+    source: onnx.LoadedModel | None = None
 
 
 class Arrays(NamedTuple):
@@ -57,12 +59,13 @@ class Arrays(NamedTuple):
     values: Mapping[str, np.ndarray]
 
 
-def read(path: Path, wanted: Collection[type] = ()) -> Any:
+def read(path: Path, wanted: Collection[type] = (), shapes: Sequence[str] = ()) -> Any:
     """What a file has, as `Layers`, `Model` or `Arrays`.
 
     Args:
         path: the file or folder.
         wanted: the forms that are wanted, for kinds of files that can be read in several.
+        shapes: texts KEY=1,3,none with the shapes of inputs, for models of TensorFlow and ONNX.
 
     Raises:
         WrongInput: it has none of them.
@@ -74,24 +77,37 @@ def read(path: Path, wanted: Collection[type] = ()) -> Any:
         problem = f"{str(path)!r} has no model and no arrays ({kind})"
         raise WrongInput(f"{problem}; `dovetail show {path}` prints its contents.")
     readers = READERS[kind]
-    return next((readers[form] for form in readers if form in wanted), next(iter(readers.values())))(file)
+    reader = next((readers[form] for form in readers if form in wanted), next(iter(readers.values())))
+    if reader in (_tensorflow, _onnx):
+        return reader(file, dict(map(_shape, shapes)))
+    if shapes:
+        raise WrongInput(f"--shape is for models of TensorFlow and ONNX, and {str(path)!r} is {kind}.")
+    return reader(file)
+
+
+def _shape(text: str) -> tuple[str, tuple[int | None, ...]]:
+    key, equals, sizes = text.rpartition("=")
+    try:
+        found = tuple(None if size.strip() in ("none", "?") else int(size) for size in sizes.split(",") if size)
+    except ValueError:
+        equals = ""
+    if not equals:
+        raise WrongInput(f"{text!r} is no shape: write KEY=1,3,224,224, with none for sizes that are not known.")
+    return key, found
 
 
 # -- readers ----------------------------------------------------------------------------------------------------------
 
 
-def _tensorflow(file: Path) -> Model:
+def _tensorflow(file: Path, shapes: Mapping[str, Any]) -> Model:
     is_whole = file.stem == "saved_model"
-    loaded = saved_model.load(file.parent if is_whole else file)
+    loaded = _told(saved_model.load, file.parent if is_whole else file, None, shapes)
     return Model(loaded.signatures, loaded, is_whole)
 
 
-def _onnx(file: Path) -> Model:
-    loaded = onnx.load(file)
-    inputs = [name for name, spec in loaded.input_specs.items() if spec is not None]
-    if len(inputs) < len(loaded.inputs) or len(loaded.graph.outputs) < len(loaded.outputs):
-        raise WrongInput(f"{str(file)!r} takes or gives values that are no tensors of numbers; use dovetail.onnx.load.")
-    return Model({SERVING: Signature(SERVING, read_of(loaded.graph, inputs, loaded.outputs, loaded.opaque))})
+def _onnx(file: Path, shapes: Mapping[str, Any]) -> Model:
+    loaded = _told(onnx.load, file, shapes)
+    return Model({SERVING: _told(lambda: loaded.signature)}, source=loaded)
 
 
 def _own(file: Path) -> Model | Arrays:
@@ -151,7 +167,7 @@ def _keras(file: Path) -> Layers:
     return Layers(model)
 
 
-READERS: dict[str, dict[type, Callable[[Path], Any]]] = {  # kind of file → form → reader; the first one is usual
+READERS: dict[str, dict[type, Callable[..., Any]]] = {  # kind of file → form → reader; the first one is usual
     "SavedModel": {Model: _tensorflow, Layers: _keras},
     "GraphDef": {Model: _tensorflow},
     "MetaGraphDef": {Model: _tensorflow},

@@ -37,3 +37,14 @@ def number(least: int) -> Callable[[str], int]:
         return int(text)
 
     return read
+
+
+def add_shapes(parser: argparse.ArgumentParser) -> None:
+    """Add the option for the shapes of a model's inputs."""
+    parser.add_argument(
+        "--shape",
+        action="append",
+        default=[],
+        metavar="KEY=1,3,224,224",
+        help="the shape of an input of a model of TensorFlow or ONNX, none for open sizes; may be given several times",
+    )

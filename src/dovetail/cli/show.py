@@ -10,7 +10,7 @@ from typing import Any
 from dovetail.cli import WrongInput, explain, pictures
 from dovetail.cli.forms import read, signature_of
 from dovetail.cli.inputs import graph_of, imported, inputs_of, is_function
-from dovetail.cli.options import add_engine
+from dovetail.cli.options import add_engine, add_shapes
 from dovetail.cli.table import printable, table
 from dovetail.core.memory import size_text
 from dovetail.formats import show
@@ -76,6 +76,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--signature", metavar="NAME", help="show the graph of a model's signature, which a run computes"
     )
+    add_shapes(parser)
     parser.add_argument("--html", action="store_true", help="write its graph as a page, FILE.html in this folder")
     parser.add_argument("--out", type=Path, metavar="PICTURE", help="write its graph as .html, .svg, .dot or .json")
     parser.add_argument(
@@ -95,7 +96,7 @@ def run(options: argparse.Namespace) -> int:
     if picture is not None:
         _write_picture(options, picture)
     elif options.signature:
-        print(signature_of(read(Path(options.path)), options.signature, []).graph)
+        print(signature_of(read(Path(options.path), (), options.shape), options.signature, []).graph)
     elif is_function(options.path):
         print(graph_of(imported(options.path), inputs_of(options.inputs), options.path))
     else:
@@ -109,7 +110,7 @@ def _write_picture(options: argparse.Namespace, path: Path) -> None:
     except ValueError as error:
         raise WrongInput(str(error)) from None
     if options.signature:
-        picture = picture_of(signature_of(read(Path(options.path)), options.signature, []).graph)
+        picture = picture_of(signature_of(read(Path(options.path), (), options.shape), options.signature, []).graph)
     else:
         picture = pictures.picture_named(options.path, options.inputs)
     try:

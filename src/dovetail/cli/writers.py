@@ -23,6 +23,7 @@ from dovetail.formats.tensorflow.frozen import graph_def_of
 from dovetail.formats.tensorflow.saved_model import GRAPH
 from dovetail.formats.wire.bundle import exists, write_bundle
 from dovetail.formats.wire.messages import to_text
+from dovetail.passes.resolve import resolved
 from dovetail.saved_model import Signature
 from dovetail.saved_model.loading import SERVING
 
@@ -43,22 +44,25 @@ def ending(path: Path) -> str:
     raise WrongInput(f"{str(path)!r} cannot be written: {advice}.")
 
 
-def write(value: Any, path: Path) -> None:
+def write(value: Any, path: Path, opset: int | None = None) -> None:
     """Write a file or a folder, which replaces an old one as a whole.
 
     Args:
         value: `Layers`, `Model` or `Arrays`; lower forms are made of it if need be.
         path: the end of the name says the kind of file.
+        opset: the version of ONNX's operators, for its files.
 
     Raises:
         WrongInput: such a file holds something else.
         ValueError, NotImplementedError: the format has no words for an operation.
         OSError: it cannot be written.
     """
-    writers = WRITERS[ending(path)]
+    writers, options = WRITERS[ending(path)], {} if opset is None else {"opset": opset}
+    if options and ending(path) != ".onnx":
+        raise WrongInput(f"--opset is for files of ONNX, and {str(path)!r} is none.")
     for form in forms_of(value):
         if type(form) in writers:
-            writers[type(form)](form, path)
+            writers[type(form)](form, path, **options)
             return
     needed = " or ".join(NAMES[form] for form in writers)
     raise WrongInput(f"{str(path)!r} holds {needed}, which cannot be made of {NAMES[type(value)]}.")
@@ -99,18 +103,23 @@ def _frozen(model: Model, path: Path) -> None:
         file.write(data)
 
 
-def _onnx(model: Model, path: Path) -> None:
-    dt.onnx.save(signature_of(model, None, []), path)
+def _onnx(model: Model, path: Path, opset: int | None = None) -> None:
+    metadata = None
+    if model.source is not None:
+        opset, metadata = opset or model.source.usable_opset, model.source.metadata
+    dt.onnx.save(signature_of(model, None, []), path, opset, metadata=metadata)
 
 
-def _onnx_of_keras(layers: Layers, path: Path) -> None:
+def _onnx_of_keras(layers: Layers, path: Path, opset: int | None = None) -> None:
     with _beside(path) as temporary:
-        layers.model.export(temporary, format="onnx", verbose=False)
+        options = {} if opset is None else {"opset_version": opset}
+        layers.model.export(temporary, format="onnx", verbose=False, **options)
 
 
 def _with_keys(signature: Signature) -> dt.Graph:
     """The graph of a signature without variables and assignments, whose placeholders and results are named by keys."""
-    graph = signature.graph.subgraph(signature.graph.outputs, signature.graph.inputs)
+    whole = resolved(signature.graph, signature.name)
+    graph: Any = whole.subgraph(whole.outputs, whole.inputs)
     graph.freeze()
     for operation in list(graph):
         if operation.name in (*signature.inputs, *signature.outputs):
@@ -172,7 +181,7 @@ def _prefix(path: Path) -> str:
     return str(path).removesuffix(INDEX)
 
 
-WRITERS: dict[str, dict[type, Callable[[Any, Path], None]]] = {  # end of the name → form → writer
+WRITERS: dict[str, dict[type, Callable[..., None]]] = {  # end of the name → form → writer
     FOLDER: {Layers: _exported, Model: _folder},
     ".pb": {Model: _frozen},
     ".pbtxt": {Model: _frozen},

@@ -17,12 +17,13 @@ from dovetail.ops.control.plumbing import PRINTS, STRUCTURAL
 LARGEST = 4096  # elements; a result larger than this, and larger than its arguments, is not worth its memory
 
 
-def folded(op: Operation, values: Sequence[np.ndarray]) -> list[np.ndarray] | None:
+def folded(op: Operation, values: Sequence[np.ndarray], grows: bool = True) -> list[np.ndarray] | None:
     """The results of an operation.
 
     Args:
         op: the operation.
         values: of its inputs.
+        grows: whether large results may take more bytes than the arguments, as floats made of small integers.
 
     Returns:
         Arrays; None if it has an effect or subgraphs, if they would be large, or if the NumPy engine has no rule.
@@ -31,6 +32,9 @@ def folded(op: Operation, values: Sequence[np.ndarray]) -> list[np.ndarray] | No
         return None
     sizes = [size_of(t.shape) for t in op.outputs]
     if None in sizes or sum(sizes) > max(LARGEST, sum(value.size for value in values)):  # type: ignore[arg-type]
+        return None
+    bytes_of_results = sum(size * t.dtype.itemsize for size, t in zip(sizes, op.outputs, strict=True))  # type: ignore[operator]
+    if not grows and bytes_of_results > max(LARGEST, sum(value.nbytes for value in values)):
         return None
     try:
         return computed(op, values)

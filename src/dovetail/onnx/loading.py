@@ -19,16 +19,20 @@ from dovetail.edit.transplant import copy_graph
 from dovetail.formats.constants import constant_of
 from dovetail.formats.onnx.model import Model, Output, Read, Type, Unread, of_host, read_model, result_of
 from dovetail.formats.onnx.nodes import Foreign, Weight
+from dovetail.formats.onnx.tensors import number_of
+from dovetail.formats.onnx.writing import IR_VERSIONS
+from dovetail.formats.tensorflow.saved_model import read_of
 from dovetail.formats.waiting import Waits
 from dovetail.formats.wire.libraries import need
 from dovetail.graph.unchecked import rewire
 from dovetail.passes.resolve import resolve, waits
 from dovetail.plan.function import function
+from dovetail.saved_model.loading import SERVING, OneSignature, Signature, given_shapes, renamed, variables_of
 
 KEPT = 16  # graphs that a model keeps, for shapes and values that differ
 
 
-class LoadedModel:
+class LoadedModel(OneSignature):
     """A model of ONNX; made by `load`.
 
     Some nodes need shapes that the file does not say, or values of inputs, as a `Reshape` to a shape that is an input.
@@ -37,15 +41,20 @@ class LoadedModel:
 
     Attributes:
         inputs, outputs: the names.
+        opset: the version of ONNX's operators in the file.
+        metadata: the texts of the file by their keys, `metadata_props`.
     """
 
     def __init__(self, model: Model) -> None:
         self._model = model
         self.inputs, self.outputs = list(model.inputs), list(model.outputs)
+        self.opset = model.versions.get("", 1)
+        self.metadata = {one.key: one.value for one in model.proto.metadata_props}
+        self._names, self._types = list(model.inputs), list(model.outputs.values())  # in the file
         self._read = model.read({}, {})
         self._version = self._read.graph.version
-        self._general = _Runnable(self._read.graph, self._read.inputs, self._read.results)
         self._known: OrderedDict[Any, _Runnable] = OrderedDict()
+        self._others: dict[Any, Read] = {}
         hosts = {name for name, type in model.inputs.items() if type.spec is None}  # no tensors of numbers
         self._values = {*self._read.needed, *hosts}  # inputs whose values must be known
         self._warned: set[str] = set()  # inputs whose shapes are not those that the file declares
@@ -61,24 +70,65 @@ class LoadedModel:
         return self._read.opaque
 
     @property
-    def variables(self) -> list[Variable]:
-        """The weights: floats with at least one axis."""
-        return list(self._model.variables.values())
+    def usable_opset(self) -> int:
+        """The version of operators with which it is saved."""
+        return max(min(IR_VERSIONS), self.opset)
 
     @property
-    def trainable_variables(self) -> list[Variable]:
-        """The weights that training changes, so no running moments."""
-        return [variable for variable in self.variables if variable.trainable]
+    def signature(self) -> Signature:
+        """The model as a signature over the same graph, as for a model of TensorFlow.
+
+        Raises:
+            ValueError: it takes or gives values that are no tensors of numbers.
+        """
+        if self._read.inputs != self._names or self._read.results != list(map(Output, range(len(self.outputs)))):
+            problem = f"{str(self._model.file)!r} takes or gives values that are no tensors of numbers; call the model."
+            raise op_error(ValueError, "onnx", problem)
+        is_edited = self.graph.version != self._version
+        found = Signature(SERVING, read_of(self.graph, list(self.inputs), list(self.outputs), self.opaque))
+        self._version = self._version if is_edited else self.graph.version
+        return found
+
+    @property
+    def variables(self) -> list[Variable]:
+        """The weights: floats with at least one axis."""
+        found = variables_of(self.graph)
+        hidden = self._model.variables.values() if waits(self.graph) else ()  # a node that waits may have some
+        return list(dict.fromkeys([*found, *hidden]))
+
+    @property
+    def defaults(self) -> list[str]:
+        """The names of inputs that have values in the file; a call may give others, by these names."""
+        return list(self._model.defaults)
 
     @property
     def input_specs(self) -> dict[str, TensorSpec | None]:
         """The shape and the dtype of each input; None for one that is no tensor of numbers."""
-        return {name: type.spec for name, type in self._model.inputs.items()}
+        specs = {name: tensor.spec for name, tensor in zip(self._read.inputs, self.graph.inputs, strict=True)}
+        return {key: specs.get(name) for key, name in zip(self.inputs, self._names, strict=True)}
 
     @property
     def output_types(self) -> dict[str, Type]:
         """The type of each output that the file declares."""
-        return self._model.outputs
+        return dict(zip(self.outputs, self._types, strict=True))
+
+    def keep(self, *outputs: str) -> None:
+        known = dict(zip(self.outputs, zip(self._read.results, self._types, strict=True), strict=True))
+        tensors, kept = list(self.graph.outputs), list[Any]()
+        try:
+            found = [known.get(key) or self.graph.get_tensor(key) for key in outputs]
+        except KeyError as error:
+            raise KeyError(f"there is no result {error.args[0]}; the results are {', '.join(known)}") from None
+        pairs = [
+            one if isinstance(one, tuple) else (one, Type("tensor", number_of(one.dtype), one.shape)) for one in found
+        ]
+        self._read.results = [_moved(value, tensors, kept) for value, _ in pairs]
+        self.graph.outputs, self.outputs, self._types = kept, list(outputs), [type for _, type in pairs]
+
+    def rename(self, inputs: Mapping[str, str] | None = None, outputs: Mapping[str, str] | None = None) -> None:
+        name = str(self._model.file)
+        new = renamed(name, self.inputs, inputs or {}, "inputs"), renamed(name, self.outputs, outputs or {}, "results")
+        self.inputs, self.outputs = new
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The result, or a dict of several by their names.
@@ -98,48 +148,60 @@ class LoadedModel:
         """The results as a list, for values in the order of `inputs`, and others by their names."""
         given = dict(zip(self.inputs, args, strict=False)) | dict(kwargs or {})
         twice = [key for key in kwargs or {} if key in self.inputs[: len(args)]]
+        others = {key: given.pop(key) for key in self.defaults if key in given and key not in self.inputs}
         if len(args) > len(self.inputs) or twice or given.keys() != {*self.inputs}:
             needed = ", ".join(self.inputs) or "nothing"
+            needed += f", and it may take {', '.join(self.defaults)}" if self.defaults else ""
             problem = f"it takes {needed}, not {len(args)} values and {', '.join(kwargs or {}) or 'no names'}."
             raise op_error(TypeError, "onnx", problem)
-        return self._for(given).run(given)
+        known = {name: given[key] for key, name in zip(self.inputs, self._names, strict=True)} | others
+        return self._for(known, others).run(known)
 
-    def _for(self, given: Mapping[str, Any]) -> _Runnable:
-        """The graph for some values, in which no node waits if that is possible at all."""
+    def _for(self, given: Mapping[str, Any], others: Mapping[str, Any]) -> _Runnable:
+        """The graph for some values, in which no node waits if that is possible at all.
+
+        Args:
+            given: name in the file → value.
+            others: those among them that the file has values for.
+        """
         shapes, read = self._shapes(given), self._read
-        if any(self._model.inputs[name].shape is not None for name in shapes):
-            read = self._otherwise(shapes)
-        must_wait = waits(read.graph) or any(isinstance(value, Unread) for value in read.results)
-        if must_wait:
+        fixed = {name: _host(value) for name, value in others.items() if name not in self._model.variables}
+        if fixed or any(self._model.inputs[name].shape is not None for name in shapes):
+            read = self._otherwise(shapes, fixed)
+        swapped = {name: self._model.variables[name] for name in others if name not in fixed}
+        if waits(read.graph) or any(isinstance(value, Unread) for value in read.results):
             shapes = {name: _shape(given[name]) for name in read.inputs}
-        elif not shapes and not self._values:
-            return self._general
         while True:
             values = {name: _host(given[name]) for name in sorted(self._values) if _is_known(given[name])}
-            known = tuple((name, _key(value)) for name, value in values.items())
-            key = read.graph.version, tuple(shapes.items()), known
+            known = tuple((name, _key(value)) for name, value in (fixed | values).items())
+            key = read.graph.version, tuple(shapes.items()), known, tuple(self.outputs), tuple(swapped)
             found = self._known.get(key)
-            if found is None:
-                found, needed = _resolved(read, shapes, values)
+            if found is None and not (shapes or values or swapped):
+                found = self._known[key] = _Runnable(read.graph, read.inputs, read.results)
+            elif found is None:
+                specs = {name: TensorSpec(_shape(given[name]), variable.dtype) for name, variable in swapped.items()}
+                found, needed = _resolved(read, shapes, values, specs, swapped)
                 if not needed <= self._values:
                     self._values |= needed
                     continue
                 self._known[key] = found
-                if len(self._known) > KEPT:
-                    self._known.popitem(last=False)
+            if len(self._known) > KEPT:
+                self._known.popitem(last=False)
             return found
 
-    def _otherwise(self, shapes: Mapping[str, Any]) -> Read:
-        """The model, read for shapes that the file does not declare.
+    def _otherwise(self, shapes: Mapping[str, Any], values: Mapping[str, Any]) -> Read:
+        """The model, read for shapes that the file does not declare, or for other values than its own.
 
         Raises:
             ValueError: the graph was edited.
         """
         if self.graph.version != self._version:
-            problem = "the graph was edited for the shapes that the file declares"
-            problem = f"{problem}: load it with shapes={dict(shapes)}, then edit it."
-            raise op_error(ValueError, "onnx", problem)
-        return self._model.read(shapes, {})
+            problem = f"the graph was edited for what the file says of {', '.join({**shapes, **values})}"
+            raise op_error(ValueError, "onnx", f"{problem}: load the model with shapes={dict(shapes)}, then edit it.")
+        key = tuple(shapes.items()), tuple((name, _key(value)) for name, value in values.items())
+        if key not in self._others:
+            self._others = {key: self._model.read(shapes, values)}
+        return self._others[key]
 
     def _shapes(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The shapes of inputs that the file does not declare, or declares otherwise."""
@@ -198,8 +260,16 @@ class _Runnable:
         return [_filled(value, tensors) for value in self._results]
 
 
-def _resolved(read: Read, shapes: Mapping[str, Any], values: Mapping[str, Any]) -> tuple[_Runnable, set[str]]:
-    """A copy of a graph for shapes and values of inputs, and the inputs whose values it needs, too."""
+def _resolved(
+    read: Read, shapes: Mapping[str, Any], values: Mapping[str, Any], specs: Mapping[str, TensorSpec], swapped: Any
+) -> tuple[_Runnable, set[str]]:
+    """A copy of a graph for shapes and values of inputs, and the inputs whose values it needs, too.
+
+    Args:
+        read: the graph.
+        shapes, values: by the names of inputs.
+        specs, swapped: by the names of further inputs, and the variables that they stand for.
+    """
     graph = copy_graph(read.graph, own=True)
     inputs = dict(zip(read.inputs, graph.inputs, strict=True))
     graph.set_input_shapes({inputs[name]: shape for name, shape in shapes.items()})
@@ -207,11 +277,31 @@ def _resolved(read: Read, shapes: Mapping[str, Any], values: Mapping[str, Any]) 
         with graph.insert_before(graph.operations[0]):
             known = graph.constant(values[name].astype(inputs[name].dtype.numpy))
         rewire(graph, inputs[name], known)
+    for name, spec in specs.items():
+        with graph.insert_before(graph.operations[0]):
+            fed = graph.placeholder(spec, name)
+        for operation in graph.find("ReadVariableOp"):
+            if operation.attrs["variable"] is swapped[name]:
+                rewire(graph, operation.outputs[0], fed)
     host = {name: of_host(value) for name, value in values.items() if name not in inputs}
     _, needed = resolve(graph, host)
     results = [_read_now(value, read, graph, host, needed) for value in read.results]
     names = {tensor: name for name, tensor in inputs.items()}
-    return _Runnable(graph, read.inputs, results), {names[tensor] for tensor in needed if tensor in names}
+    return _Runnable(graph, [*read.inputs, *specs], results), {names[tensor] for tensor in needed if tensor in names}
+
+
+def _moved(value: Any, tensors: Sequence[Any], kept: list[Any]) -> Any:
+    """A result, or a tensor, whose places are those among the tensors that are kept; these are added."""
+    if isinstance(value, list):
+        return [_moved(one, tensors, kept) for one in value]
+    if isinstance(value, Unread):
+        places = dict(zip(value.places, range(len(kept), len(kept) + len(value.places)), strict=True))
+        kept += [tensors[place] for place in value.places.values()]
+        return value._replace(places=places)
+    if isinstance(value, (Output, GraphTensor)):
+        kept.append(tensors[value.place] if isinstance(value, Output) else value)
+        return Output(len(kept) - 1, getattr(value, "make", None))
+    return value
 
 
 def _read_now(value: Any, read: Read, graph: Graph, host: Mapping[str, Any], needed: set[Any]) -> Any:
@@ -253,7 +343,9 @@ def _filled(value: Any, tensors: list[Any]) -> Any:
     return value
 
 
-def load(model: str | os.PathLike[str] | bytes | Any) -> LoadedModel:
+def load(
+    model: str | os.PathLike[str] | bytes | Any, shapes: Mapping[str, Sequence[int | None]] | None = None
+) -> LoadedModel:
     """Load an ONNX model, opset 7 to 28.
 
     Nothing in the file is executed, and `onnx` is not needed.  A node that Dovetail cannot compute becomes an opaque
@@ -262,6 +354,7 @@ def load(model: str | os.PathLike[str] | bytes | Any) -> LoadedModel:
     Args:
         model: the path of a file, its bytes, an `onnx.ModelProto` or an `onnx_ir.Model`.  External data is looked for
             in the folder of the file alone.
+        shapes: names of inputs → the shapes with which it is read, in place of those of the file.
 
     Returns:
         The model: `model(x)` runs it, `model.graph` can be edited, and `model.variables` are its weights.
@@ -270,6 +363,7 @@ def load(model: str | os.PathLike[str] | bytes | Any) -> LoadedModel:
         FileNotFoundError: there is no such file.
         FormatError: it is damaged, or its opset is not known.
         ImportError: the extra `formats` is not installed.
+        KeyError: there is no input of a name among `shapes`.
         TypeError: the argument is of another kind.
 
     Source: https://onnx.ai/onnx/repo-docs/IR.html.
@@ -286,7 +380,10 @@ def load(model: str | os.PathLike[str] | bytes | Any) -> LoadedModel:
         array([0., 2.], dtype=float32)
     """
     need("onnx.load")
-    return LoadedModel(read_model(model))
+    read = read_model(model)
+    for name, shape in given_shapes(shapes or {}, read.inputs).items():
+        read.inputs[name] = read.inputs[name]._replace(shape=shape)
+    return LoadedModel(read)
 
 
 __all__ = ["LoadedModel", "load"]

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from dovetail.formats.wire.messages import LONGEST
 from dovetail.formats.wire.tensors import little_endian
 from dovetail.graph.effects import ASSIGN, thread
 from dovetail.graph.unchecked import discard, rewire
+from dovetail.onnx.loading import LoadedModel
 from dovetail.passes import base
 from dovetail.passes.constant_folding import fold_constants
 from dovetail.passes.cse import merge_common
@@ -34,18 +36,26 @@ NEW = ".new"  # behind a variable's name in the name of its new value
 STATE = "dovetail.state"  # the property with the inputs of variables, and the outputs of their new values
 
 
-def save(obj: Any, path: str | os.PathLike[str], opset: int = 18, external: bool = False) -> None:
+def save(
+    obj: Any,
+    path: str | os.PathLike[str],
+    opset: int | None = None,
+    external: bool = False,
+    metadata: Mapping[str, str] | None = None,
+) -> None:
     """Save a function, a graph or a whole training step as an ONNX model.
 
     A variable is an initializer.  One that the function assigns is an input, too, whose default is its value now; its
     new value is an output of the same name and `.new`.  The metadata `dovetail.state` has these pairs of names.
 
     Args:
-        obj: a compiled function, a signature, a trace or a graph.  The function must have been traced: call it before,
-            or use `input_signature` or `function.trace(dt.spec((None, 3)))`.
+        obj: a compiled function, a signature, a trace, a graph or a loaded model.  The function must have been traced:
+            call it before, or use `input_signature` or `function.trace(dt.spec((None, 3)))`.  A model of ONNX keeps its
+            metadata.
         path: the file.
-        opset: the version of ONNX's operators, 18 to 28.
+        opset: the version of ONNX's operators, 18 to 28; if not given, that of a loaded model of ONNX, or else 18.
         external: whether the values of variables go to a second file, of the same name and `.data`.
+        metadata: texts of the file by their keys; if not given, those of a loaded model of ONNX.
 
     Raises:
         TypeError: it is no function and no graph, or ONNX lacks a dtype.
@@ -70,7 +80,11 @@ def save(obj: Any, path: str | os.PathLike[str], opset: int = 18, external: bool
     if scopes().graphs:
         raise op_error(RuntimeError, "onnx.save", "a graph is being built; save when its function has returned.")
     one = endpoint_of(obj, "onnx.save")
-    write(one.inputs, one.outputs, Path(path), opset, external)
+    if opset is None:
+        opset = obj.usable_opset if isinstance(obj, LoadedModel) else min(IR_VERSIONS)
+    if metadata is None:
+        metadata = obj.metadata if isinstance(obj, LoadedModel) else {}
+    write(one.inputs, one.outputs, Path(path), opset, external, metadata=metadata)
 
 
 def write(
@@ -80,6 +94,7 @@ def write(
     opset: int = 18,
     external: bool = False,
     batch: str | None = None,
+    metadata: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Write a part of a graph as an ONNX model; for errors, see `save`.
 
@@ -88,6 +103,7 @@ def write(
         path: the file.
         opset, external: as for `save`.
         batch: the name of the unknown first dimensions of all inputs and outputs.
+        metadata: further texts by their keys.
     """
     if opset not in IR_VERSIONS:
         problem = f"the opset must be from {min(IR_VERSIONS)} to {max(IR_VERSIONS)}, not {opset!r}."
@@ -96,6 +112,9 @@ def write(
     writer = Writer(opset)
     symbols = dict.fromkeys((*given, *results), (batch,)) if batch else {}
     message = writer.model(graph, given, results, state, symbols)
+    for key, text in metadata.items():
+        if key != STATE:
+            message.metadata_props.add(key=key, value=text)
     if state:
         message.metadata_props.add(key=STATE, value=json.dumps({name: name + NEW for name in state.values()}))
     size = sum(array.nbytes for array in writer.initializers.values())
@@ -168,3 +187,6 @@ def _outside(proto: Any, values: np.ndarray, data: Any, name: str) -> None:
         proto.external_data.add(key=key, value=str(value))
     data.write(values.reshape(-1).view(np.uint8))
     return None
+
+
+LoadedModel.saver = staticmethod(save)

@@ -40,6 +40,13 @@ def fold_constants(graph: Graph) -> Visit:
     return folding(graph, set())
 
 
+@needs(_may_know)
+@Local
+def fold_for_files(graph: Graph) -> Visit:
+    """Fold constants like `fold_constants`, but not into larger ones: integers of quantized weights stay."""
+    return folding(graph, set(), grows=False)
+
+
 def propagate(graph: Graph, refined: set[GraphTensor]) -> int:
     """Propagate constants and shapes in one forward sweep.
 
@@ -53,8 +60,8 @@ def propagate(graph: Graph, refined: set[GraphTensor]) -> int:
     return sweep(graph, folding(graph, refined))
 
 
-def folding(graph: Graph, refined: set[GraphTensor]) -> Visit:
-    """What `propagate` does with each operation, in program order."""
+def folding(graph: Graph, refined: set[GraphTensor], grows: bool = True) -> Visit:
+    """What `propagate` does with each operation, in program order; `grows` is as for `folded`."""
     known = ShapeValues()
 
     def visit(op: Operation) -> int:
@@ -70,7 +77,7 @@ def folding(graph: Graph, refined: set[GraphTensor]) -> Visit:
                     note_change(graph, op)
         if not op.inputs or not op.outputs:
             return changes
-        values = _folded(op, known)
+        values = _folded(op, known, grows)
         if values is None:
             return changes
         for tensor, value in zip(op.outputs, values, strict=True):
@@ -156,13 +163,13 @@ def _refine(tensor: GraphTensor, shape: Shape) -> set[GraphTensor]:
     return {tensor}
 
 
-def _folded(op: Operation, known: ShapeValues) -> list[np.ndarray] | None:
+def _folded(op: Operation, known: ShapeValues, grows: bool) -> list[np.ndarray] | None:
     """The results of an operation as arrays; None if they are unknown."""
     for tensor in op.inputs:
         if tensor.op.type != "Const":
             break
     else:
-        return folded(op, [tensor.op.attrs["value"] for tensor in op.inputs])
+        return folded(op, [tensor.op.attrs["value"] for tensor in op.inputs], grows)
     if op.outputs[0].dtype.is_integer and (op.type == "Shape" or op.type in CARRIES_NAN):
         value, dtype = known.of(op.outputs[0]), op.outputs[0].dtype
         # It may be NaN, which means unknown, or infinite, as the minimum of no elements is.

@@ -22,7 +22,9 @@ def waits(graph: Graph) -> bool:
     return any(isinstance(op.op, WaitingOp) for part in (graph, *graph.subgraphs()) for op in part)
 
 
-def resolve(graph: Graph, host: Mapping[str, Any] | None = None) -> tuple[list[Operation], set[Any]]:
+def resolve(
+    graph: Graph, host: Mapping[str, Any] | None = None, grows: bool = True
+) -> tuple[list[Operation], set[Any]]:
     """Replace the waiting operations of which enough is known, and choices whose conditions are constants.
 
     Constants and shapes flow forward through the graph on the way.
@@ -30,6 +32,7 @@ def resolve(graph: Graph, host: Mapping[str, Any] | None = None) -> tuple[list[O
     Args:
         graph: the graph to edit.
         host: name of an input that is no tensor → its value.
+        grows: whether constants may become larger ones.
 
     Returns:
         The operations that wait on, and the inputs of the graph whose values these need.
@@ -38,7 +41,7 @@ def resolve(graph: Graph, host: Mapping[str, Any] | None = None) -> tuple[list[O
         TypeError: a node gives another dtype than was told when it was first read.
     """
     refined = {tensor for operation in graph for tensor in operation.outputs}
-    fold, left, needed = folding(graph, refined), list[Operation](), set[Any]()
+    fold, left, needed = folding(graph, refined, grows), list[Operation](), set[Any]()
 
     def visit(operation: Operation) -> int:
         if isinstance(operation.op, WaitingOp):
@@ -52,7 +55,7 @@ def resolve(graph: Graph, host: Mapping[str, Any] | None = None) -> tuple[list[O
             refined.update(results)
             return 1
         for part in filter(waits, operation.subgraphs()):
-            left.extend(resolve(part, host)[0])
+            left.extend(resolve(part, host, grows)[0])
         return fold(operation)
 
     sweep(graph, visit)
@@ -72,10 +75,10 @@ def resolved(graph: Graph, user: str) -> Graph:
     if not waits(graph):
         return graph
     copy = copy_graph(graph, own=True)
-    left, _ = resolve(copy)
+    left, _ = resolve(copy, grows=False)
     if left:
-        shapes = {t.op.name: tuple(224 if size is None else size for size in t.shape or ()) for t in copy.inputs}
-        said = ", ".join(f"{name!r}: {shape}" for name, shape in shapes.items())
+        sizes = [[a or (224 if axis else 1) for axis, a in enumerate(t.shape or ())] for t in copy.inputs]
+        said = ", ".join(f"{t.op.name!r}: {tuple(each)}" for t, each in zip(copy.inputs, sizes, strict=True))
         problem = f"{left[0].attrs['reason']}. Load the model with shapes, such as load(path, shapes={{{said}}})."
         raise op_error(ValueError, user, problem)
     return copy

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,16 +23,93 @@ from dovetail.formats.tensorflow.saved_model import (
     SavedGraph,
     read_graph_def,
     read_meta_graph,
+    read_of,
     read_saved_model,
 )
 from dovetail.formats.tensorflow.values import Spec
 from dovetail.formats.wire.libraries import need
+from dovetail.passes.resolve import resolved, waits
 from dovetail.plan.function import Function, function
 
 SERVING = "serving_default"
 
 
-class Signature:
+class OneSignature:
+    """What a model has of its main signature; of others, `signatures[name]` has it."""
+
+    saver: ClassVar[Callable[..., None]]  # set by the module that saves
+
+    @property
+    def signature(self) -> Signature:
+        """The main signature.
+
+        Raises:
+            ValueError: there are several, and none is `serving_default`.
+        """
+        raise NotImplementedError
+
+    @property
+    def variables(self) -> list[Variable]:
+        """The variables."""
+        raise NotImplementedError
+
+    @property
+    def trainable_variables(self) -> list[Variable]:
+        """The variables that training changes."""
+        return [variable for variable in self.variables if variable.trainable]
+
+    def keep(self, *outputs: str) -> None:
+        """Leave out the other results, and the operations that only they need.
+
+        Args:
+            outputs: keys of results, or names of tensors of the graph, which become keys.
+
+        Raises:
+            KeyError: there is no such result and no such tensor.
+            ValueError: no signature is the main one.
+        """
+        self.signature.keep(*outputs)
+
+    def rename(self, inputs: Mapping[str, str] | None = None, outputs: Mapping[str, str] | None = None) -> None:
+        """Give inputs and results other keys.
+
+        Args:
+            inputs, outputs: key → new key.
+
+        Raises:
+            KeyError: there is no input, or no result, of a key.
+            ValueError: two inputs, or two results, would have one key; or no signature is the main one.
+        """
+        self.signature.rename(inputs, outputs)
+
+    def save(self, path: str | os.PathLike[str], **options: Any) -> None:
+        """Save it as its module's `save` does, which also says the options and the errors."""
+        type(self).saver(self, path, **options)
+
+
+def renamed(name: str, known: list[str], keys: Mapping[str, str], way: str) -> list[str]:
+    """The keys of a signature with new ones in place of some.
+
+    Raises:
+        KeyError: there is none of these.
+        ValueError: two would be the same.
+    """
+    for key in keys:
+        if key not in known:
+            raise KeyError(f"{name!r} has no key {key!r} among its {way}, {', '.join(known)}")
+    found = [keys.get(key, key) for key in known]
+    if len({*found}) < len(found):
+        raise ValueError(f"{name!r} would have one key twice among its {way}, {', '.join(found)}")
+    return found
+
+
+def variables_of(graph: Graph) -> list[Variable]:
+    """The variables that a graph reads or assigns, each once."""
+    operations = graph.of_types(("ReadVariableOp", "AssignVariableOp"))
+    return list(dict.fromkeys(op.attrs["variable"] for op in operations))
+
+
+class Signature(OneSignature):
     """A signature of a model, to be called with tensors by their keys.
 
     Strings, and arrays of them, are given as they are; results that are strings are NumPy arrays of `bytes`.
@@ -121,17 +198,20 @@ class Signature:
             KeyError: there is no input, or no result, of a key.
             ValueError: two inputs, or two results, would have one key.
         """
-        new = self._renamed(self.inputs, inputs or {}, "inputs"), self._renamed(self.outputs, outputs or {}, "results")
-        self.inputs, self.outputs = new
+        self.inputs, self.outputs = (
+            renamed(self.name, self.inputs, inputs or {}, "inputs"),
+            renamed(self.name, self.outputs, outputs or {}, "results"),
+        )
 
-    def _renamed(self, known: list[str], keys: Mapping[str, str], way: str) -> list[str]:
-        for key in keys:
-            if key not in known:
-                raise KeyError(f"{self.name!r} has no key {key!r} among its {way}, {', '.join(known)}")
-        found = [keys.get(key, key) for key in known]
-        if len({*found}) < len(found):
-            raise ValueError(f"{self.name!r} would have one key twice among its {way}, {', '.join(found)}")
-        return found
+    @property
+    def signature(self) -> Signature:
+        """Itself."""
+        return self
+
+    @property
+    def variables(self) -> list[Variable]:
+        """The variables that the graph reads or assigns."""
+        return variables_of(self.graph)
 
     def as_function(self) -> Function[..., dict[str, Any]]:
         """A compiled function that takes tensors by the keys and gives a dict, as `dt.save` and `save` write it.
@@ -142,6 +222,9 @@ class Signature:
         if self.has_host_nodes:
             problem = "the host computes strings, tables or records for it: keep results that need none, keep(...)."
             raise op_error(ValueError, self.name, problem)
+        if waits(self.graph):
+            graph = resolved(self.graph, self.name)
+            return Signature(self.name, read_of(graph, self.inputs, self.outputs, self.opaque)).as_function()
         found = function(lambda **given: self(**given), name=self.name)
         found.trace(**{key: tensor.spec for key, tensor in zip(self.inputs, self.graph.inputs, strict=True)})
         return found
@@ -291,7 +374,7 @@ def _object(objects: Objects, name: str, number: int) -> Any:
     return objects.made[number]
 
 
-class LoadedModel(LoadedObject):
+class LoadedModel(OneSignature, LoadedObject):
     """A model from a file of TensorFlow; made by `load`.  The attributes of its objects are attributes.
 
     Attributes:
@@ -300,7 +383,7 @@ class LoadedModel(LoadedObject):
     """
 
     def __init__(self, saved: SavedGraph) -> None:
-        super().__init__(None if saved.object_graph is None else Objects(saved))
+        LoadedObject.__init__(self, None if saved.object_graph is None else Objects(saved))
         self._saved = saved
         self.signatures = Signatures(saved)
         self.graph_def = saved.graph_def
@@ -360,23 +443,27 @@ class LoadedModel(LoadedObject):
         """The graph of the signature that a call runs."""
         return self._main.graph
 
-    @cached_property
+    @property
+    def signature(self) -> Signature:
+        """The signature that a call runs: `serving_default`, or the only one."""
+        return self._main
+
+    @property
     def variables(self) -> list[Variable]:
         """The variables that the signatures read or assign."""
         for name in self.signatures:
             self.signatures[name]  # reading makes its variables
         return list(self._saved.variables.values())
 
-    @property
-    def trainable_variables(self) -> list[Variable]:
-        """The variables that training changes."""
-        return [variable for variable in self.variables if variable.trainable]
-
     def __repr__(self) -> str:
         return f"<model {str(self._saved.file)!r}: {', '.join(self.signatures)}>"
 
 
-def load(path: str | os.PathLike[str], tags: Iterable[str] | None = None) -> LoadedModel:
+def load(
+    path: str | os.PathLike[str],
+    tags: Iterable[str] | None = None,
+    shapes: Mapping[str, Sequence[int | None]] | None = None,
+) -> LoadedModel:
     """Load a SavedModel, a frozen graph, or a graph with its checkpoint, of TensorFlow.
 
     Nothing in the file is executed, and TensorFlow is not needed.  A node that Dovetail cannot compute becomes an
@@ -386,6 +473,7 @@ def load(path: str | os.PathLike[str], tags: Iterable[str] | None = None) -> Loa
         path: the folder of a SavedModel; a file with a `GraphDef`, `.pb`, or `.pbtxt` for text; or a `.meta` beside
             its checkpoint.
         tags: which graph of a SavedModel to take, if it has several.
+        shapes: keys of inputs of signatures → the shapes with which they are read, in place of those of the file.
 
     Returns:
         The model: `model(x)` runs it, `model.signatures` has all ways to run it, `model.graph` can be edited, and
@@ -395,6 +483,7 @@ def load(path: str | os.PathLike[str], tags: Iterable[str] | None = None) -> Loa
         FileNotFoundError: there is no such file.
         FormatError: it is damaged, or no graph has the tags.
         ImportError: the extra `formats` is not installed.
+        KeyError: no signature has an input of a key among `shapes`.
 
     Source: `tf.saved_model.load`.
 
@@ -408,8 +497,25 @@ def load(path: str | os.PathLike[str], tags: Iterable[str] | None = None) -> Loa
     need("saved_model.load")
     file = Path(path)
     if file.is_dir():
-        return LoadedModel(read_saved_model(file, tags))
-    return LoadedModel(read_meta_graph(file) if file.name.endswith(".meta") else read_graph_def(file))
+        saved = read_saved_model(file, tags)
+    else:
+        saved = read_meta_graph(file) if file.name.endswith(".meta") else read_graph_def(file)
+    keys = [key for signature in saved.signatures.values() for key in signature.inputs]
+    saved.shapes = given_shapes(shapes or {}, keys)
+    return LoadedModel(saved)
+
+
+def given_shapes(shapes: Mapping[str, Sequence[int | None]], keys: Iterable[str]) -> dict[str, tuple[int | None, ...]]:
+    """Shapes of inputs that a user gives.
+
+    Raises:
+        KeyError: there is no such input.
+    """
+    known = list(dict.fromkeys(keys))
+    for key in shapes:
+        if key not in known:
+            raise KeyError(f"there is no input {key!r}; there are {', '.join(known) or 'none'}")
+    return {key: tuple(shape) for key, shape in shapes.items()}
 
 
 __all__ = ["LoadedModel", "Signature", "load"]

@@ -28,8 +28,9 @@ from dovetail.formats.tensorflow.saving import LIST, Endpoint, Traced, Tree, sav
 from dovetail.formats.wire.bundle import Bundle, write_bundle, write_changed
 from dovetail.formats.wire.libraries import need
 from dovetail.formats.wire.messages import TENSORFLOW, to_text
+from dovetail.passes.resolve import resolved
 from dovetail.plan.function import Function, GraphFunction, Trace
-from dovetail.saved_model.loading import SERVING, LoadedModel, Signature
+from dovetail.saved_model.loading import SERVING, LoadedModel, OneSignature, Signature
 
 FILE, VARIABLES = "saved_model.pb", "variables/variables"
 SKIPPED = (ModuleType, type, FunctionType, MethodType, str, bytes, LoadedModel)  # attributes that hold no variables
@@ -178,6 +179,8 @@ class _Walk:
         """The tree of an object, and its signatures."""
         if isinstance(obj, LoadedModel) and signatures is None:
             obj = dict(obj.signatures)
+        elif isinstance(obj, OneSignature) and not isinstance(obj, LoadedModel):
+            obj = obj.signature
         if signatures is None and any(cls.__module__.startswith("keras.src.models.") for cls in type(obj).__mro__):
             if not hasattr(obj, "saved_model_parts"):
                 problem = f"the Keras of {obj.name!r} does not run on Dovetail: write model.export(folder)."
@@ -274,6 +277,7 @@ def _kinds(value: Any) -> list[Traced]:
 
 
 def _of_graph(graph: Graph) -> Traced:
+    graph = resolved(graph, graph.name)
     names: list[str] = []
     for tensor in graph.inputs:
         names.append(argument_name(tensor.op.name, names))
@@ -286,7 +290,8 @@ def _of_signature(signature: Signature) -> Endpoint:
     if signature.has_host_nodes:
         problem = f"{signature.name!r}: the host computes strings, tables or records for it; save the whole model."
         raise op_error(NotImplementedError, "saved_model.save", problem)
-    inputs, outputs = signature.graph.inputs, signature.graph.outputs
+    graph = resolved(signature.graph, signature.name)
+    inputs, outputs = graph.inputs, graph.outputs
     results = dict(zip(signature.outputs, outputs, strict=True))
     one = Traced(signature.name, list(signature.inputs), tuple(inputs), {}, results)
     return Endpoint(one, dict(zip(signature.inputs, inputs, strict=True)), results)
@@ -300,7 +305,7 @@ def traced(trace: Trace, function: Function[..., Any] | None, graph: Graph | Non
         function: the function, whose parameters give the arguments names.
         graph: a copy of the trace's graph in place of it, which may be edited.
     """
-    graph = graph or trace.concrete.graph
+    graph = graph or resolved(trace.concrete.graph, trace.concrete.graph.name)
     tensors = iter(graph.inputs)
     leaves = [next(tensors) if type(leaf) is TensorSpec else leaf for leaf in trace.leaves]
     given, result = unflatten(trace.structure, leaves), trace.rebuild(list(graph.outputs))
@@ -365,10 +370,8 @@ def endpoint_of(obj: Any, user: str) -> Endpoint:
         TypeError: it is none of them.
         ValueError: the function was not traced.
     """
-    if isinstance(obj, LoadedModel) and len(obj.signatures) == 1:
-        (obj,) = obj.signatures.values()
-    if isinstance(obj, Signature):
-        return _of_signature(obj)
+    if isinstance(obj, OneSignature):
+        return _of_signature(obj.signature)
     value = _compiled(obj) or obj
     if not isinstance(value, (Function, Graph, Trace)):
         problem = f"{obj!r} is no compiled function, no graph and no signature; give it one, as dt.function makes it."
@@ -385,3 +388,6 @@ def _nottraced(function: Any, user: str = "saved_model.save") -> Exception:
         "input_signature=, or trace it, function.trace(dt.spec((None, 3)))."
     )
     return op_error(ValueError, user, problem)
+
+
+OneSignature.saver = staticmethod(save)

@@ -143,6 +143,13 @@ class Model:
         return {one.name: type_of(one.type) for one in graph.input if one.name not in known}
 
     @cached_property
+    def defaults(self) -> dict[str, Type]:
+        """The inputs that have a value in the file, and may be given another one; before version 4 there are none."""
+        graph = self.proto.graph
+        known = {tensor.name for tensor in graph.initializer} if self.proto.ir_version >= 4 else set()
+        return {one.name: type_of(one.type) for one in graph.input if one.name in known}
+
+    @cached_property
     def outputs(self) -> dict[str, Type]:
         """The outputs."""
         return {one.name: type_of(one.type) for one in self.proto.graph.output}
@@ -201,6 +208,7 @@ class Model:
                 tensor = graph.placeholder(spec, f"{unique_name(graph, name.rstrip('/') or 'input')}/")
                 placed[tensor] = name
                 given[name] = Narrow(tensor, type.number) if type.number in CARRIERS else tensor
+        given |= {name: of_host(values[name]) for name in self.defaults if name in values}
         body = Body("the graph", message.node, self.versions, given)
         return placed, reader.read(body, list(self.outputs))
 

@@ -125,6 +125,7 @@ class SavedGraph:
         variables: name of a node → the variable that was made for it.
         assets: name of a node → the name of the file in the folder `assets` that it names.
         objects: the `Objects`, once they are made.
+        shapes: keys of inputs of signatures → the shapes that they have in place of the declared ones.
     """
 
     file: Path
@@ -137,6 +138,7 @@ class SavedGraph:
     variables: dict[str, Variable] = field(default_factory=dict)
     assets: dict[str, str] = field(default_factory=dict)
     objects: Any = None
+    shapes: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         is_empty = self.kind is None or not self.file.stat().st_size
@@ -335,7 +337,8 @@ class SavedGraph:
             inputs = {}
             for key, node in nodes.items():
                 with self._attributes(node):
-                    inputs[key] = reader.given(node, spec_of(node))
+                    spec = spec_of(node)
+                    inputs[key] = reader.given(node, spec._replace(shape=self.shapes.get(key, spec.shape)))
             if len({node.name for node in nodes.values()}) < len(nodes):
                 raise FormatError(self.file, f"the signature {name!r}", "an input twice", "inputs that differ")
             given |= {nodes[key].name: [value] for key, value in inputs.items()}
