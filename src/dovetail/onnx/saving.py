@@ -25,7 +25,7 @@ from dovetail.graph.effects import ASSIGN, thread
 from dovetail.graph.unchecked import discard, rewire
 from dovetail.onnx.loading import LoadedModel
 from dovetail.passes import base
-from dovetail.passes.constant_folding import fold_constants
+from dovetail.passes.constant_folding import fold_for_files
 from dovetail.passes.cse import merge_common
 from dovetail.passes.prune import prune
 from dovetail.passes.simplify import simplify
@@ -142,7 +142,7 @@ def _pure(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Any:
     named = [_free(name, names) for name in outputs]
     state = {variable: _free(variable.op_name, names) for variable in values}
     copy.outputs = [*copy.outputs, *values.values()]
-    base.run(copy, [fold_constants, simplify, merge_common, prune], 2)
+    base.run(copy, [fold_for_files, simplify, merge_common, prune], 2)
     results = [*named, *(name + NEW for name in state.values())]
     given = {name: copy.inputs[places[tensor]] for name, tensor in inputs.items()}
     return copy, given, dict(zip(results, copy.outputs, strict=True)), state
