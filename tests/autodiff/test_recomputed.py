@@ -12,7 +12,8 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.autodiff.vjp import split
-from dovetail.compat.tf_graph.graph_def import GraphDef, import_definition
+from dovetail.compat.tf_graph.definition import snapshot
+from dovetail.compat.tf_graph.importing import import_definition
 from dovetail.core.engine_registry import get_engine
 from dovetail.edit.graph import Graph
 from dovetail.plan.optimize import optimized_copy
@@ -233,7 +234,7 @@ def test_the_next_run_sees_it():
 def _imported(graph):
     other = dt.Graph()
     inputs = {t.op.name: other.placeholder(t.spec, t.op.name) for t in graph.inputs}
-    other.outputs = import_definition(other, GraphDef(graph), inputs, [graph.outputs[0].name], "part")
+    other.outputs = import_definition(other, snapshot(graph), inputs, [graph.outputs[0].name], "part")
     return other
 
 

@@ -11,7 +11,8 @@ import pytest
 import dovetail as dt
 from dovetail import kinds, ops
 from dovetail.compat import tensorflow as tf
-from dovetail.compat.tf_graph.graph_def import GraphDef, import_definition
+from dovetail.compat.tf_graph.definition import snapshot
+from dovetail.compat.tf_graph.importing import import_definition
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.errors import UnknownEngine
 from dovetail.core.table import OPS
@@ -133,7 +134,7 @@ def _slopes(op, x, y):
 def _imported(graph):
     other = dt.Graph()
     x, y = (other.placeholder(dt.spec((None,)), name) for name in "xy")
-    other.outputs = import_definition(other, GraphDef(graph), {"x": x, "y": y}, ["hypotenuse:0"], "part")
+    other.outputs = import_definition(other, snapshot(graph), {"x": x, "y": y}, ["hypotenuse:0"], "part")
     return other
 
 

@@ -10,7 +10,8 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.compat.tf_graph.graph_def import GraphDef, import_definition
+from dovetail.compat.tf_graph.definition import snapshot
+from dovetail.compat.tf_graph.importing import import_definition
 from dovetail.passes.composites import inline_composites
 from dovetail.passes.fuse import fuse
 from tests.edit.random_edits import dump
@@ -177,7 +178,7 @@ def test_an_edit_that_fails_takes_it_back(graph, x):
 def _imported(graph):
     other = dt.Graph()
     x = other.placeholder(dt.spec((3,)), "y")
-    other.outputs = import_definition(other, GraphDef(graph), {"x": x}, [graph.outputs[0].name], "part")
+    other.outputs = import_definition(other, snapshot(graph), {"x": x}, [graph.outputs[0].name], "part")
     return other
 
 
@@ -245,7 +246,7 @@ def test_importing_under_a_map(build, way, engine):
     scope = dt.gradient_override_map if way == "of the thread" else graph.gradient_override_map
     with scope({"Tanh": "Sevenfold"}):
         outputs = graph.import_graph(source, {"x": x})
-        again = import_definition(graph, GraphDef(source), {"x": x}, [source.outputs[0].name], "again")
+        again = import_definition(graph, snapshot(source), {"x": x}, [source.outputs[0].name], "again")
     after = graph.import_graph(source, {"x": x}, name="after")
     for graph.outputs, expected in ((outputs, [7.0] * 3), (again, [7.0] * 3), (after, 1 - np.tanh(VALUES) ** 2)):
         np.testing.assert_allclose(slope(graph), expected, rtol=1e-5)

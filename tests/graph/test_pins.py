@@ -11,7 +11,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.compat.tf_graph.node_def import node_def_of
+from dovetail.compat.tf_graph.definition import node_def_of
 from dovetail.core.devices import soft_placement_of_run
 from dovetail.core.wish import Wish
 from dovetail.graph.attributes import Beside

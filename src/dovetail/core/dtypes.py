@@ -66,6 +66,11 @@ class DType(str):
         return self.numpy.type
 
     @property
+    def as_datatype_enum(self) -> int:
+        """TensorFlow's number of it, as attributes of nodes have it."""
+        return DATATYPES[self]
+
+    @property
     def base_dtype(self) -> DType:
         """The dtype itself; TensorFlow 1 had references to dtypes, too."""
         return self
@@ -129,6 +134,25 @@ FLOATS = ("bfloat16", "float16", "float32", "float64")
 FLOAT8S = ("float8_e4m3fn", "float8_e5m2")
 COMPLEXES = ("complex64", "complex128")
 ALL = {name: DType(name) for name in ("bool", *INTEGERS, *FLOATS, *FLOAT8S, *COMPLEXES)}
+DATATYPES = {  # name of a dtype → its number in TensorFlow's files
+    "float32": 1,
+    "float64": 2,
+    "int32": 3,
+    "uint8": 4,
+    "int16": 5,
+    "int8": 6,
+    "complex64": 8,
+    "int64": 9,
+    "bool": 10,
+    "bfloat16": 14,
+    "uint16": 17,
+    "complex128": 18,
+    "float16": 19,
+    "uint32": 22,
+    "uint64": 23,
+    "float8_e5m2": 24,
+    "float8_e4m3fn": 25,
+}
 SECOND_NAMES = {"half": "float16", "float": "float32", "double": "float64", "int": "int32"}  # TensorFlow's
 PYTHON_TYPES = {bool: "bool", int: "int32", complex: "complex64"}
 

@@ -8,6 +8,7 @@ from operator import index
 from typing import Any
 
 from dovetail.core.dimension import UNKNOWN_DIMENSION, Size, dimension, plain
+from dovetail.core.hooks import hooks
 
 
 class TensorShape(tuple[Any, ...]):
@@ -46,6 +47,16 @@ class TensorShape(tuple[Any, ...]):
         if not self.is_fully_defined():
             return None
         return math.prod(self.as_list())  # type: ignore[arg-type]
+
+    def as_proto(self) -> Any:
+        """The shape as TensorFlow's message `TensorShapeProto`.
+
+        Raises:
+            ImportError: the extra `formats` is not installed.
+
+        Source: `tf.TensorShape.as_proto`.
+        """
+        return hooks.shape_proto(None if self.rank is None else self.as_list())
 
     def is_fully_defined(self) -> bool:
         """Whether each dimension is known."""

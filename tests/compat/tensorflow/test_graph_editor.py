@@ -197,7 +197,7 @@ def test_definitions_are_imported_and_frozen(graph, engine):
     assert "h" not in [node.name for node in part.node]
     with v1.Graph().as_default():
         v1.identity(v1.identity(v1.constant(1.0), name="i"), name="end")
-        kept = v1.graph_util.remove_training_nodes(v1.get_default_graph().as_graph_def())
+        kept = v1.graph_util.remove_training_nodes(v1.get_default_graph().as_graph_def(), ["end"])
     assert [node.name for node in kept.node if node.op == "Identity"] == ["end"]
     with pytest.raises(TypeError, match="as_graph_def"):
         tf.import_graph_def(object())
@@ -236,7 +236,7 @@ def test_a_graph_is_written_as_the_text_of_a_protocol_buffer_that_tensorflow_run
         session.run(theirs.raw_ops.AssignVariableOp(resource=handle, value=value))
         assert session.run("square:0", {"x:0": [[1.0, 1.0]]}).tolist() == [[25.0]]
         assert session.run("square:0", {"x:0": [[-1.0, 0.5]]}).tolist() == [[0.25]]
-    assert len(definition.library.function) == 2 + 1  # the branches, and Dovetail's document
+    assert len(definition.library.function) == 2 + (given == "graph")  # the branches, and Dovetail's document
     assert [file.name for file in (tmp_path / "folder").iterdir()] == ["graph.pbtxt"]
 
 

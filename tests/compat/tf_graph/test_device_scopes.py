@@ -10,8 +10,9 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.compat.tf_graph.definition import definition_of, snapshot
 from dovetail.compat.tf_graph.graph import TensorFlowGraph
-from dovetail.compat.tf_graph.graph_def import GraphDef, import_definition
+from dovetail.compat.tf_graph.importing import import_definition
 
 
 def placeholder(graph, name="x"):
@@ -136,10 +137,10 @@ def test_copies_keep_devices_and_imports_take_the_scope_around():
     with graph.device("/gpu:2"):
         y = ops.exp(x, name="y")
     graph.outputs = [ops.tanh(y, name="z")]
-    for other in (copy.copy(graph), pickle.loads(pickle.dumps(graph)), GraphDef(graph).graph):
+    for other in (copy.copy(graph), pickle.loads(pickle.dumps(graph)), snapshot(graph)):
         assert [other.get_operation(name).device for name in "yz"] == ["/device:GPU:2", ""]
     target = TensorFlowGraph()
     with target.device("/job:b/cpu:9"):
-        found = import_definition(target, GraphDef(graph), {}, ["y", "z"], "import")
+        found = import_definition(target, snapshot(graph), {}, ["y", "z"], "import")
     assert [op.device for op in found] == ["/job:b/device:GPU:2", "/job:b/device:CPU:9"]
-    assert [node.device for node in GraphDef(target).node if node.op == "Tanh"] == ["/job:b/device:CPU:9"]
+    assert [node.device for node in definition_of(target).node if node.op == "Tanh"] == ["/job:b/device:CPU:9"]

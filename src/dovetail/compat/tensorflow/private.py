@@ -65,7 +65,11 @@ PACKAGES = {
     "contrib.framework.python.ops": ("arg_scope variables", ("contrib.framework.",)),
     "contrib.layers.python.layers": ("initializers layers optimizers regularizers summaries", ("contrib.layers.",)),
     "contrib.rnn.python.ops": ("core_rnn_cell core_rnn_cell_impl rnn rnn_cell", ("contrib.rnn.",)),
-    "core.framework": ("attr_value_pb2 graph_pb2 node_def_pb2 summary_pb2", ("",)),
+    "core.framework": (
+        "attr_value_pb2 function_pb2 graph_pb2 node_def_pb2 op_def_pb2 resource_handle_pb2 summary_pb2 tensor_pb2 "
+        "tensor_shape_pb2 types_pb2 variable_pb2 versions_pb2",
+        ("",),
+    ),
     "core.protobuf": ("config_pb2 meta_graph_pb2 rewriter_config_pb2 saver_pb2", ("", "train.")),
     "core.example": ("example_pb2 feature_pb2", ("train.",)),
     "core.util": ("event_pb2", ("",)),

@@ -2,5 +2,7 @@
 
 from dovetail.compat.tf_graph.graph import note_variable
 from dovetail.core.hooks import hooks
+from dovetail.formats.wire.tensors import shape_proto
 
 hooks.variable_made = note_variable
+hooks.shape_proto = shape_proto

@@ -6,9 +6,9 @@ import re
 from contextlib import AbstractContextManager
 from typing import Any
 
+from dovetail.compat.tf_graph.definition import definition_of
 from dovetail.compat.tf_graph.device_scopes import colocation_scope, device_scope
 from dovetail.compat.tf_graph.elements import element_of, named_element
-from dovetail.compat.tf_graph.graph_def import GraphDef
 from dovetail.compat.tf_graph.operation import TensorFlowOperation
 from dovetail.compat.tf_graph.variable_operation import VariableOperation
 from dovetail.core.variable import Variable
@@ -29,7 +29,7 @@ class TensorFlowGraph(Graph):
         >>> import dovetail as dt
         >>> graph = TensorFlowGraph()
         >>> y = dt.ops.tanh(graph.placeholder(dt.spec(()), "x"))
-        >>> graph.get_operation_by_name("Tanh").node_def.input
+        >>> list(graph.get_operation_by_name("Tanh").node_def.input)
         ['x']
     """
 
@@ -243,21 +243,25 @@ class TensorFlowGraph(Graph):
         """
         return self.is_final
 
-    def as_graph_def(self, from_version: Any = None, add_shapes: bool = False) -> GraphDef:
-        """A definition of the graph as it is now, to be looked at and imported into others.
+    def as_graph_def(self, from_version: Any = None, add_shapes: bool = False) -> Any:
+        """A message `GraphDef` of the graph as it is now, to be edited, written, and imported into others.
+
+        Its nodes are TensorFlow's, which TensorFlow runs.  An operation that TensorFlow cannot compute is a node of its
+        own type.
 
         Args:
             from_version: None; parts of a definition are not offered.
             add_shapes: whether nodes say the shapes of their outputs.
 
         Raises:
+            ImportError: the extra `formats` is not installed.
             NotImplementedError: a version is given.
 
         Source: `tf.Graph.as_graph_def`.
         """
         if from_version is not None:
             raise NotImplementedError("a definition has the whole graph: leave from_version out.")
-        return GraphDef(self, add_shapes=add_shapes)
+        return definition_of(self, add_shapes)
 
 
 TensorFlowGraph._part_type = TensorFlowGraph

@@ -1,21 +1,20 @@
-"""Graphs as TensorFlow's `GraphDef`: for TensorFlow to run, and for TensorBoard to show.
+"""Graphs as TensorFlow's `GraphDef` for TensorBoard, and the nodes of variables.
 
 TensorBoard gets each operation of Dovetail, with its shapes, engine, device and attributes under Dovetail's names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from dovetail.compat.tf_graph.node_def import node_def_of
+from dovetail.compat.tf_graph.device_spec import written
+from dovetail.compat.tf_graph.type_attributes import attributes
 from dovetail.core.dtypes import DType
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
-from dovetail.formats.tensorflow.saving import MIN_CONSUMER, PRODUCER
-from dovetail.formats.tensorflow.writing import Writer
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import number_of, shape_proto, tensor_proto
 from dovetail.graph.operation import Operation
@@ -38,34 +37,24 @@ def graph_proto(graph: Graph) -> Any:
     Source: `tf.Graph.as_graph_def`.
     """
     proto = TENSORFLOW.GraphDef()
-    _Writer(proto).write(graph, proto.node)
+    Viewed(proto).write(graph, proto.node)
     return proto
 
 
-def runnable_proto(graph: Graph) -> Any:
-    """A graph as TensorFlow's `GraphDef`, which TensorFlow runs.
-
-    Args:
-        graph: as for `graph_proto`.  Operations that TensorFlow cannot compute become nodes of their own type.
-    """
-    proto = TENSORFLOW.GraphDef()
-    proto.versions.producer, proto.versions.min_consumer = PRODUCER, MIN_CONSUMER
-    viewed = _Writer(proto)
-    handles = viewed.add_variables(graph, proto.node)
-
-    def otherwise(operation: Operation) -> Any:
-        node = TENSORFLOW.NodeDef()
-        viewed.add(operation, node, handles)
-        del node.input[:]
-        return node
-
-    writer = Writer(otherwise=otherwise)
-    proto.node.extend(writer.nodes(graph, handles))
-    proto.library.function.extend(writer.library.values())
-    return proto
+def variable_proto(variable: Variable, name: str) -> Any:
+    """The node of a variable, with the attributes that resource variables have in TensorFlow."""
+    node = TENSORFLOW.NodeDef(name=name, op="VarHandleOp")
+    node.attr["_class"].list.s.append(f"loc:@{name}".encode())
+    node.attr["allowed_devices"].list.SetInParent()
+    node.attr["container"].s = b""
+    node.attr["debug_name"].s = f"{name}/".encode()
+    node.attr["dtype"].type = number_of(variable.dtype)
+    node.attr["shape"].shape.CopyFrom(shape_proto(variable.shape))
+    node.attr["shared_name"].s = name.encode()
+    return node
 
 
-class _Writer:
+class Viewed:
     """A writer that fills a definition.
 
     Args:
@@ -91,33 +80,35 @@ class _Writer:
 
     def add_variables(self, graph: Graph, nodes: Any) -> dict[Variable, str]:
         """Add the variables of a graph as operations, and return the name of each."""
+        names = self.names(graph, {})
+        nodes.extend(variable_proto(variable, name) for variable, name in names.items())
+        return names
+
+    def names(self, graph: Graph, known: Mapping[Variable, str]) -> dict[Variable, str]:
+        """The variables of a graph, and names that no operation has; they have known names, or their own."""
         names: dict[Variable, str] = {}
         taken = {op.name for op in graph}
         for variable in dict.fromkeys(value for op in graph for value in op.attrs.values() if _is_state(value)):
-            name = variable.op_name
+            name = known.get(variable, variable.op_name)
             while name in taken:
                 name += "_variable"
             taken.add(name)
             names[variable] = name
-            node = nodes.add(name=name, op="VarHandleOp")
-            self.set(node.attr["dtype"], variable.dtype)
-            self.set_shape(node.attr["shape"].shape, variable.shape)
-            node.attr["shared_name"].s = name.encode()
         return names
 
-    def add(self, op: Operation, node: Any, names: dict[Variable, str]) -> None:
-        definition = node_def_of(op)
-        states = [names[value] for value in op.attrs.values() if _is_state(value)]
-        node.name, node.op, node.device = definition.name, definition.op, definition.device
-        node.input.extend([*states, *definition.input[len(states) :]])
+    def add(self, op: Operation, node: Any, names: Mapping[Variable, str]) -> None:
+        node.name, node.op, node.device = op.name, op.type, written(op.device)
+        node.input.extend(names[value] for value in op.attrs.values() if _is_state(value))
+        node.input.extend(t.op.name if t.index == 0 else t.name for t in op.inputs)
+        node.input.extend(f"^{other.name}" for other in op.control_inputs)
         if op.engine is not None:
             node.attr["_engine"].s = op.engine.encode()
         for output in op.outputs:
             self.set_shape(node.attr["_output_shapes"].list.shape.add(), output.shape)
-        for name, value in definition.attr.items():
+        for name, value in {**op.attrs, **attributes(op)}.items():
             if isinstance(value, Graph):
                 node.attr[name].func.name = self.body(value, f"{op.name}_{name}".replace("/", "_"))
-            elif value is not None:
+            elif value is not None and not _is_state(value):
                 self.set(node.attr[name], value)
 
     def body(self, graph: Graph, name: str) -> str:
@@ -143,6 +134,8 @@ class _Writer:
         put = self.set_by_type.get(type(value))
         if put is not None:
             put(attr, value)
+        elif isinstance(value, (tuple, list)) and value and all(isinstance(item, DType) for item in value):
+            attr.list.type.extend(map(number_of, value))
         elif isinstance(value, (tuple, list)) and value and all(type(item) is int for item in value):
             attr.list.i.extend(value)
         elif isinstance(value, (tuple, list)) and value and all(type(item) is float for item in value):

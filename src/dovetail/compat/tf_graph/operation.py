@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from traceback import FrameSummary
 from typing import Any
 
+from dovetail.compat.tf_graph.definition import node_def_of
 from dovetail.compat.tf_graph.device_spec import as_device
-from dovetail.compat.tf_graph.node_def import NodeDef, attributes, node_def_of
+from dovetail.compat.tf_graph.type_attributes import attributes
 from dovetail.core.errors import describe, did_you_mean, op_error
+from dovetail.formats.tensorflow.attributes import value_of
+from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.graph.journal import note
 from dovetail.graph.operation import Operation
 
 
-@dataclass
-class OpDef:
-    """The definition of an op, apart from any operation.
-
-    Attributes:
-        name: its type.
-        input_arg: the parameters that are tensors.
-        attr: the parameters that are static.
-
-    Source: `tf.compat.v1.OpDef`.
-    """
-
-    name: str
-    input_arg: list[str] = field(default_factory=list)
-    attr: list[str] = field(default_factory=list)
+def op_def(name: str, inputs: Iterable[str], attrs: Iterable[str]) -> Any:
+    """The definition of an op as a message `OpDef`."""
+    of = TENSORFLOW.OpDef
+    taken, static = [of.ArgDef(name=one) for one in inputs], [of.AttrDef(name=one) for one in attrs]
+    return of(name=name, input_arg=taken, attr=static)
 
 
 class TensorFlowOperation(Operation):
@@ -64,8 +57,8 @@ class TensorFlowOperation(Operation):
         return attrs[name]
 
     @property
-    def node_def(self) -> NodeDef:
-        """The operation as plain data, which can be printed.
+    def node_def(self) -> Any:
+        """The operation as a message `NodeDef`: its node in `as_graph_def()` of its graph.
 
         Source: `tf.Operation.node_def`.
         """
@@ -79,20 +72,21 @@ class TensorFlowOperation(Operation):
         return tuple(self.outputs)
 
     @property
-    def op_def(self) -> OpDef:
-        """The definition of its op.
+    def op_def(self) -> Any:
+        """The definition of its op, a message `OpDef`.
 
         Source: `tf.Operation.op_def`.
 
         Example:
             >>> import dovetail as dt
             >>> from dovetail.compat.tf_graph.graph import TensorFlowGraph
-            >>> dt.ops.sum(TensorFlowGraph().placeholder(dt.spec((2, 3)), "x"), axis=1).op.op_def
-            OpDef(name='Sum', input_arg=['x'], attr=['axis', 'keepdims'])
+            >>> found = dt.ops.sum(TensorFlowGraph().placeholder(dt.spec((2, 3)), "x"), axis=1).op.op_def
+            >>> found.name, [one.name for one in found.input_arg], [one.name for one in found.attr]
+            ('Sum', ['x'], ['axis', 'keepdims'])
         """
         params = list(zip(self.op.params, self.layout, strict=True))
         taken = [param.name for param, count in params if count is not None]
-        return OpDef(self.type, taken, [param.name for param, count in params if count is None])
+        return op_def(self.type, taken, [param.name for param, count in params if count is None])
 
     @property
     def traceback(self) -> list[FrameSummary]:
@@ -156,12 +150,18 @@ def _content(operation: Any, value: Any) -> Any:
     if not hasattr(value, "WhichOneof"):
         return value
     kind = value.WhichOneof("value")
-    if kind == "list":
-        return next((list(found) for found in (getattr(value.list, k, ()) for k in "sifb") if found), [])
-    if kind not in ("b", "i", "f", "s", "type"):
+    if kind not in ("b", "i", "f", "s", "type", "list"):
         problem = f"an attribute is a truth (b), a number (i or f), a word (s), a type or a list, not {describe(value)}"
         raise op_error(TypeError, operation.type, f"{problem}; use set_attr.", where=operation.where)
-    return getattr(value, kind)
+    return content_of(value)
+
+
+def content_of(value: Any) -> Any:
+    """The value of an attribute, with strings as bytes."""
+    kind = value.WhichOneof("value")
+    if kind == "list":
+        return next((list(found) for found in (value.list.s, value.list.i) if found), value_of(value))
+    return value.s if kind == "s" else value_of(value)
 
 
 def _word(content: Any) -> Any:

@@ -95,6 +95,13 @@ def type_attributes(operation: Operation) -> dict[str, Any]:
     return {"T": tensors[0].dtype} if tensors else {}
 
 
+def attributes(operation: Operation) -> dict[str, Any]:
+    """The attributes of an operation that are not static arguments."""
+    named = operation.overrides.get(operation.type)
+    override = {} if named is None else {"_gradient_op_type": named}
+    return {**type_attributes(operation), **operation.notes, **override}
+
+
 def _dtype(operation: Operation, where: str) -> Any:
     if where.isdecimal():
         return operation.outputs[int(where)].dtype

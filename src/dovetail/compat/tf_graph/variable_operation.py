@@ -7,26 +7,11 @@ from traceback import FrameSummary
 from typing import Any
 
 from dovetail.compat.tf_graph.device_spec import written
-from dovetail.compat.tf_graph.node_def import NodeDef
-from dovetail.compat.tf_graph.operation import OpDef
+from dovetail.compat.tf_graph.graph_proto import variable_proto
+from dovetail.compat.tf_graph.operation import op_def
 from dovetail.core.errors import did_you_mean, op_error, user_line
-from dovetail.core.variable import Variable
+from dovetail.formats.tensorflow.attributes import value_of
 from dovetail.graph.pin import Pin
-
-
-def variable_node(variable: Variable, device: str = "") -> NodeDef:
-    """The node definition of a variable, with the attributes that resource variables have in TensorFlow."""
-    name = variable.op_name
-    attrs = {
-        "_class": [f"loc:@{name}".encode()],
-        "allowed_devices": [],
-        "container": "",
-        "debug_name": f"{name}/",
-        "dtype": variable.dtype,
-        "shape": variable.shape,
-        "shared_name": name,
-    }
-    return NodeDef(name, VariableOperation.type, [], device, attrs)
 
 
 class VariableOperation:
@@ -79,9 +64,11 @@ class VariableOperation:
         """Do nothing."""
 
     @property
-    def node_def(self) -> NodeDef:
-        """The operation as plain data."""
-        return variable_node(self.outputs[0], self.device)
+    def node_def(self) -> Any:
+        """The operation as a message `NodeDef`."""
+        node = variable_proto(self.outputs[0], self.name)
+        node.device = self.device
+        return node
 
     def get_attr(self, name: str) -> Any:
         """An attribute by name: the dtype, the shape, names.
@@ -92,17 +79,17 @@ class VariableOperation:
         attrs = self.node_def.attr
         if name not in attrs:
             problem = f"{self.name!r} has no attribute {name!r}. {did_you_mean(name, attrs)}There are: "
-            raise op_error(ValueError, self.type, f"{problem}{', '.join(attrs)}.", where=self.where)
-        return attrs[name]
+            raise op_error(ValueError, self.type, f"{problem}{', '.join(sorted(attrs))}.", where=self.where)
+        return value_of(attrs[name])
 
     def colocation_groups(self) -> list[bytes]:
         """The names of the operations whose device it shares: its own."""
         return [f"loc:@{self.name}".encode()]
 
     @property
-    def op_def(self) -> OpDef:
-        """The definition of its op."""
-        return OpDef(self.type, [], list(self.node_def.attr))
+    def op_def(self) -> Any:
+        """The definition of its op, a message `OpDef`."""
+        return op_def(self.type, [], sorted(self.node_def.attr))
 
     @property
     def traceback(self) -> list[FrameSummary]:

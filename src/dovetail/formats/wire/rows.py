@@ -59,8 +59,9 @@ OpList: 1 op OpDef*
 SaverDef: 1 filename_tensor_name string; 2 save_tensor_name string; 3 restore_op_name string; 4 max_to_keep int32;
     5 sharded bool; 6 keep_checkpoint_every_n_hours float; 7 version SaverDef.CheckpointFormatVersion
 enum SaverDef.CheckpointFormatVersion: 0 LEGACY; 1 V1; 2 V2
-VariableDef: 1 variable_name string; 2 initializer_name string; 3 snapshot_name string; 5 is_resource bool;
-    7 trainable bool
+VariableDef: 1 variable_name string; 6 initial_value_name string; 2 initializer_name string; 3 snapshot_name string;
+    4 save_slice_info_def SaveSliceInfoDef; 5 is_resource bool; 7 trainable bool
+SaveSliceInfoDef: 1 full_name string; 2 full_shape int64*; 3 var_offset int64*; 4 var_shape int64*
 CollectionDef: 1 node_list CollectionDef.NodeList|kind; 2 bytes_list CollectionDef.BytesList|kind;
     3 int64_list CollectionDef.Int64List|kind; 4 float_list CollectionDef.FloatList|kind;
     5 any_list CollectionDef.AnyList|kind

@@ -13,32 +13,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from dovetail.core.dtypes import DATATYPES
 from dovetail.core.errors import FormatError, did_you_mean
 from dovetail.formats.wire.messages import TENSORFLOW
 
 STRING = 7
-NUMBERS = {  # NumPy's name of a dtype → its number
-    "float32": 1,
-    "float64": 2,
-    "int32": 3,
-    "uint8": 4,
-    "int16": 5,
-    "int8": 6,
-    "object": STRING,
-    "complex64": 8,
-    "int64": 9,
-    "bool": 10,
-    "bfloat16": 14,
-    "uint16": 17,
-    "complex128": 18,
-    "float16": 19,
-    "uint32": 22,
-    "uint64": 23,
-    "float8_e5m2": 24,
-    "float8_e4m3fn": 25,
-    "int4": 29,
-    "uint4": 30,
-}
+NUMBERS = {**DATATYPES, "object": STRING, "int4": 29, "uint4": 30}  # NumPy's name of a dtype → its number
 DTYPES = {number: np.dtype(getattr(ml_dtypes, name, name)) for name, number in NUMBERS.items()}
 QUANTIZED = {11: "int8", 12: "uint8", 13: "int32", 15: "int16", 16: "uint16"}  # numbers of an unknown scale
 DTYPES |= {number: np.dtype(name) for number, name in QUANTIZED.items()}
@@ -61,6 +41,8 @@ FIELDS = {
     **dict.fromkeys((3, 4, 5, 6, 17, 29, 30, *QUANTIZED), "int_val"),
     **dict.fromkeys((24, 25), "float8_val"),
 }
+
+PLAIN = ("float_val", "double_val", "int_val", "int64_val", "bool_val", "uint32_val", "uint64_val")
 
 
 def number_of(dtype: Any) -> int:
@@ -130,8 +112,11 @@ def tensor_proto(array: Any) -> Any:
     """
     array = np.asarray(array)
     proto = TENSORFLOW.TensorProto(dtype=number_of(array.dtype), tensor_shape=shape_proto(array.shape))
+    field = FIELDS[proto.dtype]
     if proto.dtype == STRING:
         proto.string_val.extend(array.reshape(-1).tolist())
+    elif array.size == 1 and field in PLAIN:
+        getattr(proto, field).append(array.item())
     else:
         proto.tensor_content = little_endian(array).tobytes()
     return proto

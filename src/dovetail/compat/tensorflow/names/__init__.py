@@ -49,6 +49,7 @@ from dovetail.compat.tensorflow.names import loss_functions as loss_functions
 from dovetail.compat.tensorflow.names import losses as losses
 from dovetail.compat.tensorflow.names import math as math
 from dovetail.compat.tensorflow.names import memory as memory
+from dovetail.compat.tensorflow.names import messages as messages
 from dovetail.compat.tensorflow.names import meta_graphs as meta_graphs
 from dovetail.compat.tensorflow.names import metrics as metrics
 from dovetail.compat.tensorflow.names import monitored as monitored

@@ -126,7 +126,6 @@ for _name, _dtype in ALL.items():
     value(f"{_name} dtypes.{_name}", _dtype)
 value("half", ALL["float16"])
 value("double", ALL["float64"])
-value("as_dtype dtypes.as_dtype", as_dtype)
 value("__version__ version.VERSION VERSION", "2.21.0")
 
 # -- tensors ----------------------------------------------------------------------------------------------------------

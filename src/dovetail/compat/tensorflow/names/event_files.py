@@ -128,7 +128,7 @@ class FileWriter:
         """Write a graph, as TensorBoard shows it: scopes, operations, shapes, devices, bodies of loops.
 
         Args:
-            graph: a graph, or its definition, or the message that the definition is in a file.
+            graph: a graph, or its definition.
             global_step: its step.
             graph_def: a definition, instead of `graph`.
 
@@ -139,11 +139,10 @@ class FileWriter:
         if isinstance(given, TENSORFLOW.GraphDef):
             self._add(global_step, graph_def=given.SerializeToString())
             return
-        found = getattr(given, "graph", given)
-        if not isinstance(found, Graph):
+        if not isinstance(given, Graph):
             problem = f"it writes a tf.Graph, or what its as_graph_def() gives, not {describe(given)}."
             raise op_error(TypeError, "tf.summary.FileWriter.add_graph", problem)
-        self._add(global_step, graph_def=graph_proto(found).SerializeToString())
+        self._add(global_step, graph_def=graph_proto(given).SerializeToString())
 
     def add_meta_graph(self, meta_graph_def: Any, global_step: Any = None) -> None:
         """Write a meta graph, as `tf.train.export_meta_graph` gives it.

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import numpy as np
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.nearest import close_op
 from dovetail.compat.tensorflow.table import absent, function, told, value
+from dovetail.compat.tf_graph.definition import file_of, mark_of
 from dovetail.compat.tf_graph.elements import named_element
-from dovetail.compat.tf_graph.graph_bytes import proto_of
-from dovetail.compat.tf_graph.graph_def import GraphDef, import_definition
-from dovetail.compat.tf_graph.node_def import NodeDef
-from dovetail.compat.tf_graph.operation import OpDef
+from dovetail.compat.tf_graph.importing import import_definition
+from dovetail.compat.tf_graph.restoring import restored
 from dovetail.core.errors import op_error
 from dovetail.core.files import replacing
 from dovetail.core.op import Op
@@ -23,51 +24,12 @@ from dovetail.core.table import OPS
 from dovetail.core.value_kinds import is_recorded
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
+from dovetail.formats.tensorflow.attributes import constant_node
+from dovetail.formats.tensorflow.names import split
+from dovetail.formats.tensorflow.saved_model import HANDLES, alike
 from dovetail.formats.wire.libraries import need
-from dovetail.formats.wire.messages import to_text
-
-value("GraphDef", GraphDef)
-value("NodeDef", NodeDef)
-value("OpDef", OpDef, "v1")
-
-
-class AttrValue:
-    """The value of an attribute, as `operation._set_attr` takes it.
-
-    Args:
-        b, i, f, s, type, list: a bool, an int, a float, a string, a dtype or a `ListValue`; exactly one is given.
-
-    Source: `tf.compat.v1.AttrValue`.
-    """
-
-    class ListValue:
-        """Several values of one kind.
-
-        Args:
-            b, i, f, s: bools, ints, floats or strings; exactly one is given.
-
-        Source: `tf.compat.v1.AttrValue.ListValue`.
-        """
-
-        def __init__(self, **given: Any) -> None:
-            _set_one(self, "tf.AttrValue.ListValue", given, ("b", "i", "f", "s"))
-
-    def __init__(self, **given: Any) -> None:
-        _set_one(self, "tf.AttrValue", given, ("b", "i", "f", "s", "type", "list"))
-
-    def WhichOneof(self, field: str) -> str:
-        """The name of the field that is set, as in protocol buffers."""
-        return next(iter(vars(self)))
-
-
-def _set_one(made: Any, title: str, given: dict[str, Any], known: Sequence[str]) -> None:
-    if len(given) != 1 or not given.keys() <= set(known):
-        problem = f"it takes one of {', '.join(known)}, not {', '.join(given) or 'none'}."
-        raise op_error(TypeError, title, problem)
-    vars(made).update(given)
-
-
-value("AttrValue", AttrValue, "v1")
+from dovetail.formats.wire.messages import TENSORFLOW, to_text
+from dovetail.formats.wire.tensors import number_of, shape_proto
 
 
 @function("import_graph_def graph_util.import_graph_def")
@@ -82,84 +44,209 @@ def import_graph_def(
     """Copy the operations of a definition into the graph that is being built.
 
     Args:
-        graph_def: the result of `graph.as_graph_def()`.
-        input_map: names of its tensors → tensors of the graph, variables or numbers that replace them.
+        graph_def: a message `GraphDef`, as `graph.as_graph_def()` gives it, edited or not, or as a file holds it.
+        input_map: names of its tensors → tensors of the graph, variables or numbers that replace them; and names such
+            as "^x" → tensors or operations for which copies wait instead of the operation "x".
         return_elements: names of tensors (`"x:0"`) and operations (`"x"`) of the definition.
         name: a name scope for the copies; "import" if not given.
 
     Returns:
         The copies of `return_elements`, in a list; None if `return_elements` is None.
 
+    Raises:
+        FormatError: the definition is damaged, as where a node takes the result of one that is not there.
+        ValueError: a name of `input_map` is not in the definition.
+
     Source: `tf.import_graph_def`.
     """
-    if not isinstance(graph_def, GraphDef):
+    if not isinstance(graph_def, TENSORFLOW.GraphDef):
         problem = "it takes a tf.GraphDef, as graph.as_graph_def() gives; read bytes by GraphDef.FromString(data)."
         raise op_error(TypeError, "tf.import_graph_def", problem)
     target = graph_mode.current_graph() or graph_mode.open_graph()
     scope = "import" if name is None else name
-    given = {key: _of_graph(target, graph_def, key, x) for key, x in (input_map or {}).items()}
-    found = import_definition(target, graph_def, given, return_elements or (), scope)
+    known = {node.name for node in graph_def.node}
+    taken = {text for node in graph_def.node for text in node.input}
+    given, controls, missing = dict[str, Any](), dict[str, Any](), dict[str, Any]()
+    for key, x in (input_map or {}).items():
+        source, number = key.removeprefix("^").partition(":")[::2]
+        text = f"{source}:{number}" if number not in ("", "0") else source
+        if source not in known and not {key, text, f"{source}:0"} & taken:
+            problem = f"input_map names {key!r}, which is not in graph_def."
+            raise op_error(ValueError, "tf.import_graph_def", problem)
+        (controls if key.startswith("^") else given if source in known else missing)[text] = x
+    if missing or not controls.keys() <= known:
+        graph_def, names = _with_placeholders(target, graph_def, missing, controls)
+        given |= names
+    graph = restored(graph_def)
+    given = {key: _of_graph(target, graph, key, x) for key, x in given.items()}
+    ops_of = {key: getattr(x, "op", x) for key, x in controls.items()}
+    found = import_definition(target, graph, given, return_elements or (), scope, ops_of)
     return None if return_elements is None else found
 
 
-def _of_graph(target: Graph, graph_def: GraphDef, key: str, x: Any) -> Any:
+def _with_placeholders(
+    target: Any, graph_def: Any, missing: Mapping[str, Any], controls: Mapping[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """A definition with placeholders for results that only its nodes' inputs name, and what these stand for."""
+    made, known = TENSORFLOW.GraphDef(), {node.name for node in graph_def.node}
+    made.CopyFrom(graph_def)
+    names: dict[str, Any] = {}
+    for text, x in missing.items():
+        with graph_mode.inside(target):
+            tensor = x.read() if isinstance(x, Variable) else x if is_recorded(x) else ops.convert(x)
+        name = text.replace(":", "_")
+        node = made.node.add(name=name, op="Placeholder")
+        node.attr["dtype"].type = number_of(tensor.dtype)
+        node.attr["shape"].shape.CopyFrom(shape_proto(tensor.shape))
+        names[name] = tensor
+        for user in made.node:
+            for number, given in enumerate(user.input):
+                if given in (text, f"{text}:0"):
+                    user.input[number] = name
+    for name in controls:
+        if name not in known and name not in names:
+            made.node.add(name=name, op="NoOp")
+    return made, names
+
+
+def _of_graph(target: Graph, graph: Graph, key: str, x: Any) -> Any:
     """The replacement of a tensor of a definition, as a tensor of the graph."""
     with graph_mode.inside(target):
         if isinstance(x, Variable):
             return x.read()
         if is_recorded(x):
             return x
-        replaced = named_element(graph_def.graph, key if ":" in key else f"{key}:0", allow_operation=False)
+        replaced = named_element(graph, key if ":" in key else f"{key}:0", allow_operation=False)
         return target.constant(ops.convert(x, replaced.dtype).numpy())
 
 
+def _part(graph_def: Any, nodes: Iterable[Any]) -> Any:
+    """A definition with some nodes, and the library and the versions of another one."""
+    made = TENSORFLOW.GraphDef(node=nodes)
+    made.library.CopyFrom(graph_def.library)
+    made.versions.CopyFrom(graph_def.versions)
+    return made
+
+
 @function("graph_util.extract_sub_graph", "v1")
-def extract_sub_graph(graph_def: GraphDef, dest_nodes: Sequence[str]) -> GraphDef:
+def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
     """The part of a definition that some operations need.
+
+    Raises:
+        AssertionError: a node has none of the names.
+        TypeError: `dest_nodes` is one text.
 
     Source: `tf.compat.v1.graph_util.extract_sub_graph`.
     """
-    operations = [named_element(graph_def.graph, name.partition(":")[0], allow_tensor=False) for name in dest_nodes]
-    return GraphDef(graph_def.graph, [t for op in operations for t in op.outputs])
+    if isinstance(dest_nodes, str):
+        raise op_error(TypeError, "tf.graph_util.extract_sub_graph", "dest_nodes is a list of names.")
+    nodes = {node.name: node for node in graph_def.node}
+    stack, needed = [split(name)[0] for name in dest_nodes], set[str]()
+    while stack:
+        name = stack.pop()
+        if name not in nodes:
+            problem = f"{name!r} is not in graph_def{alike(name, nodes)}."
+            raise op_error(AssertionError, "tf.graph_util.extract_sub_graph", problem)
+        if name not in needed:
+            needed.add(name)
+            stack += [source for text in nodes[name].input if (source := split(text)[0]) in nodes]
+            stack += [source for source in _beside(nodes[name]) if source in nodes]
+    return _part(graph_def, [node for node in graph_def.node if node.name in needed])
 
 
 @function("graph_util.convert_variables_to_constants", "v1")
 def convert_variables_to_constants(
     sess: Any,
-    input_graph_def: GraphDef,
+    input_graph_def: Any,
     output_node_names: Sequence[str],
     variable_names_whitelist: Sequence[str] | None = None,
     variable_names_blacklist: Sequence[str] | None = None,
-) -> GraphDef:
+) -> Any:
     """The part of a definition that some operations need, with constants instead of variables.
 
     Source: `tf.compat.v1.graph_util.convert_variables_to_constants`.
     """
     part = extract_sub_graph(input_graph_def, output_node_names)
-    variables = {op.attrs["variable"] for op in part.graph.find("ReadVariableOp")}
-    chosen = [
-        v
-        for v in variables
-        if (variable_names_whitelist is None or v.op_name in variable_names_whitelist)
-        and v.op_name not in (variable_names_blacklist or ())
-    ]
-    with sess.as_default():
-        part.graph.freeze(chosen)
-    return part
+    names = [node.name for node in part.node if node.op in HANDLES]
+    chosen = {
+        name
+        for name in names
+        if (variable_names_whitelist is None or name in variable_names_whitelist)
+        and name not in (variable_names_blacklist or ())
+    }
+    variables = {name: _variable(sess.graph, part, name) for name in chosen}
+    values = dict(zip(variables, sess.run(list(variables.values())), strict=True))
+    made = [_frozen(node, values) for node in part.node]
+    return _part(part, made)
+
+
+def _variable(graph: Any, graph_def: Any, name: str) -> Any:
+    """The variable of a node: of the process, or of a graph by its name."""
+    node = next(node for node in graph_def.node if node.name == name)
+    mark = mark_of(node)
+    if mark is not None and mark.origin is not None and mark.rest in mark.origin.variables:
+        return mark.origin.variables[mark.rest]
+    return graph.get_operation_by_name(name).outputs[0]
+
+
+def _frozen(node: Any, values: Mapping[str, Any]) -> Any:
+    """A node, or what takes its place where variables have these values."""
+    made = TENSORFLOW.NodeDef(name=node.name)
+    if node.name in values:
+        constant_node(made, np.asarray(values[node.name]))
+        return made
+    if node.op != "ReadVariableOp" or not node.input or split(node.input[0])[0] not in values:
+        return node
+    made.op = "Identity"
+    made.input.extend(node.input)
+    made.attr["T"].type = number_of(values[split(node.input[0])[0]].dtype)
+    return made
 
 
 @function("graph_util.remove_training_nodes", "v1")
-def remove_training_nodes(input_graph: GraphDef, protected_nodes: Sequence[str] | None = None) -> GraphDef:
-    """A definition without operations that only pass a tensor on.
+def remove_training_nodes(input_graph: Any, protected_nodes: Sequence[str] | None = None) -> Any:
+    """A definition without nodes that check values, and without those that only pass a tensor on.
+
+    Protected nodes stay, and nodes that wait for others, that others wait for, or that others are beside by `_class`.
 
     Source: `tf.compat.v1.graph_util.remove_training_nodes`.
     """
-    made = GraphDef(input_graph.graph)
-    for op in made.graph.find(("Identity", "StopGradient")):
-        if op.name not in (protected_nodes or ()) and op.outputs[0].consumers():
-            made.graph.replace_all_uses(op.outputs[0], op.inputs[0])
-    made.graph.prune()
+    protected = set(protected_nodes or ())
+    checks = {node.name for node in input_graph.node if node.op == "CheckNumerics"} - protected
+    kept = [
+        _with_inputs(node, [text for text in node.input if split(text)[0] not in checks])
+        for node in input_graph.node
+        if node.name not in checks
+    ]
+    texts = [text for node in kept for text in node.input if text.startswith("^")]
+    fixed = protected | {text[1:] for text in texts} | {name for node in kept for name in _beside(node)}
+    gone = {
+        node.name: node.input[0]
+        for node in kept
+        if node.op in ("Identity", "StopGradient") and node.name not in fixed and not node.input[-1].startswith("^")
+    }
+
+    def source(text: str) -> str:
+        while text in gone:
+            text = gone[text].removesuffix(":0")
+        return text
+
+    nodes = [_with_inputs(node, map(source, node.input)) for node in kept if node.name not in gone]
+    return TENSORFLOW.GraphDef(node=nodes, library=input_graph.library if input_graph.HasField("library") else None)
+
+
+def _with_inputs(node: Any, inputs: Iterable[str]) -> Any:
+    made = TENSORFLOW.NodeDef()
+    made.CopyFrom(node)
+    made.ClearField("input")
+    made.input.extend(inputs)
     return made
+
+
+def _beside(node: Any) -> list[str]:
+    """The nodes whose device a node shares."""
+    groups = node.attr["_class"].list.s if "_class" in node.attr else ()
+    return [group.decode(errors="replace").removeprefix("loc:@") for group in groups]
 
 
 @function("io.write_graph train.write_graph")
@@ -184,7 +271,7 @@ def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool =
     """
     need("tf.io.write_graph")
     found = graph_or_graph_def
-    write_message(proto_of(found if isinstance(found, Graph) else found.graph), Path(logdir) / name, as_text)
+    write_message(file_of(found) if isinstance(found, Graph) else found, Path(logdir) / name, as_text)
     return str(Path(logdir) / name)
 
 

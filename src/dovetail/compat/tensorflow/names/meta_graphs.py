@@ -14,13 +14,14 @@ from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.names.graph_util import write_message
 from dovetail.compat.tensorflow.names.variables import variable
 from dovetail.compat.tensorflow.table import function, lazy
+from dovetail.compat.tf_graph.definition import file_of, snapshot
 from dovetail.compat.tf_graph.elements import element_of
-from dovetail.compat.tf_graph.graph_bytes import graph_of_proto, is_tensorflows, proto_of
-from dovetail.compat.tf_graph.graph_def import GraphDef, import_definition, imported
+from dovetail.compat.tf_graph.graph_bytes import document_in
+from dovetail.compat.tf_graph.importing import import_definition
+from dovetail.compat.tf_graph.restoring import imported, restored
 from dovetail.core.errors import FormatError, describe
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
-from dovetail.edit.transplant import copy_graph
 from dovetail.formats.tensorflow.saved_model import saved_meta_graph
 from dovetail.formats.wire.libraries import need
 from dovetail.formats.wire.messages import TENSORFLOW, from_text, parsed
@@ -72,8 +73,12 @@ def export_meta_graph(
     collections = collections_of(graph, collection_list)
     made = TENSORFLOW.MetaGraphDef(meta_info_def=meta_info_def, saver_def=saver_def)
     used = dict.fromkeys(v for values in collections.values() for v in values if isinstance(v, Variable))
-    definition = GraphDef(graph) if graph_def is None else graph_def
-    made.graph_def.CopyFrom(proto_of(without_devices(definition.graph) if clear_devices else definition.graph, used))
+    if graph_def is None:
+        made.graph_def.CopyFrom(file_of(without_devices(graph) if clear_devices else graph, used))
+    else:
+        made.graph_def.CopyFrom(graph_def)
+        for node in made.graph_def.node if clear_devices else ():
+            node.device = ""
     for key, values in collections.items():
         add_collection(made, key, values)
     if filename is not None:
@@ -89,7 +94,7 @@ def collections_of(graph: Any, keys: Iterable[str] | None = None) -> dict[str, l
 
 def without_devices(graph: Graph) -> Graph:
     """A copy of a graph whose operations have no devices, those of its branches and bodies included."""
-    copy = copy_graph(graph)
+    copy = snapshot(graph)
     _clear_devices(copy)
     return copy
 
@@ -147,7 +152,7 @@ def import_message(given: Any, import_scope: str | None, clear_devices: bool = F
         raise TypeError(f"it imports the path of a file, or a MetaGraphDef, not {describe(given)}.")
     meta = read_meta_graph(file) if isinstance(given, (str, os.PathLike)) else given
     target, scope = graph_mode.open_graph(), import_scope or ""
-    is_theirs = is_tensorflows(meta.graph_def)
+    is_theirs = document_in(meta.graph_def) is None
     keys = _variable_keys(meta) if is_theirs else {}
     known: dict[str, Any] = {}
     listed = {name for key, said in meta.collection_def.items() if key in _VARIABLES for name in said.node_list.value}
@@ -165,16 +170,14 @@ def import_message(given: Any, import_scope: str | None, clear_devices: bool = F
         if is_theirs:
             source = imported(saved_meta_graph(meta, Path(file), checkpoint), make)
         else:
-            source = graph_of_proto(meta.graph_def, file, make)[0]
+            source = restored(meta.graph_def, file, make)
         if clear_devices:
             _clear_devices(source)
         names = [name for key, said in meta.collection_def.items() for name in said.node_list.value]
         wanted = [name for name in dict.fromkeys(names) if name not in known]
         before = set(target.operations)
         elements = [name for name in wanted if _has(source, name)] if is_theirs else _elements(source, wanted, file)
-        definition = GraphDef()
-        definition.graph = source  # a copy by its tensors has no operations without results
-        found = import_definition(target, definition, {}, elements, scope)
+        found = import_definition(target, source, {}, elements, scope)
     added = {op.name: op for op in target.operations if op not in before}
     for name, copy in zip(elements, found, strict=True):  # the copy of an assignment is the operation of its value
         known[name] = added.get(f"{scope}/{name}" if scope else name, copy) if ":" not in name else copy

@@ -23,8 +23,7 @@ from dovetail.compat.tensorflow.names.sparse import SparseFetch, fed_parts
 from dovetail.compat.tensorflow.names.string_tensors import NUMBERS, strings_of_a_run
 from dovetail.compat.tensorflow.names.text import is_text, strings_of
 from dovetail.compat.tensorflow.table import value
-from dovetail.compat.tf_graph.graph_def import GraphDef
-from dovetail.compat.tf_graph.node_def import node_def_of
+from dovetail.compat.tf_graph.definition import definition_of
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import op_error
 from dovetail.core.scopes import Scoped
@@ -71,12 +70,12 @@ class Session(sessions.Session):
         self._logged: set[Operation] = set()
 
     @property
-    def graph_def(self) -> GraphDef:
+    def graph_def(self) -> Any:
         """The definition of its graph.
 
         Source: `tf.compat.v1.Session.graph_def`.
         """
-        return GraphDef(self.graph)
+        return definition_of(self.graph)
 
     def list_devices(self) -> list[DeviceAttributes]:
         """The devices of its engine.
@@ -146,7 +145,7 @@ def _fill(metadata: RunMetadata, placed: list[tuple[Operation, str]]) -> None:
     devices: dict[str, DeviceStepStats] = {}
     for operation, device in placed:
         stats = devices.setdefault(device, DeviceStepStats(device=device))
-        inputs = ", ".join(node_def_of(operation).input)
+        inputs = ", ".join(tensor.op.name if tensor.index == 0 else tensor.name for tensor in operation.inputs)
         label = f"{operation.name} = {operation.type}({inputs})"
         stats.node_stats.append(NodeExecStats(node_name=operation.name, all_start_micros=now, timeline_label=label))
     metadata.step_stats.dev_stats.extend(devices.values())

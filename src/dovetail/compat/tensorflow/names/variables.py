@@ -29,6 +29,7 @@ from dovetail.core.tensor_shape import shape_of
 from dovetail.core.value_kinds import is_tensor, register, static_shape, unwrapped
 from dovetail.core.variable import STATE
 from dovetail.core.variable import Variable as DovetailVariable
+from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.graph.naming import check_name
 from dovetail.graph.nesting import outermost_of
 from dovetail.graph.operation import GraphTensor
@@ -117,6 +118,24 @@ class _Names(DovetailVariable):
     def count_up_to(self, limit: int) -> Any:
         """The value, to which a run then adds 1; from the limit on, a run raises IndexError."""
         return count_up_to(self, limit)
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """A message `VariableDef` with its names; without the scope, and None for a variable outside of it.
+
+        Source: `tf.Variable.to_proto`.
+        """
+        scope = f"{export_scope}/" if export_scope else ""
+        if not self.name.startswith(scope):
+            return None
+        name = self.op_name.removeprefix(scope)
+        return TENSORFLOW.VariableDef(
+            variable_name=f"{name}:0",
+            initial_value_name=f"{name}/initial_value:0",
+            initializer_name=f"{name}/Assign",
+            snapshot_name=f"{name}/Read:0",
+            is_resource=True,
+            trainable=self.trainable,
+        )
 
     def set_shape(self, shape: Any) -> None:
         """Check that its shape fits another one."""

@@ -1,0 +1,327 @@
+"""Restoring: a message `GraphDef` becomes a graph; nodes that nobody edited become the operations that they were.
+
+A node is of an operation if it, and the nodes behind it that were made of the same operation, say what they said.
+Names, inputs from elsewhere and control inputs may be others.  All other nodes are read as TensorFlow's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dovetail.compat.tf_graph.definition import Group, Origin, digest, hidden_document, mark_of
+from dovetail.compat.tf_graph.graph import TensorFlowGraph
+from dovetail.compat.tf_graph.graph_bytes import DOCUMENT, document_in, graph_of_proto, zeros
+from dovetail.core.table import OPS
+from dovetail.edit.graph import Graph
+from dovetail.edit.inference import infer_from
+from dovetail.edit.overriding import override_gradients
+from dovetail.edit.transplant import Copies
+from dovetail.formats.constants import is_tensor
+from dovetail.formats.opaque import nesting
+from dovetail.formats.tensorflow.names import split
+from dovetail.formats.tensorflow.read_nodes import Body, Node
+from dovetail.formats.tensorflow.reading import Reader, called, spec_of
+from dovetail.formats.tensorflow.saved_model import GRAPH, HANDLES, PLACEHOLDERS, SavedGraph, saved_graph
+from dovetail.formats.tensorflow.values import Handle
+from dovetail.formats.wire.messages import TENSORFLOW
+from dovetail.graph.base import name_new
+from dovetail.graph.operation import Operation
+
+Make = Callable[[str, np.ndarray, bool], Any]  # (name, first value, whether it is trainable) → a variable
+
+
+class Match(NamedTuple):
+    """The operation of a node.
+
+    Attributes:
+        group: the operation, with its nodes.
+        given: reference of an input from elsewhere → the reference now.
+        inner: the names of the other nodes of the group.
+    """
+
+    group: Group
+    given: dict[str, str]
+    inner: set[str]
+
+
+def restored(message: Any, file: str = "a definition", make: Make = zeros) -> Graph:
+    """The graph of a message `GraphDef`.
+
+    Args:
+        message: is not changed.
+        file: its name, for errors.
+        make: makes the variables that are not of this process.
+
+    Raises:
+        FormatError: it is damaged.
+    """
+    marks = [mark_of(node) for node in message.node]
+    first = next((mark for mark in marks if mark is not None), None)
+    if first is not None and first.origin is not None and first.origin.whole == digest(message):
+        return first.origin.graph
+    known = bool(marks) and all(mark is not None and mark.origin is not None for mark in marks)
+    documented = None if known else _documented(message, file, make)
+    if documented is not None and _is_same(message, documented.message):
+        return documented.graph
+    saved = saved_graph(message, Path(file))
+    if first is None and documented is None:
+        return imported(saved, make)
+    found = _Marks(message, documented)
+    saved.variables |= found.variables
+    _make_variables(saved, make)
+    return _read(saved, found)
+
+
+def imported(saved: SavedGraph, make: Make) -> Graph:
+    """All that a graph of TensorFlow computes, as a graph."""
+    _make_variables(saved, make)
+    return saved.read_signature(GRAPH, saved.session, is_session=True).graph
+
+
+def _make_variables(saved: SavedGraph, make: Make) -> None:
+    """Make the variables that are not known.
+
+    Raises:
+        FormatError: the shape of one is not known.
+    """
+    for node in saved.graph_def.node:
+        if node.op in HANDLES and node.name not in saved.variables:
+            saved.variables[node.name] = make(node.name, saved.first(node), saved.is_trainable(node))
+
+
+def _documented(message: Any, file: str, make: Make) -> Origin | None:
+    """The origin that a document tells."""
+    function = document_in(message) or hidden_document(message)
+    return None if function is None else Origin(*graph_of_proto(message, function, file, make, _recording))
+
+
+def _recording(name: str) -> Graph:
+    """An empty graph that records effects, as a graph of sessions."""
+    graph = TensorFlowGraph(name)
+    graph.records_effects = True
+    return graph
+
+
+def _is_same(message: Any, other: Any) -> bool:
+    """Whether a definition has the nodes and functions of another one."""
+    functions = [one for one in message.library.function if one.signature.name != DOCUMENT]
+    nodes = TENSORFLOW.GraphDef(node=message.node)
+    nodes.DiscardUnknownFields()
+    return nodes.node == other.node and functions == list(other.library.function)
+
+
+class _Marks:
+    """The operations of which the nodes of a definition were made.
+
+    Attributes:
+        places: name of a node → its origin, the number of the group, and its number there.
+        variables: name of a node → its variable.
+    """
+
+    def __init__(self, message: Any, documented: Origin | None) -> None:
+        self.nodes = {node.name: node for node in message.node}
+        self.places: dict[str, tuple[Origin, int, int]] = {}
+        self.variables: dict[str, Any] = {}
+        self._functions = {one.signature.name: one for one in message.library.function}
+        self._matches: dict[str, Match | None] = {}
+        self._same: dict[tuple[int, str], bool] = {}
+        for node in message.node:
+            mark = mark_of(node)
+            known, rest = (None, "") if mark is None else mark
+            origin = known or documented
+            if origin is None:
+                continue
+            if node.op in HANDLES:
+                variable = origin.variables.get(rest or node.name)
+                if variable is not None:
+                    self.variables[node.name] = variable
+                continue
+            place = origin.places.get(node.name)
+            with suppress(ValueError):
+                number, index = map(int, rest.split("/"))
+                place = number, index
+            if place is not None and place[0] < len(origin.groups) and place[1] < len(origin.groups[place[0]].members):
+                self.places[node.name] = origin, *place
+
+    def match(self, name: str) -> Match | None:
+        """The operation of a node; None if it is another node of the operation, or was edited."""
+        if name not in self._matches:
+            self._matches[name] = self._matched(name)
+        return self._matches[name]
+
+    def _matched(self, name: str) -> Match | None:
+        if name not in self.places:
+            return None
+        origin, number, index = self.places[name]
+        group = origin.groups[number]
+        if index + 1 < len(group.members) or group.operation.type == "Const":
+            return None
+        given: dict[str, str] = {}
+        inner: set[str] = set()
+        numbers = {node.name: i for i, node in enumerate(group.members)}
+        stack = [(name, index)]
+        while stack:
+            one, index = stack.pop()
+            node, old = self.nodes.get(one), group.members[index]
+            if node is None or not self._says(origin, node, old):
+                return None
+            news, olds = ([text for text in some.input if not text.startswith("^")] for some in (node, old))
+            if len(news) != len(olds):
+                return None
+            for new, text in zip(news, olds, strict=True):
+                source, output = split(text)[0], split(text)[1:]
+                if source in numbers and source != old.name:
+                    now = split(new)
+                    if now[1:] != output or self.places.get(now[0]) != (origin, number, numbers[source]):
+                        return None
+                    if now[0] not in inner:
+                        inner.add(now[0])
+                        stack.append((now[0], numbers[source]))
+                elif given.setdefault(text, new) != new:
+                    return None
+        return Match(group, given, inner) if all(text in given for text in group.inputs) else None
+
+    def _says(self, origin: Origin, node: Any, old: Any) -> bool:
+        """Whether a node has the type, the device and the attributes of another one, and calls the same functions."""
+        same = (node.op, node.device) == (old.op, old.device) and _attributes(node) == _attributes(old)
+        return same and all(self._is_same_function(origin, name) for name in called(node))
+
+    def _is_same_function(self, origin: Origin, name: str) -> bool:
+        key = id(origin), name
+        if key not in self._same:
+            self._same[key] = True  # if it calls itself
+            old, new = origin.functions.get(name), self._functions.get(name)
+            parts = () if new is None else [inner for node in new.node_def for inner in called(node)]
+            is_same = new is None or new == old
+            self._same[key] = is_same and all(self._is_same_function(origin, inner) for inner in parts)
+        return self._same[key]
+
+
+def _attributes(node: Any) -> dict[str, bytes]:
+    found = {name: value.SerializeToString(deterministic=True) for name, value in node.attr.items()}
+    found.pop("_output_shapes", None)
+    return found
+
+
+class _Body(Body):
+    """The nodes of a definition; a node that is an operation needs what that takes."""
+
+    def __init__(self, marks: _Marks) -> None:
+        super().__init__("the graph", marks.nodes.values(), {})
+        self.marks = marks
+
+    def needs(self, name: str) -> list[str]:
+        match = self.marks.match(name)
+        if match is None:
+            return super().needs(name)
+        return [*match.given.values(), *(text for text in self.nodes[name].input if text.startswith("^"))]
+
+
+class _Restorer(Reader):
+    """A reader that restores operations.
+
+    Attributes:
+        made: name of a node → the operations that it became.
+    """
+
+    def __init__(self, saved: SavedGraph, marks: _Marks) -> None:
+        super().__init__(saved.file, saved.functions, saved.variable)
+        self.marks = marks
+        self.made: dict[str, list[Operation]] = {}
+
+    def _results(self, node: Node) -> list[Any]:
+        if not isinstance(node.body, _Body):
+            return super()._results(node)
+        match, graph = self.marks.match(node.name), self.graph
+        first = len(graph.changed_ops)
+        results = self._read_anew(node) if match is None else self._restored(node, match)
+        operations = [one for one in graph.changed_ops[first:] if not one.is_removed]
+        waits = [one for text in node.proto.input if text.startswith("^") for one in self.made.get(text[1:], ())]
+        for operation in operations:
+            if waits and operation.type not in ("Const", "Placeholder"):
+                operation.wait_for(waits)
+        last = results[0].op if results and is_tensor(results[0]) else operations[-1] if operations else None
+        self.made[node.name] = [] if last is None else [last]
+        if last is not None and last in operations:
+            name_new(graph, last, node.name)
+            if match is None:
+                self._note(node, last)
+        return results
+
+    def _restored(self, node: Node, match: Match) -> list[Any]:
+        """The results of a copy of the operation of a node."""
+        old = match.group.operation
+        values = {text: self.value(node.body, now) for text, now in match.given.items()}
+        inputs = [values[text] for text in match.group.inputs]
+        if not all(map(is_tensor, inputs)):
+            return self._read_anew(node)
+        if old.type == "Placeholder":
+            tensor = self.graph.placeholder(old.outputs[0].spec, f"{node.name}/", known=old.attrs["known"])
+            tensor.op.take_after(old)
+            return [tensor]
+        copies = Copies(self.graph, dict(zip(old.inputs, inputs, strict=True)), True, None)
+        copies.copy(old)
+        copy = copies.operations[old]
+        for value in values.values():
+            if isinstance(value, Handle) and "variable" in copy.attrs:
+                copy.hold_attr("variable", value.variable)
+        if any(new.spec != was.spec for new, was in zip(inputs, old.inputs, strict=True)):
+            infer_from([copy])
+        return self.noted(node, list(copy.outputs))
+
+    def _read_anew(self, node: Node) -> list[Any]:
+        """The results of a node that was edited, or is new."""
+        if node.type == "NoOp":
+            self.graph.add(OPS["NoOp"], [], {}, [], (), node.name)
+            return []
+        if node.type in PLACEHOLDERS[:2]:
+            return [self.given(node.proto, spec_of(node.proto))]
+        return super()._results(node)
+
+    def _note(self, node: Node, operation: Any) -> None:
+        """Give an operation the device, the gradient and the notes that its node says."""
+        if node.proto.device:
+            operation.device = node.proto.device
+        notes = {
+            name: node.attrs(name) for name in node.proto.attr if name.startswith("_") and name != "_output_shapes"
+        }
+        named = notes.pop("_gradient_op_type", None)
+        if named is not None:
+            override_gradients([operation], {operation.type: named})
+        operation.notes = {**operation.notes, **notes}
+
+    def _opaque(self, node: Node, reason: str) -> list[Any]:
+        if "_dovetail" in node.attrs:
+            reason = (
+                f"only the process that made the definition can compute {node.type}; import it there, "
+                "or write the graph by tf.train.export_meta_graph"
+            )
+        return super()._opaque(node, reason)
+
+
+def _read(saved: SavedGraph, marks: _Marks) -> Graph:
+    """The graph of a definition that Dovetail made and somebody edited; it records effects, as a graph of sessions."""
+    graph = _recording("graph")
+    reader, body = _Restorer(saved, marks), _Body(marks)
+    matches = [match for match in map(marks.match, marks.nodes) if match is not None]
+    inner = {name for match in matches for name in match.inner}
+    graph.changed_ops = []
+    with graph.as_default(), nesting(saved.file, "the graph"):
+        reader.read(body, [f"^{name}" for name in marks.nodes if name not in inner])
+    graph.changed_ops = None
+    _order_counters(graph, marks, reader)
+    return graph
+
+
+def _order_counters(graph: Graph, marks: _Marks, reader: _Restorer) -> None:
+    """Let reads of the variables that count random numbers bring the assignments along, as in the origin."""
+    for name, (origin, number, _) in marks.places.items():
+        old = origin.groups[number].operation
+        variable = old.attrs.get("variable")
+        if variable is not None and origin.graph.state.last.get(variable) is old and reader.made.get(name):
+            graph.state.last[variable] = reader.made[name][0]
