@@ -107,6 +107,31 @@ def test_a_saved_program_goes_on_in_another_graph(tmp_path, as_text, engine):
         assert (graph.get_collection("words"), graph.get_collection("numbers")) == (["some"], [3])
 
 
+def test_tensorflow_imports_a_meta_graph_and_goes_on(tmp_path):
+    with v1.Graph().as_default(), v1.Session() as session:
+        out = build()
+        saver = v1.train.Saver()
+        session.run(v1.global_variables_initializer())
+        path = saver.save(session, str(tmp_path / "model"))
+        wanted = session.run(out, {"x:0": X})
+        session.run(v1.get_collection("train"), {"x:0": X})
+        later = session.run(out, {"x:0": X})
+    theirs = real.compat.v1
+    with theirs.Graph().as_default() as graph, theirs.Session() as session:
+        saver = theirs.train.import_meta_graph(f"{path}.meta")
+        saver.restore(session, path)
+        (out,) = graph.get_collection("outputs")
+        np.testing.assert_allclose(session.run(out, {"x:0": X}), wanted, rtol=1e-6)
+        assert [variable.name for variable in theirs.global_variables()] == ["net/w:0", "unused:0"]
+        assert [variable.name for variable in theirs.trainable_variables()] == ["net/w:0"]
+        session.run(graph.get_collection("train"), {"x:0": X})
+        np.testing.assert_allclose(session.run(out, {"x:0": X}), later, rtol=1e-5)
+        again = saver.save(session, str(tmp_path / "again"), write_meta_graph=False)
+    with v1.Graph().as_default(), v1.Session() as session:
+        v1.train.import_meta_graph(f"{path}.meta").restore(session, again)
+        np.testing.assert_allclose(session.run("out:0", {"x:0": X}), later, rtol=1e-5)
+
+
 def test_a_meta_graph_in_a_scope(tmp_path):
     with v1.Graph().as_default():
         build()

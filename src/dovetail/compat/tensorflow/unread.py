@@ -199,7 +199,6 @@ TENSORFLOW = {
     "import_graph_def.producer_op_list": "Nodes say their attributes, or Dovetail knows the defaults.",
     "select_ops.restrict_ts_regex": "It is of select_ts, which has the same arguments.",
     "select_ts.restrict_ops_regex": "It is of select_ops, which has the same arguments.",
-    "AttrValue.field": "There is one choice of fields.",
     # numbers
     "diag.align": _ALIGN,
     "diag_part.align": _ALIGN,

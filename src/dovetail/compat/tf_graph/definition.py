@@ -71,6 +71,8 @@ class Origin:
         self.message = message = TENSORFLOW.GraphDef(versions=graph_versions())
         viewed = Viewed(message)
         handles = viewed.names(graph, names or {})
+        for variable, name in (names or {}).items():
+            handles.setdefault(variable, name)
         self.variables = {name: variable for variable, name in handles.items()}
         writer = _Recorder(self.groups, viewed, handles)
         nodes = writer.nodes(graph, handles)
@@ -199,7 +201,9 @@ def file_of(graph: Graph, variables: Iterable[Variable] = ()) -> Any:
         TypeError: an operation has an attribute that cannot be written, as a function of the program.
     """
     copy = snapshot(graph)
-    function, message = document(copy, variables), Origin(copy).message
+    variables = list(variables)
+    function = document(copy, variables)
+    message = Origin(copy, {variable: variable.op_name for variable in variables}).message
     message.library.function.append(function)
     return message
 

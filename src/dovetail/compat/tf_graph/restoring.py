@@ -66,8 +66,10 @@ def restored(message: Any, file: str = "a definition", make: Make = zeros) -> Gr
         return first.origin.graph
     known = bool(marks) and all(mark is not None and mark.origin is not None for mark in marks)
     documented = None if known else _documented(message, file, make)
-    if documented is not None and _is_same(message, documented.message):
-        return documented.graph
+    if documented is not None:
+        message = _without_saver(message, documented)
+        if _is_same(message, documented.message):
+            return documented.graph
     saved = saved_graph(message, Path(file))
     if first is None and documented is None:
         return imported(saved, make)
@@ -105,6 +107,19 @@ def _recording(name: str) -> Graph:
     graph = TensorFlowGraph(name)
     graph.records_effects = True
     return graph
+
+
+def _without_saver(message: Any, documented: Origin) -> Any:
+    """A definition without the nodes with which TensorFlow saves and restores variables."""
+    scopes = tuple({f"{node.name.rpartition('/')[0]}/" for node in message.node if node.op in ("SaveV2", "RestoreV2")})
+    known = {node.name for node in documented.message.node}
+    if not scopes:
+        return message
+    made = TENSORFLOW.GraphDef()
+    made.CopyFrom(message)
+    del made.node[:]
+    made.node.extend(node for node in message.node if node.name in known or not node.name.startswith(scopes))
+    return made
 
 
 def _is_same(message: Any, other: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ import numpy as np
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names import checkpoint_files as files
 from dovetail.compat.tensorflow.names.graph import GraphKeys
+from dovetail.compat.tensorflow.names.graph_util import write_message
 from dovetail.compat.tensorflow.names.kept_checkpoints import KeptCheckpoints
-from dovetail.compat.tensorflow.names.meta_graphs import export_meta_graph, import_message
+from dovetail.compat.tensorflow.names.meta_graphs import import_message, meta_graph
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.errors import op_error, warn
 from dovetail.formats.wire.libraries import need
@@ -124,12 +126,34 @@ class Saver:
         return path
 
     def export_meta_graph(
-        self, filename: str | None = None, collection_list: Any = None, as_text: bool = False, **more: Any
+        self,
+        filename: str | None = None,
+        collection_list: Any = None,
+        as_text: bool = False,
+        export_scope: str | None = None,
+        clear_devices: bool = False,
+        clear_extraneous_savers: bool = False,
+        strip_default_attrs: bool = False,
+        save_debug_info: bool = False,
     ) -> Any:
-        """The graph that is being built as a message, as `tf.train.export_meta_graph` makes it."""
-        return export_meta_graph(
-            filename, saver_def=self.as_saver_def(), collection_list=collection_list, as_text=as_text, **more
-        )
+        """The graph that is being built as a message, as `tf.train.export_meta_graph` makes it.
+
+        TensorFlow imports it, and saves and restores the variables of this saver by nodes of its own.
+        """
+        need("tf.train.Saver.export_meta_graph")
+        if export_scope is not None:
+            raise NotImplementedError(
+                "tf.train.Saver.export_meta_graph writes the whole graph: leave export_scope out."
+            )
+        return self._exported(None, filename, collection_list, as_text, clear_devices)
+
+    def _exported(
+        self, graph: Any, filename: Any, collections: Any = None, as_text: bool = False, clear_devices: bool = False
+    ) -> Any:
+        made = meta_graph(graph, None, collections, clear_devices, self._named(), self.as_saver_def())
+        if filename is not None:
+            write_message(made, Path(filename), as_text)
+        return made
 
     def as_saver_def(self) -> Any:
         """Its settings, as a message `SaverDef`."""
@@ -143,7 +167,7 @@ class Saver:
         if graph is None:
             return
         try:
-            export_meta_graph(path, saver_def=self.as_saver_def(), graph=graph)
+            self._exported(graph, path)
         except TypeError as error:
             problem = f"it writes the variables, and no meta graph: {error} Or say write_meta_graph=False."
             warn(UserWarning, "tf.train.Saver.save", problem)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from dovetail.core.errors import FormatError, describe
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.formats.tensorflow.saved_model import saved_meta_graph
+from dovetail.formats.tensorflow.saving import VERSION, add_saver
 from dovetail.formats.wire.libraries import need
 from dovetail.formats.wire.messages import TENSORFLOW, from_text, parsed
 from dovetail.graph.operation import GraphTensor, Operation
@@ -69,9 +70,32 @@ def export_meta_graph(
     need("tf.train.export_meta_graph")
     if export_scope is not None:
         raise NotImplementedError("tf.train.export_meta_graph writes the whole graph: leave export_scope out.")
+    made = meta_graph(graph, graph_def, collection_list, clear_devices, {}, saver_def)
+    made.meta_info_def.MergeFrom(TENSORFLOW.MetaGraphDef.MetaInfoDef() if meta_info_def is None else meta_info_def)
+    if filename is not None:
+        write_message(made, Path(filename), as_text)
+    return made
+
+
+def meta_graph(
+    graph: Any,
+    graph_def: Any,
+    collection_list: Iterable[str] | None,
+    clear_devices: bool,
+    saved: Mapping[str, Any],
+    saver_def: Any,
+) -> Any:
+    """A message `MetaGraphDef`, with nodes that save and restore some variables.
+
+    Args:
+        graph, graph_def, collection_list, clear_devices: as in `export_meta_graph`.
+        saved: key in checkpoints → variable.
+        saver_def: the settings of the saver.
+    """
     graph = graph_mode.open_graph() if graph is None else graph
     collections = collections_of(graph, collection_list)
-    made = TENSORFLOW.MetaGraphDef(meta_info_def=meta_info_def, saver_def=saver_def)
+    made = TENSORFLOW.MetaGraphDef()
+    made.meta_info_def.tensorflow_version = VERSION
     used = dict.fromkeys(v for values in collections.values() for v in values if isinstance(v, Variable))
     if graph_def is None:
         made.graph_def.CopyFrom(file_of(without_devices(graph) if clear_devices else graph, used))
@@ -79,11 +103,38 @@ def export_meta_graph(
         made.graph_def.CopyFrom(graph_def)
         for node in made.graph_def.node if clear_devices else ():
             node.device = ""
+    handles = {node.name: node.attr["dtype"].type for node in made.graph_def.node if node.op == "VarHandleOp"}
+    kept = {variable: key for key, variable in saved.items() if getattr(variable, "op_name", None) in handles}
+    rows = [(variable.op_name, key, handles[variable.op_name]) for variable, key in kept.items()]
+    pairs = add_saver(made, rows, {node.name for node in made.graph_def.node}) if rows else []
+    defined = {variable: definition_of(variable, *pair) for variable, pair in zip(kept, pairs, strict=True)}
+    if saver_def is not None:
+        made.saver_def.MergeFrom(saver_def)
     for key, values in collections.items():
-        add_collection(made, key, values)
-    if filename is not None:
-        write_message(made, Path(filename), as_text)
+        if key in DEFINED and values and all(one in defined for one in values):
+            made.collection_def[key].bytes_list.value.extend(defined[one] for one in values)
+        else:
+            add_collection(made, key, values)
     return made
+
+
+DEFINED = {  # the collections in which TensorFlow wants definitions of variables, not their names
+    GraphKeys.GLOBAL_VARIABLES,
+    GraphKeys.TRAINABLE_VARIABLES,
+    GraphKeys.LOCAL_VARIABLES,
+    GraphKeys.METRIC_VARIABLES,
+    GraphKeys.MODEL_VARIABLES,
+    GraphKeys.MOVING_AVERAGE_VARIABLES,
+    GraphKeys.GLOBAL_STEP,
+}
+
+
+def definition_of(variable: Variable, assigned: str, read: str, handle: str = "") -> bytes:
+    """The message `VariableDef` of a variable, which the checkpoint initializes."""
+    made = TENSORFLOW.VariableDef(initializer_name=assigned, snapshot_name=f"{read}:0")
+    made.variable_name = f"{handle or variable.op_name}:0"
+    made.is_resource, made.trainable = True, variable.trainable
+    return made.SerializeToString()
 
 
 def collections_of(graph: Any, keys: Iterable[str] | None = None) -> dict[str, list[Any]]:
@@ -153,13 +204,14 @@ def import_message(given: Any, import_scope: str | None, clear_devices: bool = F
     meta = read_meta_graph(file) if isinstance(given, (str, os.PathLike)) else given
     target, scope = graph_mode.open_graph(), import_scope or ""
     is_theirs = document_in(meta.graph_def) is None
-    keys = _variable_keys(meta) if is_theirs else {}
+    keys = _variable_keys(meta)
     known: dict[str, Any] = {}
     listed = {name for key, said in meta.collection_def.items() if key in _VARIABLES for name in said.node_list.value}
+    listed |= {name for name, of in keys.items() if not is_theirs and {*of} & {*_VARIABLES}}
 
     def make(name: str, first: np.ndarray, trainable: bool) -> Any:
         is_hidden = bool(listed) and f"{name}:0" not in listed  # as the state of a generator of random numbers
-        collections = keys.get(f"{name}:0", []) if keys else [] if is_hidden else None
+        collections = keys.get(f"{name}:0", []) if keys and is_theirs else [] if is_hidden else None
         trainable = trainable if collections is None else GraphKeys.TRAINABLE_VARIABLES in collections
         whole = f"{scope}/{name}" if scope else name
         known[f"{name}:0"] = made = variable(first, trainable, name=whole, collections=collections)
@@ -214,6 +266,8 @@ def _items(said: Any, known: dict[str, Any], is_theirs: bool) -> Iterator[Any]:
             yield from [known[value]] if value in known or not is_theirs else []
         elif kind != "bytes_list":
             yield value
+        elif (name := _variable_name(value)) and not is_theirs:
+            yield from [known[name]] if name in known else []
         elif not is_theirs or (value.isascii() and value.decode().isprintable()):
             yield value.decode()
 

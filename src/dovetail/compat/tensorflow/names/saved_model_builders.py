@@ -11,9 +11,14 @@ import numpy as np
 
 from dovetail import saved_model
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.names.graph_util import write_message
-from dovetail.compat.tensorflow.names.meta_graphs import add_collection, collections_of, without_devices
+from dovetail.compat.tensorflow.names.meta_graphs import (
+    DEFINED,
+    add_collection,
+    collections_of,
+    definition_of,
+    without_devices,
+)
 from dovetail.compat.tensorflow.names.saved_models import FILES, predict_signature_def
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.compat.tf_graph.elements import named_element
@@ -31,15 +36,6 @@ from dovetail.formats.wire.tensors import number_of
 from dovetail.graph.effects import ASSIGN, READ
 
 BUILDER, VARIABLES = "tf.saved_model.Builder", "variables/variables"
-_DEFINED = {  # the collections in which TensorFlow wants definitions of variables, not their names
-    GraphKeys.GLOBAL_VARIABLES,
-    GraphKeys.TRAINABLE_VARIABLES,
-    GraphKeys.LOCAL_VARIABLES,
-    GraphKeys.METRIC_VARIABLES,
-    GraphKeys.MODEL_VARIABLES,
-    GraphKeys.MOVING_AVERAGE_VARIABLES,
-    GraphKeys.GLOBAL_STEP,
-}
 
 
 class SavedModelBuilder:
@@ -192,9 +188,9 @@ def _meta_graph(
     meta.graph_def.library.function.extend(writer.library.values())
     names = {node.name for node in meta.graph_def.node}
     saved = add_saver(meta, [(handle, handle, number_of(one.dtype)) for one, handle in handles.items()], names)
-    defined = {one: _definition(one, handles[one], *nodes) for one, nodes in zip(handles, saved, strict=True)}
+    defined = {one: definition_of(one, *nodes, handles[one]) for one, nodes in zip(handles, saved, strict=True)}
     for key, values in collections.items():
-        if key in _DEFINED and values and all(one in defined for one in values):
+        if key in DEFINED and values and all(one in defined for one in values):
             meta.collection_def[key].bytes_list.value.extend(defined[one] for one in values)
         else:
             add_collection(meta, key, [one for one in values if _is_written(one, names)])
@@ -203,13 +199,6 @@ def _meta_graph(
             named_element(graph, info.name, allow_operation=False)
         meta.signature_def[key].CopyFrom(signature)
     return meta, {handle: one for one, handle in handles.items()}
-
-
-def _definition(variable: Variable, handle: str, assigned: str, read: str) -> bytes:
-    """The message `VariableDef` of a variable, which the checkpoint initializes."""
-    made = TENSORFLOW.VariableDef(variable_name=f"{handle}:0", initializer_name=assigned, snapshot_name=f"{read}:0")
-    made.is_resource, made.trainable = True, variable.trainable
-    return made.SerializeToString()
 
 
 def _is_written(item: Any, names: set[str]) -> bool:
