@@ -82,8 +82,6 @@ def import_graph(
         [<graph tensor scaled/Mul:0 float32[3]>]
     """
     given = _input_map(target, graph, input_map or {})
-    if "records_effects" in vars(graph):  # its operations say what a run assigns; a session graph's state says it, too
-        return _import_session(target, graph, given, name)
     effects = [t for op in graph.operations if op.type in EFFECTS for t in op.outputs]
     open_inputs = [t for t in graph.inputs if t not in given]
     part = graph.subgraph([*graph.outputs, *effects], [*given, *open_inputs])
@@ -96,22 +94,6 @@ def import_graph(
         mapped = dict(zip(part.inputs, inputs, strict=True))
         copies = transplant(part.operations, target, mapped, variables=Variables.READ, own=True)
         return copies.of(part.outputs[: len(graph.outputs)])
-
-
-def _import_session(
-    target: Graph, graph: Graph, given: Mapping[GraphTensor, GraphTensor], name: str
-) -> list[GraphTensor]:
-    """Copy all operations of a graph for sessions, with their control inputs."""
-    open_inputs = [t for t in graph.inputs if t not in given]
-    with all_or_nothing(), target.name_scope(name) if name else nullcontext():
-        new = (target.placeholder(t.spec, t.op.name, known=known_ints(t)) for t in open_inputs)
-        mapped = {**given, **dict(zip(open_inputs, new, strict=True))}
-        copies = transplant(graph.operations, target, mapped, own=True)
-        target.state.last |= {variable: copies.operations[op] for variable, op in graph.state.last.items()}
-        target.state.ordered |= graph.state.ordered
-        users = [user for tensor in given for user in tensor.consumers()]
-        infer_from([copies.operations[user] for user in users if user in copies.operations])
-        return copies.of(graph.outputs)
 
 
 def copy_part(
