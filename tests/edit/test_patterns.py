@@ -63,7 +63,8 @@ def test_constants(graph):
     assert scalar_constant(graph.constant(np.ones(1))) is None
     assert uniform_constant(graph.constant(np.full((2, 3), 7))).item() == 7
     assert uniform_constant(graph.constant(np.array([1, 2]))) is None
-    assert uniform_constant(graph.constant(np.array([np.nan, np.nan]))) is None
+    assert np.isnan(uniform_constant(graph.constant(np.array([np.nan, np.nan]))))
+    assert uniform_constant(graph.constant(np.array([0.0, -0.0]))) is None
     assert uniform_constant(graph.constant(np.zeros((0, 2)))) is None
 
 

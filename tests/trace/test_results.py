@@ -92,7 +92,7 @@ def test_generators_a8(make):
 
 
 def keeping():
-    """A compiled function of a vector, and a list of tensors, of its graph and of a loop in it, that its trace fills."""
+    """A compiled function, and a list that its trace fills with tensors of its graph and of a loop."""
     kept = []
 
     @dt.function

@@ -6,14 +6,14 @@ from typing import Any
 
 from dovetail.backend.phase import PHASE
 from dovetail.backend.values import told_to_layer
-from dovetail.interop.privates import any_symbolic_tensors
+from dovetail.interop import privates
 
 
 def asks_for_the_phase(layer: Any, args: Any, kwargs: Any) -> bool:
     """Whether a layer that is called has a training mode, and nothing says whether it trains."""
     if not getattr(layer, "_call_has_training_arg", False) or told_to_layer() is not None:
         return False
-    if any_symbolic_tensors(args, kwargs):
+    if privates.any_symbolic_tensors(args, kwargs):
         return False
     return layer._call_signature.bind_partial(*args, **kwargs).arguments.get("training") is None
 

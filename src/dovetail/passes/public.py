@@ -20,13 +20,14 @@ ROUNDS = 10  # at most
 
 @graph_pass(bodies=False)
 def simplify(graph: Graph) -> int:
-    """Replace operations by algebraic identities: `x * 1` is `x`, and `-(x - y)` is `y - x`.
+    """Replace operations by algebraic identities: `x * 1` is `x`, and `x + -y` is `x - y`.
 
-    Dtypes and shapes stay, and also the effects of NaN and infinity: `x * 0` is not 0.
+    Dtypes and shapes stay, and also the effects of NaN, infinity and signs of zeros: `x * 0` is not 0, and
+    `x + 0.0` is not `x`.
 
     Example:
         >>> import dovetail as dt
-        >>> graph = dt.function(lambda x: -(0.0 - x * 1.0)).graph(dt.spec((2,)))
+        >>> graph = dt.function(lambda x: -(-x * 1.0)).graph(dt.spec((2,)))
         >>> graph.apply(dt.passes.simplify), graph.apply(dt.passes.prune), [op.type for op in graph]
         (True, True, ['Placeholder'])
     """

@@ -15,6 +15,7 @@ from dovetail.core.tensor_shape import shape_of
 from dovetail.ops.control.host_calls import require
 from dovetail.ops.math.compare import equal
 from dovetail.ops.math.reduce import all as all_of
+from dovetail.ops.samples import array, sample
 from dovetail.ops.shapes.identity import identity
 from dovetail.ops.shapes.shape import shape as sizes_of
 
@@ -32,7 +33,7 @@ def _ensured(x: TensorSpec, shape: Any) -> TensorSpec:
     return TensorSpec(wanted.merge_with(x.shape) if shape is not None else x.shape, x.dtype)
 
 
-@composite("EnsureShape", infer=_ensured)
+@composite("EnsureShape", infer=_ensured, samples=[sample(array(2, 3), shape=(None, 3)), sample(array(4))])
 def ensure_shape(x: Anything, shape: ShapeLike = None) -> Tensor:
     """The value itself, which must have a shape whenever it is computed.
 
