@@ -191,12 +191,25 @@ def reshape(x: TensorSpec, shape: Any) -> TensorSpec:
     if size is None or known is None:
         return TensorSpec(tuple(None if dim == -1 else dim for dim in shape), x.dtype)
     if -1 in shape:
-        if known == 0 or size % known:
+        if size == 0:
+            shape = shape_of_nothing(x.shape, shape)
+        elif known == 0 or size % known:
             raise ValueError(f"{size} elements do not fill the shape {shape}.")
-        shape = tuple(size // known if dim == -1 else dim for dim in shape)
+        else:
+            shape = tuple(size // known if dim == -1 else dim for dim in shape)
     elif known != size:
         raise ValueError(f"{size} elements do not fill the shape {shape}, which holds {known}.")
     return TensorSpec(tuple(shape), x.dtype)
+
+
+def shape_of_nothing(given: Any, shape: Any) -> tuple[int, ...]:
+    """The new shape of an empty array with its -1 replaced; as in TensorFlow, dimensions of 0 do not count for it."""
+    if -1 not in shape:
+        return tuple(shape)
+    if 0 not in shape:
+        return tuple(0 if dim == -1 else dim for dim in shape)
+    missing = math.prod(dim for dim in given if dim) // math.prod(dim for dim in shape if dim > 0)
+    return tuple(missing if dim == -1 else dim for dim in shape)
 
 
 @any_rank

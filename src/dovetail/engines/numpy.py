@@ -16,6 +16,7 @@ from dovetail.core.allocation import HUGE, SMALLEST, aligned, aligned_empty, len
 from dovetail.core.control_flow import Values
 from dovetail.core.dtypes import DType
 from dovetail.core.engine import Engine, Segment, native_to_dtype
+from dovetail.core.infer import shape_of_nothing
 from dovetail.core.op import BinaryOp, UnaryOp
 from dovetail.core.optional_api import optional_api
 from dovetail.core.rules import CALLS, EAGER, OUT, PROGRAM, WITH_OUT, Rule, Rules
@@ -96,7 +97,7 @@ rules |= {
 # -- shape ------------------------------------------------------------------------------------------------------------
 
 rules |= {
-    "Reshape": np.reshape,
+    "Reshape": lambda x, shape: np.reshape(x, shape if x.size else shape_of_nothing(x.shape, shape)),
     "Identity": lambda x: x,
     "StopGradient": lambda x: x,
     "BroadcastTo": np.broadcast_to,

@@ -186,3 +186,22 @@ def test_gradient_of_squeeze_where_the_rank_of_the_result_is_not_known(engine, s
     x = rng.normal(size=(2, 3))
     found = dt.function(gradient, input_signature=[dt.spec(shape, "float64")])(x)
     np.testing.assert_allclose(found.numpy(), 2 * x * [[1], [0]])
+
+
+@pytest.mark.parametrize(
+    ("given", "shape", "expected"),
+    [
+        ((0, 2, 3), (0, -1), (0, 6)),
+        ((0, 2, 3), (0, 3, -1), (0, 3, 2)),
+        ((0, 2), (-1, 2), (0, 2)),
+        ((2, 0), (0, -1), (0, 2)),
+    ],
+)
+def test_a_missing_dimension_of_an_empty_shape(engine, given, shape, expected):
+    """Check that dimensions of 0 do not count for the one to infer, as in TensorFlow."""
+    x = np.zeros(given, "float32")
+    as_tensors = lambda x: ops.reshape(x, [ops.shape(x)[0] if dim == 0 else dim for dim in shape])  # noqa: E731
+    assert ops.reshape(x, shape).shape == expected
+    if given[0] == 0:
+        compiled = dt.function(as_tensors, input_signature=[dt.spec((None, *given[1:]))])
+        assert as_tensors(x).shape == compiled(x).shape == expected
