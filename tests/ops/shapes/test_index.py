@@ -7,6 +7,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.core.table import OPS
 
 
 def test_gather_with_batch_axes(engine, rng):
@@ -151,3 +152,11 @@ def test_unique(engine):
     np.testing.assert_array_equal(values[inverse], x)
     assert counts.tolist() == [2, 2]
     assert [t.shape for t in ops.unique(np.zeros((0, 2)))] == [(0,), (0, 2), (0,)]
+
+
+@pytest.mark.parametrize("name", ["Add", "Mul", "Max", "Min", "Update"])
+@pytest.mark.parametrize("given", [(0,), (0, 3), (3, 0), (4,)], ids=str)
+def test_scattering_nothing(engine, name, given):
+    x = np.ones(given, "float32")
+    found = OPS[f"TensorScatter{name}"](x, np.zeros((0, 1), "int32"), np.zeros((0, *given[1:]), "float32"))
+    np.testing.assert_array_equal(found.numpy(), x)

@@ -90,3 +90,10 @@ def test_one_hot(engine):
     found = ops.one_hot(np.array([1, -1, 5]), 3, axis=0, dtype="bool")
     assert found.dtype == "bool"
     np.testing.assert_array_equal(found.numpy(), [[False] * 3, [True, False, False], [False] * 3])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_zeros_and_nan_are_equal_whatever_their_signs(engine, dtype):
+    x = ops.convert([-0.0, 0.0, np.nan, -np.nan, 0.0, -1.0], dtype)
+    assert ops.top_k(x, 6)[1].tolist() == [2, 3, 0, 1, 4, 5]
+    assert np.signbit(ops.top_k(x, 4)[0].numpy().astype("float32"))[2:].tolist() == [True, False]

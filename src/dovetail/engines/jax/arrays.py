@@ -12,6 +12,7 @@ from jax import lax
 
 from dovetail.core.dtypes import DType, limits
 from dovetail.core.engine import native_to_dtype
+from dovetail.core.infer import shape_of_nothing
 from dovetail.core.rules import EAGER, NATIVE, PROGRAM, Rule
 from dovetail.engines import slices
 from dovetail.engines.jax.devices import placed
@@ -23,7 +24,7 @@ from dovetail.engines.jax.tables import rules
 # -- shape ------------------------------------------------------------------------------------------------------------
 
 rules("Shape", layers=(NATIVE,))(shape_of)
-rules["Reshape"] = jnp.reshape
+rules["Reshape"] = lambda x, shape: jnp.reshape(x, shape_of_nothing(x.shape, shape) if 0 in x.shape else shape)
 rules["Identity"] = lambda x: x
 rules["StopGradient"] = lax.stop_gradient
 rules["BroadcastTo"] = jnp.broadcast_to
@@ -53,8 +54,18 @@ rules["Sort"] = jnp.sort
 rules["Where"] = lambda x: jnp.argwhere(x).astype(np.int32)
 rules["ArgSort"] = lambda x, axis: jnp.argsort(x, axis, stable=True).astype(np.int32)
 rules["SearchSorted"] = lambda *args: jnp.searchsorted(*args).astype(np.int32)
-rules["TopKV2"] = lambda x, k: tuple(lax.top_k(x, k))
 rules["Bitcast"] = lambda x, dtype: lax.bitcast_convert_type(x, dtype.numpy)
+
+
+@rules("TopKV2")
+def _(x: Any, k: int) -> Any:
+    order = x
+    if jnp.issubdtype(x.dtype, jnp.floating):  # for XLA, bits decide: -0.0 is smaller than 0.0, and NaN may be
+        bits = lax.bitcast_convert_type(x, f"int{8 * x.dtype.itemsize}")
+        order = jnp.where(bits == jnp.iinfo(bits.dtype).min, jnp.zeros((), x.dtype), x)
+        order = jnp.where(jnp.isnan(x), jnp.full((), jnp.nan, x.dtype), order)
+    places = lax.top_k(order, k)[1]
+    return jnp.take_along_axis(x, places, -1), places
 
 
 @rules("PadV2")

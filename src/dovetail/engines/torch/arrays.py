@@ -8,13 +8,14 @@ from typing import Any
 import torch
 
 from dovetail.core.dtypes import DType
+from dovetail.core.infer import shape_of_nothing
 from dovetail.core.rules import WITH_OUT, Rule
 from dovetail.engines import slices
 from dovetail.engines.torch.tables import new_device, or_numpy, rules
 
 # -- shape ------------------------------------------------------------------------------------------------------------
 
-rules["Reshape"] = torch.reshape
+rules["Reshape"] = lambda x, shape: torch.reshape(x, shape if x.numel() else shape_of_nothing(x.shape, shape))
 rules["Identity"] = lambda x: x
 rules["StopGradient"] = torch.detach
 rules["BroadcastTo"] = torch.broadcast_to
@@ -164,8 +165,13 @@ def _scatter(write: Rule) -> Rule:
     return rule
 
 
+def _beside(rows: Any, updates: Any) -> Any:
+    """Rows in the shape of updates."""
+    return rows.reshape(-1, *[1] * (updates.ndim - 1)).expand_as(updates)
+
+
 def _scatter_by(reduce: str) -> Rule:
-    return _scatter(lambda x, rows, updates: x.scatter_reduce(0, rows[:, None].expand_as(updates), updates, reduce))
+    return _scatter(lambda x, rows, updates: x.scatter_reduce(0, _beside(rows, updates), updates, reduce))
 
 
 or_numpy("TensorScatterAdd")(_scatter(lambda x, rows, updates: x.index_add(0, rows, updates)))
