@@ -13,6 +13,7 @@ from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.static_types import Axes, Sizes
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import static_shape
+from dovetail.ops.math.compare import maximum
 from dovetail.ops.samples import array, sample
 from dovetail.ops.shapes.join import concatenate
 from dovetail.ops.shapes.shape import dims_of, reorder, reshape, shape_of, shaped
@@ -137,7 +138,7 @@ def roll(x: Anything, shift: int | Sequence[int], axis: Axes = None) -> Tensor:
     for by, i in _pairs(shift, axis):
         at = normalize_axis(i, len(x.shape))
         dim = dims_of(x)[at]
-        cut = (dim - by) % dim if dim != 0 else 0
+        cut = (dim - by) % (max(dim, 1) if isinstance(dim, int) else maximum(dim, 1))
         x = concatenate([along(x, at, cut, dim), along(x, at, 0, cut)], at)
     return x
 
