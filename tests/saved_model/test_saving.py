@@ -120,3 +120,11 @@ def test_what_cannot_be_saved_is_refused_with_the_reason(tmp_path: Path):
     with pytest.raises(TypeError, match="the signature 'a' is no compiled function"):
         dt.saved_model.save(dt.function(lambda x: x, input_signature=signature), tmp_path / "model", {"a": 1})
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_tensorflow_leaves_whole_numbers_as_they_are_when_it_rounds(tmp_path: Path):
+    for decimals in (0, 1):
+        rounded = dt.function(lambda x, d=decimals: ops.round(x, d), input_signature=[dt.spec((2,), "int32")])
+        dt.saved_model.save(rounded, tmp_path / "model")
+        loaded = tf.saved_model.load(str(tmp_path / "model"))
+        assert loaded(tf.constant([3, -7])).numpy().tolist() == [3, -7]

@@ -45,6 +45,9 @@ def has(name: str, *kinds: Any) -> When:
 add_common(body)
 add_wider(body, WIDER)
 body("LogicalXor")(by("NotEqual"))
+body("Round", lambda operation: operation.inputs[0].dtype.is_integer)(
+    lambda op, *args: op.body(*args)
+)  # kernels give 0
 body("Unique")(lambda op, x: op.body(x))  # the values ascend; TensorFlow's Unique keeps the order of the input
 
 
