@@ -10,9 +10,10 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.hooks import hooks
-from dovetail.formats.constants import counted, filled, is_tensor
+from dovetail.formats.constants import counted, filled, is_tensor, within
 from dovetail.formats.onnx.bodies.arithmetic import widened
 from dovetail.formats.onnx.bodies.attention import repeated
+from dovetail.formats.onnx.bodies.shapes import scalar
 from dovetail.formats.onnx.nodes import Later, Narrow, Node, Weight
 from dovetail.formats.onnx.reading import special
 from dovetail.formats.onnx.strings import is_of_strings, of_numbers, placed, words_at
@@ -79,6 +80,14 @@ def _moved(node: Node) -> Any:
     number = node.number(0) if isinstance(value, (Narrow, Weight)) else 0
     found = of_numbers(node)
     return [Narrow(one, number) for one in found] if number in CARRIERS else found
+
+
+@special("Range")
+def _range(node: Node) -> Any:
+    first, last, by = (scalar(node.shape(i)) for i in range(3))
+    if not any(map(is_tensor, (first, last, by))):
+        within(int((last - first) / by))
+    return [ops.arange(first, last, by, dtype_of(node.number(0)))]
 
 
 @special("EyeLike")

@@ -150,12 +150,19 @@ def _strided_slice(
 
 def _slice_static(place: Place, x: Ref, begin: Any, end: Any, strides: Any, masks: tuple[int, int, int]) -> Ref:
     starts, ends, axes, steps = [], [], [], []
+    dims: Any = place.operation.inputs[0].shape
     for axis, (first, last, step) in enumerate(zip(begin, end, strides, strict=True)):
         no_begin, no_end, is_one = (mask >> axis & 1 for mask in masks)
         if no_begin and no_end and step == 1 and not is_one:
             continue
         if is_one:
             first, last, step, no_begin, no_end = first, (first + 1) or LAST, 1, 0, 0
+        if step < 0 and not no_begin and first < 0:
+            size = dims[axis]
+            if size is None and first < -1:  # whether it is before the first element depends on the size
+                return _slice_at(place, x, begin, end, strides, masks)
+            if size is not None and first < -size:  # ONNX would begin at the first element
+                first = last = no_end = 0
         starts.append((0 if step > 0 else LAST) if no_begin else first)
         ends.append((LAST if step > 0 else -LAST) if no_end else last)
         axes.append(axis)
@@ -183,6 +190,11 @@ def _slice_at(place: Place, x: Ref, begin: Any, end: Any, strides: Any, masks: t
     starts = chosen(no_begin, place.node("Where", ahead, zero, last, dtype="int64"), starts)
     ends = chosen(no_end, place.node("Where", ahead, last, least, dtype="int64"), ends)
     ends = chosen(is_one, after, ends)
+    if isinstance(strides, Ref) or min(strides) < 0:  # none from before the first element; ONNX would begin at it
+        size = place.node("Slice", place.shape(x), zero, place.constant([count]))
+        before = place.node("Less", starts, place.node("Neg", size), dtype="bool")
+        before = place.node("And", before, place.node("Less", steps, zero, dtype="bool"), dtype="bool")
+        starts, ends = (place.node("Where", before, zero, value, dtype="int64") for value in (starts, ends))
     return place.node("Slice", x, starts, ends, place.constant([*range(count)]), chosen(is_one, one, steps))
 
 

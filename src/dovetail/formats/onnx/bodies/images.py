@@ -212,7 +212,7 @@ def _(x: Any, grid: Any, aligned: int = 0, mode: str = "linear", padding: str = 
         at = points[..., rank - 1 - i]
         at = (at + 1) / 2 * (size - 1) if aligned else ((at + 1) * size - 1) / 2
         at = ops.rint(at) if mode == "nearest" else at
-        if padding == "border":
+        if padding == "border" and mode != "cubic":  # whose neighbours alone are moved
             at = ops.clip(at, 0, size - 1)
         elif padding == "reflection":
             at = reflected(at, *borders[i])

@@ -19,7 +19,7 @@ def likelihood_loss(
     scores = ops.squeeze(OPS["TakeAlongAxis"](x, ops.expand_dims(safe, 1), 1), 1)
     factors = ops.ones_like(scores) if weight is None else OPS["GatherV2"](weight, safe, 0)
     factors = ops.where(is_kept, factors, ops.zeros_like(factors))
-    loss = -scores * factors
+    loss = ops.where(is_kept, -scores * factors, ops.zeros_like(scores))  # not a product: they may be infinite
     if reduction == "none":
         return loss
     total = ops.sum(loss)

@@ -69,7 +69,10 @@ def _(x: Any, starts: Sequence[int], ends: Sequence[int], axes: Any = None, step
     item: list[Any] = [slice(None)] * len(x.shape)
     axes = axes or range(len(starts))
     for start, end, axis, step in zip(starts, ends, axes, steps or [1] * len(starts), strict=True):
-        first = None if step < 0 and start >= END else max(start, -END)
+        first: Any = None if step < 0 and start >= END else max(start, -END)
+        if step < 0 and -END < start < -1:  # NumPy takes none where it is before the first element
+            size = dims_of(x)[axis]
+            first = max(start, -size) if isinstance(size, int) else ops.maximum(start, -size)
         last = None if (end >= END if step > 0 else end <= -END) else max(-END, min(END, end))
         item[axis] = slice(first, last, step)
     return x[tuple(item)]
@@ -124,14 +127,6 @@ def _mirrored(x: Any, axis: int, low: int, high: int, mode: str) -> Any:
     else:
         places = np.zeros_like(places)
     return OPS["GatherV2"](x, recorded(places, "int32"), axis)
-
-
-@row("Range: start? stop? step?; stash_type")
-def _(start: Any, stop: Any, step: Any, stash_type: int = 1) -> Any:
-    first, last, by = map(scalar, (start, stop, step))
-    if not any(map(is_tensor, (first, last, by))):
-        within(int((last - first) / by))
-    return ops.arange(first, last, by)
 
 
 @row("Trilu: x k!; upper")

@@ -1,0 +1,102 @@
+"""Nodes at the edges of their domains, read and written, against ONNX Runtime."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+import dovetail as dt
+from dovetail import ops
+from tests.libraries import require
+
+require("onnxruntime", "it computes the right values")
+RANDOM = np.random.RandomState(0)
+SCORES = np.array([[1, 2, 3], [np.inf, 0, np.nan], [0, -np.inf, 1], [3, 1, 2]], "float32")
+
+
+def described(name: str, array: np.ndarray, shape: Any) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), shape)
+
+
+def compare(op: str, given: list, constants: list, opset: int = 20, dtype: str = "float32", **attributes: Any) -> None:
+    """Compute a node of some inputs and constants, of known and unknown sizes."""
+    names = [f"x{i}" for i in range(len(given) + len(constants))]
+    weights = [numpy_helper.from_array(a, name) for a, name in zip(constants, names[len(given) :], strict=True)]
+    node = helper.make_node(op, names, ["y"], **attributes)
+    for is_known in (True, False):
+        shapes = [a.shape if is_known or op == "GridSample" else [None] * a.ndim for a in given]
+        inputs = [described(name, a, shape) for name, a, shape in zip(names, given, shapes, strict=False)]
+        graph = helper.make_graph([node], "g", inputs, [described("y", np.zeros(0, dtype), None)], weights)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
+        expected = run(model, given)
+        found = dt.onnx.load(model)(*given).numpy()
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def run(model: Any, given: list) -> np.ndarray:
+    import onnxruntime
+
+    content = model if isinstance(model, str) else model.SerializeToString()
+    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    return session.run(None, {one.name: a for one, a in zip(session.get_inputs(), given, strict=True)})[0]
+
+
+@pytest.mark.parametrize("dtype", ["int16", "int32", "int64", "float32", "float64"])
+@pytest.mark.parametrize("ends", [(0, 300, 7), (5, -5, -2), (2, 2, 1)], ids=str)
+def test_ranges_have_the_dtype_of_their_ends(ends: Any, dtype: str):
+    compare("Range", [], [np.array(end, dtype) for end in ends], dtype=dtype)
+
+
+def test_ranges_of_large_numbers():
+    compare("Range", [], [np.array(end, "int64") for end in (2**33, 2**33 + 5, 2)], dtype="int64")
+
+
+STEPS_BACK = [(-9, -99), (-9, -(2**62)), (-5, -99), (-1, -99), (9, -9), (-9, 2), (-6, -6), (2, -99)]
+
+
+@pytest.mark.parametrize("ends", STEPS_BACK, ids=str)
+@pytest.mark.parametrize("step", [-1, -2, 1])
+def test_slices_from_before_the_first_element(ends: tuple[int, int], step: int):
+    parts = [np.array([one], "int64") for one in (*ends, 0, step)]
+    compare("Slice", [np.arange(10, dtype="float32").reshape(5, 2)], parts)
+
+
+@pytest.mark.parametrize("size", [5, None])
+def test_written_slices_from_before_the_first_element(size: int | None, tmp_path: Path):
+    slices = [slice(-9, None, -1), slice(-9, -20, -2), slice(-5, None, -1), slice(-6, 0, -1), slice(None, None, -1)]
+    x, path = np.arange(10, dtype="float32").reshape(5, 2), str(tmp_path / "model.onnx")
+    for one in (*slices, slice(-2, -9, -1), (slice(3, None, -1), slice(-7, None, -1))):
+        dt.onnx.save(dt.function(lambda x, one=one: x[one], input_signature=[dt.spec((size, 2))]), path)
+        np.testing.assert_array_equal(run(path, [x]), x[one])
+
+
+def test_a_roll_along_unknown_axes_is_written(tmp_path: Path):
+    path = str(tmp_path / "model.onnx")
+    roll = lambda x: ops.roll(x, (1, -4), (0, 1))  # noqa: E731
+    dt.onnx.save(dt.function(roll, input_signature=[dt.spec((None, None))]), path)
+    for shape in ((4, 3), (1, 5), (0, 3)):
+        x = RANDOM.randn(*shape).astype("float32")
+        np.testing.assert_array_equal(run(path, [x]), np.roll(x, (1, -4), (0, 1)))
+
+
+@pytest.mark.parametrize("padding", ["border", "reflection", "zeros"])
+@pytest.mark.parametrize("mode", ["cubic", "linear", "nearest"])
+def test_positions_outside_of_an_image(mode: str, padding: str):
+    grid = RANDOM.uniform(-1.9, 1.9, (1, 4, 4, 2)).astype("float32")
+    for aligned in (0, 1):
+        image = RANDOM.randn(1, 2, 5, 6).astype("float32")
+        compare("GridSample", [image, grid], [], mode=mode, padding_mode=padding, align_corners=aligned)
+
+
+@pytest.mark.parametrize("weight", [[], [np.array([1, 2, 0.5], "float32")]], ids=["plain", "weighted"])
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("op", ["NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"])
+def test_losses_leave_out_ignored_rows(op: str, reduction: str, weight: list):
+    target = np.array([0, -1, -1, 2])
+    compare(op, [SCORES, target], weight, opset=18, reduction=reduction, ignore_index=-1)
