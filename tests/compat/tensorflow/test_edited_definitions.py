@@ -257,6 +257,62 @@ def test_definitions_say_what_those_of_tensorflow_say():
         assert texts[1].items() - texts[0].items() <= {("grad_a", "b: false\n"), ("grad_b", "b: false\n")}, name
 
 
+MAPS = {  # names that are mapped to what, nodes that are removed, and names of results
+    "a tensor": ({"h:0": "b:0"}, [], ["s:0", "h:0"]),
+    "a tensor of no node": ({"h:0": "b:0"}, ["h", "w", "x"], ["s:0"]),
+    "a name without a number": ({"h": "b:0"}, ["h"], ["s:0", "y"]),
+    "a result of two": ({"h:0": "b:0", "top:0": "b:0"}, ["top"], ["y:0"]),
+    "a control input": ({"^s": "b:0", "h:0": "b:0"}, [], ["i:0"]),
+    "a control input of no node": ({"^c": "b:0", "h:0": "b:0"}, [], ["i:0"]),
+    "no node": ({"other:0": "b:0"}, [], ["s:0"]),
+    "no result": ({"h:1": "b:0"}, [], ["s:0"]),
+    "no such result": ({}, [], ["other:0"]),
+}
+
+
+def mapped(is_ours, names, removed, results):
+    """The values of results, and the names of them and of what they wait for; or that it is refused."""
+    v1, made = ours if is_ours else theirs.compat.v1, copy.deepcopy(definition(is_ours))
+    if "^c" in names:
+        named(made, "i").input[1] = "^c"
+    kept = [node for node in made.node if node.name not in removed]
+    del made.node[:]
+    made.node.extend(kept)
+    with v1.Graph().as_default() as graph, v1.Session() as session:
+        a = v1.placeholder(v1.float32, [2, 2], name="a")
+        v1.identity(a, name="b")
+        given = {name: graph.get_tensor_by_name(other) for name, other in names.items()}
+        try:
+            found = v1.import_graph_def(made, given, results, name="net")
+        except ValueError:
+            return ValueError
+        feed = {a: [[1.0, 2.0], [-3.0, 4.0]], "net/keep:0": 0.9}
+        waits = [op.name for op in graph.get_operation_by_name("net/i").control_inputs]
+        values = session.run([one.outputs[0] if hasattr(one, "outputs") else one for one in found], feed)
+        return [value.tolist() for value in values], [one.name for one in found], waits
+
+
+@pytest.mark.parametrize("case", MAPS)
+def test_inputs_are_mapped_as_in_tensorflow(case):
+    assert mapped(True, *MAPS[case]) == mapped(False, *MAPS[case])
+
+
+def test_a_definition_without_versions_is_read():
+    old = theirs.compat.v1.GraphDef()
+    old.CopyFrom(definition(False))
+    old.ClearField("versions")
+    made = ours.GraphDef()
+    made.ParseFromString(old.SerializeToString())
+    with ours.Graph().as_default(), ours.Session() as session:
+        (s,) = ours.import_graph_def(made, return_elements=["s:0"], name="")
+        found = session.run(s, {"x:0": X, "keep:0": 0.9})
+    np.testing.assert_allclose(found, expected(made_of_nodes_as_they_are, "")[0][0], rtol=1e-6)
+
+
+def made_of_nodes_as_they_are(v1, g):
+    return g
+
+
 def program(calls_python=True):
     """A net with a variable, a branch, a loop, Python, random numbers, and a step that trains."""
     x = ours.placeholder(ours.float32, [None, 2], name="x")

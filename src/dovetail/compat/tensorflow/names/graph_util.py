@@ -30,6 +30,7 @@ from dovetail.formats.tensorflow.saved_model import HANDLES, alike
 from dovetail.formats.wire.libraries import need
 from dovetail.formats.wire.messages import TENSORFLOW, to_text
 from dovetail.formats.wire.tensors import number_of, shape_proto
+from dovetail.graph.operation import Operation
 
 
 @function("import_graph_def graph_util.import_graph_def")
@@ -55,7 +56,7 @@ def import_graph_def(
 
     Raises:
         FormatError: the definition is damaged, as where a node takes the result of one that is not there.
-        ValueError: a name of `input_map` is not in the definition.
+        ValueError: a name of `input_map` or of `return_elements` is not in the definition.
 
     Source: `tf.import_graph_def`.
     """
@@ -78,9 +79,12 @@ def import_graph_def(
         graph_def, names = _with_placeholders(target, graph_def, missing, controls)
         given |= names
     graph = restored(graph_def)
-    given = {key: _of_graph(target, graph, key, x) for key, x in given.items()}
-    ops_of = {key: getattr(x, "op", x) for key, x in controls.items()}
-    found = import_definition(target, graph, given, return_elements or (), scope, ops_of)
+    ops_of = {key: x if isinstance(x, Operation) else x.op for key, x in controls.items()}
+    try:
+        given = {key: _of_graph(target, graph, key, x) for key, x in given.items()}
+        found = import_definition(target, graph, given, return_elements or (), scope, ops_of)
+    except KeyError as error:
+        raise op_error(ValueError, "tf.import_graph_def", f"graph_def has {error.args[0]}.") from None
     return None if return_elements is None else found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any
 
@@ -43,7 +44,7 @@ def make_tensor_proto(
         values: the numbers or strings; Python's floats become float32, and its ints int32.
         dtype: their dtype.
         shape: to which they are reshaped; a single one is repeated.
-        verify_shape: whether they must have the shape themselves.
+        verify_shape, allow_broadcast: whether they must have the shape themselves, or be one value if they do not.
 
     Raises:
         TypeError: they do not have the shape.
@@ -62,6 +63,8 @@ def make_tensor_proto(
     shape = tuple(int(size) for size in shape)
     if verify_shape and array.shape != shape:
         raise TypeError(f"the values have the shape {array.shape}, not {shape}.")
+    if allow_broadcast and array.size not in (1, math.prod(shape)):
+        raise TypeError(f"the values have the shape {array.shape}, which is not broadcast to {shape}.")
     if array.size == 1:
         proto = tensors.tensor_proto(array)
         proto.tensor_shape.CopyFrom(tensors.shape_proto(shape))
