@@ -369,3 +369,20 @@ def test_variables_that_a_checkpoint_lacks_do_not_begin_with_it(tmp_path):
         ):
             with pytest.raises(ValueError, match=problem):
                 v1.train.init_from_checkpoint(path, given)
+
+
+def test_a_variable_without_a_fixed_shape_is_restored_with_another_one(tmp_path, engine):
+    v1, path = tf.compat.v1, str(tmp_path / "model")
+    with v1.Graph().as_default(), v1.Session() as session:
+        v1.Variable(np.ones((4, 3), "float32"), name="v")
+        session.run(v1.global_variables_initializer())
+        v1.train.Saver().save(session, path)
+    with v1.Graph().as_default(), v1.Session() as session:
+        v = v1.Variable(np.zeros((2, 3), "float32"), validate_shape=False, name="v")
+        sums = v1.reduce_sum(v, 1)
+        v1.train.Saver().restore(session, path)
+        assert session.run(sums).tolist() == [3.0] * 4
+    with v1.Graph().as_default(), v1.Session() as session:
+        v1.Variable(np.zeros((2, 3), "float32"), name="v")
+        with pytest.raises(ValueError, match=r"'v' has the shape \(4, 3\) in .*, and the variable \(2, 3\)"):
+            v1.train.Saver().restore(session, path)

@@ -17,6 +17,7 @@ import numpy as np
 
 from dovetail.compat.tensorflow.table import function, lazy, value
 from dovetail.core.dtypes import as_dtype
+from dovetail.core.tensor_shape import shape_of
 from dovetail.formats.wire import bundle, state
 from dovetail.formats.wire.bundle import Bundle
 from dovetail.formats.wire.libraries import need
@@ -91,14 +92,15 @@ def give(values: Mapping[str, Any], arrays: Mapping[str, np.ndarray], path: str,
     for name, variable in values.items():
         if name not in known:
             raise KeyError(f"the checkpoint {path!r} has no variable {name!r}; it has {', '.join(sorted(known))}.")
-        if reshape and math.prod(known[name]) == math.prod(variable.shape):
+        shape = shape_of(variable.shape)
+        if reshape and shape.is_fully_defined() and math.prod(known[name]) == math.prod(shape):
             continue
-        if tuple(known[name]) != tuple(variable.shape):
-            problem = f"{name!r} has the shape {known[name]} in {path!r}, and the variable {tuple(variable.shape)}."
-            raise ValueError(problem)
+        if not shape.is_compatible_with(known[name]):
+            raise ValueError(f"{name!r} has the shape {known[name]} in {path!r}, and the variable {shape}.")
     found = {name: arrays[name] for name in values}
     for name, variable in values.items():
-        array = found[name].reshape(variable.shape)
+        shape = shape_of(variable.shape)
+        array = found[name].reshape(shape) if shape.is_fully_defined() else found[name]
         variable.load(array) if hasattr(variable, "load") else variable.assign(array)
 
 
