@@ -33,8 +33,8 @@ def folded(op: Operation, values: Sequence[np.ndarray], grows: bool = True) -> l
     sizes = [size_of(t.shape) for t in op.outputs]
     if None in sizes or sum(sizes) > max(LARGEST, sum(value.size for value in values)):  # type: ignore[arg-type]
         return None
-    bytes_of_results = sum(size * t.dtype.itemsize for size, t in zip(sizes, op.outputs, strict=True))  # type: ignore[operator,misc]
-    if not grows and bytes_of_results > max(LARGEST, sum(value.nbytes for value in values)):
+    total = sum((size or 0) * t.dtype.itemsize for size, t in zip(sizes, op.outputs, strict=True))
+    if not grows and total > max(LARGEST, sum(value.nbytes for value in values)):
         return None
     try:
         return computed(op, values)

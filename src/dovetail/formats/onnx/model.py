@@ -23,6 +23,7 @@ from dovetail.formats.onnx import casting as casting
 from dovetail.formats.onnx import draws as draws
 from dovetail.formats.onnx import encoders as encoders
 from dovetail.formats.onnx import loops as loops
+from dovetail.formats.onnx import microsoft as microsoft
 from dovetail.formats.onnx import quantized as quantized
 from dovetail.formats.onnx import sequences as sequences
 from dovetail.formats.onnx import special as special

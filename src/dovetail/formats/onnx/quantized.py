@@ -50,7 +50,21 @@ def _parameters(node: Node, x: Any) -> tuple[Any, Any]:
     return found[0], found[1]
 
 
-@special("QuantizeLinear")
+def dequantized(x: Any, scale: Any, zero: Any, axis: int = 0) -> Any:
+    """The floats that integers stand for; scales and zero points are of all, or of the slices of an axis."""
+    found = ops.cast(x, "float32")
+    if zero is not None:
+        found = found - ops.cast(_along(x, zero, axis), "float32")
+    return found * _along(x, scale, axis)
+
+
+def quantized(x: Any, scale: Any, zero: Any, number: int) -> Any:
+    """Floats as integers of a dtype, of one scale and one zero point."""
+    zero = None if zero is None else ops.reshape(zero, [])
+    return _saturated(x / ops.reshape(scale, []), zero, number)
+
+
+@special("QuantizeLinear com.microsoft.QuantizeLinear")
 def _quantized(node: Node) -> Any:
     x = node.tensor(0)
     scale, zero = _parameters(node, x)
@@ -61,7 +75,7 @@ def _quantized(node: Node) -> Any:
     return _saturated(ratio, zero, number)
 
 
-@special("DequantizeLinear")
+@special("DequantizeLinear com.microsoft.DequantizeLinear")
 def _dequantized(node: Node) -> Any:
     x = node.tensor(0)
     scale, zero = _parameters(node, x)

@@ -1,0 +1,194 @@
+"""Nodes of ONNX Runtime's own domain: what its optimizer fuses, and its operations on quantized numbers.
+
+Source: https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dovetail import ops
+from dovetail.formats.onnx.bodies.windows import WINDOW, convolved
+from dovetail.formats.onnx.nodes import Node
+from dovetail.formats.onnx.quantized import dequantized, quantized
+from dovetail.formats.onnx.reading import special
+from dovetail.formats.onnx.rows import row
+from dovetail.formats.opaque import Unreadable
+
+DOMAIN = "com.microsoft"
+
+# -- fused operations -------------------------------------------------------------------------------------------------
+
+# name → the function of a tensor and the parameters that a node has for it
+ACTIVATIONS: dict[str, Callable[..., Any]] = {
+    "": lambda x: x,
+    "Relu": ops.relu,
+    "Tanh": ops.tanh,
+    "Sigmoid": ops.sigmoid,
+    "LeakyRelu": lambda x, alpha=0.01: ops.leaky_relu(x, alpha),
+    "Clip": lambda x, low, high: ops.clip(x, low, high),
+    "HardSigmoid": lambda x, alpha=0.2, beta=0.5: ops.clip(alpha * x + beta, 0.0, 1.0),
+}
+
+
+def _activated(x: Any, name: str, parameters: Any) -> Any:
+    if name not in ACTIVATIONS:
+        raise Unreadable(f"its activation is {name!r}")
+    return ACTIVATIONS[name](x, *(parameters or ()))
+
+
+@row(f"{DOMAIN}.FusedConv: x kernel bias other; {WINDOW} group activation activation_params:parameters")
+def _(
+    x: Any,
+    kernel: Any,
+    bias: Any = None,
+    other: Any = None,
+    activation: str = "",
+    parameters: Any = None,
+    **window: Any,
+) -> Any:
+    found = convolved(x, kernel, bias, **window)
+    return _activated(found if other is None else found + other, activation, parameters)
+
+
+@row(
+    f"{DOMAIN}.FusedGemm: a b c; alpha beta transA transB activation activation_alpha:first activation_beta:second "
+    "activation_gamma=0"
+)
+def _(
+    a: Any,
+    b: Any,
+    c: Any = None,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    transA: int = 0,
+    transB: int = 0,
+    activation: str = "",
+    first: float | None = None,
+    second: float | None = None,
+) -> Any:
+    found = ops.matmul(a, b, transpose_a=bool(transA), transpose_b=bool(transB)) * alpha
+    parameters = [one for one in (first, second) if one is not None]
+    return _activated(found if c is None else found + beta * c, activation, parameters)
+
+
+@row(f"{DOMAIN}.FusedMatMul: a b; alpha transA transB transBatchA=0 transBatchB=0")
+def _(a: Any, b: Any, alpha: float = 1.0, transA: int = 0, transB: int = 0) -> Any:
+    return ops.matmul(a, b, transpose_a=bool(transA), transpose_b=bool(transB)) * alpha
+
+
+@row(f"{DOMAIN}.Gelu {DOMAIN}.BiasGelu: x bias")
+def _(x: Any, bias: Any = None) -> Any:
+    return ops.gelu(x if bias is None else x + bias, approximate=False)
+
+
+@row(f"{DOMAIN}.FastGelu: x bias")
+def _(x: Any, bias: Any = None) -> Any:
+    return ops.gelu(x if bias is None else x + bias, approximate=True)
+
+
+@row(f"{DOMAIN}.QuickGelu: x; alpha")
+def _(x: Any, alpha: float = 1.702) -> Any:
+    return x * ops.sigmoid(alpha * x)
+
+
+@row(f"{DOMAIN}.SkipLayerNormalization: x skip scale shift bias; epsilon")
+def _(x: Any, skip: Any, scale: Any, shift: Any = None, bias: Any = None, epsilon: float = 1e-12) -> Any:
+    total = x + skip if bias is None else x + skip + bias
+    mean, variance = ops.moments(total, [-1], keepdims=True)
+    inverse = ops.rsqrt(variance + epsilon)
+    found = (total - mean) * inverse * scale
+    return found if shift is None else found + shift, mean, inverse, total
+
+
+@row(f"{DOMAIN}.SkipSimplifiedLayerNormalization: x skip scale bias; epsilon")
+def _(x: Any, skip: Any, scale: Any, bias: Any = None, epsilon: float = 1e-12) -> Any:
+    total = x + skip if bias is None else x + skip + bias
+    inverse = ops.rsqrt(ops.mean(ops.square(total), -1, keepdims=True) + epsilon)
+    return total * inverse * scale, inverse, inverse, total
+
+
+@row("SimplifiedLayerNormalization: x scale; axis epsilon stash_type=1")
+def _(x: Any, scale: Any, axis: int = -1, epsilon: float = 1e-5) -> Any:
+    axes = [*range(axis % len(x.shape), len(x.shape))]
+    inverse = ops.rsqrt(ops.mean(ops.square(x), axes, keepdims=True) + epsilon)
+    return x * inverse * scale, inverse
+
+
+# -- quantized numbers ------------------------------------------------------------------------------------------------
+
+
+def _number(node: Node, first: int) -> Any:
+    """The floats that an input, its scale and its zero point say."""
+    return dequantized(node.tensor(first), node.tensor(first + 1), _given(node, first + 2))
+
+
+def _given(node: Node, index: int) -> Any:
+    return node.tensor(index) if node.has(index) else None
+
+
+def _result(node: Node, x: Any, first: int) -> Any:
+    """Floats as the integers of a scale and a zero point, which are inputs."""
+    return quantized(
+        x, node.tensor(first), _given(node, first + 1), node.number(first + 1 if node.has(first + 1) else 0)
+    )
+
+
+# type → (the function of the floats, the number of quantized inputs)
+PLAIN: dict[str, tuple[Callable[..., Any], int]] = {
+    "QLinearAdd": (lambda node, a, b: a + b, 2),
+    "QLinearMul": (lambda node, a, b: a * b, 2),
+    "QLinearSigmoid": (lambda node, x: ops.sigmoid(x), 1),
+    "QLinearLeakyRelu": (lambda node, x: ops.leaky_relu(x, node.attrs.get("alpha", 0.01)), 1),
+}
+
+
+@special(" ".join(f"{DOMAIN}.{name}" for name in PLAIN))
+def _plain(node: Node) -> Any:
+    function, count = PLAIN[node.type.rpartition(".")[2]]
+    return _result(node, function(node, *(_number(node, 3 * i) for i in range(count))), 3 * count)
+
+
+@special(f"{DOMAIN}.QLinearConcat")
+def _joined(node: Node) -> Any:
+    parts = [_number(node, first) for first in range(2, len(node.inputs), 3)]
+    found = ops.concatenate(parts, node.attrs["axis"])
+    return quantized(found, node.tensor(0), node.tensor(1), node.number(1))
+
+
+@special(f"{DOMAIN}.QLinearGlobalAveragePool")
+def _pooled(node: Node) -> Any:
+    x, is_last = _number(node, 0), node.attrs.get("channels_last", 0)
+    axes = [*range(1, len(x.shape) - 1)] if is_last else [*range(2, len(x.shape))]
+    return _result(node, ops.mean(x, axes, keepdims=True), 3)
+
+
+@special(f"{DOMAIN}.QGemm")
+def _product(node: Node) -> Any:
+    turned = [bool(node.attrs.get(name, 0)) for name in ("transA", "transB")]
+    a = _number(node, 0)
+    b = dequantized(node.tensor(3), node.tensor(4), _given(node, 5), 0 if turned[1] else -1)
+    alpha = node.attrs.get("alpha", 1.0)
+    found = ops.matmul(a, b, transpose_a=turned[0], transpose_b=turned[1]) * alpha
+    if node.has(6):
+        found = found + ops.cast(node.tensor(6), found.dtype) * (node.tensor(1) * node.tensor(4) * alpha)
+    return _result(node, found, 7) if node.has(7) else found
+
+
+@special(f"{DOMAIN}.MatMulIntegerToFloat")
+def _scaled(node: Node) -> Any:
+    a = dequantized(node.tensor(0), node.tensor(2), _given(node, 4))
+    found = ops.matmul(a, dequantized(node.tensor(1), node.tensor(3), _given(node, 5), -1))
+    return found + node.tensor(6) if node.has(6) else found
+
+
+@special(f"{DOMAIN}.DynamicQuantizeMatMul")
+def _fitted(node: Node) -> Any:
+    from_floats = node.tensor(0)
+    low, high = ops.minimum(ops.min(from_floats), 0.0), ops.maximum(ops.max(from_floats), 0.0)
+    scale = (high - low) / 255.0
+    zero = ops.clip(ops.rint(-low / scale), 0.0, 255.0)
+    whole = ops.clip(ops.rint(from_floats / scale) + zero, 0.0, 255.0) - zero
+    found = ops.matmul(whole * scale, dequantized(node.tensor(1), node.tensor(2), _given(node, 3), -1))
+    return found + node.tensor(4) if node.has(4) else found
