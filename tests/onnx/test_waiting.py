@@ -183,3 +183,21 @@ def test_weights_of_a_node_that_waits_are_variables():
     assert dt.onnx.load(model("Resize")).variables == []  # its scales are no weights
     loaded.graph.replace_variables({loaded.variables[0]: dt.Variable(np.zeros((5, 3, 3, 3), "float32"))})
     assert not loaded(X).numpy().any()
+
+
+def test_a_node_waits_in_the_body_of_a_loop():
+    loaded = dt.onnx.load(model("MaxPool"))
+
+    def repeated(x: Any) -> Any:
+        return dt.ops.scan(lambda carry, step: (carry, step * dt.ops.sum(loaded(carry))), x, dt.ops.ones(3))[1]
+
+    found = dt.function(repeated, input_signature=[dt.spec(OPEN)])(X)
+    assert np.allclose(found.numpy(), [results(model("MaxPool")).sum()] * 3, rtol=1e-4)
+
+
+def test_a_graph_of_a_node_that_waits_is_not_saved(tmp_path: Path):
+    loaded = dt.onnx.load(model("Conv"))
+    (conv,) = [op for op in loaded.graph if isinstance(op.op, WaitingOp)]
+    assert conv.outputs[0].shape == OPEN
+    with pytest.raises(TypeError, match="Conv 'k' waits for shapes"):
+        dt.save(dt.function(loaded.graph), tmp_path / "file.safetensors")

@@ -96,7 +96,8 @@ def _operation(
 
 def _own_op(op: Operation, beside: Beside) -> Any:
     if not beside.keeps_objects:
-        raise Refused("the program defined this op, and the op table has none of this name")
+        reason = "the program defined this op, and the op table has none of this name"
+        raise Refused(getattr(op.op, "reason", reason))  # of a node of a file that is not read, or waits for shapes
     return {OBJECT: beside.key(beside.objects, op.op, op.type)}
 
 

@@ -54,9 +54,11 @@ def resolve(
         if operation.type == "If" and (results := _chosen(graph, operation)):
             refined.update(results)
             return 1
+        changes = fold(operation)  # it tells the graphs inside what is known outside
         for part in filter(waits, operation.subgraphs()):
             left.extend(resolve(part, host, grows)[0])
-        return fold(operation)
+            changes += fold(operation)
+        return changes
 
     sweep(graph, visit)
     return left, needed

@@ -44,6 +44,20 @@ from dovetail.ops.random.generator import Generator
 DEEPEST = 50  # functions that call each other
 FLOATS = ("float16", "bfloat16", "float32", "float64")  # dtypes of weights that become variables
 OTHER_RANKS = ("If", "Loop", "Scan", "Squeeze")  # types of nodes whose results have ranks that depend on sizes
+OWN_RANK = [
+    "Conv",
+    "ConvTranspose",
+    "MaxPool",
+    "AveragePool",
+    "LpPool",
+    "LRN",
+    "Resize",
+    "Upsample",
+    "Pad",
+    "CenterCropPad",
+    "Slice",
+    "Split",
+]
 Special = Callable[["Node"], Any]
 SPECIAL: dict[str, Special] = {}  # ONNX's type → a function that reads a node
 
@@ -263,6 +277,8 @@ class Reader(Building):
         op = WaitingOp(node.type, reason, lambda given, name, host: self._again(part, tensors, given, name, host))
         has_ranks = node.type not in OTHER_RANKS
         ranks: list[Any] = [value.shape if has_ranks and is_tensor(value) else None for value in guessed]
+        if node.type in OWN_RANK and is_tensor(node.inputs[0]):  # sizes that were guessed may not fit the weights
+            ranks = [node.inputs[0].shape] * len(names)
         shapes = [None if shape is None else (None,) * len(shape) for shape in ranks]
         outputs = op.outputs(self.graph, tensors, dtypes, shapes, unique_name(self.graph, node.name))
         found = dict(zip(names, outputs, strict=True))
