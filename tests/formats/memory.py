@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import sys
+import time
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import dovetail as dt
@@ -18,6 +22,19 @@ def memory(name: str) -> int:
 def forget() -> None:
     """Let the most memory be the present one."""
     Path("/proc/self/clear_refs").write_text("5")
+
+
+@contextmanager
+def little(seconds: float = 2.0, size: int = 256 << 20) -> Iterator[None]:
+    """Check that the block takes little time, and little memory of Python and NumPy."""
+    start = time.perf_counter()
+    tracemalloc.start()
+    try:
+        yield
+        taken = time.perf_counter() - start, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert taken < (seconds, 0) and taken[1] < size, taken
 
 
 def main() -> None:

@@ -17,7 +17,8 @@ import resource
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from dovetail import ops
 from dovetail.core.errors import FormatError
 from tests.formats.files import by_hand
 
-LONGEST = 10.0  # seconds
+LONGEST, MOST = 5.0, 1 << 30  # seconds of a process, and bytes of memory, that a file may take
 ODD: list[Any] = [
     *(None, True, False, 0, -1, 1, 2**31, 2**63, 2**64, 10**30, 1.5, -0.0, 1e308, "", "x", "float32", "MatMul"),
     *([], {}, [[]], [0, 0], {"x": 1}, {"array": "x"}, {"variable": "w"}, {"tensor": "value"}, {"object": "os.system"}),
@@ -151,24 +152,34 @@ def _places(data: Any) -> Any:
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
+@contextmanager
+def bounded() -> Iterator[None]:
+    """Check that the block takes little time, and that the memory of the process grows little."""
+    start, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    try:
+        yield
+    finally:
+        taken = time.process_time() - start
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before << 10
+        assert taken < LONGEST and grown < MOST, f"{taken:.1f} s, {grown >> 20} MB"
+
+
 def check(data: bytes, path: Path) -> str:
     """Read a changed file; "read" or "refused".
 
     Raises:
-        AssertionError: it took too long.
+        AssertionError: it took too long, or too much memory.
         Exception: any error but `FormatError` is a fault.
     """
     path.unlink(missing_ok=True)  # another file of this name may be mapped
     path.write_bytes(data)
-    start = time.perf_counter()
     try:
-        dt.load(path)
+        with bounded():
+            dt.load(path)
         return "read"
     except FormatError as error:
         assert str(error).startswith(f"'{path}' cannot be read: ")
         return "refused"
-    finally:
-        assert time.perf_counter() - start < LONGEST
 
 
 def mutations(count: int, seed: int, folder: Path) -> Counter[str]:

@@ -21,6 +21,8 @@ import dovetail as dt
 from dovetail.core.errors import FormatError
 from tests.formats.keras.test_weights import MODELS, changed
 from tests.keras_backends import ENGINES, main
+from tests.keras_dovetail.mutations import mutations
+from tests.parts import WHOLE
 
 FOLDER = Path(tempfile.mkdtemp())
 MIXED = 5e-3  # half precision rounds otherwise
@@ -257,6 +259,32 @@ def check_a_loss_that_is_not_known_leaves_the_model_uncompiled():
     model = keras.models.load_model(MODELS / "own.h5", {**OWN, "cube_loss": None})
     logging.getLogger("dovetail.keras").removeHandler(handler)
     assert not model.compiled and "is not compiled" in records[0] and "custom_objects" in records[0]
+
+
+def check_files_that_are_cut_off_or_behind_other_bytes_are_read_here():
+    model = keras.Sequential([keras.Input((2,)), layers.Dense(3)])
+    for name in ("cut.keras", "cut.h5"):
+        model.save(FOLDER / name)
+        data = (FOLDER / name).read_bytes()
+        for damaged in (data[: len(data) // 2], b"", b"x" + data[1:-30]):
+            (FOLDER / name).write_bytes(damaged)
+            for load in (keras.models.load_model, model.load_weights):
+                with pytest.raises(FormatError, match=name):
+                    load(FOLDER / name)
+    model.save(FOLDER / "whole.h5")
+    data = bytearray((FOLDER / "whole.h5").read_bytes())
+    data[24:32] = (512).to_bytes(8, "little")  # where addresses count from
+    (FOLDER / "behind.h5").write_bytes(b"the user's".ljust(512, b"\0") + data)
+    again = keras.models.load_model(FOLDER / "behind.h5")
+    near(predicted(again, np.ones((1, 2))), predicted(model, np.ones((1, 2))), 0)
+    (FOLDER / "behind.h5").write_bytes(b"".ljust(512, b"\0") + data[:2000])
+    with pytest.raises(FormatError, match=r"behind\.h5"):
+        keras.models.load_model(FOLDER / "behind.h5")
+
+
+def check_changed_archives_are_read_or_refused():
+    count = 500 if WHOLE else 40
+    assert mutations(count, 0, Path(tempfile.mkdtemp())).total() == count
 
 
 def check_weights_alone_are_no_model():

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 from dovetail.core.errors import did_you_mean, op_error
 from dovetail.core.memory import keep_memory as keep_memory
 from dovetail.core.memory import set_keep_memory as set_keep_memory
+from dovetail.core.read_limits import read_limits as read_limits
+from dovetail.core.read_limits import set_read_limits as set_read_limits
 
 R = TypeVar("R")
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from dovetail.core.errors import FormatError
+from dovetail.core.read_limits import NO_MEMORY, PastLimit, make
 from dovetail.core.scopes import scopes
 from dovetail.core.tensor import Tensor
 from dovetail.formats.constants import is_tensor
@@ -13,7 +16,13 @@ from dovetail.graph.base import name_new, unique_name
 
 
 class Building:
-    """What readers of all formats do with the graph that is being built."""
+    """What readers of all formats do with the graph that is being built.
+
+    Attributes:
+        file: the file, for errors.
+    """
+
+    file: str | os.PathLike[str]
 
     @property
     def graph(self) -> Any:
@@ -23,6 +32,21 @@ class Building:
     def recorded(self, value: Any) -> Any:
         """A value that was computed while the graph is read, such as zeros, as a constant of the graph."""
         return self.graph.constant(value.numpy(), "Const") if type(value) is Tensor else value
+
+    @contextmanager
+    def counted(self, node: Any) -> Iterator[None]:
+        """Count the operation that a node becomes; one in place of a node with others inside of it.
+
+        Raises:
+            FormatError: the file asks for too much while the node is read.
+        """
+        try:
+            make(1)
+            yield
+        except PastLimit as error:
+            raise error.at(self.file, f"{node.type} {node.name!r}") from None
+        except MemoryError:
+            raise FormatError(self.file, f"{node.type} {node.name!r}", NO_MEMORY, "smaller values") from None
 
     @contextmanager
     def named(self, node: Any) -> Iterator[list[Any]]:

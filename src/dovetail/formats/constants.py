@@ -9,6 +9,8 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.dtypes import as_dtype
+from dovetail.core.infer import size_of
+from dovetail.core.read_limits import fold, need_bytes
 from dovetail.core.scopes import scopes
 from dovetail.core.tensor import Tensor
 from dovetail.formats.opaque import Unreadable
@@ -17,6 +19,7 @@ from dovetail.graph.operation import GraphTensor
 from dovetail.graph.shape_values import ShapeValues
 
 LARGEST = 2**26  # elements of an array that is made while a graph is read
+PYTHON_NUMBER = 40  # bytes of a number of Python in a list
 DEEPEST = 64  # operations between constants and a value that they give
 
 
@@ -39,6 +42,27 @@ def within(*sizes: Any) -> None:
     """
     if math.prod(max(size, 1) for size in sizes if isinstance(size, int)) > LARGEST:
         raise Unreadable(f"an array of the shape {sizes} is more than a file may ask for while it is read")
+
+
+def wanted(tensor: Any) -> np.ndarray | None:
+    """The array of a tensor that a node needs before the graph runs, as `constant_of` finds it.
+
+    Raises:
+        PastLimit: it would be large.
+    """
+    if is_tensor(tensor):
+        need_bytes((size_of(tensor.shape) or 0) * PYTHON_NUMBER)
+    return constant_of(tensor)
+
+
+def plain(array: np.ndarray) -> Any:
+    """An array as a Python number, or a list.
+
+    Raises:
+        PastLimit: the list would be large; a tensor with one value for all elements may have any number of them.
+    """
+    fold(array.size * PYTHON_NUMBER)
+    return array.tolist()
 
 
 def counted(size: Any) -> Any:
@@ -88,5 +112,6 @@ def _folded(tensor: Any, found: dict[Any, list[np.ndarray] | None], depth: int) 
             if values[-1] is None:
                 break
         found[op] = folded(op, values) if values and values[-1] is not None else None
+        fold(sum(value.nbytes for value in found[op] or ()))
     results = found[op]
     return None if results is None else results[tensor.index]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
-from dovetail.core.errors import FormatError, op_error
+from dovetail.core.errors import op_error
 from dovetail.core.kinds import Eachs
 from dovetail.core.op import Op
 from dovetail.core.spec import TensorSpec
@@ -81,13 +79,3 @@ def opaque_outputs(
     specs = _specs(tensors, reason, dtypes, shapes)
     layout = (0, None, None, None, None)  # without tensors a call would compute it
     return list(graph.add(op, [], {"reason": reason, **attrs, "number": number}, specs, layout, f"{name}/").outputs)
-
-
-@contextmanager
-def nesting(file: str | os.PathLike[str], place: str) -> Iterator[None]:
-    """Refuse a file whose branches, loops or functions in each other are more than Python's calls can be."""
-    try:
-        yield
-    except RecursionError:
-        found = "branches, loops or functions that are nested too deeply"
-        raise FormatError(file, f"{place!r}", found, "fewer levels") from None

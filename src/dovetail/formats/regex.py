@@ -7,12 +7,18 @@ RE2's classes `\\d`, `\\s` and `\\w` are of ASCII, `$` is the end of the text, a
 from __future__ import annotations
 
 import functools
+import json
 import re
+import subprocess
 import sys
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+from dovetail.core.read_limits import PastLimit, read_limits
+from dovetail.formats import regex_search
 from dovetail.formats.opaque import Unreadable
+from dovetail.formats.regex_search import is_short, search
 
 ASCII = {
     "alnum": "0-9A-Za-z",
@@ -37,21 +43,52 @@ PARTS = re.compile(
 )
 
 
+def searched(pattern: str, texts: Sequence[str], rewrite: str | None = None, count: int = 0) -> list[Any]:
+    """Whether a pattern of RE2 matches each text as a whole; with a rewrite, the texts with it in place of the matches.
+
+    A pattern whose search may be long is searched for in another process, which ends when its time is over.
+
+    Args:
+        pattern, rewrite: of RE2.
+        texts: the texts.
+        count: how many matches of a text are replaced; 0 for all.
+
+    Raises:
+        Unreadable: Python's `re` does not have it, or no process starts.
+        PastLimit: the search takes longer than the limit.
+
+    Example:
+        >>> searched(r"[[:punct:]]+", ["a,b!"], "")
+        ['ab']
+    """
+    known = translated(pattern)
+    if is_short(known, texts):
+        return search(known, texts, rewrite, count)
+    command, seconds = [sys.executable or "python3", "-I", "-S", regex_search.__file__], read_limits().seconds
+    task = json.dumps([known, list(texts), rewrite, count])
+    try:
+        done = subprocess.run(command, input=task, capture_output=True, text=True, timeout=seconds, check=True)
+    except subprocess.TimeoutExpired:
+        raise PastLimit("seconds", f"a search for {pattern[:80]!r} of {seconds} s", seconds) from None
+    except (OSError, subprocess.CalledProcessError) as error:
+        problem = f"its pattern {pattern[:80]!r} needs a process of its own, which fails"
+        raise Unreadable(f"{problem}: {getattr(error, 'stderr', error)!s:.200}") from None
+    return json.loads(done.stdout)
+
+
 @functools.lru_cache(maxsize=256)
-def compiled(pattern: str) -> re.Pattern[str]:
+def translated(pattern: str) -> str:
     """A pattern of RE2 as one of Python, for text.
 
     Raises:
         Unreadable: Python does not have it.
-
-    Example:
-        >>> compiled(r"[[:punct:]]+").sub("", "a,b!")
-        'ab'
     """
+    known = "".join(_parts(pattern))
     try:
-        return re.compile("".join(_parts(pattern)), re.ASCII)
-    except re.error as error:
-        raise Unreadable(f"its pattern {pattern!r} is none of Python's re: {error}") from None
+        re.compile(known, re.ASCII)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise Unreadable(f"its pattern {pattern[:80]!r} is none of Python's re: {error}") from None
+    return known
 
 
 def _parts(pattern: str) -> Iterator[str]:
@@ -85,26 +122,22 @@ def _class(ranges: str, is_negated: bool, is_inside: bool) -> Iterator[str]:
 @functools.cache
 def _category(name: str) -> str:
     """The characters of a category of Unicode, such as L or Lu, as ranges."""
-    found = [chr(number) for number in range(sys.maxunicode + 1) if unicodedata.category(chr(number)).startswith(name)]
+    found = [number for kind, numbers in _categories().items() if kind.startswith(name) for number in numbers]
     if not found:
         raise Unreadable(f"its pattern has the class {name!r}, which is no category of Unicode")
-    ranges: list[list[str]] = []
-    for char in found:
-        if ranges and ord(ranges[-1][1]) + 1 == ord(char):
-            ranges[-1][1] = char
+    ranges: list[list[int]] = []
+    for number in sorted(found):
+        if ranges and ranges[-1][1] + 1 == number:
+            ranges[-1][1] = number
         else:
-            ranges.append([char, char])
-    return "".join(f"{re.escape(first)}-{re.escape(last)}" for first, last in ranges)
+            ranges.append([number, number])
+    return "".join(f"{re.escape(chr(first))}-{re.escape(chr(last))}" for first, last in ranges)
 
 
-def rewriting(rewrite: str) -> Callable[[re.Match[str]], str]:
-    """A function of a match that fills in RE2's rewrite text, with `\\1` for a group and `\\0` for the match."""
-    parts = re.split(r"\\([0-9\\])", rewrite)
-
-    def filled(match: re.Match[str]) -> str:
-        return "".join(
-            part if number % 2 == 0 else "\\" if part == "\\" else match[int(part)] or ""
-            for number, part in enumerate(parts)
-        )
-
-    return filled
+@functools.cache
+def _categories() -> dict[str, list[int]]:
+    """Each category of Unicode with its characters."""
+    found: dict[str, list[int]] = {}
+    for number in range(sys.maxunicode + 1):
+        found.setdefault(unicodedata.category(chr(number)), []).append(number)
+    return found

@@ -61,6 +61,8 @@ class ShapeValues:
             return self.of(op.inputs[tensor.index], depth + 1)
         if op.type not in CARRIES_NAN:
             return None
+        if (size_of(tensor.shape) or 0) > LARGEST:  # one such as Tile makes a large tensor of small ones
+            return None
         values = [self.of(t, depth + 1) for t in op.inputs]
         return None if any(v is None for v in values) else _run(op, values)
 

@@ -47,6 +47,16 @@ def test_models(path):
         same(theirs, hdf5.read(path))
 
 
+@pytest.mark.parametrize("size", [512, 4096])
+def test_a_block_of_the_user_before_the_file(tmp_path, size):
+    with h5py.File(tmp_path / "f", "w", userblock_size=size) as file:
+        file["x"], file["texts"] = np.arange(6.0), ["a", "bc"]
+        file.create_dataset("chunks", data=np.arange(3000).reshape(30, 100), chunks=(4, 100))
+    with h5py.File(tmp_path / "f") as theirs:
+        same(theirs, hdf5.read(tmp_path / "f"))
+    assert hdf5.is_file(tmp_path / "f")
+
+
 @pytest.mark.parametrize("libver", ["earliest", "v108"])
 def test_all_kinds(tmp_path, libver):
     with h5py.File(tmp_path / "f", "w", libver=("earliest", libver) if libver != "earliest" else libver) as file:

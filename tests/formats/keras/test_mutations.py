@@ -4,5 +4,5 @@ from tests.formats.keras.mutations import mutations
 
 
 def test_mutations():
-    found = mutations(2000, 0)
-    assert found.total() == 2000 and len(found) > 8
+    found = mutations(500, 0)
+    assert found.total() == 500 and len(found) > 8

@@ -8,4 +8,5 @@ Source: the HDF5 file format specification, version 3.0.
 
 from dovetail.formats.hdf5.tree import Array as Array
 from dovetail.formats.hdf5.tree import Group as Group
+from dovetail.formats.hdf5.tree import is_file as is_file
 from dovetail.formats.hdf5.tree import read as read

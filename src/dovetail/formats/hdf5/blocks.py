@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dovetail.core.errors import FormatError
 
@@ -25,6 +25,19 @@ class Message(NamedTuple):
     end: int
 
 
+def begin_of(data: Any) -> int | None:
+    """The place of the superblock among the bytes of a file, behind a block of the user's; None if it has none.
+
+    Source: the specification of HDF5's format, "Superblock": it begins at 0, 512, 1024, 2048, ...
+    """
+    at = 0
+    while at < len(data):
+        if data[at : at + len(MAGIC)] == MAGIC:
+            return at
+        at = 2 * at or 512
+    return None
+
+
 class Blocks:
     """The bytes of a file.
 
@@ -40,7 +53,7 @@ class Blocks:
     def __init__(self, data: memoryview, file: Path) -> None:
         self.data, self.file = data, file
         self.room = ROOM + MORE * len(data)
-        self.base = 0
+        self.base = begin_of(data) or 0
         self.root = self._superblock()
 
     def wrong(self, place: str, found: str, needed: str) -> FormatError:
@@ -94,8 +107,8 @@ class Blocks:
         else:
             at += 4
             base, root = self.number(at, 8, place), at + 24
-        if base != 0:
-            raise self.wrong(place, f"addresses that count from {base}", "addresses that count from 0")
+        if base != self.base:
+            raise self.wrong(place, f"addresses that count from {base}", f"addresses that count from {self.base}")
         return self.number(root, 8, place)
 
     # -- headers of objects -------------------------------------------------------------------------------------------

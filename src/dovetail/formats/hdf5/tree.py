@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.core.errors import FormatError
-from dovetail.formats.hdf5.blocks import NOWHERE, Blocks, Message
+from dovetail.formats.hdf5.blocks import NOWHERE, Blocks, Message, begin_of
 from dovetail.formats.hdf5.types import Type, filters_at, shape_at, type_at, unfiltered
 
 # types of messages
@@ -302,6 +302,15 @@ def read(source: str | os.PathLike[str] | bytes, file: str | os.PathLike[str] = 
         if os.fstat(opened.fileno()).st_size == 0:
             raise FormatError(path, "the file", "no bytes", "a file of HDF5")
         return _root(memoryview(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)), path)
+
+
+def is_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is one of HDF5, by its first bytes, or by those behind a block of the user's."""
+    with Path(path).open("rb") as opened:
+        if os.fstat(opened.fileno()).st_size == 0:
+            return False
+        with mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return begin_of(data) is not None
 
 
 def _root(data: memoryview, file: Path) -> Group:

@@ -13,6 +13,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.hooks import hooks
+from dovetail.core.read_limits import each_step
 from dovetail.core.recording import record_on
 from dovetail.core.spec import TensorSpec
 from dovetail.formats.constants import constant_of, filled, is_tensor, recorded
@@ -94,14 +95,15 @@ def _unrolled(node: Node) -> list[Any]:
     count = node.constant(0) if node.has(0) else LONGEST
     goes_on, states = not node.has(1) or node.constant(1), list(node.inputs[2:])
     given: list[list[Any]] = []
-    step = 0
-    while goes_on and step < bounded(np.reshape(count, -1)[0]):
+    for step in each_step(bounded(np.reshape(count, -1)[0])):
+        if not goes_on:
+            break
         now = [Weight("", np.asarray(step, "int64")), Weight("", np.asarray(True))]
         found = node.reader.subgraph(node, node.attrs["body"], [*now, *states])
         after = found[0].array if isinstance(found[0], Weight) else constant_of(found[0])
         if after is None:
             raise Unreadable("its body decides by values whether to go on")
-        goes_on, states, step = bool(after), found[1 : 1 + len(states)], step + 1
+        goes_on, states = bool(after), found[1 : 1 + len(states)]
         given.append(found[1 + len(states) :])
     return [*states, *(ops.stack(node.reader.tensors_of(rows)) for rows in zip(*given, strict=True))]
 
@@ -167,7 +169,7 @@ def _scan_of_batches(node: Node) -> list[Any]:
         raise Unreadable("its number of sequences is not known")
     backward = node.attrs.get("directions", [0] * count)
     each = []
-    for number in range(bounded(size)):
+    for number in each_step(bounded(size)):
         own = [value[number] for value in values]
         xs = [_moved(x, 0, back) for x, back in zip(own[len(own) - count :], backward, strict=True)]
         each.append(_scanned(node, own[: len(own) - count], xs))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,10 +15,12 @@ import numpy as np
 
 from dovetail.core.errors import FormatError
 from dovetail.core.hooks import hooks
+from dovetail.core.read_limits import reading
 from dovetail.core.recording import record_on
 from dovetail.core.spec import TensorSpec
 from dovetail.core.variable import Variable
 from dovetail.formats.constants import is_tensor
+from dovetail.formats.expansion import TRACE, Expansion, Part
 from dovetail.formats.onnx import bodies as bodies
 from dovetail.formats.onnx import casting as casting
 from dovetail.formats.onnx import draws as draws
@@ -29,16 +32,16 @@ from dovetail.formats.onnx import sequences as sequences
 from dovetail.formats.onnx import special as special
 from dovetail.formats.onnx import strings as strings
 from dovetail.formats.onnx import trees as trees
-from dovetail.formats.onnx.nodes import EMPTY, Body, Later, Narrow, Pending, Weight
+from dovetail.formats.onnx.nodes import EMPTY, Body, Later, Narrow, Pending, Weight, subgraphs
 from dovetail.formats.onnx.reading import Reader, tensors_in, versions_of
 from dovetail.formats.onnx.rows import NEWEST
 from dovetail.formats.onnx.tensors import CARRIERS, Tensors, dtype_of
-from dovetail.formats.opaque import nesting
 from dovetail.formats.wire.messages import LONGEST, ONNX, parsed
 from dovetail.graph.base import unique_name
 from dovetail.ops.random.generator import Generator
 
 GUESSES = (2, 64)  # sizes of unknown first and other dimensions, with which nodes that wait are tried
+TIMES = {"Loop": 2}  # types → how often their graphs are read
 
 
 class Type(NamedTuple):
@@ -107,6 +110,7 @@ class Model:
         folder: the folder with external data, or None.
         variables: name of a weight → the variable that was made of it.
         generators: name of a node → the generator of its random numbers.
+        size: bytes of the file.
     """
 
     file: str | os.PathLike[str]
@@ -114,6 +118,7 @@ class Model:
     folder: Path | None = None
     variables: dict[str, Variable] = field(default_factory=dict)
     generators: dict[str, Generator] = field(default_factory=dict)
+    size: int = 0
 
     def __post_init__(self) -> None:
         if not self.proto.HasField("graph"):
@@ -161,6 +166,30 @@ class Model:
         declared = {one.name: type_of(one.type) for one in self.proto.graph.value_info} | self.outputs
         return {name: one.spec for name, one in declared.items() if one.spec is not None}
 
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Count what the file asks for in the block.
+
+        Raises:
+            FormatError: it asks for too much.
+        """
+        with reading(self.file, "the graph"):  # its functions may be nested too deeply to be counted
+            expansion = self._expansion
+        with reading(self.file, "the graph", expansion.listed, self.size):
+            expansion.need(expansion.count())
+            yield
+
+    @cached_property
+    def _expansion(self) -> Expansion:
+        return Expansion(self.file, self.proto.graph.node, self._parts)
+
+    def _parts(self, node: Any) -> Iterator[Part]:
+        """The graphs of a node, and the function that it calls."""
+        yield from (Part(None, graph.node, TIMES.get(node.op_type, 1), TRACE) for graph in subgraphs(node))
+        key = node.domain, node.op_type, node.overload
+        if key in self.functions:
+            yield Part(key, self.functions[key].node)
+
     def read(self, shapes: Mapping[str, Any], values: Mapping[str, Any]) -> Read:
         """The model as a graph of Dovetail.
 
@@ -173,7 +202,7 @@ class Model:
         """
         graph = hooks.new_graph(self.proto.graph.name or "onnx")
         weights = Tensors(self.file, self.folder)
-        with graph.as_default(), nesting(self.file, "the graph"):
+        with graph.as_default(), self._reading():
             guessed: list[Mapping[str, Any]] = []
 
             def guess() -> Mapping[str, Any]:
@@ -287,11 +316,11 @@ def read_model(source: Any) -> Model:
         if (size := file.stat().st_size) > LONGEST:
             needed = f"at most {LONGEST}, which protobuf can read: write the weights as external data, in a second file"
             raise FormatError(file, "the file", f"{size} bytes", needed)
-        return Model(file, parsed(ONNX.ModelProto, file.read_bytes(), file), file.parent)
+        return Model(file, parsed(ONNX.ModelProto, file.read_bytes(), file), file.parent, size=size)
     if isinstance(source, (bytes, bytearray, memoryview)):
-        return Model("the model", parsed(ONNX.ModelProto, bytes(source), "the model"))
+        return Model("the model", parsed(ONNX.ModelProto, bytes(source), "the model"), size=len(source))
     if getattr(getattr(source, "DESCRIPTOR", None), "full_name", "") == "onnx.ModelProto":
-        return Model("the model", parsed(ONNX.ModelProto, source.SerializeToString(), "the model"))
+        return read_model(source.SerializeToString())
     if type(source).__module__.partition(".")[0] == "onnx_ir":
         import onnx_ir
 

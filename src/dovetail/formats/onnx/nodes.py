@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from dovetail.formats.constants import constant_of, is_tensor
+from dovetail.formats.constants import is_tensor, plain, wanted
 from dovetail.formats.onnx.attributes import attributes_of
 from dovetail.formats.onnx.tensors import carried, number_of
 from dovetail.formats.opaque import Unreadable
@@ -177,7 +177,7 @@ class Node:
         value = self.inputs[index] if index < len(self.inputs) else None
         if isinstance(value, Weight):
             return carried(value.array)
-        return constant_of(value.tensor if isinstance(value, Narrow) else value)
+        return wanted(value.tensor if isinstance(value, Narrow) else value)
 
     def number(self, index: int) -> int:
         """ONNX's number of the dtype of an input."""
@@ -205,7 +205,7 @@ class Node:
         """
         found = self.known(index)
         if found is not None:
-            return found.tolist()
+            return plain(found)
         self.reader.need(self.tensor(index))
         raise Unreadable(f"its input {index}, {self.proto.input[index]!r}, must be constant and depends on values")
 
@@ -219,7 +219,7 @@ class Node:
     def shape(self, index: int) -> Any:
         """An input that is a shape: ints if they are known, else the tensor."""
         found = self.known(index)
-        return self.tensor(index) if found is None else found.reshape(-1).tolist()
+        return self.tensor(index) if found is None else plain(found.reshape(-1))
 
 
 def subgraphs(node: Any) -> Iterator[Any]:

@@ -127,7 +127,8 @@ class Reader(Building):
         """
         for proto in self._order(body, wanted):
             node = Node(self, body, proto)
-            results = self._results(node)
+            with self.counted(node):
+                results = self._results(node)
             for name, value in zip(proto.output, results, strict=False):
                 body.values[name] = self.seen[self.graph.scope + name] = value
             for name in proto.output[len(results) :]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
+from dovetail.core.read_limits import each_step
 from dovetail.formats.onnx.loops import bounded
 from dovetail.formats.onnx.nodes import EMPTY, Node, Weight
 from dovetail.formats.onnx.reading import special
@@ -94,7 +95,7 @@ def _split(node: Node) -> Any:
 @special("SequenceMap")
 def _mapped(node: Node) -> Any:
     """The results of a subgraph for the elements of sequences, and for tensors that all steps share."""
-    steps = range(len(_sequence(node)))
+    steps = each_step(len(_sequence(node)))
     each = [
         node.reader.subgraph(
             node, node.attrs["body"], [one[i] if isinstance(one, list) else one for one in node.inputs]

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.core.read_limits import fold
 from dovetail.formats.constants import constant_of, recorded, within
 from dovetail.formats.onnx.calls import by_row
 from dovetail.formats.onnx.nodes import Later, Node, Weight
 from dovetail.formats.onnx.reading import special
 from dovetail.formats.onnx.rows import row_of
 from dovetail.formats.opaque import Unreadable
-from dovetail.formats.regex import compiled
+from dovetail.formats.regex import searched
 
 
 def is_of_strings(value: Any) -> bool:
@@ -60,7 +61,9 @@ def array_of(values: Sequence[Any], shape: Sequence[int], dtype: Any = object) -
 
 @special("StringConcat")
 def _joined(node: Node) -> Any:
-    return Weight("", np.asarray(_strings(node) + _strings(node, 1), object))
+    x, y = np.broadcast_arrays(_strings(node), _strings(node, 1))
+    fold(sum(map(len, x.flat)) + sum(map(len, y.flat)))
+    return Weight("", np.asarray(x + y, object))
 
 
 @special("StringSplit")
@@ -69,10 +72,12 @@ def _split(node: Node) -> Any:
     x, most = _strings(node), node.attrs.get("maxsplit", -1)
     rows = [text.split(node.attrs.get("delimiter") or None, most) for text in x.reshape(-1)]
     width = max(map(len, rows), default=0)
+    fold(x.size * width * PLACE)
     parts = [part for row in rows for part in (*row, *[""] * (width - len(row)))]
     return [array_of(parts, (*x.shape, width)), Weight("", np.asarray([*map(len, rows)], "int64").reshape(x.shape))]
 
 
+PLACE = 8  # bytes of the place of a string in an array
 CASES: dict[str, Callable[[str], str]] = {"LOWER": str.lower, "UPPER": str.upper, "NONE": str}
 
 
@@ -89,8 +94,8 @@ def _normalized(node: Node) -> Any:
 
 @special("RegexFullMatch")
 def _matches(node: Node) -> Any:
-    pattern, x = compiled(node.attrs["pattern"]), _strings(node)
-    found = [pattern.fullmatch(text) is not None for text in x.reshape(-1)]
+    x = _strings(node)
+    found = searched(node.attrs["pattern"], x.reshape(-1).tolist())
     return Weight("", np.asarray(found, bool).reshape(x.shape))
 
 

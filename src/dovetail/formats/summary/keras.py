@@ -17,7 +17,6 @@ from dovetail.formats.summary.arrays import names_in_zip
 from dovetail.formats.summary.base import Summary, Table, Value, elements, summary, values
 from dovetail.formats.summary.source import Source
 
-MAGIC = b"\x89HDF\r\n\x1a\n"
 CONFIG, METADATA, WEIGHTS = "config.json", "metadata.json", "model.weights.h5"
 LONGEST = 2**26  # bytes of a config
 ROOM, MORE = 2**28, 100  # bytes of weights that any archive may have; for each byte in the archive
@@ -65,7 +64,7 @@ def _json(archive: zipfile.ZipFile, name: str, source: Source) -> Any:
 
 def is_hdf5(source: Source) -> bool:
     """Whether a file is HDF5."""
-    return bool(source.data[: len(MAGIC)] == MAGIC)
+    return hdf5.is_file(source.path)
 
 
 def of_hdf5(source: Source) -> Summary:

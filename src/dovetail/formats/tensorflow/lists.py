@@ -6,7 +6,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.core.table import OPS
-from dovetail.formats.constants import constant_of, filled
+from dovetail.formats.constants import constant_of, filled, plain
 from dovetail.formats.tensorflow.read_nodes import Node
 from dovetail.formats.tensorflow.reading import special
 from dovetail.formats.tensorflow.values import Foreign, TensorList
@@ -30,7 +30,7 @@ def _concatenated(elements: TensorList) -> Any:
 def _element_shape(node: Node, index: int) -> Any:
     """The shape of an element: ints with -1 for unknown ones, or None."""
     found = constant_of(node.tensor(index))
-    return found.tolist() if found is not None and found.ndim else None
+    return plain(found) if found is not None and found.ndim else None
 
 
 @special("EmptyTensorList")

@@ -9,7 +9,6 @@ from typing import Any
 
 from dovetail.core.errors import FormatError
 from dovetail.core.hooks import hooks
-from dovetail.formats.opaque import nesting
 from dovetail.formats.tensorflow.attributes import dtype_named
 from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.read_nodes import Body
@@ -227,7 +226,7 @@ class Objects:
         bound = saved.object_graph.concrete_functions[name].bound_inputs
         arguments = [argument.name for argument in saved.functions[name].signature.input_arg]
         specs = list(leaves((concrete.args, concrete.kwargs)))
-        with graph.as_default(), nesting(saved.file, name):
+        with graph.as_default(), saved.reading(f"the function {name!r}", [_calling(name)]):
             placeholders = [TENSORFLOW.NodeDef(name=argument, op="Placeholder") for argument in arguments]
             inputs = [reader.given(node, spec) for node, spec in zip(placeholders, specs, strict=False)]
             main = Body("the graph", saved.graph_def.node, {})

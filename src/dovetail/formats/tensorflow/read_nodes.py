@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.core.dtypes import DType
 from dovetail.core.hooks import hooks
-from dovetail.formats.constants import constant_of, is_tensor
+from dovetail.formats.constants import is_tensor, plain, wanted
 from dovetail.formats.opaque import REFUSALS, Unreadable
 from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.frames import EXITS, MERGES, Frames
@@ -81,16 +81,16 @@ class Node:
         Raises:
             Unreadable: it is not known.
         """
-        found = constant_of(self.tensor(index))
+        found = wanted(self.tensor(index))
         if found is None:
             raise Unreadable(f"its input {index}, {self.proto.input[index]!r}, must be constant and depends on values")
-        return found.tolist()
+        return plain(found)
 
     def shape(self, index: int) -> Any:
         """An input that is a shape: ints if they are known, else the tensor."""
         tensor = self.tensor(index)
-        found = constant_of(tensor)
-        return tensor if found is None else found.reshape(-1).tolist()
+        found = wanted(tensor)
+        return tensor if found is None else plain(found.reshape(-1))
 
     def variable(self, index: int) -> Any:
         """The variable of an input.

@@ -111,8 +111,9 @@ class Reader(Building):
         wanted = body.wanted = list(wanted)
         for name in self._order(body, wanted):
             inputs = [self.value(body, text) for text in body.needs(name) if not text.startswith("^")]
-            with self.records.reading(body, name, inputs) as results, self._waiting(body, name):
-                results += self._results(Node(self, body, body.nodes[name], inputs))
+            node = Node(self, body, body.nodes[name], inputs)
+            with self.counted(node), self.records.reading(body, name, inputs) as results, self._waiting(body, name):
+                results += self._results(node)
             body.values[name] = results
         return [self.value(body, text) for text in wanted if not text.startswith("^")]
 

@@ -18,8 +18,10 @@ from dovetail.core import arguments
 from dovetail.core.errors import FormatError
 from dovetail.core.hooks import hooks
 from dovetail.core.infer import fits
+from dovetail.core.read_limits import reading
 from dovetail.core.variable import Variable
-from dovetail.formats.opaque import Unreadable, nesting
+from dovetail.formats.expansion import TRACE, Expansion, Part
+from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow import bodies as bodies  # these declare rows, special nodes, and nodes of the host
 from dovetail.formats.tensorflow import control as control
 from dovetail.formats.tensorflow import frames
@@ -36,8 +38,8 @@ from dovetail.formats.tensorflow.host.store import Store
 from dovetail.formats.tensorflow.host.table import HOST
 from dovetail.formats.tensorflow.names import behind, split
 from dovetail.formats.tensorflow.read_nodes import Body
-from dovetail.formats.tensorflow.reading import PASSING, SPECIAL, Reader, spec_of
-from dovetail.formats.tensorflow.records import Records
+from dovetail.formats.tensorflow.reading import FORKS, PASSING, SPECIAL, Reader, called, spec_of
+from dovetail.formats.tensorflow.records import LOOPS, Records
 from dovetail.formats.tensorflow.rows import READ
 from dovetail.formats.tensorflow.values import Foreign
 from dovetail.formats.wire.bundle import Bundle, exists
@@ -331,7 +333,7 @@ class SavedGraph:
         graph.records_effects = is_session
         reader = Reader(self.file, self.functions, self.variable, is_session=is_session)
         reader.records.begin(graph)
-        with graph.as_default(), nesting(self.file, name):
+        with graph.as_default(), self.reading(f"the signature {name!r}"):
             given = {node.name: reader.read_constant(node) for node in self.store.paths}
             nodes = {key: self.node(split(text)[0]) for key, text in signature.inputs.items()}
             inputs = {}
@@ -348,6 +350,35 @@ class SavedGraph:
                 reader.read(body, [f"^{name}" for name in body.frames.outside if name not in left_out])
             outputs = reader.read(body, [text.removeprefix("^") for text in signature.outputs.values()])
         return self.made(reader, graph, inputs, dict(zip(signature.outputs, outputs, strict=True)))
+
+    @contextmanager
+    def reading(self, place: str, nodes: Sequence[Any] = ()) -> Iterator[None]:
+        """Count in the block how much the file asks for.
+
+        Args:
+            place: the part of it that is read, for errors.
+            nodes: its nodes, if they are not those of the graph.
+
+        Raises:
+            FormatError: it asks for too much.
+        """
+        with reading(self.file, place):  # its functions may be nested too deeply to be counted
+            expansion = self._expansion
+            count = expansion.count(nodes)
+        with reading(self.file, place, expansion.listed, len(self.data)):
+            expansion.need(count, nodes)
+            yield
+
+    @cached_property
+    def _expansion(self) -> Expansion:
+        return Expansion(self.file, self.graph_def.node, self._parts)
+
+    def _parts(self, node: Any) -> Iterator[Part]:
+        """The functions that a node calls."""
+        for name in (node.op, *called(node)):
+            if name in self.functions:
+                times, cost = (2 if node.op in LOOPS else 1), (TRACE if node.op in FORKS else 0)
+                yield Part(name, self.functions[name].node_def, times, cost)
 
     def made(self, reader: Reader, graph: Any, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Read:
         """A graph that is read, with the host nodes before and after it."""

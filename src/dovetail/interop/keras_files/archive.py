@@ -157,9 +157,11 @@ def _of_keras3(
 ) -> Any:
     try:
         model = saving_lib._model_from_config(text, dict(custom_objects), compile, safe_mode)
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
+    except Exception as error:  # Keras' constructors raise any error for arguments that they do not take
         needed = "a model that this version of Keras makes; pass classes of your own in custom_objects"
         raise FormatError(file, CONFIG, f"{type(error).__name__}: {str(error)[:500]}", needed) from error
+    if not isinstance(model, keras.Model):
+        raise FormatError(file, CONFIG, f"a {type(model).__name__}", "the configuration of a model")
     with _opened(file) as archive:
         many = any(name.startswith(f"{ASSETS}/") for name in archive.namelist())
         load_weights(

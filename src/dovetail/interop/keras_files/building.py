@@ -36,14 +36,19 @@ def built(config: Any, file: Path, custom_objects: Mapping[str, Any], *, old: bo
     config, functions = with_functions(config)
     objects |= functions
     found = Configs(file, objects, old=old).model(config)
-    classes = {**op_layers.FUNCTIONS, **MORE, **objects, **dict(_classes(found, objects, file, old, is_model=True))}
     try:
+        classes = {**op_layers.FUNCTIONS, **MORE, **objects, **dict(_classes(found, objects, file, old, is_model=True))}
         with keras.saving.CustomObjectScope(classes):  # a scope, for layers of the program that make layers
-            return keras.saving.deserialize_keras_object(found)
+            model = keras.saving.deserialize_keras_object(found)
+    except FormatError:
+        raise
     except Exception as error:  # Keras' constructors raise any error for arguments that they do not take
         reason = str(error).rpartition("Exception encountered: ")[2].strip()[:500]
         needed = "a model that Keras 3 makes; a layer of your own takes its arguments by custom_objects={class: …}"
         raise FormatError(file, "model_config", f"{type(error).__name__}: {reason}", needed) from error
+    if not isinstance(model, keras.Model):
+        raise FormatError(file, "model_config", f"a {type(model).__name__}", "the configuration of a model")
+    return model
 
 
 def _classes(

@@ -14,7 +14,6 @@ import numpy as np
 from dovetail.core.errors import FormatError
 from dovetail.core.files import replacing
 from dovetail.formats import hdf5, safetensors
-from dovetail.formats.hdf5.blocks import MAGIC
 from dovetail.formats.keras.saved_model import is_folder
 from dovetail.formats.keras.weights import is_stored, stored
 from dovetail.formats.strict_json import parse, room_of
@@ -24,12 +23,15 @@ from dovetail.interop.keras_files.compiling import compile_as, load_optimizer
 from dovetail.interop.keras_files.folder import load_folder
 
 Path_ = str | os.PathLike[str]
+ENDINGS = (".keras", ".h5", ".hdf5")  # a file of such a name that is damaged is refused here, and not given to Keras
 
 
 def has_model(path: Path_) -> bool:
     """Whether a local file or folder may have a model that `load_model` reads."""
     file = Path(path)
-    return is_folder(file) or (file.is_file() and (_begins(file, MAGIC) or zipfile.is_zipfile(file)))
+    if is_folder(file) or not file.is_file():
+        return is_folder(file)
+    return file.suffix in ENDINGS or hdf5.is_file(file) or zipfile.is_zipfile(file)
 
 
 def has_weights(path: Path_) -> bool:
@@ -37,7 +39,9 @@ def has_weights(path: Path_) -> bool:
     file = Path(path)
     if checkpoint.checkpoint_at(path) is not None:
         return True
-    return file.is_file() and (_begins(file, MAGIC) or zipfile.is_zipfile(file) or file.suffix == ".safetensors")
+    return file.is_file() and (
+        file.suffix in (*ENDINGS, ".safetensors") or hdf5.is_file(file) or zipfile.is_zipfile(file)
+    )
 
 
 def load_model(
@@ -63,7 +67,7 @@ def load_model(
     file = Path(path)
     if is_folder(file):
         return load_folder(file, custom_objects, compile)
-    if zipfile.is_zipfile(file):
+    if zipfile.is_zipfile(file) or file.suffix == ".keras":
         return archive.load_model(file, custom_objects or {}, compile, safe_mode)
     return _of_hdf5(file, custom_objects or {}, compile)
 
@@ -114,7 +118,8 @@ def load_weights(model: Any, path: Path_, by_name: bool = False, skip_mismatch: 
         raise ValueError(f"load_weights: {problem}")
     file = Path(path)
     prefix = checkpoint.checkpoint_at(path)
-    root = hdf5.read(file) if prefix is None and _begins(file, MAGIC) else None
+    is_hdf5 = prefix is None and (file.suffix in ENDINGS[1:] or hdf5.is_file(file)) and not zipfile.is_zipfile(file)
+    root = hdf5.read(file) if is_hdf5 else None
     if root is not None and is_stored(root):
         return layers.load(model, stored(root), file, by_name, skip_mismatch)
     if by_name:
@@ -123,14 +128,9 @@ def load_weights(model: Any, path: Path_, by_name: bool = False, skip_mismatch: 
         return checkpoint.load_weights(model, prefix, skip_mismatch)
     if root is not None:
         return archive.load_weights(model, root, file, skip_mismatch)
-    if zipfile.is_zipfile(file) and (inside := archive.weights(file)) is not None:
+    if (file.suffix == ".keras" or zipfile.is_zipfile(file)) and (inside := archive.weights(file)) is not None:
         return archive.load_weights(model, inside, file, skip_mismatch)
     return _assign(model, _arrays(file), file, skip_mismatch)
-
-
-def _begins(file: Path, mark: bytes) -> bool:
-    with file.open("rb") as opened:
-        return opened.read(len(mark)) == mark
 
 
 def _arrays(file: Path) -> Mapping[str, Any]:

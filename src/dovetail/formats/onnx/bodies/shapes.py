@@ -11,6 +11,7 @@ from dovetail import ops
 from dovetail.core.table import OPS
 from dovetail.formats.constants import counted, filled, is_tensor, recorded, within
 from dovetail.formats.onnx.rows import row
+from dovetail.formats.onnx.tensors import RANKS
 from dovetail.formats.opaque import Unreadable
 from dovetail.graph.shape_values import known_ints
 from dovetail.ops.shapes.shape import dims_of
@@ -41,8 +42,8 @@ def _(x: Any, shape: Any, allowzero: int = 0) -> Any:
         if allowzero:
             return ops.reshape(x, shape)
         count = shape.shape[0]
-        if count is None:
-            raise Unreadable("the number of axes of its result is not known")
+        if count is None or count > RANKS:
+            raise Unreadable(f"the number of axes of its result is not known, or above {RANKS}")
         known = list(known_ints(shape) or [None] * count)
         if known.count(None) == 1 and not {0, -1} & {*known}:
             shape = [-1 if size is None else size for size in known]

@@ -199,7 +199,9 @@ class _Run:
                 if node not in self._known:
                     inputs = list(map(self.value, node.inputs))
                     body = self._body(node, inputs)
-                    self._known[node] = self._evaluator.results(Node(self._evaluator, body, node.proto, inputs))
+                    evaluated = Node(self._evaluator, body, node.proto, inputs)
+                    with self._evaluator.counted(evaluated):
+                        self._known[node] = self._evaluator.results(evaluated)
 
     def _body(self, node: Node, inputs: list[Any]) -> Body:
         """The nodes around a node; for the end of a loop or a branch, with the values that go in."""

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.formats import regex
 from dovetail.formats.opaque import Unreadable
+from dovetail.formats.regex import searched
 from dovetail.formats.tensorflow.host import hashes
 from dovetail.formats.tensorflow.host.table import host
 
@@ -174,15 +174,15 @@ def _strong_bucket(node: Any, texts: np.ndarray) -> Any:
 @host("RegexReplace StaticRegexReplace")
 def _replace(node: Any, texts: np.ndarray, *given: np.ndarray) -> Any:
     names = [_text(array.item()) for array in given] or [node.attrs("pattern"), node.attrs("rewrite")]
-    pattern, rewrite = regex.compiled(names[0]), regex.rewriting(names[1])
     count = 0 if node.attrs("replace_global", True) else 1
-    return each(lambda data: _data(pattern.sub(rewrite, _text(data), count)), texts)
+    found = searched(names[0], list(map(_text, texts.flat)), names[1], count)
+    return packed(list(map(_data, found))).reshape(texts.shape)
 
 
 @host("RegexFullMatch StaticRegexFullMatch")
 def _matches(node: Any, texts: np.ndarray, *given: np.ndarray) -> Any:
-    pattern = regex.compiled(_text(given[0].item()) if given else node.attrs("pattern"))
-    return each(lambda data: pattern.fullmatch(_text(data)) is not None, texts, dtype=bool)
+    pattern = _text(given[0].item()) if given else node.attrs("pattern")
+    return packed(searched(pattern, list(map(_text, texts.flat))), bool).reshape(texts.shape)
 
 
 # -- joining and splitting --------------------------------------------------------------------------------------------
