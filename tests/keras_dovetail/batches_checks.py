@@ -9,10 +9,12 @@ import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
 # isort: split
 import keras
 import numpy as np
+import pytest
 import scipy.sparse
 
+import dovetail as dt
 from keras_dovetail.src.batches import Batches, Group, groups
-from tests.keras_backends import main
+from tests.keras_backends import ENGINES, main
 
 
 def of(size, batches):
@@ -70,6 +72,41 @@ def check_groups_are_not_cut_where_keras_orders_samples_otherwise():
     found = list(of(3, Batches(x=x, batch_size=5, shuffle="batch")))
     assert [len(data) for *_, data in found] == [3, 3, 3, 3, 1, 1]  # collected from single batches
     assert {*found[0][2].parts[1]} == {*range(5, 10)}
+
+
+def check_datasets_of_tensorflow_names_are_data():
+    """Claim 2.30: `fit`, `evaluate` and `predict` take a `tf.data.Dataset` in a plain program."""
+    from dovetail.compat.tensorflow import data
+
+    random = np.random.default_rng(0)
+    x, y, weights = (random.normal(size=shape).astype("float32") for shape in ((10, 3), (10, 1), (10,)))
+
+    def model():
+        a = keras.Input((3,), name="a")
+        made = keras.Model({"a": a}, keras.layers.Dense(1, kernel_initializer="ones")(a))
+        made.compile("sgd", "mse")
+        return made
+
+    def batches(*parts):
+        return data.Dataset.from_tensor_slices(parts).batch(4)
+
+    given, pairs = {"a": x}, batches({"a": x}, y)
+    arrays = {"batch_size": 4, "shuffle": False, "verbose": 0, "epochs": 2}
+    for engine in ENGINES:
+        with dt.engine(engine):
+            wanted = model().fit(given, y, sample_weight=weights, **arrays).history["loss"]
+            found = model().fit(batches(given, y, weights), epochs=2, verbose=0).history["loss"]
+            np.testing.assert_allclose(found, wanted, rtol=1e-5, err_msg=engine)
+    wanted = model().fit(given, y, validation_data=(given, y), validation_batch_size=4, **arrays).history
+    found = model().fit(pairs, validation_data=pairs, epochs=2, verbose=0).history
+    for name, values in wanted.items():
+        np.testing.assert_allclose(found[name], values, rtol=1e-5)
+    alone = data.Dataset.from_tensor_slices(given).batch(4)
+    np.testing.assert_allclose(model().predict(alone, verbose=0), x.sum(1, keepdims=True), rtol=1e-5)
+    wanted = np.mean((x.sum(1, keepdims=True) - y) ** 2)
+    np.testing.assert_allclose(model().evaluate(pairs, verbose=0), wanted, rtol=1e-5)
+    with pytest.raises(ValueError, match="leave y out"):
+        model().fit(pairs, y)
 
 
 if __name__ == "__main__":

@@ -74,6 +74,7 @@ PRIVATES = {
     # training
     "BaseTrainer": "keras.src.trainers.trainer:BaseTrainer or Trainer",
     "EpochIterator": "keras.src.trainers.epoch_iterator:EpochIterator",
+    "DataAdapter": "keras.src.trainers.data_adapters.data_adapter:DataAdapter",
     "ArrayDataAdapter": "keras.src.trainers.data_adapters.array_data_adapter:ArrayDataAdapter",
     "array_slicing": "keras.src.trainers.data_adapters.array_slicing",
     "data_adapter_utils": "keras.src.trainers.data_adapters.data_adapter_utils",

@@ -15,6 +15,7 @@ from dovetail import ops
 from dovetail.distributed.random_states import same_random_state
 from dovetail.interop.privates import ArrayDataAdapter, EpochIterator, tree
 from keras_dovetail.src import layouts, shards
+from keras_dovetail.src.pipelines import adapted
 from keras_dovetail.src.tensors import convert_to_tensor, each_leaf, in_32_bits
 
 
@@ -54,6 +55,7 @@ class Batches(EpochIterator):
     """
 
     def __init__(self, x: Any, *, batch_size: int | None = None, shuffle: Any = False, **options: Any) -> None:
+        x = adapted(x, **options)
         if shards.reads_all():
             same_random_state()
         with shards.reading_all() if shards.is_shared() else nullcontext():

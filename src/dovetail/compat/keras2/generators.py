@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -91,24 +90,11 @@ def from_iterators(method: Callable[..., Any], of_inputs: bool = False) -> Calla
     @functools.wraps(method)
     def call(self: Any, x: Any = None, *args: Any, **kwargs: Any) -> Any:
         kwargs |= {name: math.ceil(kwargs[name]) for name in STEPS & kwargs.keys() if kwargs[name] is not None}
-        x = _of_pipeline(x, kwargs.get("steps_per_epoch") or kwargs.get("steps"))
-        if "validation_data" in kwargs:
-            kwargs["validation_data"] = _of_pipeline(kwargs["validation_data"], kwargs.get("validation_steps"))
         if _is_endless(kwargs.get("validation_data")):
             kwargs["validation_data"] = _Continued(kwargs["validation_data"], kwargs.pop("validation_steps", None))
         return method(self, _tuples(x, of_inputs) if _is_endless(x) else x, *args, **kwargs)
 
     return call
-
-
-def _of_pipeline(data: Any, steps: int | None) -> Any:
-    """The batches of a `tf.data.Dataset`, which begin again after the last one; other data as they are."""
-    if not hasattr(data, "as_numpy_iterator") or not hasattr(data, "padded_batch"):
-        return data
-    batches = (batch for _ in itertools.count() for batch in data.as_numpy_iterator())
-    length = int(data.cardinality())
-    count = length if length >= 0 else sum(1 for _ in data.as_numpy_iterator()) if steps is None else None
-    return _Continued(batches, count if steps is None else steps)
 
 
 def _is_endless(data: Any) -> bool:
