@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +15,10 @@ import pytest
 import dovetail as dt
 from dovetail.cli import convert, forms, writers
 from dovetail.cli.main import main
+from dovetail.core.errors import FormatError
 from dovetail.formats.summary.kinds import KINDS
 from dovetail.formats.wire.bundle import Bundle
+from dovetail.formats.wire.messages import ONNX
 from tests.libraries import require
 
 MODELS = Path(__file__).parents[1] / "formats" / "tensorflow" / "models"
@@ -205,3 +209,62 @@ def test_a_model_of_keras_becomes_the_others(tmp_path):
     (found,) = forms.signature_of(forms.read(targets[-1]), None, [])(np.ones((2, 3), "float32")).values()
     np.testing.assert_allclose(found.numpy(), np.load(known), atol=1e-6)
     assert not list(tmp_path.glob(".*"))
+
+
+# -- names with colons, and files of other libraries -------------------------------------------------------------------
+
+
+def with_colons(path: Path) -> Path:
+    """A model of ONNX whose names have colons, as exporters write them."""
+    nodes = [("Relu", "x:0", "onnx::Pow_25"), ("Tanh", "onnx::Pow_25", "y:0")]
+    graph = ONNX.GraphProto(node=[ONNX.NodeProto(op_type=kind, input=[x], output=[y]) for kind, x, y in nodes])
+    for values, name in ((graph.input, "x:0"), (graph.output, "y:0")):
+        kind = values.add(name=name).type.tensor_type
+        kind.elem_type = 1
+        kind.shape.dim.add(dim_value=3)
+    message = ONNX.ModelProto(graph=graph, ir_version=8)
+    message.opset_import.add(version=18)
+    path.write_bytes(message.SerializeToString())
+    return path
+
+
+@pytest.mark.parametrize("name", ["x.onnx", "x.safetensors"])
+@pytest.mark.parametrize("output", ["y:0", "onnx::Pow_25", "onnx::Pow_25:0"])
+def test_names_with_colons_are_found(tmp_path, name, output):
+    source, x = with_colons(tmp_path / "colons.onnx"), np.array([-1.0, 0.5, 2.0], "float32")
+    assert run(source, tmp_path / name, "--outputs", output) == 0
+    with dt.engine("numpy"):
+        (found,) = forms.signature_of(forms.read(tmp_path / name), None, [])(x).values()
+    expected = np.maximum(x, 0)
+    np.testing.assert_allclose(found.numpy(), np.tanh(expected) if output == "y:0" else expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "error", [KeyError("x"), NotImplementedError("no op"), ValueError("a name"), TypeError("a kind")]
+)
+def test_what_a_writer_refuses_is_told_in_one_line(tmp_path, capsys, monkeypatch, error):
+    def write(value, path):
+        raise error
+
+    monkeypatch.setitem(writers.WRITERS, ".pb", {forms.Model: write})
+    assert run(MODELS / "mlp", tmp_path / "x.pb") == 1
+    assert f"x.pb' cannot be written: {error}\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("part", "advice"),
+    [
+        ("m/constants.pkl", "a program of TorchScript: `torch.onnx.export`"),
+        ("m/archive_format", "a program of torch.export: `torch.onnx.export`"),
+        ("m/data.pkl", "a pickle of PyTorch.*`safetensors.torch.save_file`"),
+    ],
+)
+def test_files_of_pytorch_are_refused_with_advice(tmp_path, capsys, part, advice):
+    path = tmp_path / "model.bin"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(part, b"")
+    for read in (dt.load, dt.onnx.load, dt.saved_model.load):
+        with pytest.raises(FormatError, match=advice):
+            read(path)
+    assert run(path, tmp_path / "x.onnx") == main(["show", str(path)]) == 1
+    assert re.search(advice, capsys.readouterr().err)

@@ -128,3 +128,17 @@ def test_tensorflow_leaves_whole_numbers_as_they_are_when_it_rounds(tmp_path: Pa
         dt.saved_model.save(rounded, tmp_path / "model")
         loaded = tf.saved_model.load(str(tmp_path / "model"))
         assert loaded(tf.constant([3, -7])).numpy().tolist() == [3, -7]
+
+
+def test_a_frozen_signature_has_its_keys_as_names(tmp_path: Path):
+    signature = dt.saved_model.load("tests/formats/tensorflow/models/mlp").signatures["serving_default"]
+    signature.rename(inputs={"keras_tensor": "features"}, outputs={"output_0": "scores"})
+    dt.saved_model.save(signature, tmp_path / "frozen.pb")
+    message = tf.compat.v1.GraphDef.FromString((tmp_path / "frozen.pb").read_bytes())
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.import_graph_def(message, name="")
+    x = np.load("tests/formats/tensorflow/models/mlp.npz")
+    with tf.compat.v1.Session(graph=graph) as session:
+        found = session.run("scores:0", {"features:0": x["x0"]})
+    np.testing.assert_allclose(found, x["y"], rtol=1e-5)

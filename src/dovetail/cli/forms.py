@@ -13,6 +13,7 @@ import numpy as np
 from dovetail import onnx, saved_model
 from dovetail.cli import WrongInput
 from dovetail.cli.program import KERAS_BACKEND
+from dovetail.core.errors import FormatError
 from dovetail.core.spec import TensorSpec
 from dovetail.core.structure import unflatten
 from dovetail.core.tensor import Tensor
@@ -158,6 +159,8 @@ def _keras(file: Path) -> Layers:
     keras: Any = import_module("keras")
     try:
         model = keras.models.load_model(file, compile=False)
+    except FormatError:
+        raise
     except (ValueError, TypeError, KeyError, OSError) as error:
         raise WrongInput(f"Keras cannot make the model of {str(file)!r}: {error}") from None
     if isinstance(model, keras.layers.TFSMLayer) or any(

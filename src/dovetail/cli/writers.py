@@ -16,14 +16,11 @@ from dovetail.cli import WrongInput
 from dovetail.cli.forms import Arrays, Layers, Model, forms_of, signature_of
 from dovetail.cli.npz import write_npz
 from dovetail.cli.progress import tracked
-from dovetail.core.files import replacing
+from dovetail.core.errors import FormatError
 from dovetail.formats import safetensors
-from dovetail.formats.summary.kinds import outside
-from dovetail.formats.tensorflow.frozen import graph_def_of
+from dovetail.formats.outside import outside
 from dovetail.formats.tensorflow.saved_model import GRAPH
 from dovetail.formats.wire.bundle import exists, write_bundle
-from dovetail.formats.wire.messages import to_text
-from dovetail.passes.resolve import resolved
 from dovetail.saved_model import Signature
 from dovetail.saved_model.loading import SERVING
 
@@ -53,17 +50,21 @@ def write(value: Any, path: Path, opset: int | None = None) -> None:
         opset: the version of ONNX's operators, for its files.
 
     Raises:
-        WrongInput: such a file holds something else.
-        ValueError, NotImplementedError: the format has no words for an operation.
+        WrongInput: such a file holds something else, or the format has no words for an operation.
         OSError: it cannot be written.
     """
     writers, options = WRITERS[ending(path)], {} if opset is None else {"opset": opset}
     if options and ending(path) != ".onnx":
         raise WrongInput(f"--opset is for files of ONNX, and {str(path)!r} is none.")
-    for form in forms_of(value):
-        if type(form) in writers:
-            writers[type(form)](form, path, **options)
-            return
+    try:
+        for form in forms_of(value):
+            if type(form) in writers:
+                writers[type(form)](form, path, **options)
+                return
+    except (FormatError, WrongInput):
+        raise
+    except (ArithmeticError, LookupError, NotImplementedError, TypeError, ValueError) as error:
+        raise WrongInput(f"{str(path)!r} cannot be written: {error or type(error).__name__}") from error
     needed = " or ".join(NAMES[form] for form in writers)
     raise WrongInput(f"{str(path)!r} holds {needed}, which cannot be made of {NAMES[type(value)]}.")
 
@@ -97,10 +98,7 @@ def _own(model: Model, path: Path) -> None:
 
 
 def _frozen(model: Model, path: Path) -> None:
-    message = graph_def_of(_with_keys(signature_of(model, None, [])))
-    data = to_text(message).encode() if path.suffix == ".pbtxt" else message.SerializeToString()
-    with replacing(path) as file:
-        file.write(data)
+    dt.saved_model.save(signature_of(model, None, []), path)
 
 
 def _onnx(model: Model, path: Path, opset: int | None = None) -> None:
@@ -114,23 +112,6 @@ def _onnx_of_keras(layers: Layers, path: Path, opset: int | None = None) -> None
     with _beside(path) as temporary:
         options = {} if opset is None else {"opset_version": opset}
         layers.model.export(temporary, format="onnx", verbose=False, **options)
-
-
-def _with_keys(signature: Signature) -> dt.Graph:
-    """The graph of a signature without variables and assignments, whose placeholders and results are named by keys."""
-    whole = resolved(signature.graph, signature.name)
-    graph: Any = whole.subgraph(whole.outputs, whole.inputs)
-    graph.freeze()
-    for operation in list(graph):
-        if operation.name in (*signature.inputs, *signature.outputs):
-            operation.change(name=f"inner/{operation.name}")
-    for key, tensor in zip(signature.inputs, graph.inputs, strict=True):
-        tensor.op.change(name=key)
-    with graph.as_default():
-        graph.outputs = [dt.ops.identity(tensor) for tensor in graph.outputs]
-    for key, tensor in zip(signature.outputs, graph.outputs, strict=True):
-        tensor.op.change(name=key)
-    return graph
 
 
 # -- layers and arrays ------------------------------------------------------------------------------------------------

@@ -34,12 +34,16 @@ def get_operation(graph: Graph, name: str) -> Any:
 def get_tensor(graph: Graph, name: str) -> Any:
     """A tensor by name, such as `dense_1/BiasAdd:0`; the number may be left out for the first output.
 
+    The name of an operation may have colons of its own, as `onnx::Pow_25` has.
+
     Raises:
         KeyError: there is none; the message names close ones.
     """
-    op_name, _, index = name.partition(":")
+    op_name, colon, index = name.rpartition(":")
+    if not colon or (op_name not in graph._operations and name in graph._operations):
+        op_name, index = name, "0"
     outputs = graph.get_operation(op_name).outputs
-    if not (index or "0").isdigit() or int(index or 0) >= len(outputs):
+    if not (index or "0").isdecimal() or int(index or 0) >= len(outputs):
         raise KeyError(f"{op_name!r} has {len(outputs)} outputs, so there is no tensor {name!r}.")
     return outputs[int(index or 0)]
 

@@ -28,6 +28,7 @@ import numpy as np
 from dovetail.core.dtypes import ALL, DType, as_dtype
 from dovetail.core.errors import FormatError
 from dovetail.core.files import replacing
+from dovetail.formats.outside import outside
 from dovetail.formats.strict_json import parse, room_of
 
 METADATA, COMPLEX = "__metadata__", "complex"
@@ -222,7 +223,8 @@ def _read_header(opened: BinaryIO, size: int, file: Path) -> bytes:
     length = int.from_bytes(opened.read(8), "little")
     if size < 8 or length > size - 8:
         found = f"a header of {length} bytes" if size >= 8 else "no length of a header"
-        raise FormatError(file, "the first 8 bytes", f"{found} in a file of {size}", "a safetensors file, not cut off")
+        found = outside(file) or f"{found} in a file of {size}"
+        raise FormatError(file, "the first 8 bytes", found, "a safetensors file, not cut off")
     if length > LONGEST:
         raise FormatError(file, "the first 8 bytes", f"a header of {length} bytes", f"at most {LONGEST}")
     header = opened.read(length)

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
+from dovetail import ops
 from dovetail.core.errors import op_error
 from dovetail.core.files import replacing, replacing_folder
 from dovetail.core.scopes import scopes
@@ -102,9 +103,28 @@ def _frozen(obj: Any, signatures: Any) -> Any:
         raise op_error(ValueError, "saved_model.save", problem)
     (one,) = endpoints.values()
     graph = next(tensor.op.graph for _, tensor in [*one.function.inputs, *one.function.outputs])
+    if isinstance(obj, Signature):
+        return graph_def_of(_with_keys(obj))
     copy = copy_graph(graph, own=True)
     copy.freeze()
     return graph_def_of(copy)
+
+
+def _with_keys(signature: Signature) -> Graph:
+    """The graph of a signature without variables and assignments, whose placeholders and results are named by keys."""
+    whole = resolved(signature.graph, signature.name)
+    graph: Any = whole.subgraph(whole.outputs, whole.inputs)
+    graph.freeze()
+    for operation in list(graph):
+        if operation.name in (*signature.inputs, *signature.outputs):
+            operation.change(name=f"inner/{operation.name}")
+    for key, tensor in zip(signature.inputs, graph.inputs, strict=True):
+        tensor.op.change(name=key)
+    with graph.as_default():
+        graph.outputs = [ops.identity(tensor) for tensor in graph.outputs]
+    for key, tensor in zip(signature.outputs, graph.outputs, strict=True):
+        tensor.op.change(name=key)
+    return graph
 
 
 def _save_graph(obj: Any, file: Path, message: Any) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dovetail.core.errors import FormatError
+from dovetail.formats.outside import outside
 from dovetail.formats.summary.arrays import is_npz, of_npz
 from dovetail.formats.summary.base import Summary
 from dovetail.formats.summary.checkpoints import INDEX, is_bundle, is_state, of_bundle, of_state
@@ -59,13 +60,6 @@ KINDS = (
     Kind("MetaGraphDef", is_meta_graph, of_meta_graph, ("*.meta",)),
     Kind("TFRecord, event file", is_records, of_records, ("*.tfrecord*", "*tfevents*")),
 )
-OUTSIDE = {  # patterns of the names of files that Dovetail does not read → what to use
-    "*.tflite": "a model of LiteRT (TensorFlow Lite), which `ai-edge-litert` runs: take the SavedModel it was made of, "
-    "or write ONNX, of which `emx-onnx-cgen` makes C",
-    "model.json": "a model of TensorFlow.js: `tensorflowjs_converter` makes a SavedModel of it",
-    "*.mlmodel": "a model of Core ML, which `coremltools` reads: take the model it was made of",
-    "*.mlpackage": "a model of Core ML, which `coremltools` reads: take the model it was made of",
-}
 IN_FOLDERS = "saved_model.pb", "saved_model.pbtxt", "checkpoint"  # the files of which a folder is shown
 SHARD = re.compile(r"\.data-\d{5}-of-\d{5}$")
 
@@ -137,11 +131,6 @@ def _file(path: Path) -> Path:
     if not path.exists():
         raise FileNotFoundError(f"there is no file {os.fspath(path)!r} to show.")
     return path
-
-
-def outside(path: Path) -> str:
-    """What to use for a file that Dovetail does not read, by its name; empty if its name tells nothing."""
-    return next((advice for name, advice in OUTSIDE.items() if fnmatch(path.name.lower(), name)), "")
 
 
 def _kind(source: Source) -> Kind:

@@ -13,6 +13,7 @@ import os
 from typing import Any
 
 from dovetail.core.errors import FormatError
+from dovetail.formats.outside import outside
 from dovetail.formats.wire import rows
 from dovetail.formats.wire.libraries import library
 
@@ -53,7 +54,10 @@ def parsed(kind: Any, data: bytes, file: str | os.PathLike[str], place: str = "t
     try:
         return kind.FromString(bytes(data))
     except library("google.protobuf.message").DecodeError:
-        raise FormatError(file, place, f"no {kind.DESCRIPTOR.name}", "the bytes of one, whole") from None
+        found = f"no {kind.DESCRIPTOR.name}"
+        if place == "the file" and (advice := outside(file)):
+            found = f"{found}, but {advice}"
+        raise FormatError(file, place, found, "the bytes of one, whole") from None
 
 
 def from_text(kind: Any, text: str, file: str | os.PathLike[str]) -> Any:
