@@ -34,6 +34,35 @@ def test_replace_input(graph, x):
     graph.validate()
 
 
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (np.float64([1, 2, 3]), [1, 2, 3]),
+        ([1.0, 2.0, 3.0], [1, 2, 3]),
+        (2, [2, 2, 2]),
+        (True, [1, 1, 1]),
+        (ops.constant([4.0]), [4, 4, 4]),
+    ],
+    ids=repr,
+)
+def test_an_array_or_a_number_becomes_a_constant(value, expected):
+    graph = dt.function(lambda x: ops.zeros_like(x) + ops.tanh(x)).graph(dt.spec((3,)))
+    added = graph.outputs[0].op
+    added.replace_input(1, value)
+    graph.validate()
+    assert added.inputs[1].dtype == "float32" and added.inputs[1].op._position < added._position
+    np.testing.assert_array_equal(dt.function(graph)(np.zeros(3, "float32")).numpy(), expected)
+    graph.replace_all_uses(graph.inputs[0], value if np.shape(value) == (3,) else np.ones(3))
+    assert not graph.inputs[0].is_used
+    np.testing.assert_array_equal(graph.constant(value).op.attrs["value"], np.asarray(value))
+
+
+@pytest.mark.parametrize("value", ["a", None, np.ones(3, "complex64"), np.ones(7)], ids=str)
+def test_what_no_constant_of_the_dtype_can_be_made_of_is_refused(graph, x, value):
+    y = ops.tanh(x) + x
+    refused(graph, (TypeError, ValueError), lambda: y.op.replace_input(1, value))
+
+
 def test_replace_input_by_what_stands_later_moves_it_ahead(graph, x):
     y = ops.tanh(x)
     later = ops.exp(ops.square(x))

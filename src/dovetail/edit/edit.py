@@ -13,10 +13,16 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
+from dovetail.core.dtypes import DType, promote
+from dovetail.core.engine import native_to_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.scopes import opened, scopes
+from dovetail.core.variable import Variable
 from dovetail.edit import patterns
 from dovetail.edit.inference import holds_shape_values, infer_from
+from dovetail.graph.base import array_of
 from dovetail.graph.cursor import Cursor
 from dovetail.graph.journal import all_or_nothing, note
 from dovetail.graph.nesting import holders_of
@@ -96,10 +102,11 @@ def replacing(graph: Graph, operation: Operation | None = None, scope: str | Non
 # replacing
 
 
-def replace_all_uses(graph: Graph, old: GraphTensor, new: GraphTensor) -> None:
+def replace_all_uses(graph: Graph, old: GraphTensor, new: Any) -> None:
     """Make all operations and graph outputs that take `old` take `new`, except operations that `new` depends on.
 
-    In a branch or a body of a loop, `new` may be a tensor of the graph around it.
+    In a branch or a body of a loop, `new` may be a tensor of the graph around it.  An array or a number becomes a
+    constant.
 
     Raises:
         ValueError: `new` is in another graph or was removed, or its shape does not fit.
@@ -116,7 +123,7 @@ def replace_all_uses(graph: Graph, old: GraphTensor, new: GraphTensor) -> None:
     """
     with all_or_nothing():
         graph.check_tensor(old)
-        new = _brought_in(graph, new)
+        new = _brought_in(graph, new, old.dtype)
         _check_replacement(graph, old, new)
         if old is not new:
             needed = set(reach([new], outside=stands_before(old.op)))
@@ -125,7 +132,7 @@ def replace_all_uses(graph: Graph, old: GraphTensor, new: GraphTensor) -> None:
             tell_holders(graph)
 
 
-def replace_uses(graph: Graph, old: GraphTensor, new: GraphTensor, uses: Sequence[tuple[Operation, int]]) -> None:
+def replace_uses(graph: Graph, old: GraphTensor, new: Any, uses: Sequence[tuple[Operation, int]]) -> None:
     """Make these uses of `old`, given as (operation, input number), take `new` instead.
 
     Raises:
@@ -136,7 +143,7 @@ def replace_uses(graph: Graph, old: GraphTensor, new: GraphTensor, uses: Sequenc
     for operation in users:
         graph._check_member(operation)
     with all_or_nothing():
-        new = _brought_in(graph, new)
+        new = _brought_in(graph, new, old.dtype)
         _check_replacement(graph, old, new)
         if old is new or not uses:
             return
@@ -147,10 +154,19 @@ def replace_uses(graph: Graph, old: GraphTensor, new: GraphTensor, uses: Sequenc
         _infer(graph, users, old, new)
 
 
-def _brought_in(graph: Graph, tensor: GraphTensor) -> GraphTensor:
-    """A tensor of this graph; if the graph is inside an operation, a tensor of the graph around it is captured."""
-    is_outside = graph._holders and isinstance(tensor, GraphTensor) and tensor.op.graph is not graph
-    return capture(graph, tensor) if is_outside else tensor
+def _brought_in(graph: Graph, given: Any, dtype: DType) -> Any:
+    """A tensor of this graph.
+
+    If the graph is inside an operation, a tensor of the graph around it is captured.  An array or a number becomes a
+    constant; its numbers take a dtype of the same kind, as those of NumPy's float64 do.
+    """
+    if not isinstance(given, (GraphTensor, Variable)):
+        array = np.asarray(given) if isinstance(given, (np.ndarray, np.generic)) else array_of(given)
+        own = native_to_dtype(array.dtype)
+        is_alike = own.is_floating == dtype.is_floating and own.is_integer == dtype.is_integer
+        return graph.constant(array.astype(dtype.numpy) if is_alike or promote([own, dtype]) == dtype else array)
+    is_outside = graph._holders and isinstance(given, GraphTensor) and given.op.graph is not graph
+    return capture(graph, given) if is_outside else given  # type: ignore[arg-type]  # it is no Variable
 
 
 def _check_replacement(graph: Graph, old: GraphTensor, new: GraphTensor) -> None:

@@ -7,6 +7,10 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from dovetail.core import host
+from dovetail.core.dtypes import promote
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.errors import Where, describe, op_error, place, user_line
 from dovetail.core.gradients import checked_overrides
@@ -16,6 +20,7 @@ from dovetail.core.scopes import opened, scopes
 from dovetail.core.spec import Ints, TensorSpec
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import dtype_of, is_tensor
 from dovetail.graph.cursor import Cursor
 from dovetail.graph.index import forget_type, note_type
 from dovetail.graph.journal import all_or_nothing, note
@@ -115,6 +120,19 @@ def operations_in(given: Operation | GraphTensor | Iterable[Operation | GraphTen
     """A list of the given operations; a tensor means its operation, and a single one needs no list."""
     several = [given] if isinstance(given, (Operation, GraphTensor)) else given
     return [x.op if isinstance(x, GraphTensor) else x for x in several]
+
+
+def array_of(value: Any) -> np.ndarray:
+    """A number, a list or a tensor that is no graph's as an array.
+
+    Raises:
+        TypeError: it is something else, such as a graph tensor.
+    """
+    if type(value) is Tensor:
+        return np.asarray(value.numpy())
+    if is_tensor(value):
+        raise TypeError(f"a constant is an array, a number or a list of numbers, not {describe(value)}.")
+    return host.from_host(lambda given, dtype: np.array(given, dtype.numpy), value, promote([dtype_of(value)]))
 
 
 class GraphBase(Pins):
@@ -260,9 +278,9 @@ class GraphBase(Pins):
         return add_input_at(self, len(self.inputs), spec, name, where, known)
 
     def constant(self, value: Any, name: str | None = None, waits: Iterable[Operation] = ()) -> GraphTensor:
-        """Add a NumPy array as a constant; `waits` are control inputs, as for `add`."""
+        """Add an array, a tensor that is no graph's, a number or a list as a constant; `waits` are as for `add`."""
         op = OPS["Const"]
-        array = op.normalize("value", value)
+        array = op.normalize("value", value if isinstance(value, (np.ndarray, np.generic)) else array_of(value))
         spec = TensorSpec(array.shape, native_to_dtype(array.dtype))
         return self.add(op, [], {"value": array}, [spec], (None,), name, waits=waits).outputs[0]
 
@@ -425,7 +443,8 @@ class GraphBase(Pins):
             ValueError: it is in another graph, or its operation was removed.
         """
         if not isinstance(tensor, GraphTensor):
-            raise TypeError(f"{describe(tensor)} is no tensor of the graph {self.name!r}.")
+            advice = "graph.constant(value) makes one of an array or a number"
+            raise TypeError(f"{describe(tensor)} is no tensor of the graph {self.name!r}; {advice}.")
         if tensor.op.graph is not self or tensor.op.is_removed:
             raise ValueError(foreign_tensor(self, tensor))
 

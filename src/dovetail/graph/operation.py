@@ -484,8 +484,8 @@ class Operation:
 
     # editing; see also edit.edit
 
-    def replace_input(self, index: int, tensor: GraphTensor) -> None:
-        """Replace input `index` with another tensor of the same graph and dtype.
+    def replace_input(self, index: int, tensor: Any) -> None:
+        """Replace input `index` with another tensor of the same graph and dtype; an array becomes a constant.
 
         Raises:
             IndexError: there is no such input.
