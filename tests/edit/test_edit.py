@@ -174,7 +174,7 @@ def test_removed_tensors_are_named_b(graph, x):
 def test_inputs_that_are_not_there(graph, x):
     y = ops.tanh(x)
     refused(graph, IndexError, lambda: y.op.replace_input(1, x), "no input 1")
-    refused(graph, TypeError, lambda: graph.replace_all_uses(y, np.ones(3)), "no tensor of the graph")
+    refused(graph, TypeError, lambda: graph.replace_all_uses(np.ones(3), y), "no tensor of the graph")
 
 
 def test_a_failing_edit_leaves_names_as_they_were(graph, x):
@@ -234,6 +234,45 @@ def test_a_removed_read_is_read_again(graph):
     with graph.as_default():
         graph.remove(v.read().op)
         assert v.read().op in graph
+
+
+def test_inputs_that_nothing_uses_are_dropped_by_a_word():
+    graph = dt.function(lambda x, y, z: (ops.exp(x), z, y + 1.0)[1:]).graph(*[dt.spec((2,))] * 3)
+    assert graph.prune() == 1 and len(graph.inputs) == 3
+    assert graph.prune(inputs=True) == 1 and [t.op.name for t in graph.inputs] == ["arg1", "arg2"]
+    graph.validate()
+    loop = dt.function(lambda x: ops.while_loop(lambda v: False, lambda v: ops.zeros(2), (x,))[0]).graph(dt.spec((2,)))
+    (body,) = [part for part in loop.subgraphs() if part.name == "body"]
+    refused(body, ValueError, lambda: body.prune(inputs=True), "provides the inputs")
+
+
+def test_a_signature_follows_its_graph():
+    signature = dt.saved_model.load("tests/formats/tensorflow/models/simple").signatures["serving_default"]
+    graph, key = signature.graph, signature.inputs[0]
+    graph.replace_all_uses(graph.inputs[0], np.ones([size or 1 for size in graph.inputs[0].shape]))
+    graph.prune(inputs=True)
+    assert key not in signature.inputs and {*signature.input_specs} == {*signature.inputs}
+    assert {*signature(**{name: np.ones(spec.shape) for name, spec in signature.input_specs.items()})}
+
+
+def test_a_count_goes_with_the_last_random_number():
+    first, second = dt.Generator(1), dt.Generator(2)
+
+    def program(x):
+        x = x + ops.random.uniform(first, (3,)) + ops.random.normal(first, (3,))
+        return x * ops.random.uniform(second, (3,))
+
+    graph = dt.function(program).graph(dt.spec((3,)))
+    product = graph.outputs[0].op
+    product.replace_input(1, 2.0)
+    graph.prune()
+    assert [op.attrs["variable"] for op in graph.find("AssignVariableOp")] == [first.count] * 2
+    graph.replace_all_uses(product.inputs[0], graph.inputs[0])
+    graph.prune()
+    assert [op.type for op in graph] == ["Placeholder", "Const", "Mul"]
+    unused = dt.function(lambda x: (ops.random.uniform(first, (3,)), x)[1])
+    unused(np.zeros(3, "float32"))
+    assert int(first.count.read()) == 1  # a call draws what the program draws, used or not
 
 
 def test_prune(graph, x):

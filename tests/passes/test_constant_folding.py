@@ -176,3 +176,33 @@ def test_shapes_go_into_branches_and_loops():
     assert found == 2 * len(["the shape", "the product", "the reshape"])
     assert graph.outputs[0].shape == (2, 3)
     assert fold_constants(graph) == 0
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_the_branch_of_a_constant_is_inlined(value):
+    def inner(x):
+        return ops.cond(ops.sum(x) > 0, lambda: ops.exp(x), lambda: x)
+
+    def program(p, x):
+        y, z = ops.cond(p, lambda: (inner(x) * 2.0, x), lambda: (ops.tanh(x)[:2], x + 1.0))
+        return y, ops.while_loop(
+            lambda i, v: i < 2, lambda i, v: (i + 1, ops.cond(p, lambda: v * v, lambda: -v)), (0, z)
+        )[1]
+
+    x = np.array([1.0, 2.0, 3.0], "float32")
+    graph = dt.function(program, engine="numpy").graph(dt.spec((), "bool"), dt.spec((3,)))
+    expected = dt.function(copy_graph(graph), engine="numpy")(value, x)
+    before = copy_graph(graph)
+    graph.replace_all_uses(graph.inputs[0], value)
+    with pytest.raises(ZeroDivisionError), graph.edit():
+        graph.apply(dt.passes.fold_constants)
+        raise ZeroDivisionError
+    graph.validate()
+    assert len(graph.find("If")) == 1
+    graph.apply(dt.passes.fold_constants)
+    graph.prune(inputs=True)
+    graph.validate()
+    assert [len(part.find("If")) for part in (graph, *graph.subgraphs())].count(1) == value and len(before.inputs) == 2
+    for found, wanted in zip(dt.function(graph, engine="numpy")(x), expected, strict=True):
+        np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-6)
+    assert graph.outputs[0].shape == ((3,) if value else (2,))

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 Replacing: TypeAlias = Callable[[Operation], None]
 
+COUNTING = {"AssignVariableOp", "ReadVariableOp", "AddV2", "Const", "IdentityN"}  # types that count random numbers
 _USES = attrgetter("_uses")  # of a tensor
 
 
@@ -296,29 +297,67 @@ def remove(graph: Graph, operation: Operation) -> None:
     discard(graph, [operation])
 
 
-def prune(graph: Graph, outputs: Sequence[GraphTensor] | None = None) -> int:
-    """Remove the operations that neither the outputs nor an effect needs; inputs stay, used or not.
+def prune(graph: Graph, outputs: Sequence[GraphTensor] | None = None, inputs: bool = False, counts: bool = True) -> int:
+    """Remove the operations that neither the outputs nor an effect needs.
 
     Args:
         outputs: the graph's new outputs; then assignments that these do not need are removed, too.
+        inputs: whether inputs that nothing uses are removed, too; else they stay.
+        counts: whether a generator's count is no effect if the graph draws none of its numbers any more.
 
     Returns:
         The number of operations that were removed.
 
     Raises:
         ValueError, TypeError: an output is in another graph, or was removed; or the graph is inside an operation
-            that needs other outputs.
+            that needs other outputs or inputs.
+
+    Example:
+        >>> import dovetail as dt
+        >>> graph = dt.function(lambda x, y: x + 1.0).graph(dt.spec((2,)), dt.spec((3,)))
+        >>> graph.prune(inputs=True), graph.inputs
+        (1, [<graph tensor x:0 float32[2]>])
     """
+    if inputs:
+        graph._check_own_inputs()
     for tensor in graph.outputs if outputs is None else outputs:
         graph.check_tensor(tensor)
     if outputs is not None:
         with all_or_nothing():
             graph.outputs = list(outputs)
+    removed = _prune(graph, outputs is None)
+    if counts and (idle := _idle_counts(graph)):
+        discard(graph, idle)
+        removed += len(idle) + _prune(graph, outputs is None)
+    unused = [t.op for t in graph.inputs if not t.is_used and t not in graph.outputs.numbers()] if inputs else []
+    discard(graph, unused)
+    return removed + len(unused)
+
+
+def _prune(graph: Graph, effects: bool) -> int:
+    """Remove operations that nothing needs, and assignments unless effects count; return their number."""
     kept = {t.op for t in (*graph.outputs, *graph.inputs)}
     removed = 0
     for op in reversed(graph.operations):  # its consumers were visited before it
-        if any(map(_USES, op.outputs)) or op in kept or op._control_outputs or (outputs is None and op.is_kept):
+        if any(map(_USES, op.outputs)) or op in kept or op._control_outputs or (effects and op.is_kept):
             continue
         graph._detach(op)
         removed += 1
     return removed
+
+
+def _idle_counts(graph: Graph) -> list[Operation]:
+    """The assignments to counts of generators that count on, and of which nothing else in the graph takes a number."""
+    assignments: dict[Any, list[Operation]] = {}
+    for op in graph.of_types(["AssignVariableOp"]):
+        if op.attrs["variable"].is_counter:
+            assignments.setdefault(op.attrs["variable"], []).append(op)
+    returned = graph.outputs.numbers()
+    found: list[Operation] = []
+    for group in assignments.values():
+        counting = set(reach([t for op in group for t in op.inputs])) | {*group}
+        numbers = [t for op in counting if op.type != "Const" for t in op.outputs]
+        is_idle = all(op.type in COUNTING and counting.issuperset(op.control_outputs) for op in counting)
+        if is_idle and not any(t in returned or not counting.issuperset(t.consumers()) for t in numbers):
+            found += group
+    return found

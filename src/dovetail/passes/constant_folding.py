@@ -21,9 +21,10 @@ from dovetail.graph.folding import folded
 from dovetail.graph.index import note_change
 from dovetail.graph.pins import made_for_operation
 from dovetail.graph.shape_values import ShapeValues
-from dovetail.graph.unchecked import rewire
+from dovetail.graph.unchecked import discard, rewire, supersede
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 from dovetail.passes.base import Local, Visit, needs, sweep
+from dovetail.passes.composites import copy_for
 
 KNOWN = frozenset(["Const", "Shape", *SUBGRAPH_CALLS])
 
@@ -36,7 +37,7 @@ def _may_know(graph: Graph) -> bool:
 @needs(_may_know)
 @Local
 def fold_constants(graph: Graph) -> Visit:
-    """Replace operations on constants by their results, and known shapes by constants."""
+    """Replace operations on constants, known shapes, and branches whose conditions are constants by their results."""
     return folding(graph, set())
 
 
@@ -65,6 +66,9 @@ def folding(graph: Graph, refined: set[GraphTensor], grows: bool = True) -> Visi
     known = ShapeValues()
 
     def visit(op: Operation) -> int:
+        if op.type == "If" and op.inputs[0].op.type == "Const":
+            refined.update(_inline_branch(graph, op))
+            return 1
         has_ints = bool(op.op.ints_positions)
         changes = _freeze_ints(op, known) if has_ints else 0
         if op.type in SUBGRAPH_CALLS:
@@ -88,6 +92,16 @@ def folding(graph: Graph, refined: set[GraphTensor], grows: bool = True) -> Visi
         return changes + 1
 
     return visit
+
+
+def _inline_branch(graph: Graph, op: Operation) -> list[GraphTensor]:
+    """Replace branches whose condition is a constant by the one that runs; return results of better known shapes."""
+    branch = op.attrs["then_branch" if op.inputs[0].op.attrs["value"].all() else "else_branch"]
+    before = list(op.outputs)
+    outputs, _ = copy_for(op, branch, op.inputs[1:])
+    supersede(graph, op, outputs)
+    discard(graph, [op])
+    return [new for old, new in zip(before, outputs, strict=True) if new.shape != old.shape]
 
 
 def _freeze_ints(op: Operation, known: ShapeValues) -> int:

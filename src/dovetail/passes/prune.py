@@ -26,7 +26,7 @@ def prune(graph: Graph) -> int:
         unused = [i for i in range(_count(op, carried), len(op.outputs)) if not op.outputs[i].is_used]
         changes += _drop_results(op, [i for i in unused if op.outputs[i] not in returned])
         changes += _drop_inputs(op, op.op.index_of(read))
-    return changes + graph.prune()
+    return changes + graph.prune(counts=False)  # a call counts all draws, as calls of the ops do
 
 
 def _count(op: Operation, param: str | None) -> int:
@@ -46,7 +46,7 @@ def _drop_results(op: Operation, numbers: list[int]) -> int:
     for part in _subgraphs(op):
         if len(part.outputs) == width:  # the condition of a loop has another result
             set_outputs(part, [t for i, t in enumerate(part.outputs) if i not in numbers])
-            part.prune()
+            part.prune(counts=False)
     return len(numbers)
 
 

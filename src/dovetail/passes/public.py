@@ -36,7 +36,7 @@ def simplify(graph: Graph) -> int:
 
 @graph_pass(bodies=False)
 def fold_constants(graph: Graph) -> int:
-    """Compute operations whose inputs are constants.
+    """Compute operations whose inputs are constants, and inline the branch of an `If` whose condition is one.
 
     Example:
         >>> import dovetail as dt

@@ -290,7 +290,7 @@ class Function(Generic[P, R]):
         specs = [t.spec for t in graph.outputs]
         for pass_ in self._options.passes:
             graph.apply(pass_)
-            graph.prune()
+            graph.prune(counts=False)
             if [t.dtype for t in graph.outputs] != [spec.dtype for spec in specs]:
                 problem = f"{pass_!r} must keep the number and the dtypes of the results: {specs}."
                 raise op_error(ValueError, self._name, f"{problem} There are {[t.spec for t in graph.outputs]}.")

@@ -122,7 +122,7 @@ class Signature(OneSignature):
 
     def __init__(self, name: str, read: Read) -> None:
         self.name, self.graph, self.opaque = name, read.graph, read.opaque
-        self.inputs, self.outputs, self._read = read.inputs, read.outputs, read
+        self._inputs, self.outputs, self._read = read.inputs, read.outputs, read
         self._program, self._run = read.program, function(read.graph)
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
@@ -144,6 +144,16 @@ class Signature(OneSignature):
             raise op_error(TypeError, self.name, problem)
         found = self._program.run(self._run, [given[key] for key in self.inputs])
         return dict(zip(self.outputs, found, strict=True))
+
+    @property
+    def inputs(self) -> list[str]:
+        """The keys of the inputs; those that `graph.prune(inputs=True)` removed are gone."""
+        known = self._program.inputs
+        gone = [i for i, value in enumerate(known) if hasattr(value, "op") and value.op.is_removed]
+        if gone:
+            self._program.inputs = [value for i, value in enumerate(known) if i not in gone]
+            self._inputs = [key for i, key in enumerate(self._inputs) if i not in gone]
+        return self._inputs
 
     @property
     def input_specs(self) -> dict[str, TensorSpec | Spec]:
@@ -198,7 +208,7 @@ class Signature(OneSignature):
             KeyError: there is no input, or no result, of a key.
             ValueError: two inputs, or two results, would have one key.
         """
-        self.inputs, self.outputs = (
+        self._inputs, self.outputs = (
             renamed(self.name, self.inputs, inputs or {}, "inputs"),
             renamed(self.name, self.outputs, outputs or {}, "results"),
         )
