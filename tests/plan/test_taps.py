@@ -167,6 +167,16 @@ def test_a_program_is_the_same_without_taps(engine):
     assert frames(lambda: f(x), "/src/dovetail/") == frames(lambda: g(x), "/src/dovetail/")
 
 
+def test_patterns_alone_give_statistics(engine):
+    f = dt.function(lambda x: ops.exp(ops.tanh(x) * 2.0))
+    with dt.taps("Ta.*", "Mul", {"Exp": "value"}) as seen, dt.taps({"Ta.*": "statistics"}) as same:
+        f(ops.constant([0.0, 1.0]))
+    assert {*seen} == {"Tanh", "Mul", "Exp"} and {*same} == {"Tanh"}
+    assert seen["Tanh"].statistics == same["Tanh"].statistics and seen["Tanh"].value is None
+    with pytest.raises(TypeError, match=r"3 is no pattern"):
+        dt.taps(3)
+
+
 def test_wrong_points():
     with pytest.raises(ValueError, match="'x' asks for 'norm'; it may ask for shape, statistics, value, gradient"):
         dt.taps({"x": "norm"})

@@ -47,7 +47,7 @@ from dovetail.plan.nested import inline_call
 from dovetail.plan.numerics import with_check
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.stored import replayed
-from dovetail.plan.taps import Points, Taps
+from dovetail.plan.taps import Points, Taps, joined
 from dovetail.trace.results import collect, done_as_one
 
 P = ParamSpec("P")
@@ -314,7 +314,7 @@ class Function(Generic[P, R]):
 
     # looking inside
 
-    def taps(self, points: Points | None = None) -> Taps:
+    def taps(self, *points: Points | str) -> Taps:
         """The function, with a look at points of its program: call the result like the function, then ask it.
 
         Args:
@@ -327,7 +327,7 @@ class Function(Generic[P, R]):
             >>> float(seen(dt.ops.zeros(3))), seen["Exp"].value.tolist()
             (3.0, [1.0, 1.0, 1.0])
         """
-        return Taps(points, self)
+        return Taps(joined(points), self)
 
     def on_engine(self, name: str) -> Function[P, R]:
         """The same function without traces, for another engine, or for "auto"."""

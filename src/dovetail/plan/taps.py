@@ -8,7 +8,7 @@ a pattern.  `Tap` is an identity, and nothing of it is left in a program at whic
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -213,21 +213,23 @@ class Taps(Probe):
         return frozenset((STATISTICS, GRADIENT)) if is_tap else frozenset()
 
 
-def taps(points: Points | None = None) -> Taps:
+def taps(*points: Points | str) -> Taps:
     """A block that looks at points of its programs; their results stay the same.
 
     Functions have plans of their own in the block, on the engine that they chose outside of it.  Eager calls are looked
     at, too; a pattern then fits the types of ops.
 
     Args:
-        points: regular expression, which fits whole names of operations or points → the kinds that are wanted: "shape",
-            "statistics", "value", "gradient", or a list of them.  A point that a program names by `tap` needs no
-            pattern: it gives its statistics, and the statistics of its gradient.
+        points: regular expressions, which fit whole names of operations or points, and give statistics there.  Or a
+            dict: regular expression → the kinds that are wanted: "shape", "statistics", "value", "gradient", or a list
+            of them.  A point that a program names by `tap` needs no pattern: it gives its statistics, and the
+            statistics of its gradient.
 
     Returns:
         A context manager, and a mapping: `seen["name"]` is the latest record of a point.
 
     Raises:
+        TypeError: an argument is neither a pattern nor a dict.
         ValueError: a pattern is no regular expression, or a kind is none of these.
 
     Source: `tfdbg`'s watch functions; `torch.nn.Module.register_forward_hook`.
@@ -245,7 +247,21 @@ def taps(points: Points | None = None) -> Taps:
         >>> seen["Mul"].value.round(2)
         array([0.  , 0.58], dtype=float32)
     """
-    return Taps(points)
+    return Taps(joined(points))
+
+
+def joined(points: Iterable[Points | str]) -> Points:
+    """The points that arguments of `taps` want, as one dict.
+
+    Raises:
+        TypeError: an argument is neither a pattern nor a dict.
+    """
+    found: dict[str, str | Sequence[str]] = {}
+    for one in points:
+        if not isinstance(one, (str, Mapping)):
+            raise op_error(TypeError, "taps", f"{describe(one)} is no pattern, as 'dense.*', and no dict of patterns.")
+        found |= {one: STATISTICS} if isinstance(one, str) else one
+    return found
 
 
 def tap(tensor: Any, name: str) -> Any:
