@@ -76,3 +76,97 @@ def test_a_list_grows_in_a_loop(element_shape: Any):
                 found = run(*given)
             for ours, theirs in zip(found, expected, strict=True):
                 np.testing.assert_array_equal(ours.numpy(), theirs)
+
+
+def array(size: Any, **settings: Any) -> Any:
+    return tf.TensorArray(tf.float32, size, infer_shape=False, **settings)
+
+
+def written(x: Any) -> Any:
+    items = array(2).write(0, x).write(1, x[:1])
+    return items.concat(), items.read(0), items.read(1)
+
+
+def smaller_first(x: Any) -> Any:
+    items = array(2, element_shape=[None, 2]).write(0, x[:1]).write(1, x)
+    return items.concat() @ tf.ones([2, 2]), items.read(0)
+
+
+def of_ranks(x: Any) -> Any:
+    items = array(3).write(0, x).write(1, x[0]).write(2, x[0, 0])
+    return items.read(0), items.read(1), items.read(2)
+
+
+def in_a_loop(x: Any) -> Any:
+    body = lambda i, items: (i + 1, items.write(i, x[: i + 1] * 2))  # noqa: E731
+    _, items = tf.while_loop(lambda i, items: i < tf.shape(x)[0], body, (0, array(tf.shape(x)[0])))
+    return items.concat(), items.read(1)
+
+
+def growing(x: Any) -> Any:
+    body = lambda i, items: (i + 1, items.write(i, x[i:]))  # noqa: E731
+    _, items = tf.while_loop(lambda i, items: i < 3, body, (0, array(0, dynamic_size=True)))
+    return items.concat(), items.read(2)
+
+
+def in_a_branch(x: Any) -> Any:
+    items = array(2).write(0, x)
+    items = tf.cond(tf.reduce_sum(x) > 0, lambda: items.write(1, x[:1]), lambda: items.write(1, x[:2]))
+    return items.concat(), items.read(1)
+
+
+def divided(x: Any) -> Any:
+    items = array(2).split(tf.concat([x, x[:1]], 0), [tf.shape(x)[0], 1])
+    return items.read(0), items.read(1), items.concat()
+
+
+def numbers(x: Any) -> Any:
+    body = lambda i, items: (i + 1, items.write(i, x[i, 0]))  # noqa: E731
+    _, items = tf.while_loop(lambda i, items: i < 3, body, (0, array(3)))
+    return items.read(1), items.read(2)
+
+
+SEVERAL_SHAPES = [written, smaller_first, of_ranks, in_a_loop, growing, in_a_branch, divided, numbers]
+ROWS = np.arange(8, dtype="float32").reshape(4, 2)
+
+
+def keyed(build: Any) -> Any:
+    return lambda x: {f"y{i}": y for i, y in enumerate(build(x))}
+
+
+@pytest.fixture(scope="module")
+def several_shapes(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The folder of a model of TensorFlow, and its results: lists of tensors of several shapes."""
+    folder, module = str(tmp_path_factory.mktemp("lists")), tf.Module()
+    for build in SEVERAL_SHAPES:
+        signature = [tf.TensorSpec([None, 2], tf.float32)]
+        setattr(module, build.__name__, tf.function(keyed(build), input_signature=signature))
+    signatures = {build.__name__: getattr(module, build.__name__) for build in SEVERAL_SHAPES}
+    tf.saved_model.save(module, folder, signatures=signatures)
+    return folder, {name: [y.numpy() for y in call(tf.constant(ROWS)).values()] for name, call in signatures.items()}
+
+
+def check_equal(found: Any, right: list[np.ndarray]) -> None:
+    for ours, theirs in zip(found, right, strict=True):
+        assert np.shape(ours) == theirs.shape
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+def test_lists_of_tensors_of_several_shapes(several_shapes: Any, engine: str):
+    folder, right = several_shapes
+    model = dt.saved_model.load(folder)
+    for name in right:
+        check_equal([y.numpy() for y in model.signatures[name](ROWS).values()], right[name])
+
+
+@pytest.mark.parametrize("build", SEVERAL_SHAPES)
+def test_lists_of_tensors_of_several_shapes_are_written(several_shapes: Any, build: Any, tmp_path: Path):
+    folder, right = several_shapes
+    run = dt.saved_model.load(folder).signatures[build.__name__].as_function()
+    dt.saved_model.save(run, tmp_path / "model")
+    again = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"](tf.constant(ROWS))
+    check_equal([again[key].numpy() for key in sorted(again)], right[build.__name__])
+    runtime = pytest.importorskip("onnxruntime")
+    dt.onnx.save(run, tmp_path / "model.onnx")
+    session = runtime.InferenceSession(tmp_path / "model.onnx")
+    check_equal(session.run(None, {session.get_inputs()[0].name: ROWS}), right[build.__name__])

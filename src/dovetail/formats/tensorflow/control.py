@@ -76,14 +76,15 @@ def _is_carried(value: Any) -> bool:
 
 def tensors_of(values: Sequence[Any]) -> list[Any]:
     """The tensors among some values; a list of tensors has one."""
-    return [value.rows() if isinstance(value, TensorList) else value for value in values if _is_carried(value)]
+    found = (value.tensors() if isinstance(value, TensorList) else [value] for value in values if _is_carried(value))
+    return [tensor for tensors in found for tensor in tensors]
 
 
 def rebuilt(values: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
     """The values with other tensors in place of theirs."""
     left = iter(tensors)
     return [
-        TensorList.of(next(left)) if isinstance(value, TensorList) else next(left) if is_tensor(value) else value
+        value.rebuilt(left) if isinstance(value, TensorList) else next(left) if is_tensor(value) else value
         for value in values
     ]
 
@@ -146,9 +147,7 @@ def _with_elements(first: list[Any], step: Callable[[list[Any]], list[Any]]) -> 
         if not isinstance(once[i], TensorList):
             raise Unreadable("it carries a list whose next value is none")
         if once[i].data is not None:
-            zeros = ops.zeros_like(once[i].data)
-            grows = isinstance(first[i].size, int) and first[i].size == 0
-            values[i] = TensorList.of(zeros[:0] if grows else zeros)
+            values[i] = once[i].blank(isinstance(first[i].size, int) and first[i].size == 0)
     return values
 
 

@@ -7,10 +7,10 @@ from typing import Any
 from dovetail import ops
 from dovetail.core.table import OPS
 from dovetail.formats.constants import constant_of, filled, plain
-from dovetail.formats.tensorflow.read_nodes import Node
-from dovetail.formats.tensorflow.reading import special
-from dovetail.formats.tensorflow.values import Foreign, TensorList
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.formats.tensorflow.names import split
+from dovetail.formats.tensorflow.read_nodes import Node, first_number
+from dovetail.formats.tensorflow.reading import called, special
+from dovetail.formats.tensorflow.values import Foreign, RaggedList, TensorList
 
 
 def _list(node: Node, index: int = 0) -> TensorList:
@@ -20,22 +20,79 @@ def _list(node: Node, index: int = 0) -> TensorList:
     return value
 
 
-def _concatenated(elements: TensorList) -> Any:
-    """The elements in one, and the number of rows of each."""
-    rows = elements.rows()
-    dims = dims_of(rows)
-    return [ops.reshape(rows, [-1, *dims[2:]]), ops.cast(ops.full([dims[0]], dims[1]), "int64")]
-
-
 def _element_shape(node: Node, index: int) -> Any:
     """The shape of an element: ints with -1 for unknown ones, or None."""
     found = constant_of(node.tensor(index))
     return plain(found) if found is not None and found.ndim else None
 
 
+WHOLE = ("TensorListStack", "TensorListGather", "TensorArrayGatherV3")  # their lists have elements of one shape
+PARTS = ("TensorListConcatV2", "TensorListGetItem", "TensorArrayConcatV3", "TensorArrayReadV3")
+KEEPING = ("Enter", "Exit", "Merge", "NextIteration", "Switch", "Identity", "TensorListSetItem", "TensorListPushBack")
+FIRST = {"If": 1, "StatelessIf": 1, "Case": 1, "StatelessCase": 1}  # the number of a function's first argument
+DEEPEST = 20  # functions in each other
+
+
+def _new(node: Node, size: Any, shape: Any, dtype: Any) -> TensorList:
+    """A new list; its elements may differ in shape if they are taken one by one, or joined."""
+    is_known = isinstance(shape, list) and min(shape, default=0) >= 0
+    users = set() if is_known else _users(node.reader, node.body.nodes, (node.name, 0), ())[0]
+    kind = RaggedList if users.intersection(PARTS) and not users.intersection(WHOLE) else TensorList
+    return kind(None, size, shape, dtype)
+
+
+def _users(reader: Any, nodes: Any, start: Any, results: Any, depth: int = 0) -> tuple[set[str], set[int]]:
+    """The types of the nodes that take a list, or what changes, loops and functions make of it.
+
+    Args:
+        reader: it has the functions.
+        nodes: by name.
+        start: the name of the node that gives the list, and the number of its result.
+        results: pairs of a reference and the number of a result of the function that the nodes are of.
+        depth: the number of functions around them.
+
+    Returns:
+        The types, and the numbers of the results that are such lists.
+    """
+
+    def place_of(text: str) -> tuple[str, int]:
+        name, output, number = split(text)
+        return name, number + (first_number(nodes[name], output) if output and name in nodes else 0)
+
+    takers: dict[Any, list[Any]] = {}
+    for other in nodes.values():
+        for place, text in enumerate(other.input):
+            takers.setdefault(place_of(text), []).append((other, place))
+    types, given, seen, stack = set[str](), set[int](), set[Any](), [start]
+    while stack:
+        at = stack.pop()
+        given |= {number for text, number in results if place_of(text) == at}
+        for other, place in () if at in seen else takers.get(at, ()):
+            types.add(other.op)
+            if other.op in KEEPING:
+                stack.append((other.name, 0))
+            for name in called(other) if depth < DEEPEST else ():
+                if name in reader.functions:
+                    number = place - FIRST.get(other.op, 0)
+                    inner, outs = _inside(reader, reader.functions[name], number, depth + 1)
+                    types |= inner
+                    stack += [(other.name, number) for number in outs]
+        seen.add(at)
+    return types, given
+
+
+def _inside(reader: Any, function: Any, number: int, depth: int) -> tuple[set[str], set[int]]:
+    """As `_users`, for an argument of a function."""
+    arguments, nodes = function.signature.input_arg, {node.name: node for node in function.node_def}
+    if not 0 <= number < len(arguments):
+        return set(), set()
+    results = [(function.ret[one.name], i) for i, one in enumerate(function.signature.output_arg)]
+    return _users(reader, nodes, (arguments[number].name, 0), results, depth)
+
+
 @special("EmptyTensorList")
 def _empty(node: Node) -> Any:
-    return TensorList(None, 0, _element_shape(node, 0), node.attrs("element_dtype"))
+    return _new(node, 0, _element_shape(node, 0), node.attrs("element_dtype"))
 
 
 @special("TensorListPushBack")
@@ -59,12 +116,22 @@ def _resize(node: Node) -> Any:
 def _reserve(node: Node) -> Any:
     size = constant_of(node.tensor(1))
     count = node.tensor(1) if size is None else int(size)
-    return TensorList(None, count, _element_shape(node, 0), node.attrs("element_dtype"))
+    return _new(node, count, _element_shape(node, 0), node.attrs("element_dtype"))
 
 
 @special("TensorListFromTensor")
 def _from_tensor(node: Node) -> Any:
     return TensorList.of(node.tensor(0))
+
+
+@special("TensorListSplit")
+def _split(node: Node) -> Any:
+    return RaggedList.split(node.tensor(0), node.tensor(2))
+
+
+@special("TensorArraySplitV3")
+def _split_array(node: Node) -> Any:
+    return RaggedList.split(node.tensor(1), node.tensor(2))
 
 
 @special("TensorListStack")
@@ -74,7 +141,7 @@ def _stack(node: Node) -> Any:
 
 @special("TensorListGetItem")
 def _get(node: Node) -> Any:
-    return OPS["GatherV2"](_list(node).rows(), node.tensor(1), 0)
+    return _list(node).get(node.tensor(1))
 
 
 @special("TensorListSetItem")
@@ -94,7 +161,7 @@ def _gather(node: Node) -> Any:
 
 @special("TensorListConcatV2")
 def _concat(node: Node) -> Any:
-    return _concatenated(_list(node))
+    return _list(node).concatenated()
 
 
 @special("TensorListElementShape")
@@ -110,7 +177,7 @@ def _array(node: Node) -> Any:
     size, shape = node.shape(0), node.attrs("element_shape", None)
     known = None if shape is None else [-1 if dim is None else dim for dim in shape]
     count = size[0] if isinstance(size, list) else size
-    return [Foreign(node.name, "it is the handle of an array"), TensorList(None, count, known, node.attrs("dtype"))]
+    return [Foreign(node.name, "it is the handle of an array"), _new(node, count, known, node.attrs("dtype"))]
 
 
 @special("TensorArrayWriteV3")
@@ -120,7 +187,7 @@ def _write(node: Node) -> Any:
 
 @special("TensorArrayReadV3")
 def _read(node: Node) -> Any:
-    return OPS["GatherV2"](_list(node, 2).rows(), node.tensor(1), 0)
+    return _list(node, 2).get(node.tensor(1))
 
 
 @special("TensorArrayScatterV3")
@@ -145,7 +212,7 @@ def _array_size(node: Node) -> Any:
 
 @special("TensorArrayConcatV3")
 def _concat_array(node: Node) -> Any:
-    return _concatenated(_list(node, 1))
+    return _list(node, 1).concatenated()
 
 
 @special("TensorArrayCloseV3")

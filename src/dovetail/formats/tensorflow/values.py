@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from dovetail import ops
-from dovetail.formats.constants import filled
+from dovetail.core.table import OPS
+from dovetail.formats.constants import constant_of, filled
 from dovetail.formats.opaque import Unreadable
+from dovetail.graph.operation import GraphTensor
 from dovetail.ops.shapes.shape import dims_of
 
 
@@ -101,6 +104,29 @@ class TensorList:
             raise Unreadable(f"the shape of the elements of an empty list is {self.shape}, and it must be known")
         return filled([self.size, *self.shape], 0, self.dtype)
 
+    def tensors(self) -> list[Any]:
+        """The tensors that branches and loops pass on."""
+        return [self.rows()]
+
+    def rebuilt(self, tensors: Iterator[Any]) -> TensorList:
+        """The list of other tensors in place of `tensors()`."""
+        return TensorList.of(next(tensors))
+
+    def blank(self, is_empty: bool) -> TensorList:
+        """The list with zeros for its elements, or without elements."""
+        zeros = ops.zeros_like(self.data)
+        return TensorList.of(zeros[:0] if is_empty else zeros)
+
+    def get(self, index: Any) -> Any:
+        """An element."""
+        return OPS["GatherV2"](self.rows(), index, 0)
+
+    def concatenated(self) -> list[Any]:
+        """The elements in one, and the number of rows of each."""
+        rows = self.rows()
+        dims = dims_of(rows)
+        return [ops.reshape(rows, [-1, *dims[2:]]), ops.cast(ops.full([dims[0]], dims[1]), "int64")]
+
     def grown(self, item: Any) -> TensorList:
         """The list with another element behind the last one."""
         item = ops.expand_dims(item, 0)
@@ -123,3 +149,110 @@ class TensorList:
         rows = filling.longer(index + 1) if grows else filling.data
         rows = ops.slice_update(rows, [index, *[0] * len(item.shape)], ops.expand_dims(item, 0))
         return TensorList.of(rows) if grows else replace(self, data=rows)
+
+
+@dataclass(frozen=True)
+class RaggedList(TensorList):
+    """A list of tensors of one rank and several shapes: their elements one behind the other, as `data`.
+
+    Attributes:
+        sizes: the shape of each tensor, in the rows of a tensor; None while no element is set, and if ranks differ.
+        known: index → the tensor there, for those that were set at a constant index.
+    """
+
+    sizes: Any = None
+    known: Mapping[int, Any] = field(default_factory=dict)
+
+    @classmethod
+    def split(cls, value: Any, lengths: Any) -> RaggedList:
+        """The list of parts of a tensor with some numbers of rows."""
+        lengths = ops.reshape(ops.cast(lengths, "int32"), [-1, 1])
+        inner = ops.broadcast_to(ops.shape(value)[1:], [ops.shape(lengths)[0], len(value.shape) - 1])
+        shape = [-1, *(-1 if size is None else size for size in value.shape[1:])]
+        return cls._of(ops.reshape(value, [-1]), ops.concatenate([lengths, inner], 1), shape)
+
+    @classmethod
+    def _of(cls, data: Any, sizes: Any, shape: Any) -> RaggedList:
+        return cls(data, ops.shape(sizes)[0], shape, data.dtype, sizes)
+
+    def tensors(self) -> list[Any]:
+        if self.sizes is None:
+            raise Unreadable("no element of a list is set, so its rank is not known")
+        return [self.data, self.sizes]
+
+    def rebuilt(self, tensors: Iterator[Any]) -> TensorList:
+        return self._of(next(tensors), next(tensors), self.shape)
+
+    def blank(self, is_empty: bool) -> TensorList:
+        return self._of(self.data[:0], self.sizes[:0] if is_empty else ops.zeros_like(self.sizes), self.shape)
+
+    def rows(self) -> Any:
+        if self.sizes is None and self.known:
+            raise Unreadable("the tensors of a list have several ranks")
+        if self.sizes is None:
+            return super().rows()
+        return ops.reshape(self.data, [ops.shape(self.sizes)[0], *self._dims(ops.max(self.sizes, 0))])
+
+    def _dims(self, sizes: Any) -> list[Any]:
+        """The shape of an element, with the sizes that all have as numbers."""
+        return [sizes[i] if known < 0 else known for i, known in enumerate(self.shape)]
+
+    def _place(self, index: Any) -> tuple[Any, Any]:
+        """The numbers of the first element of a tensor, and of the one behind its last."""
+        ends = ops.cumsum(ops.prod(self.sizes, 1))
+        stop = OPS["GatherV2"](ends, index, 0)
+        return stop - ops.prod(OPS["GatherV2"](self.sizes, index, 0)), stop
+
+    def get(self, index: Any) -> Any:
+        if (place := _place_of(index)) is not None and place in self.known:
+            return self.known[place]
+        if self.sizes is None:
+            return super().get(index)
+        start, stop = self._place(index)
+        return ops.reshape(self.data[start:stop], self._dims(OPS["GatherV2"](self.sizes, index, 0)))
+
+    def concatenated(self) -> list[Any]:
+        if self.sizes is None:
+            return super().concatenated()
+        dims = self._dims(ops.max(self.sizes, 0))[1:]
+        return [ops.reshape(self.data, [-1, *dims]), ops.cast(self.sizes[:, 0], "int64")]
+
+    def longer(self, size: Any) -> Any:
+        raise Unreadable("it changes the length of a list of tensors of several shapes")
+
+    def grown(self, item: Any) -> TensorList:
+        flat, sizes = ops.reshape(item, [-1]), ops.expand_dims(ops.shape(item), 0)
+        if self.sizes is not None:
+            flat, sizes = ops.concatenate([self.data, flat], 0), ops.concatenate([self.sizes, sizes], 0)
+        return self._of(flat, sizes, self._merged(item))
+
+    def set(self, index: Any, item: Any, grows: bool = False) -> TensorList:
+        if not item.shape and not self.known:  # scalars have one shape
+            return TensorList(None, self.size, self.shape, self.dtype).set(index, item, grows)
+        whole, rank = self, len(item.shape)
+        if self.sizes is None:
+            none = ops.reshape(item, [-1])[:0]
+            whole = self._of(none, filled([self.size, rank], 0, "int32"), self.shape)
+        place = _place_of(index)
+        known = {**self.known, place: item} if place is not None and type(item) is GraphTensor else {}
+        if whole.sizes.shape[-1] != rank or (self.sizes is None and self.known):
+            if not known:
+                raise Unreadable("it sets tensors of several ranks in a list, at indices that are not constant")
+            return replace(self, data=None, sizes=None, known=known)
+        if grows:
+            spare = ops.maximum(index + 1 - ops.shape(whole.sizes)[0], 0)
+            whole = replace(whole, sizes=ops.concatenate([whole.sizes, ops.zeros([spare, rank], "int32")], 0))
+        start, stop = whole._place(index)
+        data = ops.concatenate([whole.data[:start], ops.reshape(item, [-1]), whole.data[stop:]], 0)
+        sizes = ops.slice_update(whole.sizes, [index, 0], ops.expand_dims(ops.shape(item), 0))
+        return replace(self._of(data, sizes, self._merged(item)), known=known)
+
+    def _merged(self, item: Any) -> list[int]:
+        """The declared shape of the elements, with -1 for sizes that it leaves open."""
+        return self.shape if isinstance(self.shape, list) else [-1] * len(item.shape)
+
+
+def _place_of(index: Any) -> int | None:
+    """An index that is constant."""
+    found = constant_of(index)
+    return None if found is None else int(found)
