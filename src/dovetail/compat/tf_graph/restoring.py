@@ -22,7 +22,6 @@ from dovetail.edit.inference import infer_from
 from dovetail.edit.overriding import override_gradients
 from dovetail.edit.transplant import Copies
 from dovetail.formats.constants import is_tensor
-from dovetail.formats.opaque import nesting
 from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.read_nodes import Body, Node
 from dovetail.formats.tensorflow.reading import Reader, called, spec_of
@@ -326,7 +325,7 @@ def _read(saved: SavedGraph, marks: _Marks) -> Graph:
     matches = [match for match in map(marks.match, marks.nodes) if match is not None]
     inner = {name for match in matches for name in match.inner}
     graph.changed_ops = []
-    with graph.as_default(), nesting(saved.file, "the graph"):
+    with graph.as_default(), saved.reading("the graph"):
         reader.read(body, [f"^{name}" for name in marks.nodes if name not in inner])
     graph.changed_ops = None
     _order_counters(graph, marks, reader)

@@ -278,8 +278,9 @@ class Reader(Building):
         op = WaitingOp(node.type, reason, lambda given, name, host: self._again(part, tensors, given, name, host))
         has_ranks = node.type not in OTHER_RANKS
         ranks: list[Any] = [value.shape if has_ranks and is_tensor(value) else None for value in guessed]
-        if node.type in OWN_RANK and is_tensor(node.inputs[0]):  # sizes that were guessed may not fit the weights
-            ranks = [node.inputs[0].shape] * len(names)
+        first: Any = node.inputs[0] if node.type in OWN_RANK else None
+        if is_tensor(first):  # sizes that were guessed may not fit the weights
+            ranks = [first.shape] * len(names)
         shapes = [None if shape is None else (None,) * len(shape) for shape in ranks]
         outputs = op.outputs(self.graph, tensors, dtypes, shapes, unique_name(self.graph, node.name))
         found = dict(zip(names, outputs, strict=True))
