@@ -316,7 +316,7 @@ def prune(graph: Graph, outputs: Sequence[GraphTensor] | None = None, inputs: bo
         >>> import dovetail as dt
         >>> graph = dt.function(lambda x, y: x + 1.0).graph(dt.spec((2,)), dt.spec((3,)))
         >>> graph.prune(inputs=True), graph.inputs
-        (1, [<graph tensor x:0 float32[2]>])
+        (1, [<graph tensor arg0:0 float32[2]>])
     """
     if inputs:
         graph._check_own_inputs()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dovetail.interop.privates import DataAdapter, data_adapter_utils, tree
@@ -47,15 +47,15 @@ class Pipeline(DataAdapter):
         return size
 
 
-def adapted(x: Any, *, y: Any = None, sample_weight: Any = None, class_weight: Any = None, **options: Any) -> Any:
-    """Data for Keras' iterator: an adapter of a dataset, or the data as they are.
+def adapted(x: Any, options: Mapping[str, Any]) -> Any:
+    """Data for Keras' iterator with other arguments: an adapter of a dataset, or the data as they are.
 
     Raises:
         ValueError: targets or weights stand beside a dataset, which has its own.
     """
     if not (type(x).__module__.startswith("dovetail.") and hasattr(x, "as_numpy_iterator")):
         return x
-    for name, value in (("y", y), ("sample_weight", sample_weight)):
-        if value is not None:
+    for name in ("y", "sample_weight"):
+        if options.get(name) is not None:
             raise ValueError(f"When x is a tf.data.Dataset, leave {name} out: the dataset gives (x, y, sample_weight).")
-    return Pipeline(x, class_weight)
+    return Pipeline(x, options.get("class_weight"))
