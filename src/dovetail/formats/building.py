@@ -49,11 +49,11 @@ class Building:
             raise FormatError(self.file, f"{node.type} {node.name!r}", NO_MEMORY, "smaller values") from None
 
     @contextmanager
-    def named(self, node: Any) -> Iterator[list[Any]]:
-        """Name the operations of the block after a node, the one of the first result exactly like it."""
+    def named(self, title: str) -> Iterator[list[Any]]:
+        """Name the operations of the block after a node of this name, the one of the first result exactly like it."""
         graph, results = self.graph, list[Any]()
-        with graph.at_scope(f"{graph.scope}{node.name}/"):
+        with graph.at_scope(f"{graph.scope}{title}/"):
             yield results
         first: Any = results[0] if results else None
-        if is_tensor(first) and first.op.graph is graph and first.op.name.startswith(f"{graph.scope}{node.name}/"):
-            name_new(graph, first.op, unique_name(graph, node.name))
+        if is_tensor(first) and first.op.graph is graph and first.op.name.startswith(f"{graph.scope}{title}/"):
+            name_new(graph, first.op, unique_name(graph, title))

@@ -15,6 +15,7 @@ from dovetail.compat.tf_graph.type_attributes import attributes
 from dovetail.core.dtypes import DType
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
+from dovetail.formats.tensorflow.names import ORIGINAL, node_name
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import number_of, shape_proto, tensor_proto
 from dovetail.graph.operation import Operation
@@ -51,6 +52,8 @@ def variable_proto(variable: Variable, name: str) -> Any:
     node.attr["dtype"].type = number_of(variable.dtype)
     node.attr["shape"].shape.CopyFrom(shape_proto(variable.shape))
     node.attr["shared_name"].s = name.encode()
+    if node_name(variable.op_name) != variable.op_name:
+        node.attr[ORIGINAL].s = variable.op_name.encode()
     return node
 
 
@@ -89,7 +92,7 @@ class Viewed:
         names: dict[Variable, str] = {}
         taken = {op.name for op in graph}
         for variable in dict.fromkeys(value for op in graph for value in op.attrs.values() if _is_state(value)):
-            name = known.get(variable, variable.op_name)
+            name = known.get(variable, node_name(variable.op_name))
             while name in taken:
                 name += "_variable"
             taken.add(name)

@@ -221,12 +221,12 @@ class Reader(Building):
 
     def _computed(self, node: Node) -> list[Any]:
         if node.type in SPECIAL:
-            with self.named(node) as results:
+            with self.named(node.name) as results:
                 results += map(self.recorded, listed(SPECIAL[node.type](node)))
             return results
         function = self.functions.get((node.proto.domain, node.proto.op_type, node.proto.overload))
         if function is not None:
-            with self.named(node) as results:
+            with self.named(node.name) as results:
                 results += self.call(node, function)
             return results
         row = row_of(node.type, node.version, node.attrs)
@@ -234,7 +234,7 @@ class Reader(Building):
             raise _Absent(f"Dovetail has no rule for ONNX's op {node.type} of version {node.version}")
         if row.body is None and all(attribute.result is None for attribute in row.attributes):
             return by_row(row, node, f"{unique_name(self.graph, node.name)}/")
-        with self.named(node) as results:
+        with self.named(node.name) as results:
             results += map(self.recorded, by_row(row, node))
         return results
 

@@ -14,7 +14,7 @@ from dovetail.core.errors import op_error
 from dovetail.formats.constants import is_tensor
 from dovetail.formats.tensorflow.definitions import OUTPUTS
 from dovetail.formats.tensorflow.frames import EXITS, MERGES
-from dovetail.formats.tensorflow.names import split
+from dovetail.formats.tensorflow.names import node_name, split
 from dovetail.formats.tensorflow.read_nodes import Body, first_number
 from dovetail.formats.tensorflow.records import Record, Records
 from dovetail.formats.tensorflow.saved_model import Read
@@ -338,7 +338,7 @@ class Edited:
             captured: name of a captured value → its name among the nodes.
         """
         ordered = [operation for operation in self.graph.operations if operation in self._operations]
-        taken = nodes.names | {operation.name for operation in ordered}
+        taken = nodes.names | {node_name(operation.name) for operation in ordered}
         depth = {id(body): number for number, body in enumerate(self.inlined())}
         inner_first = sorted(self._nodes, key=lambda key: -depth.get(key[0], -1))
         names = {key: unique(key[1], taken) for key in inner_first}
@@ -353,7 +353,7 @@ class Edited:
         for operation in ordered:
             waits = [self._waited(other) for other in operation.control_inputs]
             texts = [f"^{names[id(one.body), one.name]}" for one in waits if isinstance(one, Place)]
-            written[operation.name].input.extend(texts)
+            written[nodes.named[operation]].input.extend(texts)
         for key, (body, sources) in self._nodes.items():
             message = type(self.node(Place(body, key[1], "")))()
             message.CopyFrom(self.node(Place(body, key[1], "")))
@@ -390,7 +390,7 @@ class Edited:
             elif isinstance(source, Argument):
                 found.append(captured[source.name])
             elif isinstance(source, Operation):
-                found.append(source.name)
+                found.append(nodes.named[source])
             else:
                 found.append(known[source].text)
         return found

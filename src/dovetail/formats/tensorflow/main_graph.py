@@ -7,7 +7,7 @@ from typing import Any
 
 from dovetail.formats.tensorflow.editing import Edited
 from dovetail.formats.tensorflow.frames import ENTERS
-from dovetail.formats.tensorflow.names import split
+from dovetail.formats.tensorflow.names import original, split
 from dovetail.formats.tensorflow.saved_model import PLACEHOLDERS, Read, SavedGraph
 from dovetail.formats.tensorflow.saving import tensor_info
 from dovetail.formats.tensorflow.structures import typed
@@ -95,11 +95,11 @@ def _writer(graph: Any) -> Writer:
 def _given(read: Read, nodes: Nodes, graph: Any) -> dict[Any, Ref]:
     """Input of a graph → its placeholder, which gets the shape that the input has now."""
     found: dict[Any, Ref] = {}
-    known = {node.name: node for node in graph.node}
+    known = {original(node): node for node in graph.node}
     for value in read.program.inputs:
-        name = value.op.name if hasattr(value, "op") else value.node.name
+        node = known[value.op.name if hasattr(value, "op") else value.node.title]
         shape, _ = typed(value) or (None, 0)
-        if "shape" in known[name].attr and known[name].attr["shape"].shape != shape_proto(shape):
-            known[name].attr["shape"].shape.CopyFrom(shape_proto(shape))
-        found[value] = Ref(name, value.dtype if hasattr(value, "dtype") else "object")
+        if "shape" in node.attr and node.attr["shape"].shape != shape_proto(shape):
+            node.attr["shape"].shape.CopyFrom(shape_proto(shape))
+        found[value] = Ref(node.name, value.dtype if hasattr(value, "dtype") else "object")
     return found

@@ -6,6 +6,25 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+ORIGINAL = "_dovetail_name"  # the attribute of a node with the name that it has in Dovetail, if TensorFlow's differs
+
+
+def node_name(name: str) -> str:
+    """A name as TensorFlow takes it for nodes and functions: letters and digits of ASCII, and a few marks.
+
+    Example:
+        >>> node_name("/0/Gemm"), node_name("my kernel:0"), node_name("_x"), node_name("a>b>")
+        ('0/Gemm', 'my_kernel_0', 'x_x', 'a>b_')
+    """
+    plain = re.sub(r"[^A-Za-z0-9_./>-]|>(?![A-Za-z0-9.])", "_", name.lstrip("/"))
+    return plain if re.match(r"[A-Za-z0-9.]", plain) else f"x{plain}"
+
+
+def original(node: Any) -> str:
+    """The name of a message `NodeDef` in Dovetail."""
+    said = node.attr[ORIGINAL].s if ORIGINAL in node.attr else b""
+    return str(said, "utf-8", "replace") or str(node.name)
+
 
 def split(reference: str) -> tuple[str, str, int]:
     """The node, the output's name and the output's number in the name of an input.

@@ -201,8 +201,8 @@ class Patch:
         """The number of a variable's object, which is new if the model did not have it."""
         if variable not in self._variables:
             self._variables[variable] = number = len(self._objects.nodes)
-            self._objects.nodes.append(new_variable(variable))
             self._texts[number] = new_handle(self._graph, variable, self._names)
+            self._objects.nodes.append(new_variable(variable, self._texts[number]))
             self._added.append(variable)
         return self._variables[variable]
 

@@ -13,7 +13,7 @@ from dovetail.formats.opaque import REFUSALS, Unreadable
 from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.frames import EXITS, MERGES, Frames
 from dovetail.formats.tensorflow.host.table import KNOWN, number_of_result, specs_of
-from dovetail.formats.tensorflow.names import split
+from dovetail.formats.tensorflow.names import original, split
 from dovetail.formats.tensorflow.rows import NAMES
 from dovetail.formats.tensorflow.values import Foreign, Handle, Host
 from dovetail.formats.wire.tensors import shape_of
@@ -33,7 +33,7 @@ class Node:
         reader: the reader.
         body: the nodes around it, with their values.
         proto: its message.
-        name, type: its name and TensorFlow's type.
+        name, title, type: its name, its name in Dovetail, and TensorFlow's type.
         inputs: the values of its data inputs.
         attrs: its attributes.
         waits: values of host nodes that run before it, by its control inputs.
@@ -42,6 +42,7 @@ class Node:
     def __init__(self, reader: Reader, body: Body, proto: Any, inputs: list[Any]) -> None:
         self.reader, self.body, self.proto, self.inputs = reader, body, proto, inputs
         self.name, self.type, self.attrs = proto.name, proto.op, Attributes(proto)
+        self.title = original(proto)
         names = (text[1:] for text in proto.input if text.startswith("^"))
         self.waits = [body.hosts[name] for name in names if name in body.hosts]
 

@@ -227,7 +227,7 @@ class Reader(Building):
         """The value of a placeholder: a tensor of the graph, or a value of the host."""
         node = Node(self, Body("the inputs", [], {}), proto, [])
         is_number = spec.dtype is not None
-        name = unique_name(self.graph, node.name)
+        name = unique_name(self.graph, node.title)
         value = self.graph.placeholder(TensorSpec(*spec), f"{name}/") if is_number else Host(node, 0, spec)
         return self.noted(node, [value])[0]
 
@@ -281,20 +281,20 @@ class Reader(Building):
         if value not in self.feeds:
             graph = self.graph.outermost
             with graph.at_scope(self.scope):
-                name = unique_name(graph, value.node.name)
+                name = unique_name(graph, value.node.title)
                 self.feeds[value] = graph.placeholder(TensorSpec(*value.spec), f"{name}/")
         return self.feeds[value]
 
     def _computed(self, node: Node) -> list[Any]:
         if node.type in SPECIAL:
-            with self.named(node) as results:
+            with self.named(node.title) as results:
                 results += map(self.recorded, listed(SPECIAL[node.type](node)))
             return results
         if node.type in self.functions:
             return self.call(node.type, node.inputs)
         if node.type not in READ:
             raise Unreadable(UNREAD.get(node.type, f"Dovetail has no rule for TensorFlow's op {node.type}"))
-        with self.named(node) as results:
+        with self.named(node.title) as results:
             results += map(self.recorded, by_row(READ[node.type], node))
         return results
 
@@ -316,7 +316,7 @@ class Reader(Building):
 
     def _operation(self, node: Node, reason: str, tensors: list[Any], dtypes: list[Any], shapes: list[Any]) -> Any:
         """The results of a new opaque operation."""
-        name = unique_name(self.graph, node.name)
+        name = unique_name(self.graph, node.title)
         self.opaque[name] = f"{node.type} {node.name!r} is an opaque operation: {reason}"
         op = OpaqueOp(node.type, self.opaque[name])
         return opaque_outputs(self.graph, op, tensors, reason, dtypes, shapes, name)

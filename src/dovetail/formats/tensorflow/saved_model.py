@@ -36,7 +36,7 @@ from dovetail.formats.tensorflow.host import tables as tables
 from dovetail.formats.tensorflow.host.program import Program
 from dovetail.formats.tensorflow.host.store import Store
 from dovetail.formats.tensorflow.host.table import HOST
-from dovetail.formats.tensorflow.names import behind, split
+from dovetail.formats.tensorflow.names import behind, original, split
 from dovetail.formats.tensorflow.read_nodes import Body
 from dovetail.formats.tensorflow.reading import FORKS, PASSING, SPECIAL, Reader, called, spec_of
 from dovetail.formats.tensorflow.records import LOOPS, Records
@@ -184,7 +184,8 @@ class SavedGraph:
         """The key of a variable's node; the main graph may have a handle for it that no node restores."""
         twins = {} if self.objects is None else self.objects.twins
         names = name, *(own for own, main in twins.items() if main == name)
-        return next((self.keys[each] for each in names if each in self.keys), name)
+        own = original(self.nodes[name]) if name in self.nodes else name
+        return next((self.keys[each] for each in names if each in self.keys), own if own in self.bundle else name)
 
     def variable(self, node: Any) -> Variable:
         """The variable of a node, with its value from the checkpoint.
@@ -206,7 +207,7 @@ class SavedGraph:
             value = value.view()
             value.flags.writeable = True  # else no engine takes the memory; variables write to memory of their own
             trainable = self.is_trainable(node)
-            self.variables[node.name] = Variable(arguments.in_place(value), name=node.name, trainable=trainable)
+            self.variables[node.name] = Variable(arguments.in_place(value), name=original(node), trainable=trainable)
         return self.variables[node.name]
 
     def first(self, node: Any) -> np.ndarray:
@@ -215,7 +216,7 @@ class SavedGraph:
         Raises:
             FormatError: its shape is not known.
         """
-        key = self.keys.get(node.name, node.name)
+        key = self.key(node.name)
         if key in self.bundle:
             return self.bundle[key]
         place = f"the variable {node.name!r}"
@@ -259,9 +260,8 @@ class SavedGraph:
     def _whole(self, left_out: set[str]) -> Signature:
         nodes = [node for node in self.graph_def.node if node.name not in left_out]
         taken = {split(text)[0] for node in nodes for text in node.input}
-        inputs = {node.name: f"{node.name}:0" for node in nodes if node.op in PLACEHOLDERS[:2]}
-        ends = [node.name for node in nodes if node.name not in taken and not _ends_nothing(node.op)]
-        return Signature(inputs, {name: f"{name}:0" for name in ends})
+        ends = [node for node in nodes if node.name not in taken and not _ends_nothing(node.op)]
+        return Signature(_keyed(one for one in nodes if one.op in PLACEHOLDERS[:2]), _keyed(ends))
 
     @cached_property
     def _acting(self) -> set[str]:
@@ -307,8 +307,8 @@ class SavedGraph:
             if name not in seen and name in self.nodes:
                 seen.add(name)
                 stack += [split(text)[0] for text in self.nodes[name].input]
-        placeholders = [node.name for node in self.graph_def.node if node.op in PLACEHOLDERS[:2] and node.name in seen]
-        return Signature({name: f"{name}:0" for name in placeholders}, outputs)
+        placeholders = (node for node in self.graph_def.node if node.op in PLACEHOLDERS[:2] and node.name in seen)
+        return Signature(_keyed(placeholders), outputs)
 
     def read(self, name: str) -> Read:
         """A signature as a graph of Dovetail; for a frozen graph, the whole graph.
@@ -396,6 +396,14 @@ class SavedGraph:
         if name not in self.nodes:
             raise FormatError(self.file, "the signatures", f"the tensor {name!r}", "the name of a node")
         return self.nodes[name]
+
+
+def _keyed(nodes: Iterable[Any]) -> dict[str, str]:
+    """Name of each node in Dovetail → the name of its first result."""
+    found: dict[str, str] = {}
+    for node in nodes:
+        found[node.name if original(node) in found else original(node)] = f"{node.name}:0"
+    return found
 
 
 def alike(name: str, names: Iterable[str]) -> str:

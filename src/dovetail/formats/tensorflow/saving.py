@@ -7,7 +7,6 @@ input of a signature, a handle for each variable, a call for each signature, and
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 from dovetail.core.variable import Variable
 from dovetail.formats.tensorflow.attributes import constant_node
 from dovetail.formats.tensorflow.functions import fill_call, wrapped
+from dovetail.formats.tensorflow.names import ORIGINAL, node_name
 from dovetail.formats.tensorflow.structures import argument_spec, structured, tensors_in, typed
 from dovetail.formats.tensorflow.writing import Writer
 from dovetail.formats.ways import unique
@@ -164,8 +164,6 @@ class _ModelWriter:
         self._add_variables(root)
         for name, concrete in self.objects.concrete_functions.items():
             concrete.bound_inputs.extend(self.variables[variable] for variable in self.captured[name])
-        for variable in self.variables:
-            self.handles[variable] = new_handle(self.meta.graph_def, variable, self.names)
         calls = Tree({}, kind="signature_map")
         number = self._child("signatures", calls)
         for key, endpoint in signatures.items():
@@ -188,7 +186,8 @@ class _ModelWriter:
         self.paths.append(path)
         if isinstance(part, Variable):
             self.variables[part] = number
-            self.objects.nodes.append(new_variable(part))
+            self.handles[part] = new_handle(self.meta.graph_def, part, self.names)
+            self.objects.nodes.append(new_variable(part, self.handles[part]))
         elif isinstance(part, list):
             node = self.objects.nodes.add()
             node.function.SetInParent()
@@ -238,7 +237,7 @@ class _ModelWriter:
 
     def _unique(self, name: str) -> str:
         """A name of a node or a function that no other one has."""
-        plain = re.sub(r"[^A-Za-z0-9_./-]", "_", name)
+        plain = node_name(name)
         found, count = plain, 0
         while found in self.names:
             found, count = f"{plain}_{count + 1}", count + 1
@@ -330,10 +329,10 @@ def new_object(kind: str) -> Any:
     return node
 
 
-def new_variable(variable: Variable) -> Any:
-    """The message for a variable."""
+def new_variable(variable: Variable, handle: str) -> Any:
+    """The message for a variable, by the name of its handle."""
     node = TENSORFLOW.SavedObject()
-    node.variable.dtype, node.variable.name = number_of(variable.dtype), variable.name
+    node.variable.dtype, node.variable.name = number_of(variable.dtype), handle
     node.variable.shape.CopyFrom(shape_proto(variable.shape))
     node.variable.trainable = variable.trainable
     return node
@@ -341,8 +340,9 @@ def new_variable(variable: Variable) -> Any:
 
 def new_handle(graph: Any, variable: Variable, names: set[str]) -> str:
     """Add the handle of a variable to a main graph; the name of its node."""
-    plain = re.sub(r"[^A-Za-z0-9_./-]", "_", variable.op_name)
-    node = graph.node.add(name=unique(plain, names), op="VarHandleOp")
+    node = graph.node.add(name=unique(node_name(variable.op_name), names), op="VarHandleOp")
+    if node.name != variable.op_name:
+        node.attr[ORIGINAL].s = variable.op_name.encode()
     node.attr["dtype"].type = number_of(variable.dtype)
     node.attr["shape"].shape.CopyFrom(shape_proto(variable.shape))
     node.attr["shared_name"].s = node.name.encode()

@@ -13,13 +13,12 @@ its results.  Reads and assignments wait for each other as in a run of the graph
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from dovetail.formats.tensorflow import written_bodies, written_control, written_nn, written_windows
-from dovetail.formats.tensorflow.names import argument_name
+from dovetail.formats.tensorflow.names import argument_name, node_name
 from dovetail.formats.tensorflow.rows import WRITTEN
 from dovetail.formats.tensorflow.written import NO_WAY
 from dovetail.formats.tensorflow.written_nodes import BODIES, WRITE, Nodes, Place, Ref, by_row, fits
@@ -118,7 +117,7 @@ class Writer:
             fill: adds its nodes.
             results: the names of its results.
         """
-        found = unique(re.sub(r"[^\w.\-/]", "_", name), self._names)
+        found = unique(node_name(name), self._names)
         message = self.library[found] = TENSORFLOW.FunctionDef()
         message.signature.name = found
         nodes, refs, shapes = Nodes(self, {}, in_function=True), list[Ref](), message.attr["_input_shapes"].list.shape

@@ -12,6 +12,7 @@ from dovetail.core.spec import TensorSpec
 from dovetail.formats.rows import Row
 from dovetail.formats.tensorflow.attributes import CONVERTERS, constant_node, set_attribute
 from dovetail.formats.tensorflow.definitions import INPUTS, OUTPUTS
+from dovetail.formats.tensorflow.names import ORIGINAL, node_name
 from dovetail.formats.ways import Table, adder, traced, unique
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import number_of
@@ -51,6 +52,7 @@ class Nodes:
         messages: the messages `NodeDef`.
         effects: the names of the nodes that run even if nobody uses their results.
         names: the names that are taken.
+        named: operation → the name of its node.
     """
 
     def __init__(self, writer: Writer, handles: Mapping[Any, Ref], in_function: bool) -> None:
@@ -58,6 +60,7 @@ class Nodes:
         self.messages: list[Any] = []
         self.effects: list[str] = []
         self.names: set[str] = {handle.text for handle in handles.values()}
+        self.named: dict[Operation, str] = {}
 
     def add(
         self,
@@ -133,13 +136,18 @@ class Nodes:
         """
         known, waits = dict(given), waits_of_effects(operations)
         inputs = {tensor.op for tensor in given}
-        names = {one: unique(scope + one.name, self.names) for one in operations if one not in inputs}
+        names = {one: unique(node_name(scope + one.name), self.names) for one in operations if one not in inputs}
+        self.named |= names
         for operation, name in names.items():
+            first = len(self.messages)
             before = [one for one in waits.get(operation, ()) if not is_session or one.type == READ]
             before = [*operation.control_inputs, *before]
             refs = [known[tensor] for tensor in operation.inputs]
             place = Place(self, operation, name, refs, [names[other] for other in before if other in names])
             known.update(zip(operation.outputs, self.writer.written(place), strict=False))
+            if not scope and name != operation.name:
+                own = next(one for one in reversed(self.messages[first:]) if one.name == name)
+                own.attr[ORIGINAL].s = operation.name.encode()
             if operation.is_kept or operation.type in PRINTS:
                 self.effects.append(name)
         return known

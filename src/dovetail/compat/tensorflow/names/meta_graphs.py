@@ -22,6 +22,7 @@ from dovetail.compat.tf_graph.restoring import imported, restored
 from dovetail.core.errors import FormatError, describe
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
+from dovetail.formats.tensorflow.names import ORIGINAL, node_name, original
 from dovetail.formats.tensorflow.saved_model import saved_meta_graph
 from dovetail.formats.tensorflow.saving import VERSION, add_saver
 from dovetail.formats.wire.libraries import need
@@ -115,6 +116,7 @@ def meta_graph(
             made.collection_def[key].bytes_list.value.extend(defined[one] for one in values)
         else:
             add_collection(made, key, values)
+    name_as_written(made)
     return made
 
 
@@ -169,6 +171,26 @@ def add_collection(made: Any, key: str, values: list[Any]) -> None:
         made.collection_def[key].float_list.value.extend(values)
 
 
+def name_as_written(meta: Any) -> None:
+    """Let the collections and signatures of a message name its nodes as these are written."""
+    _rename(meta, {original(node): node.name for node in meta.graph_def.node if ORIGINAL in node.attr})
+
+
+def _rename(meta: Any, names: dict[str, str]) -> None:
+    """Give nodes other names in the collections and signatures of a message."""
+
+    def named(text: str) -> str:
+        name, colon, number = text.rpartition(":") if text.rpartition(":")[2].isdecimal() else (text, "", "")
+        return f"{names.get(name, name)}{colon}{number}"
+
+    for collection in meta.collection_def.values():
+        if collection.WhichOneof("kind") == "node_list":
+            collection.node_list.value[:] = map(named, collection.node_list.value)
+    for signature in meta.signature_def.values():
+        for info in (*signature.inputs.values(), *signature.outputs.values()):
+            info.name = named(info.name)
+
+
 def read_meta_graph(path: str | os.PathLike[str]) -> Any:
     """The message in a file, of bytes or of text.
 
@@ -201,7 +223,10 @@ def import_message(given: Any, import_scope: str | None, clear_devices: bool = F
     file = os.fspath(given) if isinstance(given, (str, os.PathLike)) else "a meta graph"
     if not isinstance(given, (str, os.PathLike)) and not hasattr(given, "graph_def"):
         raise TypeError(f"it imports the path of a file, or a MetaGraphDef, not {describe(given)}.")
-    meta = read_meta_graph(file) if isinstance(given, (str, os.PathLike)) else given
+    meta = TENSORFLOW.MetaGraphDef()
+    message = read_meta_graph(file) if isinstance(given, (str, os.PathLike)) else given
+    meta.ParseFromString(message.SerializeToString())
+    _rename(meta, {node.name: original(node) for node in meta.graph_def.node if ORIGINAL in node.attr})
     target, scope = graph_mode.open_graph(), import_scope or ""
     is_theirs = document_in(meta.graph_def) is None
     keys = _variable_keys(meta)
@@ -211,9 +236,10 @@ def import_message(given: Any, import_scope: str | None, clear_devices: bool = F
 
     def make(name: str, first: np.ndarray, trainable: bool) -> Any:
         is_hidden = bool(listed) and f"{name}:0" not in listed  # as the state of a generator of random numbers
-        collections = keys.get(f"{name}:0", []) if keys and is_theirs else [] if is_hidden else None
+        plain = node_name(name)
+        collections = keys.get(f"{plain}:0", []) if keys and is_theirs else [] if is_hidden else None
         trainable = trainable if collections is None else GraphKeys.TRAINABLE_VARIABLES in collections
-        whole = f"{scope}/{name}" if scope else name
+        whole = f"{scope}/{plain}" if scope else plain
         known[f"{name}:0"] = made = variable(first, trainable, name=whole, collections=collections)
         made.begins_alone = bool(checkpoint) or is_hidden
         return made

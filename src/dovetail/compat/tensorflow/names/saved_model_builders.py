@@ -17,6 +17,7 @@ from dovetail.compat.tensorflow.names.meta_graphs import (
     add_collection,
     collections_of,
     definition_of,
+    name_as_written,
     without_devices,
 )
 from dovetail.compat.tensorflow.names.saved_models import FILES, predict_signature_def
@@ -26,7 +27,7 @@ from dovetail.core.errors import op_error
 from dovetail.core.files import replacing_folder
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
-from dovetail.formats.tensorflow.names import split
+from dovetail.formats.tensorflow.names import original, split
 from dovetail.formats.tensorflow.saving import SERVE, VERSION, add_saver, graph_versions, new_handle
 from dovetail.formats.tensorflow.writing import Writer
 from dovetail.formats.wire.bundle import write_bundle
@@ -186,7 +187,7 @@ def _meta_graph(
     handles = {one: new_handle(meta.graph_def, one, names) for one in dict.fromkeys([*used, *held])}
     meta.graph_def.node.extend(writer.nodes(without_devices(graph) if clear_devices else graph, handles))
     meta.graph_def.library.function.extend(writer.library.values())
-    names = {node.name for node in meta.graph_def.node}
+    names = {name for node in meta.graph_def.node for name in (node.name, original(node))}
     saved = add_saver(meta, [(handle, handle, number_of(one.dtype)) for one, handle in handles.items()], names)
     defined = {one: definition_of(one, *nodes, handles[one]) for one, nodes in zip(handles, saved, strict=True)}
     for key, values in collections.items():
@@ -198,6 +199,7 @@ def _meta_graph(
         for info in (*signature.inputs.values(), *signature.outputs.values()):
             named_element(graph, info.name, allow_operation=False)
         meta.signature_def[key].CopyFrom(signature)
+    name_as_written(meta)
     return meta, {handle: one for one, handle in handles.items()}
 
 

@@ -116,7 +116,7 @@ class Evaluator(Reader):
         return results
 
     @contextmanager
-    def named(self, node: Node) -> Iterator[list[Any]]:
+    def named(self, title: str) -> Iterator[list[Any]]:
         yield []
 
     def recorded(self, value: Any) -> Any:
