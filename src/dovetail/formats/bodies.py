@@ -23,7 +23,6 @@ OF_BOOLS = {
     "Max": "Any",
     "Min": "All",
 }
-REAL = ("float16", "bfloat16", "float32", "float64")
 
 
 def of(*dtypes: str) -> When:
@@ -65,14 +64,22 @@ def add_common(body: Callable[..., Any]) -> None:
     for ours, theirs in OF_BOOLS.items():
         body(ours, of("bool"))(by(theirs))
     body("Abs", of("uint8", "uint16", "uint32", "uint64"))(by("Identity"))
-    body("Real Conj", of(*REAL))(by("Identity"))
-    body("Imag", of(*REAL))(by("ZerosLike"))
-    body("Angle", of(*REAL))(lambda op, z: OPS["Atan2"](ops.zeros_like(z), z))
+    body("Real Conj", _is_real)(by("Identity"))
+    body("Imag", _is_real)(by("ZerosLike"))
+    body("Angle", _is_real)(lambda op, z: OPS["Atan2"](ops.zeros_like(z), z))
+    body("Round", lambda operation: operation.inputs[0].dtype.is_integer and operation.attrs["decimals"] >= 0)(
+        lambda op, x, decimals: x
+    )
+    body("NextAfter", of("float16", "bfloat16"))(lambda op, *args: op.body(*args))
     body("ClipByValue", _has_no_scalars)(_clip)
     body("Tile", _has_other_rank)(_tile)
     body("Slice", _may_reach_beyond)(_slice)
     body("XlaDynamicUpdateSlice")(_slice_update)
     body("SlidingWindows")(_windows)
+
+
+def _is_real(operation: Operation) -> bool:
+    return not operation.inputs[0].dtype.is_complex
 
 
 def add_wider(body: Callable[..., Any], text: str) -> None:

@@ -14,10 +14,12 @@ from dovetail.core.collectives import COLLECTIVES
 from dovetail.core.table import OPS
 from dovetail.formats.onnx.written import NO_WAY
 from tests.conftest import ENGINES
+from tests.formats.dtypes import PAIRED, calls, tolerance
 from tests.formats.graphs import CONTROL, built, comparable, graph_of, values
 from tests.formats.onnx.running import onnx, run, types_in
+from tests.formats.type_lists import FILES, text_of
 from tests.libraries import require
-from tests.ops.table import CASES, cases, draw
+from tests.ops.table import CASES, cases, draw, identifier
 
 require("onnx", "its checker looks at what is written")
 require("onnxruntime", "it runs what is written")
@@ -184,6 +186,36 @@ def test_branches_and_loops(name: str, spec: Any, tmp_path: Path):
             expected = values(dt.function(graph)(x, np.int32(n)))
         for ours, theirs in zip(run(tmp_path / "model.onnx", x, np.int32(n)), expected, strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
+# Dtypes that schemas list and for which ONNX Runtime lacks kernels: then its checker alone takes the file.
+WITHOUT_KERNELS = ("bfloat16", "float64", "uint64")
+
+
+@pytest.mark.each("op")
+@pytest.mark.parametrize("op", [op for op in PAIRED if op.name not in ABSENT], ids=identifier)
+def test_each_dtype_of_an_op_is_computed_by_onnx_runtime(op: Any, tmp_path: Path):
+    for name, graph, arrays, expected in calls(op):
+        if name.startswith("complex") or (op.name, name) in (
+            ("SymbolicGradient", "bool"),
+            ("LogMatrixDeterminant", "float16"),
+        ):
+            continue
+        dt.onnx.save(graph, tmp_path / "model.onnx")
+        onnx.checker.check_model(str(tmp_path / "model.onnx"), full_check=True)
+        try:
+            found = run(tmp_path / "model.onnx", *arrays)
+        except Exception as error:
+            has_none = "NOT_IMPLEMENTED" in str(error) or "Numpy_type" in str(error)
+            assert has_none and name in WITHOUT_KERNELS, (name, error)
+            continue
+        assert [(x.dtype, x.shape) for x in found] == [(x.dtype, x.shape) for x in expected], name
+        for ours, theirs in zip(comparable(op, found), comparable(op, expected), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=tolerance(name), atol=tolerance(name), err_msg=name)
+
+
+def test_the_lists_of_dtypes_are_the_libraries():
+    assert FILES["onnx"].read_text() == text_of("onnx")
 
 
 def test_few_ops_have_no_way(tmp_path: Path):

@@ -18,9 +18,11 @@ from dovetail.formats.tensorflow.saved_model import SavedGraph, Signature
 from dovetail.formats.tensorflow.writing import Writer
 from dovetail.formats.tensorflow.written import NO_WAY
 from dovetail.formats.wire.messages import TENSORFLOW
+from tests.formats.dtypes import PAIRED, calls, tolerance
 from tests.formats.graphs import CONTROL, built, comparable, graph_of, values, wide
+from tests.formats.type_lists import FILES, text_of
 from tests.libraries import Library, require
-from tests.ops.table import CASES, cases, draw
+from tests.ops.table import CASES, cases, draw, identifier
 
 require("tensorflow", "it runs what is written")
 tf = Library("tensorflow")
@@ -138,6 +140,20 @@ HALF = (
 def test_halves_are_computed(name: str, dtype: str, rng: np.random.Generator):
     args, kwargs = draw(OPS[name].samples[0], rng, dtype)
     same(*graph_of(OPS[name], args, kwargs), tolerance=0.05)
+
+
+@pytest.mark.each("op")
+@pytest.mark.parametrize("op", [op for op in PAIRED if op.name not in NO_WAY], ids=identifier)
+def test_each_dtype_of_an_op_is_computed_by_tensorflow(op: Any):
+    for name, graph, arrays, expected in calls(op):
+        found = run(graph, dict(zip((t.op.name for t in graph.inputs), arrays, strict=True)))
+        assert [(x.dtype, x.shape) for x in found] == [(x.dtype, x.shape) for x in expected], name
+        for ours, theirs in zip(comparable(op, found), comparable(op, expected), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=tolerance(name), atol=tolerance(name), err_msg=name)
+
+
+def test_the_lists_of_dtypes_are_the_libraries():
+    assert FILES["tensorflow"].read_text() == text_of("tensorflow")
 
 
 def test_few_ops_have_no_way():

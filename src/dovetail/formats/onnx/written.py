@@ -233,7 +233,7 @@ def _one_hot(place: Place, x: Ref, num_classes: Any, axis: int, dtype: Any) -> l
 
 @writes("Where")
 def _where(place: Place, x: Ref) -> list[Ref]:
-    found = place.node("NonZero", x, dtype="int64")
+    found = place.node("NonZero", place.cast(x, "bool"), dtype="int64")
     return place.result("Cast", place.node("Transpose", found, perm=[1, 0]), to=as_dtype("int32"))
 
 

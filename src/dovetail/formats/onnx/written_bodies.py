@@ -13,17 +13,14 @@ from dovetail.formats.onnx.written_nodes import body
 from dovetail.graph.operation import Operation
 from dovetail.ops.shapes.shape import dims_of
 
+# Dtypes with too few digits, or that ONNX Runtime refuses as it runs; `formats.kernels` knows those without a kernel.
 WIDER = """
 Lgamma Polygamma Erfc Erfinv BesselI0 BesselI1: float16 bfloat16 float32 > float64
 Expm1 Log1p: float16 bfloat16 > float32
-FloorDiv FloorMod AddV2 Sub Mul RealDiv Pow Neg Abs Less Equal Maximum Minimum Sum Prod: int8 int16 uint8 uint16 > int32
-Cumsum Cumprod ArgMax Max Min ReverseV2: int8 int16 uint8 uint16 > int32
-AddV2 Sub Mul FloorDiv FloorMod Equal Less Maximum Minimum: uint32 > int64
-ArgSort TopKV2 Max Min: bool > int32
 LeftShift RightShift: int8 int16 uint16 > int32
-Einsum MatMul: int8 int16 uint8 uint16 > int32
-SelectV2: int8 int16 uint16 > int32
-SelectV2: uint32 > int64
+TensorScatterAdd TensorScatterMul TensorScatterMax TensorScatterMin: float16 > float32
+MaxPool1DGrad MaxPoolGrad MaxPool3DGrad: float16 > float32
+TensorScatterMax TensorScatterMin: bool > int32
 """
 
 add_common(body)
@@ -75,11 +72,6 @@ def _mean(op: Any, *args: Any) -> Any:
 @body("Softmax LogSoftmax", lambda operation: not isinstance(operation.attrs["axis"], int))
 def _along_axes(op: Any, x: Any, axis: Any) -> Any:
     return op(x, axis[0]) if axis is not None and len(axis) == 1 else op.body(x, axis)
-
-
-@body("SelectV2", lambda operation: operation.inputs[1].dtype.is_bool)
-def _select(op: Any, condition: Any, x: Any, y: Any) -> Any:
-    return ops.cast(op(condition, ops.cast(x, "int32"), ops.cast(y, "int32")), "bool")
 
 
 # -- exponentials -----------------------------------------------------------------------------------------------------

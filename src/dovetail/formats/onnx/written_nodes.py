@@ -10,6 +10,7 @@ import numpy as np
 from dovetail.core.dtypes import DType, as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.spec import TensorSpec
+from dovetail.formats.kernels import Casts, casts
 from dovetail.formats.onnx.encoding import attribute, value_info
 from dovetail.formats.onnx.rows import WRITTEN
 from dovetail.formats.rows import Input, Row
@@ -32,6 +33,15 @@ class Ref(NamedTuple):
 
 
 Given = Ref | Sequence[Ref] | None  # an input of a node: a value, several, or none
+
+
+def _flat(inputs: Iterable[Given]) -> list[Ref | None]:
+    return [ref for one in inputs for ref in ([one] if one is None or isinstance(one, Ref) else one)]
+
+
+def _casts(type: str, refs: Sequence[Ref | None], opset: int) -> Casts:
+    """The casts that a node of a type needs."""
+    return casts("onnx", type, [None if ref is None else ref.dtype.name for ref in refs], opset)
 
 
 class Nodes:
@@ -59,19 +69,29 @@ class Nodes:
             attrs: its attributes; None for one that is left out.
         """
         node = ONNX.NodeProto(op_type=type, name=name)
-        for given in inputs:
-            refs = [given] if given is None or isinstance(given, Ref) else given
-            node.input.extend("" if ref is None else ref.text for ref in refs)
+        refs = _flat(inputs)
+        needed = _casts(type, refs, self.writer.opset)
+        for number, ref in enumerate(refs):
+            ref = ref and self.cast(ref, needed.inputs.get(number, ref.dtype), name)
+            node.input.append("" if ref is None else ref.text)
         while node.input and not node.input[-1]:
             node.input.pop()
         node.attribute.extend(attribute(key, item) for key, item in attrs.items() if item is not None)
         found = []
+        dtypes = list(dtypes)
         for number, dtype in enumerate(dtypes):
             text = "" if dtype is None else unique(f"{name}:{number}", self.writer.values)
             node.output.append(text)
-            found.append(Ref(text, as_dtype(dtype or "bool")))
+            found.append(Ref(text, as_dtype(needed.results.get(number, dtype or "bool"))))
         self.messages.append(node)
-        return found
+        wanted = [as_dtype(dtype) if dtype is not None else ref.dtype for ref, dtype in zip(found, dtypes, strict=True)]
+        return [self.cast(ref, dtype, name) for ref, dtype in zip(found, wanted, strict=True)]
+
+    def cast(self, x: Ref, dtype: Any, name: str) -> Ref:
+        """A value in another dtype, by a node below a name."""
+        if x.dtype == as_dtype(dtype):
+            return x
+        return self.add("Cast", unique(f"{name}/Cast", self.writer.names), [x], [dtype], {"to": as_dtype(dtype)})[0]
 
     def graph(self, operations: Iterable[Operation], given: Mapping[GraphTensor, Ref], scope: str = "") -> Any:
         """Add operations in program order, and return the values of all tensors.
@@ -145,8 +165,7 @@ class Place:
 
     def cast(self, x: Ref, dtype: Any) -> Ref:
         """The value in another dtype."""
-        dtype = as_dtype(dtype)
-        return x if x.dtype == dtype else self.node("Cast", x, dtype=dtype, to=dtype)
+        return self.nodes.cast(x, dtype, self.name)
 
     def ints(self, value: Any) -> Ref:
         """Integers, such as a shape, as ONNX's int64: they may be static, or a tensor."""
@@ -241,6 +260,8 @@ def by_row(place: Place, row: Row) -> list[Ref]:
         zip((p.name for p in place.operation.op.params), place.operation.arguments(place.inputs), strict=True)
     )
     inputs = [_given(place, row, one, arguments[one.param]) for one in row.inputs]
+    if place.operation.op.body is not None and not _casts(row.type, _flat(inputs), place.opset).are_exact:
+        return place.by_body()
     attrs: dict[str, Any] = {}
     dtype = None
     for one in row.attributes:

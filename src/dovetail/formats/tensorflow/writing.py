@@ -167,12 +167,9 @@ class Writer:
         if computed is None and row is not None and fits(row, operation):
             return by_row(place, row)
         if computed is not None:
-            computed = partial(computed, operation.op)
-        elif operation.type in NO_WAY or operation.op.body is None:
+            return place.by(partial(computed, operation.op))
+        if operation.type in NO_WAY or operation.op.body is None:
             reason = NO_WAY.get(operation.type, "it has neither a row nor a body")
             advice = f"TensorFlow has no way to compute it: {reason}. Cut the graph before it."
             raise place.refused(NotImplementedError, advice)
-        else:
-            computed = operation.op.body
-        given = zip(place.inputs, (tensor.spec for tensor in operation.inputs), strict=True)
-        return place.results(place.computed(lambda *tensors: computed(*operation.arguments(tensors)), *given))
+        return place.by_body()

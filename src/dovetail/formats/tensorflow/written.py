@@ -139,7 +139,9 @@ def _one_hot(place: Place, x: Ref, num_classes: Any, axis: int, dtype: Any) -> l
 
 @writes("Where")
 def _where(place: Place, x: Ref) -> list[Ref]:
-    return place.result("Cast", place.node("Where", x, dtype="int64"), DstT=as_dtype("int32"), Truncate=False)
+    return place.result(
+        "Cast", place.node("Where", place.cast(x, "bool"), dtype="int64"), DstT=as_dtype("int32"), Truncate=False
+    )
 
 
 @writes("ArgSort")

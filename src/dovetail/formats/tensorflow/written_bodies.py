@@ -26,16 +26,6 @@ from dovetail.ops.shapes.shape import dims_of
 
 # -- dtypes -----------------------------------------------------------------------------------------------------------
 
-WIDER = """
-Less LessEqual Greater GreaterEqual TensorScatterMax TensorScatterMin: bool > uint8
-Einsum: int8 int16 uint8 uint16 > int32
-LinSpace Rint Erfinv Polygamma Igamma IgammaGradA Lgamma Digamma BesselI0 BesselI1: float16 bfloat16 > float32
-MatrixTriangularSolve MatrixSolve MatrixInverse MatrixDeterminant LogMatrixDeterminant: float16 bfloat16 > float32
-Cholesky Lu Qr SelfAdjointEigV2 Eig Svd: float16 bfloat16 > float32
-MaxPool3D MaxPool3DGrad MaxPool3DGradGrad AvgPool3D AvgPool3DGrad: float16 bfloat16 > float32
-InTopKV2: float16 bfloat16 float64 > float32
-"""
-
 
 def has(name: str, *kinds: Any) -> When:
     """Whether a static argument of an operation is of some kinds."""
@@ -43,7 +33,7 @@ def has(name: str, *kinds: Any) -> When:
 
 
 add_common(body)
-add_wider(body, WIDER)
+add_wider(body, "Tile: uint16 > int32")  # whose kernel refuses them as it runs
 body("LogicalXor")(by("NotEqual"))
 body("Round", lambda operation: operation.inputs[0].dtype.is_integer)(
     lambda op, *args: op.body(*args)
@@ -54,6 +44,11 @@ body("Unique")(lambda op, x: op.body(x))  # the values ascend; TensorFlow's Uniq
 @body("Sign", of("uint8", "uint16", "uint32", "uint64"))
 def _sign(op: Any, x: Any) -> Any:
     return ops.cast(ops.not_equal(x, 0), x.dtype)
+
+
+@body("EuclideanNorm", of("complex64", "complex128"))
+def _norm(op: Any, *args: Any) -> Any:
+    return op.body(*args)
 
 
 @body("Fill", lambda operation: operation.attrs["dtype"] is not None)

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.spec import TensorSpec
+from dovetail.formats.kernels import Casts, casts
 from dovetail.formats.rows import Row
 from dovetail.formats.tensorflow.attributes import CONVERTERS, constant_node, set_attribute
 from dovetail.formats.tensorflow.definitions import INPUTS, OUTPUTS
@@ -168,6 +170,17 @@ class Nodes:
         return [known[tensor] for tensor in wanted]
 
 
+def casts_of(type: str, inputs: Sequence[Ref | Sequence[Ref]]) -> Casts:
+    """The casts that a node of a type needs."""
+    firsts = [one if isinstance(one, Ref) else next(iter(one), None) for one in inputs]
+    return casts("tensorflow", type, [None if one is None else str(one.dtype) for one in firsts])
+
+
+def _made(dtypes: Sequence[Any], needed: Casts) -> list[Any]:
+    """The dtypes of the results of a node."""
+    return [needed.results.get(number, dtype) for number, dtype in enumerate(dtypes)]
+
+
 class Place:
     """The place of an operation among the nodes.  Its results come from a node of its name; others are below the name.
 
@@ -194,7 +207,31 @@ class Place:
             attrs: its attributes, except the dtypes of inputs.
         """
         dtypes = [t.dtype for t in self.operation.outputs] if dtypes is None else dtypes
-        return self.nodes.add(type, self.name, inputs, dtypes, attrs, self.waits, _device(self.operation.device))
+        given, needed = self._cast_inputs(type, inputs)
+        name = unique(f"{self.name}/{type}", self.nodes.names) if needed.results else self.name
+        device, made = _device(self.operation.device), _made(dtypes, needed)
+        found = self.nodes.add(type, name, given, made, attrs, self.waits, device)
+        if not needed.results:
+            return found
+        if len(found) == 1:
+            return self.result("Cast", found[0], dtypes=dtypes, DstT=as_dtype(dtypes[0]), Truncate=False)
+        return self.results([self.cast(ref, dtype) for ref, dtype in zip(found, dtypes, strict=True)])
+
+    def _cast_inputs(self, type: str, inputs: Sequence[Ref | Sequence[Ref]]) -> tuple[list[Any], Casts]:
+        """The inputs in the dtypes that a node takes, and all casts that it needs."""
+        needed = casts_of(type, inputs)
+        given: list[Any] = []
+        for number, one in enumerate(inputs):
+            dtype = needed.inputs.get(number)
+            many: Any = [one] if isinstance(one, Ref) else one
+            cast = [ref if dtype is None else self.cast(ref, dtype) for ref in many]
+            given.append(cast[0] if isinstance(one, Ref) else cast)
+        return given, needed
+
+    def cast(self, x: Ref, dtype: Any) -> Ref:
+        """A value in another dtype."""
+        dtype = as_dtype(dtype)
+        return x if as_dtype(x.dtype) == dtype else self.node("Cast", x, dtype=dtype, DstT=dtype, Truncate=False)
 
     def kept(self, node: Any) -> list[Ref]:
         """Add a node for the operation, to which its inputs are added, and return its results."""
@@ -205,7 +242,11 @@ class Place:
 
     def several(self, type: str, *inputs: Ref | Sequence[Ref], dtypes: Sequence[Any], **attrs: Any) -> list[Ref]:
         """Add a node below the operation's name, and return its results."""
-        return self.nodes.add(type, unique(f"{self.name}/{type}", self.nodes.names), inputs, dtypes, attrs)
+        given, needed = self._cast_inputs(type, inputs)
+        name = unique(f"{self.name}/{type}", self.nodes.names)
+        found = self.nodes.add(type, name, given, _made(dtypes, needed), attrs)
+        pairs = enumerate(zip(found, dtypes, strict=True))
+        return [self.cast(ref, dtype) if number in needed.results else ref for number, (ref, dtype) in pairs]
 
     def node(self, type: str, *inputs: Ref | Sequence[Ref], dtype: Any = None, **attrs: Any) -> Ref:
         """Add a node below the operation's name, and return its result, with the first input's dtype if not given."""
@@ -216,6 +257,16 @@ class Place:
         """Add a constant below the operation's name, and return its value."""
         array = value if isinstance(value, np.ndarray) else np.asarray(value, getattr(dtype, "numpy", dtype))
         return self.nodes.constant(array, unique(f"{self.name}/{name}", self.nodes.names))
+
+    def by(self, function: Callable[..., Any]) -> list[Ref]:
+        """Add the nodes of a function of the operation's arguments, such as its body, and give its results the name."""
+        given = zip(self.inputs, (tensor.spec for tensor in self.operation.inputs), strict=True)
+        return self.results(self.computed(lambda *tensors: function(*self.operation.arguments(tensors)), *given))
+
+    def by_body(self) -> list[Ref]:
+        """Add the nodes of the operation's body, and return its results."""
+        body: Any = self.operation.op.body
+        return self.by(body)
 
     def computed(self, function: Callable[..., Any], *given: tuple[Ref, TensorSpec]) -> list[Ref]:
         """Add the nodes of a function, which calls ops on values of some specs, and return its results."""
@@ -298,10 +349,12 @@ def by_row(place: Place, row: Row) -> list[Ref]:
         inputs.append(
             place.constant(_static(place, one.param), one.param, dtypes.get(one.dtype, "int32")) if is_static else value
         )
+    if operation.op.body is not None and not casts_of(row.type, inputs).are_exact:
+        return place.by_body()
     found = place.result(row.type, *inputs)
-    node, layout = place.nodes.messages[-1], layout_of(operation)
+    node, layout = next(one for one in reversed(place.nodes.messages) if one.op == row.type), layout_of(operation)
     for attribute in row.attributes:
-        if attribute.result is not None:
+        if attribute.result is not None and attribute.theirs not in node.attr:
             node.attr[attribute.theirs].type = found[attribute.result].number
         elif attribute.only is not None:
             set_attribute(node.attr[attribute.theirs], attribute.only)

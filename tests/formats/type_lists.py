@@ -1,0 +1,135 @@
+"""The dtypes that ops of ONNX and TensorFlow have; `python -m tests.formats.type_lists` asks the libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import dovetail.formats
+from dovetail.formats.kernels import LETTERS
+from tests.libraries import Library
+
+onnx = Library("onnx")
+op_def_registry = Library("tensorflow.python.framework.op_def_registry")
+kernels = Library("tensorflow.python.framework.kernels")
+dtypes = Library("tensorflow.python.framework.dtypes")
+
+FOLDER = Path(dovetail.formats.__file__).parent
+FILES = {name: FOLDER / name / "type_lists.txt" for name in ("onnx", "tensorflow")}
+THEIRS = {"float": "float32", "double": "float64"}  # ONNX's names of dtypes
+OPSETS = 18, 28
+HALVES = {"e", "E"}  # ONNX Runtime casts them by itself, or has kernels for them elsewhere
+
+
+def lettered(names: Iterable[str]) -> set[str]:
+    return {LETTERS[name] for name in names if name in LETTERS}
+
+
+def line(
+    type: str, first: int, inputs: list[str], results: list[str], lists: dict[str, tuple[set[str], set[str]]]
+) -> str:
+    """A line of a file; "" if the lists refuse nothing."""
+    every = set(LETTERS.values()) - {"F", "D"}
+    used = {var: lists[var] for var in (one.rstrip("*") for one in (*inputs, *results)) if var in lists}
+    if all(every <= has for has, _ in used.values()):
+        return ""
+    letters = {var: ("".join(sorted(has)), "".join(sorted(more))) for var, (has, more) in used.items()}
+    said = (f"{var}={has}" + (f"/{more}" if more else "") for var, (has, more) in letters.items())
+    return f"{type} {first}: {' '.join(inputs)} > {' '.join(results)}; {' '.join(said)}"
+
+
+def onnx_lines() -> Iterator[str]:
+    """The types that a schema lists and ONNX Runtime's kernels for processors take; the others behind `/`."""
+    from onnxruntime.capi.onnxruntime_pybind11_state import get_all_opkernel_def
+
+    known: dict[str, list[Any]] = {}
+    for kernel in get_all_opkernel_def():
+        if kernel.provider == "CPUExecutionProvider" and kernel.domain == "":
+            known.setdefault(kernel.op_name, []).append(kernel)
+    history: dict[str, list[Any]] = {}
+    for schema in onnx.defs.get_all_schemas_with_history():
+        if schema.domain == "" and not schema.deprecated and schema.since_version <= OPSETS[1]:
+            history.setdefault(schema.name, []).append(schema)
+    for name, schemas in sorted(history.items()):
+        before = [one for one in schemas if one.since_version <= OPSETS[0]]
+        now = [max(before, key=lambda one: one.since_version)] if before else []
+        later = sorted((one for one in schemas if one.since_version > OPSETS[0]), key=lambda one: one.since_version)
+        for schema in (*now, *later):
+            text = _onnx_line(schema, known.get(name, []))
+            if text or schema in later:
+                yield text or f"{name} {schema.since_version}: > ;"
+
+
+def _onnx_line(schema: Any, kernels: list[Any]) -> str:
+    version = schema.since_version
+    fits = [one for one in kernels if one.version_range[0] <= version <= one.version_range[1]]
+    lists: dict[str, tuple[set[str], set[str]]] = {}
+
+    def variables(formals: Any) -> list[str]:
+        found = []
+        for formal in formals:
+            has = lettered(_plain(one) for one in formal.types)
+            var = formal.type_str if "(" not in formal.type_str else formal.name
+            said = [one.type_constraints.get(var, one.type_constraints.get(formal.name)) for one in fits]
+            runs = lettered(_plain(t) for one in said if one is not None for t in one) | (has & HALVES)
+            runs = has & runs if any(one is not None for one in said) else has
+            lists[var] = runs, has - runs
+            found.append(var + "*" * (formal.option == onnx.defs.OpSchema.FormalParameterOption.Variadic))
+        return found
+
+    return line(schema.name, version, variables(schema.inputs), variables(schema.outputs), lists)
+
+
+def _plain(text: str) -> str:
+    """The dtype of "tensor(float)"; "" of a type that is no tensor."""
+    name = text.removeprefix("tensor(").removesuffix(")")
+    return THEIRS.get(name, name) if text.startswith("tensor(") else ""
+
+
+def tensorflow_lines() -> Iterator[str]:
+    """The dtypes that the definition of an op allows, of those that its kernels for processors take."""
+    from dovetail.formats.tensorflow.definitions import INPUTS
+
+    for name in sorted(INPUTS):
+        found = [one for one in kernels.get_registered_kernels_for_op(name).kernel if one.device_type == "CPU"]
+        text = _tensorflow_line(op_def_registry.get(name), found) if found else ""
+        if text:
+            yield text
+
+
+def _tensorflow_line(definition: Any, found: list[Any]) -> str:
+    attrs = {one.name: one for one in definition.attr if one.type == "type"}
+    lists: dict[str, tuple[set[str], set[str]]] = {}
+
+    def names(numbers: Iterable[int]) -> set[str]:
+        return lettered(dtypes.as_dtype(number).name for number in numbers)
+
+    def variable(formal: Any) -> str:
+        title = str(formal.type_list_attr or formal.type_attr or formal.name)
+        if formal.type_attr:
+            allowed = names(attrs[title].allowed_values.list.type) or set(LETTERS.values())
+            runs: set[str] = set()
+            for kernel in found:
+                said = [names(c.allowed_values.list.type) for c in kernel.constraint if c.name == title]
+                runs |= set.intersection(*said) if said else allowed
+            lists[title] = allowed & runs, set()
+        elif not formal.type_list_attr:
+            lists[title] = names([formal.type]), set()
+        return title + "*" * bool(formal.number_attr)
+
+    inputs, results = (list(map(variable, formals)) for formals in (definition.input_arg, definition.output_arg))
+    return line(definition.name, 0, inputs, results, lists)
+
+
+LINES = {"onnx": onnx_lines, "tensorflow": tensorflow_lines}
+
+
+def text_of(name: str) -> str:
+    """The file for a format, as the installed libraries say it."""
+    return "\n".join(LINES[name]()) + "\n"
+
+
+if __name__ == "__main__":
+    for name, file in FILES.items():
+        file.write_text(text_of(name))
