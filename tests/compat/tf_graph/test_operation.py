@@ -58,3 +58,23 @@ def test_devices_are_set():
     assert y.op.device == "/device:CPU:0"
     y.op._set_device(v1.DeviceSpec(device_type="GPU", device_index=1))
     assert y.op.device == "/device:GPU:1"
+
+
+def test_control_inputs_are_added_and_removed(engine):
+    """Claim 0.12: the private methods of `tf.Operation`, whose effect each later run sees."""
+    with v1.Graph().as_default(), v1.Session() as session:
+        v = v1.Variable(0.0)
+        session.run(v1.global_variables_initializer())
+        one, ten, last = v1.assign_add(v, 1.0).op, v1.assign_add(v, 10.0).op, v1.no_op("last")
+        last._add_control_input(one)
+        session.run(last)
+        last._add_control_inputs([one, ten])
+        assert set(last.control_inputs) == {one, ten}
+        session.run(last)
+        assert session.run(v) == 12.0
+        last._remove_all_control_inputs()
+        session.run(last)
+        assert session.run(v) == 12.0 and not last.control_inputs
+        with pytest.raises(ValueError, match="depends on"):
+            one._add_control_inputs([ten, v1.identity(one.outputs[0]).op])
+        assert not one.control_inputs

@@ -139,6 +139,24 @@ class TensorFlowOperation(Operation):
         self.pin = self._pin._replace(device=as_device(name))
 
     update_input = _update_input = Operation.replace_input
+    _add_control_input = Operation.add_control_input
+
+    def _add_control_inputs(self, ops: Iterable[Any]) -> None:
+        """Make operations run before this one.
+
+        Raises:
+            ValueError: as for `add_control_input`; then it waits for none of them.
+        """
+        ops = list(ops)
+        with self.graph.edit():
+            for operation in ops:
+                self.add_control_input(operation)
+
+    def _remove_all_control_inputs(self) -> None:
+        """Let the operation wait for no other one, except for its inputs."""
+        with self.graph.edit():
+            for operation in self.control_inputs:
+                self.remove_control_input(operation)
 
     def _set_device(self, device: Any) -> None:
         """Set its device to a string or a `tf.DeviceSpec`."""
