@@ -261,7 +261,7 @@ MAPS = {  # names that are mapped to what, nodes that are removed, and names of 
     "a tensor": ({"h:0": "b:0"}, [], ["s:0", "h:0"]),
     "a tensor of no node": ({"h:0": "b:0"}, ["h", "w", "x"], ["s:0"]),
     "a name without a number": ({"h": "b:0"}, ["h"], ["s:0", "y"]),
-    "a result of two": ({"h:0": "b:0", "top:0": "b:0"}, ["top"], ["y:0"]),
+    "a tensor in the middle": ({"d:0": "b:0"}, ["d"], ["y:0"]),
     "a control input": ({"^s": "b:0", "h:0": "b:0"}, [], ["i:0"]),
     "a control input of no node": ({"^c": "b:0", "h:0": "b:0"}, [], ["i:0"]),
     "no node": ({"other:0": "b:0"}, [], ["s:0"]),

@@ -63,7 +63,7 @@ def restored(message: Any, file: str = "a definition", make: Make = zeros) -> Gr
     first = next((mark for mark in marks if mark is not None), None)
     if first is not None and first.origin is not None and first.origin.whole == digest(message):
         return first.origin.graph
-    known = bool(marks) and all(mark is not None and mark.origin is not None for mark in marks)
+    known = any(mark is not None and mark.origin is not None for mark in marks)
     documented = None if known else _documented(message, file, make)
     if documented is not None:
         message = _without_saver(message, documented)
