@@ -362,8 +362,11 @@ class LoadedObject:
         found = self.__dict__[name] = _object(self._objects, name, self._objects.children(self._number)[name])
         return found
 
-    def __getitem__(self, index: int) -> Any:
-        return getattr(self, str(index))
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, str):
+            return getattr(self, index)
+        places = range(len(self))[index]  # it raises IndexError behind the last item
+        return [self[place] for place in places] if isinstance(index, slice) else getattr(self, str(places))
 
     def __len__(self) -> int:
         return 0 if self._objects is None else sum(name.isdecimal() for name in self._objects.children(self._number))
