@@ -140,6 +140,27 @@ def test_lists_of_a_model_have_items():
     shapes = [model._all_variables[number].shape for number in range(len(model._all_variables))]
     assert sorted(shapes) == [(3,), (6, 8), (8,), (8, 3)]
     np.testing.assert_allclose(model.serve(x).numpy(), expected, atol=1e-4)
+    items = model._all_variables
+    assert [item is items[number] for number, item in enumerate(items)] == [True] * 4
+    assert items[-1] is items[3] and [item is items[1] for item in items[1:2]] == [True]
+    with pytest.raises(IndexError):
+        items[4]
+
+
+@pytest.mark.parametrize(("producer", "shape"), [(21, None), (22, ())])
+def test_a_placeholder_without_axes_of_an_old_graph_has_any_shape(producer, shape, tmp_path):
+    graph = TENSORFLOW.GraphDef()
+    graph.versions.producer = producer
+    node = graph.node.add(name="x", op="Placeholder")
+    node.attr["dtype"].type = 1
+    node.attr["shape"].shape.SetInParent()
+    node = graph.node.add(name="y", op="Neg", input=["x"])
+    node.attr["T"].type = 1
+    (tmp_path / "x.pb").write_bytes(graph.SerializeToString())
+    model = saved_model.load(tmp_path / "x.pb")
+    assert model.signatures["graph"].input_specs["x"].shape == shape
+    if shape is None:
+        assert model(np.float32([1, 2])).numpy().tolist() == [-1, -2]
 
 
 def test_a_model_is_trained():

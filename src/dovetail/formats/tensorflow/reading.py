@@ -341,10 +341,17 @@ def called(proto: Any) -> Iterator[str]:
         yield from (function.name for function in attribute.list.func)
 
 
-def spec_of(node: Any) -> Spec:
-    """The spec of a placeholder, without a dtype if its values are no numbers."""
+def spec_of(node: Any, producer: int) -> Spec:
+    """The spec of a placeholder, without a dtype if its values are no numbers.
+
+    Args:
+        node: its message.
+        producer: the version of graphs that wrote it; up to 21, no axes mean any shape.
+    """
     attrs = Attributes(node)
-    return Spec(attrs("shape", None, (tuple, type(None))), attrs("dtype", None, (DType, type(None))))
+    shape = attrs("shape", None, (tuple, type(None)))
+    is_open = shape == () and node.op == "Placeholder" and producer <= 21
+    return Spec(None if is_open else shape, attrs("dtype", None, (DType, type(None))))
 
 
 __all__ = ["FORKS", "PASSING", "SPECIAL", "Reader", "called", "spec_of", "special"]

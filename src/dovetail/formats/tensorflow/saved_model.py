@@ -339,7 +339,7 @@ class SavedGraph:
             inputs = {}
             for key, node in nodes.items():
                 with self._attributes(node):
-                    spec = spec_of(node)
+                    spec = spec_of(node, self.graph_def.versions.producer)
                     inputs[key] = reader.given(node, spec._replace(shape=self.shapes.get(key, spec.shape)))
             if len({node.name for node in nodes.values()}) < len(nodes):
                 raise FormatError(self.file, f"the signature {name!r}", "an input twice", "inputs that differ")
