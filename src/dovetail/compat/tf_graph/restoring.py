@@ -245,7 +245,7 @@ class _Restorer(Reader):
 
     def __init__(self, saved: SavedGraph, marks: _Marks) -> None:
         super().__init__(saved.file, saved.functions, saved.variable)
-        self.marks = marks
+        self.marks, self._producer = marks, saved.graph_def.versions.producer
         self.made: dict[str, list[Operation]] = {}
 
     def _results(self, node: Node) -> list[Any]:
@@ -294,7 +294,7 @@ class _Restorer(Reader):
             self.graph.add(OPS["NoOp"], [], {}, [], (), node.name)
             return []
         if node.type in PLACEHOLDERS[:2]:
-            return [self.given(node.proto, spec_of(node.proto))]
+            return [self.given(node.proto, spec_of(node.proto, self._producer))]
         return super()._results(node)
 
     def _note(self, node: Node, operation: Any) -> None:
