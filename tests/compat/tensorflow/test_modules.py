@@ -107,6 +107,8 @@ from P.eager import context; context.executing_eagerly
 from P.platform import tf_logging as logging; logging.info
 from P.platform.gfile import FastGFile
 from R.core.framework import graph_pb2, summary_pb2; graph_pb2.GraphDef, summary_pb2.Summary
+from R.core.framework import attr_value_pb2, node_def_pb2, tensor_pb2, types_pb2; assert types_pb2.DT_FLOAT == 1
+from P.framework.importer import import_graph_def; from P.framework.tensor_util import MakeNdarray, make_tensor_proto
 from R.core.protobuf import config_pb2; config_pb2.ConfigProto
 from R.core.example.example_pb2 import Example
 import R.python.ops.math_ops; R.python.ops.math_ops.reduce_sum

@@ -24,8 +24,8 @@ _OPS = (
 PACKAGES = {
     "python.framework": (
         "constant_op device device_spec dtypes errors errors_impl function graph_io graph_util "
-        "graph_util_impl indexed_slices meta_graph ops random_seed smart_cond sparse_tensor tensor tensor_shape "
-        "tensor_spec tensor_util",
+        "graph_util_impl importer indexed_slices meta_graph ops random_seed smart_cond sparse_tensor tensor "
+        "tensor_shape tensor_spec tensor_util",
         ("", "dtypes.", "errors.", "graph_util.", "train.", "saved_model."),
     ),
     "python.ops": (

@@ -28,7 +28,7 @@ class STRING(bytes, metaclass=_Shown):
     Source: `tf.string`.
     """
 
-    name, as_numpy_dtype, size = "string", object, None
+    name, as_numpy_dtype, size, as_datatype_enum = "string", object, None, 7
     is_integer = is_floating = is_complex = is_bool = False
 
     @classmethod
