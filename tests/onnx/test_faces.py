@@ -110,6 +110,25 @@ def test_a_model_of_tensorflow_takes_shapes():
         dt.saved_model.load(MODELS / "cnn", shapes={"z": (1,)})
 
 
+def test_an_input_that_an_edit_made_needless_is_gone():
+    loaded = dt.onnx.load(
+        helper.make_model(
+            helper.make_graph(
+                [N("Add", ["x", "z"], ["h"]), N("MaxPool", ["h"], ["y"], kernel_shape=[2, 2], ceil_mode=1)],
+                "graph",
+                [helper.make_tensor_value_info(name, TensorProto.FLOAT, (None,) * 4) for name in "xz"],
+                [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+            ),
+            opset_imports=[helper.make_opsetid("", 18)],
+        )
+    )
+    whole = loaded(X, np.zeros_like(X)).numpy()
+    loaded.graph.replace_all_uses(loaded.graph.get_tensor("h:0"), loaded.graph.get_tensor("x:0"))
+    loaded.graph.prune(inputs=True)
+    assert loaded.inputs == ["x"]
+    assert same(loaded(X), whole)
+
+
 def with_defaults(version: int) -> onnx.ModelProto:
     nodes = [N("MatMul", ["x", "w"], ["h"]), N("Mul", ["h", "scale"], ["m"]), N("ReduceSum", ["m", "axes"], ["y"])]
     arrays = {"w": W, "scale": np.array(2, "float32"), "axes": np.array([1])}

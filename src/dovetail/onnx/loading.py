@@ -40,24 +40,36 @@ class LoadedModel(OneSignature):
     copy is kept for the next call with these shapes and values.
 
     Attributes:
-        inputs, outputs: the names.
+        outputs: the names of the results.
         opset: the version of ONNX's operators in the file.
         metadata: the texts of the file by their keys, `metadata_props`.
     """
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self.inputs, self.outputs = list(model.inputs), list(model.outputs)
+        self._inputs, self.outputs = list(model.inputs), list(model.outputs)
         self.opset = model.versions.get("", 1)
         self.metadata = {one.key: one.value for one in model.proto.metadata_props}
         self._names, self._types = list(model.inputs), list(model.outputs.values())  # in the file
         self._read = model.read({}, {})
         self._version = self._read.graph.version
+        self._placeholders = dict(zip(self._read.inputs, self._read.graph.inputs, strict=True))
         self._known: OrderedDict[Any, _Runnable] = OrderedDict()
         self._others: dict[Any, Read] = {}
+        self._looked_at: tuple[Any, bool] = None, False  # a state of a graph, and whether it waits
         hosts = {name for name, type in model.inputs.items() if type.spec is None}  # no tensors of numbers
         self._values = {*self._read.needed, *hosts}  # inputs whose values must be known
         self._warned: set[str] = set()  # inputs whose shapes are not those that the file declares
+
+    @property
+    def inputs(self) -> list[str]:
+        """The names of the inputs; those that `graph.prune(inputs=True)` removed are gone."""
+        gone = [name for name, tensor in self._placeholders.items() if tensor.op.is_removed]
+        for name in gone:
+            del self._placeholders[name], self._inputs[self._names.index(name)]
+            self._names.remove(name)
+            self._read.inputs.remove(name)
+        return self._inputs
 
     @property
     def graph(self) -> Graph:
@@ -128,7 +140,7 @@ class LoadedModel(OneSignature):
     def rename(self, inputs: Mapping[str, str] | None = None, outputs: Mapping[str, str] | None = None) -> None:
         name = str(self._model.file)
         new = renamed(name, self.inputs, inputs or {}, "inputs"), renamed(name, self.outputs, outputs or {}, "results")
-        self.inputs, self.outputs = new
+        self._inputs, self.outputs = new
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The result, or a dict of several by their names.
@@ -169,7 +181,7 @@ class LoadedModel(OneSignature):
         if fixed or any(self._model.inputs[name].shape is not None for name in shapes):
             read = self._otherwise(shapes, fixed)
         swapped = {name: self._model.variables[name] for name in others if name not in fixed}
-        if waits(read.graph) or any(isinstance(value, Unread) for value in read.results):
+        if self._is_waiting(read):
             shapes = {name: _shape(given[name]) for name in read.inputs}
         while True:
             values = {name: _host(given[name]) for name in sorted(self._values) if _is_known(given[name])}
@@ -189,6 +201,14 @@ class LoadedModel(OneSignature):
                 self._known.popitem(last=False)
             return found
 
+    def _is_waiting(self, read: Read) -> bool:
+        """Whether a call must resolve nodes; looking at a large graph takes longer than a short call."""
+        state = id(read), read.graph.version, len(read.graph)
+        if self._looked_at[0] != state:
+            found = waits(read.graph) or any(isinstance(value, Unread) for value in read.results)
+            self._looked_at = state, found
+        return self._looked_at[1]
+
     def _otherwise(self, shapes: Mapping[str, Any], values: Mapping[str, Any]) -> Read:
         """The model, read for shapes that the file does not declare, or for other values than its own.
 
@@ -207,7 +227,7 @@ class LoadedModel(OneSignature):
         """The shapes of inputs that the file does not declare, or declares otherwise."""
         found = {}
         for name, type in self._model.inputs.items():
-            if type.spec is not None and (shape := _shape(given[name])) != type.shape:
+            if name in given and type.spec is not None and (shape := _shape(given[name])) != type.shape:
                 if type.shape is None:
                     found[name] = (None,) * len(shape)
                 elif not fits(shape, type.shape):

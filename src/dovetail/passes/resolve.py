@@ -7,8 +7,7 @@ from typing import Any
 
 from dovetail.core.errors import op_error
 from dovetail.edit.graph import Graph, GraphTensor, Operation
-from dovetail.edit.transplant import copy_graph, copy_into
-from dovetail.formats.constants import constant_of
+from dovetail.edit.transplant import copy_graph
 from dovetail.formats.waiting import WaitingOp, Waits
 from dovetail.graph.base import name_new
 from dovetail.graph.journal import all_or_nothing
@@ -25,9 +24,9 @@ def waits(graph: Graph) -> bool:
 def resolve(
     graph: Graph, host: Mapping[str, Any] | None = None, grows: bool = True
 ) -> tuple[list[Operation], set[Any]]:
-    """Replace the waiting operations of which enough is known, and choices whose conditions are constants.
+    """Replace the waiting operations of which enough is known.
 
-    Constants and shapes flow forward through the graph on the way.
+    Constants and shapes flow forward through the graph on the way, and constants choose branches.
 
     Args:
         graph: the graph to edit.
@@ -51,11 +50,8 @@ def resolve(
                 left.append(operation)
                 needed.update(error.needed)
             return 1
-        if operation.type == "If" and (results := _chosen(graph, operation)):
-            refined.update(results)
-            return 1
         changes = fold(operation)  # it tells the graphs inside what is known outside
-        for part in filter(waits, operation.subgraphs()):
+        for part in () if operation.is_removed else filter(waits, operation.subgraphs()):
             left.extend(resolve(part, host, grows)[0])
             changes += fold(operation)
         return changes
@@ -94,21 +90,6 @@ def _read(graph: Graph, operation: Operation, host: Mapping[str, Any]) -> list[G
         if old.dtype != new.dtype:
             problem = f"it gives {new.spec!r}, and was read as {old.dtype}; give its file the right types."
             raise op_error(TypeError, operation.name, problem, where=operation.where)
-    return _replaced(graph, operation, results)
-
-
-def _chosen(graph: Graph, operation: Operation) -> list[GraphTensor]:
-    """Put the operations of one branch in the place of a choice whose condition is a constant."""
-    condition = constant_of(operation.inputs[0])
-    if condition is None:
-        return []
-    branch = operation.attrs["then_branch" if condition.reshape(-1)[0] else "else_branch"]
-    with graph.replacing(operation, f"{operation.name}/"):
-        results = copy_into(branch, graph, operation.inputs[1:])
-    return _replaced(graph, operation, results)
-
-
-def _replaced(graph: Graph, operation: Operation, results: list[GraphTensor]) -> list[GraphTensor]:
     name = operation.name
     supersede(graph, operation, results)
     discard(graph, [operation])
