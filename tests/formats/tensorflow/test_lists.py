@@ -170,3 +170,38 @@ def test_lists_of_tensors_of_several_shapes_are_written(several_shapes: Any, bui
     dt.onnx.save(run, tmp_path / "model.onnx")
     session = runtime.InferenceSession(tmp_path / "model.onnx")
     check_equal(session.run(None, {session.get_inputs()[0].name: ROWS}), right[build.__name__])
+
+
+def looped(items: Any, first: int, n: Any, step: Any) -> Any:
+    body = lambda i, items: (i + 1, items.write(i, step(i, items)))  # noqa: E731
+    return tf.compat.v1.while_loop(lambda i, items: i < n, body, (first, items))[1]
+
+
+GROWING = {  # results of x and n by arrays of TensorFlow 1 that grow in a loop
+    "stack": lambda x, n: looped(tf.TensorArray("float32", 0, dynamic_size=True), 0, n, lambda i, _: x * 2.0).stack(),
+    "read": lambda x, n: looped(
+        tf.TensorArray("float32", 1, dynamic_size=True, clear_after_read=False).write(0, x),
+        1,
+        n,
+        lambda i, items: items.read(i - 1) + 1.0,
+    ).stack(),
+    "concat": lambda x, n: looped(array(0, dynamic_size=True), 0, n, lambda i, _: x[: i + 1]).concat(),
+    "size": lambda x, n: looped(tf.TensorArray("float32", 0, dynamic_size=True), 0, n, lambda i, _: x).size(),
+}
+
+
+def test_arrays_grow_in_loops_of_tensorflow_1(tmp_path: Path, engine: str):
+    v1, given = tf.compat.v1, np.float32([1, 2, 3, 4])
+    v1.disable_control_flow_v2()
+    try:
+        with tf.Graph().as_default() as graph, v1.Session() as session:
+            x, n = v1.placeholder("float32", [None], "x"), v1.placeholder("int32", [], "n")
+            for name, build in GROWING.items():
+                tf.identity(build(x, n), name=name)
+            right = {name: session.run(f"{name}:0", {x: given, n: 3}) for name in GROWING}
+    finally:
+        v1.enable_control_flow_v2()
+    (tmp_path / "x.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    model = dt.saved_model.load(tmp_path / "x.pb")
+    for name, value in right.items():
+        check_equal([model.results(name)(n=np.int32(3), x=given)[name].numpy()], [value])

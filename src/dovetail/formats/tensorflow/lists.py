@@ -7,6 +7,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.core.table import OPS
 from dovetail.formats.constants import constant_of, filled, plain
+from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.read_nodes import Node, first_number
 from dovetail.formats.tensorflow.reading import called, special
@@ -182,7 +183,10 @@ def _array(node: Node) -> Any:
 
 @special("TensorArrayWriteV3")
 def _write(node: Node) -> Any:
-    return _list(node, 3).set(node.tensor(1), node.tensor(2))
+    array = node.inputs[0]
+    maker = node.body.nodes.get(array.name) if isinstance(array, Foreign) else None
+    grows = maker is not None and Attributes(maker)("dynamic_size", False)
+    return _list(node, 3).set(node.tensor(1), node.tensor(2), grows)
 
 
 @special("TensorArrayReadV3")
