@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import shutil
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -201,7 +202,8 @@ class _Walk:
             obj = dict(obj.signatures)
         elif isinstance(obj, OneSignature) and not isinstance(obj, LoadedModel):
             obj = obj.signature
-        if signatures is None and any(cls.__module__.startswith("keras.src.models.") for cls in type(obj).__mro__):
+        of_keras: Any = getattr(sys.modules.get("keras"), "Model", ())
+        if signatures is None and isinstance(obj, of_keras):
             if not hasattr(obj, "saved_model_parts"):
                 problem = f"the Keras of {obj.name!r} does not run on Dovetail: write model.export(folder)."
                 raise op_error(TypeError, "saved_model.save", problem)
