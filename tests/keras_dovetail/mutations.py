@@ -95,7 +95,8 @@ def mutations(count: int, seed: int, folder: Path) -> Counter[str]:
     draw, found = random.Random(seed), Counter[str]()
     dt.set_engine("numpy")
     data = archives(folder)
-    path = folder / "changed.keras"
+    path = folder / "changed" / "changed.keras"
+    path.parent.mkdir(exist_ok=True)
     for number in range(count):
         name, way = draw.choice([*data]), draw.choice(WAYS)
         path.unlink(missing_ok=True)
