@@ -198,7 +198,8 @@ def test_each_dtype_of_an_op_is_computed_by_onnx_runtime(op: Any, tmp_path: Path
     for name, graph, arrays, expected in calls(op):
         if name.startswith("complex") or (op.name, name) in (
             ("SymbolicGradient", "bool"),
-            ("LogMatrixDeterminant", "float16"),
+            ("LogMatrixDeterminant", "float16"),  # refused: ONNX has determinants alone, which overflow
+            ("LogMatrixDeterminant", "bfloat16"),
         ):
             continue
         dt.onnx.save(graph, tmp_path / "model.onnx")
