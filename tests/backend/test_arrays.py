@@ -85,7 +85,7 @@ def test_the_mode_of_batch_dot_stays_when_another_is_refused():
         (lambda: K.constant([1, 2], shape=(3,)), TypeError, "3 elements cannot be made of 2"),
         (lambda: K.zeros((None, 2)), ValueError, r"K\.zeros .* may be None"),
         (lambda: K.reshape(np.ones(6), (None, 3)), ValueError, r"K\.reshape .* may be None"),
-        (lambda: K.reshape(np.ones((0, 3)), (-1, 0)), ValueError, "do not fill"),
+        (lambda: K.reshape(np.ones((1, 3)), (-1, 2)), ValueError, "do not fill"),
         (lambda: K.sum(np.ones((2, 3)), axis=2), ValueError, r"K\.sum: Sum .* axis 2 is out of range for rank 2"),
         (lambda: K.gather(np.ones(3), [0.5]), TypeError, r"K\.gather: .* needs integer tensors"),
         (lambda: K.gather(np.ones(3), [3]), ValueError, "index 3 is out of bounds"),

@@ -205,7 +205,8 @@ def test_calls_are_kept_by_shape_dtype_and_type_of_numbers(graph):
 def test_many_kinds_of_calls(graph, monkeypatch):
     """Check that the caches of calls and bodies drop entries when they are full, and refill."""
     monkeypatch.setattr(trace, "_bodies", Cache(5))
-    monkeypatch.setattr(ops.multiply, "resolved", Cache(5))
+    for op in (ops.multiply, ops.zeros_like):
+        monkeypatch.setattr(op, "resolved", Cache(5))
     for _ in range(2):
         for size in range(1, 10):
             x = graph.placeholder(dt.spec((size,)))

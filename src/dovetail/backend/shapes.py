@@ -194,8 +194,6 @@ def reshape(x: TensorLike, shape: Any) -> Any:
 
     Source: `tf.keras.backend.reshape`.
 
-    Differs: beside a dimension of 0, -1 says nothing and is refused, as in NumPy; tf.keras finds a number for it.
-
     Modern: `keras.ops.reshape(x, shape)`, `np.reshape(x, shape)`.
 
     Example:

@@ -40,6 +40,7 @@ Replacing: TypeAlias = Callable[[Operation], None]
 
 COUNTING = {"AssignVariableOp", "ReadVariableOp", "AddV2", "Const", "IdentityN"}  # types that count random numbers
 _USES = attrgetter("_uses")  # of a tensor
+_MAKER = attrgetter("op")
 
 
 # the place of new operations
@@ -330,13 +331,14 @@ def prune(graph: Graph, outputs: Sequence[GraphTensor] | None = None, inputs: bo
         discard(graph, idle)
         removed += len(idle) + _prune(graph, outputs is None)
     unused = [t.op for t in graph.inputs if not t.is_used and t not in graph.outputs.numbers()] if inputs else []
-    discard(graph, unused)
+    if unused:
+        discard(graph, unused)
     return removed + len(unused)
 
 
 def _prune(graph: Graph, effects: bool) -> int:
     """Remove operations that nothing needs, and assignments unless effects count; return their number."""
-    kept = {t.op for t in (*graph.outputs, *graph.inputs)}
+    kept = {*map(_MAKER, (*graph.outputs, *graph.inputs))}
     removed = 0
     for op in reversed(graph.operations):  # its consumers were visited before it
         if any(map(_USES, op.outputs)) or op in kept or op._control_outputs or (effects and op.is_kept):

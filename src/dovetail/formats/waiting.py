@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from dovetail import ops
 from dovetail.core.hooks import hooks
@@ -34,11 +34,17 @@ class WaitingOp(OpaqueOp):
         reason: what it waits for.
         read: (inputs, name, values of the host by the names of inputs) → the results, recorded in the graph that is
             being built.  It raises `Waits` if too little is known.
+
+    Attributes:
+        names: the names of all such ops of the process; most programs have none.
     """
+
+    names: ClassVar[set[str]] = set()
 
     def __init__(self, type: str, reason: str, read: Read) -> None:
         super().__init__(type, reason)
         self.read, self.differentiable = read, True
+        self.names.add(self.name)
         self.gradient(_gradient)
 
     def outputs(self, graph: Any, tensors: list[Any], dtypes: list[Any], shapes: list[Any], name: str) -> list[Any]:

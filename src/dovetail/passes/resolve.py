@@ -18,6 +18,8 @@ from dovetail.passes.constant_folding import folding
 
 def waits(graph: Graph) -> bool:
     """Whether an operation of the graph, or of a graph inside it, waits."""
+    if not WaitingOp.names:
+        return False
     return any(isinstance(op.op, WaitingOp) for part in (graph, *graph.subgraphs()) for op in part)
 
 

@@ -49,6 +49,8 @@ CASES = [
     call("reshape", array(2, 6), (3, 4)),
     call("reshape", array(2, 6), [3, -1]),
     call("reshape", array(2, 6), (-1,)),
+    call("reshape", np.zeros((0, 3), "float32"), (0, -1)),
+    call("reshape", np.zeros((0, 3), "float32"), (-1, 0)),
     call("reshape", ints(2, 3, 2), (2, 1, -1, 2)),
     call("reshape", array(1), ()),
     call("reshape", array(), (1, 1)),
