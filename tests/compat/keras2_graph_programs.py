@@ -368,6 +368,7 @@ def program_inputs_and_targets_that_are_constants():
 def program_inputs_and_targets_of_an_iterator():
     """The elements of a data set, of which each step takes the next for both."""
     with in_graph():
+        keras.backend.placeholder((1,))  # K's graph is open from here on; without a graph, an iterator gives values
         data = TF.data.Dataset.from_tensor_slices((X, CLASSES)).repeat().batch(4)
         x, y = TF.data.make_one_shot_iterator(data).get_next()
         model = linear(layers.Input(tensor=x), 3)
