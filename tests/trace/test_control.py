@@ -35,6 +35,20 @@ def test_carried_dtypes_and_shapes_settle(engine):
         assert (float(total), total.dtype, int(count), float(y), y.dtype) == (3.5, "float32", 3, 1.0, "float32")
 
 
+def test_a_value_from_outside_is_added_twice_in_a_loop(engine):
+    """Check sums that TensorFlow's optimizer of graphs makes empty arrays of."""
+    x, b = np.ones((3, 4), "float32"), np.full(4, 0.5, "float32")
+    calls = {
+        "while_loop": lambda x, b: ops.while_loop(
+            lambda i, y: i < 2, lambda i, y: (i + 1, y + 1.5 + 1.5 + b + b), (0, x)
+        )[1],
+        "scan": lambda x, b: ops.scan(lambda c, e: (c + 1.5 + 1.5 + b + b, e + 1.5 + 1.5), x, x[:2])[0],
+    }
+    for name, call in calls.items():
+        for found in (call(ops.convert(x), ops.convert(b)), dt.function(call)(x, b)):
+            np.testing.assert_allclose(found.numpy(), x + 8, err_msg=name)
+
+
 def test_branches_of_different_ranks(engine):
     mean = dt.function(
         lambda x: ops.mean(ops.cond(ops.size(x) > 0, lambda: x * 2.0, lambda: 0.0)),

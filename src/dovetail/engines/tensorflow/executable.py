@@ -4,18 +4,26 @@ XLA takes five to ten times as long to compile as TensorFlow takes to trace, ten
 compiled program of many small operations takes two thirds of the time.  So XLA compiles a program after `OFTEN` calls,
 unless a plan decides whether XLA compiles.  XLA computes convolutions and pools more slowly than TensorFlow's kernels,
 on CPUs less than half as fast.
+
+Programs with loops run without one of TensorFlow's optimizers of graphs: of `x + a + a` in a loop, with an `a` from
+outside, it makes an empty array (seen in 2.21).  TensorFlow optimizes a program at its first call.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import cache
 from typing import Any
 
 import tensorflow as tf
+import tensorflow.python as tf_python
 
 from dovetail.core.engine import FILE, OPERATIONS, Segment
 from dovetail.core.errors import conventional, op_error
+from dovetail.core.optional_api import optional_api
 from dovetail.core.rules import Rule
 from dovetail.core.windows import CONVOLUTIONS, POOLS
 
@@ -40,12 +48,42 @@ WITHOUT_XLA = frozenset(
 )
 
 
+LOOPS = frozenset(("While", "WhileGrad", "Scan"))
+_context = optional_api(tf_python, "eager.context.context")
+_options = optional_api(tf_python, "eager.context.FunctionCallOptions")
+
+
+def in_loops(function: Callable[..., Any], args: Any) -> Any:
+    """Call a program that has loops, for which TensorFlow leaves sums as they are."""
+    if _context is None or _options is None:
+        return function(*args)
+    context = _context()
+    before = context.function_call_options
+    context.function_call_options = _of_loops(before.config_proto_serialized)
+    try:
+        return function(*args)
+    finally:
+        context.function_call_options = before
+
+
+@cache
+def _of_loops(options: bytes) -> Any:
+    """The options of a thread's calls, as bytes, without the optimizer of sums."""
+    config = tf.compat.v1.ConfigProto.FromString(options)
+    config.graph_options.rewrite_options.arithmetic_optimization = 2  # RewriterConfig.OFF
+    return _options(config_proto=config)
+
+
 def fits_xla(graph: Any) -> bool:
     """Whether XLA can compile a graph, and makes it faster."""
-    operations = [op for part in (graph, *graph.subgraphs()) for op in part.operations]
+    operations = [op for part in _parts(graph) for op in part.operations]
     return WITHOUT_XLA.isdisjoint(op.type for op in operations) and all(
         tensor.spec.is_static for op in operations for tensor in op.outputs
     )
+
+
+def _parts(graph: Any) -> tuple[Any, ...]:
+    return graph, *graph.subgraphs()
 
 
 class Executable:
@@ -58,6 +96,7 @@ class Executable:
         self._calls = 0
         self._compiles = KERNELS not in segment.variants and fits_xla(segment.graph)
         self._at_once = XLA in segment.variants
+        self._has_loops = not LOOPS.isdisjoint(op.type for part in _parts(segment.graph) for op in part.operations)
         self._may_not_compile = any(op.op.is_users for op in segment.graph.operations)
         self._run: Any = None
 
@@ -79,10 +118,8 @@ class Executable:
             raise self._told(error) from error
 
     def _called(self, args: Any) -> Any:
-        if self._device is None:
-            return self._run(*args)
-        with tf.device(self._device):
-            return self._run(*args)
+        with nullcontext() if self._device is None else tf.device(self._device):
+            return in_loops(self._run, args) if self._has_loops else self._run(*args)
 
     def _compile(self, args: Any) -> None:
         """Let XLA compile the function; keep the traced one if XLA lacks an operation that a user's rule calls."""
@@ -129,4 +166,4 @@ class Executable:
 def as_program(rule: Rule) -> Rule:
     """A rule of many kernels that an eager call runs as one program for each shape of its arguments."""
     program = tf.function(rule, autograph=False)
-    return lambda *args: (program if tf.executing_eagerly() else rule)(*args)
+    return lambda *args: in_loops(program, args) if tf.executing_eagerly() else rule(*args)
