@@ -11,7 +11,7 @@ import tensorflow as tf
 from dovetail.core.dtypes import DType
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.infer import normalize_axes
-from dovetail.core.rules import Rule
+from dovetail.core.rules import NATIVE, Rule
 from dovetail.engines import slices
 from dovetail.engines.numpy_like import infinite_bounds
 from dovetail.engines.tensorflow.sums import total
@@ -21,6 +21,13 @@ from dovetail.engines.tensorflow.tables import HALVES, cast, dims, ints, kernel,
 
 rules["Identity"] = tf.convert_to_tensor
 rules["StopGradient"] = tf.stop_gradient
+
+
+@rules("EnsureShape", layers=(NATIVE,))
+def _(x: Any, shape: Any) -> Any:
+    return x if shape is None else tf.ensure_shape(x, shape)  # in a trace of TensorFlow it waits for the value
+
+
 rules["XlaOptimizationBarrier"] = lambda xs: tuple(tf.raw_ops.IdentityN(input=list(xs)))
 rules["Reshape"] = lambda x, shape: tf.raw_ops.Reshape(tensor=x, shape=ints(shape))
 rules["BroadcastTo"] = lambda x, shape: tf.raw_ops.BroadcastTo(input=x, shape=ints(shape))
