@@ -63,7 +63,7 @@ def _of_keras2_too(deserialize: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(deserialize)
     def call(config: Any, custom_objects: Any = None) -> Any:
         if isinstance(config, dict) and not {"module", "registered_name"} & config.keys():
-            return built(config, Path("config"), custom_objects or {})
+            return built(config, Path("config"), custom_objects or {}, kind=keras.layers.Layer)
         return deserialize(config, custom_objects=custom_objects)
 
     return call

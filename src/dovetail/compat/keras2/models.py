@@ -296,7 +296,7 @@ def model_from_config(config: Any, custom_objects: Any = None) -> Any:
         raise TypeError(
             "model_from_config takes a dict; for a list of layers use keras.Sequential.from_config(config)."
         )
-    return built(config, Path("config"), custom_objects or {}, old=not _of_keras3(config))
+    return built(config, Path("config"), custom_objects or {}, old=not _of_keras3(config), kind=keras.layers.Layer)
 
 
 def _of_keras3(config: Any) -> bool:

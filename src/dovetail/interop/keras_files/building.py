@@ -19,7 +19,9 @@ from dovetail.interop.privates import Functional, Operation, ThresholdedReLU, gl
 MORE = {cls.__name__: cls for cls in (Functional, ThresholdedReLU, keras.Sequential)} | op_layers.CLASSES
 
 
-def built(config: Any, file: Path, custom_objects: Mapping[str, Any], *, old: bool = True) -> Any:
+def built(
+    config: Any, file: Path, custom_objects: Mapping[str, Any], *, old: bool = True, kind: type = keras.Model
+) -> Any:
     """The model of a configuration, uncompiled and with new weights.
 
     Args:
@@ -27,6 +29,7 @@ def built(config: Any, file: Path, custom_objects: Mapping[str, Any], *, old: bo
         file: its path, for errors.
         custom_objects: classes and functions of the program, by name.
         old: whether Keras 1 or 2 wrote it.
+        kind: the class of what may be there; a layer, too, if the program asks for one.
 
     Raises:
         FormatError: it is no configuration, or has a class that is not known; the error names the layer.
@@ -46,7 +49,7 @@ def built(config: Any, file: Path, custom_objects: Mapping[str, Any], *, old: bo
         reason = str(error).rpartition("Exception encountered: ")[2].strip()[:500]
         needed = "a model that Keras 3 makes; a layer of your own takes its arguments by custom_objects={class: …}"
         raise FormatError(file, "model_config", f"{type(error).__name__}: {reason}", needed) from error
-    if not isinstance(model, keras.Model):
+    if not isinstance(model, kind):
         raise FormatError(file, "model_config", f"a {type(model).__name__}", "the configuration of a model")
     return model
 
