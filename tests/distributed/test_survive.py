@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import random
 import re
@@ -93,11 +94,18 @@ def is_running(process: int) -> bool:
         return False
 
 
+def is_open(host, port):
+    """Whether a process listens at an address."""
+    with socket.socket() as probe:
+        return probe.connect_ex((host, port)) == 0
+
+
 @pytest.mark.long("it takes a minute")
 def test_training_goes_on_when_a_machine_leaves_and_when_it_comes_back(tmp_path):
     expected = survive.run([], 2, DOVETAIL_ENGINE="numpy")
     with socket.create_server(("127.0.0.1", 0)) as free:
-        options = ("--nnodes", "1:2", "--rendezvous", f"127.0.0.1:{free.getsockname()[1]}")
+        address = free.getsockname()
+    options = ("--nnodes", "1:2", "--rendezvous", f"{address[0]}:{address[1]}")
     environment = {**os.environ, "DOVETAIL_ENGINE": "numpy", "TIMEOUT": "20", "OMP_NUM_THREADS": "1"}
     output = tmp_path / "output"
 
@@ -111,7 +119,9 @@ def test_training_goes_on_when_a_machine_leaves_and_when_it_comes_back(tmp_path)
             stack.callback(found.kill)
             return found
 
-        first, second = machine(), machine()
+        first = machine()  # where the launchers meet, so it must be there first, and stay
+        wait_for(functools.partial(is_open, *address))
+        second = machine()
         checkpoints = tmp_path / "checkpoints"
         wait_for(lambda: list(checkpoints.glob("*.json")))
         second.kill()
