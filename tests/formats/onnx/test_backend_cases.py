@@ -16,11 +16,12 @@ EACH = 1 if WHOLE else 40  # of how many cases one is run
 @pytest.mark.deeper
 @pytest.mark.parametrize("engine", ENGINES)
 def test_cases_pass_or_are_in_the_table(engine: str):
-    known = {name for name, (engines, _) in backend_cases.table().items() if engine in engines}
+    known = {name: reason for name, (engines, reason) in backend_cases.table().items() if engine in engines}
     ids = list(backend_cases.cases())[::EACH]
     found = backend_cases.failures(engine, ids)
     assert {name: reason for name, reason in found.items() if name not in known} == {}
-    assert sorted(known & {*ids}) == sorted(found)
+    passed = {name: reason for name, reason in known.items() if name in ids and name not in found}
+    assert {name for name, reason in passed.items() if "draws its own" not in reason} == set()  # these pass by chance
 
 
 def test_each_case_of_the_table_has_a_reason():
