@@ -42,14 +42,6 @@ def needs(what: Set[str] | Callable[[Graph], bool]) -> Callable[[AnyPass], AnyPa
     return mark
 
 
-def may_change(graph: Graph, apply: Callable[..., int]) -> bool:
-    """Whether a graph has the operations that a pass needs; True if the pass names none."""
-    needed: Any = getattr(apply.func if isinstance(apply, partial) else apply, "needs", None)
-    if needed is None:
-        return True
-    return needed(graph) if callable(needed) else not needed.isdisjoint(graph.by_type)
-
-
 class Local:
     """A pass that visits operations one by one, and looks at each and at the producers of its inputs; a decorator.
 
@@ -98,18 +90,20 @@ class Passes:
         Returns:
             The number of all changes.
         """
-        total = 0
+        total, parts = 0, set[Graph]()
         for _ in range(rounds):
             changes = 0
             for part in (*self._graph.subgraphs(), self._graph):
+                parts.add(part)
                 part.changed_ops = self._touched
                 for apply in passes:
-                    if may_change(part, apply):
+                    needed: Any = getattr(apply.func if isinstance(apply, partial) else apply, "needs", None)
+                    if needed is None or (needed(part) if callable(needed) else not needed.isdisjoint(part.by_type)):
                         changes += self._applied(apply, part)
             total += changes
             if not changes:
                 break
-        for part in (*self._graph.subgraphs(), self._graph):
+        for part in parts:
             part.changed_ops = None
         return total
 
