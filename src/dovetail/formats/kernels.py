@@ -23,7 +23,7 @@ LETTERS = {
     "complex128": "D",
 }
 NAMES = {letter: name for name, letter in LETTERS.items()}
-WIDER = {  # dtype → those that hold all its values, the first choice first
+WIDER = {  # dtype → dtypes that hold all its values, the first choice first
     "?": "iBblfde",
     "b": "ihlfd",
     "B": "ihHIlLfd",
@@ -36,7 +36,7 @@ WIDER = {  # dtype → those that hold all its values, the first choice first
     "f": "d",
     "F": "D",
 }
-NEAR = {"d": "f", "D": "F", "l": "id", "L": "lid", "i": "f", "I": "if"}  # dtype → those that hold most of its values
+NEAR = {"d": "f", "D": "F", "l": "id", "L": "lid", "i": "f", "I": "if"}  # dtype → dtypes that hold most of its values
 EXACT = {"BitCast", "Bitcast", "Cast", "NextAfter"}  # types whose results depend on the dtype itself
 # Types whose results are right modulo the size of an integer, so that unsigned ones may wrap around in signed ones.
 MODULAR = {"Add", "CumSum", "Einsum", "MatMul", "Mul", "Neg", "Pad", "Pow", "ReduceProd", "ReduceSum", "Sub", "Where"}
@@ -49,7 +49,7 @@ class Line(NamedTuple):
     Attributes:
         first: the version.
         inputs, results: the variables.
-        lists: variable → the letters of its dtypes, and of those that the library does not compute.
+        lists: variable → the letters of its dtypes, and of the dtypes that the library does not compute.
     """
 
     first: int

@@ -59,11 +59,11 @@ class LoadedModel(OneSignature):
         self._looked_at: tuple[Any, bool] = None, False  # a state of a graph, and whether it waits
         hosts = {name for name, type in model.inputs.items() if type.spec is None}  # no tensors of numbers
         self._values = {*self._read.needed, *hosts}  # inputs whose values must be known
-        self._warned: set[str] = set()  # inputs whose shapes are not those that the file declares
+        self._warned: set[str] = set()  # inputs whose shapes differ from the declared ones
 
     @property
     def inputs(self) -> list[str]:
-        """The names of the inputs; those that `graph.prune(inputs=True)` removed are gone."""
+        """The names of the inputs, without the ones that `graph.prune(inputs=True)` removed."""
         gone = [name for name, tensor in self._placeholders.items() if tensor.op.is_removed]
         for name in gone:
             del self._placeholders[name], self._inputs[self._names.index(name)]
@@ -288,7 +288,7 @@ def _resolved(
     Args:
         read: the graph.
         shapes, values: by the names of inputs.
-        specs, swapped: by the names of further inputs, and the variables that they stand for.
+        specs, swapped: specs and variables by the names of further inputs.
     """
     graph = copy_graph(read.graph, own=True)
     inputs = dict(zip(read.inputs, graph.inputs, strict=True))
@@ -325,7 +325,7 @@ def _moved(value: Any, tensors: Sequence[Any], kept: list[Any]) -> Any:
 
 
 def _read_now(value: Any, read: Read, graph: Graph, host: Mapping[str, Any], needed: set[Any]) -> Any:
-    """A result that could not be read before; it is given back if too little is known, and what it needs is added."""
+    """A result that could not be read before, or the same one, and its needs noted, if too little is known."""
     if isinstance(value, list):
         return [_read_now(one, read, graph, host, needed) for one in value]
     if not isinstance(value, Unread):
@@ -374,7 +374,7 @@ def load(
     Args:
         model: the path of a file, its bytes, an `onnx.ModelProto` or an `onnx_ir.Model`.  External data is looked for
             in the folder of the file alone.
-        shapes: names of inputs → the shapes with which it is read, in place of those of the file.
+        shapes: names of inputs → their shapes, in place of the shapes in the file.
 
     Returns:
         The model: `model(x)` runs it, `model.graph` can be edited, and `model.variables` are its weights.

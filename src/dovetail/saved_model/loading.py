@@ -35,7 +35,7 @@ SERVING = "serving_default"
 
 
 class OneSignature:
-    """What a model has of its main signature; of others, `signatures[name]` has it."""
+    """The parts of the main signature; `signatures[name]` has the parts of another one."""
 
     saver: ClassVar[Callable[..., None]]  # set by the module that saves
 
@@ -147,7 +147,7 @@ class Signature(OneSignature):
 
     @property
     def inputs(self) -> list[str]:
-        """The keys of the inputs; those that `graph.prune(inputs=True)` removed are gone."""
+        """The keys of the inputs, without the ones that `graph.prune(inputs=True)` removed."""
         known = self._program.inputs
         gone = [i for i, value in enumerate(known) if hasattr(value, "op") and value.op.is_removed]
         if gone:
@@ -248,7 +248,7 @@ class Signatures(Mapping[str, Signature]):
 
     def __init__(self, saved: SavedGraph) -> None:
         self._saved = saved
-        self.made: dict[str, Signature] = {}  # those that were used
+        self.made: dict[str, Signature] = {}  # by name, once used
 
     def __getitem__(self, name: str) -> Signature:
         if name not in self._saved.signatures:
@@ -486,7 +486,7 @@ def load(
         path: the folder of a SavedModel; a file with a `GraphDef`, `.pb`, or `.pbtxt` for text; or a `.meta` beside
             its checkpoint.
         tags: which graph of a SavedModel to take, if it has several.
-        shapes: keys of inputs of signatures → the shapes with which they are read, in place of those of the file.
+        shapes: keys of inputs of signatures → their shapes, in place of the shapes in the file.
 
     Returns:
         The model: `model(x)` runs it, `model.signatures` has all ways to run it, `model.graph` can be edited, and
