@@ -17,6 +17,7 @@ require("google.protobuf", "definitions are messages")
 
 theirs = Library("tensorflow")
 text_format = Library("google.protobuf.text_format")
+json_format = Library("google.protobuf.json_format")
 X = np.array([[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]], "float32")
 
 
@@ -208,13 +209,79 @@ def in_a_meta_graph(v1, g):
     return meta.graph_def
 
 
+def cleared(v1, g):
+    for node in g.node:
+        node.device = ""
+        if "use_locking" in node.attr:
+            del node.attr["use_locking"]
+        node.attr["_class"].list.s.append(b"loc:@w")
+        node.ClearField("device")
+        assert node.HasField("experimental_type") is False and node.IsInitialized()
+    named(g, "d").input[1] = "keep"
+
+
+def shapes_are_noted(v1, g):
+    shapes = v1.AttrValue.ListValue(shape=[v1.TensorShape([None, 2]).as_proto()])
+    named(g, "h").attr["_output_shapes"].CopyFrom(v1.AttrValue(list=shapes))
+    assert named(g, "h").attr["_output_shapes"].WhichOneof("value") == "list"
+    assert [dim.size for dim in named(g, "h").attr["_output_shapes"].list.shape[0].dim] == [-1, 2]
+    named(g, "s").input[:] = ["r", *named(g, "s").input[1:]]
+
+
+def a_batch_norm_is_folded(v1, g):
+    kernel = v1.NodeDef(op="Const", name="w_scaled")
+    kernel.attr["dtype"].CopyFrom(named(g, "w").attr["dtype"])
+    scaled = v1.make_ndarray(named(g, "w").attr["value"].tensor) * np.float32([2.0, 0.5])
+    kernel.attr["value"].CopyFrom(v1.AttrValue(tensor=v1.make_tensor_proto(scaled, scaled.dtype.type, scaled.shape)))
+    offset, bias = v1.NodeDef(), v1.NodeDef(op="BiasAdd", name="h")
+    offset.CopyFrom(kernel)
+    offset.name = "h_offset"
+    offset.attr["value"].tensor.CopyFrom(v1.make_tensor_proto([0.5, -0.5], v1.float32))
+    product = v1.NodeDef()
+    product.MergeFrom(named(g, "h"))
+    product.name, product.input[1] = "h_product", "w_scaled"
+    bias.attr["T"].CopyFrom(product.attr["T"])
+    bias.input.extend([product.name, offset.name])
+    made = v1.GraphDef(library=g.library)
+    made.node.extend(node for node in g.node if node.name != "h")
+    made.node.extend([kernel, offset, product, bias])
+    return made
+
+
+def popped(v1, g):
+    node = g.node.pop([one.name for one in g.node].index("d"))
+    node.op, node.input[1] = "Sub", "r"
+    g.node.insert(0, node)
+    g.node.sort(key=lambda one: one.name)
+    g.node.reverse()
+
+
+def through_json(v1, g):
+    named(g, "s").input[0] = "h"
+    return json_format.Parse(json_format.MessageToJson(g), v1.GraphDef())
+
+
+def a_node_of_a_set(v1, g):
+    kept = {"x", "keep", "w", "h"}
+    made = v1.GraphDef()
+    made.CopyFrom(g)
+    made.ClearField("node")
+    for node in g.node:
+        if node.name in kept or not node.name.startswith("mask"):
+            made.node.append(node)
+    made.node.add(name="mask", op="Identity", input=["keep"]).attr["T"].type = 1
+    assert made != g and made.versions == g.versions and len(made.SerializePartialToString()) == made.ByteSize()
+    return made
+
+
 EDITS = [
     (edit, "p/" if edit is renamed else "")
     for edit in (
         rewired, another_type, inputs_anew, a_node_is_removed, remove, a_node_is_added, a_node_is_made,
         a_constant_is_changed, a_constant_is_read, a_placeholder_becomes_a_constant, a_constant_becomes_a_placeholder,
         a_shape, an_attribute, without_control_inputs, renamed, copied, extended, made_of_nodes, merged, parsed,
-        merged_from_text, a_part, without_training_nodes, in_another_order, in_a_meta_graph,
+        merged_from_text, a_part, without_training_nodes, in_another_order, in_a_meta_graph, cleared, shapes_are_noted,
+        a_batch_norm_is_folded, popped, through_json, a_node_of_a_set,
     )
 ]  # fmt: skip
 

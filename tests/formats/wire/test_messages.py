@@ -101,6 +101,22 @@ def test_rows_are_those_of_tensorflow():
     check("tensorflow", theirs(), TENSORFLOW)
 
 
+def test_messages_of_graphs_have_each_field():
+    require("tensorflow", "it declares the messages")
+    declared, waiting, seen = theirs(), [TENSORFLOW.MetaGraphDef.DESCRIPTOR, TENSORFLOW.VariableDef.DESCRIPTOR], set()
+    while waiting:
+        ours = waiting.pop()
+        seen.add(ours.full_name)
+        real = declared[ours.full_name]
+        if hasattr(ours, "values"):
+            assert len(ours.values) == len(real.values), ours.full_name
+            continue
+        assert {one.name for one in ours.fields} == {one.name for one in real.fields}, ours.full_name
+        inner = [one.message_type or one.enum_type for one in ours.fields]
+        waiting += [one for one in inner if one and one.full_name not in seen and one.full_name in declared]
+    assert {f"tensorflow.{name}" for name in ("OpDef", "FunctionDef", "TensorProto", "SaverDef", "DataType")} <= seen
+
+
 def test_rows_are_those_of_the_projector():
     require("tensorboard", "it declares the messages")
     declared = import_module("tensorboard.plugins.projector.projector_config_pb2").DESCRIPTOR.message_types_by_name

@@ -13,23 +13,42 @@ Any: 1 type_url string; 2 value bytes
 BoolValue: 1 value bool
 """
 
-TENSORFLOW = """
-GraphDef: 1 node NodeDef*; 4 versions VersionDef; 3 version int32; 2 library FunctionDefLibrary
-NodeDef: 1 name string; 2 op string; 3 input string*; 4 device string; 5 attr string:AttrValue
+# the dtypes of variables by reference have numbers that are greater by 100
+_NAMES = """FLOAT DOUBLE INT32 UINT8 INT16 INT8 STRING COMPLEX64 INT64 BOOL QINT8 QUINT8 QINT32 BFLOAT16 QINT16 QUINT16
+    UINT16 COMPLEX128 HALF RESOURCE VARIANT UINT32 UINT64 FLOAT8_E5M2 FLOAT8_E4M3FN FLOAT8_E4M3FNUZ FLOAT8_E4M3B11FNUZ
+    FLOAT8_E5M2FNUZ INT4 UINT4 INT2 UINT2 FLOAT4_E2M1FN"""
+_DTYPES = "; ".join(f"{n} DT_{name}; {n + 100} DT_{name}_REF" for n, name in enumerate(_NAMES.split(), 1))
+
+TENSORFLOW = f"""
+GraphDef: 1 node NodeDef*; 4 versions VersionDef; 3 version int32; 2 library FunctionDefLibrary;
+    5 debug_info GraphDebugInfo
+NodeDef: 1 name string; 2 op string; 3 input string*; 4 device string; 5 attr string:AttrValue;
+    6 experimental_debug_info NodeDef.ExperimentalDebugInfo; 7 experimental_type FullTypeDef
+NodeDef.ExperimentalDebugInfo: 1 original_node_names string*; 2 original_func_names string*
+FullTypeDef: 1 type_id FullTypeId; 2 args FullTypeDef*; 3 s string|attr; 4 i int64|attr
+enum FullTypeId: 0 TFT_UNSET; 1 TFT_VAR; 2 TFT_ANY; 3 TFT_PRODUCT; 4 TFT_NAMED; 20 TFT_FOR_EACH; 100 TFT_CALLABLE;
+    1000 TFT_TENSOR; 1001 TFT_ARRAY; 1002 TFT_OPTIONAL; 1003 TFT_LITERAL; 1004 TFT_ENCODED; 1005 TFT_SHAPE_TENSOR;
+    200 TFT_BOOL; 201 TFT_UINT8; 202 TFT_UINT16; 203 TFT_UINT32; 204 TFT_UINT64; 205 TFT_INT8; 206 TFT_INT16;
+    207 TFT_INT32; 208 TFT_INT64; 209 TFT_HALF; 210 TFT_FLOAT; 211 TFT_DOUBLE; 215 TFT_BFLOAT16; 212 TFT_COMPLEX64;
+    213 TFT_COMPLEX128; 214 TFT_STRING; 10102 TFT_DATASET; 10103 TFT_RAGGED; 10104 TFT_ITERATOR; 10202 TFT_MUTEX_LOCK;
+    10203 TFT_LEGACY_VARIANT
+GraphDebugInfo: 1 files string*; 4 frames_by_id fixed64:GraphDebugInfo.FileLineCol;
+    6 traces_by_id fixed64:GraphDebugInfo.StackTrace; 2 traces string:GraphDebugInfo.StackTrace;
+    5 name_to_trace_id string:fixed64
+GraphDebugInfo.FileLineCol: 1 file_index int32; 2 line int32; 3 col int32; 4 func string; 5 code string
+GraphDebugInfo.StackTrace: 1 file_line_cols GraphDebugInfo.FileLineCol*; 2 frame_id fixed64*
 AttrValue: 2 s bytes|value; 3 i int64|value; 4 f float|value; 5 b bool|value; 6 type DataType|value;
     7 shape TensorShapeProto|value; 8 tensor TensorProto|value; 1 list AttrValue.ListValue|value;
     10 func NameAttrList|value; 9 placeholder string|value
-enum DataType: 0 DT_INVALID; 1 DT_FLOAT; 2 DT_DOUBLE; 3 DT_INT32; 4 DT_UINT8; 5 DT_INT16; 6 DT_INT8; 7 DT_STRING;
-    8 DT_COMPLEX64; 9 DT_INT64; 10 DT_BOOL; 11 DT_QINT8; 12 DT_QUINT8; 13 DT_QINT32; 14 DT_BFLOAT16; 15 DT_QINT16;
-    16 DT_QUINT16; 17 DT_UINT16; 18 DT_COMPLEX128; 19 DT_HALF; 20 DT_RESOURCE; 21 DT_VARIANT; 22 DT_UINT32;
-    23 DT_UINT64; 24 DT_FLOAT8_E5M2; 25 DT_FLOAT8_E4M3FN; 26 DT_FLOAT8_E4M3FNUZ; 27 DT_FLOAT8_E4M3B11FNUZ;
-    28 DT_FLOAT8_E5M2FNUZ; 29 DT_INT4; 30 DT_UINT4; 31 DT_INT2; 32 DT_UINT2; 33 DT_FLOAT4_E2M1FN
+enum DataType: 0 DT_INVALID; {_DTYPES}
 TensorShapeProto: 2 dim TensorShapeProto.Dim*; 3 unknown_rank bool
 TensorShapeProto.Dim: 1 size int64; 2 name string
 TensorProto: 1 dtype DataType; 2 tensor_shape TensorShapeProto; 3 version_number int32; 4 tensor_content bytes;
     13 half_val int32*; 5 float_val float*; 6 double_val double*; 7 int_val int32*; 8 string_val bytes*;
     9 scomplex_val float*; 10 int64_val int64*; 11 bool_val bool*; 12 dcomplex_val double*;
-    14 resource_handle_val ResourceHandleProto*; 16 uint32_val uint32*; 17 uint64_val uint64*; 18 float8_val bytes
+    14 resource_handle_val ResourceHandleProto*; 15 variant_val VariantTensorDataProto*; 16 uint32_val uint32*;
+    17 uint64_val uint64*; 18 float8_val bytes
+VariantTensorDataProto: 1 type_name string; 2 metadata bytes; 3 tensors TensorProto*
 ResourceHandleProto: 1 device string; 2 container string; 3 name string; 4 hash_code uint64; 5 maybe_type_name string;
     6 dtypes_and_shapes ResourceHandleProto.DtypeAndShape*
 ResourceHandleProto.DtypeAndShape: 1 dtype DataType; 2 shape TensorShapeProto
@@ -37,14 +56,18 @@ AttrValue.ListValue: 2 s bytes*; 3 i int64*; 4 f float*; 5 b bool*; 6 type DataT
     8 tensor TensorProto*; 9 func NameAttrList*
 NameAttrList: 1 name string; 2 attr string:AttrValue
 VersionDef: 1 producer int32; 2 min_consumer int32; 3 bad_consumers int32*
-FunctionDefLibrary: 1 function FunctionDef*; 2 gradient GradientDef*
+FunctionDefLibrary: 1 function FunctionDef*; 2 gradient GradientDef*; 3 registered_gradients RegisteredGradient*
+RegisteredGradient: 1 gradient_func string; 2 registered_op_type string
 FunctionDef: 1 signature OpDef; 5 attr string:AttrValue; 7 arg_attr uint32:FunctionDef.ArgAttrs;
     8 resource_arg_unique_id uint32:uint32; 3 node_def NodeDef*; 4 ret string:string; 6 control_ret string:string
 OpDef: 1 name string; 2 input_arg OpDef.ArgDef*; 3 output_arg OpDef.ArgDef*; 20 control_output string*;
-    4 attr OpDef.AttrDef*; 5 summary string; 6 description string; 18 is_commutative bool; 16 is_aggregate bool;
-    17 is_stateful bool; 19 allows_uninitialized_input bool; 21 is_distributed_communication bool
+    4 attr OpDef.AttrDef*; 8 deprecation OpDeprecation; 5 summary string; 6 description string;
+    18 is_commutative bool; 16 is_aggregate bool; 17 is_stateful bool; 19 allows_uninitialized_input bool;
+    21 is_distributed_communication bool
+OpDeprecation: 1 version int32; 2 explanation string
 OpDef.ArgDef: 1 name string; 2 description string; 3 type DataType; 4 type_attr string; 5 number_attr string;
-    6 type_list_attr string; 7 handle_data ResourceHandleProto.DtypeAndShape*; 16 is_ref bool
+    6 type_list_attr string; 7 handle_data ResourceHandleProto.DtypeAndShape*; 16 is_ref bool;
+    17 experimental_full_type FullTypeDef
 OpDef.AttrDef: 1 name string; 2 type string; 3 default_value AttrValue; 4 description string; 5 has_minimum bool;
     6 minimum int64; 7 allowed_values AttrValue
 FunctionDef.ArgAttrs: 1 attr string:AttrValue
@@ -60,7 +83,8 @@ SaverDef: 1 filename_tensor_name string; 2 save_tensor_name string; 3 restore_op
     5 sharded bool; 6 keep_checkpoint_every_n_hours float; 7 version SaverDef.CheckpointFormatVersion
 enum SaverDef.CheckpointFormatVersion: 0 LEGACY; 1 V1; 2 V2
 VariableDef: 1 variable_name string; 6 initial_value_name string; 2 initializer_name string; 3 snapshot_name string;
-    4 save_slice_info_def SaveSliceInfoDef; 5 is_resource bool; 7 trainable bool
+    4 save_slice_info_def SaveSliceInfoDef; 5 is_resource bool; 7 trainable bool;
+    8 synchronization VariableSynchronization; 9 aggregation VariableAggregation
 SaveSliceInfoDef: 1 full_name string; 2 full_shape int64*; 3 var_offset int64*; 4 var_shape int64*
 CollectionDef: 1 node_list CollectionDef.NodeList|kind; 2 bytes_list CollectionDef.BytesList|kind;
     3 int64_list CollectionDef.Int64List|kind; 4 float_list CollectionDef.FloatList|kind;

@@ -31,7 +31,9 @@ for _module, _names in _PRIVATE.items():
 lazy("OpDef", lambda: TENSORFLOW.OpDef)
 for _dtype, _number in {**tensors.NUMBERS, "resource": 20, "variant": 21}.items():
     _words = {"object": "string", "float32": "float", "float64": "double", "float16": "half"}
-    lazy(f"core.framework.types_pb2.DT_{_words.get(_dtype, _dtype).upper()}", partial(int, _number))
+    for _more, _end in ((0, ""), (100, "_REF")):
+        _name = f"DT_{_words.get(_dtype, _dtype).upper()}{_end}"
+        lazy(f"core.framework.types_pb2.{_name}", partial(int, _number + _more))
 
 
 @function("make_tensor_proto python.framework.tensor_util.make_tensor_proto")
