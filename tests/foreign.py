@@ -122,14 +122,21 @@ def latest(path: str, given: Arrays) -> dict[str, Any]:
 
 @reader("tensorflow", "TFRecord, event file")
 def events(path: str, given: Arrays) -> dict[str, Any]:
-    """The step of each event, as TensorBoard reads a file, and the names of all that it shows."""
+    """The steps of events as TensorBoard reads them, the names of what it shows, and numbers and texts by name."""
     from tensorboard.backend.event_processing import event_file_loader
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    from tensorboard.util import tensor_util
 
     steps = [one.step for one in event_file_loader.LegacyEventFileLoader(path).Load()]
-    shown = EventAccumulator(path).Reload().Tags()
-    tags = sorted(tag for some in shown.values() if isinstance(some, list) for tag in some)
-    return {"steps": np.asarray(steps), "tags": np.asarray(tags, str)}
+    shown = EventAccumulator(path).Reload()
+    kinds = shown.Tags()
+    tags = sorted(tag for some in kinds.values() if isinstance(some, list) for tag in some)
+    values = {tag: [one.value for one in shown.Scalars(tag)] for tag in kinds["scalars"]}
+    for tag in kinds["tensors"]:
+        known = shown.summary_metadata.get(tag)
+        if known is None or known.plugin_data.plugin_name != "images":
+            values[tag] = [tensor_util.make_ndarray(one.tensor_proto) for one in shown.Tensors(tag)]
+    return {"steps": np.asarray(steps), "tags": np.asarray(tags, str), **values}
 
 
 @reader("tensorflow", "Keras model")

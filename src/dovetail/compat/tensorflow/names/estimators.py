@@ -25,7 +25,7 @@ from dovetail.compat.tensorflow.names.monitored.sessions import (
     monitored_training_session,
 )
 from dovetail.compat.tensorflow.names.structures import nest_flatten, pack_sequence_as
-from dovetail.compat.tensorflow.names.summary import scalar
+from dovetail.compat.tensorflow.names.summary import scalar_v1
 from dovetail.compat.tensorflow.names.train import create_global_step
 from dovetail.compat.tensorflow.table import V1, value
 from dovetail.core.errors import op_error
@@ -183,8 +183,8 @@ class Estimator:
             spec = replicas.with_mean_loss(spec)
             if self._first is not None and not done:
                 V1["train.warm_start"](self._first)
-            if not V1["get_collection"](GraphKeys.SUMMARIES):
-                scalar("loss", spec.loss)
+            if not any(one.op.name == "loss" for one in V1["get_collection"](GraphKeys.SUMMARIES)):
+                scalar_v1("loss", spec.loss)
             own: list[Any] = [hook_classes.NanTensorHook(spec.loss)]
             own += [hook_classes.StopAtStepHook(num_steps=min(most))] if most else []
             if config.log_step_count_steps:

@@ -14,6 +14,7 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.event_files import default_step, writers
 from dovetail.compat.tensorflow.names.graph import GraphKeys
+from dovetail.compat.tensorflow.names.string_tensors import NUMBERS, numbers_of
 from dovetail.compat.tensorflow.names.text import STRING, HostOperation
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.errors import op_error
@@ -121,6 +122,19 @@ def image_v1(name: str, tensor: Any, max_outputs: int = 3, collections: Any = No
     Source: `tf.compat.v1.summary.image`.
     """
     return _node("ImageSummary", name, tensor, partial(summaries.image_values, most=max_outputs), collections, family)
+
+
+@function("summary.text", "v1")
+def text_v1(name: str, tensor: Any, collections: Any = None) -> SummaryNode:
+    """A summary of a text, or of an array of texts.
+
+    Source: `tf.compat.v1.summary.text`.
+    """
+
+    def written(tag: str, array: np.ndarray) -> list[Any]:
+        return summaries.tensor_value(tag, NUMBERS.strings(array), summaries.metadata("text", summaries.TENSOR))
+
+    return _node("TensorSummaryV2", name, numbers_of(tensor), written, collections, None)
 
 
 @function("summary.merge", "v1")
