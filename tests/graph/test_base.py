@@ -205,6 +205,13 @@ def test_the_trace_of_a_function_is_over():
     ):
         with graph.as_default(), pytest.raises(ValueError, match=f"{what} belongs to the finished trace of "):
             build()
+    for edit in (
+        lambda: graph.override_gradients({"Tanh": "Identity"}),
+        lambda: setattr(graph.find("Tanh")[0], "engine", "numpy"),
+        lambda: setattr(graph, "outputs", graph.inputs),
+    ):
+        with pytest.raises(RuntimeError, match=r"is a finished trace, so it cannot be changed; change a copy, \.graph"):
+            edit()
 
 
 # -- scopes of new operations -----------------------------------------------------------------------------------------

@@ -286,3 +286,13 @@ def test_damaged_functions(tmp_path, case):
     changed(tmp_path / "x", change)
     with pytest.raises(FormatError, match=text):
         dt.load(tmp_path / "x")
+
+
+def test_a_loaded_function_sees_edits_of_its_graphs(tmp_path, engine):
+    f = dt.function(lambda x: ops.relu(x) * 2.0)
+    f.concrete(dt.spec((None,)))
+    found = again(f, tmp_path / "x")
+    x = ops.constant([-1.0, 2.0])
+    np.testing.assert_array_equal(found(x), [0, 4])
+    found.graphs[0].insert_after(found.graphs[0].inputs[0], lambda t: t + 2.0)
+    np.testing.assert_array_equal(found(x), [2, 8])

@@ -191,13 +191,13 @@ class GraphBase(Pins):
             where: the user's line; the calling line if not given.
             waits: its control inputs, besides the operations of `control_dependencies`.
         """
-        if self.is_final:
-            self.check_changeable()
         inputs = list(inputs)
         if self.is_traced and self.outer is None:
             what = repr(inputs[0]) if inputs else "the operation"
             problem = f"{what} belongs to the finished trace of {self.name!r}; edit a copy, `.graph(...)`."
             raise op_error(ValueError, op.name, problem)
+        if self.is_final:
+            self.check_changeable()
         for tensor in inputs:
             if tensor.op.graph is not self or tensor.op._position == NOWHERE:
                 raise op_error(ValueError, op.name, foreign_tensor(self, tensor))
@@ -478,8 +478,9 @@ class GraphBase(Pins):
             RuntimeError: the graph is finalized.
         """
         if self.is_final:
-            problem = f"the graph {self.name!r} is finalized, so it cannot be changed; change a copy, copy.copy(graph)."
-            raise RuntimeError(problem)
+            graph = outermost_of(self)
+            state, copy = ("a finished trace", ".graph(...)") if graph.is_traced else ("finalized", "copy.copy(graph)")
+            raise RuntimeError(f"the graph {self.name!r} is {state}, so it cannot be changed; change a copy, {copy}.")
 
     def edited(self, undo: Callable[[], Any] | None = None) -> None:
         """Note that something that existed has changed, and how to undo that."""

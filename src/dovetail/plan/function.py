@@ -232,6 +232,7 @@ class Function(Generic[P, R]):
         graph, rebuild, has_made = self._recorded(*arguments, "" if self._is_first else LATER)
         if has_made:  # the trace that is kept finds the variables, and makes none
             graph, rebuild, _ = self._recorded(*arguments, AGAIN)
+        graph.finalize()  # no plan would see an edit
         self._is_first = False
         probes = with_check(scopes().probes) if self._options.check_numerics else None
         measuring = self._measuring if self._chooses else self._at_home
@@ -495,7 +496,30 @@ class Function(Generic[P, R]):
         return f"<function {self._name}: {len(self._traces)} traces>"
 
 
-class GraphFunction(Function[..., Any]):
+class FollowingFunction(Function[..., Any]):
+    """A compiled function of the graphs that `graphs` names, compiled again after edits of them."""
+
+    _state: Any = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self._notice_edits()
+        return super().__call__(*args, **kwargs)
+
+    def _classify(self, leaves: list[Any], structure: Any, has_kwargs: bool = False) -> tuple[list[Any], Engine, Any]:
+        self._notice_edits()  # methods that only look inside call this, too
+        return super()._classify(leaves, structure, has_kwargs)
+
+    def _notice_edits(self) -> None:
+        state = [(graph.version, len(graph.inputs)) for graph in self.graphs]
+        if state != self._state:
+            self._state, self._traces, self._calls = state, Cache(TRACES), Cache(TRACES)
+            self._take_edits()
+
+    def _take_edits(self) -> None:
+        """Adapt to graphs that have changed."""
+
+
+class GraphFunction(FollowingFunction):
     """A graph that is compiled, and compiled again after edits; made by `function`."""
 
     def __init__(
@@ -508,11 +532,6 @@ class GraphFunction(Function[..., Any]):
         super().__init__(functools.partial(replay_graph, graph), input_signature, name or graph.name, options)
         self._replayed = graph
         self._given_signature = input_signature
-        self._state: Any = None
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        self._notice_edits()
-        return super().__call__(*args, **kwargs)
 
     @property
     def graphs(self) -> list[Graph]:
@@ -522,16 +541,9 @@ class GraphFunction(Function[..., Any]):
         options = self._options._replace(engine=name, fixed=None)
         return GraphFunction(self._replayed, self._given_signature, self._name, options)
 
-    def _classify(self, leaves: list[Any], structure: Any, has_kwargs: bool = False) -> tuple[list[Any], Engine, Any]:
-        self._notice_edits()  # methods that only look inside call this, too
-        return super()._classify(leaves, structure, has_kwargs)
-
-    def _notice_edits(self) -> None:
-        state = self._replayed.version, len(self._replayed.inputs)
-        if state != self._state:
-            self._state, self._traces, self._calls = state, Cache(TRACES), Cache(TRACES)
-            if self._given_signature is None:
-                self._signature = flatten(tuple(t.spec for t in self._replayed.inputs))
+    def _take_edits(self) -> None:
+        if self._given_signature is None:
+            self._signature = flatten(tuple(t.spec for t in self._replayed.inputs))
 
     def __reduce__(self) -> Any:
         return _unpickled, (self._replayed, self._given_signature, self._name, self._options)

@@ -20,7 +20,7 @@ from dovetail.edit.graph import Graph
 from dovetail.edit.replay import replay
 from dovetail.graph.attributes import Beside, Form, Refused, decode, encode, register
 from dovetail.plan.choice import Choice
-from dovetail.plan.function import Function, GraphFunction, Options, Trace
+from dovetail.plan.function import FollowingFunction, Function, GraphFunction, Options, Trace
 
 
 class Recording(NamedTuple):
@@ -54,9 +54,13 @@ class Recording(NamedTuple):
     def replay(self, leaves: Sequence[Any]) -> Any:
         """Record its graph in the graph that is being built, and return the result."""
         given = [leaf for leaf, known in zip(leaves, self.leaves, strict=True) if type(known) is TensorSpec]
-        found = replay(self.graph, *given)
-        outputs = iter((found,) if len(self.graph.outputs) == 1 else found)
         parts, structure = flatten(self.result)
+        places, count = sum(type(part) is TensorSpec for part in parts), len(self.graph.outputs)
+        if places != count:
+            problem = f"the function gives {places} tensors, and its graph has {count} outputs after edits"
+            raise op_error(ValueError, self.graph.name, f"{problem}; dt.function(graph) gives them all.")
+        found = replay(self.graph, *given)
+        outputs = iter((found,) if count == 1 else found)
         return unflatten(structure, [next(outputs) if type(part) is TensorSpec else part for part in parts])
 
     def __str__(self) -> str:
@@ -70,8 +74,10 @@ def _fits(given: Any, known: Any) -> bool:
     return dtype_of(given) == known.dtype and fits(static_shape(given), known.shape)
 
 
-class TracedFunction(Function[..., Any]):
+class TracedFunction(FollowingFunction):
     """A compiled function, mostly read from a file: it runs the traces that it has, and calls no Python function.
+
+    Calls see edits of the graphs of these traces.
 
     Attributes:
         recordings: its traces; one with more unknown dimensions comes later.

@@ -143,6 +143,30 @@ def test_a_concrete_function_has_the_graph_of_its_arguments(engine):
         tf.function(lambda x: x).get_concrete_function(tf.TensorSpec([None, 3], tf.float32))(tf.ones([3]))
 
 
+def test_a_concrete_function_sees_edits_of_its_graph(engine):
+    f = tf.function(lambda x: {"y": tf.nn.relu(x) * 2.0})
+    x = tf.constant([-1.0, 2.0])
+    concrete = f.get_concrete_function(tf.TensorSpec([2], tf.float32))
+
+    def value_and_slope(call):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = call(x)["y"]
+        return y.numpy().tolist(), tape.gradient(y, x).numpy().tolist()
+
+    assert value_and_slope(concrete) == ([0.0, 4.0], [0.0, 2.0])
+    assert concrete.graph.override_gradients({"Relu": "Identity"}) == 1
+    assert value_and_slope(concrete) == ([0.0, 4.0], [2.0, 2.0])
+    concrete.graph.insert_after(concrete.inputs[0], lambda t: t + 2.0)
+    assert value_and_slope(concrete) == ([2.0, 8.0], [2.0, 2.0])
+    concrete.graph.outputs = concrete.graph.find("Relu")[0].outputs
+    assert (concrete(x)["y"].numpy().tolist(), concrete.outputs[0].op.type) == ([1.0, 4.0], "Relu")
+    assert value_and_slope(f) == ([0.0, 4.0], [0.0, 2.0])
+    concrete.graph.outputs.append(concrete.inputs[0])
+    with pytest.raises(ValueError, match="gives 1 tensors, and its graph has 2 outputs after edits"):
+        concrete(x)
+
+
 def test_functions_run_eagerly_for_a_debugger():
     calls = []
 

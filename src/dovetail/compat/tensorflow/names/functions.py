@@ -9,6 +9,7 @@ from dovetail.compat.tensorflow.table import function
 from dovetail.compat.tf_graph.graph import TensorFlowGraph
 from dovetail.core.errors import check_callable
 from dovetail.core.structure import flatten
+from dovetail.graph.operation import GraphTensor
 from dovetail.plan.function import Function, Options
 from dovetail.plan.traced import Recording, TracedFunction
 
@@ -75,17 +76,24 @@ class ConcreteFunction:
         args, kwargs: arguments as of a call, or specs of them.
 
     Attributes:
-        graph: the graph, a copy.
-        inputs, outputs: its tensors.
+        graph: its graph. The next call sees edits of it; the function of which it was made does not.
+        inputs, outputs: the tensors of the graph.
 
     Source: `tf.types.experimental.ConcreteFunction`.
     """
 
     def __init__(self, compiled: Function[..., Any], args: Any, kwargs: Any) -> None:
         self.graph = compiled.graph(*args, **kwargs)
-        self.inputs, self.outputs = self.graph.inputs, self.graph.outputs
-        trace = compiled.trace(*args, **kwargs)
-        self._run = _OneTrace(compiled._name, [Recording.of(trace)], None, compiled._options)
+        recording = Recording.of(compiled.trace(*args, **kwargs))._replace(graph=self.graph)
+        self._run = _OneTrace(compiled._name, [recording], None, compiled._options._replace(passes=()))
+
+    @property
+    def inputs(self) -> list[GraphTensor]:
+        return self.graph.inputs
+
+    @property
+    def outputs(self) -> list[GraphTensor]:
+        return self.graph.outputs
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute it.
