@@ -36,7 +36,7 @@ def again(value, path, **options):
 PLAIN = {
     "numbers": [1, -2.5, 2**70, float("inf"), 1 + 2j, True, None],
     "words": ("é", b"\0\xff", ""),
-    3: {"spec": dt.spec((None, 3)), "dtype": dtypes.as_dtype("bfloat16"), "slice": slice(1, None)},
+    3: {"spec": dt.spec((None, 3), name="x"), "dtype": dtypes.as_dtype("bfloat16"), "slice": slice(1, None)},
     "empty": [{}, [], ()],
     ("a", 1): np.float32(0.1),
     "ordered": OrderedDict([("b", 1), ("a", 2)]),
@@ -45,7 +45,7 @@ PLAIN = {
 
 def test_plain_values(tmp_path):
     assert repr(again(PLAIN, tmp_path / "x")) == repr(PLAIN)
-    assert repr(again(3, tmp_path / "x")) == "3"
+    assert repr(again(3, tmp_path / "x")) == "3" and again(PLAIN, tmp_path / "x")[3]["spec"].name == "x"
 
 
 @pytest.mark.parametrize("dtype", dtypes.ALL)

@@ -1,6 +1,7 @@
 """`function`: signatures, structures, state, nesting, retracing, and errors of tracing."""
 
 import gc
+import re
 import threading
 import warnings
 import weakref
@@ -97,7 +98,7 @@ def test_unknown_dimensions(engine):
     assert traced == [(None, 3)]
     with pytest.raises(ValueError, match="does not fit the input signature"):
         f(np.ones((2, 4), "float32"))
-    with pytest.raises(TypeError, match="structure of the input signature"):
+    with pytest.raises(TypeError, match=r"it takes 1 argument \(x\), 2 were given"):
         f(np.ones((2, 3), "float32"), 1)
 
 
@@ -266,6 +267,46 @@ def test_a_signature_takes_numbers_and_lists():
         dt.function(lambda x: x, input_signature=[dt.spec((2,))], name="step")(np.ones(3))
 
 
+SIGNATURE = ([dt.spec((), name="scale"), dt.spec(())], dt.spec((None,), name="image"))
+WRONG_CALLS = {
+    "it takes 2 arguments (pair, x), 0 were given": ((), {}),
+    "it takes 2 arguments (pair, x), 1 was given": (([1.0, 2.0],), {}),
+    "it takes 2 arguments (pair, x), 3 were given": (([1.0, 2.0], [1.0], 3.0), {}),
+    "it takes 2 arguments (pair, x), not 'y'": (([1.0, 2.0],), {"y": 1.0}),
+    "it takes 2 arguments (pair, x), pair is given twice": (([1.0, 2.0],), {"pair": 1.0}),
+    "pair must have the structure of the input signature, [float32[], float32[]], not 1.0": ((1.0, np.ones(1)), {}),
+}
+
+
+def test_a_signature_names_its_inputs_and_takes_keywords(engine):
+    @dt.function(input_signature=SIGNATURE)
+    def f(pair, x, power=2):
+        return (pair[0] * x) ** power + pair[1]
+
+    x = np.array([1.0, 2.0], "float32")
+    for args, kwargs in ((([3.0, 1.0], x), {}), (([3.0, 1.0],), {"x": x}), ((), {"x": x, "pair": [3.0, 1.0]})):
+        assert f(*args, **kwargs).numpy().tolist() == [10.0, 37.0]
+    assert [t.op.name for t in f.graph().inputs] == ["scale", "arg1", "image"] and len(f.traces) == 1
+    assert len(f.optimized_graph().inputs) == len(f.trace().leaves) == 3 and f.plan().engine.name == engine
+
+
+@pytest.mark.parametrize("problem", WRONG_CALLS)
+def test_wrong_arguments_of_a_signature_are_named(problem):
+    args, kwargs = WRONG_CALLS[problem]
+    with pytest.raises(TypeError, match=re.escape(problem)):
+        dt.function(lambda pair, x: pair[0] * x, input_signature=SIGNATURE)(*args, **kwargs)
+
+
+def test_names_of_inputs():
+    f = dt.function(lambda x, y: x + y)
+    graph = f.graph(dt.spec((2,), name="x"), dt.spec((2,), name="x"))
+    assert [t.op.name for t in graph.inputs] == ["x", "x_1"]
+    assert [t.op.name for t in f.graph(dt.spec((3,), name="a b:0"), dt.spec((3,))).inputs] == ["arg0", "arg1"]
+    with pytest.raises(TypeError, match=r"it takes 2 arguments \(x, x_1\), 1 was given"):
+        dt.function(graph)(1.0)
+    assert len(dt.function(graph).plan().segments) == 1 and dt.spec((2,), name="x") == dt.spec((2,))
+
+
 def test_names():
     def step(x):
         return x * 2.0
@@ -293,7 +334,10 @@ def test_methods_have_signatures_and_names():
     model = Model()
     assert model.step is model.step and Model.step is not model.step
     assert [model.step(np.ones(n, "float32")).shape for n in (1, 2)] == [(1,), (2,)]
-    assert "call: 1 traces" in repr(model.step)
+    assert "call: 1 traces" in repr(model.step) and model.step.graph().name == "call"
+    assert model.step(x=np.ones(1, "float32")).numpy().tolist() == [2]
+    with pytest.raises(TypeError, match=r"it takes 1 argument \(x\), 0 were given"):
+        model.step()
 
 
 @pytest.mark.parametrize("around", [False, True], ids=["not recorded", "recorded"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dovetail.core.dimension import plain
@@ -18,7 +18,7 @@ Ints = tuple[int | None, ...] | None  # integers, with None for unknown ones; No
 @leaf
 @dataclass(slots=True, unsafe_hash=True, repr=False)
 class TensorSpec:
-    """The shape and dtype of a tensor before it has a value.
+    """The shape and dtype of a tensor before it has a value; maybe a name, which two equal specs need not share.
 
     Example:
         >>> spec((None, 3))
@@ -27,6 +27,7 @@ class TensorSpec:
 
     shape: Shape
     dtype: DType
+    name: str | None = field(default=None, compare=False)
 
     @property
     def rank(self) -> int | None:
@@ -63,12 +64,13 @@ else:
     RankedSpec = TensorSpec
 
 
-def spec(shape: Any, dtype: Any = "float32") -> TensorSpec:
+def spec(shape: Any, dtype: Any = "float32", name: str | None = None) -> TensorSpec:
     """A `TensorSpec`, for placeholders and input signatures.
 
     Args:
         shape: ints, with None for unknown dimensions; None if not even the rank is known.
         dtype: anything that names a dtype.
+        name: the name of the input of a function that is traced for it; one that no operation can have is left out.
 
     Raises:
         TypeError: a dimension is no integer, or the dtype is none.
@@ -79,7 +81,8 @@ def spec(shape: Any, dtype: Any = "float32") -> TensorSpec:
         (float32[?,3], int32[...])
     """
     try:
-        return TensorSpec(None if shape is None else tuple(_dimension(plain(dim)) for dim in shape), as_dtype(dtype))
+        dims = None if shape is None else tuple(_dimension(plain(dim)) for dim in shape)
+        return TensorSpec(dims, as_dtype(dtype), name)
     except (TypeError, ValueError) as error:
         annotate(error, "spec", lambda: f"shape={describe(shape)}, dtype={describe(dtype)}")
         raise

@@ -229,12 +229,15 @@ def _pairs(make: Callable[[Iterable[Any]], Any]) -> tuple[Callable[..., Any], Ca
 
 
 def _spec_data(value: TensorSpec, beside: Beside) -> Any:
-    return [value.dtype, None if value.shape is None else list(value.shape)]
+    name = [] if value.name is None else [value.name]
+    return [value.dtype, None if value.shape is None else list(value.shape), *name]
 
 
 def _spec(data: Any, beside: Beside) -> TensorSpec:
-    dtype, shape = data
-    return TensorSpec(None if shape is None else tuple(shape), as_dtype(dtype))
+    dtype, shape, name = data if len(data) == 3 else (*data, None)
+    if name is not None and type(name) is not str:
+        raise ValueError(f"a spec has a name, not {describe(name)}")
+    return TensorSpec(None if shape is None else tuple(shape), as_dtype(dtype), name)
 
 
 def _in_table(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:

@@ -11,6 +11,11 @@ _FIRST = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
 _INSIDE = re.compile(r"[A-Za-z0-9_.\\/>-]*")
 
 
+def is_name(name: str | None) -> bool:
+    """Whether it can be a name outside of scopes."""
+    return name is not None and _FIRST.fullmatch(name) is not None
+
+
 def check_name(name: Any, scope: str = "") -> None:
     r"""Refuse a name that no scope and no variable can have.
 

@@ -48,7 +48,9 @@ def given_and_key(leaves: list[Any], engine: Engine) -> tuple[list[Any], list[An
 
 def spec_of(leaf: Any) -> TensorSpec | None:
     """The spec by which a leaf is traced; None for a static value."""
-    is_tensor = isinstance(leaf, (Tensor, TensorSpec, np.ndarray, np.generic))
+    if type(leaf) is TensorSpec:
+        return leaf
+    is_tensor = isinstance(leaf, (Tensor, np.ndarray, np.generic))
     return TensorSpec(leaf.shape, dtype_of(leaf)) if is_tensor else None
 
 

@@ -7,6 +7,7 @@ signature, under which the traced graph is kept.
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 import pickle
 import sys
@@ -38,6 +39,7 @@ from dovetail.edit.graph import Graph
 from dovetail.edit.replay import replay as replay_graph
 from dovetail.edit.transplant import copy_graph
 from dovetail.graph.journal import no_part_of_edits
+from dovetail.graph.naming import is_name
 from dovetail.graph.nesting import outermost_of
 from dovetail.plan.call_keys import call_key, difference, given_and_key, spec_of
 from dovetail.plan.choice import Choice
@@ -149,7 +151,7 @@ class Function(Generic[P, R]):
         return rebuild(list(map(Tensor, plan(list(map(native_of, args))), repeat(plan.holder))))
 
     def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any], call_key: Any) -> Any:
-        leaves, structure = self._flat(args, kwargs)
+        leaves, structure, has_kwargs = self._flat(args, kwargs)
         is_computed = _TENSORS.issuperset(map(type, leaves)) or all(kind_of(v).is_computed for v in leaves)
         around = scopes().graph
         if around is not None or not is_computed:  # inside another graph, or on an engine's own values
@@ -160,8 +162,8 @@ class Function(Generic[P, R]):
                 found = self._taking_part(around, leaves, structure, args, kwargs)
             self._is_first = False
             return found
-        given, engine, key = self._classify(leaves, structure, bool(kwargs))
-        trace = self._traces.get(key) or self._trace(key, leaves, bool(kwargs), structure)
+        given, engine, key = self._classify(leaves, structure, has_kwargs)
+        trace = self._traces.get(key) or self._trace(key, leaves, has_kwargs, structure)
         if call_key is not None and all(map(operator.is_, given, args)):
             plan = trace.concrete.plan_for(list(map(native_of, args)), engine)
             self._calls.put(call_key, (plan, trace.rebuild))
@@ -177,9 +179,49 @@ class Function(Generic[P, R]):
 
     # signatures
 
-    def _flat(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
-        """The leaves and the structure of a call's arguments, or of the pair (args, kwargs) if it has keywords."""
-        return flatten((args, kwargs) if kwargs else args, self._name)
+    def _flat(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any, bool]:
+        """The leaves and the structure of a call's arguments; of the pair (args, kwargs), and True, if it has keywords.
+
+        With an input signature, keywords are put in their places among the arguments.
+        """
+        if self._signature is not None and (kwargs or len(args) != len(self._signature[1][2])):
+            args, kwargs = self._by_position(args, kwargs), {}
+        return *flatten((args, kwargs) if kwargs else args, self._name), bool(kwargs)
+
+    def _asked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any, bool]:
+        """As `_flat`, for a look inside: without arguments, the input signature takes their place."""
+        if self._signature is not None and not args and not kwargs:
+            return *self._signature, False
+        return self._flat(args, kwargs)
+
+    def _by_position(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """The arguments of a call of a function with an input signature."""
+        names = self._argument_names
+        given = dict(zip(names, args, strict=False)) | kwargs
+        if len(args) + len(kwargs) == len(given) and given.keys() == {*names}:
+            return tuple(given[name] for name in names)
+        unknown = [f"not {name!r}" for name in kwargs if name not in names]
+        twice = [f"{name} is given twice" for name in names[: len(args)] if name in kwargs]
+        count = len(args) + len(kwargs)
+        were = [f"{count} {'was' if count == 1 else 'were'} given"]
+        takes = f"it takes {len(names)} argument{'s' * (len(names) != 1)} ({', '.join(names)})"
+        raise op_error(TypeError, self._name, f"{takes}, {(unknown or twice or were)[0]}.")
+
+    @functools.cached_property
+    def _parameters(self) -> list[str]:
+        """The names of the arguments that the Python function takes by position."""
+        try:
+            found = inspect.signature(self._python).parameters.values()
+        except (TypeError, ValueError):
+            return []
+        by_position = [p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        return by_position[self._owner is not None :]  # a method's own function has its instance
+
+    @property
+    def _argument_names(self) -> list[str]:
+        """The names of the arguments that an input signature has."""
+        (_, _, parts), names = self._signature[1], self._parameters  # type: ignore[index]  # callers ask
+        return [*names[: len(parts)], *(f"arg{i}" for i in range(len(names), len(parts)))]
 
     def _classify(self, leaves: list[Any], structure: Any, has_kwargs: bool = False) -> tuple[list[Any], Engine, Any]:
         """The tensors and NumPy arrays among the leaves, the engine that compiles, and the key of the signature."""
@@ -206,7 +248,9 @@ class Function(Generic[P, R]):
     def _checked(self, leaves: list[Any], structure: Any, engine: Engine) -> list[Tensor]:
         specs, wanted = self._signature  # type: ignore[misc]
         if structure != wanted:
-            problem = f"the arguments must have the structure of the input signature {wanted}, not {structure}."
+            i = next(i for i, parts in enumerate(zip(structure[2], wanted[2], strict=True)) if parts[0] != parts[1])
+            given, known = describe(unflatten(structure, leaves)[i]), unflatten(wanted, specs)[i]
+            problem = f"{self._argument_names[i]} must have the structure of the input signature, {known}, not {given}."
             raise op_error(TypeError, self._name, problem)
         for leaf, spec in zip(leaves, specs, strict=True):
             if not fits(static_shape(leaf), spec.shape):
@@ -269,7 +313,7 @@ class Function(Generic[P, R]):
         try:
             with no_part_of_edits(), record_on([closures]), graph.as_default(), NoGarbageCollection():
                 args = [
-                    leaf if spec is None else graph.placeholder(spec, f"arg{i}")
+                    leaf if spec is None else graph.placeholder(spec, spec.name if is_name(spec.name) else f"arg{i}")
                     for i, (leaf, spec) in enumerate(zip(leaves, specs, strict=True))
                 ]
                 given = {arg: leaf for arg, leaf in zip(args, leaves, strict=True) if _is_given(arg, leaf)}
@@ -344,7 +388,7 @@ class Function(Generic[P, R]):
             args: the arguments, as for `concrete`.
         """
         self.concrete(*args)  # the first trace may make variables
-        leaves, structure = self._flat(args, {})
+        leaves, structure, _ = self._flat(args, {})
         specs = self._signature[0] if self._signature is not None else [spec_of(leaf) for leaf in leaves]
         return self._recorded(leaves, specs, False, structure, AGAIN, kind(self._options.graph))[0]
 
@@ -355,15 +399,17 @@ class Function(Generic[P, R]):
     def trace(self, *args: Any, **kwargs: Any) -> Trace:
         """The trace that a call with these arguments runs; it is made if there is none yet.
 
+        A function with an input signature needs no arguments here, nor for its `graph`, `plan` and `optimized_graph`.
+
         Example:
             >>> import dovetail as dt
             >>> double = dt.function(lambda x: x + x)
             >>> double.trace(dt.spec((None, 3))).leaves
             [float32[?,3]]
         """
-        leaves, structure = self._flat(args, kwargs)
-        _, _, key = self._classify(leaves, structure, bool(kwargs))
-        return self._traces.get(key) or self._trace(key, leaves, bool(kwargs), structure)
+        leaves, structure, has_kwargs = self._asked(args, kwargs)
+        _, _, key = self._classify(leaves, structure, has_kwargs)
+        return self._traces.get(key) or self._trace(key, leaves, has_kwargs, structure)
 
     def graph(self, *args: Any, **kwargs: Any) -> Graph:
         """A copy of the traced graph that a call with these arguments runs; `function` can run it after edits.
@@ -397,7 +443,7 @@ class Function(Generic[P, R]):
               move Exp:0 from torch to numpy, 12 B
               numpy (cpu:0): Mul, Sum
         """
-        leaves, structure = self._flat(args, kwargs)
+        leaves, structure, _ = self._asked(args, kwargs)
         given, engine, _ = self._classify(leaves, structure)
         concrete = self.concrete(*args, **kwargs)
         if len(given) < len(concrete.graph.inputs):  # some are specs
@@ -445,7 +491,7 @@ class Function(Generic[P, R]):
             >>> [op.type for op in f.optimized_graph(dt.ops.ones(3)) if op.inputs]
             ['Sin', 'Mul', 'AddV2']
         """
-        leaves, structure = self._flat(args, kwargs)
+        leaves, structure, _ = self._asked(args, kwargs)
         _, engine, _ = self._classify(leaves, structure)
         return optimized_copy(self.concrete(*args, **kwargs).graph, engine)
 
@@ -505,9 +551,9 @@ class FollowingFunction(Function[..., Any]):
         self._notice_edits()
         return super().__call__(*args, **kwargs)
 
-    def _classify(self, leaves: list[Any], structure: Any, has_kwargs: bool = False) -> tuple[list[Any], Engine, Any]:
-        self._notice_edits()  # methods that only look inside call this, too
-        return super()._classify(leaves, structure, has_kwargs)
+    def _asked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any, bool]:
+        self._notice_edits()
+        return super()._asked(args, kwargs)
 
     def _notice_edits(self) -> None:
         state = [(graph.version, len(graph.inputs)) for graph in self.graphs]
@@ -540,6 +586,11 @@ class GraphFunction(FollowingFunction):
     def on_engine(self, name: str) -> Function[..., Any]:
         options = self._options._replace(engine=name, fixed=None)
         return GraphFunction(self._replayed, self._given_signature, self._name, options)
+
+    @property
+    def _argument_names(self) -> list[str]:
+        own, names = [t.op.name for t in self._replayed.inputs], super()._argument_names
+        return own if len(own) == len(names) else names
 
     def _take_edits(self) -> None:
         if self._given_signature is None:

@@ -98,7 +98,7 @@ class TracedFunction(FollowingFunction):
         return [recording.graph for recording in self.recordings]
 
     def _replay(self, *args: Any, **kwargs: Any) -> Any:
-        leaves, structure = self._flat(args, kwargs)
+        leaves, structure, _ = self._flat(args, kwargs)
         for found in self.recordings:
             if found.takes(leaves, structure):
                 return found.replay(leaves)

@@ -143,6 +143,21 @@ def test_a_concrete_function_has_the_graph_of_its_arguments(engine):
         tf.function(lambda x: x).get_concrete_function(tf.TensorSpec([None, 3], tf.float32))(tf.ones([3]))
 
 
+def test_a_concrete_function_of_an_input_signature(engine):
+    @tf.function(
+        input_signature=(tf.TensorSpec([None, 2], tf.float32, name="image"), [tf.TensorSpec([]), tf.TensorSpec([])])
+    )
+    def f(x, pair):
+        return x * pair[0] + pair[1]
+
+    concrete = f.get_concrete_function()
+    assert [t.name for t in concrete.inputs] == ["image:0", "arg1:0", "arg2:0"]
+    x = tf.ones([1, 2])
+    assert f(x, pair=[2.0, 1.0]).numpy().tolist() == concrete(x, [tf.constant(2.0), tf.constant(1.0)]).numpy().tolist()
+    with pytest.raises(TypeError, match=r"f at .*: it takes 2 arguments \(x, pair\), 0 were given"):
+        f()
+
+
 def test_a_concrete_function_sees_edits_of_its_graph(engine):
     f = tf.function(lambda x: {"y": tf.nn.relu(x) * 2.0})
     x = tf.constant([-1.0, 2.0])

@@ -80,7 +80,7 @@ class TFTensorSpec(metaclass=Kind):
     kinds = (TensorSpec,)
 
     def __new__(cls, shape: Any, dtype: Any = "float32", name: str | None = None) -> Any:
-        return spec(shape, dtype)
+        return spec(shape, dtype, name)
 
 
 OPERATORS = (

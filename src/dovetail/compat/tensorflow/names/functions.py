@@ -8,7 +8,6 @@ from typing import Any
 from dovetail.compat.tensorflow.table import function
 from dovetail.compat.tf_graph.graph import TensorFlowGraph
 from dovetail.core.errors import check_callable
-from dovetail.core.structure import flatten
 from dovetail.graph.operation import GraphTensor
 from dovetail.plan.function import Function, Options
 from dovetail.plan.traced import Recording, TracedFunction
@@ -36,8 +35,6 @@ def tf_function(
     """
     if func is None:
         return lambda func: tf_function(func, input_signature)
-    if input_signature is not None:
-        input_signature = flatten(input_signature)[0] if isinstance(input_signature, (list, tuple)) else input_signature
     check_callable("tf.function", func)
     compiled = Function(func, input_signature, options=Options(graph=TensorFlowGraph))
     return _Switched(func, compiled)
@@ -61,7 +58,10 @@ class _Switched:
         return _Switched(self.python_function.__get__(instance, owner), self.compiled.__get__(instance, owner))
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """The function for arguments of certain shapes and dtypes, which may be `tf.TensorSpec`s."""
+        """The function for arguments of certain shapes and dtypes, which may be `tf.TensorSpec`s.
+
+        Without arguments, it is the function for its input signature.
+        """
         return ConcreteFunction(self.compiled, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
