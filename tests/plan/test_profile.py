@@ -175,8 +175,21 @@ def test_a_fusion_is_one_row_with_all_its_names(engine):
     fused = next(row for row in p.rows if "Relu" in row.operations)
     assert fused.kind == "fusion" and {"BiasAdd", "Relu"} <= set(fused.operations), p.table()
     found = p.by_operation()
-    assert found["BiasAdd"]["time"] == found["Relu"]["time"] == pytest.approx(fused.seconds * 1e6)
+    share = fused.seconds * 1e6 / len(fused.operations)
+    assert found["BiasAdd"]["time"] == found["Relu"]["time"] == pytest.approx(share)
     assert set(found["Relu"]["fusion"]) == set(fused.operations)
+
+
+def test_times_and_bytes_by_operation_sum_to_the_rows(engine):
+    f = dt.function(lambda x, w: ops.sum(ops.relu(ops.bias_add(x @ w, w[0])) * 2.0 + 1.0), engine=engine)
+    f(X, X)
+    with dt.profile() as p:
+        f(X, X), ops.tanh(X)
+    for program in (None, f.graph(X, X).name):
+        rows = [row for row in p.rows if row.operations and program in (None, row.program)]
+        found = p.by_operation(program).values()
+        assert sum(entry["time"] for entry in found) == pytest.approx(sum(row.seconds for row in rows) * 1e6)
+        assert sum(entry["bytes"] for entry in found) == sum(row.bytes for row in rows) > 0
 
 
 def test_a_schedule_counts_steps(engine):
