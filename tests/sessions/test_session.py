@@ -129,11 +129,11 @@ def test_eval_and_run_use_the_default_session(program):
         assert session_of(graph) is not other
         assert dt.Session(graph).make_callable(y, [x])([0.0, 0.0]).tolist() == [0.5, 0.5]
     with pytest.raises(
-        ValueError, match=r"test_session.py:\d+, belongs to the graph 'program', not to 'graph' of the session"
+        ValueError, match=r"test_session.py:\d+, belongs to the graph 'program', not to 'graph': run it"
     ):
         y.eval({x: [0.0]}, session=other)
     with pytest.raises(
-        ValueError, match=r"AddV2.*belongs to another graph, also named 'graph', not to that of the session"
+        ValueError, match=r"AddV2.*the graph 'graph' that begins at test_session.*, not to 'graph' without operations"
     ):
         other.run((dt.Graph().placeholder(dt.spec(())) + 1.0).op)
     with pytest.raises(ValueError, match=r"run it in a session of its graph, or build it in the session"):

@@ -607,9 +607,18 @@ def name_new(graph: GraphBase, operation: Operation, name: str) -> None:
 
 def in_contrast(graph: GraphBase, other: GraphBase) -> str:
     """The name of another graph, for the end of an error of the form "… belongs to …"."""
+    names = [repr(each.name) for each in (other, graph)]
     if other.name == graph.name:
+        names = [f"{name} {_beginning(each)}" for name, each in zip(names, (other, graph), strict=True)]
+    if names[0] == names[1]:
         return f"another graph that is also called {other.name!r}"
-    return f"the graph {other.name!r}, not to {graph.name!r}"
+    return f"the graph {names[0]}, not to {names[1]}"
+
+
+def _beginning(graph: GraphBase) -> str:
+    """The line of a graph's first operation, which tells it from other graphs of its name."""
+    first = next(iter(graph.operations), None)
+    return "without operations" if first is None else f"that begins at {place(first.where)}"
 
 
 def foreign_tensor(graph: GraphBase, tensor: GraphTensor) -> str:

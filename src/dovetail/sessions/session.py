@@ -20,6 +20,7 @@ from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import kind_of
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor, Operation
+from dovetail.graph.base import in_contrast
 from dovetail.plan.feeds import flat_feeds
 from dovetail.sessions.cut_program import CutProgram
 from dovetail.sessions.session_graph import open_default_graph
@@ -150,14 +151,8 @@ class Session:
     def _element(self, x: Any, **allowed: bool) -> Any:
         """A tensor or operation of the graph, which may be given by its name."""
         if not isinstance(x, str) and x.graph is not self.graph:
-            its, own = x.graph.name, self.graph.name
-            which = (
-                f"the graph {its!r}, not to {own!r}"
-                if its != own
-                else f"another graph, also named {own!r}, not to that"
-            )
             line = (x.op if isinstance(x, GraphTensor) else x).where
-            problem = f"{x!r}, made at {place(line)}, belongs to {which} of the session"
+            problem = f"{x!r}, made at {place(line)}, belongs to {in_contrast(self.graph, x.graph)}"
             raise ValueError(f"{problem}: run it in a session of its graph, or build it in the session's graph.")
         return element_of(self.graph, x, **allowed)
 
