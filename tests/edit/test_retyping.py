@@ -53,6 +53,30 @@ def test_variables_in_half_have_gradients(engine, w):
     assert tape.gradient(y, half).dtype == "float16"
 
 
+SWAPS = {  # the new variables by the old ones, and x * a + b + a of 1 for them
+    "themselves": ("ab", "ab", [5.0, 6.0], 0),
+    "one for the other": ("a", "b", [9.0, 6.0], 1),
+    "the other for one": ("b", "a", [3.0, 6.0], 1),
+    "each for the other": ("ab", "ba", [7.0, 6.0], 2),
+}
+
+
+@pytest.mark.parametrize("olds, news, expected, count", SWAPS.values(), ids=SWAPS)
+@pytest.mark.parametrize("kind", ["function", "session"])
+def test_variables_that_the_graph_reads_replace_others(kind, olds, news, expected, count):
+    known = {"a": dt.Variable([1.0, 2.0], name="a"), "b": dt.Variable([3.0, 2.0], name="b")}
+    graph = dt.Graph() if kind == "function" else dt.SessionGraph()
+    with graph.as_default():
+        x = graph.placeholder(dt.spec((2,)), "x")
+        y = x * known["a"] + known["b"] + known["a"]
+    graph.outputs = [y]
+    chosen = {known[old]: known[new] for old, new in zip(olds, news, strict=True)}
+    assert graph.replace_variables(chosen) == count
+    graph.validate()
+    assert not graph.find("Cast")
+    np.testing.assert_array_equal(dt.function(graph)(np.ones(2, "float32")), expected)
+
+
 def test_variables_that_are_refused(w):
     graph = dt.Graph()
     with graph.as_default():

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dovetail import ops
-from dovetail.core.spec import Shape
+from dovetail.core.spec import Shape, TensorSpec
 from dovetail.core.tensor_shape import TensorShape
 from dovetail.core.value_kinds import followed
 from dovetail.edit.edit import tell_holders
 from dovetail.edit.inference import infer_from, set_shape
 from dovetail.graph.operation import GraphTensor
 from dovetail.graph.unchecked import discard, supersede
-from dovetail.trace.variables import read_variable
 
 if TYPE_CHECKING:
     from dovetail.core.variable import Variable
@@ -75,7 +74,8 @@ def replace_variables(graph: Graph, variables: Mapping[Variable, Variable]) -> i
         >>> [op.type for op in graph]
         ['Placeholder', 'ReadVariableOp', 'Cast', 'Mul']
     """
-    variables = {followed(old): followed(new) for old, new in variables.items()}
+    pairs = ((followed(old), followed(new)) for old, new in variables.items())
+    variables = {old: new for old, new in pairs if old is not new}
     found = graph.find(where=lambda op: op.attrs.get("variable") in variables)
     for op in found:
         old = op.attrs["variable"]
@@ -85,8 +85,11 @@ def replace_variables(graph: Graph, variables: Mapping[Variable, Variable]) -> i
             raise ValueError(f"{variables[old]!r} cannot replace {old.name!r}, which has the shape {old.shape}.")
     with graph.edit():
         for op in found:
-            with graph.replacing(op, scope=""):
-                value: Any = ops.cast(read_variable(graph, variables[op.attrs["variable"]]), op.outputs[0].dtype)
+            old, new = op.outputs[0], variables[op.attrs["variable"]]
+            with graph.replacing(op, scope=""):  # a read of its own: other reads of the variable may come later
+                attrs, specs = {**op.attrs, "variable": new}, [TensorSpec(old.shape, new.dtype)]
+                read = graph.add(op.op, [], attrs, specs, (None, None), f"{new.op_name}/Read").outputs[0]
+                value: Any = read if read.dtype == old.dtype else ops.cast(read, old.dtype)
             supersede(graph, op, [value])
             discard(graph, [op])
     return len(found)
