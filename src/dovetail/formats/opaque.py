@@ -48,6 +48,10 @@ class OpaqueOp(Op[Any, Any]):
         super().__init__(f"Opaque{type}" if type in OPS else type, _opaque, infer=_specs, differentiable=False)
         self.reason = reason
 
+    def refusal(self, graph: Any) -> str:
+        """The reason why a graph with this op cannot be written."""
+        return self.reason
+
     def no_rule(self, engine: str) -> str:
         return f"{self.reason}. Cut the graph before it, replace it, or feed its results."
 

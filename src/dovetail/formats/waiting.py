@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from dovetail import ops
 from dovetail.core.hooks import hooks
 from dovetail.formats.opaque import OpaqueOp, Unreadable, opaque_outputs
+from dovetail.graph.nesting import outermost_of
 
 Read = Callable[[list[Any], str, Mapping[str, Any]], list[Any]]
 _numbers = itertools.count(1)
@@ -50,6 +51,13 @@ class WaitingOp(OpaqueOp):
     def outputs(self, graph: Any, tensors: list[Any], dtypes: list[Any], shapes: list[Any], name: str) -> list[Any]:
         """The results of a new operation, for the arguments of `opaque_outputs`."""
         return opaque_outputs(graph, self, tensors, self.reason, dtypes, shapes, name, next(_numbers))
+
+    def refusal(self, graph: Any) -> str:
+        """The reason why a graph with this op cannot be written, and the call that loads one that can."""
+        inputs = outermost_of(graph).inputs
+        sizes = [[a or (224 if axis else 1) for axis, a in enumerate(t.shape or ())] for t in inputs]
+        said = ", ".join(f"{t.op.name!r}: {tuple(each)}" for t, each in zip(inputs, sizes, strict=True))
+        return f"{self.reason}. Load the model with shapes, such as load(path, shapes={{{said}}})"
 
 
 def _gradient(node: Any, *arriving: Any) -> list[Any]:

@@ -96,8 +96,10 @@ def _operation(
 
 def _own_op(op: Operation, beside: Beside) -> Any:
     if not beside.keeps_objects:
-        reason = "the program defined this op, and the op table has none of this name"
-        raise Refused(getattr(op.op, "reason", reason))  # of a node of a file that is not read, or waits for shapes
+        refusal = getattr(op.op, "refusal", None)  # of a node of a file that is not read, or waits for shapes
+        raise Refused(
+            refusal(op.graph) if refusal else "the program defined this op, and the op table has no such name"
+        )
     return {OBJECT: beside.key(beside.objects, op.op, op.type)}
 
 

@@ -77,10 +77,8 @@ def resolved(graph: Graph, user: str) -> Graph:
     copy = copy_graph(graph, own=True)
     left, _ = resolve(copy, grows=False)
     if left:
-        sizes = [[a or (224 if axis else 1) for axis, a in enumerate(t.shape or ())] for t in copy.inputs]
-        said = ", ".join(f"{t.op.name!r}: {tuple(each)}" for t, each in zip(copy.inputs, sizes, strict=True))
-        problem = f"{left[0].attrs['reason']}. Load the model with shapes, such as load(path, shapes={{{said}}})."
-        raise op_error(ValueError, user, problem)
+        waiting: Any = left[0].op
+        raise op_error(ValueError, user, f"{waiting.refusal(copy)}.")
     return copy
 
 
