@@ -104,6 +104,45 @@ def test_halves_are_summed_in_more_than_halves(engine, dtype):
     assert ops.mean(of(dtype, np.full(4096, 100.0))).item() == 100
 
 
+LOGARITHMS = {
+    "logsumexp": lambda x: ops.logsumexp(x, 1),
+    "cumulative": lambda x: ops.cumulative_logsumexp(x, 1),
+    "exclusive": lambda x: ops.cumulative_logsumexp(x, 1, exclusive=True, reverse=True)[:, :-1],
+    "logaddexp": lambda x: ops.logaddexp(x[:, :-1], x[:, 1:]),
+}
+
+
+@pytest.mark.parametrize("name", LOGARITHMS)
+def test_gradients_of_logarithms_of_sums_of_halves(engine, name, rng):
+    """A sum of 20 is rounded to 1/16 in bfloat16, which would be 6 % of an exponential."""
+    x = rng.uniform(10, 20, (4, 20))
+
+    def slopes(x):
+        with dt.GradientTape() as tape:
+            tape.watch(x)
+            y = LOGARITHMS[name](x)
+        return tape.gradient(y, x)
+
+    for dtype, rounding in (("float16", 2**-11), ("bfloat16", 2**-8)):
+        half = ops.convert(of(dtype, x))
+        expected = slopes(ops.cast(half, "float64")).numpy()
+        for call in (slopes, dt.function(slopes)):
+            found = call(half)
+            assert found.dtype == dtype
+            np.testing.assert_allclose(found.numpy().astype("float64"), expected, rtol=3 * rounding, atol=2e-7)
+
+
+def test_gradients_of_logarithms_of_sums_at_infinities(engine):
+    x = ops.convert([[-INF, 100.0, 100.0], [-INF, -INF, -INF], [0.0, INF, 1.0]])
+    with dt.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        whole, running = ops.logsumexp(x, 1), ops.cumulative_logsumexp(x, 1)
+    np.testing.assert_allclose(
+        tape.gradient(whole, x), [[0, 0.5, 0.5], [0, 0, 0], [0, NAN, 0]], 1e-4
+    )  # as TensorFlow's
+    np.testing.assert_allclose(tape.gradient(running, x), [[0, 1.5, 0.5], [0, 0, 0], [1, NAN, 0]], 1e-4)
+
+
 def test_no_elements(engine):
     x = np.ones((0, 3), "float32")
     assert ops.sum(x, 0).tolist() == [0, 0, 0] and ops.prod(x, 0).tolist() == [1, 1, 1]

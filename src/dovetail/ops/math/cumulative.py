@@ -11,13 +11,13 @@ from dovetail.core.op import composite, primitive
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.ops.control.flow import while_loop
-from dovetail.ops.math.compare import clip, isfinite, where
+from dovetail.ops.math.compare import clip, where
 from dovetail.ops.math.complex import adjoint
-from dovetail.ops.math.exponential import exp, logaddexp
+from dovetail.ops.math.exponential import exp, share_of
 from dovetail.ops.samples import array, ints, sample
 from dovetail.ops.shapes.create import iota
 from dovetail.ops.shapes.index import gather
-from dovetail.ops.shapes.shape import dims_of, reshape
+from dovetail.ops.shapes.shape import dims_of, narrow, reshape, wide
 
 
 def _running_spec(x: TensorSpec, axis: int, *flags: bool) -> TensorSpec:
@@ -148,6 +148,7 @@ def _(op: Any, g: Any) -> Any:
     samples=[
         *(s for s in SAMPLES if "exclusive" not in s.kwargs),
         sample(array(2, 3), axis=-1, exclusive=True, reverse=True, gradient=False),  # its results have infinities
+        sample([1000.0, 0.0, 5.0, 1001.0]),
     ],
 )
 def cumulative_logsumexp(x: Float, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Tensor:
@@ -164,11 +165,12 @@ def cumulative_logsumexp(x: Float, axis: int = 0, exclusive: bool = False, rever
 @cumulative_logsumexp.gradient
 def _(op: Any, g: Any) -> Any:
     """Proceed as for `cumprod`, with factors of at most 1: quotients of a sum of exponentials and the next sum."""
-    x, axis, exclusive, reverse = op.args
-    logs = logaddexp(op.outputs[0], x) if exclusive else op.outputs[0]
-    finite = where(isfinite(logs), logs, 0)
-    quotients = exp(logs - _shifted(finite, -1 if reverse else 1, axis))
-    return exp(x - finite) * _running_back(op, quotients, g)
+    given, axis, exclusive, reverse = op.args
+    x, y = wide(given), op.outputs[0]
+    logs = cumulative_logsumexp(x, axis, False, reverse) if exclusive or x.dtype != y.dtype else y
+    following = _shifted(logs, -1 if reverse else 1, axis)
+    quotients = exp(where(logs >= following, 0, logs - following))  # nothing follows the last one
+    return narrow(share_of(x, logs) * _running_back(op, quotients, wide(g)), given)
 
 
 @composite("Diff", samples=[sample(array(4, 3)), sample(array(4, 3), axis=0), sample(array(5), n=2)])

@@ -11,7 +11,7 @@ from dovetail.core.tensor import Tensor
 from dovetail.ops.math.compare import equal, isfinite, isinf, maximum, where
 from dovetail.ops.math.complex import adjoint
 from dovetail.ops.samples import binary, sample, unary
-from dovetail.ops.shapes.shape import sum_like
+from dovetail.ops.shapes.shape import narrow, sum_like, wide
 
 INFINITY = float("inf")
 LN2, LN10 = 0.6931471805599453, 2.302585092994046
@@ -163,10 +163,14 @@ def logaddexp(x: Float, y: Float) -> Tensor:
 
 @logaddexp.gradient
 def _(op: Any, g: Any) -> Any:
-    x, y = op.inputs
-    z = op.outputs[0]
-    z = where(isfinite(z), z, 0)
-    return sum_like(g * exp(x - z), x), sum_like(g * exp(y - z), y)
+    g, x, y = map(wide, (g, *op.inputs))
+    z = op.outputs[0] if x.dtype == op.outputs[0].dtype else logaddexp(x, y)
+    return tuple(narrow(sum_like(g * share_of(t, z), t), given) for t, given in zip((x, y), op.inputs, strict=True))
+
+
+def share_of(x: Any, total: Any) -> Any:
+    """The share of `exp(x)` in a sum of exponentials of which the logarithm is given; 0 of a sum of nothing."""
+    return exp(x - where(equal(total, -INFINITY), 0, total))
 
 
 # -- roots ------------------------------------------------------------------------------------------------------------

@@ -22,10 +22,10 @@ from dovetail.ops.math.bitwise import invert, logical_not
 from dovetail.ops.math.compare import equal, isclose, isfinite, not_equal, where
 from dovetail.ops.math.complex import adjoint
 from dovetail.ops.math.cumulative import cumprod
-from dovetail.ops.math.exponential import exp, log
+from dovetail.ops.math.exponential import exp, log, share_of
 from dovetail.ops.samples import array, bools, ints, sample
 from dovetail.ops.shapes.identity import stop_gradient
-from dovetail.ops.shapes.shape import broadcast_to, cast, dims_of, reshape, shape_of, transpose
+from dovetail.ops.shapes.shape import broadcast_to, cast, dims_of, narrow, reshape, shape_of, transpose, wide
 
 AXES: list[dict[str, Any]] = [{}, {"axis": 1}, {"axis": (0, -1), "keepdims": True}]
 SAMPLES = [*(sample(array(2, 3, 4), **axes) for axes in AXES), sample(array(3, 0), axis=-1), sample(array())]
@@ -143,20 +143,18 @@ def logsumexp(x: Float, axis: Axes = None, keepdims: bool = False) -> Tensor:
         >>> logsumexp([[0., 0.], [1000., 1000.]], axis=1).numpy()
         array([6.9314718e-01, 1.0006932e+03], dtype=float32)
     """
-    largest = finite_or_zero(stop_gradient(max(x, axis, keepdims=True)))
+    largest = stop_gradient(max(x, axis, keepdims=True))
+    largest = where(isfinite(largest), largest, 0)
     total = sum(exp(x - largest), axis, keepdims)
     return log(total) + reshape(largest, shape_of(total))
 
 
 @logsumexp.gradient
 def _(op: Any, g: Any) -> Any:
-    x, axis, keepdims = op.args
-    shift = finite_or_zero(logsumexp(x, axis, keepdims=True))
-    return restore_axes(g, x, axis, keepdims) * exp(x - shift)
-
-
-def finite_or_zero(x: Any) -> Any:
-    return where(isfinite(x), x, 0)
+    given, axis, keepdims = op.args
+    x = wide(given)
+    total = logsumexp(x, axis, keepdims=True)
+    return narrow(restore_axes(wide(g), x, axis, keepdims) * share_of(x, total), given)
 
 
 # -- the largest and the smallest -------------------------------------------------------------------------------------

@@ -32,11 +32,11 @@ from dovetail.ops.math.exponential import logaddexp
 from dovetail.ops.math.reduce import any, argmax, max, sum
 from dovetail.ops.nn.softmax import log_softmax
 from dovetail.ops.samples import array, sample
-from dovetail.ops.sequence.ctc import IMPOSSIBLE, before, check_scores, packed, wide
+from dovetail.ops.sequence.ctc import IMPOSSIBLE, before, check_scores, packed
 from dovetail.ops.shapes.create import full, iota
 from dovetail.ops.shapes.index import gather, take_along_axis, tensor_scatter_update
 from dovetail.ops.shapes.join import concatenate, stack
-from dovetail.ops.shapes.shape import broadcast_to, cast, dims_of, expand_dims, reshape, transpose
+from dovetail.ops.shapes.shape import broadcast_to, cast, dims_of, expand_dims, reshape, transpose, wide
 from dovetail.ops.shapes.sort import top_k
 
 

@@ -25,16 +25,11 @@ from dovetail.ops.samples import array, ints, sample
 from dovetail.ops.shapes.create import full, iota
 from dovetail.ops.shapes.index import gather, take_along_axis
 from dovetail.ops.shapes.join import concatenate, stack
-from dovetail.ops.shapes.shape import broadcast_to, cast, dims_of, expand_dims, reshape, transpose
+from dovetail.ops.shapes.shape import broadcast_to, cast, dims_of, expand_dims, reshape, transpose, wide
 from dovetail.ops.shapes.sort import argsort
 
 IMPOSSIBLE = -math.inf  # the logarithm of a probability of 0
 _UNREACHED = -1e30  # the same, for gradients: the engines' gradients of sums of infinities are NaN
-
-
-def wide(x: Any) -> Any:
-    """16-bit floats as float32."""
-    return cast(x, "float32") if x.dtype in ("float16", "bfloat16") else x
 
 
 def check_scores(scores: RankedSpec, *lengths: RankedSpec, mask_index: int) -> None:

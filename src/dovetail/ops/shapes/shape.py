@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dovetail.core import arguments, host, infer
+from dovetail.core.accumulation import HALVES
 from dovetail.core.check_arguments import checked
 from dovetail.core.dtypes import ALL, DType, as_dtype, promote
 from dovetail.core.engine_registry import get_engine
@@ -44,6 +45,16 @@ def cast(x: Anything, dtype: DTypeLike) -> Tensor:
 @cast.gradient
 def _(op: Any, g: Any) -> Any:
     return cast(g, op.inputs[0].dtype)
+
+
+def wide(x: Any) -> Any:
+    """16-bit floats as float32."""
+    return cast(x, "float32") if x.dtype in HALVES else x
+
+
+def narrow(x: Any, like: Any) -> Any:
+    """What `wide` made of numbers, in their dtype."""
+    return x if x.dtype == like.dtype else cast(x, like.dtype)
 
 
 def _bitcast_spec(x: RankedSpec, dtype: DType) -> TensorSpec:
