@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from dovetail.core.errors import FormatError
 from dovetail.formats.summary.kinds import KINDS
 from dovetail.formats.wire.bundle import Bundle
 from dovetail.formats.wire.messages import ONNX
+from tests import foreign
 from tests.libraries import require
 
 MODELS = Path(__file__).parents[1] / "formats" / "tensorflow" / "models"
@@ -150,30 +150,24 @@ def test_the_tables_know_all_names():
     assert all(f".{name}" in convert.DESCRIPTION for end in writers.WRITERS if end for name in [end[1:]])
 
 
-IN_TENSORFLOW = """
-import json, sys
-import numpy as np
-import tensorflow as tf
-folder, pb, known = sys.argv[1:]
-x = tf.constant(np.load(known)["x0"])
-loaded = tf.saved_model.load(folder)
-graph_def = tf.compat.v1.GraphDef.FromString(open(pb, "rb").read())
-frozen = tf.compat.v1.wrap_function(lambda: tf.import_graph_def(graph_def, name=""), [])
-frozen = frozen.prune("x:0", "scores:0")
-print(json.dumps([loaded.signatures["serving_default"](x=x)["scores"].numpy().tolist(), frozen(x).numpy().tolist()]))
-"""
+def opened(path: Path, **inputs: np.ndarray) -> np.ndarray:
+    """The only result of a file, by the library that reads such files."""
+    if path.suffix in (".pb", ".pbtxt"):
+        (key,) = forms.signature_of(forms.read(path), None, []).outputs
+        found = foreign.graph_def(path, {f"{name}:0": x for name, x in inputs.items()}, fetches=[f"{key}:0"])
+    else:
+        read = {"": foreign.saved_model, ".onnx": foreign.onnx, ".keras": foreign.keras}[path.suffix]
+        found = read(path, inputs)
+    (value,) = found.values()
+    return value
 
 
-def test_tensorflow_runs_what_was_edited(tmp_path):
-    require("tensorflow", "it runs the files")
-    options = "--signature", "serving_default", "--rename-input", "keras_tensor=x", "--rename-output", "output_0=scores"
-    for name in ("exported", "frozen.pb"):
-        assert run(MODELS / "mlp", tmp_path / name, *options, "--half") == 0
-    line = [sys.executable, "-c", IN_TENSORFLOW, tmp_path / "exported", tmp_path / "frozen.pb", MODELS / "mlp.npz"]
-    done = subprocess.run([*map(str, line)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    for found in json.loads(done.stdout.splitlines()[-1]):
-        np.testing.assert_allclose(found, MLP["y"], rtol=2e-2)
+@pytest.mark.parametrize(("options", "keys", "error", "shape"), EDITED, ids=[" ".join(case[0]) for case in EDITED])
+@pytest.mark.parametrize("name", ["exported", "frozen.pb", "frozen.pbtxt", "model.onnx"])
+def test_other_libraries_run_what_was_edited(options, keys, error, shape, name, tmp_path):
+    assert run(MODELS / "mlp", tmp_path / name, "--signature", "serving_default", *options) == 0
+    x = MLP["x0"][: shape[0]]
+    np.testing.assert_allclose(opened(tmp_path / name, **{next(iter(keys), "keras_tensor"): x}), MLP["y"], rtol=error)
 
 
 KERAS = """
@@ -208,6 +202,8 @@ def test_a_model_of_keras_becomes_the_others(tmp_path):
     assert sorted(array.shape for array in np.load(targets[3]).values()) == [(2,), (3, 4), (4,), (4, 2)]
     (found,) = forms.signature_of(forms.read(targets[-1]), None, [])(np.ones((2, 3), "float32")).values()
     np.testing.assert_allclose(found.numpy(), np.load(known), atol=1e-6)
+    for target in (targets[0], targets[1], targets[4], targets[-1]):
+        np.testing.assert_allclose(opened(target, x=np.ones((2, 3), "float32")), np.load(known), atol=1e-6)
     assert not list(tmp_path.glob(".*"))
 
 

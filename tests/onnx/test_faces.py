@@ -11,6 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import dovetail as dt
+from tests import foreign
 from tests.formats.onnx.running import session, session_of
 from tests.libraries import require
 from tests.onnx.test_waiting import KINDS, X, model, results, same
@@ -32,6 +33,9 @@ def test_models_of_given_shapes_are_saved(kind: str, tmp_path: Path):
     assert np.allclose(found, right, atol=1e-4)
     dt.saved_model.save(loaded, tmp_path / "folder")
     assert same(dt.saved_model.load(tmp_path / "folder")(X), right)
+    for is_old in (False, True):
+        found = foreign.saved_model(tmp_path / "folder", {"x": X}, old=is_old)["y"]
+        np.testing.assert_allclose(found, right, atol=1e-4)
 
 
 def test_an_unknown_batch_stays_unknown_and_other_sizes_are_asked_for(tmp_path: Path):

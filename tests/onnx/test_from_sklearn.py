@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import tempfile
 import warnings
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import dovetail as dt
+from tests import foreign
 from tests.formats.onnx.running import onnxruntime
 from tests.libraries import Library, require
 
@@ -90,20 +92,28 @@ def left(model: Any, types: list[Any], **options: Any) -> tuple[Any, Any]:
 
 
 def compare(model: Any, given: dict[str, Any], expected: dict[str, Any], **options: Any) -> None:
-    """Compare the results of a model with ONNX Runtime's and scikit-learn's."""
+    """Compare the results of a model with ONNX Runtime's, scikit-learn's, and those of TensorFlow, where it goes on."""
     kinds = {"f": "FloatTensorType", "O": "StringTensorType"}
     types = skl2onnx.common.data_types
     inputs = [(name, getattr(types, kinds[x.dtype.kind])([None, x.shape[1]])) for name, x in given.items()]
     loaded, ready = left(model, inputs, **options)
     found = dict(zip(loaded.outputs, loaded.run([given[name] for name in loaded.inputs]), strict=True))
     results = dict(zip([one.name for one in ready.get_outputs()], ready.run(None, given), strict=True))
-    for wanted in (results, expected):
-        for name, values in wanted.items():
-            ours, theirs = np.asarray(found[name]), np.asarray(values)
-            if theirs.dtype.kind in "OU":
-                assert ours.tolist() == theirs.tolist()
-            else:
-                np.testing.assert_allclose(ours.reshape(theirs.shape), theirs, rtol=1e-4, atol=1e-4, err_msg=name)
+    agree(found, results)
+    agree(found, expected)
+    if all(np.asarray(x).dtype.kind not in "OU" for x in (*given.values(), *results.values())):  # strings stay here
+        with tempfile.TemporaryDirectory() as folder:
+            dt.saved_model.save(loaded, folder)
+            agree(foreign.saved_model(folder, given), results)
+
+
+def agree(found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    for name, values in wanted.items():
+        ours, theirs = np.asarray(found[name]), np.asarray(values)
+        if theirs.dtype.kind in "OU":
+            assert ours.tolist() == theirs.tolist()
+        else:
+            np.testing.assert_allclose(ours.reshape(theirs.shape), theirs, rtol=1e-4, atol=1e-4, err_msg=name)
 
 
 @pytest.mark.parametrize("is_named", [False, True])

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import dovetail as dt
+from tests import foreign
 from tests.libraries import Library, require
 
 require("torch", "it exports the models")
@@ -140,6 +141,16 @@ def test_a_model_computes_and_trains_as_in_torch(name: str, export: Any, tmp_pat
     if (name, export) != FOLDED:
         train(loaded, model, draw)
         compare(loaded, model, draw(5), 1e-4)
+    goes_on(loaded, draw(5).numpy(), tmp_path)
+
+
+def goes_on(loaded: Any, x: np.ndarray, folder: Path) -> None:
+    """Check that TensorFlow and ONNX Runtime compute a trained model as it is here."""
+    dt.saved_model.save(loaded, folder / "folder")
+    loaded.save(folder / "again.onnx")
+    given = {loaded.inputs[0]: x}
+    for found in (foreign.saved_model(folder / "folder", given), foreign.onnx(folder / "again.onnx", given)):
+        np.testing.assert_allclose(*found.values(), loaded(x).numpy(), rtol=1e-4, atol=1e-5)
 
 
 def test_normalization_by_the_batch_is_trained(tmp_path: Path):
