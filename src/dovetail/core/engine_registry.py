@@ -26,6 +26,7 @@ from dovetail.core.errors import EngineNotInstalled, UnknownEngine, describe, di
 from dovetail.core.garbage import NoGarbageCollection
 from dovetail.core.global_random import without_draws
 from dovetail.core.hooks import hooks
+from dovetail.core.keras_aside import keras_aside
 from dovetail.core.locks import holding, let_forks_wait, make_lock
 from dovetail.core.scopes import change, scopes, within
 
@@ -237,7 +238,8 @@ def _load(name: str) -> Engine:
         if find_spec(library) is None:
             raise EngineNotInstalled(f"the engine {name!r} needs {library}, which is not installed: {install}")
         absent = [built_in.library for built_in in BUILT_IN.values() if built_in.library not in sys.modules]
-        found = importlib.import_module(module).engine
+        with keras_aside():
+            found = importlib.import_module(module).engine
         _brought.update(library for library in absent if library in sys.modules)
         if library in _brought:
             found.set_up_library()

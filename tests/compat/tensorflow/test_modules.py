@@ -50,6 +50,31 @@ def test_keras_is_imported_when_it_is_asked_for(program, words):
     assert run.returncode == 1 and words in run.stdout + run.stderr
 
 
+# After Dovetail has imported TensorFlow, to explain and to compute, claim 2.29.
+KERAS_AFTER_TENSORFLOW = """
+import sys, dovetail as dt
+dt.explain(dt.function(lambda x: x * 2.0), dt.ops.ones(3), engine="tensorflow")
+dt.set_engine("tensorflow")
+assert dt.ops.ones(3).engine == "tensorflow"
+assert "tensorflow" in sys.modules and "keras" not in sys.modules
+import dovetail.compat.tensorflow as tf
+import dovetail.compat.tensorflow.keras.layers
+model = tf.keras.Sequential([tf.keras.layers.Dense(2, kernel_initializer="ones")])
+print(model(tf.ones([1, 3])).numpy().tolist(), sys.modules["keras"].backend.backend())
+import tensorflow
+print(tensorflow.keras.layers.Dense is tf.keras.layers.Dense)
+"""
+
+
+def test_keras_is_there_after_dovetail_has_imported_tensorflow():
+    require("keras", "TensorFlow's names are Keras'")
+    require("tensorflow", "it is imported")
+    environment = {name: value for name, value in os.environ.items() if name != "KERAS_BACKEND"}
+    command = [sys.executable, "-c", KERAS_AFTER_TENSORFLOW]
+    run = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert run.stdout.split("\n")[:2] == ["[[3.0, 3.0]] dovetail", "True"], run.stderr[-2000:]
+
+
 def test_private_modules_have_names_for_what_they_are_in_tensorflow():
     """Check that a name of `tensorflow.python` gives the function of its public name."""
     require("tensorflow", "the oracle")
