@@ -126,7 +126,11 @@ def called(case: Case, with_gradient: bool = False, unknown: bool = False) -> Ca
 def _gradients(ys: list[Any], xs: list[Any]) -> list[str | None] | None:
     try:
         found = tf.gradients(ys, xs, [tf.convert_to_tensor(_weights(y)) for y in ys])
-    except (LookupError, TypeError):  # TensorFlow refuses to differentiate the node, or its function is wrong
+    except (
+        LookupError,
+        TypeError,
+        NotImplementedError,
+    ):  # TensorFlow refuses to differentiate the node, or its function is wrong
         return None
     return [None if g is None else tf.convert_to_tensor(g).name for g in found]
 

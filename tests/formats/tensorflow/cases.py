@@ -61,12 +61,18 @@ def each(types: str, /, *inputs: Any, **attrs: Any) -> list[Case]:
 
 X, Y = array(2, 3), array(3, 2, 3)
 IMAGE, KERNEL = array(2, 6, 6, 3), array(3, 3, 3, 4)
+NAN = np.where(ints(2, 6, 6, 3) > 4, np.float32("nan"), IMAGE)
+NAN[0, :3, :3], NAN[1, 2:, 2:] = float("nan"), -np.inf
+NAN_POOLED = np.fmax(NAN, np.finfo("float32").min).reshape(2, 3, 2, 3, 2, 3).max((2, 4))
+TIES = np.round(array(1, 4, 4, 4, 2))
+AROUND = {"padding": "EXPLICIT", "explicit_paddings": [0, 0, 1, 0, 0, 1, 0, 0]}
 POOL = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "SAME"}
 CONV = {"strides": [1, 2, 2, 1], "padding": "SAME"}
 DEEP = {"strides": [1, 1, 1, 1, 1], "padding": "VALID"}
 COMPLEX = (array(2, 4) + 1j * array(2, 4, low=-1)).astype("complex64")
 POOLED = IMAGE.reshape(2, 3, 2, 3, 2, 3).max((2, 4))
 DEEP_IMAGE = array(1, 4, 4, 4, 2)
+TIES_POOLED = TIES.reshape(1, 2, 2, 2, 2, 2, 2, 2).max((2, 4, 6))
 DEEP_POOLED = DEEP_IMAGE.reshape(1, 2, 2, 2, 2, 2, 2, 2).max((2, 4, 6))
 NORMALIZED = array(1, 1, 1, 3) * 2 / np.sqrt(1 + 0.5 * array(1, 1, 1, 3) ** 2 * 4)
 POOL3 = {"ksize": [1, 2, 2, 2, 1], "strides": [1, 2, 2, 2, 1], "padding": "VALID"}
@@ -285,6 +291,9 @@ CASES = [
     case("ClipByValue", X, np.float32(-1), np.float32(1)),
     case("InvertPermutation", np.array([2, 0, 1], "int32")),
     case("MatrixBandPart", SQUARE, scalar(1, "int64"), scalar(-1, "int64")),
+    *(case("MatrixBandPart", SQUARE, np.int64(low), np.int64(high)) for low, high in ((0, -1), (-1, 1))),
+    *each("Diag", X),
+    case("DiagPart", array(2, 3, 2, 3)),
     case("DepthToSpace", array(2, 2, 3, 8), block_size=2),
     case("SpaceToDepth", array(2, 4, 6, 2), block_size=2),
     case("SpaceToBatchND", array(2, 4, 5, 2), static(2, 3), static([[1, 1], [0, 1]])),
@@ -293,6 +302,8 @@ CASES = [
     case("L2Loss", X),
     case("Cross", X, X[::-1].copy()),
     case("BroadcastArgs", static(2, 1), static(1, 3)),
+    case("BroadcastArgs", np.array([4, 2, 1], "int32"), np.array([1, 3], "int32")),
+    case("ConcatOffset", scalar(-1), [*(np.array([2, n], "int32") for n in (3, 1, 4))]),
     *(case("MatMul", array(3, 4), array(3, 5), transpose_a=True, transpose_b=b) for b in (False,)),
     case("BatchMatMulV2", array(2, 3, 4), array(5, 4), adj_y=True),
     case("BatchMatMul", COMPLEX.reshape(2, 2, 2), COMPLEX.reshape(2, 2, 2), adj_x=True),
@@ -318,6 +329,7 @@ CASES = [
     case("Conv2DBackpropFilter", IMAGE, static(3, 3, 3, 4), array(2, 3, 3, 4), **CONV),
     case("Conv3DBackpropInputV2", static(1, 4, 4, 4, 2), array(2, 2, 2, 2, 3), array(1, 3, 3, 3, 3), **DEEP),
     *each("MaxPool AvgPool", IMAGE, **POOL),
+    case("MaxPool", IMAGE, **POOL | AROUND),
     *each("MaxPool3D AvgPool3D", array(1, 4, 4, 4, 2), ksize=[1, 2, 2, 2, 1], strides=[1, 2, 2, 2, 1],
           padding="VALID"),
     case("MaxPoolV2", IMAGE, static(1, 2, 2, 1), static(1, 2, 2, 1), padding="VALID"),
@@ -437,6 +449,8 @@ CASES = [
     case("SparseMatMul", array(3, 4), array(5, 4), transpose_b=True),
     *each("RFFT2D", array(2, 4, 6), static(4, 6)),
     case("RFFT2D", Static(array(2, 4, 6)), static(3, 4)),
+    *(case("RFFT2D", Static(array(2, 4, 6)), np.array(length, "int32")) for length in ([4, 6], [3, 5])),
+    *(case("IRFFT2D", COMPLEX.reshape(2, 2, 2), np.array(length, "int32")) for length in ([2, 3], [2, 2])),
     case("IRFFT2D", COMPLEX.reshape(2, 2, 2), static(2, 2)),
     case("RFFT3D", array(2, 3, 4, 6), static(3, 4, 6)),
     case("IRFFT3D", (array(2, 3, 4, 4) + 1j).astype("complex64"), static(3, 4, 6)),
@@ -447,6 +461,7 @@ CASES = [
     *each("UniqueV2 UniqueWithCountsV2", np.array([3, 1, 3, 2], "int32"), static(0)),
     case("UniqueWithCounts", np.array([3, 1, 3, 2], "int32"), out_idx="int64"),
     case("ListDiff", ints(6), ints(3)),
+    case("ListDiff", static(0, 1, 2, 3), static(2, 0)),
     case("Bincount", ints(9, low=0, high=7), scalar(5), array(9)),
     case("Bincount", ints(9, low=0, high=7), scalar(5), Static(np.zeros(0, "float32"))),
     *(case("DenseBincount", ints(2, 9, low=0, high=7), scalar(5), array(2, 9, low=1), binary_output=binary)
@@ -457,6 +472,8 @@ CASES = [
     *(case("NthElement", array(2, 5), scalar(1), reverse=reverse) for reverse in (False, True)),
     case("UnravelIndex", ints(4, low=0, high=24), static(2, 3, 4)),
     *each("InplaceUpdate InplaceAdd InplaceSub", array(4, 2), ROWS, array(2, 2)),
+    *each("PopulationCount", ints(9)),
+    case("PopulationCount", ints(9, dtype="int64") << 40),
     case("InTopK", array(2, 5), np.array([1, 3], "int32"), k=2),
     # sparse
     case("SparseToDense", np.array([[1], [3]], "int32"), static(5), scalar(2, "float32"), scalar(-1, "float32")),
@@ -464,6 +481,11 @@ CASES = [
     *(case("SparseTensorDenseMatMul", INDICES, array(3), static(4, 3, dtype="int64"), array(*shape), **how)
       for shape, how in (
         ((3, 2), {}), ((2, 4), {"adjoint_a": True, "adjoint_b": True}))),
+    *(case(f"SparseReduce{name}", INDICES, array(3), static(4, 3, dtype="int64"), static(axes), keep_dims=keep_dims)
+      for name in ("Sum", "Max") for axes, keep_dims in (([1], False), ([0, -1], False), ([-2], True))),
+    *each("SparseDenseCwiseAdd SparseDenseCwiseMul SparseDenseCwiseDiv", INDICES, array(3),
+          static(4, 3, dtype="int64"), array(4, 1)),
+    case("SparseDenseCwiseMul", INDICES, array(3), static(4, 3, dtype="int64"), array(3)),
     case("SparseReorder", INDICES[::-1].copy(), array(3), static(4, 3, dtype="int64")),
     case("SparseReshape", INDICES, static(4, 3, dtype="int64"), static(2, -1, dtype="int64")),
     case("SparseFillEmptyRows", INDICES, array(3), static(5, 3, dtype="int64"), np.float32(9)),
@@ -491,3 +513,17 @@ CASES = [
     *each("ResizeBilinear ResizeNearestNeighbor", IMAGE, static(9, 4)),
     *each("ResizeBilinear ResizeNearestNeighbor", IMAGE, static(9, 4), align_corners=True),
 ]  # fmt: skip
+
+# NaN, and equal elements: TensorFlow's results differ from NumPy's, and often its gradients from those of the results.
+UNUSUAL = [
+    *each("ArgMax ArgMin", NAN, scalar(1)),
+    *each("Unique UniqueWithCounts", np.array([3, np.nan, 3, 2, np.nan, 1], "float32")),
+    case("QuantizeAndDequantizeV2", np.array([1, np.nan, -2, 0.3], "float32"), np.float32(-1), np.float32(1)),
+    case("MaxPoolGrad", IMAGE, array(2, 3, 3, 3), array(2, 3, 3, 3), **POOL | AROUND),
+    case("MaxPoolGrad", NAN, array(2, 3, 3, 3), array(2, 3, 3, 3), **POOL),
+    case("MaxPoolGrad", NAN, array(2, 6, 6, 3), array(2, 6, 6, 3), **POOL | {"strides": [1, 1, 1, 1]}),
+    case("MaxPoolGrad", NAN, array(2, 3, 3, 3), array(2, 3, 3, 3), **POOL | AROUND),
+    case("MaxPoolGradGrad", NAN, NAN_POOLED, array(2, 6, 6, 3), **POOL),
+    case("MaxPool3DGrad", TIES, TIES_POOLED, array(1, 2, 2, 2, 2), **POOL3),
+    *(case("MaxPoolWithArgmax", NAN, **POOL | more) for more in ({}, {"strides": [1, 1, 1, 1]})),
+]

@@ -20,7 +20,7 @@ from dovetail.formats.tensorflow.unread import UNREAD
 from dovetail.formats.tensorflow.writing import Writer
 from dovetail.formats.wire.messages import TENSORFLOW
 from tests.formats.tensorflow.calling import SIGNS, called, computed, defaults, emptied, in_dtype, op_def_registry, tf
-from tests.formats.tensorflow.cases import CASES, Case, Var
+from tests.formats.tensorflow.cases import CASES, UNUSUAL, Case, Var
 from tests.formats.tensorflow.tf2onnx_types import TYPES
 from tests.libraries import require
 
@@ -66,6 +66,12 @@ def test_a_node_and_its_gradient_compute_what_tensorflow_computes(case: Case):
     back = written(call.read().graph, case)
     if back is not None:
         check(call.run(tf.compat.v1.GraphDef.FromString(back.SerializeToString())), expected[:results], signs)
+
+
+@pytest.mark.parametrize("case", UNUSUAL, ids=str)
+def test_nan_and_equal_elements_give_tensorflows_results_on_each_engine(case: Case, engine: str):
+    call = called(case)
+    check(computed(call, engine), call.run(), signs=False)
 
 
 FIRST = {case.type: case for case in reversed(CASES) if not any(isinstance(one, Var) for one in case.inputs)}

@@ -9,6 +9,7 @@ from dovetail.formats.tensorflow.bodies import indexing as indexing
 from dovetail.formats.tensorflow.bodies import layers as layers
 from dovetail.formats.tensorflow.bodies import linalg as linalg
 from dovetail.formats.tensorflow.bodies import optimizers as optimizers
+from dovetail.formats.tensorflow.bodies import pools as pools
 from dovetail.formats.tensorflow.bodies import quantized as quantized
 from dovetail.formats.tensorflow.bodies import random as random
 from dovetail.formats.tensorflow.bodies import recurrent as recurrent

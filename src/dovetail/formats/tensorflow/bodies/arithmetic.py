@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from dovetail import ops
 from dovetail.core.table import OPS
 from dovetail.formats.tensorflow.rows import row
@@ -52,3 +54,11 @@ def truncated(x: Any, y: Any) -> Any:
 @row("Mod TruncateMod: x/T y/T")
 def _(x: Any, y: Any) -> Any:
     return x - (truncated(x, y) if x.dtype.is_integer else OPS["Trunc"](x / y)) * y
+
+
+@row("PopulationCount: x/T")
+def _(x: Any) -> Any:
+    """The number of ones among the bits of integers."""
+    places = np.arange(8 * x.dtype.itemsize)
+    bits = ops.bitwise_and(ops.right_shift(ops.expand_dims(x, -1), ops.convert(places, dtype=x.dtype)), 1)
+    return ops.cast(ops.sum(ops.cast(bits, "int32"), -1), "uint8")

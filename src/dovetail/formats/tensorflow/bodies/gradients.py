@@ -72,31 +72,6 @@ def _(a: Any, b: Any, dtype: Any) -> Any:
 _WINDOW = "strides@spatial padding@padding data_format@layout"
 
 
-@row(
-    *(
-        f"{op}: x/{dtype} y/{dtype} g/T; ksize:size@spatial {_WINDOW} T>0|float32 +op={op}"
-        for op, dtype in (
-            ("MaxPoolGrad", "T"),
-            ("MaxPool3DGrad", "TInput"),
-            ("MaxPoolGradGrad", "T"),
-            ("MaxPool3DGradGrad", "T"),
-        )
-    )
-)
-def _(x: Any, y: Any, g: Any, op: str, **window: Any) -> Any:
-    return OPS[op](x, g, **window)
-
-
-@row(
-    *(
-        f"{op}V2: x/T y/T g/T size!/- strides!/-; padding@padding data_format=NHWC T>0|float32 +op={op}"
-        for op in ("MaxPoolGrad", "MaxPoolGradGrad")
-    )
-)
-def _(x: Any, y: Any, g: Any, size: Sequence[int], strides: Sequence[int], padding: Any, op: str) -> Any:
-    return OPS[op](x, g, tuple(size[1:3]), tuple(strides[1:3]), padding, "channels_last")
-
-
 @row(*(f"{op}: shape?/- g/T; ksize:size@spatial {_WINDOW} +op={op}" for op in ("AvgPoolGrad", "AvgPool3DGrad")))
 def _(shape: Any, g: Any, op: str, **window: Any) -> Any:
     return OPS[op](blank(g, shape), g, **window)

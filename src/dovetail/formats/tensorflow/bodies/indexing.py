@@ -9,7 +9,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.table import OPS
-from dovetail.formats.constants import filled
+from dovetail.formats.constants import filled, recorded
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.bodies.shapes import scalar
 from dovetail.formats.tensorflow.rows import row
@@ -48,6 +48,18 @@ def _(x: Any, depth: Any, on: Any, off: Any, axis: int) -> Any:
 # -- search -----------------------------------------------------------------------------------------------------------
 
 
+@row(
+    "ArgMax: x/T axis!/Tidx; output_type>0|int64 +op=ArgMax",
+    "ArgMin: x/T axis!/Tidx; output_type>0|int64 +op=ArgMin",
+)
+def _(x: Any, axis: int, op: str) -> Any:
+    """The place of the first largest or smallest element: TensorFlow passes over NaN."""
+    if x.dtype.is_floating:
+        worst = x.dtype.min if op == "ArgMax" else x.dtype.max
+        x = ops.where(ops.greater(x, worst) if op == "ArgMax" else ops.less(x, worst), x, worst)
+    return OPS[op](x, axis)
+
+
 @row("Unique: x/T; out_idx>1|int32", "UniqueV2: x/T axis!/Taxis; out_idx>1|int32")
 def _(x: Any, axis: Any = ()) -> Any:
     return _unique(x, axis)[:2]
@@ -61,28 +73,26 @@ def _unique(x: Any, axis: Any = ()) -> list[Any]:
     """The different elements in the order of the input, the place of each element among them, and how often it is."""
     if len(x.shape) != 1 and axis not in ((), []):
         raise Unreadable("it compares slices")
-    values, places, counts, *_ = _sorted_unique(x)
     size = dims_of(x)[0]
-    none = ops.full([dims_of(values)[0]], size, "int32")
-    first = OPS["TensorScatterMin"](none, ops.expand_dims(places, -1), ops.arange(size, dtype="int32"))
-    order = ops.argsort(first)
-    return [
-        OPS["GatherV2"](values, order, 0),
-        OPS["GatherV2"](ops.argsort(order), places, 0),
-        OPS["GatherV2"](counts, order, 0),
-    ]
-
-
-def _sorted_unique(x: Any) -> tuple[Any, Any, Any]:
-    """The different elements in ascending order, the places of the elements among them, and how often each is."""
+    every = ops.arange(size, dtype="int32")
     values, places, *_ = OPS["Unique"](x)
-    none = ops.zeros([dims_of(values)[0]], "int32")
-    ones = ops.ones_like(places, "int32")
-    return values, places, OPS["TensorScatterAdd"](none, ops.expand_dims(places, -1), ones)
+    none = ops.full([dims_of(values)[0]], size, "int32")
+    first = OPS["TensorScatterMin"](none, ops.expand_dims(places, -1), every)
+    first = OPS["GatherV2"](first, places, 0)  # for each element, where an equal one is first
+    if x.dtype.is_floating:
+        first = ops.where(ops.isnan(x), every, first)  # NaN equals nothing
+    kept, places, *_ = OPS["Unique"](first)
+    none = ops.zeros([dims_of(kept)[0]], "int32")
+    counts = OPS["TensorScatterAdd"](none, ops.expand_dims(places, -1), ops.ones_like(places, "int32"))
+    return [OPS["GatherV2"](x, kept, 0), places, counts]
 
 
-@row("ListDiff: x/T y/T; out_idx>1|int32")
-def _(x: Any, y: Any) -> list[Any]:
+@row("ListDiff: x?/T y?/T; T:dtype out_idx>1|int32")
+def _(x: Any, y: Any, dtype: Any) -> list[Any]:
+    if isinstance(x, list) and isinstance(y, list):
+        kept = [i for i, one in enumerate(x) if one not in y]
+        return [recorded([x[i] for i in kept], dtype), recorded(kept, "int32")]
+    x, y = (ops.convert(one, dtype=dtype) for one in (x, y))
     left = ops.logical_not(ops.any(ops.equal(ops.expand_dims(x, -1), y), -1))
     return [ops.boolean_mask(x, left), ops.boolean_mask(ops.arange(dims_of(x)[0], dtype="int32"), left)]
 

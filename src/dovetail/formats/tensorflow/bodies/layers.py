@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from dovetail import ops
@@ -23,11 +22,6 @@ def depthwise(x: Any, kernel: Any, strides: Any, padding: Any, dilations: Any, d
     height, width, channels, multiplier = dims_of(kernel)
     kernel = ops.reshape(kernel, [height, width, 1, channels * multiplier])
     return OPS["Conv2D"](x, kernel, strides, padding, dilations, data_format)
-
-
-@row("MaxPoolV2: x/T size!/- strides!/-; padding@padding data_format=NHWC T>0|float32")
-def _(x: Any, size: Sequence[int], strides: Sequence[int], padding: Any) -> Any:
-    return OPS["MaxPool"](x, tuple(size[1:3]), tuple(strides[1:3]), padding, "channels_last")
 
 
 _NORM = "epsilon is_training exponential_avg_factor:factor data_format@layout"

@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from dovetail import ops
 from dovetail.core.table import OPS
+from dovetail.formats.tensorflow.bodies.shapes import element, scalar
 from dovetail.formats.tensorflow.rows import row
 from dovetail.ops.shapes.shape import dims_of
 
 
-@row("MatrixBandPart: x/T lower!/Tindex upper!/Tindex")
-def _(x: Any, lower: int, upper: int) -> Any:
-    return OPS["MatrixBandPart"](x, *(None if bound < 0 else bound for bound in (lower, upper)))
+@row("MatrixBandPart: x/T lower?/Tindex upper?/Tindex")
+def _(x: Any, lower: Any, upper: Any) -> Any:
+    bounds = scalar(lower), scalar(upper)
+    if all(isinstance(bound, int) for bound in bounds):
+        return OPS["MatrixBandPart"](x, *(None if bound < 0 else bound for bound in bounds))
+    rows, columns = (ops.arange(size) for size in dims_of(x)[-2:])
+    below = ops.expand_dims(rows, -1) - columns
+    near = (
+        ops.logical_or(ops.less(bound, 0), ops.less_equal(distance, ops.cast(bound, "int32")))
+        for bound, distance in zip(bounds, (below, -below), strict=True)
+    )
+    return ops.where(ops.logical_and(*near), x, ops.zeros_like(x))
+
+
+@row("Diag: x/T")
+def _(x: Any) -> Any:
+    dims = dims_of(x)
+    return ops.reshape(OPS["MatrixDiag"](ops.reshape(x, [-1])), [*dims, *dims])
+
+
+@row("DiagPart: x/T")
+def _(x: Any) -> Any:
+    dims = dims_of(x)[: len(x.shape) // 2]
+    size = ops.prod(ops.convert(dims, dtype="int32"))
+    return ops.reshape(OPS["MatrixDiagPart"](ops.reshape(x, [size, size])), dims)
 
 
 @row("Cross: x/T y/T")
@@ -161,20 +184,26 @@ def _(diagonal: Any, k: Any, rows: int, columns: int, padding: Any, align: str) 
 # -- Fourier transforms -----------------------------------------------------------------------------------------------
 
 
-@row("RFFT RFFT2D RFFT3D: x/Treal length!/-; Tcomplex>0|complex64")
-def _(x: Any, length: Sequence[int]) -> Any:
-    *others, last = length
-    for axis, size in enumerate(others, -len(length)):
-        x = _of_length(x, axis, size)
-    return _along(OPS["FFT"], OPS["RFFT"](x, last), range(-len(length), -1))
+_RANKS = (("", 1), ("2D", 2), ("3D", 3))
 
 
-@row("IRFFT IRFFT2D IRFFT3D: x/Tcomplex length!/-; Treal>0|float32")
-def _(x: Any, length: Sequence[int]) -> Any:
-    *others, last = length
-    for axis, size in enumerate(others, -len(length)):
+@row(*(f"RFFT{name}: x/Treal length?/-; Tcomplex>0|complex64 +rank={rank}" for name, rank in _RANKS))
+def _(x: Any, length: Any, rank: int) -> Any:
+    *others, last = (element(length, i) for i in range(rank))
+    for axis, size in enumerate(others, -rank):
         x = _of_length(x, axis, size)
-    return OPS["IRFFT"](_along(OPS["IFFT"], x, range(-len(length), -1)), last)
+    if not isinstance(last, int):
+        x, last = _of_length(x, -1, last), None
+    return _along(OPS["FFT"], OPS["RFFT"](x, last), range(-rank, -1))
+
+
+@row(*(f"IRFFT{name}: x/Tcomplex length?/-; Treal>0|float32 +rank={rank}" for name, rank in _RANKS))
+def _(x: Any, length: Any, rank: int) -> Any:
+    *others, last = (element(length, i) for i in range(rank))
+    for axis, size in enumerate(others, -rank):
+        x = _of_length(x, axis, size)
+    transform: Any = OPS["IRFFT"] if isinstance(last, int) else OPS["IRFFT"].body
+    return transform(_along(OPS["IFFT"], x, range(-rank, -1)), last)
 
 
 @row("FFT3D: x/Tcomplex")
@@ -193,7 +222,7 @@ def _along(transform: Callable[[Any], Any], x: Any, axes: Any) -> Any:
     return x
 
 
-def _of_length(x: Any, axis: int, size: int) -> Any:
+def _of_length(x: Any, axis: int, size: Any) -> Any:
     """An axis cut to a length, or filled with zeros."""
     rank, old = len(x.shape), dims_of(x)[axis]
     spare = [0] * rank

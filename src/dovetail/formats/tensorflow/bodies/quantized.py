@@ -61,7 +61,8 @@ def quantized(
     """The nearest of 2**bits multiples of a number; rounding passes gradients, with `cut` those inside the range."""
     bounds = low, high
     if not given:
-        low, high = ops.min(x), ops.max(x)
+        none = ops.isnan(x)
+        low, high = ops.min(ops.where(none, x.dtype.max, x)), ops.max(ops.where(none, x.dtype.min, x))
     last = 2 ** (bits - 1) - 1 if signed else 2**bits - 1
     first = (-last if narrow else -last - 1) if signed else 0
     low, high = (ops.cast(bound, x.dtype) for bound in (low, high))

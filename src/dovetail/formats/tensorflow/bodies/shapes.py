@@ -10,6 +10,7 @@ import numpy as np
 from dovetail import ops
 from dovetail.core.table import OPS
 from dovetail.formats.constants import recorded
+from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.rows import row
 from dovetail.graph.shape_values import known_ints
 from dovetail.ops.shapes.shape import dims_of
@@ -37,9 +38,29 @@ def _(xs: Sequence[Any], dtype: Any) -> Any:
     return [ops.cast(ops.shape(x), dtype) for x in xs]
 
 
-@row("BroadcastArgs: a!/T b!/T; T:dtype|int32")
-def _(a: Sequence[int], b: Sequence[int], dtype: Any) -> Any:
-    return ops.convert(np.array(np.broadcast_shapes(a, b)), dtype)
+@row("BroadcastArgs: a?/T b?/T; T:dtype|int32")
+def _(a: Any, b: Any, dtype: Any) -> Any:
+    """The shape of two shapes; an op that broadcasts to it refuses those that do not fit."""
+    if isinstance(a, list) and isinstance(b, list):
+        return ops.convert(np.array(np.broadcast_shapes(a, b)), dtype)
+    shapes = [ops.convert(shape, dtype=dtype) for shape in (a, b)]
+    ranks = [shape.shape[0] for shape in shapes]
+    if None in ranks:
+        raise Unreadable("the rank of a shape is not known")
+    ones = (ops.ones([max(ranks) - rank], dtype) for rank in ranks)
+    one, other = (ops.concatenate(pair, 0) for pair in zip(ones, shapes, strict=True))
+    return ops.where(ops.equal(one, 1), other, one)
+
+
+@row("ConcatOffset: axis!/- shapes*/shape_type")
+def _(axis: int, shapes: Sequence[Any]) -> Any:
+    """Where each tensor of a concatenation begins."""
+    rank = dims_of(shapes[0])[0]
+    is_axis = ops.cast(ops.equal(ops.arange(rank), axis if axis >= 0 else axis + rank), shapes[0].dtype)
+    starts = [ops.zeros_like(shapes[0])]
+    for shape in shapes[:-1]:
+        starts.append(starts[-1] + shape * is_axis)
+    return starts
 
 
 @row("Range: start?/Tidx stop?/Tidx step?/Tidx; Tidx:dtype|int32")
@@ -78,15 +99,15 @@ def strided_slice(
         if new_axis_mask >> i & 1:
             return None
         if shrink_axis_mask >> i & 1:
-            return _element(begin, i)
-        first, last = (None if mask >> i & 1 else _element(bound, i) for mask, bound in pairs)
-        return slice(first, last, _element(strides, i))
+            return element(begin, i)
+        first, last = (None if mask >> i & 1 else element(bound, i) for mask, bound in pairs)
+        return slice(first, last, element(strides, i))
 
     pairs = (begin_mask, begin), (end_mask, end)
     return x[tuple(map(item, range(len(begin) if isinstance(begin, list) else begin.shape[0])))]
 
 
-def _element(numbers: Any, i: int) -> Any:
+def element(numbers: Any, i: int) -> Any:
     """One of some integers: an int if it is known, else a tensor."""
     known = numbers if isinstance(numbers, list) else known_ints(numbers)
     return numbers[i] if known is None or known[i] is None else known[i]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from dovetail import ops
 from dovetail.core.table import OPS
+from dovetail.formats.constants import filled
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.rows import row
 from dovetail.ops.shapes.shape import dims_of
@@ -38,6 +41,36 @@ def _rank(shape: Any) -> int:
     if size is None:
         raise Unreadable("the rank of its sparse tensor is not known")
     return size
+
+
+@row(
+    "SparseReduceSum: indices/- values/T shape?/- axes!/-; keep_dims:keepdims +change=TensorScatterAdd",
+    "SparseReduceMax: indices/- values/T shape?/- axes!/-; keep_dims:keepdims +change=TensorScatterMax",
+)
+def _(indices: Any, values: Any, shape: Any, axes: Any, change: str, keepdims: bool = False) -> Any:
+    rank = _rank(shape)
+    reduced = {axis % rank for axis in np.ravel(axes).tolist()}
+    dims = [1 if axis in reduced else shape[axis] for axis in range(rank)]
+    places = indices * np.array([axis not in reduced for axis in range(rank)], "int64")
+    first = 0 if change == "TensorScatterAdd" else values.dtype.min
+    found = OPS[change](filled(dims, first, values.dtype), places, values)
+    if first:
+        is_given = OPS["TensorScatterMax"](filled(dims, 0, "int32"), places, ops.ones_like(values, "int32"))
+        found = ops.where(ops.equal(is_given, 1), found, 0)
+    return found if keepdims or not reduced else ops.squeeze(found, sorted(reduced))
+
+
+@row(
+    *(
+        f"SparseDenseCwise{name}: indices/- values/T shape?/- dense/T; +op={op}"
+        for name, op in (("Add", "AddV2"), ("Mul", "Mul"), ("Div", "RealDiv"))
+    )
+)
+def _(indices: Any, values: Any, shape: Any, dense: Any, op: str) -> Any:
+    """The values of a sparse tensor with those of a dense one, which is broadcast to its shape."""
+    places = indices[:, _rank(shape) - len(dense.shape) :]
+    places = ops.where(ops.equal(ops.cast(ops.shape(dense), places.dtype), 1), 0, places)
+    return OPS[op](values, OPS["GatherNd"](dense, places))
 
 
 def _number(indices: Any, shape: Any) -> Any:

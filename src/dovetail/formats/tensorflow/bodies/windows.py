@@ -43,40 +43,6 @@ def _(x: Any, kernel: Any, g: Any, **window: Any) -> Any:
     return through(lambda kernel: dilated(x, kernel, **window), g, kernel)
 
 
-@row(
-    "MaxPoolWithArgmax: x/T; ksize:size@spatial strides@spatial padding@padding Targmax:dtype|int64"
-    " include_batch_in_index:with_batch"
-)
-def _(x: Any, size: Any, strides: Any, padding: Any, dtype: Any, with_batch: bool = False) -> list[Any]:
-    batch, height, width, channels = dims_of(x)
-    window = size, strides, (1, 1), padding
-    windows = OPS["SlidingWindows"](x, *window, -np.inf)
-    dims = dims_of(windows)
-    windows = ops.reshape(windows, [*dims[:3], int(np.prod(size)), channels])
-    places = ops.reshape(ops.arange(height * width, dtype="int32"), [1, height, width, 1])
-    places = ops.reshape(OPS["SlidingWindows"](places, *window), [1, *dims[1:3], int(np.prod(size)), 1])
-    best = ops.expand_dims(ops.argmax(windows, 3), 3)
-    places = ops.broadcast_to(places, dims_of(windows))
-    place = ops.squeeze(ops.take_along_axis(places, best, 3), 3) * channels + ops.arange(channels, dtype="int32")
-    if with_batch:
-        first = ops.arange(batch, dtype="int32") * height * width * channels
-        place = place + ops.reshape(first, [-1, 1, 1, 1])
-    return [ops.max(windows, 3), ops.cast(place, dtype)]
-
-
-@row(
-    "MaxPoolGradWithArgmax: x/T g/T places/Targmax; ksize:size@spatial strides@spatial padding@padding"
-    " include_batch_in_index:with_batch"
-)
-def _(x: Any, g: Any, places: Any, with_batch: bool = False, **window: Any) -> Any:
-    if not with_batch:
-        first = ops.arange(dims_of(x)[0], dtype=places.dtype) * ops.cast(ops.prod(ops.shape(x)[1:]), places.dtype)
-        places = places + ops.reshape(first, [-1, 1, 1, 1])
-    flat = ops.zeros_like(ops.reshape(x, [-1]))
-    found = OPS["TensorScatterAdd"](flat, ops.reshape(places, [-1, 1]), ops.reshape(g, [-1]))
-    return ops.reshape(found, dims_of(x))
-
-
 # -- the order of axes ------------------------------------------------------------------------------------------------
 
 
