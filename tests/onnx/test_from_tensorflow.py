@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dovetail as dt
-from dovetail import saved_model
+from dovetail import ops, saved_model
 from tests.formats.onnx.running import run, session
 from tests.formats.tensorflow.calls import FOLDER, Call, difference, models
 from tests.keras_backends import told
@@ -76,6 +76,30 @@ def test_a_model_of_tensorflow_leaves_as_onnx(title: str, path: Path, call: Call
 def test_models_that_do_not_leave_are_named(title: str, path: Path, call: Call, tmp_path: Path):
     with pytest.raises(NotImplementedError, match=ABSENT[title]):
         dt.onnx.save(program_of(path, call)[0], tmp_path / "model.onnx")
+
+
+SORTED = {
+    "sort": lambda x: ops.sort(x, 1),
+    "first axis": lambda x: ops.argsort(x, 0),
+    "descending": lambda x: ops.argsort(-x, -1),
+    "integers": lambda x: ops.argsort(ops.cast(ops.isnan(x), "int32"), -1),
+    "bools": lambda x: ops.argsort(ops.isnan(x), -1),
+    "halves": lambda x: ops.argsort(ops.cast(x, "float16"), -1),
+    "doubles": lambda x: ops.sort(ops.cast(x, "float64"), 0),
+    "median": lambda x: ops.median(ops.where(ops.isnan(x), 0.0, x), -1),
+}
+
+
+@pytest.mark.parametrize("shape", [(None, None), (None, 4), (2, 4)], ids=str)
+@pytest.mark.parametrize("name", SORTED)
+def test_what_is_sorted_comes_back_from_a_saved_model_and_leaves_as_onnx(name: str, shape: Any, tmp_path: Path):
+    x = np.array([[3, 1, np.nan, 2], [0.0, -0.0, -np.inf, 1]], "float32")
+    expected = SORTED[name](x).numpy()
+    saved_model.save(dt.function(SORTED[name], input_signature=[dt.spec(shape)]), tmp_path / "model")
+    loaded = dt.function(saved_model.load(tmp_path / "model"), input_signature=[dt.spec(shape)])
+    dt.onnx.save(loaded, tmp_path / "model.onnx")
+    np.testing.assert_array_equal(loaded(x).numpy(), expected)
+    np.testing.assert_array_equal(run(tmp_path / "model.onnx", x)[0], expected)
 
 
 @pytest.mark.parametrize("name", WITH_FUNCTIONS)

@@ -17,6 +17,7 @@ from dovetail.formats.tensorflow.reading import special
 from dovetail.formats.tensorflow.rows import READ
 from dovetail.formats.tensorflow.values import Handle, Host
 from dovetail.formats.wire.tensors import array_of
+from dovetail.graph.operation import GraphTensor
 
 LARGEST = 1 << 20  # bytes of a constant with one value for all elements
 
@@ -92,11 +93,43 @@ def _compared(node: Node) -> Any:
 def _top(node: Node) -> Any:
     """The largest elements; all are sorted if their number is no constant, such as a part of a shape."""
     x, k = node.tensor(0), node.tensor(1)
+    if type(x) is GraphTensor and x.op.type == "Invert" and _is_whole(k, x):  # as `written` writes ArgSort
+        order = OPS["ArgSort"](_before_bits(x.op.inputs[0]), -1)
+        return [ops.take_along_axis(x, order, -1), ops.cast(order, node.attrs("index_type", "int32"))]
     if constant_of(k) is not None:
         return by_row(READ[node.type], node)
     ascending = ops.argsort(ops.flip(x, -1), -1)  # flipped, so that the first of equal elements is the first in the end
     places = (ops.shape(x)[-1] - 1 - ops.flip(ascending, -1))[..., :k]
     return [ops.take_along_axis(x, places, -1), ops.cast(places, node.attrs("index_type", "int32"))]
+
+
+def _is_whole(k: Any, x: Any) -> bool:
+    """Whether a number is the size of the last axis of inverted integers."""
+    if (known := constant_of(k)) is not None:
+        return bool(known == x.shape[-1])
+    if k.op.type != "StridedSlice" or k.op.inputs[0].op.type != "Shape":
+        return False
+    is_last = k.op.attrs["shrink_axis_mask"] == 1 and k.op.attrs.get("begin") == (-1,)
+    return is_last and any(k.op.inputs[0].op.inputs[0] is one for one in (x, x.op.inputs[0]))
+
+
+def _before_bits(bits: Any) -> Any:
+    """The floats of which some integers are the order, as `written_bodies` writes them; else the integers."""
+    if bits.op.type == "Transpose":
+        return ops.transpose(_before_bits(bits.op.inputs[0]), bits.op.attrs["axes"])
+    path = ("SelectV2", 2), ("Bitcast", 0), ("SelectV2", 2), ("SelectV2", 2)
+    x = bits
+    for type, number in path:
+        if x.op.type != type:
+            return bits
+        x = x.op.inputs[number]
+    raw, plain = bits.op.inputs[2], bits.op.inputs[2].op.inputs[0]
+    (less, xor, _), (equal, zeros, numbers) = ([one.op for one in y.op.inputs] for y in (bits, plain))
+    known = ("Less", less, raw, 0), ("BitwiseXor", xor, raw, raw.dtype.max), ("Equal", equal, x, 0)
+    is_order = zeros.type == "ZerosLike" and numbers.inputs[0].op.type == "IsNan"
+    for type, op, given, number in known:
+        is_order = is_order and op.type == type and op.inputs[0] is given and constant_of(op.inputs[1]) == number
+    return x if is_order and numbers.inputs[0].op.inputs[0] is x else bits
 
 
 def _words(data: Sequence[Any]) -> Iterator[str]:
