@@ -30,7 +30,7 @@ collect_ignore_glob = [  # they run in their own processes, with Keras or Tensor
     "programs/oracle_child.py",
     "mutants.py",
     "keras_own/run.py",
-    "keras_dovetail/files_for_keras2.py",
+    "keras_dovetail/files_for_keras.py",
     "keras_dovetail/mutations.py",
     "keras_dovetail/real_files.py",
     "keras_dovetail/shards_cases.py",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import importlib
 import json
 import os
 import subprocess
@@ -139,21 +140,33 @@ def events(path: str, given: Arrays) -> dict[str, Any]:
     return {"steps": np.asarray(steps), "tags": np.asarray(tags, str), **values}
 
 
+def _predicted(model: Any, given: Arrays) -> dict[str, Any]:
+    """The results of a model of Keras by their numbers; several inputs go by their names."""
+    found = model(dict(given) if len(given) > 1 else next(iter(given.values())), training=False)
+    return {str(number): array for number, array in enumerate(found if isinstance(found, (list, tuple)) else [found])}
+
+
 @reader("tensorflow", "Keras model")
-def keras(path: str, given: Arrays) -> dict[str, Any]:
-    """The predictions of a model in `.keras` or `.h5` by Keras 3 on TensorFlow."""
+def keras(path: str, given: Arrays, imports: str = "") -> dict[str, Any]:
+    """The predictions of a model in `.keras` or `.h5` by Keras 3 on TensorFlow, after an import of a module."""
     os.environ["KERAS_BACKEND"] = "tensorflow"
     import keras
 
-    return {"predicted": keras.saving.load_model(path, compile=False).predict(given["x"], verbose=0)}
+    if imports:
+        importlib.import_module(imports)
+    return _predicted(keras.saving.load_model(path, compile=False), given)
 
 
 @reader("tensorflow", "HDF5")
-def tf_keras(path: str, given: Arrays) -> dict[str, Any]:
-    """The predictions of a model in `.h5` or a folder by Keras 2."""
+def tf_keras(path: str, given: Arrays, weights: str = "") -> dict[str, Any]:
+    """The predictions of a model in `.h5` or a folder by Keras 2, with the weights of another file."""
     import tf_keras
 
-    return {"predicted": tf_keras.models.load_model(path, compile=False).predict(given["x"], verbose=0)}
+    model = tf_keras.models.load_model(path, compile=False)
+    if weights:
+        model.set_weights([0 * array for array in model.get_weights()])
+        model.load_weights(weights)
+    return _predicted(model, given)
 
 
 @reader("onnx", "ONNX model")
