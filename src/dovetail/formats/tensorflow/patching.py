@@ -25,6 +25,7 @@ from dovetail.formats.tensorflow.written_nodes import HANDLES, Nodes, Ref
 from dovetail.formats.ways import unique
 from dovetail.formats.wire.messages import TENSORFLOW, parsed
 from dovetail.formats.wire.objects import GRAPH, VALUE, key_of
+from dovetail.formats.wire.slices import part_of
 from dovetail.formats.wire.tensors import DTYPES, number_of
 
 ADDED = "added_variables"  # the attribute of the model with the variables that it did not have
@@ -270,11 +271,14 @@ def changed_values(saved: SavedGraph) -> dict[str, np.ndarray]:
     """The values of the variables that changed since the file was read, by their keys in the checkpoint."""
     found: dict[str, np.ndarray] = {}
     for name, variable in saved.variables.items():
-        value, key = variable.numpy(), saved.key(name)
-        if value.tobytes() != np.ascontiguousarray(saved.bundle[key]).tobytes():
-            copies = saved.objects.twins.items() if saved.objects is not None else ()
-            names = [name, *(own for own, twin in copies if twin == name)]
-            found |= {saved.key(one): value for one in names}
+        value, key, part = variable.numpy(), saved.key(name), part_of(saved.slice_of(name))
+        if value.tobytes() == np.ascontiguousarray(saved.slice_in_bundle(key, saved.slice_of(name))).tobytes():
+            continue
+        if part is not None:
+            found.setdefault(key, np.array(saved.bundle[key]))[part.box] = value
+            continue
+        copies = saved.objects.twins.items() if saved.objects is not None else ()
+        found |= {saved.key(one): value for one in (name, *(own for own, twin in copies if twin == name))}
     return found
 
 

@@ -44,6 +44,7 @@ from dovetail.formats.tensorflow.rows import READ
 from dovetail.formats.tensorflow.values import Foreign
 from dovetail.formats.wire.bundle import Bundle, exists
 from dovetail.formats.wire.messages import TENSORFLOW, from_text, parsed
+from dovetail.formats.wire.slices import part_of
 from dovetail.formats.wire.tensors import array_of, dtype_of, known_shape
 
 PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
@@ -167,9 +168,14 @@ class SavedGraph:
         """The functions of its library, by name."""
         return {function.signature.name: function for function in self.graph_def.library.function}
 
-    @cached_property
+    @property
     def keys(self) -> dict[str, str]:
         """Name of a variable's node → its key in the checkpoint, from the nodes that restore it."""
+        return {name: key for name, (key, _) in self._restored.items()}
+
+    @cached_property
+    def _restored(self) -> dict[str, tuple[str, str]]:
+        """Name of a variable's node → its key, and the text of its slice, which is empty for a whole tensor."""
         found = dict(_restored(self.nodes.values(), {}, self.file))
         for call in self.nodes.values():
             name = call.attr["f"].func.name if call.op.endswith("PartitionedCall") else ""
@@ -187,6 +193,25 @@ class SavedGraph:
         own = original(self.nodes[name]) if name in self.nodes else name
         return next((self.keys[each] for each in names if each in self.keys), own if own in self.bundle else name)
 
+    def slice_of(self, name: str) -> str:
+        """The text of the slice that a variable's node has of its key's tensor; empty for all of it."""
+        return self._restored.get(name, ("", ""))[1]
+
+    def slice_in_bundle(self, key: str, spec: str) -> np.ndarray:
+        """The value of a key of the checkpoint, or a slice of it.
+
+        Raises:
+            FormatError: the tensor has no such slice.
+        """
+        try:
+            part = part_of(spec)
+        except ValueError as error:
+            raise FormatError(self.file, f"the tensor {key!r}", f"{error}", "a shape and a slice of it") from None
+        value = self.bundle[key]
+        if part is not None and part.whole != value.shape:
+            raise FormatError(self.file, f"the tensor {key!r}", f"the shape {value.shape}", f"{part.whole}")
+        return value if part is None else value[part.box]
+
     def variable(self, node: Any) -> Variable:
         """The variable of a node, with its value from the checkpoint.
 
@@ -199,7 +224,7 @@ class SavedGraph:
             key = self.key(node.name)
             if key not in self.bundle:
                 raise FormatError(self.file, f"the variable {node.name!r}", "no value of it", f"the key {key!r}")
-            value = self.bundle[key]
+            value = self.slice_in_bundle(key, self.slice_of(node.name))
             with self._attributes(node) as attrs:
                 shape = attrs("shape", None, (tuple, type(None)))
             if not fits(value.shape, shape):
@@ -218,7 +243,7 @@ class SavedGraph:
         """
         key = self.key(node.name)
         if key in self.bundle:
-            return self.bundle[key]
+            return self.slice_in_bundle(key, self.slice_of(node.name))
         place = f"the variable {node.name!r}"
         shape, dtype = node.attr["shape"].shape, node.attr["dtype"].type
         return np.zeros(known_shape(shape, self.file, place), dtype_of(dtype, self.file, place))
@@ -429,8 +454,8 @@ def has_rule(type: str) -> bool:
     return any(type in table for table in known) or SAVING.match(type) is not None
 
 
-def _restored(nodes: Iterable[Any], named: Mapping[str, str], file: Path) -> Iterator[tuple[str, str]]:
-    """Pairs of a variable's node and a key: an assignment takes the output of a node `RestoreV2` of this number.
+def _restored(nodes: Iterable[Any], named: Mapping[str, str], file: Path) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Variables' nodes, each with a key and a slice: an assignment takes the output of `RestoreV2` of this number.
 
     Args:
         nodes: of a graph or a function.
@@ -443,13 +468,21 @@ def _restored(nodes: Iterable[Any], named: Mapping[str, str], file: Path) -> Ite
             continue
         source, _, number = split(behind(node.input[1], known))
         restore = known.get(source)
-        is_restored = restore is not None and restore.op == "RestoreV2" and len(restore.input) > 1
-        names = known.get(split(restore.input[1])[0]) if restore is not None and is_restored else None
-        if names is not None and "value" in names.attr:
-            keys = array_of(names.attr["value"].tensor, file, f"the node {names.name!r}").reshape(-1)
-            target = split(node.input[0])[0]
-            if 0 <= number < len(keys) and keys.dtype.kind == "O":
-                yield split(named.get(target, target))[0], keys[number].decode(errors="replace")
+        is_restored = restore is not None and restore.op == "RestoreV2" and len(restore.input) > 2
+        if restore is None or not is_restored:
+            continue
+        keys, slices = (_texts(known.get(split(text)[0]), file) for text in restore.input[1:3])
+        target = split(node.input[0])[0]
+        if 0 <= number < len(keys):
+            yield split(named.get(target, target))[0], (keys[number], slices[number] if number < len(slices) else "")
+
+
+def _texts(node: Any, file: Path) -> list[str]:
+    """The texts of a constant; none of another node."""
+    if node is None or "value" not in node.attr:
+        return []
+    array = array_of(node.attr["value"].tensor, file, f"the node {node.name!r}").reshape(-1)
+    return [text.decode(errors="replace") for text in array] if array.dtype.kind == "O" else []
 
 
 # -- files ------------------------------------------------------------------------------------------------------------

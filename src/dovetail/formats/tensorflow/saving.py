@@ -349,13 +349,16 @@ def new_handle(graph: Any, variable: Variable, names: set[str]) -> str:
     return node.name
 
 
-def add_saver(meta: Any, variables: Sequence[tuple[str, str, int]], names: set[str]) -> list[tuple[str, str]]:
+def add_saver(
+    meta: Any, variables: Sequence[tuple[str, str, int]], names: set[str], slices: Mapping[str, str] | None = None
+) -> list[tuple[str, str]]:
     """Add the nodes with which TensorFlow 1 saves and restores variables.
 
     Args:
         meta: the message `MetaGraphDef`.
         variables: the handle, the key in the checkpoint and the number of the dtype of each.
         names: the names of nodes that are taken.
+        slices: handle → the text of the slice that the variable is of its key's tensor; the others are whole.
 
     Returns:
         The nodes that restore and that read each variable.
@@ -377,7 +380,7 @@ def add_saver(meta: Any, variables: Sequence[tuple[str, str, int]], names: set[s
     prefix = node("filename", "Placeholder", dtype=STRING)
     prefix.attr["shape"].shape.SetInParent()
     handles, keys, dtypes = zip(*variables, strict=True) if variables else ((), (), ())
-    tensors = strings("names", keys), strings("slices", [""] * len(keys))
+    tensors = strings("names", keys), strings("slices", [(slices or {}).get(handle, "") for handle in handles])
     assigned, waits, reads = [], [], []
     for number, (handle, dtype) in enumerate(zip(handles, dtypes, strict=True)):
         reads.append(node(f"Read_{number}", "ReadVariableOp", [handle], dtype=dtype).name)

@@ -10,7 +10,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from dovetail.core.progress import watched
 from dovetail.formats.wire.crc import masked, masked_bytes, masked_whole
 from dovetail.formats.wire.messages import TENSORFLOW, parsed
 from dovetail.formats.wire.shard import Shard
-from dovetail.formats.wire.slices import is_cut, slice_key
+from dovetail.formats.wire.slices import Part, is_cut, slice_key
 from dovetail.formats.wire.table import Cursor, read_table, table, varint
 from dovetail.formats.wire.tensors import STRING, dtype_of, known_shape, little_endian, number_of, shape_proto
 
@@ -54,6 +54,16 @@ def _escaped(name: str) -> str:
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
+class Cut(NamedTuple):
+    """A tensor that is written as slices.
+
+    Attributes:
+        slices: the place of each, and its array; all have one dtype.
+    """
+
+    slices: tuple[tuple[Part, np.ndarray], ...]
+
+
 def write_bundle(prefix: str, values: Mapping[str, Any]) -> None:
     """Write arrays by name as a bundle; if the process ends while it writes, an old bundle of this prefix is whole.
 
@@ -62,7 +72,7 @@ def write_bundle(prefix: str, values: Mapping[str, Any]) -> None:
 
     Args:
         prefix: the path without the ends of the files' names; the folder is made if need be.
-        values: name → array of numbers, or of `bytes` with dtype `object`.
+        values: name → array of numbers, or of `bytes` with dtype `object`; or a `Cut`.
 
     Raises:
         ImportError: the extra `formats` is not installed.
@@ -71,8 +81,8 @@ def write_bundle(prefix: str, values: Mapping[str, Any]) -> None:
     count = _free_count(prefix)
     header = TENSORFLOW.BundleHeaderProto(num_shards=count, version=TENSORFLOW.VersionDef(producer=1))
     entries = [(b"", header.SerializeToString())]
-    for value in values.values():
-        number_of(np.asarray(value).dtype)
+    for array in _arrays(values).values():
+        number_of(array.dtype)
     _index(prefix).parent.mkdir(parents=True, exist_ok=True)
     shards = [_shard(prefix, number, count) for number in range(count)]
     for shard in shards[1:]:
@@ -128,7 +138,13 @@ def _link(old: Path, new: Path) -> None:
 
 def _add_arrays(file: BinaryIO, values: Mapping[str, Any], shard: int) -> Iterator[tuple[bytes, bytes]]:
     """Write arrays to a shard, such that all numbers are aligned; pairs of a key and its entry."""
-    arrays = {name.encode(): np.asarray(value) for name, value in values.items()}
+    arrays = _arrays(values)
+    for key, value in values.items():
+        if isinstance(value, Cut):
+            first, array = value.slices[0]
+            whole = TENSORFLOW.BundleEntryProto(dtype=number_of(array.dtype), shape=shape_proto(first.whole))
+            whole.slices.extend(part.proto for part, _ in value.slices)
+            yield key.encode(), whole.SerializeToString()
     numbers = {name: number_of(array.dtype) for name, array in arrays.items()}
     offset = 0
     for name in sorted(arrays, key=lambda name: (numbers[name] == STRING, -arrays[name].itemsize, name)):
@@ -142,6 +158,17 @@ def _add_arrays(file: BinaryIO, values: Mapping[str, Any], shard: int) -> Iterat
         entry.crc32c = crc
         yield name, entry.SerializeToString()
         offset += size
+
+
+def _arrays(values: Mapping[str, Any]) -> dict[bytes, np.ndarray]:
+    """The arrays of values by their keys."""
+    found: dict[bytes, np.ndarray] = {}
+    for name, value in values.items():
+        slices = value.slices if isinstance(value, Cut) else ()
+        found |= {slice_key(name, part.proto): array for part, array in slices}
+        if not slices:
+            found[name.encode()] = np.asarray(value)
+    return found
 
 
 def _free_count(prefix: str) -> int:

@@ -1,13 +1,75 @@
-"""Keys of the slices of a variable in a checkpoint, whose order as bytes is the order of the slices.
+"""Slices of a variable in a checkpoint: where they are in the whole, and their keys, whose bytes order them.
 
 Source: `EncodeTensorNameSlice` and `OrderedCode` of TensorFlow.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, NamedTuple
+
+from dovetail.formats.wire.messages import TENSORFLOW
 
 WHOLE = 0, -1  # the start and the length of a dimension that is not cut
+_SPEC = re.compile(r"((?:\d+ )+)((?:-|\d+,\d+)(?::(?:-|\d+,\d+))*)")
+
+
+class Part(NamedTuple):
+    """A slice of a variable.
+
+    Attributes:
+        whole: the shape of the variable.
+        start: where the slice begins in each dimension.
+        shape: of the slice.
+
+    Example:
+        >>> part = Part((7, 2), (3, 0), (2, 2))
+        >>> part.spec, part_of(part.spec) == part, part_of("7 2 3,2:-") == part
+        ('7 2 3,2:0,2', True, True)
+    """
+
+    whole: tuple[int, ...]
+    start: tuple[int, ...]
+    shape: tuple[int, ...]
+
+    @property
+    def spec(self) -> str:
+        """The text that stands for it in TensorFlow's graphs."""
+        extents = ":".join(f"{start},{size}" for start, size in zip(self.start, self.shape, strict=True))
+        return f"{' '.join(map(str, self.whole))} {extents}"
+
+    @property
+    def box(self) -> tuple[slice, ...]:
+        """The index of the slice in the variable."""
+        return tuple(slice(start, start + size) for start, size in zip(self.start, self.shape, strict=True))
+
+    @property
+    def proto(self) -> Any:
+        """The message `TensorSliceProto`."""
+        made = TENSORFLOW.TensorSliceProto()
+        for start, size in zip(self.start, self.shape, strict=True):
+            made.extent.add(start=start, length=size)
+        return made
+
+
+def part_of(spec: str) -> Part | None:
+    """The slice of a text; None if the text is empty, for a whole variable.
+
+    Raises:
+        ValueError: it is of no slice.
+    """
+    if not spec:
+        return None
+    found = _SPEC.fullmatch(spec)
+    whole = tuple(map(int, found[1].split())) if found else ()
+    extents = found[2].split(":") if found else []
+    if len(whole) != len(extents) or not found:
+        raise ValueError(f"{spec!r} is no slice")
+    pairs = [(0, n) if text == "-" else map(int, text.split(",")) for n, text in zip(whole, extents, strict=True)]
+    start, shape = zip(*pairs, strict=True)
+    if any(first + size > n for first, size, n in zip(start, shape, whole, strict=True)):
+        raise ValueError(f"{spec!r} is outside of the variable")
+    return Part(whole, start, shape)
 
 
 def slice_key(name: str, part: Any) -> bytes:

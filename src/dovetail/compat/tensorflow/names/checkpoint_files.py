@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.compat.tensorflow.names.partitions import Parts
 from dovetail.compat.tensorflow.table import function, lazy, value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.tensor_shape import shape_of
@@ -35,9 +36,14 @@ def write(path: str, values: Mapping[str, Any], user: str) -> str:
         ImportError: the extra `formats` is not installed; `user` is the function that needs it.
     """
     need(user)
-    arrays = {name: np.asarray(value.numpy() if hasattr(value, "numpy") else value) for name, value in values.items()}
-    bundle.write_bundle(path, arrays)
+    bundle.write_bundle(path, {name: _written(value) for name, value in values.items()})
     return path
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, Parts):
+        return value.cut()
+    return np.asarray(value.numpy() if hasattr(value, "numpy") else value)
 
 
 def exists(path: str) -> bool:

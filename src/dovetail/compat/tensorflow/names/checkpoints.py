@@ -16,6 +16,7 @@ from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.names.graph_util import write_message
 from dovetail.compat.tensorflow.names.kept_checkpoints import KeptCheckpoints
 from dovetail.compat.tensorflow.names.meta_graphs import import_message, meta_graph
+from dovetail.compat.tensorflow.names.partitions import Parts, by_key
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.errors import op_error, warn
 from dovetail.formats.wire.libraries import need
@@ -26,7 +27,8 @@ class Saver:
     """A saver, which writes variables of a graph to checkpoints and restores them.
 
     Args:
-        var_list: variables, or names → variables; by default all global variables of the graph.
+        var_list: variables, or names → variables, each of which may be a list of parts; by default all global
+            variables of the graph.
         reshape: whether a value may be restored in another shape of as many elements.
         max_to_keep: how many checkpoints stay; None or 0 for all.
         keep_checkpoint_every_n_hours: as in `KeptCheckpoints`.
@@ -74,7 +76,7 @@ class Saver:
         given = self._given
         if given is None:
             given = graph_mode.open_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)
-        named = dict(given) if isinstance(given, Mapping) else {_name_of(v): v for v in given}
+        named = {key: _stored(v) for key, v in given.items()} if isinstance(given, Mapping) else by_key(given)
         if not named and not self._may_be_empty:
             raise op_error(ValueError, "tf.train.Saver", "there are no variables to save.")
         self._variables = named
@@ -191,8 +193,9 @@ def _in_session(session: Any) -> AbstractContextManager[Any]:
     return nullcontext() if session is None else session.as_default()
 
 
-def _name_of(variable: Any) -> str:
-    return variable.op_name
+def _stored(value: Any) -> Any:
+    """A variable, or the parts of one in a list."""
+    return Parts(value) if isinstance(value, (list, tuple)) else value
 
 
 def known_number(number: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.backend.sparse import SparseTensor
+from dovetail.compat.tensorflow.names.partitions import PartitionedVariable
 from dovetail.compat.tensorflow.table import row
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import static_shape
@@ -22,6 +23,7 @@ def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, partition_stra
 
     Source: `tf.nn.embedding_lookup`.
     """
+    params = list(params) if isinstance(params, PartitionedVariable) else params
     if isinstance(params, (list, tuple)):
         if partition_strategy not in ("mod", "div"):
             problem = f"the partition_strategy is mod or div, not {partition_strategy!r}."

@@ -25,13 +25,17 @@ class Initializer:
     dtype: Any = "float32"
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None, **options: Any) -> Any:
-        dims = [int(dim) for dim in shape]
-        result = self.values(dims, as_dtype(self.dtype if dtype is None else dtype))
+        dims, dtype = [int(dim) for dim in shape], as_dtype(self.dtype if dtype is None else dtype)
+        result = self.values(dims, dtype) if partition_info is None else self.part(dims, dtype, partition_info)
         return graph_mode.recorded(result, type(self).__name__)
 
     def values(self, shape: list[int], dtype: Any) -> Any:
         """The values for a shape."""
         raise NotImplementedError
+
+    def part(self, shape: list[int], dtype: Any, info: Any) -> Any:
+        """The values for a part of a variable; `info` says of which, and where it is."""
+        return self.values(shape, dtype)
 
     def get_config(self) -> dict[str, Any]:
         """The settings that it was made with."""
@@ -148,7 +152,13 @@ class VarianceScaling(Initializer):
         self.scale, self.mode, self.distribution, self.seed, self.dtype = scale, mode, distribution, seed, dtype
 
     def values(self, shape: list[int], dtype: Any) -> Any:
-        inputs, outputs = fans(shape)
+        return self._drawn(shape, dtype, fans(shape))
+
+    def part(self, shape: list[int], dtype: Any, info: Any) -> Any:
+        return self._drawn(shape, dtype, fans(info.full_shape))
+
+    def _drawn(self, shape: list[int], dtype: Any, size: tuple[float, float]) -> Any:
+        inputs, outputs = size
         count = {"fan_in": inputs, "fan_out": outputs, "fan_avg": (inputs + outputs) / 2}[self.mode]
         variance = self.scale / max(1.0, count)
         draws = _draws()
@@ -202,7 +212,13 @@ class UniformUnitScaling(Initializer):
         self.factor, self.seed, self.dtype = factor, seed, dtype
 
     def values(self, shape: list[int], dtype: Any) -> Any:
-        bound = math.sqrt(3 / max(1.0, math.prod(shape[:-1]))) * self.factor
+        return self._drawn(shape, dtype, shape)
+
+    def part(self, shape: list[int], dtype: Any, info: Any) -> Any:
+        return self._drawn(shape, dtype, info.full_shape)
+
+    def _drawn(self, shape: list[int], dtype: Any, whole: list[int]) -> Any:
+        bound = math.sqrt(3 / max(1.0, math.prod(whole[:-1]))) * self.factor
         return _draws()["uniform"](shape, -bound, bound, dtype=dtype, seed=self.seed)
 
 
@@ -240,6 +256,11 @@ class Identity(Initializer):
             problem = f"a matrix can be an identity, and not a tensor of the shape {shape}."
             raise op_error(ValueError, "tf.initializers.identity", problem)
         return ops.multiply(self.gain, ops.eye(shape[0], shape[1], dtype=dtype))
+
+    def part(self, shape: list[int], dtype: Any, info: Any) -> Any:
+        start = info.var_offset
+        found = self.values(info.full_shape, dtype)
+        return found[tuple(slice(first, first + size) for first, size in zip(start, shape, strict=True))]
 
 
 value("uniform_unit_scaling_initializer initializers.uniform_unit_scaling", UniformUnitScaling)

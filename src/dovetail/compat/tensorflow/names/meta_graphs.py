@@ -12,6 +12,7 @@ import numpy as np
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.names.graph_util import write_message
+from dovetail.compat.tensorflow.names.partitions import SaveSliceInfo, slice_info, variables_of
 from dovetail.compat.tensorflow.names.variables import variable
 from dovetail.compat.tensorflow.table import function, lazy
 from dovetail.compat.tf_graph.definition import file_of, snapshot
@@ -105,9 +106,11 @@ def meta_graph(
         for node in made.graph_def.node if clear_devices else ():
             node.device = ""
     handles = {node.name: node.attr["dtype"].type for node in made.graph_def.node if node.op == "VarHandleOp"}
-    kept = {variable: key for key, variable in saved.items() if getattr(variable, "op_name", None) in handles}
+    stored = {variable: key for key, value in saved.items() for variable in variables_of(value)}
+    kept = {variable: key for variable, key in stored.items() if getattr(variable, "op_name", None) in handles}
     rows = [(variable.op_name, key, handles[variable.op_name]) for variable, key in kept.items()]
-    pairs = add_saver(made, rows, {node.name for node in made.graph_def.node}) if rows else []
+    specs = specs_of({variable: variable.op_name for variable in kept})
+    pairs = add_saver(made, rows, {node.name for node in made.graph_def.node}, specs) if rows else []
     defined = {variable: definition_of(variable, *pair) for variable, pair in zip(kept, pairs, strict=True)}
     if saver_def is not None:
         made.saver_def.MergeFrom(saver_def)
@@ -136,7 +139,16 @@ def definition_of(variable: Variable, assigned: str, read: str, handle: str = ""
     made = TENSORFLOW.VariableDef(initializer_name=assigned, snapshot_name=f"{read}:0")
     made.variable_name = f"{handle or variable.op_name}:0"
     made.is_resource, made.trainable = True, variable.trainable
+    info = slice_info(variable)
+    if info is not None:
+        made.save_slice_info_def.CopyFrom(info.to_proto())
     return made.SerializeToString()
+
+
+def specs_of(handles: Mapping[Any, str]) -> dict[str, str]:
+    """The handle of each variable that is a part of a whole one → the text of the part, from variables' handles."""
+    infos = {handle: slice_info(variable) for variable, handle in handles.items()}
+    return {name: info.spec for name, info in infos.items() if info is not None}
 
 
 def collections_of(graph: Any, keys: Iterable[str] | None = None) -> dict[str, list[Any]]:
@@ -229,7 +241,7 @@ def import_message(given: Any, import_scope: str | None, clear_devices: bool = F
     _rename(meta, {node.name: original(node) for node in meta.graph_def.node if ORIGINAL in node.attr})
     target, scope = graph_mode.open_graph(), import_scope or ""
     is_theirs = document_in(meta.graph_def) is None
-    keys = _variable_keys(meta)
+    keys, parts = _variable_keys(meta), _parts(meta, scope)
     known: dict[str, Any] = {}
     listed = {name for key, said in meta.collection_def.items() if key in _VARIABLES for name in said.node_list.value}
     listed |= {name for name, of in keys.items() if not is_theirs and {*of} & {*_VARIABLES}}
@@ -242,6 +254,7 @@ def import_message(given: Any, import_scope: str | None, clear_devices: bool = F
         whole = f"{scope}/{plain}" if scope else plain
         known[f"{name}:0"] = made = variable(first, trainable, name=whole, collections=collections)
         made.begins_alone = bool(checkpoint) or is_hidden
+        made._save_slice_info = parts.get(f"{plain}:0")
         return made
 
     with graph_mode.inside(target):
@@ -270,18 +283,31 @@ def _variable_keys(meta: Any) -> dict[str, list[str]]:
     """Name of a variable → the collections of TensorFlow that it is in."""
     found: dict[str, list[str]] = {}
     for key, said in meta.collection_def.items():
-        for name in filter(None, map(_variable_name, said.bytes_list.value)):
-            found.setdefault(name, []).append(key)
+        for defined in filter(None, map(_variable, said.bytes_list.value)):
+            found.setdefault(defined.variable_name, []).append(key)
     return found
 
 
-def _variable_name(data: bytes) -> str:
-    """The name of the variable that bytes in a collection of TensorFlow define; "" if they do not."""
+def _parts(meta: Any, scope: str) -> dict[str, SaveSliceInfo]:
+    """Name of a variable → the part that it is of a whole one."""
+    defined = [_variable(data) for said in meta.collection_def.values() for data in said.bytes_list.value]
+    infos = {one.variable_name: one.save_slice_info_def for one in defined if one and one.save_slice_info_def.full_name}
+    return {
+        name: SaveSliceInfo(
+            f"{scope}/{said.full_name}" if scope else said.full_name,
+            *map(list, (said.full_shape, said.var_offset, said.var_shape)),
+        )
+        for name, said in infos.items()
+    }
+
+
+def _variable(data: bytes) -> Any:
+    """The message `VariableDef` in bytes of a collection of TensorFlow; None if they are something else."""
     try:
-        name = parsed(TENSORFLOW.VariableDef, data, "a collection").variable_name
+        found = parsed(TENSORFLOW.VariableDef, data, "a collection")
     except FormatError:
-        return ""
-    return name if name.endswith(":0") else ""
+        return None
+    return found if found.variable_name.endswith(":0") else None
 
 
 def _items(said: Any, known: dict[str, Any], is_theirs: bool) -> Iterator[Any]:
@@ -292,8 +318,8 @@ def _items(said: Any, known: dict[str, Any], is_theirs: bool) -> Iterator[Any]:
             yield from [known[value]] if value in known or not is_theirs else []
         elif kind != "bytes_list":
             yield value
-        elif (name := _variable_name(value)) and not is_theirs:
-            yield from [known[name]] if name in known else []
+        elif (defined := _variable(value)) is not None and not is_theirs:
+            yield from [known[defined.variable_name]] if defined.variable_name in known else []
         elif not is_theirs or (value.isascii() and value.decode().isprintable()):
             yield value.decode()
 

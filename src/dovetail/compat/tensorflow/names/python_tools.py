@@ -136,8 +136,9 @@ value("python.tf2.enabled", lambda: graph_mode.graph() is None)
 value("python.ops.variable_scope.resource_variables_enabled", lambda: True)
 value("python.ops.control_flow_util.GraphOrParentsInXlaContext", lambda graph: False)
 value("python.ops.io_ops.ReaderBase", type("ReaderBase", (), {}))  # the base of a program's own readers
-for _path in ("ops.variables.PartitionedVariable", "training.sync_replicas_optimizer.SyncReplicasOptimizer"):
-    value(f"python.{_path}", type(_path.rpartition(".")[2], (), {}))  # of several processes, so nothing is one
+value(  # of several processes, so nothing is one
+    "python.training.sync_replicas_optimizer.SyncReplicasOptimizer", type("SyncReplicasOptimizer", (), {})
+)
 value("python.eager.context.in_eager_mode", executing_eagerly)
 value("python.eager.context.in_graph_mode", lambda: not executing_eagerly())
 

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dovetail import saved_model
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.graph_util import write_message
@@ -18,8 +16,10 @@ from dovetail.compat.tensorflow.names.meta_graphs import (
     collections_of,
     definition_of,
     name_as_written,
+    specs_of,
     without_devices,
 )
+from dovetail.compat.tensorflow.names.partitions import Parts, grouped, key_of, slice_info
 from dovetail.compat.tensorflow.names.saved_models import FILES, predict_signature_def
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.compat.tf_graph.elements import named_element
@@ -59,7 +59,7 @@ class SavedModelBuilder:
             problem = f"{str(self._folder)!r} exists, and is no empty folder; name a new one."
             raise op_error(FileExistsError, BUILDER, problem)
         self._message = TENSORFLOW.SavedModel(saved_model_schema_version=1)
-        self._values: dict[str, np.ndarray] | None = None
+        self._values: dict[str, Any] | None = None
 
     def add_meta_graph_and_variables(
         self,
@@ -93,7 +93,7 @@ class SavedModelBuilder:
         meta, variables = _meta_graph(sess.graph, tags, signature_def_map, assets_collection, clear_devices)
         _add_main_op(meta, main_op or legacy_init_op)
         with sess.as_default():
-            self._values = {key: np.array(variable.numpy()) for key, variable in variables.items()}
+            self._values = {key: one.cut() if isinstance(one, Parts) else one.numpy() for key, one in variables.items()}
         self._message.meta_graphs.append(meta)
 
     def add_meta_graph(
@@ -173,7 +173,7 @@ def simple_save(
 
 def _meta_graph(
     graph: Graph, tags: Iterable[str], signatures: Mapping[str, Any] | None, assets: Any, clear_devices: bool
-) -> tuple[Any, dict[str, Variable]]:
+) -> tuple[Any, dict[str, Any]]:
     """The message `MetaGraphDef` of a graph, with nodes that restore its variables, and these by their keys."""
     if assets:
         raise op_error(NotImplementedError, BUILDER, "it copies no assets: leave assets_collection out.")
@@ -188,7 +188,9 @@ def _meta_graph(
     meta.graph_def.node.extend(writer.nodes(without_devices(graph) if clear_devices else graph, handles))
     meta.graph_def.library.function.extend(writer.library.values())
     names = {name for node in meta.graph_def.node for name in (node.name, original(node))}
-    saved = add_saver(meta, [(handle, handle, number_of(one.dtype)) for one, handle in handles.items()], names)
+    keys = {one: handle if slice_info(one) is None else key_of(one) for one, handle in handles.items()}
+    rows = [(handle, keys[one], number_of(one.dtype)) for one, handle in handles.items()]
+    saved = add_saver(meta, rows, names, specs_of(handles))
     defined = {one: definition_of(one, *nodes, handles[one]) for one, nodes in zip(handles, saved, strict=True)}
     for key, values in collections.items():
         if key in DEFINED and values and all(one in defined for one in values):
@@ -200,7 +202,7 @@ def _meta_graph(
             named_element(graph, info.name, allow_operation=False)
         meta.signature_def[key].CopyFrom(signature)
     name_as_written(meta)
-    return meta, {handle: one for one, handle in handles.items()}
+    return meta, grouped(keys)
 
 
 def _is_written(item: Any, names: set[str]) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.graph import GraphKeys, group
+from dovetail.compat.tensorflow.names.partitions import take_part
 from dovetail.compat.tensorflow.names.random import key_of_draw
 from dovetail.compat.tensorflow.names.variable_scope import in_variable_scope
 from dovetail.compat.tensorflow.names.variables import named_variable
@@ -317,6 +318,7 @@ class ExponentialMovingAverage:
         if average is None:
             name = in_variable_scope(self.average_name(value))
             average = self._averages[value] = named_variable(name, lambda: self._first(value))
+            take_part(average, value)
             if isinstance(value, Variable) and graph_mode.graph() is not None:
                 graph_mode.open_graph().add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, value)
         decay = ops.cast(self._decay, value.dtype)

@@ -10,21 +10,16 @@ from inspect import signature
 from itertools import chain, count
 from typing import Any
 
-from dovetail import ops
 from dovetail.autodiff.custom import custom_gradient
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.graph import GraphKeys, graph_of
-from dovetail.compat.tensorflow.names.initializers import default_initializer
-from dovetail.compat.tensorflow.names.text import STRING, is_text
-from dovetail.compat.tensorflow.names.variables import named_variable
+from dovetail.compat.tensorflow.names.named_variables import named, new_dtype
 from dovetail.compat.tensorflow.table import function, value
-from dovetail.compat.tensorflow.unused import warn_once
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.scopes import Scoped
 from dovetail.graph.naming import check_name
 from dovetail.graph.nesting import outermost_of
-from dovetail.graph.operation import GraphTensor
 
 
 class _ReuseMode(Enum):
@@ -328,7 +323,7 @@ def get_variable(
     scope = get_variable_scope()
     options = {
         "shape": shape,
-        "dtype": _dtype_of(initializer, dtype, scope.dtype),
+        "dtype": new_dtype(initializer, dtype, scope.dtype),
         "initializer": scope.initializer if initializer is None else initializer,
         "regularizer": scope.regularizer if regularizer is None else regularizer,
         "reuse": scope.reuse,
@@ -345,7 +340,7 @@ def get_variable(
     whole = f"{scope.name}/{name}" if scope.name else name
     check_name(name, f"{scope.name}/")
     getter = _nested(scope.custom_getter, custom_getter)
-    return _got(whole, **options) if getter is None else getter(getter=_got, name=whole, **options)
+    return named(whole, **options) if getter is None else getter(getter=named, name=whole, **options)
 
 
 @function("get_local_variable", "v1")
@@ -360,85 +355,32 @@ def get_local_variable(*args: Any, **kwargs: Any) -> Any:
     return get_variable(**{**given, "trainable": False, "collections": local})
 
 
-def _got(
-    name: str,
-    shape: Any = None,
+@function("create_partitioned_variables", "v1")
+def create_partitioned_variables(
+    shape: Any,
+    slicing: Any,
+    initializer: Any,
     dtype: Any = "float32",
-    initializer: Any = None,
-    regularizer: Any = None,
-    trainable: bool | None = None,
+    trainable: bool = True,
     collections: Any = None,
-    constraint: Any = None,
+    name: str | None = None,
     reuse: Any = None,
-    **options: Any,
-) -> Any:
-    graph, known = graph_mode.open_graph(), graph_mode.store().variables
-    if options.get("partitioner") is not None:
-        warn_once("tf.get_variable: partitioner", "it does nothing: a variable is kept whole, under its own name.")
-    found = known.get(name)
-    if found is not None:
-        return _reused(found, name, shape, dtype, reuse)
-    if reuse is True:
-        problem = f"there is no variable {name!r} to reuse; was it made by get_variable, and without reuse?"
-        raise op_error(ValueError, "tf.get_variable", problem)
-    with graph_mode.lifted(), graph.at_scope(f"{name}/Initializer/"):
-        has_strings = is_text(initializer)
-        first = initializer if has_strings else _first_value(name, shape, as_dtype(dtype), initializer)
-    if isinstance(first, GraphTensor) and (initializer is None or callable(initializer)):
-        operation: Any = first.op
-        operation._set_attr("_class", [f"loc:@{name}".encode()])  # the device of the variable
-    made = named_variable(name, first, trainable, dtype, collections=collections, constraint=constraint)
-    known[name] = made
-    if regularizer is not None:
-        with graph_mode.lifted(), graph.at_scope(f"{name}/Regularizer/"):
-            loss = regularizer(made)
-        if loss is not None:
-            graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
-    return made
+) -> list[Any]:
+    """The parts of a variable that has the name of a new scope.
 
+    Args:
+        shape: of the whole.
+        slicing: the number of parts along each axis, of which one at most is more than 1.
+        initializer: a function for each part, or a tensor of the whole shape.
 
-def _dtype_of(initializer: Any, dtype: Any, default: Any) -> Any:
-    """The dtype of a new variable: that of the numbers it begins with, if the program does not give another."""
-    if is_text(initializer):
-        return STRING
-    if dtype is not None or initializer is None or callable(initializer):
-        return default if dtype is None else as_dtype(dtype)
-    return ops.convert(initializer).dtype
+    Raises:
+        ValueError: the slicing does not fit the shape.
 
-
-def _reused(found: Any, name: str, shape: Any, dtype: Any, reuse: Any) -> Any:
-    if not reuse:
-        problem = (
-            f"the variable {name!r} is there already; say reuse=True or reuse=tf.AUTO_REUSE to its variable_scope."
-        )
-        raise op_error(ValueError, "tf.get_variable", problem)
-    if shape is not None and not found.shape.is_compatible_with(shape if hasattr(shape, "__iter__") else [shape]):
-        problem = f"the variable {name!r} has the shape {found.shape}, not {tuple(shape)}."
-        raise op_error(ValueError, "tf.get_variable", problem)
-    if found.dtype != as_dtype(dtype):
-        raise op_error(ValueError, "tf.get_variable", f"the variable {name!r} is of {found.dtype}, not of {dtype}.")
-    return found
-
-
-def _first_value(name: str, shape: Any, dtype: Any, initializer: Any) -> Any:
-    if initializer is not None and not callable(initializer):
-        if shape is not None:
-            raise op_error(ValueError, "tf.get_variable", "with numbers as initializer there must be no shape.")
-        return ops.cast(initializer, dtype) if isinstance(initializer, GraphTensor) else ops.convert(initializer, dtype)
-    if shape is None:
-        problem = f"the shape of a new variable ({name!r}) must be said, or its initializer be numbers."
-        raise op_error(ValueError, "tf.get_variable", problem)
-    dims = [int(dim) for dim in (shape if hasattr(shape, "__iter__") else [shape])]
-    if isinstance(initializer, type):
-        initializer = initializer()
-    if initializer is None:
-        initializer = default_initializer(dtype)
-    try:
-        return initializer(dims, dtype=dtype)
-    except TypeError:
-        if "dtype" in signature(initializer).parameters:
-            raise
-        return initializer(dims)
+    Source: `tf.compat.v1.create_partitioned_variables`.
+    """
+    with variable_scope(name, "PartitionedVariable", reuse=reuse) as scope:
+        options = {"dtype": dtype, "initializer": initializer, "trainable": trainable, "collections": collections}
+        return list(named(scope.name, shape, lambda shape, dtype: slicing, scope.reuse, **options))
 
 
 class Template:

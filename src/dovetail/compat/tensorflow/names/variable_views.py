@@ -194,5 +194,4 @@ def named(result: Any, name: str | None, read_value: bool = True) -> Any:
     return result if read_value else operation
 
 
-for _class in (Assigned, Slice):
-    register(_class, _Kind())
+register(View, _Kind())

@@ -8,6 +8,7 @@ from typing import Any
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.checkpoint_files import CheckpointReader
 from dovetail.compat.tensorflow.names.graph import GraphKeys
+from dovetail.compat.tensorflow.names.partitions import Parts, by_key
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.errors import op_error
 from dovetail.core.variable import Variable
@@ -21,7 +22,8 @@ def init_from_checkpoint(ckpt_dir_or_file: str, assignment_map: Any) -> None:
 
     Args:
         ckpt_dir_or_file: a checkpoint, or a folder, whose latest one is read.
-        assignment_map: name in the checkpoint → variable, or its name; or scope → scope, each with "/" at its end.
+        assignment_map: name in the checkpoint → variable, its parts in a list, or its name; or scope → scope, each
+            with "/" at its end.
 
     Raises:
         ValueError: there is no such variable, or no such value in the checkpoint, or the shapes differ.
@@ -71,7 +73,7 @@ def warm_start(
         asked, key = [asked], GraphKeys.TRAINABLE_VARIABLES
     of_graph = graph_mode.open_graph().get_collection
     chosen = [v for one in asked or () for v in (of_graph(key, one) if isinstance(one, str) else [one])]
-    named = {v.op_name: v for v in chosen}
+    named = by_key(chosen)
     if unknown := before.keys() - named:
         problem = f"no variable that begins so is called {', '.join(sorted(unknown))}; there are {', '.join(named)}."
         raise op_error(ValueError, title, problem)
@@ -84,9 +86,11 @@ def _items(given: Any) -> Iterable[tuple[str, Any]]:
 
 def _pairs(source: str, target: Any) -> list[tuple[str, Any]]:
     """Names in the checkpoint, and the variables that begin with these values."""
-    if isinstance(target, Variable):
+    if isinstance(target, (Variable, Parts)):
         return [(source, target)]
-    known = {v.op_name: v for v in graph_mode.open_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)}
+    if isinstance(target, (list, tuple)):
+        return [(source, Parts(target))]
+    known = by_key(graph_mode.open_graph().get_collection(GraphKeys.GLOBAL_VARIABLES))
     if not target.endswith("/"):
         if target not in known:
             raise op_error(ValueError, TITLE, f"there is no variable {target!r}; there are {', '.join(known)}.")

@@ -104,8 +104,8 @@ class Store:
             raise Unreadable(f"the file {str(file)!r} is not in the folder {str(self._folder)!r}; tables read no other")
         yield from file.read_bytes().splitlines()
 
-    def stored(self, key: bytes) -> np.ndarray:
-        """The value of a key of the checkpoint.
+    def stored(self, key: bytes, spec: bytes) -> np.ndarray:
+        """The value of a key of the checkpoint; or the slice of it that a text says.
 
         Raises:
             FormatError: there is none.
@@ -113,7 +113,7 @@ class Store:
         name = key.decode(errors="replace")
         if name not in self._saved.bundle:
             raise FormatError(self._saved.file, "the checkpoint", "no value of it", f"the key {name!r}")
-        return np.asarray(self._saved.bundle[name])
+        return np.asarray(self._saved.slice_in_bundle(name, spec.decode(errors="replace")))
 
 
 @host("AssignVariableOp")

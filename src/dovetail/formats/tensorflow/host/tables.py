@@ -86,4 +86,5 @@ def _export(node: Any, table: Table) -> Any:
 
 @host("RestoreV2")
 def _restore(node: Any, prefix: np.ndarray, names: np.ndarray, slices: np.ndarray) -> Any:
-    return [node.reader.store.stored(name) for name in names.reshape(-1).tolist()]
+    pairs = zip(names.reshape(-1).tolist(), slices.reshape(-1).tolist(), strict=True)
+    return [node.reader.store.stored(name, spec) for name, spec in pairs]

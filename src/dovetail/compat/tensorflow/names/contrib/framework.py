@@ -24,6 +24,7 @@ from dovetail.compat.tensorflow.names.contrib.places import FRAMEWORK, under
 from dovetail.compat.tensorflow.names.debugging import require
 from dovetail.compat.tensorflow.names.devices import device_v1
 from dovetail.compat.tensorflow.names.graph import GraphKeys, group, placeholder
+from dovetail.compat.tensorflow.names.partitions import by_key, key_of, slice_info, variables_of
 from dovetail.compat.tensorflow.names.variable_scope import VariableScope, get_variable, get_variable_scope
 from dovetail.compat.tensorflow.names.variables import AnyVariableV1
 from dovetail.compat.tensorflow.table import V1, constant_value, function, value
@@ -140,7 +141,7 @@ def get_unique_variable(var_op_name: str) -> Any:
 
 def get_variable_full_name(var: Any) -> str:
     """The name of a variable in checkpoints."""
-    return var.op.name
+    return key_of(var)
 
 
 def get_variables_to_restore(include: Any = None, exclude: Any = None) -> list[Any]:
@@ -216,8 +217,10 @@ def assign_from_checkpoint(
     """
     reader, pairs = checkpoint_files.CheckpointReader(model_path), []
     for name, variables in _in_checkpoint(reader, var_list, ignore_missing_vars, "assign_from_checkpoint").items():
-        array = reader.get_tensor(name)
-        for one in variables if isinstance(variables, (list, tuple)) else [variables]:
+        whole = reader.get_tensor(name)
+        for one in variables if isinstance(variables, (list, tuple)) else variables_of(variables):
+            info = slice_info(one)
+            array = whole if info is None or info.full_shape != list(whole.shape) else whole[info.part.box]
             if one.shape.as_list() != list(array.shape):
                 problem = f"the value of {name!r} has the shape {array.shape}, the variable {one.shape}."
                 raise op_error(ValueError, "tf.contrib.framework.assign_from_checkpoint", problem)
@@ -227,7 +230,7 @@ def assign_from_checkpoint(
 
 def _in_checkpoint(reader: Any, var_list: Any, ignores_others: bool, title: str) -> dict[str, Any]:
     """The variables that are in a checkpoint, by name there."""
-    named = dict(var_list) if isinstance(var_list, Mapping) else {v.op.name: v for v in var_list}
+    named = dict(var_list) if isinstance(var_list, Mapping) else by_key(var_list)
     others = [name for name in named if not reader.has_tensor(name)]
     if others and not ignores_others:
         problem = f"the checkpoint has no {', '.join(others)}; to keep such variables, say ignore_missing_vars=True."

@@ -13,6 +13,7 @@ import numpy as np
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.graph import GraphKeys, nodes_of
+from dovetail.compat.tensorflow.names.partitions import variables_of
 from dovetail.compat.tensorflow.names.structures import nest_flatten
 from dovetail.compat.tensorflow.names.variable_scope import VariableScope, get_variable, variable_scope
 from dovetail.compat.tensorflow.table import V1, value
@@ -228,9 +229,10 @@ class Layer:
             if regularizer is not None and not any(made is v for v in known):
                 place = f"{self._scope.original_name_scope}{name}/Regularizer/"  # type: ignore[union-attr]
                 with graph_mode.name_scope(place):
-                    self.add_loss(regularizer(made))
-        is_trained = trainable and any(made is v for v in made.graph.get_collection(GraphKeys.TRAINABLE_VARIABLES))
-        (self._trainable_weights if is_trained else self._non_trainable_weights).append(made)
+                    self.add_loss([regularizer(part) for part in variables_of(made)])
+        parts, trained = variables_of(made), made.graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)
+        is_trained = trainable and any(parts[0] is v for v in trained)
+        (self._trainable_weights if is_trained else self._non_trainable_weights).extend(parts)
         return made
 
     add_variable = add_weight

@@ -21,6 +21,7 @@ from dovetail.compat.tensorflow.names.layers.base import found
 from dovetail.compat.tensorflow.names.layers.convolution import SEPARATE, moves, pooled_volumes, window
 from dovetail.compat.tensorflow.names.layers.core import WEIGHTS, finished
 from dovetail.compat.tensorflow.names.layers.rows import row_class
+from dovetail.compat.tensorflow.names.partitions import variables_of
 from dovetail.compat.tensorflow.names.variable_scope import variable_scope
 from dovetail.compat.tensorflow.table import V1, arguments_of, signature_of, told, value
 from dovetail.core.errors import op_error
@@ -50,7 +51,10 @@ WORDS = {  # contrib's parameter → the parameters of layers that get its value
     "biases_initializer": "bias_initializer",
     "biases_regularizer": "bias_regularizer",
 }
-_KEPT = {"shape", "dtype", "initializer", "regularizer", "trainable", "collections", "caching_device", "use_resource"}
+_KEPT = {
+    *("shape", "dtype", "initializer", "regularizer", "trainable", "collections", "caching_device", "use_resource"),
+    "partitioner",
+}
 
 
 class Given(SimpleNamespace):
@@ -128,7 +132,8 @@ def collect(layer: Any, given: Any) -> None:
         if getattr(layer, name) is not None:
             kind = "weights" if name.endswith("kernel") else RENAMED.get(name, name)
             keys = get_variable_collections(given.variables_collections, kind) or ()
-            graph_mode.open_graph().add_to_collections(keys, getattr(layer, name))
+            for part in variables_of(getattr(layer, name)):
+                graph_mode.open_graph().add_to_collections(keys, part)
 
 
 def _weighted(names: str, scope: str, layer: Any, words: str, rank: int | None = None, more: str = "") -> None:

@@ -60,7 +60,15 @@ class Row(Layer):
         begin = name.removesuffix("_kernel")
         options = {key: getattr(self, f"{begin}_{key}", None) for key in ("initializer", "regularizer", "constraint")}
         dtype = "float32" if "moving_mean" in self.shapes and self.dtype in HALVES else self.dtype
-        return self.add_weight(name, shape(self, channels), dtype, trainable=not name.startswith("moving_"), **options)
+        if not name.startswith("moving_"):
+            return self.add_weight(name, shape(self, channels), dtype, **options)
+        self._take_scope()
+        scope: Any = self._scope
+        partitioner, scope.partitioner = scope.partitioner, None  # averages are assigned as a whole
+        try:
+            return self.add_weight(name, shape(self, channels), dtype, trainable=False, **options)
+        finally:
+            scope.partitioner = partitioner
 
     def call(self, inputs: Any, **settings: Any) -> Any:
         return self.body(inputs, **settings)

@@ -11,6 +11,7 @@ from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.gradients import check_aggregation, gradients
 from dovetail.compat.tensorflow.names.graph import GraphKeys, group
 from dovetail.compat.tensorflow.names.optimizers.custom import CustomStepMixin, constrained
+from dovetail.compat.tensorflow.names.partitions import take_part
 from dovetail.compat.tensorflow.names.structures import nest_flatten
 from dovetail.compat.tensorflow.names.variable_scope import in_variable_scope
 from dovetail.compat.tensorflow.names.variables import named_variable
@@ -157,6 +158,7 @@ class Optimizer(CustomStepMixin):
             self._slots[key] = named_variable(
                 base, lambda: ops.broadcast_to(ops.convert(first, variable.dtype), variable.shape)
             )
+            take_part(self._slots[key], variable)
         return self._slots[key]
 
     def own(self, name: str, first: float) -> Any:

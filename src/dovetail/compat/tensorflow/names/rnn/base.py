@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.layers.base import Layer
+from dovetail.compat.tensorflow.names.partitions import variables_of
 from dovetail.compat.tensorflow.names.structures import is_nested, nest_map_structure
 from dovetail.compat.tensorflow.names.variable_scope import get_variable_scope, variable_scope
 from dovetail.compat.tensorflow.table import V1, constructor, value
@@ -73,9 +74,10 @@ class RNNCell(Layer):
     def _tracked(self, getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """A variable of the scope, which becomes one of the cell's weights."""
         made = getter(*args, **kwargs)
-        weights = self._trainable_weights if made.trainable else self._non_trainable_weights
-        if not any(made is known for known in weights):
-            weights.append(made)
+        for part in variables_of(made):
+            weights = self._trainable_weights if part.trainable else self._non_trainable_weights
+            if not any(part is known for known in weights):
+                weights.append(part)
         return made
 
     @property
