@@ -20,6 +20,7 @@ from typing import Any
 
 from dovetail.core.infer import size_of
 from dovetail.core.state import held_by
+from dovetail.core.value_kinds import static_shape
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.plan import calibration, costs, policy, records
@@ -108,7 +109,7 @@ class Measurer:
             start = costs.known.start_seconds(strategy.engine, self.work)
             arms[strategy] = Arm(strategy, predicted, start, is_bare=strategy not in kept.times)
         self.state = State(arms, ahead=ahead, earlier=kept.steps, between=between)
-        self.state.move = costs.moving_seconds([(size_of(v.shape) or 0) * v.dtype.itemsize for v in variables])
+        self.state.move = costs.moving_seconds([(size_of(static_shape(v)) or 0) * v.dtype.itemsize for v in variables])
         self.state.place = next((buffer.engine.name for buffer in filter(None, map(held_by, variables))), "")
         self._sharing = _share(variables)
 

@@ -58,11 +58,11 @@ def in_program_order(graph: Graph) -> Iterator[list[Operation]]:
 
 
 def _recorded_read(graph: Graph, variable: Any) -> GraphTensor:
-    """A read as an operation; all reads that wait for nothing share one."""
+    """A read as an operation; all reads that wait for nothing share one, until more is said of the shape."""
     state = graph.state
     is_shared = graph.here.in_order is None and not graph.here.control and variable not in state.last
     value = state.values.get(variable) if is_shared else None
-    if value is None:
+    if value is None or value.shape != static_shape(variable):
         value = add_read(graph, variable)
         if is_shared:
             state.keep(variable)

@@ -382,6 +382,19 @@ def test_a_variable_without_a_fixed_shape_is_restored_with_another_one(tmp_path,
         sums = v1.reduce_sum(v, 1)
         v1.train.Saver().restore(session, path)
         assert session.run(sums).tolist() == [3.0] * 4
+    with v1.Graph().as_default(), v1.Session() as session:  # not even the rank is known, until the program says it
+        v = v1.Variable(v1.placeholder("float32"), validate_shape=False, name="v")
+        doubled = v * 2.0
+        v.set_shape([None, 3])
+        assert v.shape.as_list() == [None, 3] and v1.convert_to_tensor(v).shape.as_list() == [None, 3]
+        with pytest.raises(ValueError, match="incompatible"):
+            v.set_shape([None, 2])
+        v1.train.Saver().restore(session, path)
+        assert session.run(doubled).tolist() == [[2.0] * 3] * 4 and session.run(v[0]).tolist() == [1.0] * 3
+    with v1.Graph().as_default(), v1.Session() as session:
+        v = v1.get_variable("v", initializer=np.zeros((2, 3), "float32"), validate_shape=False)
+        v1.train.Saver().restore(session, path)
+        assert session.run(v).shape == (4, 3)
     with v1.Graph().as_default(), v1.Session() as session:
         v1.Variable(np.zeros((2, 3), "float32"), name="v")
         with pytest.raises(ValueError, match=r"'v' has the shape \(4, 3\) in .*, and the variable \(2, 3\)"):

@@ -207,6 +207,14 @@ class TFGraphVariable(_Names, SessionVariable):
         if other.rank is not None and other.rank == self.shape.rank:
             self.shape = shape_of([n if n == m else None for n, m in zip(self.shape, other, strict=True)])
 
+    def set_shape(self, shape: Any) -> None:
+        """Say more of its shape, for reads that are recorded from then on.
+
+        Raises:
+            ValueError: its shape does not fit.
+        """
+        self.shape = self.shape.merge_with(shape)
+
     def initialized_value(self) -> Any:
         """The first value."""
         return self.initial_value
