@@ -423,16 +423,17 @@ class LoadedModel(OneSignature, LoadedObject):
         number = None if self._objects is None else self._objects.children(0).get("__call__")
         return None if number is None or self._objects is None else _object(self._objects, "__call__", number)
 
-    def results(self, *names: str) -> Signature:
+    def results(self, *names: str, feeds: Iterable[str] = ()) -> Signature:
         """A new signature, from the placeholders of the file's graph to tensors of it.
 
         Args:
             names: of tensors, such as `dense_1/BiasAdd:0`; they are the keys of the results.
+            feeds: names of placeholders with a default, such as `keep_prob`, that become inputs; others have it.
 
         Raises:
-            KeyError: there is no such tensor; the message lists names that end alike.
+            KeyError: there is no such tensor, or no such placeholder; the message lists names that end alike.
         """
-        return Signature("results", self._saved.read_signature("results", self._saved.results(names)))
+        return Signature("results", self._saved.read_signature("results", self._saved.results(names, feeds)))
 
     @cached_property
     def _main(self) -> Signature:

@@ -17,9 +17,10 @@ import dovetail as dt
 from dovetail import saved_model
 from dovetail.core.errors import FormatError
 from dovetail.formats.wire.messages import TENSORFLOW
+from tests import foreign
 from tests.conftest import ENGINES
 from tests.formats.tensorflow.calls import FOLDER, read_calls
-from tests.libraries import require
+from tests.libraries import Library, require
 
 COARSE = dict.fromkeys(["halves", "mixed"], 4e-3)  # a unit of bfloat16, as engines round at other places
 
@@ -271,3 +272,27 @@ def test_a_checkpoint_may_have_an_empty_base_name(tmp_path):
     x, n, expected = known("loop1")
     found = saved_model.load(tmp_path / ".meta").results("z")(x=x, n=n)["z"]
     np.testing.assert_allclose(found.numpy(), expected, atol=1e-5)
+
+
+def test_placeholders_with_a_default_of_a_frozen_graph_can_be_fed(tmp_path, engine):
+    real = Library("tensorflow")
+    v1, raw = real.compat.v1, real.raw_ops
+    with v1.Graph().as_default() as graph:
+        x, p = v1.placeholder("float32", [None, 2], name="x"), v1.placeholder_with_default(False, [], name="p")
+        rate = v1.placeholder_with_default(2.0, [], name="rate")
+        v1.identity(raw.Switch(data=p, pred=p).output_true, name="pivot")  # as tf.cond of TensorFlow 1 leaves behind
+        (low, high), (_, by) = (raw.Switch(data=data, pred=p) for data in (x, rate))
+        raw.Merge(inputs=[low - 1.0, high * by], name="y")
+        (tmp_path / "graph.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    given = np.float32([[1, 2]])
+    model = saved_model.load(tmp_path / "graph.pb")
+    assert model.signature.inputs == ["x"] and "pivot" not in model.signature.outputs
+    fed = model.results("y", feeds=["p", "rate:0"])
+    for values in ({"p": True, "rate": 5.0}, {"p": False, "rate": 5.0}):
+        feeds = {"x:0": given, **{f"{key}:0": np.asarray(value) for key, value in values.items()}}
+        (expected,) = foreign.graph_def(tmp_path / "graph.pb", feeds, fetches=["y:0"]).values()
+        np.testing.assert_allclose(fed(x=given, **values)["y"].numpy(), expected)
+    np.testing.assert_allclose(model.results("y", feeds=["p"])(x=given, p=True)["y"].numpy(), 2 * given)
+    np.testing.assert_allclose(model.results("y")(given)["y"].numpy(), given - 1)
+    with pytest.raises(KeyError, match=r"no placeholder 'rates', but x, p, rate; did you mean rate"):
+        model.results("y", feeds=["rates"])

@@ -285,8 +285,13 @@ class SavedGraph:
     def _whole(self, left_out: set[str]) -> Signature:
         nodes = [node for node in self.graph_def.node if node.name not in left_out]
         taken = {split(text)[0] for node in nodes for text in node.input}
-        ends = [node for node in nodes if node.name not in taken and not _ends_nothing(node.op)]
+        ends = [one for one in nodes if one.name not in taken and not (_ends_nothing(one.op) or self._is_pivot(one))]
         return Signature(_keyed(one for one in nodes if one.op in PLACEHOLDERS[:2]), _keyed(ends))
+
+    def _is_pivot(self, node: Any) -> bool:
+        """Whether a node only tells which way a `Switch` goes, so that a run has no value of it for the other way."""
+        source = self.nodes.get(split(node.input[0])[0]) if node.op == "Identity" and node.input else None
+        return source is not None and source.op in frames.SWITCHES
 
     @cached_property
     def _acting(self) -> set[str]:
@@ -316,11 +321,15 @@ class SavedGraph:
         inner = called.node_def if called is not None else ()
         return bool(SAVING.match(node.op) or any(SAVING.match(one.op) for one in inner))
 
-    def results(self, names: Iterable[str]) -> Signature:
+    def results(self, names: Iterable[str], feeds: Iterable[str] = ()) -> Signature:
         """The way to run tensors of the graph, from the placeholders that they need.
 
+        Args:
+            names: of tensors.
+            feeds: names of placeholders with a default that are inputs, too.
+
         Raises:
-            KeyError: there is no such tensor; the message lists names that end alike.
+            KeyError: there is no such tensor, or placeholder; the message lists names that end alike.
         """
         outputs = {name: name if ":" in name else f"{name}:0" for name in names}
         for name in outputs:
@@ -332,7 +341,13 @@ class SavedGraph:
             if name not in seen and name in self.nodes:
                 seen.add(name)
                 stack += [split(text)[0] for text in self.nodes[name].input]
-        placeholders = (node for node in self.graph_def.node if node.op in PLACEHOLDERS[:2] and node.name in seen)
+        needed = [node for node in self.graph_def.node if node.op in PLACEHOLDERS and node.name in seen]
+        fed = {*(split(name)[0] for name in feeds)}
+        if unknown := fed - {node.name for node in needed}:
+            name, known = min(unknown), [node.name for node in needed]
+            problem = f"the results need no placeholder {name!r}, but {', '.join(known) or 'none'}"
+            raise KeyError(f"{problem}{alike(name, known)}")
+        placeholders = (node for node in needed if node.op in PLACEHOLDERS[:2] or node.name in fed)
         return Signature(_keyed(placeholders), outputs)
 
     def read(self, name: str) -> Read:
