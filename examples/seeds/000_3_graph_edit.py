@@ -32,7 +32,7 @@ graph = infer.graph
 
 # Identify the output layer to manipulate
 output_tensor_name = "functional/dense_1/BiasAdd:0"  # was: "dense_1/BiasAdd:0"; Keras 3 puts the model's name before it
-output_tensor = graph.get_tensor(output_tensor_name)  # was: graph.get_tensor_by_name
+output_tensor = graph.get_tensor_by_name(output_tensor_name)
 
 # Create a custom normalization layer
 with graph.as_default():
@@ -43,9 +43,10 @@ with graph.as_default():
 # Replace the old output node with new normalized one
 graph.replace_all_uses(output_tensor, normalized_output)  # was: a loop over output_tensor.consumers()
 
-# Execution; was: by a session
-input_data = np.random.rand(1, 10).astype(np.float32)
-output_val = infer(input_data)["output_0"]
+# Execution
+with tf.compat.v1.Session(graph=graph) as sess:
+    input_data = np.random.rand(1, 10).astype(np.float32)
+    output_val = sess.run(normalized_output, feed_dict={infer.inputs[0]: input_data})
 
 print("Output after graph modification:", output_val)
 

@@ -210,7 +210,7 @@ def _without_variables(signature: Signature) -> Signature:
     graph = resolved(signature.graph, signature.name)
     graph = graph.subgraph(graph.outputs, graph.inputs)  # it assigns nothing
     graph.freeze()
-    return Signature(signature.name, read_of(graph, signature.inputs, signature.outputs, signature.opaque))
+    return Signature(signature.name, read_of(graph, signature.input_keys, signature.output_keys, signature.opaque))
 
 
 # -- edits of arrays --------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ class _Hooks:
 
     Attributes:
         new_graph: (name, the graph around it or None) → an empty Graph; of `edit`.
+        new_tensorflow_graph: (name) → an empty Graph with the names of TensorFlow's; of `compat.tf_graph`.
         change: (operation, op, name, attributes) → None, for `Operation.change`; of `edit`, as the following.
         body_of: (operation, name) → the graph, for `Operation.body`.
         own_subgraph: (operation, name) → a graph inside the operation, which no other operation holds from then on.
@@ -50,6 +51,7 @@ class _Hooks:
     """
 
     new_graph: Callable[..., Any]
+    new_tensorflow_graph: Callable[[str], Any]
     change: Callable[..., None]
     body_of: Callable[..., Any]
     own_subgraph: Callable[..., Any]

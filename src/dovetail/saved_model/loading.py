@@ -115,14 +115,14 @@ class Signature(OneSignature):
     Strings, and arrays of them, are given as they are; results that are strings are NumPy arrays of `bytes`.
 
     Attributes:
-        inputs, outputs: the keys.
+        inputs, outputs: the keys, also as `input_keys` and `output_keys`.
         graph: the graph of Dovetail; edits of it change the next call.
         opaque: names of operations that Dovetail does not compute → the reason.
     """
 
     def __init__(self, name: str, read: Read) -> None:
         self.name, self.graph, self.opaque = name, read.graph, read.opaque
-        self._inputs, self.outputs, self._read = read.inputs, read.outputs, read
+        self._inputs, self.output_keys, self._read = read.inputs, read.outputs, read
         self._program, self._run = read.program, function(read.graph)
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
@@ -135,18 +135,18 @@ class Signature(OneSignature):
         Raises:
             TypeError: an input is missing, given twice or not known.
         """
-        given = dict(zip(self.inputs, args, strict=False))
+        given = dict(zip(self.input_keys, args, strict=False))
         twice = [key for key in kwargs if key in given]
         given |= kwargs
-        if len(args) > len(self.inputs) or twice or given.keys() != {*self.inputs}:
-            needed = ", ".join(self.inputs) or "nothing"
+        if len(args) > len(self.input_keys) or twice or given.keys() != {*self.input_keys}:
+            needed = ", ".join(self.input_keys) or "nothing"
             problem = f"it takes {needed}, not {len(args)} values and {', '.join(kwargs) or 'no keys'}."
             raise op_error(TypeError, self.name, problem)
-        found = self._program.run(self._run, [given[key] for key in self.inputs])
-        return dict(zip(self.outputs, found, strict=True))
+        found = self._program.run(self._run, [given[key] for key in self.input_keys])
+        return dict(zip(self.output_keys, found, strict=True))
 
     @property
-    def inputs(self) -> list[str]:
+    def input_keys(self) -> list[str]:
         """The keys of the inputs, without the ones that `graph.prune(inputs=True)` removed."""
         known = self._program.inputs
         gone = [i for i, value in enumerate(known) if hasattr(value, "op") and value.op.is_removed]
@@ -156,14 +156,24 @@ class Signature(OneSignature):
         return self._inputs
 
     @property
+    def inputs(self) -> list[Any]:
+        """The keys of the inputs."""
+        return self.input_keys
+
+    @property
+    def outputs(self) -> list[Any]:
+        """The keys of the results."""
+        return self.output_keys
+
+    @property
     def input_specs(self) -> dict[str, TensorSpec | Spec]:
         """The shape and the dtype of each input; strings have no dtype."""
-        return {key: value.spec for key, value in zip(self.inputs, self._program.inputs, strict=True)}
+        return {key: value.spec for key, value in zip(self.input_keys, self._program.inputs, strict=True)}
 
     @property
     def output_specs(self) -> dict[str, TensorSpec | Spec]:
         """The shape and the dtype of each result; strings have no dtype."""
-        return {key: value.spec for key, value in zip(self.outputs, self._program.values, strict=True)}
+        return {key: value.spec for key, value in zip(self.output_keys, self._program.values, strict=True)}
 
     @property
     def has_host_nodes(self) -> bool:
@@ -173,12 +183,12 @@ class Signature(OneSignature):
     @property
     def is_edited(self) -> bool:
         """Whether the graph or the keys changed since the file was read."""
-        return self._read.state != self._read.state_now(self.inputs, self.outputs)
+        return self._read.state != self._read.state_now(self.input_keys, self.output_keys)
 
     @property
     def parts(self) -> dict[str, Any]:
         """The graph as it was read, and the keys as they are now."""
-        return {"read": self._read, "inputs": self.inputs, "outputs": self.outputs}
+        return {"read": self._read, "inputs": self.input_keys, "outputs": self.output_keys}
 
     def keep(self, *outputs: str) -> None:
         """Leave out the other results, and the operations that only they need.
@@ -189,14 +199,14 @@ class Signature(OneSignature):
         Raises:
             KeyError: there is no such result and no such tensor.
         """
-        known = dict(zip(self.outputs, self._program.outputs, strict=True))
+        known = dict(zip(self.output_keys, self._program.outputs, strict=True))
         try:
             kept = [known[key] if key in known else self.graph.get_tensor(key) for key in outputs]
         except KeyError as error:
             problem = f"{self.name!r} has no result {error.args[0]}; its results are {', '.join(known)}"
             raise KeyError(problem) from None
         self._program.keep(kept)
-        self.outputs = list(outputs)
+        self.output_keys = list(outputs)
 
     def rename(self, inputs: Mapping[str, str] | None = None, outputs: Mapping[str, str] | None = None) -> None:
         """Give inputs and results other keys.
@@ -208,9 +218,9 @@ class Signature(OneSignature):
             KeyError: there is no input, or no result, of a key.
             ValueError: two inputs, or two results, would have one key.
         """
-        self._inputs, self.outputs = (
-            renamed(self.name, self.inputs, inputs or {}, "inputs"),
-            renamed(self.name, self.outputs, outputs or {}, "results"),
+        self._inputs, self.output_keys = (
+            renamed(self.name, self.input_keys, inputs or {}, "inputs"),
+            renamed(self.name, self.output_keys, outputs or {}, "results"),
         )
 
     @property
@@ -234,17 +244,23 @@ class Signature(OneSignature):
             raise op_error(ValueError, self.name, problem)
         if waits(self.graph):
             graph = resolved(self.graph, self.name)
-            return Signature(self.name, read_of(graph, self.inputs, self.outputs, self.opaque)).as_function()
+            return Signature(self.name, read_of(graph, self.input_keys, self.output_keys, self.opaque)).as_function()
         found = function(lambda **given: self(**given), name=self.name)
-        found.trace(**{key: tensor.spec for key, tensor in zip(self.inputs, self.graph.inputs, strict=True)})
+        found.trace(**{key: tensor.spec for key, tensor in zip(self.input_keys, self.graph.inputs, strict=True)})
         return found
 
     def __repr__(self) -> str:
-        return f"<signature {self.name}({', '.join(self.inputs)}) -> {', '.join(self.outputs)}>"
+        return f"<signature {self.name}({', '.join(self.input_keys)}) -> {', '.join(self.output_keys)}>"
 
 
 class Signatures(Mapping[str, Signature]):
-    """The signatures of a model; each is read when it is first used."""
+    """The signatures of a model; each is read when it is first used.
+
+    Attributes:
+        kind: the class of those that are read.
+    """
+
+    kind: type[Signature] = Signature
 
     def __init__(self, saved: SavedGraph) -> None:
         self._saved = saved
@@ -254,7 +270,7 @@ class Signatures(Mapping[str, Signature]):
         if name not in self._saved.signatures:
             raise KeyError(f"no signature {name!r}; there are {', '.join(self._saved.signatures) or 'none'}")
         if name not in self.made:
-            self.made[name] = Signature(name, self._saved.read(name))
+            self.made[name] = self.kind(name, self._saved.read(name))
         return self.made[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -307,7 +323,9 @@ class RestoredFunction:
                 structure, is_whole = (known.args, known.kwargs), len(list(leaves(known.result))) == len(outputs)
                 arguments = filled(structure, iter(inputs))
                 result = (
-                    filled(known.result, iter(outputs)) if is_whole else dict(zip(one.outputs, outputs, strict=True))
+                    filled(known.result, iter(outputs))
+                    if is_whole
+                    else dict(zip(one.output_keys, outputs, strict=True))
                 )
                 yield partial(Patch.function, name=known.name, read=one._read, arguments=arguments, result=result)
 

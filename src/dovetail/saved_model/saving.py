@@ -117,13 +117,13 @@ def _with_keys(signature: Signature) -> Graph:
     graph: Any = whole.subgraph(whole.outputs, whole.inputs)
     graph.freeze()
     for operation in list(graph):
-        if operation.name in (*signature.inputs, *signature.outputs):
+        if operation.name in (*signature.input_keys, *signature.output_keys):
             operation.change(name=f"inner/{operation.name}")
-    for key, tensor in zip(signature.inputs, graph.inputs, strict=True):
+    for key, tensor in zip(signature.input_keys, graph.inputs, strict=True):
         tensor.op.change(name=key)
     with graph.as_default():
         graph.outputs = [ops.identity(tensor) for tensor in graph.outputs]
-    for key, tensor in zip(signature.outputs, graph.outputs, strict=True):
+    for key, tensor in zip(signature.output_keys, graph.outputs, strict=True):
         tensor.op.change(name=key)
     return graph
 
@@ -314,9 +314,9 @@ def _of_signature(signature: Signature) -> Endpoint:
         raise op_error(NotImplementedError, "saved_model.save", problem)
     graph = resolved(signature.graph, signature.name)
     inputs, outputs = graph.inputs, graph.outputs
-    results = dict(zip(signature.outputs, outputs, strict=True))
-    one = Traced(signature.name, list(signature.inputs), tuple(inputs), {}, results)
-    return Endpoint(one, dict(zip(signature.inputs, inputs, strict=True)), results)
+    results = dict(zip(signature.output_keys, outputs, strict=True))
+    one = Traced(signature.name, list(signature.input_keys), tuple(inputs), {}, results)
+    return Endpoint(one, dict(zip(signature.input_keys, inputs, strict=True)), results)
 
 
 def traced(trace: Trace, function: Function[..., Any] | None, graph: Graph | None = None) -> Traced:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ require("google_crc32c", "the files need the extra")
 
 real = Library("tensorflow")
 v1 = tf.compat.v1
+MODELS = Path(__file__).parents[2] / "formats/tensorflow/models"
 X = np.random.RandomState(0).normal(size=(3, 4)).astype("float32")
 
 
@@ -93,6 +95,32 @@ def test_a_saved_model_is_loaded_as_an_object(made):
     loaded = tf.saved_model.load(str(folder / "simple"))
     np.testing.assert_allclose(loaded.signatures["serving_default"](X)["y"].numpy(), y, atol=1e-6)
     assert {v.name for v in loaded.variables} >= {"net/w", "net/b", "v"}
+
+
+def test_an_output_of_a_loaded_model_is_normalized(engine):
+    """Check claim 0.32: a tensor is found by name, its consumers are rewired, and a session runs the graph."""
+    infer = tf.saved_model.load(MODELS / "mlp").signatures["serving_default"]
+    x = np.random.RandomState(1).normal(size=(4, 6)).astype("float32")
+    before = infer(x)["output_0"].numpy()
+    found = infer.graph.get_tensor_by_name("sequential_1/dense_1_2/BiasAdd:0")
+    with infer.graph.as_default():
+        mean = tf.reduce_mean(found, axis=1, keepdims=True)
+        normalized = (found - mean) / (tf.math.reduce_std(found, axis=1, keepdims=True) + 1e-8)
+        refused = []
+        for consumer in found.op.outputs[0].consumers():
+            try:
+                consumer._update_input(0, normalized)
+            except ValueError:  # it would need its own result
+                refused.append(consumer.type)
+    expected = (before - before.mean(1, keepdims=True)) / before.std(1, keepdims=True)
+    with v1.Session(graph=infer.graph) as session:
+        for fetch in (normalized, infer.outputs[0]):
+            np.testing.assert_allclose(session.run(fetch, {infer.inputs[0]: x}), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(infer(x)["output_0"].numpy(), expected, rtol=1e-4, atol=1e-5)
+    assert "Identity" not in refused and refused
+    assert infer.structured_outputs["output_0"].shape == (None, 3) and infer.structured_input_signature[0] == ()
+    with pytest.raises(KeyError, match="did you mean sequential_1/dense_1/BiasAdd or sequential_1/dense_1_2/BiasAdd"):
+        infer.graph.get_tensor_by_name("dense_1/BiasAdd:0")
 
 
 def test_signatures_are_messages(made):

@@ -11,6 +11,7 @@ from dovetail.compat.tf_graph.device_scopes import colocation_scope, device_scop
 from dovetail.compat.tf_graph.elements import element_of, named_element
 from dovetail.compat.tf_graph.operation import TensorFlowOperation
 from dovetail.compat.tf_graph.variable_operation import VariableOperation
+from dovetail.core.hooks import hooks
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph, Operation
 from dovetail.graph.attributes import register
@@ -265,6 +266,7 @@ class TensorFlowGraph(Graph):
 
 
 TensorFlowGraph._part_type = TensorFlowGraph
+hooks.new_tensorflow_graph = TensorFlowGraph
 register(TensorFlowGraph, GRAPH)
 
 

@@ -218,7 +218,7 @@ class Objects:
             FormatError: the file is damaged.
         """
         saved, name = self._saved, concrete.name
-        graph = hooks.new_graph(name)
+        graph = hooks.new_tensorflow_graph(name)
         reader = Reader(saved.file, saved.functions, saved.variable)
         if name not in saved.functions:
             raise FormatError(saved.file, "the library", f"a call of {name!r}", "one of its functions")

@@ -369,7 +369,7 @@ class SavedGraph:
         Raises:
             FormatError: the file is damaged.
         """
-        graph = hooks.new_graph(name)
+        graph = hooks.new_tensorflow_graph(name)
         graph.records_effects = is_session
         reader = Reader(self.file, self.functions, self.variable, is_session=is_session)
         reader.records.begin(graph)

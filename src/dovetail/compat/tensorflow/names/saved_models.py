@@ -84,9 +84,36 @@ def maybe_saved_model_directory(export_dir: str | os.PathLike[str]) -> bool:
     return _is_saved_model(export_dir)
 
 
+class ConcreteSignature(saved_model.Signature):
+    """A signature with the attributes of TensorFlow's concrete functions.
+
+    Attributes:
+        inputs, outputs: the tensors of the graph.
+        structured_input_signature, structured_outputs: the specs by their keys.
+
+    Source: `tf.types.experimental.ConcreteFunction`.
+    """
+
+    @property
+    def inputs(self) -> list[Any]:
+        return [value for _, value in zip(self.input_keys, self._program.inputs, strict=True)]
+
+    @property
+    def outputs(self) -> list[Any]:
+        return list(self._program.values)
+
+    @property
+    def structured_input_signature(self) -> tuple[tuple[()], dict[str, Any]]:
+        return (), self.input_specs
+
+    @property
+    def structured_outputs(self) -> dict[str, Any]:
+        return self.output_specs
+
+
 @function("saved_model.load", "v2")
 def load(export_dir: str | os.PathLike[str], tags: Any = None, options: Any = None) -> saved_model.LoadedModel:
-    """Load a SavedModel, as `dovetail.saved_model.load`.
+    """Load a SavedModel, as `dovetail.saved_model.load`, with `ConcreteSignature`s.
 
     Args:
         export_dir: its folder.
@@ -98,7 +125,9 @@ def load(export_dir: str | os.PathLike[str], tags: Any = None, options: Any = No
 
     Source: `tf.saved_model.load`.
     """
-    return saved_model.load(export_dir, [tags] if isinstance(tags, str) else tags)
+    model = saved_model.load(export_dir, [tags] if isinstance(tags, str) else tags)
+    model.signatures.kind = ConcreteSignature
+    return model
 
 
 value("saved_model.load_v2", load, "v1")
