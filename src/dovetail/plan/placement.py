@@ -12,7 +12,7 @@ from itertools import islice, permutations
 from typing import Any, NamedTuple
 
 from dovetail.core.collectives import COLLECTIVES
-from dovetail.core.devices import found_device, soft_placement
+from dovetail.core.devices import device_for, found_device, soft_placement
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import device_owner, get_engine, known_engines
 from dovetail.core.errors import EngineNotInstalled, UnknownEngine, describe, did_you_mean, op_error
@@ -53,6 +53,13 @@ class Place(NamedTuple):
 
     def __str__(self) -> str:
         return self.engine.name if self.device is None else f"{self.engine.name} ({self.device})"
+
+
+def placed(operations: Iterable[Operation], engine: Engine) -> list[tuple[Operation, str]]:
+    """The operations of a graph that an engine runs, with the device of each."""
+    home = Place(engine, device_for(engine.holder.name) or first_device(engine))
+    places = [(operation, place_of(operation, home)) for operation in operations]
+    return [(operation, place.device or place.engine.devices()[0]) for operation, place in places]
 
 
 def place_of(operation: Operation, home: Place) -> Place:

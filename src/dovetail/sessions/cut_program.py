@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.core import arguments
-from dovetail.core.devices import device_for, soft_placement_of_run
+from dovetail.core.devices import soft_placement_of_run
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import chooses_engine, compiling_engine, current_engine
 from dovetail.core.infer import fits
@@ -21,7 +21,7 @@ from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.plan.concrete import Concrete
 from dovetail.plan.measured_plan import Measuring
-from dovetail.plan.placement import Place, first_device, has_pinned_devices, place_of
+from dovetail.plan.placement import has_pinned_devices, placed
 from dovetail.sessions.cut import Value, cut
 from dovetail.sessions.values import SessionValues
 
@@ -76,12 +76,10 @@ class CutProgram:
             engine: the engine that computes; the current one, if not given.
         """
         engine = engine or compiling_engine()
-        home = Place(engine, device_for(engine.holder.name) or first_device(engine))
         found: dict[Operation, str] = {}
         with self._placement():
-            for operation in self.graph.operations:
-                place = place_of(operation, home)
-                found.setdefault(operation.origin, place.device or place.engine.devices()[0])
+            for operation, device in placed(self.graph.operations, engine):
+                found.setdefault(operation.origin, device)
         return list(found.items())
 
     def __call__(self, values: Sequence[Any], engine: Engine | None = None) -> list[Any]:

@@ -153,6 +153,32 @@ def test_the_device_of_each_call_is_printed(capsys, engine):
     assert lines[0].startswith("Executing op Tanh in device /job:localhost/replica:0/task:0/device:")
 
 
+def test_the_devices_of_a_functions_operations_are_printed_once(capsys, engine):
+    """Check claim 0.37: operations inside of a `tf.function` are printed when it first runs, also in its loops."""
+
+    @tf.function
+    def f(x):
+        with tf.device("/cpu:0"):
+            y = tf.tanh(x, name="y")
+        z = tf.while_loop(lambda i, z: i < 3, lambda i, z: (i + 1, tf.nn.relu(z, name="inner")), (0, y))[1]
+        return tf.add(z, 1.0, name="z")
+
+    x = tf.constant([0.0, 1.0])
+    f(x)
+    assert "y: (Tanh)" not in capsys.readouterr().err
+    tf.debugging.set_log_device_placement(True)
+    try:
+        for _ in range(2):
+            np.testing.assert_allclose(f(x).numpy(), 1.0 + np.tanh([0.0, 1.0]), rtol=1e-6)
+    finally:
+        tf.debugging.set_log_device_placement(False)
+    f(x)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines.count("y: (Tanh): /job:localhost/replica:0/task:0/device:CPU:0") == 1
+    for begin in ("inner: (Relu)", "z: (AddV2)"):
+        assert sum(line.startswith(f"{begin}: /job:localhost/replica:0/task:0/device:") for line in lines) == 1
+
+
 @pytest.mark.parametrize("by", ["config", "setting"])
 def test_the_device_of_each_operation_is_printed_once(by, capsys, engine):
     config = v1.ConfigProto(log_device_placement=True) if by == "config" else None

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakSet
 
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.table import function, value
@@ -20,8 +21,10 @@ from dovetail.core.errors import op_error
 from dovetail.core.op import Op
 from dovetail.core.places import place
 from dovetail.core.probe import Probe
-from dovetail.core.scopes import change, scopes
+from dovetail.core.scopes import change, scopes, within
 from dovetail.core.tensor import Tensor
+from dovetail.edit.graph import Graph, Operation
+from dovetail.plan.placement import placed
 from dovetail.trace.trace import current_graph
 
 value("DeviceSpec", DeviceSpec)
@@ -218,18 +221,30 @@ def allows_soft_placement(config: Any) -> bool:
 def set_log_device_placement(enabled: bool) -> None:
     """Set whether new sessions, and calls outside of graphs, print the device of each operation to stderr.
 
-    Operations of compiled functions are not printed.
+    Operations of a compiled function are printed when its program first runs.
 
     Source: `tf.debugging.set_log_device_placement`.
     """
     global _logs
     _logs = bool(enabled)
-    others = tuple(probe for probe in scopes().probes or () if probe is not _PLACEMENT)
-    change({"probes": (*others, _PLACEMENT) if enabled else others or None})
+    others = _other_probes()
+    change({"probes": (*(others or ()), _PLACEMENT) if enabled else others})
+
+
+def _other_probes() -> tuple[Probe, ...] | None:
+    return tuple(probe for probe in scopes().probes or () if probe is not _PLACEMENT) or None
+
+
+def without_printing() -> AbstractContextManager[Any]:
+    """A scope in which no device is printed, for sessions, which print those of their operations themselves."""
+    return within(probes=_other_probes())
 
 
 class _Placement(Probe):
-    """A probe that prints the device of each call that is computed at once."""
+    """A probe that prints the device of each call that is computed at once, and of each operation of a program."""
+
+    def __init__(self) -> None:
+        self._printed: WeakSet[Graph] = WeakSet()  # graphs of programs
 
     def see(self, op: Op, values: Sequence[Any], results: Sequence[Any]) -> None:
         """Print a call's op and device."""
@@ -237,11 +252,21 @@ class _Placement(Probe):
         print(f"Executing op {op.name} in device {full_name(device)}", file=sys.stderr)
 
     def add(self, graph: Any, ends: int) -> Sequence[Any]:
-        """Add no outputs to a graph, so no run shows anything."""
+        """Add no outputs to a graph."""
         return ()
 
     def saw(self, run: Any, notes: Sequence[Any], found: Sequence[Any]) -> None:
-        """Print nothing of a run."""
+        """Print the devices of the operations of a program, after its first run."""
+        if run.graph not in self._printed:
+            self._printed.add(run.graph)
+            for graph in (run.graph, *run.graph.subgraphs()):
+                for operation, device in placed(graph.operations, run.engine):
+                    print_placement(operation, full_name(device))
+
+
+def print_placement(operation: Operation, device: str) -> None:
+    """Print the name, the type and the device of an operation of a graph, as TensorFlow does."""
+    print(f"{operation.name}: ({operation.type}): {device}", file=sys.stderr)
 
 
 _PLACEMENT = _Placement()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +16,8 @@ from dovetail.compat.tensorflow.names.devices import (
     attributes_of,
     full_name,
     logs_placement,
+    print_placement,
+    without_printing,
 )
 from dovetail.compat.tensorflow.names.settings import DeviceStepStats, NodeExecStats, RunMetadata, RunOptions, heed
 from dovetail.compat.tensorflow.names.sparse import SparseFetch, fed_parts
@@ -110,7 +111,7 @@ class Session(sessions.Session):
         if run_metadata is not None:
             run_metadata.Clear()
         traced = run_metadata if options is not None and options.trace_level else None
-        with _metadata.scope(traced), _running.scope(self), _timed(traced), strings_of_a_run():
+        with _metadata.scope(traced), _running.scope(self), _timed(traced), strings_of_a_run(), without_printing():
             feeds = {
                 key: NUMBERS.of(strings_of(x)) if is_text(x) else x for key, x in fed_parts(fed(feed_dict)).items()
             }
@@ -131,7 +132,7 @@ class Session(sessions.Session):
         for operation, device in placed:
             if operation not in self._logged:
                 self._logged.add(operation)
-                print(f"{operation.name}: ({operation.type}): {device}", file=sys.stderr)
+                print_placement(operation, device)
 
 
 def _check(given: Any, kind: type, name: str) -> None:
