@@ -205,3 +205,75 @@ def test_arrays_grow_in_loops_of_tensorflow_1(tmp_path: Path, engine: str):
     model = dt.saved_model.load(tmp_path / "x.pb")
     for name, value in right.items():
         check_equal([model.results(name)(n=np.int32(3), x=given)[name].numpy()], [value])
+
+
+def gradient(build: Any) -> Any:
+    def by(*xs: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(xs)
+            y = build(*xs)
+        return tape.gradient(y, xs)
+
+    return by
+
+
+def scattered(x: Any) -> Any:
+    raw = tf.raw_ops
+    items = raw.TensorListReserve(element_shape=[2], num_elements=6, element_dtype=tf.float32)
+    cases = [
+        raw.TensorListScatterIntoExistingList(input_handle=items, tensor=x, indices=[2, 0, 1, 3]),
+        raw.TensorListScatter(tensor=x, indices=[1, 4, 0, 2], element_shape=[2]),
+        raw.TensorListScatterV2(tensor=x, indices=[1, 3, 0, 2], element_shape=[2], num_elements=5),
+    ]
+    return [raw.TensorListStack(input_handle=one, element_shape=[2], element_dtype=tf.float32) for one in cases]
+
+
+def wholly_written(x: Any) -> Any:
+    body = lambda i, items: (i + 1, items.write(i, tf.sin(x[i])))  # noqa: E731
+    items = tf.TensorArray(tf.float32, tf.shape(x)[0])
+    return tf.while_loop(lambda i, items: i < tf.shape(x)[0], body, (0, items))[1].stack()
+
+
+WITH_GRADIENTS = {  # functions of TensorFlow whose gradients are in the file, of numbers of any sizes
+    "concat": gradient(lambda x: tf.concat([x, x[:1] * 2, tf.sin(x)], 0) ** 2),
+    "last axis": gradient(lambda x: tf.concat([x[:, :1], x], -1) ** 2),
+    "product": gradient(lambda x: tf.reduce_prod(x + 1, -1) ** 2),
+    "product of all": gradient(lambda x: tf.reduce_prod(x + 1)),
+    "map": gradient(lambda x: tf.map_fn(lambda row: row * row, x)),
+    "scan": gradient(lambda x: tf.scan(lambda state, row: state * row, x + 1)),
+    "loop": gradient(wholly_written),
+    "gather": gradient(lambda x: tf.TensorArray(tf.float32, 4).unstack(x).gather([1, 0]) ** 2),
+    "scatter": scattered,
+}
+
+
+def test_gradients_that_tensorflow_wrote_compute_its_numbers(tmp_path: Path, engine: str):
+    module = tf.Module()
+    for name, build in WITH_GRADIENTS.items():
+        setattr(module, name, tf.function(keyed(build), input_signature=[tf.TensorSpec([None, None], tf.float32)]))
+    tf.saved_model.save(module, str(tmp_path / "model"), signatures={n: getattr(module, n) for n in WITH_GRADIENTS})
+    model = dt.saved_model.load(tmp_path / "model")
+    for name in WITH_GRADIENTS:
+        expected = getattr(module, name)(tf.constant(ROWS))
+        found = model.signatures[name](ROWS)
+        for key, value in expected.items():
+            np.testing.assert_allclose(found[key].numpy(), value, rtol=1e-5, err_msg=name)
+
+
+SEVERAL_STACKED = {
+    "at once": lambda x: array(2).write(0, x).write(1, x[:1]).stack(),
+    "in a loop": lambda x: looped(array(3), 0, 3, lambda i, _: x[: i + 1]).stack(),
+    "known": lambda x: array(2).write(0, x[:2, 0]).write(1, x[0, :1]).stack(),
+    "gathered": lambda x: array(2).write(0, x).write(1, x[1:]).gather([0, 1]),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL_STACKED)
+def test_tensors_of_several_shapes_are_not_stacked(name: str, tmp_path: Path):
+    signature, module = [tf.TensorSpec([None, 2], tf.float32)], tf.Module()
+    module.f = tf.function(keyed(lambda x: [SEVERAL_STACKED[name](x)]), input_signature=signature)
+    with pytest.raises(tf.errors.OpError):
+        module.f(tf.constant(ROWS))
+    tf.saved_model.save(module, str(tmp_path / "model"), signatures=module.f)
+    with pytest.raises(Exception, match="pad the tensors to one shape, or concatenate them"):
+        dt.saved_model.load(tmp_path / "model").f(ROWS)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 from dovetail import ops
 from dovetail.core.table import OPS
-from dovetail.formats.constants import constant_of, filled, plain
+from dovetail.formats.constants import constant_of, plain, recorded
 from dovetail.formats.tensorflow.attributes import Attributes
+from dovetail.formats.tensorflow.calls import by_row
 from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.read_nodes import Node, first_number
 from dovetail.formats.tensorflow.reading import called, special
+from dovetail.formats.tensorflow.rows import READ
 from dovetail.formats.tensorflow.values import Foreign, RaggedList, TensorList
 
 
@@ -30,6 +33,7 @@ def _element_shape(node: Node, index: int) -> Any:
 WHOLE = ("TensorListStack", "TensorListGather", "TensorArrayGatherV3")  # their lists have elements of one shape
 PARTS = ("TensorListConcatV2", "TensorListGetItem", "TensorArrayConcatV3", "TensorArrayReadV3")
 KEEPING = ("Enter", "Exit", "Merge", "NextIteration", "Switch", "Identity", "TensorListSetItem", "TensorListPushBack")
+KEEPING += ("ZerosLike", "AddN")
 FIRST = {"If": 1, "StatelessIf": 1, "Case": 1, "StatelessCase": 1}  # the number of a function's first argument
 DEEPEST = 20  # functions in each other
 
@@ -170,6 +174,30 @@ def _shape_of_element(node: Node) -> Any:
     return ops.cast(ops.shape(_list(node).rows())[1:], node.attrs("shape_type"))
 
 
+@special("TensorListScatterIntoExistingList")
+def _scatter_into(node: Node) -> Any:
+    return _list(node).scattered(node.tensor(2), node.tensor(1), grows=True)
+
+
+@special("TensorListScatter TensorListScatterV2")
+def _scatter_new(node: Node) -> Any:
+    tensor, indices = node.tensor(0), node.tensor(1)
+    size = node.tensor(3) if node.type.endswith("V2") else recorded(-1, "int32")
+    known = constant_of(size)
+    whole = ops.where(size < 0, 0, size) if known is None else max(int(known), 0)
+    return TensorList(None, whole, None, tensor.dtype).scattered(indices, tensor, grows=known is None or known < 0)
+
+
+@special("ZerosLike AddN")
+def _sum(node: Node) -> Any:
+    """Zeros, or a sum, of lists, as gradients of loops have them; of tensors, what their rows compute."""
+    if not isinstance(node.inputs[0], TensorList):
+        return by_row(READ[node.type], node)
+    if node.type == "ZerosLike":
+        return _list(node).zeros()
+    return reduce(TensorList.plus, (_list(node, number) for number in range(len(node.inputs))))
+
+
 # -- arrays of TensorFlow 1, whose handle says the dtype and whose flow is the list -----------------------------------
 
 
@@ -196,12 +224,7 @@ def _read(node: Node) -> Any:
 
 @special("TensorArrayScatterV3")
 def _scatter(node: Node) -> Any:
-    flow, indices, value = _list(node, 3), node.tensor(1), node.tensor(2)
-    if flow.data is None:
-        dims = ops.shape(value)
-        shape = [flow.size, *(dims[i] for i in range(1, len(value.shape)))]
-        flow = TensorList.of(filled(shape, 0, value.dtype))
-    return TensorList.of(ops.tensor_scatter_update(flow.rows(), ops.expand_dims(indices, -1), value))
+    return _list(node, 3).scattered(node.tensor(1), node.tensor(2))
 
 
 @special("TensorArrayGatherV3")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -147,8 +148,32 @@ class TensorList:
             zeros = filled([self.size, *(dims[i] for i in range(len(item.shape)))], 0, item.dtype)
             filling = replace(self, data=zeros)
         rows = filling.longer(index + 1) if grows else filling.data
+        _need_one_shape(rows, item)
         rows = ops.slice_update(rows, [index, *[0] * len(item.shape)], ops.expand_dims(item, 0))
         return TensorList.of(rows) if grows else replace(self, data=rows)
+
+    def scattered(self, indices: Any, items: Any, grows: bool = False) -> TensorList:
+        """The list with other elements at some indices; if it grows, they may be behind the last one."""
+        size: Any = self.size
+        if grows:
+            ends = ops.concatenate([ops.reshape(ops.convert(size, dtype="int32"), [1]), indices + 1], 0)
+            known = constant_of(ends)
+            size = ops.max(ends) if known is None else int(known.max())
+        if self.data is None:
+            rows = filled([size, *dims_of(items)[1:]], 0, items.dtype)
+        else:
+            rows = self.longer(size) if grows else self.rows()
+        return TensorList.of(ops.tensor_scatter_update(rows, ops.expand_dims(indices, -1), items))
+
+    def zeros(self) -> TensorList:
+        """The list with zeros for the numbers of its elements."""
+        return self if self.data is None else replace(self, data=ops.zeros_like(self.data))
+
+    def plus(self, other: TensorList) -> TensorList:
+        """The sums of the elements of two lists; one without elements has zeros."""
+        if self.data is None or other.data is None:
+            return self if other.data is None else other
+        return replace(self, data=self.data + other.data)
 
 
 @dataclass(frozen=True)
@@ -247,9 +272,34 @@ class RaggedList(TensorList):
         sizes = ops.slice_update(whole.sizes, [index, 0], ops.expand_dims(ops.shape(item), 0))
         return replace(self._of(data, sizes, self._merged(item)), known=known)
 
+    def zeros(self) -> TensorList:
+        return replace(super().zeros(), known={i: ops.zeros_like(x) for i, x in self.known.items()})
+
+    def plus(self, other: TensorList) -> TensorList:
+        others = other.known if isinstance(other, RaggedList) else {}
+        known = {i: x + others[i] for i, x in self.known.items() if i in others}
+        return replace(super().plus(other), known=known)
+
     def _merged(self, item: Any) -> list[int]:
         """The declared shape of the elements, with -1 for sizes that it leaves open."""
         return self.shape if isinstance(self.shape, list) else [-1] * len(item.shape)
+
+
+def _need_one_shape(rows: Any, item: Any) -> None:
+    """Refuse a tensor that has not the shape of the others in a list whose elements are stacked.
+
+    Raises:
+        Unreadable: the shapes are known, and differ.
+    """
+    shapes = rows.shape[1:], item.shape
+    advice = "as the others in its list have, which are stacked: pad the tensors to one shape, or concatenate them"
+    pairs = itertools.zip_longest(*shapes, fillvalue=-1)
+    if any(None not in pair and pair[0] != pair[1] for pair in pairs) or len(shapes[0]) != len(shapes[1]):
+        raise Unreadable(f"it sets a tensor of shape {shapes[1]}, and needs the shape {shapes[0]}, {advice}")
+    if None in shapes[0] + shapes[1]:
+        size = ops.shape(item)
+        fits = ops.all(ops.equal(ops.shape(rows)[1:], size))
+        OPS["Assert"](fits, (size,), f"TensorListSetItem: the tensor must have the same shape {advice}; its shape is")
 
 
 def _place_of(index: Any) -> int | None:
