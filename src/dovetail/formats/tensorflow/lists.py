@@ -32,8 +32,18 @@ def _element_shape(node: Node, index: int) -> Any:
 
 WHOLE = ("TensorListStack", "TensorListGather", "TensorArrayGatherV3")  # their lists have elements of one shape
 PARTS = ("TensorListConcatV2", "TensorListGetItem", "TensorArrayConcatV3", "TensorArrayReadV3")
-KEEPING = ("Enter", "Exit", "Merge", "NextIteration", "Switch", "Identity", "TensorListSetItem", "TensorListPushBack")
-KEEPING += ("ZerosLike", "AddN")
+KEEPING = (
+    "ZerosLike",
+    "AddN",
+    "Enter",
+    "Exit",
+    "Merge",
+    "NextIteration",
+    "Switch",
+    "Identity",
+    "TensorListSetItem",
+    "TensorListPushBack",
+)
 FIRST = {"If": 1, "StatelessIf": 1, "Case": 1, "StatelessCase": 1}  # the number of a function's first argument
 DEEPEST = 20  # functions in each other
 
@@ -185,7 +195,7 @@ def _scatter_new(node: Node) -> Any:
     size = node.tensor(3) if node.type.endswith("V2") else recorded(-1, "int32")
     known = constant_of(size)
     whole = ops.where(size < 0, 0, size) if known is None else max(int(known), 0)
-    return TensorList(None, whole, None, tensor.dtype).scattered(indices, tensor, grows=known is None or known < 0)
+    return TensorList(None, whole, None, tensor.dtype).scattered(indices, tensor, grows=known is None or int(known) < 0)
 
 
 @special("ZerosLike AddN")

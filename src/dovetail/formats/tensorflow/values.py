@@ -273,12 +273,14 @@ class RaggedList(TensorList):
         return replace(self._of(data, sizes, self._merged(item)), known=known)
 
     def zeros(self) -> TensorList:
-        return replace(super().zeros(), known={i: ops.zeros_like(x) for i, x in self.known.items()})
+        whole: Any = super().zeros()
+        return replace(whole, known={i: ops.zeros_like(x) for i, x in self.known.items()})
 
     def plus(self, other: TensorList) -> TensorList:
         others = other.known if isinstance(other, RaggedList) else {}
         known = {i: x + others[i] for i, x in self.known.items() if i in others}
-        return replace(super().plus(other), known=known)
+        whole: Any = super().plus(other)
+        return replace(whole, known=known)
 
     def _merged(self, item: Any) -> list[int]:
         """The declared shape of the elements, with -1 for sizes that it leaves open."""
