@@ -178,6 +178,20 @@ def test_shapes_go_into_branches_and_loops():
     assert fold_constants(graph) == 0
 
 
+def test_a_loop_over_nothing_is_left_out(engine):
+    """Its body would not fit: it puts a row into a tensor that has none."""
+
+    def doubled(x):
+        def body(i, found):
+            return i + 1, ops.slice_update(found, [i, 0], ops.expand_dims(ops.gather(x, i) * 2.0, 0))
+
+        return ops.while_loop(lambda i, found: i < ops.shape(x)[0], body, (0, ops.zeros_like(x)))[1]
+
+    function = dt.function(doubled, input_signature=[dt.spec((None, 2))])
+    for size in (0, 3):
+        np.testing.assert_array_equal(function(np.ones((size, 2), "float32")), np.full((size, 2), 2.0))
+
+
 @pytest.mark.parametrize("value", [True, False])
 def test_the_branch_of_a_constant_is_inlined(value):
     def inner(x):

@@ -69,6 +69,9 @@ def folding(graph: Graph, refined: set[GraphTensor], grows: bool = True) -> Visi
         if op.type == "If" and op.inputs[0].op.type == "Const":
             refined.update(_inline_branch(graph, op))
             return 1
+        if op.type == "While" and _never_runs(op):
+            refined.update(_replace(graph, op, op.args[op.op.index_of("init")]))
+            return 1
         has_ints = bool(op.op.ints_positions)
         changes = _freeze_ints(op, known) if has_ints else 0
         if op.type in SUBGRAPH_CALLS:
@@ -97,11 +100,32 @@ def folding(graph: Graph, refined: set[GraphTensor], grows: bool = True) -> Visi
 def _inline_branch(graph: Graph, op: Operation) -> list[GraphTensor]:
     """Replace branches whose condition is a constant by the one that runs; return results of better known shapes."""
     branch = op.attrs["then_branch" if op.inputs[0].op.attrs["value"].all() else "else_branch"]
+    return _replace(graph, op, copy_for(op, branch, op.inputs[1:])[0])
+
+
+def _replace(graph: Graph, op: Operation, results: Sequence[GraphTensor]) -> list[GraphTensor]:
+    """Put other results in place of an operation; return those of better known shapes."""
     before = list(op.outputs)
-    outputs, _ = copy_for(op, branch, op.inputs[1:])
-    supersede(graph, op, outputs)
+    supersede(graph, op, results)
     discard(graph, [op])
-    return [new for old, new in zip(before, outputs, strict=True) if new.shape != old.shape]
+    return [new for old, new in zip(before, results, strict=True) if new.shape != old.shape]
+
+
+def _never_runs(loop: Operation) -> bool:
+    """Whether a loop over something empty ends before its first round; its body may be wrong for that."""
+    if not any(0 in (tensor.shape or ()) for tensor in loop.inputs):
+        return False
+    trial, news = copy_graph(loop.attrs["condition"]), set[GraphTensor]()
+    (_, carried, others), *_ = SUBGRAPH_CALLS[loop.type](*loop.args)
+    for own, given in zip(list(trial.inputs), [*carried, *others], strict=True):
+        if given.op.type == "Const":
+            with trial.insert_after(own.op):
+                rewire(trial, own, trial.constant(given.op.attrs["value"]))
+        else:
+            news |= _refine(own, given.shape)
+    propagate(trial, {tensor for operation in trial for tensor in operation.outputs} | news)
+    result = trial.outputs[0].op
+    return result.type == "Const" and not result.attrs["value"].any()
 
 
 def _freeze_ints(op: Operation, known: ShapeValues) -> int:

@@ -78,6 +78,22 @@ def test_a_list_grows_in_a_loop(element_shape: Any):
                 np.testing.assert_array_equal(ours.numpy(), theirs)
 
 
+def test_loops_over_no_rows(engine: str):
+    """The elements' shape is not in the lists' nodes, and no round of the loop tells it."""
+    with tf.Graph().as_default() as graph:
+        x = tf.compat.v1.placeholder("float32", [None, 2], "x")
+        n = tf.compat.v1.placeholder("float32", [], "n")
+        first = tf.stack([n, n])
+        results = tf.map_fn(lambda row: tf.tanh(row) * n, x), tf.scan(lambda a, row: a + row, x, initializer=first)
+    run = opened(graph, results)
+    for size in (0, 3):
+        given = np.ones((size, 2), "float32"), np.float32(2)
+        with tf.compat.v1.Session(graph=graph) as session:
+            expected = session.run(list(results), {"x:0": given[0], "n:0": given[1]})
+        for ours, theirs in zip(run(*given), expected, strict=True):
+            np.testing.assert_allclose(ours.numpy(), theirs, rtol=1e-6)
+
+
 def array(size: Any, **settings: Any) -> Any:
     return tf.TensorArray(tf.float32, size, infer_shape=False, **settings)
 

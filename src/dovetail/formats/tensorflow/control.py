@@ -147,7 +147,7 @@ def _with_elements(first: list[Any], step: Callable[[list[Any]], list[Any]]) -> 
         if not isinstance(once[i], TensorList):
             raise Unreadable("it carries a list whose next value is none")
         if once[i].data is not None:
-            values[i] = once[i].blank(isinstance(first[i].size, int) and first[i].size == 0)
+            values[i] = once[i].blank(first[i].size)
     return values
 
 

@@ -113,10 +113,9 @@ class TensorList:
         """The list of other tensors in place of `tensors()`."""
         return TensorList.of(next(tensors))
 
-    def blank(self, is_empty: bool) -> TensorList:
-        """The list with zeros for its elements, or without elements."""
-        zeros = ops.zeros_like(self.data)
-        return TensorList.of(zeros[:0] if is_empty else zeros)
+    def blank(self, size: Any) -> TensorList:
+        """A list of this number of zeros that have the shape of its elements."""
+        return TensorList.of(ops.zeros([size, *dims_of(self.data)[1:]], self.data.dtype))
 
     def get(self, index: Any) -> Any:
         """An element."""
@@ -208,8 +207,9 @@ class RaggedList(TensorList):
     def rebuilt(self, tensors: Iterator[Any]) -> TensorList:
         return self._of(next(tensors), next(tensors), self.shape)
 
-    def blank(self, is_empty: bool) -> TensorList:
-        return self._of(self.data[:0], self.sizes[:0] if is_empty else ops.zeros_like(self.sizes), self.shape)
+    def blank(self, size: Any) -> TensorList:
+        sizes = ops.zeros([size, *dims_of(self.sizes)[1:]], self.sizes.dtype)
+        return self._of(self.data[:0], sizes, self.shape)
 
     def rows(self) -> Any:
         if self.sizes is None and self.known:
