@@ -51,6 +51,7 @@ PACKAGES = {
         ("train.", "summary."),
     ),
     "python.eager": ("backprop context def_function function", ("",)),
+    "python.tools": ("freeze_graph optimize_for_inference_lib strip_unused_lib", ()),
     "python.util": ("all_util deprecation tf_contextlib tf_decorator tf_export tf_inspect tf_should_use", ()),
     "python.platform": ("app flags gfile tf_logging test", ("app.", "flags.", "test.")),
     "python.client": ("session", ("",)),
@@ -78,7 +79,9 @@ PACKAGES = {
 MODULES: dict[str, tuple[str, ...] | ModuleType] = {
     "python": ("",),
     "python.framework": (),
+    "python.framework.convert_to_constants": ("python.framework.convert_to_constants.",),
     "python.tf2": ("python.tf2.",),
+    "tools.graph_transforms": ("tools.graph_transforms.",),
     "python.ops.image_ops": ("image.", ""),
     "python.ops.image_ops_impl": ("image.", ""),
     "python.ops.init_ops_v2": ("initializers.",),

@@ -36,6 +36,8 @@ from dovetail.compat.tensorflow.names import gradient_checks as gradient_checks
 from dovetail.compat.tensorflow.names import gradients as gradients
 from dovetail.compat.tensorflow.names import graph as graph
 from dovetail.compat.tensorflow.names import graph_editor as graph_editor
+from dovetail.compat.tensorflow.names import graph_tools as graph_tools
+from dovetail.compat.tensorflow.names import graph_transforms as graph_transforms
 from dovetail.compat.tensorflow.names import graph_util as graph_util
 from dovetail.compat.tensorflow.names import image as image
 from dovetail.compat.tensorflow.names import indexing as indexing

@@ -171,17 +171,20 @@ def convert_variables_to_constants(
     Source: `tf.compat.v1.graph_util.convert_variables_to_constants`.
     """
     part = extract_sub_graph(input_graph_def, output_node_names)
-    names = [node.name for node in part.node if node.op in HANDLES]
-    chosen = {
-        name
-        for name in names
-        if (variable_names_whitelist is None or name in variable_names_whitelist)
-        and name not in (variable_names_blacklist or ())
-    }
+    chosen = chosen_variables(part, variable_names_whitelist, variable_names_blacklist)
     variables = {name: _variable(sess.graph, part, name) for name in chosen}
-    values = dict(zip(variables, sess.run(list(variables.values())), strict=True))
-    made = [_frozen(node, values) for node in part.node]
-    return _part(part, made)
+    return with_values(part, dict(zip(variables, sess.run(list(variables.values())), strict=True)))
+
+
+def chosen_variables(graph_def: Any, only: Sequence[str] | None, without: Sequence[str] | None) -> list[str]:
+    """The names of the variables of a definition: of all, or some, and without others."""
+    names = [node.name for node in graph_def.node if node.op in HANDLES]
+    return [name for name in names if (only is None or name in only) and name not in (without or ())]
+
+
+def with_values(graph_def: Any, values: Mapping[str, Any]) -> Any:
+    """A definition with constants instead of variables, from the values of these by their names."""
+    return _part(graph_def, [_frozen(node, values) for node in graph_def.node])
 
 
 def _variable(graph: Any, graph_def: Any, name: str) -> Any:
@@ -347,4 +350,3 @@ def _by_words(op: Op[..., Any]) -> Any:
 value("raw_ops", RawOps("dovetail.compat.tensorflow.raw_ops"))
 absent("load_op_library load_library", "Define ops in Python, with dovetail.register_op.")
 absent("saved_model.", "Write dovetail.saved_model.save(model, folder), which TensorFlow loads.")
-absent("python.framework.convert_to_constants.", "Use graph.freeze() of a dovetail.function's graph(...).")
