@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
+from types import FrameType, MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from dovetail.core.dtypes import DType
-from dovetail.core.errors import Where, called_library, conventional, describe, op_error, place
+from dovetail.core.errors import Where, called_library, conventional, describe, is_inside, op_error, place
 from dovetail.core.hooks import hooks
 from dovetail.core.op import Op
 from dovetail.core.spec import Shape, TensorSpec
@@ -43,19 +44,34 @@ class GraphTensor(Operators):
     Attributes:
         op: the Operation that makes it.
         index: its number among the outputs of `op`.
-        shape: with None for unknown dimensions; None if the rank is unknown.
         dtype: the type of its elements.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_uses", "dtype", "index", "op", "shape")
+    __slots__ = ("__dict__", "__weakref__", "_dims", "_uses", "dtype", "index", "op")
 
     def __init__(self, op: Operation, index: int, spec: TensorSpec | GraphTensor) -> None:
         self.op = op
         self.index = index
         shape = spec.shape
-        self.shape: Shape = shape if shape is None or type(shape) is TensorShape else TensorShape(shape)
+        self._dims: Shape = shape if shape is None or type(shape) is TensorShape else TensorShape(shape)
         self.dtype: DType = spec.dtype
         self._uses: dict[Operation, list[int]] = {}  # each consumer, and the numbers of its inputs that are this tensor
+
+    @property
+    def shape(self) -> Any:
+        """The shape, with None for unknown dimensions; None if the rank is unknown.
+
+        In graphs with TensorFlow's names, programs get the `TensorShape` of unknown rank; Dovetail itself gets None.
+        """
+        dims = self._dims
+        return self._unknown_shape(sys._getframe(1)) if dims is None else dims
+
+    @shape.setter
+    def shape(self, shape: Shape) -> None:
+        self._dims = shape
+
+    def _unknown_shape(self, caller: FrameType) -> Any:
+        return None if is_inside(caller.f_code) else self.op.graph.unknown_shape
 
     @property
     def name(self) -> str:
@@ -76,7 +92,7 @@ class GraphTensor(Operators):
 
     @property
     def spec(self) -> TensorSpec:
-        return TensorSpec(self.shape, self.dtype)
+        return TensorSpec(self._dims, self.dtype)
 
     @property
     def is_static(self) -> bool:

@@ -249,8 +249,8 @@ class Function(Generic[P, R]):
         specs, wanted = self._signature  # type: ignore[misc]
         if structure != wanted:
             i = next(i for i, parts in enumerate(zip(structure[2], wanted[2], strict=True)) if parts[0] != parts[1])
-            given, known = describe(unflatten(structure, leaves)[i]), unflatten(wanted, specs)[i]
-            problem = f"{self._argument_names[i]} must have the structure of the input signature, {known}, not {given}."
+            found, known = describe(unflatten(structure, leaves)[i]), unflatten(wanted, specs)[i]
+            problem = f"{self._argument_names[i]} must have the structure of the input signature, {known}, not {found}."
             raise op_error(TypeError, self._name, problem)
         for leaf, spec in zip(leaves, specs, strict=True):
             if not fits(static_shape(leaf), spec.shape):

@@ -143,6 +143,55 @@ def test_a_concrete_function_has_the_graph_of_its_arguments(engine):
         tf.function(lambda x: x).get_concrete_function(tf.TensorSpec([None, 3], tf.float32))(tf.ones([3]))
 
 
+def _asked_of_a_shape(lib, x):
+    """What a program asks of a shape, and the answers."""
+    asked = {
+        "ndims": lambda s: s.ndims,
+        "rank": lambda s: s.rank,
+        "full": lambda s: s.is_fully_defined(),
+        "fits": lambda s: s.is_compatible_with([1, 2]),
+        "merged": lambda s: s.merge_with([None, 3]).as_list(),
+        "same": lambda s: s == lib.TensorShape(None),
+        "list": lambda s: s.as_list(),
+        "length": lambda s: len(s),
+        "text": str,
+    }
+    answers = []
+    for shape in (x.shape, x.get_shape(), (x + 1.0).shape):
+        for name, ask in asked.items():
+            try:
+                answers.append((name, ask(shape)))
+            except ValueError:
+                answers.append((name, ValueError))
+    return answers
+
+
+def test_a_shape_of_unknown_rank_is_a_tensor_shape(engine):
+    """Check claim 0.13: a tensor of unknown rank has TensorFlow's shape in graphs, functions and loops, not None."""
+    require("tensorflow", "it is compared")
+    import tensorflow as theirs
+
+    found = []
+    for lib in (tf, theirs):
+        seen = []
+
+        @lib.function(input_signature=[lib.TensorSpec(None)])
+        def f(x):
+            seen.extend(_asked_of_a_shape(lib, x))  # noqa: B023  # it is called in this turn
+            return x
+
+        with lib.compat.v1.Graph().as_default():
+            x = lib.compat.v1.placeholder("float32")
+            seen.extend(_asked_of_a_shape(lib, x))
+            x.set_shape([None, 3])
+            seen.append(x.shape.as_list())
+        seen.append(f(lib.ones([2])).shape.as_list())
+        found.append(seen)
+    assert found[0] == found[1]
+    x = dt.Graph().placeholder(dt.spec(None))
+    assert x.shape is None
+
+
 def test_a_concrete_function_of_an_input_signature(engine):
     @tf.function(
         input_signature=(tf.TensorSpec([None, 2], tf.float32, name="image"), [tf.TensorSpec([]), tf.TensorSpec([])])

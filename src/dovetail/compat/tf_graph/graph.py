@@ -12,6 +12,7 @@ from dovetail.compat.tf_graph.elements import element_of, named_element
 from dovetail.compat.tf_graph.operation import TensorFlowOperation
 from dovetail.compat.tf_graph.variable_operation import VariableOperation
 from dovetail.core.hooks import hooks
+from dovetail.core.tensor_shape import UNKNOWN
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph, Operation
 from dovetail.graph.attributes import register
@@ -35,6 +36,7 @@ class TensorFlowGraph(Graph):
     """
 
     _operation_type = TensorFlowOperation
+    unknown_shape = UNKNOWN
 
     def __init__(self, name: str = "graph", outer: Graph | None = None) -> None:
         super().__init__(name, outer)
