@@ -58,7 +58,7 @@ class GraphTensor(Operators):
         self._uses: dict[Operation, list[int]] = {}  # each consumer, and the numbers of its inputs that are this tensor
 
     @property
-    def shape(self) -> Any:
+    def shape(self) -> Shape:
         """The shape, with None for unknown dimensions; None if the rank is unknown.
 
         In graphs with TensorFlow's names, programs get the `TensorShape` of unknown rank; Dovetail itself gets None.
