@@ -79,7 +79,7 @@ def elementwise(op: Op[..., Any], size: Any, *args: Any) -> Any:
 @rule(
     *("MatMul", "Cholesky", "Lu", "Qr", "Svd", "Eig", "SelfAdjointEigV2", "LogMatrixDeterminant", "MatrixInverse"),
     *("MatrixDeterminant", "MatrixSolve", "MatrixTriangularSolve", "FFT", "IFFT", "FFT2D", "IFFT2D", "RFFT", "IRFFT"),
-    "TopKV2",
+    *("MatrixExponential", "MatrixSquareRoot", "TopKV2"),
 )
 def _of_last_axes(op: Op[..., Any], size: Any, *args: Any) -> Any:
     """Run an op that takes axes in front as a batch, which broadcasts."""

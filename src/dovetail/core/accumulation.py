@@ -20,6 +20,7 @@ DECOMPOSITIONS = frozenset(
     (
         *("MatrixSolve", "MatrixTriangularSolve", "MatrixInverse", "MatrixDeterminant", "LogMatrixDeterminant"),
         *("Cholesky", "Lu", "Qr", "SelfAdjointEigV2", "Eig", "Svd", "Pinv"),
+        *("MatrixExponential", "MatrixSquareRoot"),
     )
 )
 ACCUMULATING = frozenset(

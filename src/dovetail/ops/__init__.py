@@ -18,6 +18,7 @@ from dovetail.ops.image.resize import *
 from dovetail.ops.layout import *
 from dovetail.ops.linalg.decompositions import *
 from dovetail.ops.linalg.linalg import *
+from dovetail.ops.linalg.matrix_functions import *
 from dovetail.ops.linalg.products import *
 from dovetail.ops.linalg.systems import *
 from dovetail.ops.math.arithmetic import *

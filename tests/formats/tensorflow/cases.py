@@ -454,6 +454,11 @@ CASES = [
     case("IRFFT2D", COMPLEX.reshape(2, 2, 2), static(2, 2)),
     case("RFFT3D", array(2, 3, 4, 6), static(3, 4, 6)),
     case("IRFFT3D", (array(2, 3, 4, 4) + 1j).astype("complex64"), static(3, 4, 6)),
+    case("MatrixSquareRoot", SQUARE),
+    case("TridiagonalSolve", array(2, 3, 4, low=1, high=3), array(2, 4, 2)),
+    case("TridiagonalMatMul", array(2, 1, 4), array(2, 1, 4), array(2, 1, 4), array(2, 4, 3)),
+    *(case("BandedTriangularSolve", array(2, 2, 4, low=1, high=3), array(2, 4, 2), lower=lower, adjoint=adjoint)
+      for lower in (True, False) for adjoint in (True, False)),
     case("XlaEinsum", array(2, 3), array(3, 4), equation="ab,bc->ac"),
     *each("Copy CopyHost", X),
     *each("FFT3D IFFT3D", (array(2, 3, 4, 6) + 1j * array(2, 3, 4, 6)[::-1]).astype("complex64")),
@@ -498,6 +503,8 @@ CASES = [
     case("Betainc", Static(array(3, 4, low=0.5, high=9)), Static(array(4, 3, low=0.5, high=9).T.copy()),
          array(12, low=0.05, high=0.95).reshape(3, 4)),
     *each("BesselI0e BesselI1e", array(4, low=-3, high=60)),
+    *each("BesselJ0 BesselJ1 Dawsn FresnelCos FresnelSin", array(9, low=-9, high=9)),
+    *each("BesselY0 BesselY1 BesselK0 BesselK1 BesselK0e BesselK1e Expint Spence", array(9, low=0.2, high=9)),
     case("Ndtri", array(4, low=0.05, high=0.95)),
     case("ApproximateEqual", array(4), array(4), tolerance=0.1),
     # recurrent layers

@@ -177,6 +177,12 @@ TENSORFLOW = {
     # queues, k-means and linear operators
     "KMeans.moved": INTERFACE,
     "KMeansClustering.feature_columns": "The columns are the features in the order of their names.",
+    **dict.fromkeys(
+        [f"{name}.validate_args" for name in ("_lu_inverse", "_rank", "_reconstructed", "_solved")],
+        "Shapes and dtypes are always checked, and values never.",
+    ),
+    "eigh_tridiagonal.tol": "Eigenvalues are as precise as the dtype.",
+    "tridiagonal_solve.partial_pivoting": "Rows are always exchanged.",
     "LinearOperator.name": "An operator's matrix has the name.",
     # optimizers
     **dict.fromkeys(["AdagradDAOptimizer.v", "AdamOptimizer.g", "AdamOptimizer.given"], INTERFACE),

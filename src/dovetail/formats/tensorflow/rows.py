@@ -22,7 +22,7 @@ ROWS = """
 Abs Acos Acosh Asin Asinh Atan Atanh BesselI0 BesselI1 Ceil Cos Cosh Digamma Elu Erf Erfc Erfinv Exp Expm1 Floor: x/T
 IsFinite IsInf IsNan Lgamma Log Log1p LogSoftmax Neg Reciprocal Relu Relu6 Rint Round Rsqrt Selu Sigmoid Sign Sin: x/T
 Sinh Softmax Softplus Softsign Sqrt Square Tan Tanh StopGradient Identity Invert Cholesky MatrixDeterminant: x/T
-LogMatrixDeterminant ZerosLike OnesLike MatrixDiag MatrixDiagPart Conj: x/T
+LogMatrixDeterminant MatrixSquareRoot ZerosLike OnesLike MatrixDiag MatrixDiagPart Conj: x/T
 LogicalNot: x/-
 Inv > Reciprocal: x/T
 Copy CopyHost > Identity: x/T; tensor_name debug_ops_spec

@@ -50,6 +50,7 @@ from dovetail.compat.tensorflow.names import linear_operators as linear_operator
 from dovetail.compat.tensorflow.names import loss_functions as loss_functions
 from dovetail.compat.tensorflow.names import losses as losses
 from dovetail.compat.tensorflow.names import math as math
+from dovetail.compat.tensorflow.names import matrix_functions as matrix_functions
 from dovetail.compat.tensorflow.names import memory as memory
 from dovetail.compat.tensorflow.names import messages as messages
 from dovetail.compat.tensorflow.names import meta_graphs as meta_graphs
@@ -86,6 +87,7 @@ from dovetail.compat.tensorflow.names import signals as signals
 from dovetail.compat.tensorflow.names import sorting as sorting
 from dovetail.compat.tensorflow.names import sparse as sparse
 from dovetail.compat.tensorflow.names import sparse_math as sparse_math
+from dovetail.compat.tensorflow.names import spectra as spectra
 from dovetail.compat.tensorflow.names import strings as strings
 from dovetail.compat.tensorflow.names import structures as structures
 from dovetail.compat.tensorflow.names import summary as summary

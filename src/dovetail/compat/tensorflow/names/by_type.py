@@ -40,6 +40,21 @@ math.bessel_i0 math.special.bessel_i0: BesselI0 x
 math.bessel_i1 math.special.bessel_i1: BesselI1 x
 math.bessel_i0e math.special.bessel_i0e: BesselI0e x
 math.bessel_i1e math.special.bessel_i1e: BesselI1e x
+math.special.bessel_j0: BesselJ0 x
+math.special.bessel_j1: BesselJ1 x
+math.special.bessel_y0: BesselY0 x
+math.special.bessel_y1: BesselY1 x
+math.special.bessel_k0: BesselK0 x
+math.special.bessel_k1: BesselK1 x
+math.special.bessel_k0e: BesselK0e x
+math.special.bessel_k1e: BesselK1e x
+math.special.dawsn: Dawsn x
+math.special.expint: Expint x
+math.special.fresnel_cos: FresnelCos x
+math.special.fresnel_sin: FresnelSin x
+math.special.spence: Spence x
+linalg.sqrtm: MatrixSquareRoot input
+linalg.banded_triangular_solve: BandedTriangularSolve bands rhs lower=True adjoint=False
 batch_to_space_nd manip.batch_to_space_nd: BatchToSpaceND input block_shape crops
 space_to_batch_nd manip.space_to_batch_nd nn.space_to_batch: SpaceToBatchND input block_shape paddings
 histogram_fixed_width: HistogramFixedWidth values value_range nbins=100 dtype='int32'

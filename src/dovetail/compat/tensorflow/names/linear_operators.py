@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow.names import linalg
+from dovetail.compat.tensorflow.names.matrix_functions import conjugate, tridiagonal
 from dovetail.compat.tensorflow.table import V1, V2, signature_of, value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.value_kinds import dtype_of
+from dovetail.ops.shapes.shape import dims_of, shaped
 
 
 class LinearOperator:
@@ -134,6 +137,84 @@ def _product(operators: Any) -> Any:
     return first
 
 
+def _blocks(operators: Any) -> Any:
+    """A matrix of rows of blocks; blocks that a row lacks are zeros."""
+    rows = [[shaped(_dense(x)) for x in row] for row in operators]
+    widths = [dims_of(row[-1])[-1] for row in rows]
+
+    def whole(row: Any) -> Any:
+        *batch, height, _ = dims_of(row[0])
+        empty = [ops.zeros([*batch, height, width], row[0].dtype) for width in widths[len(row) :]]
+        return ops.concatenate([*row, *empty], -1)
+
+    return ops.concatenate([whole(row) for row in rows], -2)
+
+
+def _diagonal_blocks(operators: Any) -> Any:
+    found = [shaped(_dense(x)) for x in operators]
+    heights = [[*dims_of(x)[:-1]] for x in found]
+    empty = [[ops.zeros([*height, dims_of(x)[-1]], x.dtype) for x in found[:k]] for k, height in enumerate(heights)]
+    return _blocks([[*row, x] for row, x in zip(empty, found, strict=True)])
+
+
+def _kronecker(operators: Any) -> Any:
+    first, *rest = (shaped(_dense(x)) for x in operators)
+    for x in rest:
+        *batch, rows, columns = dims_of(first)
+        product = first[..., :, None, :, None] * x[..., None, :, None, :]
+        first = ops.reshape(product, [*batch, rows * dims_of(x)[-2], columns * dims_of(x)[-1]])
+    return first
+
+
+def _householder(reflection_axis: Any) -> Any:
+    axis = shaped(reflection_axis)
+    column, row = ops.expand_dims(axis, -1), ops.expand_dims(axis, -2)
+    size = ops.real(ops.sum(axis * conjugate(axis), -1)) if axis.dtype.is_complex else ops.sum(axis * axis, -1)
+    size = ops.cast(ops.expand_dims(ops.expand_dims(size, -1), -1), axis.dtype)
+    return ops.eye(dims_of(axis)[-1], dtype=axis.dtype) - 2 * column * conjugate(row) / size
+
+
+def _toeplitz(col: Any, row: Any) -> Any:
+    col, row = shaped(col), shaped(row)
+    n = dims_of(col)[-1]
+    numbers = ops.arange(0, n)
+    return ops.gather(
+        ops.concatenate([ops.flip(row[..., 1:], -1), col], -1), ops.expand_dims(numbers, 1) - numbers + n - 1, -1
+    )
+
+
+def _circulant(axes: int) -> Callable[..., Any]:
+    """The matrix that multiplies the spectrum of the last axes, as one axis, by numbers."""
+
+    def matrix(spectrum: Any, input_output_dtype: Any = "complex64") -> Any:
+        found = shaped(spectrum)
+        found = found if found.dtype.is_complex else ops.complex(found, ops.zeros_like(found))
+        found = V2[f"signal.ifft{'' if axes == 1 else f'{axes}d'}"](found)
+        batch, sizes = dims_of(found)[:-axes], dims_of(found)[-axes:]
+        for k, size in enumerate(sizes):
+            numbers = ops.arange(0, size)
+            places = ops.mod(ops.expand_dims(numbers, 1) - numbers, size)
+            found = ops.gather(found, places, len(batch) + 2 * k)  # each axis becomes one of rows and one of columns
+        pairs = [len(batch) + 2 * k + side for side in (0, 1) for k in range(axes)]
+        found = ops.transpose(found, [*range(len(batch)), *pairs])
+        count = math.prod(sizes)
+        dtype = as_dtype(input_output_dtype)
+        found = ops.reshape(found, [*batch, count, count])
+        return ops.cast(found if dtype.is_complex else ops.real(found), dtype)
+
+    return matrix
+
+
+def _zeros(num_rows: Any, num_columns: Any, batch_shape: Any, dtype: Any) -> Any:
+    columns = num_rows if num_columns is None else num_columns
+    return ops.zeros([*(batch_shape or []), num_rows, columns], as_dtype(dtype or "float32"))
+
+
+def _permutation(perm: Any, dtype: Any) -> Any:
+    perm = shaped(perm)
+    return ops.one_hot(perm, dims_of(perm)[-1], dtype=as_dtype(dtype))
+
+
 value("linalg.LinearOperator contrib.linalg.LinearOperator", LinearOperator)
 _operator("FullMatrix", "matrix", ops.convert)
 _operator("LowerTriangular", "tril", lambda tril: ops.band_part(tril, None, 0))
@@ -142,3 +223,15 @@ _operator("Identity", "num_rows batch_shape=None dtype=None", _eye)
 _operator("ScaledIdentity", "num_rows multiplier", _scaled_eye)
 _operator("LowRankUpdate", "base_operator u diag_update=None v=None", _low_rank)
 _operator("Composition", "operators", _product)
+_operator("Adjoint", "operator", lambda operator: V1["linalg.adjoint"](_dense(operator)))
+_operator("Inversion", "operator", lambda operator: ops.inv(_dense(operator)))
+_operator("BlockDiag", "operators", _diagonal_blocks)
+_operator("BlockLowerTriangular", "operators", _blocks)
+_operator("Kronecker", "operators", _kronecker)
+_operator("Householder", "reflection_axis", _householder)
+_operator("Permutation", "perm dtype='float32'", _permutation)
+_operator("Toeplitz", "col row", _toeplitz)
+_operator("Tridiag", "diagonals diagonals_format='compact'", tridiagonal)
+_operator("Zeros", "num_rows num_columns=None batch_shape=None dtype=None", _zeros)
+for _axes, _suffix in enumerate(("", "2D", "3D"), 1):
+    _operator(f"Circulant{_suffix}", "spectrum input_output_dtype='complex64'", _circulant(_axes))

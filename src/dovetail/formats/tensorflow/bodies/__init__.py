@@ -1,11 +1,13 @@
 """Rows whose types several ops compute: functions of tensors and static values, in modules by family."""
 
 from dovetail.formats.tensorflow.bodies import arithmetic as arithmetic
+from dovetail.formats.tensorflow.bodies import bessel as bessel
 from dovetail.formats.tensorflow.bodies import blocks as blocks
 from dovetail.formats.tensorflow.bodies import boxes as boxes
 from dovetail.formats.tensorflow.bodies import gradients as gradients
 from dovetail.formats.tensorflow.bodies import images as images
 from dovetail.formats.tensorflow.bodies import indexing as indexing
+from dovetail.formats.tensorflow.bodies import integrals as integrals
 from dovetail.formats.tensorflow.bodies import layers as layers
 from dovetail.formats.tensorflow.bodies import linalg as linalg
 from dovetail.formats.tensorflow.bodies import optimizers as optimizers

@@ -181,6 +181,45 @@ def _(diagonal: Any, k: Any, rows: int, columns: int, padding: Any, align: str) 
     return with_diagonals(ops.broadcast_to(padding, [*batch, *size]), diagonal, align, k)
 
 
+# -- bands -----------------------------------------------------------------------------------------------------------
+
+
+def _shifted(diagonal: Any, offset: int) -> Any:
+    """Matrices whose row i has the element i of a diagonal, `offset` columns right of the main one."""
+    return ops.roll(ops.matrix_diag(diagonal), offset, -1)
+
+
+@row("TridiagonalSolve: diagonals/T rhs/T; partial_pivoting=True perturb_singular=False")
+def _(diagonals: Any, rhs: Any) -> Any:
+    """By whole matrices, with exchanges of rows."""
+    above, main, below = (diagonals[..., k, :] for k in range(3))
+    matrix = ops.triu(_shifted(above, 1), 1) + ops.matrix_diag(main) + ops.tril(_shifted(below, -1), -1)
+    return ops.solve(matrix, rhs)
+
+
+@row("TridiagonalMatMul: superdiag/T maindiag/T subdiag/T rhs/T")
+def _(superdiag: Any, maindiag: Any, subdiag: Any, rhs: Any) -> Any:
+    above, main, below = (ops.swapaxes(one, -1, -2) for one in (superdiag, maindiag, subdiag))
+    edge = ops.zeros_like(rhs[..., :1, :])
+    up = ops.concatenate([rhs[..., 1:, :] * above[..., :-1, :], edge], -2)
+    return main * rhs + up + ops.concatenate([edge, rhs[..., :-1, :] * below[..., 1:, :]], -2)
+
+
+@row("BandedTriangularSolve: bands/T rhs/T; lower|True adjoint")
+def _(bands: Any, rhs: Any, lower: bool = True, adjoint: bool = False) -> Any:
+    """By whole matrices; the first band is the main diagonal, or the last one of an upper triangle."""
+    *batch, count, n = dims_of(bands)
+    numbers = ops.arange(n, dtype="int32")
+    down = ops.expand_dims(numbers, -1)
+    distance = down - numbers if lower else numbers - down
+    is_inside = ops.logical_and(distance >= 0, distance < count)
+    place = (distance if lower else count - 1 - distance) * n + down
+    flat = ops.reshape(bands, [*batch, count * n])
+    found = OPS["GatherV2"](flat, ops.where(is_inside, place, 0), len(batch))
+    matrix = ops.where(is_inside, found, ops.zeros([], bands.dtype))
+    return OPS["MatrixTriangularSolve"](matrix, rhs, lower, adjoint)
+
+
 # -- Fourier transforms -----------------------------------------------------------------------------------------------
 
 
@@ -214,6 +253,30 @@ def _(x: Any) -> Any:
 @row("IFFT3D: x/Tcomplex")
 def _(x: Any) -> Any:
     return _along(OPS["IFFT"], x, (-1, -2, -3))
+
+
+@row("FFTND: x/Tcomplex length!/- axes!/-; +inverse=False", "IFFTND: x/Tcomplex length!/- axes!/-; +inverse=True")
+def _(x: Any, length: Sequence[int], axes: Sequence[int], inverse: bool) -> Any:
+    return _along(OPS["IFFT" if inverse else "FFT"], _of_lengths(x, length, axes), axes)
+
+
+@row("RFFTND: x/Treal length!/- axes!/-; Tcomplex>0|complex64")
+def _(x: Any, length: Sequence[int], axes: Sequence[int]) -> Any:
+    x = _of_lengths(x, length[:-1], axes[:-1])
+    found = _along(lambda one: OPS["RFFT"](one, length[-1]), x, axes[-1:])
+    return _along(OPS["FFT"], found, axes[:-1])
+
+
+@row("IRFFTND: x/Tcomplex length!/- axes!/-; Treal>0|float32")
+def _(x: Any, length: Sequence[int], axes: Sequence[int]) -> Any:
+    x = _along(OPS["IFFT"], _of_lengths(x, length[:-1], axes[:-1]), axes[:-1])
+    return _along(lambda one: OPS["IRFFT"](one, length[-1]), x, axes[-1:])
+
+
+def _of_lengths(x: Any, lengths: Sequence[int], axes: Sequence[int]) -> Any:
+    for axis, size in zip(axes, lengths, strict=True):
+        x = _of_length(x, axis - len(x.shape) if axis >= 0 else axis, size)
+    return x
 
 
 def _along(transform: Callable[[Any], Any], x: Any, axes: Any) -> Any:
