@@ -8,6 +8,8 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.read_limits import each_step
+from dovetail.core.table import OPS
+from dovetail.formats.onnx.bodies.shapes import numbers
 from dovetail.formats.onnx.loops import bounded
 from dovetail.formats.onnx.nodes import EMPTY, Node, Weight
 from dovetail.formats.onnx.reading import special
@@ -79,11 +81,13 @@ def _concatenated(node: Node) -> Any:
 @special("SplitToSequence")
 def _split(node: Node) -> Any:
     x, axis = node.tensor(0), node.attrs.get("axis", 0)
-    size = x.shape[axis]
-    if size is None:
-        raise Unreadable("the size of the axis is not known")
+    if node.has(1) and node.known(1) is None and None not in (node.tensor(1).shape or (None,)):
+        return [list(OPS["SplitV"](x, numbers(node.tensor(1)), axis))]
     sizes = node.constant(1) if node.has(1) else 1
     if isinstance(sizes, int):
+        size = x.shape[axis]
+        if size is None:
+            raise Unreadable("the size of the axis is not known")
         starts = range(0, size, max(sizes, 1))
         bounded(len(starts))
         sizes = [min(sizes, size - at) for at in starts]

@@ -79,19 +79,40 @@ def _(x: Any, starts: Sequence[int], ends: Sequence[int], axes: Any = None, step
     return x[tuple(item)]
 
 
-@row("Split 1-12: x; axis split:sizes outputs:count", "Split 13: x sizes!; axis outputs:count")
+@row("Split 1-12: x; axis split:sizes outputs:count", "Split 13: x sizes?; axis outputs:count")
 def _(x: Any, sizes: Any = None, axis: int = 0, count: int = 1) -> Any:
     if sizes is None:
-        whole = x.shape[axis]
-        if whole is None:
-            raise Unreadable("the size of the axis must be known")
+        whole = dims_of(x)[axis]
         each = -(-whole // count)
-        sizes = [min(each, whole - i * each) for i in range(count)]
-    return OPS["SplitV"](x, sizes, axis)
+        sizes = [_less(each, whole - i * each) for i in range(count)]
+    return OPS["SplitV"](x, numbers(sizes), axis)
 
 
-@row("Pad 2-10: x; pads value mode", "Pad 11: x pads! value axes!; mode")
-def _(x: Any, pads: Sequence[int], value: Any = 0, axes: Any = None, mode: str = "constant") -> Any:
+def numbers(values: Any) -> list[Any]:
+    """The numbers of an input marked `?`: ints, and tensors for those that are not known.
+
+    Raises:
+        Unreadable: their number is not known.
+    """
+    if not is_tensor(values):
+        return list(values)
+    if values.shape[0] is None:
+        raise Unreadable("the size of an input that gives sizes is not known")
+    known = known_ints(values) or [None] * values.shape[0]
+    return [ops.cast(values[i], "int32") if one is None else one for i, one in enumerate(known)]
+
+
+def _more(a: Any, b: Any) -> Any:
+    return max(a, b) if isinstance(a, int) and isinstance(b, int) else ops.maximum(a, b)
+
+
+def _less(a: Any, b: Any) -> Any:
+    return min(a, b) if isinstance(a, int) and isinstance(b, int) else ops.minimum(a, b)
+
+
+@row("Pad 2-10: x; pads value mode", "Pad 11: x pads? value axes!; mode")
+def _(x: Any, pads: Any, value: Any = 0, axes: Any = None, mode: str = "constant") -> Any:
+    pads = numbers(pads)
     rank, count = len(x.shape), len(pads) // 2
     axes = [axis % rank for axis in (axes or range(count))]
     low, high = [0] * rank, [0] * rank
@@ -101,33 +122,38 @@ def _(x: Any, pads: Sequence[int], value: Any = 0, axes: Any = None, mode: str =
         for axis in axes:
             x = _mirrored(x, axis, low[axis], high[axis], mode)
         return x
-    x = x[tuple(slice(max(-a, 0), -max(-b, 0) or None) for a, b in zip(low, high, strict=True))]
-    widths = [(max(a, 0), max(b, 0)) for a, b in zip(low, high, strict=True)]
+    return _around(x, low, high, value)
+
+
+def _around(x: Any, low: Sequence[Any], high: Sequence[Any], value: Any = 0) -> Any:
+    """A tensor with other elements around it; negative widths cut it."""
+    cuts = [(_more(-a, 0), _more(-b, 0)) for a, b in zip(low, high, strict=True)]
+    ends = (None if isinstance(b, int) and b == 0 else dim - b for dim, (_, b) in zip(dims_of(x), cuts, strict=True))
+    x = x[tuple(slice(a, end) for (a, _), end in zip(cuts, ends, strict=True))]
+    widths = [_more(a, 0) for a in low], [_more(b, 0) for b in high]
     if x.dtype.is_bool:
-        return ops.cast(ops.pad(ops.cast(x, "int32"), widths, "constant", _number(value, "int32")), "bool")
-    return ops.pad(x, widths, "constant", _number(value, x.dtype))
+        return ops.cast(OPS["PadV2"](ops.cast(x, "int32"), *widths, _number(value, "int32")), "bool")
+    return OPS["PadV2"](x, *widths, _number(value, x.dtype))
 
 
 def _number(value: Any, dtype: Any) -> Any:
     return ops.cast(ops.reshape(value, []), dtype) if is_tensor(value) else value
 
 
-def _mirrored(x: Any, axis: int, low: int, high: int, mode: str) -> Any:
+def _mirrored(x: Any, axis: int, low: Any, high: Any, mode: str) -> Any:
     """A tensor that goes on along an axis by its own elements."""
-    size = x.shape[axis]
-    if size is None:
-        raise Unreadable("the size of an axis must be known")
+    size = dims_of(x)[axis]
+    is_known = isinstance(low + size + high, int)
     within(low + size + high)
-    places = np.arange(-low, size + high)
+    module: Any = np if is_known else ops
+    places = module.arange(low + size + high) - low
     if mode == "edge":
-        places = places.clip(0, size - 1)
+        places = module.clip(places, 0, size - 1)
     elif mode == "wrap":
         places = places % size
-    elif size > 1:
-        places = np.abs((places + size - 1) % (2 * size - 2) - size + 1)
     else:
-        places = np.zeros_like(places)
-    return OPS["GatherV2"](x, recorded(places, "int32"), axis)
+        places = abs((places + size - 1) % _more(2 * size - 2, 1) - size + 1)
+    return OPS["GatherV2"](x, recorded(places, "int32") if is_known else places, axis)
 
 
 @row("Trilu: x k!; upper")
@@ -156,21 +182,15 @@ def _(x: Any, size: int, mode: str = "DCR") -> Any:
     return ops.reshape(ops.transpose(x, order), [n, c * size * size, h // size, w // size])
 
 
-@row("CenterCropPad: x shape!; axes")
-def _(x: Any, shape: Sequence[int], axes: Any = None) -> Any:
-    for axis, size in zip(axes or range(len(x.shape)), shape, strict=True):
-        known = x.shape[axis]
-        if known is None:
-            raise Unreadable("the size of an axis must be known")
-        item: list[Any] = [slice(None)] * len(x.shape)
-        widths = [(0, 0)] * len(x.shape)
-        if known > size:
-            first = (known - size) // 2
-            item[axis] = slice(first, first + size)
-        else:
-            widths[axis] = ((size - known) // 2, size - known - (size - known) // 2)
-        x = ops.pad(x[tuple(item)], widths)
-    return x
+@row("CenterCropPad: x shape?; axes")
+def _(x: Any, shape: Any, axes: Any = None) -> Any:
+    rank, dims = len(x.shape), dims_of(x)
+    low, high = [0] * rank, [0] * rank
+    for axis, size in zip(axes or range(rank), numbers(shape), strict=True):
+        spare = size - dims[axis]
+        low[axis] = _more(spare, 0) // 2 - _more(-spare, 0) // 2
+        high[axis] = spare - low[axis]
+    return _around(x, low, high)
 
 
 @row("ReverseSequence: x lengths; batch_axis time_axis")
@@ -184,4 +204,4 @@ def _(x: Any, lengths: Any, batch_axis: int = 1, time_axis: int = 0) -> Any:
     return ops.moveaxis(found, [0, 1], [batch_axis, time_axis])
 
 
-__all__ = ["filled", "scalar"]
+__all__ = ["filled", "numbers", "scalar"]

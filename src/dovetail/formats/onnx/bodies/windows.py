@@ -10,7 +10,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.table import OPS
-from dovetail.formats.constants import recorded, within
+from dovetail.formats.constants import counted, recorded, within
 from dovetail.formats.onnx.rows import row
 from dovetail.formats.opaque import Unreadable
 from dovetail.ops.shapes.shape import dims_of
@@ -194,9 +194,8 @@ def _(x: Any, ceil: int = 0, storage_order: int = 0, outputs: int = 1, **given: 
     else:
         places = _windows(x, window, ceil)
         found = ops.max(_taken(x, places, lowest), axes)
-    if outputs == 1 or None in x.shape:
+    if outputs == 1:
         return [found]
-    within(*x.shape[:2])
     return [found, _largest_at(x, _windows(x, window, ceil), lowest, storage_order)]
 
 
@@ -217,8 +216,9 @@ def _largest_at(x: Any, places: Any, lowest: Any, storage_order: int) -> Any:
     at = OPS["TakeAlongAxis"](
         ops.broadcast_to(grid, [*dims[: 2 + rank], grid.shape[-1]]), ops.expand_dims(flat, -1), -1
     )
-    first = np.arange(x.shape[0] * x.shape[1]).reshape([x.shape[0], x.shape[1], *[1] * rank]) * math.prod(sizes)
-    return ops.squeeze(at, -1) + recorded(first, "int64")
+    batch, channels = dims_of(x)[:2]
+    first = ops.reshape(ops.cast(counted(batch * channels), "int64"), [batch, channels, *[1] * rank])
+    return ops.squeeze(at, -1) + first * math.prod(sizes)
 
 
 @row(f"AveragePool: x; {WINDOW} ceil_mode:ceil count_include_pad:padded")

@@ -1,0 +1,108 @@
+"""Nodes whose sizes depend on values, or are not known while a graph is built, against ONNX Runtime."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+import dovetail as dt
+from tests.formats.onnx.running import session_of
+from tests.libraries import require
+
+require("onnxruntime", "it computes the right values")
+IMAGE = np.random.RandomState(0).randn(2, 3, 6, 7).astype("float32")
+ROWS = np.arange(12, dtype="float32").reshape(3, 4)
+N = helper.make_node
+
+
+class Case(NamedTuple):
+    """Nodes that make `outputs` of inputs, whose sizes the file does not say, and of weights.
+
+    Inputs of integers say sizes; the file says how many they are.
+    """
+
+    nodes: list[Any]
+    inputs: dict[str, np.ndarray]
+    weights: dict[str, Any]
+    outputs: list[str]
+
+
+def case(nodes: Any, *outputs: str, weights: Any = None, **inputs: Any) -> Case:
+    given = {
+        name: value if isinstance(value, np.ndarray) else np.array(value, "int64") for name, value in inputs.items()
+    }
+    return Case(nodes if isinstance(nodes, list) else [nodes], given, weights or {}, [*outputs] or ["y"])
+
+
+def pooled(size: Any, **attributes: Any) -> Any:
+    return case(N("MaxPool", ["x"], ["y", "at"], kernel_shape=size, **attributes), "y", "at", x=IMAGE)
+
+
+def padded(mode: str, pads: Any) -> Case:
+    return case(N("Pad", ["x", "p"], ["y"], mode=mode), x=ROWS, p=pads)
+
+
+def in_parts(count: int, axis: int) -> Case:
+    names = [f"y{i}" for i in range(count)]
+    return case(N("Split", ["x"], names, axis=axis, num_outputs=count), *names, x=IMAGE)
+
+
+CASES = {
+    "places of the largest": pooled([2, 2], strides=[2, 2]),
+    "places with padding": pooled([3, 2], pads=[1, 0, 1, 1], strides=[2, 1]),
+    "places by columns": pooled([2, 2], storage_order=1),
+    **{f"Pad {mode}": padded(mode, [1, 2, 0, 1]) for mode in ("constant", "reflect", "edge", "wrap")},
+    **{f"Pad {mode} cuts": padded(mode, [1, -1, 0, -1]) for mode in ("constant", "reflect", "edge", "wrap")},
+    "Pad an axis": case(N("Pad", ["x", "p", "", "a"], ["y"]), x=ROWS, p=[1, 2], weights={"a": [-1]}),
+    **{
+        f"CenterCropPad to {size}": case(N("CenterCropPad", ["x", "s"], ["y"]), x=ROWS, s=size)
+        for size in ([5, 2], [6, 1], [3, 4], [2, 7])
+    },
+    "CenterCropPad an axis": case(N("CenterCropPad", ["x", "s"], ["y"], axes=[-1]), x=ROWS, s=[7]),
+    **{f"Split in {count}": in_parts(count, axis) for count, axis in ((2, 2), (2, 3), (3, -1))},
+    "Split by sizes": case(N("Split", ["x", "s"], ["y", "z"], axis=1), "y", "z", x=ROWS, s=[1, 3]),
+    "a sequence": case(
+        [
+            N("SplitToSequence", ["x", "s"], ["q"], axis=1),
+            N("SequenceAt", ["q", "1"], ["y"]),
+            N("ConcatFromSequence", ["q"], ["z"], axis=0),
+        ],
+        "y",
+        "z",
+        x=ROWS,
+        s=[2, 2],
+        weights={"1": 1},
+    ),
+}
+
+
+def model(one: Case) -> onnx.ModelProto:
+    inputs = [
+        helper.make_tensor_value_info(
+            name, helper.np_dtype_to_tensor_dtype(x.dtype), [None] * x.ndim if x.dtype.kind == "f" else x.shape
+        )
+        for name, x in one.inputs.items()
+    ]
+    outputs = [onnx.ValueInfoProto(name=name) for name in one.outputs]
+    weights = [numpy_helper.from_array(np.array(value, "int64"), name) for name, value in one.weights.items()]
+    graph = helper.make_graph(one.nodes, "g", inputs, outputs, weights)
+    found = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
+    return onnx.shape_inference.infer_shapes(found)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_sizes_that_are_not_known(name: str, engine: str):
+    one = CASES[name]
+    expected = session_of(model(one).SerializeToString()).run(None, one.inputs)
+    loaded = dt.onnx.load(model(one))
+    specs = [dt.spec([None] * x.ndim if x.dtype.kind == "f" else x.shape, x.dtype.name) for x in one.inputs.values()]
+    for call in (loaded, dt.function(loaded, input_signature=specs)):
+        found: Any = call(*one.inputs.values())
+        found = [found[key] for key in one.outputs] if isinstance(found, dict) else [found]
+        for ours, theirs in zip(found, expected, strict=True):
+            assert ours.numpy().dtype == theirs.dtype
+            np.testing.assert_allclose(ours.numpy(), theirs)
