@@ -57,6 +57,7 @@ CASES = {
     "places by columns": pooled([2, 2], storage_order=1),
     **{f"Pad {mode}": padded(mode, [1, 2, 0, 1]) for mode in ("constant", "reflect", "edge", "wrap")},
     **{f"Pad {mode} cuts": padded(mode, [1, -1, 0, -1]) for mode in ("constant", "reflect", "edge", "wrap")},
+    "Pad with a value": case(N("Pad", ["x", "p", "v"], ["y"]), x=ROWS, p=[1, 2, 0, 1], v=np.full((), 3, "float32")),
     "Pad an axis": case(N("Pad", ["x", "p", "", "a"], ["y"]), x=ROWS, p=[1, 2], weights={"a": [-1]}),
     **{
         f"CenterCropPad to {size}": case(N("CenterCropPad", ["x", "s"], ["y"]), x=ROWS, s=size)

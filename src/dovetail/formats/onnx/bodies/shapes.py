@@ -130,10 +130,10 @@ def _around(x: Any, low: Sequence[Any], high: Sequence[Any], value: Any = 0) -> 
     cuts = [(_more(-a, 0), _more(-b, 0)) for a, b in zip(low, high, strict=True)]
     ends = (None if isinstance(b, int) and b == 0 else dim - b for dim, (_, b) in zip(dims_of(x), cuts, strict=True))
     x = x[tuple(slice(a, end) for (a, _), end in zip(cuts, ends, strict=True))]
-    widths = [_more(a, 0) for a in low], [_more(b, 0) for b in high]
+    widths = [(_more(a, 0), _more(b, 0)) for a, b in zip(low, high, strict=True)]
     if x.dtype.is_bool:
-        return ops.cast(OPS["PadV2"](ops.cast(x, "int32"), *widths, _number(value, "int32")), "bool")
-    return OPS["PadV2"](x, *widths, _number(value, x.dtype))
+        return ops.cast(ops.pad(ops.cast(x, "int32"), widths, "constant", _number(value, "int32")), "bool")
+    return ops.pad(x, widths, "constant", _number(value, x.dtype))
 
 
 def _number(value: Any, dtype: Any) -> Any:
