@@ -455,3 +455,45 @@ def test_another_process_reads_all_but_python(calls_python, monkeypatch):
         other.get_operation("w/Read").attrs["variable"].assign([[1.0], [2.0]])
         session.run(step, feed)
         assert session.run(y, feed).tolist() == [[4.0]]
+
+
+def by_text(message):
+    return text_format.Parse(text_format.MessageToString(message), ours.GraphDef())
+
+
+def by_bytes(message):
+    return ours.GraphDef.FromString(message.SerializeToString())
+
+
+def renamed_type(message):
+    made = by_text(message)
+    named(made, "r").op = "Neg"
+    return made
+
+
+@pytest.mark.parametrize(("way", "sign"), [(by_bytes, 1), (by_text, 1), (renamed_type, -1)])
+def test_variables_and_functions_of_python_come_back(way, sign):
+    """The definition's text has the marks by which an import in the same process finds them."""
+    with ours.Graph().as_default() as graph, ours.Session() as session:
+        x = ours.placeholder(ours.float32, [2], name="x")
+        w = ours.Variable([1.0, 2.0], name="w")
+        ours.nn.relu(ours.py_func(lambda a: a * 3.0, [x * w], ours.float32), name="r")
+        definition = graph.as_graph_def()
+        session.run(w.initializer)
+        (r,) = ours.import_graph_def(way(definition), return_elements=["r:0"], name="again")
+        np.testing.assert_array_equal(session.run(r, {"again/x:0": [1.0, 1.0]}), [sign * 3.0, sign * 6.0])
+        session.run(w.assign([0.5, 0.5]))
+        np.testing.assert_array_equal(session.run(r, {"again/x:0": [2.0, 4.0]}), [sign * 3.0, sign * 6.0])
+    theirs.compat.v1.GraphDef.FromString(definition.SerializeToString())
+
+
+def test_text_of_variables_is_read_by_tensorflow():
+    with ours.Graph().as_default() as graph:
+        w = ours.get_variable("w", initializer=[1.0, 2.0])
+        ours.identity(w * 2.0, name="y")
+        ours.group(w.initializer, name="start")
+    made = text_format.Parse(text_format.MessageToString(graph.as_graph_def()), theirs.compat.v1.GraphDef())
+    with theirs.Graph().as_default(), theirs.compat.v1.Session() as session:
+        theirs.compat.v1.import_graph_def(made, name="")
+        session.run("start")
+        np.testing.assert_array_equal(session.run("y:0"), [2.0, 4.0])

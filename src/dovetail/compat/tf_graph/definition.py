@@ -2,8 +2,9 @@
 
 Nodes are TensorFlow's, so TensorFlow runs them.  Each has a mark, a field that TensorFlow does not know.  It points
 to the operation of which the node was made, in a table of this process.  Copies of a message keep it, and so do
-bytes; text does not.  `restoring` takes that operation for a node that nobody edited.  The definition has the document
-of the graph in such a field, too, for other processes.
+bytes.  Text keeps the marks of variables, and of operations that TensorFlow cannot compute: these are attributes, too.
+`restoring` takes that operation for a node that nobody edited.  The definition has the document of the graph in such a
+field, too, for other processes.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from dovetail.ops.control.plumbing import EFFECTS
 
 MARK = 5000  # the number of the field
 TAG = b"\xc2\xb8\x02"  # the field's number and kind, as they stand before its bytes
+KEPT = "_dovetail"  # the attribute of a node that is Dovetail's own, or has a variable of this process
 MOST = 16  # definitions whose operations are remembered
 _PROCESS = secrets.token_bytes(8)  # variables and functions of Python are of this process
 
@@ -108,7 +110,10 @@ class Origin:
         token = digest(self.message, self.salt())
         for node in made.node:
             place = self.places.get(node.name)
-            node.MergeFromString(_field(b"%s/%s" % (token, b"%d/%d" % place if place else node.name.encode())))
+            mark = b"%s/%s" % (token, b"%d/%d" % place if place else node.name.encode())
+            node.MergeFromString(_field(mark))
+            if node.name in self.variables or KEPT in node.attr:
+                node.attr[KEPT].s = mark
         with suppress(TypeError):  # an operation calls Python
             made.MergeFromString(_field(document(self.graph).SerializeToString(deterministic=True)))
         self.whole = digest(made)
@@ -154,8 +159,8 @@ class Mark(NamedTuple):
 
 def mark_of(node: Any) -> Mark | None:
     """The mark of a node; None if it has none."""
-    data = _hidden(node)
-    if data is None:
+    data = _hidden(node) or (node.attr[KEPT].s if KEPT in node.attr else None)
+    if not data:
         return None
     token, _, rest = data.partition(b"/")
     return Mark(_known.get(token), rest.decode(errors="replace"))
@@ -236,7 +241,7 @@ def node_def_of(operation: Operation) -> Any:
 
 
 def _is_kept(group: Group) -> bool:
-    return group.members[-1].op == group.operation.type and "_dovetail" in group.members[-1].attr
+    return group.members[-1].op == group.operation.type and KEPT in group.members[-1].attr
 
 
 class _Recorder(Writer):
@@ -256,7 +261,7 @@ class _Recorder(Writer):
         node = TENSORFLOW.NodeDef()
         self._viewed.add(operation, node, self._handles)
         del node.input[:]
-        node.attr["_dovetail"].b = True
+        node.attr[KEPT].b = True
         return node
 
     def written(self, place: Place) -> list[Ref]:

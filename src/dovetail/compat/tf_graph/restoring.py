@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dovetail.compat.tf_graph.definition import Group, Origin, digest, hidden_document, mark_of
+from dovetail.compat.tf_graph.definition import KEPT, Group, Mark, Origin, digest, hidden_document, mark_of
 from dovetail.compat.tf_graph.graph import TensorFlowGraph
 from dovetail.compat.tf_graph.graph_bytes import DOCUMENT, document_in, graph_of_proto, zeros
 from dovetail.core.table import OPS
@@ -126,6 +126,11 @@ def _is_same(message: Any, other: Any) -> bool:
     functions = [one for one in message.library.function if one.signature.name != DOCUMENT]
     nodes = TENSORFLOW.GraphDef(node=message.node)
     nodes.DiscardUnknownFields()
+    for node in nodes.node:
+        if KEPT in node.attr and node.op in HANDLES:
+            del node.attr[KEPT]
+        elif KEPT in node.attr:
+            node.attr[KEPT].b = True
     return nodes.node == other.node and functions == list(other.library.function)
 
 
@@ -144,10 +149,11 @@ class _Marks:
         self._functions = {one.signature.name: one for one in message.library.function}
         self._matches: dict[str, Match | None] = {}
         self._same: dict[tuple[int, str], bool] = {}
-        for node in message.node:
-            mark = mark_of(node)
-            known, rest = (None, "") if mark is None else mark
-            origin = known or documented
+        marks = [mark_of(node) or Mark(None, "") for node in message.node]
+        origins = {id(mark.origin): mark.origin for mark in marks if mark.origin is not None}
+        only = next(iter(origins.values())) if len(origins) == 1 else None  # of text, where few nodes have marks
+        for node, (known, rest) in zip(message.node, marks, strict=True):
+            origin = known or documented or (None if node.op in HANDLES else only)
             if origin is None:
                 continue
             if node.op in HANDLES:
@@ -218,8 +224,7 @@ class _Marks:
 
 def _attributes(node: Any) -> dict[str, bytes]:
     found = {name: value.SerializeToString(deterministic=True) for name, value in node.attr.items()}
-    found.pop("_output_shapes", None)
-    return found
+    return {name: value for name, value in found.items() if name not in ("_output_shapes", KEPT)}
 
 
 class _Body(Body):
@@ -302,7 +307,9 @@ class _Restorer(Reader):
         if node.proto.device:
             operation.device = node.proto.device
         notes = {
-            name: node.attrs(name) for name in node.proto.attr if name.startswith("_") and name != "_output_shapes"
+            name: node.attrs(name)
+            for name in node.proto.attr
+            if name.startswith("_") and name not in ("_output_shapes", KEPT)
         }
         named = notes.pop("_gradient_op_type", None)
         if named is not None:
@@ -310,7 +317,7 @@ class _Restorer(Reader):
         operation.notes = {**operation.notes, **notes}
 
     def _opaque(self, node: Node, reason: str) -> list[Any]:
-        if "_dovetail" in node.attrs:
+        if KEPT in node.attrs:
             reason = (
                 f"only the process that made the definition can compute {node.type}; import it there, "
                 "or write the graph by tf.train.export_meta_graph"
