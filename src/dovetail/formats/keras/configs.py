@@ -42,6 +42,7 @@ class Configs:
 
     def __init__(self, file: Path, own: Container[str] = (), *, old: bool = True) -> None:
         self.file, self.own, self.old = file, own, old
+        self._whole: Any = None  # the outermost configuration
 
     def model(self, config: Any, place: str = "model_config", depth: int = 0) -> dict[str, Any]:
         """A layer or a model.
@@ -59,6 +60,7 @@ class Configs:
             >>> Configs(Path("old.h5")).model(layer)["config"]
             {'name': 'c', 'filters': 2, 'kernel_size': 3}
         """
+        self._whole = config if depth == 0 else self._whole
         if depth > DEEPEST:
             raise FormatError(self.file, place, "layers that are nested too deeply", f"at most {DEEPEST} levels")
         name, inner = self._parts(config, place)
@@ -136,17 +138,27 @@ class Configs:
 
     def _lambda(self, config: dict[str, Any], place: str) -> dict[str, Any]:
         """The function of a Lambda layer: the name of one that the program passes, since bytecode is not executed."""
-        given, layer = config.get("function"), config.get("name")
-        if isinstance(given, dict) and given.get("class_name") == "function":
-            given = given.get("config")
-        name = next((n for n in (given, layer) if isinstance(n, str) and n in self.own), None)
-        if name is None:
+        name, given = self._function_of(config), _written(config)
+        if name not in self.own:
             what = "the bytecode of a function" if not isinstance(given, str) else f"the function {given!r}"
-            needed = given if isinstance(given, str) else layer
-            advice = f"the program's function, as files execute nothing: pass custom_objects={{{needed!r}: f}}"
-            raise FormatError(self.file, place, what, advice)
+            needed = ", ".join(f"{one!r}: f" for one in dict.fromkeys([name, *self._missing(self._whole)]))
+            advice = "the program's functions, as files execute nothing, with safe_mode=False neither: pass "
+            raise FormatError(self.file, place, what, f"{advice}custom_objects={{{needed}}}")
         config.pop("output_shape", None)
         return _function(name)
+
+    def _function_of(self, config: dict[str, Any]) -> str:
+        """The name of the function of a Lambda layer: one that the program passes, or else one that it might pass."""
+        names = [name for name in (_written(config), config.get("name")) if isinstance(name, str)]
+        return next((name for name in names if name in self.own), names[0] if names else "")
+
+    def _missing(self, config: Any) -> Iterator[str]:
+        """The functions of Lambda layers in a configuration that the program does not pass."""
+        inner = config.get("config") if isinstance(config, dict) and config.get("class_name") == "Lambda" else None
+        if isinstance(inner, dict) and (name := self._function_of(inner)) not in self.own:
+            yield name
+        for part in config.values() if isinstance(config, dict) else config if isinstance(config, list) else ():
+            yield from self._missing(part)
 
     # -- models -------------------------------------------------------------------------------------------------------
 
@@ -283,6 +295,12 @@ class _Numbers:
         if isinstance(value, dict):
             return {key: self.ends(each) for key, each in value.items()}
         return [self.ends(each) for each in value] if isinstance(value, list) else value
+
+
+def _written(config: dict[str, Any]) -> Any:
+    """What a configuration says of a function: its name, or bytecode."""
+    given = config.get("function")
+    return given.get("config") if isinstance(given, dict) and given.get("class_name") == "function" else given
 
 
 def _function(name: str) -> dict[str, Any]:
