@@ -45,6 +45,19 @@ class _TensorFlowId:
         raise AttributeError(problem.format(describe(tensor), AS_TENSORFLOW))
 
 
+class _OfGraphs:
+    """An attribute that TensorFlow's tensors of graphs have; a tensor that is computed has none."""
+
+    def __set_name__(self, kind: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, tensor: Any, kind: type) -> Any:
+        if tensor is None:
+            return self
+        problem = "it is computed already, and in no graph. Open a graph first, with tf.disable_eager_execution() or"
+        raise AttributeError(f"a Tensor has no {self._name!r}: {problem} tf.Graph().as_default().")
+
+
 class Operators:
     """The common methods of all kinds of tensors.
 
@@ -145,6 +158,8 @@ class Tensor(Operators):
 
     # Keras notes on a tensor the mask of its padding, and the layer that made it.
     __slots__ = ("__weakref__", "_engine", "_keras_history", "_keras_mask", "_value")
+
+    op, graph, consumers = _OfGraphs(), _OfGraphs(), _OfGraphs()
 
     def __init__(self, value: Any, engine: Engine) -> None:
         self._value = value

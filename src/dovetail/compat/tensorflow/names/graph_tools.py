@@ -187,7 +187,7 @@ def convert_variables_to_constants_v2(
         >>> v = tf.Variable([1., 2.])
         >>> f = tf.function(lambda x: x * v).get_concrete_function(tf.TensorSpec([2]))
         >>> frozen = convert_variables_to_constants_v2(f)
-        >>> [node.op for node in frozen.graph.as_graph_def().node], frozen([3., 4.])[0].numpy()
+        >>> [node.op for node in frozen.graph.as_graph_def().node], frozen(tf.constant([3., 4.]))[0].numpy()
         (['Placeholder', 'Const', 'Mul'], array([3., 8.], dtype=float32))
     """
     if not isinstance(getattr(func, "graph", None), Graph):
