@@ -29,7 +29,7 @@ from dovetail.edit.user_pass import graph_pass
 from dovetail.formats.saved import load, save
 from dovetail.graph import walk
 from dovetail.interop import import_hooks
-from dovetail.interop.models import graph_of, predict_by
+from dovetail.interop.models import flops, graph_of, predict_by
 from dovetail.ops.random.generator import Generator
 from dovetail.plan.faults import NumericsError
 from dovetail.plan.function import function

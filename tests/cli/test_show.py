@@ -72,6 +72,18 @@ def test_errors_are_one_line(tmp_path, show):
     assert status == 1 and text.startswith("dovetail: ") and "gone" in text and text.count("\n") == 1
 
 
+def test_flops_of_a_function(tmp_path, show):
+    (tmp_path / "step.py").write_text("def step(x, y): return x @ y\n")
+    place = f"{tmp_path / 'step.py'}:step"
+    status, text = show("--flops", place, "x=float32[2,3]", "y=float32[3,4]")
+    assert (status, text.splitlines()[-1].split()) == (0, ["48", "0", "total"])
+    status, text = show("--flops", place, "x=float32[?,3]", "y=float32[3,4]")
+    assert status == 1 and "shapes are known" in text
+    safetensors.write(tmp_path / "x", {"a": np.zeros(2)}, {})
+    status, text = show("--flops", tmp_path / "x")
+    assert status == 1 and "file.py:function" in text
+
+
 def test_help_teaches(capsys):
     with pytest.raises(SystemExit) as stop:
         main(["show", "--help"])

@@ -192,6 +192,23 @@ def test_times_and_bytes_by_operation_sum_to_the_rows(engine):
         assert sum(entry["bytes"] for entry in found) == sum(row.bytes for row in rows) > 0
 
 
+def test_layers_are_name_scopes(slow):
+    """Sum the time of each name scope, of fusions in equal parts."""
+    graph = dt.Graph("net")
+    with graph.as_default():
+        x = graph.placeholder(dt.spec((20, 20)), "x")
+        with graph.name_scope("slow"):
+            y = slow(ops.tanh(x))
+        with graph.name_scope("fast"):
+            graph.outputs = [ops.exp(y)]
+    with dt.engine("numpy"), dt.profile() as p:
+        dt.function(graph)(X)
+    found = p.by_layer()
+    assert next(iter(found)) == "slow" and {"slow", "fast"} <= {*found} and found["slow"]["time"] >= SLEEP * 1e6
+    total = sum(entry["time"] for entry in found.values())
+    np.testing.assert_allclose(total, 1e6 * sum(row.seconds for row in p.rows if row.operations))
+
+
 def test_a_schedule_counts_steps(engine):
     f = dt.function(dense)
     p = dt.profile(schedule=(2, 1, 3))

@@ -13,10 +13,12 @@ from dovetail.cli.inputs import graph_of, imported, inputs_of, is_function
 from dovetail.cli.options import add_engine, add_shapes
 from dovetail.cli.table import printable, table
 from dovetail.core.memory import size_text
+from dovetail.edit.graph import Graph
 from dovetail.formats import show
 from dovetail.formats.picture import picture_of
 from dovetail.formats.summary.base import Summary, Table
 from dovetail.formats.summary.kinds import summarize
+from dovetail.plan.flops import flops_of_graph
 
 DESCRIPTION = """\
 Prints the contents of a file: inputs and outputs, operations by type, variables with shapes, dtypes and sizes.
@@ -52,6 +54,7 @@ examples:
                                                  the graph that a run of this signature computes
   dovetail show --html train.py:step x=float32[8,3]         the graph of a function, for an example input
   dovetail show --out step.svg train.py:step x=float32[8,3] the same as a drawing
+  dovetail show --flops train.py:step x=float32[8,3]        its floating-point operations and parameters
   dovetail show --explain "K.conv2d(x, w)" x=float32[8,32,32,3] w=float32[3,3,3,16] --engine torch
                                                  where a convolution is executed
   dovetail show --explain train.py:step x=float32[32,784]   the same for a function; the file is imported
@@ -84,6 +87,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )
     add_engine(parser, "the engine to explain")
     parser.add_argument("--algorithms", action="store_true", help="measure by which algorithms convolutions could run")
+    parser.add_argument(
+        "--flops", action="store_true", help="print the floating-point operations and parameters of its graph, by layer"
+    )
     parser.add_argument("--all", action="store_true", help="print all rows of long tables")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -95,13 +101,28 @@ def run(options: argparse.Namespace) -> int:
     picture = options.out or (Path(f"{_stem(options.path)}.html") if options.html else None)
     if picture is not None:
         _write_picture(options, picture)
-    elif options.signature:
-        print(signature_of(read(Path(options.path), (), options.shape), options.signature, []).graph)
-    elif is_function(options.path):
-        print(graph_of(imported(options.path), inputs_of(options.inputs), options.path))
+    elif options.signature or is_function(options.path):
+        graph = _graph(options)
+        print(_costs(graph) if options.flops else graph)
+    elif options.flops:
+        raise WrongInput(f"{options.path!r} is no function: name one, file.py:function, or a --signature of a model.")
     else:
         _print_tables(options)
     return 0
+
+
+def _graph(options: argparse.Namespace) -> Graph:
+    """The graph of a signature or a function."""
+    if options.signature:
+        return signature_of(read(Path(options.path), (), options.shape), options.signature, []).graph
+    return graph_of(imported(options.path), inputs_of(options.inputs), options.path)
+
+
+def _costs(graph: Graph) -> str:
+    try:
+        return flops_of_graph(graph).table()
+    except ValueError as error:  # a shape is not known
+        raise WrongInput(str(error)) from None
 
 
 def _write_picture(options: argparse.Namespace, path: Path) -> None:
@@ -110,7 +131,7 @@ def _write_picture(options: argparse.Namespace, path: Path) -> None:
     except ValueError as error:
         raise WrongInput(str(error)) from None
     if options.signature:
-        picture = picture_of(signature_of(read(Path(options.path), (), options.shape), options.signature, []).graph)
+        picture = picture_of(_graph(options))
     else:
         picture = pictures.picture_named(options.path, options.inputs)
     try:

@@ -1,4 +1,4 @@
-"""The graphs of Keras models, if Keras runs on Dovetail: to look at, to edit, and to predict with.
+"""The graphs of Keras models, if Keras runs on Dovetail: to look at, to edit, to predict with, and to count.
 
 This module does not import Keras: it asks the model for its inputs and calls the model's own steps.
 """
@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.errors import op_error
-from dovetail.core.spec import spec
-from dovetail.core.structure import flatten, unflatten
+from dovetail.core.errors import describe, op_error
+from dovetail.core.spec import TensorSpec, spec
+from dovetail.core.structure import flatten, map_structure, unflatten
 from dovetail.edit.graph import Graph
+from dovetail.plan.flops import Flops, flops_of_graph
 from dovetail.plan.function import Function, function
 
 
@@ -71,6 +72,51 @@ def predict_by(model: Any, graph: Graph) -> None:
         problem = f"the graph has {len(graph.inputs)} inputs, and the model {wanted}"
         raise op_error(ValueError, "predict_by", f"{problem}: give the graph that graph_of(model) gave.")
     model.predict_function = _predicting(function(graph))
+
+
+def flops(target: Any, *args: Any, **kwargs: Any) -> Flops:
+    """Count the floating-point operations and the parameters of a function, a graph or a Keras model; nothing runs.
+
+    A multiplication and an addition count as two, as in TensorFlow's profiler.  Functions like exp count as one for
+    each element, and a composite as the operations of its definition.
+
+    Args:
+        target: a function, compiled or not; a graph; or a Keras model, if Keras runs on Dovetail.
+        args, kwargs: the arguments of the function: arrays, tensors or specs.  Of a model the inputs, in its
+            structure; by default, one example of the shapes that the model declares.
+
+    Returns:
+        The costs by operation, layer and type; as text, a table by layer.
+
+    Raises:
+        ValueError: a shape is not known.
+        TypeError: `target` is none of these.
+
+    Example:
+        >>> import dovetail as dt
+        >>> w = dt.Variable(dt.ops.ones((3, 4)))
+        >>> print(flops(lambda x: dt.ops.tanh(x @ w), dt.spec((2, 3))).table("type"))
+        FLOPs  parameters  type
+           48          12  MatMul
+            8           0  Tanh
+           56          12  total
+    """
+    return flops_of_graph(_graph_for(target, args, kwargs))
+
+
+def _graph_for(target: Any, args: Any, kwargs: Any) -> Graph:
+    if isinstance(target, Graph):
+        return target
+    if hasattr(target, "predict_step"):
+        return graph_of(target, *args or [map_structure(_one_example, _inputs(target))], **kwargs)
+    if not callable(target):
+        raise op_error(TypeError, "flops", f"it takes a function, a graph or a model, not {describe(target)}.")
+    made = target if hasattr(target, "graph") else function(target)
+    return made.graph(*args, **kwargs)
+
+
+def _one_example(x: Any) -> TensorSpec:
+    return spec(tuple(1 if n is None and k == 0 else n for k, n in enumerate(x.shape)), str(x.dtype))
 
 
 def _predicting(run: Function[..., Any]) -> Callable[[list[Any]], Any]:

@@ -21,6 +21,7 @@ from dovetail.core.engine_registry import BUILT_IN
 from dovetail.core.table import GRADIENTS, OPS
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.graph.reach import reach
+from dovetail.passes.composites import body_of
 from dovetail.plan.policy import Estimate
 from dovetail.plan.rates import rates
 
@@ -138,6 +139,38 @@ def _recurrent(op: Operation) -> Iterator[tuple[str, float]]:
     yield "recurrent", 2.0 * products * math.prod(batch) * steps * kernels
 
 
+def flops_of(op: Operation) -> float:
+    """The floating-point operations of an operation: two for each term of a product, and none for data that moves.
+
+    A composite counts as its body, a branch as its largest part, and a loop as often as its length says.  If the
+    length is unknown, `TURNS` iterations count.
+    """
+    if parts := op.subgraphs():
+        amounts = [sum(map(flops_of, reach([*part.outputs]))) for part in parts]
+        return sum(amounts) * _turns(op) if _is_loop(op) else max(amounts, default=0.0)
+    family, module = _family(op.type), getattr(OPS.get(op.type), "__module__", "")
+    if op.type in FREE or any(part in module for part in MOVING):
+        return 0.0
+    if family == "convolution":
+        return _convolution(op)[1]
+    if family == "recurrent":
+        return dict(_recurrent(op))["recurrent"]
+    if family == "window":
+        pooled = min(map(_size, [*op.inputs, *op.outputs]))
+        return float(pooled * math.prod(op.attr("size"))) if "Pool" in op.type else 0.0
+    if op.type in EACH:
+        return EACH[op.type] * _size(op.outputs[0])
+    if op.op.body is not None:
+        return sum(map(flops_of, reach([*body_of(op).outputs])))
+    if family == "product":
+        return _product(op)
+    if "math.reduce" in module:
+        return float(_size(op.inputs[0]) - _size(op.outputs[0]))
+    return float(max(map(_size, op.outputs), default=0))
+
+
+EACH = {"Softmax": 5.0, "LogSoftmax": 5.0}  # for each element, as TensorFlow's profiler counts
+MOVING = "ops.shapes", "ops.control", "ops.layout", "ops.collective"  # modules of ops that compute no numbers
 CONVOLUTIONS = "convolution", "strided", "thin", "unit", "depthwise"
 OPERATIONS = frozenset(["product", "recurrent", "filter", *CONVOLUTIONS])  # families of floating-point operations
 TIMES = frozenset(["steps", "launches"])  # families of times that something is done, whatever its size
@@ -169,7 +202,9 @@ def _is_loop(op: Operation) -> bool:
 
 
 def _turns(op: Operation) -> float:
-    """The iterations of a loop: the longest first axis of an input that the body takes without it; else a guess."""
+    """The iterations of a loop: its length, or that of the longest input that the body takes in slices, or a guess."""
+    if op.type == "Scan" and op.attr("length") is not None:
+        return float(op.attr("length"))
     inner = {shape for part in op.subgraphs() for t in part.inputs if (shape := _shape(t))}
     lengths = [shape[0] for t in op.inputs if (shape := _shape(t)) and shape[1:] in inner]
     return float(max(lengths, default=TURNS))

@@ -265,6 +265,25 @@ class Profile:
                     entry["fusion"] = tuple(dict.fromkeys((*entry.get("fusion", ()), *row.operations)))
         return found
 
+    def by_layer(self, program: str | None = None) -> dict[str, dict[str, Any]]:
+        """The sums by name scopes of operations, which are the layers of a Keras model; the longest is first.
+
+        Args:
+            program: as in `by_operation`.
+
+        Returns:
+            scope → {"time": microseconds, "calls": number, "bytes": number}; "" for operations without a scope.  The
+            time of a fusion counts in equal parts.
+        """
+        found: dict[str, dict[str, Any]] = {}
+        for row in self.rows:
+            for name in row.operations if program in (None, row.program) else ():
+                entry = found.setdefault(name.rpartition("/")[0], {"time": 0.0, "calls": 0, "bytes": 0})
+                entry["time"] += row.seconds * 1e6 / len(row.operations)
+                entry["calls"] += row.calls
+                entry["bytes"] += row.bytes // len(row.operations)
+        return dict(sorted(found.items(), key=lambda item: -item[1]["time"]))
+
     def by_line(self) -> dict[str, dict[str, Any]]:
         """The sums by the user's lines; a fusion of several lines counts under their joined text.
 

@@ -31,6 +31,7 @@ from dovetail.compat.tensorflow.names import event_files as event_files
 from dovetail.compat.tensorflow.names import feature_columns as feature_columns
 from dovetail.compat.tensorflow.names import files as files
 from dovetail.compat.tensorflow.names import flags as flags
+from dovetail.compat.tensorflow.names import float_ops as float_ops
 from dovetail.compat.tensorflow.names import functions as functions
 from dovetail.compat.tensorflow.names import gradient_checks as gradient_checks
 from dovetail.compat.tensorflow.names import gradients as gradients

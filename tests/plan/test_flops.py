@@ -1,0 +1,118 @@
+"""FLOPs and parameters before a run; the oracle is TensorFlow's profiler of graphs."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import dovetail as dt
+from dovetail import ops
+
+
+def network(tf: Any) -> Any:
+    """A graph of TensorFlow's names, with layers in scopes."""
+    v1 = tf.compat.v1
+    with v1.Graph().as_default() as graph:
+        x = v1.placeholder(tf.float32, [8, 12, 12, 3])
+        zeros = v1.zeros_initializer()
+        with v1.name_scope("first"):
+            y = tf.nn.conv2d(x, v1.get_variable("k", [3, 3, 3, 16], initializer=zeros), [1, 2, 2, 1], "SAME")
+            y = tf.nn.bias_add(y, v1.get_variable("b", [16], initializer=zeros))
+        with v1.name_scope("second"):
+            d = v1.get_variable("d", [3, 3, 16, 2], initializer=zeros)
+            y = tf.nn.relu(tf.nn.depthwise_conv2d(y, d, [1, 1, 1, 1], "VALID"))
+            y = tf.nn.max_pool2d(y, 2, 2, "VALID") + tf.nn.avg_pool2d(y, 2, 2, "VALID")
+        with v1.name_scope("last"):
+            w = v1.get_variable("w", [128, 10], initializer=zeros)
+            y = tf.nn.softmax(tf.matmul(tf.reshape(y, [8, -1]), w))
+        tf.reduce_mean(y * y) - tf.reduce_sum(tf.square(y), 0)
+    return graph
+
+
+def counted(tf: Any, graph: Any, kind: str) -> tuple[int, int, list[int]]:
+    """The floating-point operations, the parameters, and the operations of each node."""
+    builder = tf.compat.v1.profiler.ProfileOptionBuilder
+    options = builder(getattr(builder, kind)()).with_empty_output().build()
+    found = tf.compat.v1.profiler.profile(graph, options=options)
+    return found.total_float_ops, found.total_parameters, sorted(filter(None, nodes(found)))
+
+
+def nodes(node: Any) -> Iterator[int]:
+    yield node.float_ops
+    for child in node.children:
+        yield from nodes(child)
+
+
+@pytest.mark.parametrize("kind", ["float_operation", "trainable_variables_parameter"])
+def test_tensorflows_profiler_counts_the_same(kind):
+    theirs = pytest.importorskip("tensorflow")
+    ours = importlib.import_module("dovetail.compat.tensorflow")
+    found, expected = (counted(tf, network(tf), kind) for tf in (ours, theirs))
+    assert found == expected and any(expected)
+
+
+def test_the_profile_is_printed_written_and_refused(capsys, tmp_path):
+    tf = importlib.import_module("dovetail.compat.tensorflow")
+    graph, profiler = network(tf), tf.compat.v1.profiler
+    profiler.profile(graph, cmd="op", options=profiler.ProfileOptionBuilder.float_operation())
+    printed = capsys.readouterr().out
+    assert printed.splitlines()[0].startswith("_TFProfRoot (") and "  MatMul (20,480 flops, 0 params)" in printed
+    builder = profiler.ProfileOptionBuilder().with_file_output(str(tmp_path / "costs"))
+    profiler.profile(graph, cmd="op", options=builder.build())
+    assert (tmp_path / "costs").read_text() == printed and not capsys.readouterr().out
+    with pytest.raises(NotImplementedError, match=r"dovetail\.profile"):
+        profiler.profile(graph, cmd="code")
+
+
+COSTS = {
+    "product": (lambda x, y: x @ y, [(8, 16), (16, 4)], 2 * 8 * 16 * 4),
+    "batches": (lambda x, y: x @ y, [(3, 8, 16), (16, 4)], 2 * 3 * 8 * 16 * 4),
+    "einsum": (lambda x, y: ops.einsum("bij,bkj->bik", x, y), [(3, 8, 16), (3, 4, 16)], 2 * 3 * 8 * 16 * 4),
+    "convolution": (lambda x, k: ops.conv(x, k, strides=2), [(1, 8, 8, 3), (3, 3, 3, 5)], 2 * 9 * 5 * 27),
+    "pool": (lambda x: ops.average_pool(x, 3, 1), [(1, 5, 5, 2)], 9 * 2 * 9),
+    "elementwise": (lambda x: ops.exp(x) + 1.0, [(2, 3)], 12),
+    "composite": (lambda x: ops.softsign(x), [(10,)], 30),
+    "sum": (lambda x: ops.sum(x, 0), [(10, 4)], 36),
+    "data": (lambda x: ops.transpose(ops.reshape(x, (4, 10))), [(10, 4)], 0),
+    "loop": (lambda x: ops.fori_loop(0, 7, lambda i, y: y * 2.0, x), [(5,)], 35),
+}
+
+
+@pytest.mark.parametrize("name", COSTS)
+def test_costs(name):
+    function, shapes, expected = COSTS[name]
+    assert dt.flops(function, *map(dt.spec, shapes)).total == expected
+
+
+def test_the_larger_branch_counts():
+    found = dt.flops(lambda x: ops.cond(ops.sum(x) > 0, lambda: x @ x, lambda: x + 1.0), dt.spec((4, 4)))
+    assert found.by_type()["If"]["flops"] == 2 * 4**3
+
+
+def test_parameters_count_once_where_they_are_first_used():
+    w = dt.Variable(ops.ones((3, 3)))
+    found = dt.flops(lambda x: (x @ ops.transpose(w)) @ w, dt.spec((2, 3)))
+    assert found.parameters == 9 and [row.parameters for row in found.rows if row.type == "MatMul"] == [9, 0]
+
+
+def test_layers_types_and_pictures(tmp_path):
+    w = dt.Variable(ops.ones((3, 4)))
+    function = dt.function(lambda x: ops.tanh(x @ w))
+    found = dt.flops(function, dt.spec((2, 3)))
+    graph = function.graph(dt.spec((2, 3)))
+    assert found.by_operation() == {"MatMul": {"flops": 48, "parameters": 12}, "Tanh": {"flops": 8, "parameters": 0}}
+    graph.show(tmp_path / "graph.html", data=found.by_operation())
+    assert '"flops"' in (tmp_path / "graph.html").read_text()
+    assert str(found) == found.table("layer") and found.table("type").split()[-3:] == ["56", "12", "total"]
+    with pytest.raises(ValueError, match="'layer', 'name' or 'type'"):
+        found.table("line")
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match="shapes are known"):
+        dt.flops(lambda x: x + 1.0, dt.spec((None, 3)))
+    with pytest.raises(TypeError, match="a function, a graph or a model"):
+        dt.flops(3)
