@@ -95,10 +95,11 @@ def infer_from(operations: Iterable[Operation], changed: Iterable[GraphTensor] =
 def set_shape(tensor: GraphTensor, shape: Shape) -> None:
     """Set the shape that is known of a tensor."""
     tensor.graph.check_changeable()
-    before, tensor.shape = tensor.shape, shape
+    before = tensor.shape
+    tensor.hold_shape(shape)
     if tensor.op.type == "Placeholder":
         tensor.op.hold_attr("shape", tensor.op.normalize("shape", shape))
-    note(lambda: setattr(tensor, "shape", before))
+    note(lambda: tensor.hold_shape(before))
 
 
 def _passes_on(operation: Operation, changed: set[GraphTensor]) -> bool:

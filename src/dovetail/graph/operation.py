@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from types import FrameType, MappingProxyType
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from dovetail.core.dtypes import DType
@@ -44,34 +44,33 @@ class GraphTensor(Operators):
     Attributes:
         op: the Operation that makes it.
         index: its number among the outputs of `op`.
+        shape: with None for unknown dimensions; None if the rank is unknown, and for programs the `unknown_shape` of
+            the graph, which is the `TensorShape` of unknown rank in graphs with TensorFlow's names.
         dtype: the type of its elements.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_dims", "_uses", "dtype", "index", "op")
+    __slots__ = ("__dict__", "__weakref__", "_uses", "dtype", "index", "op", "shape")
 
     def __init__(self, op: Operation, index: int, spec: TensorSpec | GraphTensor) -> None:
         self.op = op
         self.index = index
         shape = spec.shape
-        self._dims: Shape = shape if shape is None or type(shape) is TensorShape else TensorShape(shape)
+        if shape is not None:  # else `__getattr__` is asked
+            self.shape: Shape = shape if type(shape) is TensorShape else TensorShape(shape)
         self.dtype: DType = spec.dtype
         self._uses: dict[Operation, list[int]] = {}  # each consumer, and the numbers of its inputs that are this tensor
 
-    @property
-    def shape(self) -> Shape:
-        """The shape, with None for unknown dimensions; None if the rank is unknown.
+    def __getattr__(self, name: str) -> Any:
+        if name == "shape":
+            return None if is_inside(sys._getframe(1).f_code) else self.op.graph.unknown_shape
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
-        In graphs with TensorFlow's names, programs get the `TensorShape` of unknown rank; Dovetail itself gets None.
-        """
-        dims = self._dims
-        return self._unknown_shape(sys._getframe(1)) if dims is None else dims
-
-    @shape.setter
-    def shape(self, shape: Shape) -> None:
-        self._dims = shape
-
-    def _unknown_shape(self, caller: FrameType) -> Any:
-        return None if is_inside(caller.f_code) else self.op.graph.unknown_shape
+    def hold_shape(self, shape: Shape) -> None:
+        """Keep a shape, which nothing checks."""
+        if shape is not None:
+            self.shape = shape
+        elif self.shape is not None:
+            del self.shape
 
     @property
     def name(self) -> str:
@@ -92,7 +91,7 @@ class GraphTensor(Operators):
 
     @property
     def spec(self) -> TensorSpec:
-        return TensorSpec(self._dims, self.dtype)
+        return TensorSpec(self.shape, self.dtype)
 
     @property
     def is_static(self) -> bool:
@@ -147,8 +146,8 @@ class GraphTensor(Operators):
         known = self._shape_with(shape)
         self.graph.check_changeable()
         before = self.shape
-        self.shape = None if known.rank is None else known
-        note(lambda: setattr(self, "shape", before))
+        self.hold_shape(None if known.rank is None else known)
+        note(lambda: self.hold_shape(before))
         if self.op.type == "Placeholder":
             self.op.hold_attr("shape", self.op.op.normalize("shape", self.shape))
         elif "shapes" in self.op.attrs:
