@@ -250,6 +250,16 @@ def wholly_written(x: Any) -> Any:
     return tf.while_loop(lambda i, items: i < tf.shape(x)[0], body, (0, items))[1].stack()
 
 
+def branched(is_taken: bool) -> Any:
+    """The second gradient of a branch."""
+
+    def build(x: Any) -> Any:
+        condition = tf.reduce_sum(x) > 0 if is_taken else tf.reduce_sum(x) < 0
+        return tf.cond(condition, lambda: x**3, lambda: tf.sin(x))
+
+    return gradient(lambda x: gradient(build)(x)[0])
+
+
 WITH_GRADIENTS = {  # functions of TensorFlow whose gradients are in the file, of numbers of any sizes
     "concat": gradient(lambda x: tf.concat([x, x[:1] * 2, tf.sin(x)], 0) ** 2),
     "last axis": gradient(lambda x: tf.concat([x[:, :1], x], -1) ** 2),
@@ -260,6 +270,8 @@ WITH_GRADIENTS = {  # functions of TensorFlow whose gradients are in the file, o
     "loop": gradient(wholly_written),
     "gather": gradient(lambda x: tf.TensorArray(tf.float32, 4).unstack(x).gather([1, 0]) ** 2),
     "scatter": scattered,
+    "branch": branched(True),
+    "other branch": branched(False),
 }
 
 

@@ -38,7 +38,7 @@ RANDOM = (
 ELSEWHERE = {  # types that models have, or that give no values; test_models.py runs them
     *["Const", "ConstV2", "HostConst", "NoOp", "ControlTrigger", "IdentityN", "RefIdentity", "Assert", "AccumulateNV2"],
     "Print",
-    *(name for name in SPECIAL if name.startswith(("TensorList", "TensorArray", "EmptyTensorList"))),
+    *(name for name in SPECIAL if name.startswith(("TensorList", "TensorArray", "EmptyTensorList", "Optional"))),
     *(name for name in READ if "Random" in name or name in RANDOM or name.startswith("Cudnn")),  # have their own tests
     *["VarHandleOp", "Variable", "VariableV2", "PartitionedCall", "StatefulPartitionedCall"],
     *["FFTND", "IFFTND", "RFFTND", "IRFFTND"],  # TensorFlow has no kernels of these for CPUs; NumPy is the oracle

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dovetail import ops
-from dovetail.formats.constants import constant_of, is_tensor
+from dovetail.formats.constants import constant_of, filled, is_tensor, recorded
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.frames import Frame
 from dovetail.formats.tensorflow.names import behind, split
 from dovetail.formats.tensorflow.read_nodes import Node
 from dovetail.formats.tensorflow.reading import special
-from dovetail.formats.tensorflow.values import Foreign, TensorList
+from dovetail.formats.tensorflow.values import Foreign, Optional, TensorList
 
 # -- functions --------------------------------------------------------------------------------------------------------
 
@@ -54,18 +54,37 @@ def branches(node: Node, condition: Any, calls: Sequence[Callable[[], list[Any]]
     if known is not None:
         return calls[0 if known else 1]()
     whole: list[list[Any]] = []
+    specs: dict[int, list[Any]] = {}  # number of a result → the specs of its optional tensors
 
     def branch(call: Any) -> list[Any]:
-        whole.append(list(map(node.taken, call())))
-        return tensors_of(whole[-1])
+        values = list(map(node.taken, call()))
+        whole.append(values)
+        optional = [
+            tensor
+            for number, each in specs.items()
+            for tensor in values[number].tensors or [filled([n or 0 for n in one.shape], 0, one.dtype) for one in each]
+        ]
+        return tensors_of(values) + optional
 
-    found = ops.cond(ops.cast(condition, "bool"), lambda: branch(calls[0]), lambda: branch(calls[1]))
-    return rebuilt([_common(*pair) for pair in zip(*whole, strict=True)], found)
+    def chosen() -> list[Any]:
+        whole.clear()
+        return list(ops.cond(ops.cast(condition, "bool"), lambda: branch(calls[0]), lambda: branch(calls[1])))
+
+    found = chosen()
+    for number, pair in enumerate(zip(*whole, strict=True)):
+        if given := next((one.tensors for one in pair if isinstance(one, Optional) and one.tensors), ()):
+            specs[number] = [tensor.spec for tensor in given]
+    found = chosen() if specs else found  # once more, with stand-ins in the branch without these tensors
+    left = iter(found)
+    results = rebuilt([_common(*pair) for pair in zip(*whole, strict=True)], left)
+    for number, each in specs.items():
+        results[number] = Optional(tuple(next(left) for _ in each))
+    return results
 
 
 def _common(one: Any, other: Any) -> Any:
     """A result of two branches."""
-    if _is_carried(one) or one == other:
+    if _is_carried(one) or isinstance(one, Optional) or one == other:
         return one
     return Foreign("a branch", "the branches give different variables, strings or tables")
 
@@ -80,13 +99,30 @@ def tensors_of(values: Sequence[Any]) -> list[Any]:
     return [tensor for tensors in found for tensor in tensors]
 
 
-def rebuilt(values: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
+def rebuilt(values: Sequence[Any], tensors: Iterable[Any]) -> list[Any]:
     """The values with other tensors in place of theirs."""
     left = iter(tensors)
     return [
         value.rebuilt(left) if isinstance(value, TensorList) else next(left) if is_tensor(value) else value
         for value in values
     ]
+
+
+@special("OptionalFromValue OptionalNone")
+def _optional(node: Node) -> Any:
+    return Optional(tuple(node.tensors()))
+
+
+@special("OptionalGetValue OptionalHasValue")
+def _value(node: Node) -> Any:
+    value = node.inputs[0]
+    if not isinstance(value, Optional):
+        raise node.refused(0, "no optional value")
+    if node.type == "OptionalHasValue":
+        return recorded(bool(value.tensors), "bool")
+    if not value.tensors:
+        raise Unreadable("the optional value is not there")
+    return list(value.tensors)
 
 
 @special("While StatelessWhile")

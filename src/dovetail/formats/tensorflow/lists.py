@@ -14,7 +14,7 @@ from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.read_nodes import Node, first_number
 from dovetail.formats.tensorflow.reading import called, special
 from dovetail.formats.tensorflow.rows import READ
-from dovetail.formats.tensorflow.values import Foreign, RaggedList, TensorList
+from dovetail.formats.tensorflow.values import Foreign, Optional, RaggedList, TensorList
 
 
 def _list(node: Node, index: int = 0) -> TensorList:
@@ -200,12 +200,14 @@ def _scatter_new(node: Node) -> Any:
 
 @special("ZerosLike AddN")
 def _sum(node: Node) -> Any:
-    """Zeros, or a sum, of lists, as gradients of loops have them; of tensors, what their rows compute."""
-    if not isinstance(node.inputs[0], TensorList):
+    """Zeros or a sum of lists and of optional values, as gradients have them; of tensors, what rows compute."""
+    first, *others = node.inputs
+    if not isinstance(first, (TensorList, Optional)):
         return by_row(READ[node.type], node)
-    if node.type == "ZerosLike":
-        return _list(node).zeros()
-    return reduce(TensorList.plus, (_list(node, number) for number in range(len(node.inputs))))
+    for index, value in enumerate(others, 1):
+        if not isinstance(value, Optional if isinstance(first, Optional) else TensorList):
+            raise node.refused(index, "no value as the first")
+    return first.zeros() if node.type == "ZerosLike" else reduce(lambda x, y: x.plus(y), others, first)
 
 
 # -- arrays of TensorFlow 1, whose handle says the dtype and whose flow is the list -----------------------------------

@@ -42,6 +42,27 @@ class Foreign(NamedTuple):
     reason: str
 
 
+@dataclass(frozen=True, eq=False)
+class Optional:
+    """Tensors that are there in one of two branches, with which TensorFlow differentiates branches.
+
+    Attributes:
+        tensors: the tensors; empty where nothing is there.
+    """
+
+    tensors: tuple[Any, ...] = ()
+
+    def zeros(self) -> Optional:
+        """Zeros for the tensors."""
+        return Optional(tuple(map(ops.zeros_like, self.tensors)))
+
+    def plus(self, other: Optional) -> Optional:
+        """The sums of the tensors of two; nothing stands for zeros."""
+        if not self.tensors or not other.tensors:
+            return self if self.tensors else other
+        return Optional(tuple(x + y for x, y in zip(self.tensors, other.tensors, strict=True)))
+
+
 class Spec(NamedTuple):
     """The shape and the dtype of a value that the host computes; strings, tables and variants have no dtype."""
 
