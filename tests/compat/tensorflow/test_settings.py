@@ -13,6 +13,7 @@ import dovetail as dt
 from dovetail.compat import tensorflow as tf
 from dovetail.compat.tensorflow import unused
 from dovetail.compat.tensorflow.names import settings, timeline
+from dovetail.compat.tensorflow.names.setting_groups import Message
 from dovetail.compat.tensorflow.unused import UnusedSettingWarning
 from dovetail.core import devices
 from dovetail.core.engine_registry import current_engine
@@ -85,7 +86,7 @@ def test_each_field_of_a_config_acts_or_warns():
         "device_count": {"GPU": 1}, "session_inter_op_thread_pool": [1], "device_filters": ["x"],
     }  # fmt: skip
     for name, default in v1.ConfigProto.fields.items():
-        if isinstance(default, type) and issubclass(default, settings.Message):
+        if isinstance(default, type) and issubclass(default, Message):
             continue
         given = others.get(name, True if default is False else 7)
         acts = name in settings._ACTS
@@ -314,3 +315,44 @@ def test_the_devices_of_a_session(engine):
             name.partition(":")[0].upper() for name in current_engine().devices()
         ]
         assert devices[-1].name == "/job:localhost/replica:0/task:0/device:CPU:0"
+
+
+def _public_program(tf1: Any) -> Any:
+    """The settings of TensorFlow 1's public programs."""
+    gpu = tf1.GPUOptions(per_process_gpu_memory_fraction=0.333, allow_growth=True)
+    config = tf1.ConfigProto(device_count={"GPU": 0}, gpu_options=gpu, intra_op_parallelism_threads=2)
+    config.allow_soft_placement = config.log_device_placement = True
+    config.gpu_options.visible_device_list = "0,1"
+    config.gpu_options.experimental.use_unified_memory = True
+    config.experimental.executor_type = "SINGLE_THREADED_EXECUTOR"
+    config.graph_options.optimizer_options.opt_level = tf1.OptimizerOptions.L0
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
+    config.graph_options.rewrite_options.memory_optimization = 1
+    config.device_filters.append("/job:ps")
+    return config
+
+
+def test_settings_travel_as_bytes():
+    real = pytest.importorskip("tensorflow").compat.v1
+    config, theirs = _public_program(v1), _public_program(real)
+    data = config.SerializeToString()
+    assert data == theirs.SerializeToString(deterministic=True)
+    again = v1.ConfigProto(inter_op_parallelism_threads=3)
+    assert again.ParseFromString(data) == len(data)
+    assert again == config == v1.ConfigProto.FromString(data)
+    assert again.gpu_options.allow_growth and again.device_count == {"GPU": 0}
+    again.MergeFromString(v1.ConfigProto(inter_op_parallelism_threads=5).SerializeToString())
+    assert (again.inter_op_parallelism_threads, again.intra_op_parallelism_threads) == (5, 2)
+    again.ClearField("inter_op_parallelism_threads")
+    assert again == config
+    options = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE, timeout_in_ms=7)
+    assert options.SerializeToString() == real.RunOptions(trace_level=3, timeout_in_ms=7).SerializeToString()
+
+
+def test_settings_without_bytes():
+    config = v1.ConfigProto()
+    config.cluster_def.job = "worker"
+    with pytest.raises(ValueError, match=r"tf\.ConfigProto.*cluster_def is not written as bytes"):
+        config.SerializeToString()
+    with pytest.raises(TypeError):
+        v1.ConfigProto(intra_op_parallelism_threads="two").SerializeToString()

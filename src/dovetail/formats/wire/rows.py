@@ -79,6 +79,51 @@ MetaGraphDef.MetaInfoDef: 1 meta_graph_version string; 2 stripped_op_list OpList
     4 tags string*; 5 tensorflow_version string; 6 tensorflow_git_version string; 7 stripped_default_attrs bool;
     8 function_aliases string:string
 OpList: 1 op OpDef*
+ConfigProto: 1 device_count string:int32; 2 intra_op_parallelism_threads int32; 5 inter_op_parallelism_threads int32;
+    9 use_per_session_threads bool; 12 session_inter_op_thread_pool ThreadPoolOptionProto*; 3 placement_period int32;
+    4 device_filters string*; 6 gpu_options GPUOptions; 18 pluggable_device_options GPUOptions;
+    7 allow_soft_placement bool; 8 log_device_placement bool; 10 graph_options GraphOptions;
+    11 operation_timeout_in_ms int64; 15 isolate_session_state bool; 17 share_cluster_devices_in_session bool;
+    16 experimental ConfigProto.Experimental
+ConfigProto.Experimental: 1 collective_group_leader string; 3 executor_type string; 4 recv_buf_max_chunk int32;
+    5 use_numa_affinity bool; 6 collective_deterministic_sequential_execution bool; 7 collective_nccl bool;
+    8 share_session_state_in_clusterspec_propagation bool; 9 disable_thread_spinning bool;
+    10 share_cluster_devices_in_session bool; 12 optimize_for_static_graph bool; 13 enable_mlir_bridge bool;
+    16 enable_mlir_graph_optimization bool; 14 disable_output_partition_graphs bool;
+    15 xla_fusion_autotuner_thresh int64; 18 use_tfrt bool
+ThreadPoolOptionProto: 1 num_threads int32; 2 global_name string
+GPUOptions: 1 per_process_gpu_memory_fraction double; 4 allow_growth bool; 2 allocator_type string;
+    3 deferred_deletion_bytes int64; 5 visible_device_list string; 6 polling_active_delay_usecs int32;
+    7 polling_inactive_delay_msecs int32; 8 force_gpu_compatible bool; 9 experimental GPUOptions.Experimental
+GPUOptions.Experimental: 2 use_unified_memory bool; 3 num_dev_to_dev_copy_streams int32;
+    4 collective_ring_order string; 5 timestamped_allocator bool; 7 kernel_tracker_max_interval int32;
+    8 kernel_tracker_max_bytes int32; 9 kernel_tracker_max_pending int32; 10 internal_fragmentation_fraction double;
+    11 use_cuda_malloc_async bool; 12 disallow_retry_on_allocation_failure bool
+GraphOptions: 2 enable_recv_scheduling bool; 3 optimizer_options OptimizerOptions; 4 build_cost_model int64;
+    9 build_cost_model_after int64; 5 infer_shapes bool; 6 place_pruned_graph bool; 7 enable_bfloat16_sendrecv bool;
+    8 timeline_step int32; 10 rewrite_options RewriterConfig
+OptimizerOptions: 1 do_common_subexpression_elimination bool; 2 do_constant_folding bool;
+    6 max_folded_constant_in_bytes int64; 4 do_function_inlining bool; 3 opt_level OptimizerOptions.Level;
+    5 global_jit_level OptimizerOptions.GlobalJitLevel; 7 cpu_global_jit bool
+enum OptimizerOptions.Level: 0 L1; -1 L0
+enum OptimizerOptions.GlobalJitLevel: 0 DEFAULT; -1 OFF; 1 ON_1; 2 ON_2
+RewriterConfig: 1 layout_optimizer RewriterConfig.Toggle; 3 constant_folding RewriterConfig.Toggle;
+    13 shape_optimization RewriterConfig.Toggle; 14 remapping RewriterConfig.Toggle;
+    7 arithmetic_optimization RewriterConfig.Toggle; 8 dependency_optimization RewriterConfig.Toggle;
+    9 loop_optimization RewriterConfig.Toggle; 10 function_optimization RewriterConfig.Toggle;
+    11 debug_stripper RewriterConfig.Toggle; 2 disable_model_pruning bool;
+    15 scoped_allocator_optimization RewriterConfig.Toggle; 18 pin_to_host_optimization RewriterConfig.Toggle;
+    22 implementation_selector RewriterConfig.Toggle; 23 auto_mixed_precision RewriterConfig.Toggle;
+    19 disable_meta_optimizer bool; 12 meta_optimizer_iterations RewriterConfig.NumIterationsType;
+    17 min_graph_nodes int32; 4 memory_optimization RewriterConfig.MemOptType; 100 optimizers string*
+enum RewriterConfig.Toggle: 0 DEFAULT; 1 ON; 2 OFF; 3 AGGRESSIVE; 4 EXPERIMENTAL_MLIR; 5 EXPERIMENTAL_BOTH
+enum RewriterConfig.NumIterationsType: 0 DEFAULT_NUM_ITERS; 1 ONE; 2 TWO
+enum RewriterConfig.MemOptType: 0 DEFAULT_MEM_OPT; 1 NO_MEM_OPT; 2 MANUAL; 4 SWAPPING_HEURISTICS;
+    5 RECOMPUTATION_HEURISTICS; 6 SCHEDULING_HEURISTICS; 3 HEURISTICS
+RunOptions: 1 trace_level RunOptions.TraceLevel; 2 timeout_in_ms int64; 3 inter_op_thread_pool int32;
+    5 output_partition_graphs bool; 7 report_tensor_allocations_upon_oom bool; 8 experimental RunOptions.Experimental
+enum RunOptions.TraceLevel: 0 NO_TRACE; 1 SOFTWARE_TRACE; 2 HARDWARE_TRACE; 3 FULL_TRACE
+RunOptions.Experimental: 1 collective_graph_key int64; 2 use_run_handler_pool bool
 SaverDef: 1 filename_tensor_name string; 2 save_tensor_name string; 3 restore_op_name string; 4 max_to_keep int32;
     5 sharded bool; 6 keep_checkpoint_every_n_hours float; 7 version SaverDef.CheckpointFormatVersion
 enum SaverDef.CheckpointFormatVersion: 0 LEGACY; 1 V1; 2 V2

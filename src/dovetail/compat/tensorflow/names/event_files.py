@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.compat.tensorflow.names.debugging import logger
-from dovetail.compat.tensorflow.names.settings import Message
+from dovetail.compat.tensorflow.names.setting_groups import Message
 from dovetail.compat.tensorflow.table import function, lazy, value
 from dovetail.compat.tf_graph.graph_proto import graph_proto
 from dovetail.core.errors import describe, op_error

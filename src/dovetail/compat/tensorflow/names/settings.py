@@ -2,112 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from dovetail.compat.tensorflow.names.memory import ACTING
+from dovetail.compat.tensorflow.names.setting_groups import Message, Open
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.compat.tensorflow.unused import warn_once
 from dovetail.core.engine_registry import set_threads, threads
-from dovetail.core.errors import did_you_mean, op_error
-
-
-class Message:
-    """A group of settings, with the fields of a protocol buffer.
-
-    A field has its default until it is set; a group inside of it is there from the start.  A repeated field is a list.
-
-    Attributes:
-        fields: name → default; a class for a group, `list` or `dict` for a repeated field or a map.
-    """
-
-    fields: ClassVar[Mapping[str, Any]] = {}
-
-    def __init__(self, **given: Any) -> None:
-        object.__setattr__(self, "_set", {})
-        for name, setting in given.items():
-            if name not in self.fields:
-                raise op_error(ValueError, f"tf.{type(self).__name__}", self._no_field(name))
-            self._set[name] = setting
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name not in self.fields:
-            raise AttributeError(self._no_field(name), name=name, obj=None)
-        default = self.fields[name]
-        if isinstance(default, type):
-            return self._set.setdefault(name, default())
-        return self._set.get(name, default)
-
-    def __setattr__(self, name: str, setting: Any) -> None:
-        if name not in self.fields:
-            raise AttributeError(self._no_field(name), name=name, obj=None)
-        if isinstance(self.fields[name], type):
-            problem = f"{name} is a group of settings: set what is inside of it, or use {name}.CopyFrom(group)."
-            raise AttributeError(problem, name=name, obj=None)
-        self._set[name] = setting
-
-    def _no_field(self, name: str) -> str:
-        return f"{type(self).__name__} has no field {name!r}. {did_you_mean(name, self.fields)}".rstrip()
-
-    def CopyFrom(self, other: Message) -> None:
-        """Take over all fields of another group."""
-        self.Clear()
-        self.MergeFrom(other)
-
-    def MergeFrom(self, other: Message) -> None:
-        """Take over the fields that another group sets."""
-        for name, setting in other._set.items():
-            if isinstance(setting, Message):
-                getattr(self, name).MergeFrom(setting)
-            else:
-                self._set[name] = setting
-
-    def Clear(self) -> None:
-        """Forget all settings."""
-        self._set.clear()
-
-    def HasField(self, name: str) -> bool:
-        """Whether a field was set, or a group was read."""
-        return name in self._set
-
-    def said(self, within: str = "") -> Iterator[tuple[str, Any]]:
-        """The fields that differ from their defaults: pairs of a name, "gpu_options.allow_growth", and a value."""
-        for name, setting in self._set.items():
-            if isinstance(setting, Message):
-                yield from setting.said(f"{within}{name}.")
-            elif setting != self.fields[name] and setting not in ([], {}):
-                yield f"{within}{name}", setting
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and dict(self.said()) == dict(other.said())
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return "".join(f"{name}: {setting!r}\n" for name, setting in self.said())
-
-
-class Open(Message):
-    """A group of settings of which any field may be set."""
-
-    def __init__(self, **given: Any) -> None:
-        super().__init__()
-        self._set.update(given)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return self._set.setdefault(name, Open())
-
-    def __setattr__(self, name: str, setting: Any) -> None:
-        self._set[name] = setting
-
-    def said(self, within: str = "") -> Iterator[tuple[str, Any]]:
-        for name, setting in self._set.items():
-            if isinstance(setting, Message):
-                yield from setting.said(f"{within}{name}.")
-            else:
-                yield f"{within}{name}", setting
+from dovetail.core.errors import op_error
 
 
 class GPUOptions(Message):
@@ -181,7 +83,8 @@ class ConfigProto(Message):
     """Settings of a session.
 
     `allow_soft_placement`, `log_device_placement` and `intra_op_parallelism_threads` act.  For each other field that is
-    set, the first session warns that it does nothing.
+    set, the first session warns that it does nothing.  `SerializeToString` gives the bytes of TensorFlow's message, and
+    `ParseFromString` takes them.
 
     Source: `tf.compat.v1.ConfigProto`.
     """
