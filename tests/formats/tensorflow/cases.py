@@ -423,6 +423,7 @@ CASES = [
     case("DataFormatVecPermute", np.array([5, 6], "int32"), src_format="NCHW", dst_format="NHWC"),
     # numbers that integers hold
     case("FakeQuantWithMinMaxArgs", array(4, 5, low=-8, high=8), min=-3.1, max=5.0, num_bits=4, narrow_range=True),
+    case("FakeQuantWithMinMaxArgs", np.arange(-3, 4, dtype="float32"), min=-3.0, max=3.0),  # 1 is half a step
     case("FakeQuantWithMinMaxArgsGradient", array(4, 5), array(4, 5, low=-8, high=8), min=-3.1, max=5.0),
     case("FakeQuantWithMinMaxVars", array(4, 5), np.float32(-1), np.float32(1.5), num_bits=4),
     case("FakeQuantWithMinMaxVarsGradient", array(4, 5), array(4, 5) * 2, np.float32(-1), np.float32(1.5)),

@@ -24,7 +24,7 @@ def fake_quantized(x: Any, low: Any, high: Any, bits: int = 8, narrow: bool = Fa
     bounds = (first - zero) * scale, (last - zero) * scale
     low, high = (bound + ops.stop_gradient(moved - bound) for bound, moved in zip((low, high), bounds, strict=True))
     inside = ops.where(x < low, low, ops.where(x > high, high, x))
-    rounded = ops.floor((inside - low) / scale + 0.5) * scale + low
+    rounded = ops.floor((inside - low) * (1 / scale) + 0.5) * scale + low  # halves as in TensorFlow's kernel
     return inside + ops.stop_gradient(rounded - inside)
 
 
