@@ -102,7 +102,10 @@ absent(
 )
 absent("contrib contrib.", "tf.contrib is gone; parts of contrib.framework, layers, slim and others are offered.")
 absent("lite lite.", "Models are not converted to LiteRT: dt.onnx.save writes ONNX, of which emx-onnx-cgen makes C.")
-absent("quantization quantization.", "Models are not quantized: dovetail convert --half stores weights in 16 bits.")
+absent(
+    "quantization quantization.",
+    "Models are not quantized: keep weights as int8, and dt.ops.cast them; dovetail convert --half stores 16 bits.",
+)
 absent("autograph autograph.", "Python is not translated: branches and loops on tensors are tf.cond and tf.while_loop.")
 _PICTURES = "decode_and_crop_jpeg decode_gif extract_jpeg_shape"
 absent(
