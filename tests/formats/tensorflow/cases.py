@@ -194,7 +194,7 @@ GATES = gates_of(GRU)
 CASES = [
     *each("Abs Asinh Atan Ceil Cos Cosh Digamma Elu Erf Erfc Exp Expm1 Floor Neg Relu Relu6 Rint Round Selu", X),
     *each("Sigmoid Sign Sin Sinh Softplus Softsign Square Tan Tanh StopGradient Identity LogSoftmax Softmax", X),
-    *each("ZerosLike OnesLike MatrixDiag Snapshot PreventGradient IsFinite IsInf IsNan", X),
+    *each("ZerosLike OnesLike MatrixDiag Snapshot IsFinite IsInf IsNan", X),
     *each("Acos Asin Atanh Erfinv", array(2, 3, low=-0.9, high=0.9)),
     *each("Acosh Log Sqrt Rsqrt Lgamma Reciprocal Inv Log1p", array(2, 3, low=1.1, high=4)),
     *each("BesselI0 BesselI1", X),

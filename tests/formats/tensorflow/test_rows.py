@@ -38,6 +38,7 @@ RANDOM = (
 ELSEWHERE = {  # types that models have, or that give no values; test_models.py runs them
     *["Const", "ConstV2", "HostConst", "NoOp", "ControlTrigger", "IdentityN", "RefIdentity", "Assert", "AccumulateNV2"],
     "Print",
+    "PreventGradient",  # its gradient is refused, which tests/compat/tensorflow/test_saved_models.py checks
     *(name for name in SPECIAL if name.startswith(("TensorList", "TensorArray", "EmptyTensorList", "Optional"))),
     *(name for name in READ if "Random" in name or name in RANDOM or name.startswith("Cudnn")),  # have their own tests
     *["VarHandleOp", "Variable", "VariableV2", "PartitionedCall", "StatefulPartitionedCall"],
