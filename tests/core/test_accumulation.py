@@ -74,6 +74,8 @@ TABLE = {  # op → its calls, whose arrays become halves
     "Eig": [(np.diag([1.0, 2.0, 4.0]),)],
     "Svd": [(np.diag([1.0, 2.0, 4.0]), False, False)],
     "Pinv": [(MATRIX,)],
+    "MatrixExponential": [(MATRIX / 100,)],
+    "MatrixSquareRoot": [(MATRIX,)],
     "TensorScatterAdd": [
         (np.zeros(1), np.zeros((N, 1), "int32"), uneven(N)),
         (np.zeros((1, 2)), np.zeros((N, 1), "int32"), uneven(N, 2)),

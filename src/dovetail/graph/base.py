@@ -145,7 +145,7 @@ class GraphBase(Pins):
     stand_ins: list[tuple[Any, GraphTensor]] | None = None
     creations: Creations | None = None
     arrays_follow = False  # see `Operators`
-    unknown_shape: Any = None  # the shape of tensors of unknown rank, for programs
+    _unknown_shape: Any = None  # the shape of tensors of unknown rank, for programs
     records_effects = False  # see `effects`
     ignores_case = False  # whether names that differ in case alone get numbers
     changed_ops: list[Operation] | None = None

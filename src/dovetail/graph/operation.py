@@ -44,7 +44,7 @@ class GraphTensor(Operators):
     Attributes:
         op: the Operation that makes it.
         index: its number among the outputs of `op`.
-        shape: with None for unknown dimensions; None if the rank is unknown, and for programs the `unknown_shape` of
+        shape: with None for unknown dimensions; None if the rank is unknown, and for programs the `_unknown_shape` of
             the graph, which is the `TensorShape` of unknown rank in graphs with TensorFlow's names.
         dtype: the type of its elements.
     """
@@ -62,7 +62,7 @@ class GraphTensor(Operators):
 
     def __getattr__(self, name: str) -> Any:
         if name == "shape":
-            return None if is_inside(sys._getframe(1).f_code) else self.op.graph.unknown_shape
+            return None if is_inside(sys._getframe(1).f_code) else self.op.graph._unknown_shape
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def hold_shape(self, shape: Shape) -> None:

@@ -124,16 +124,6 @@ def test_settings_of_tf_config_warn_once():
         tf.debugging.set_log_device_placement(False)
 
 
-def test_a_partitioner_warns_once():
-    def make() -> None:
-        with v1.Graph().as_default(), v1.variable_scope("net", partitioner=lambda **given: [2]):
-            v1.get_variable("v", [4])
-            v1.get_variable("u", [4])
-
-    (text,) = warned(make)
-    assert text.startswith("tf.get_variable: partitioner at test_settings.py:") and "kept whole" in text
-
-
 def test_the_config_of_eager_execution_is_heeded():
     config = v1.ConfigProto(gpu_options=v1.GPUOptions(allow_growth=True))
     (text,) = warned(lambda: [v1.enable_eager_execution(config) for _ in range(2)])

@@ -36,7 +36,7 @@ class TensorFlowGraph(Graph):
     """
 
     _operation_type = TensorFlowOperation
-    unknown_shape = UNKNOWN
+    _unknown_shape = UNKNOWN
 
     def __init__(self, name: str = "graph", outer: Graph | None = None) -> None:
         super().__init__(name, outer)
