@@ -95,7 +95,7 @@ test-newest: $(VENV)/test.done  ## the demo, `make keras`, and a sample of Keras
 	$(OWN_TESTS) --backend jax --save $(NEWEST)/jax.json --least 0 || true  # tests of another version fail there
 	$(foreach engine,$(EACH),$(OWN_TESTS) --engine $(engine) --against $(NEWEST)/jax.json --failures &&) true
 
-test-all: $(VENV)/test.done  ## every test that `make test` leaves out; PART=2/5 runs the second of five parts
+test-all: $(VENV)/test.done  ## every test that `make test` leaves out; PART=2/8 runs the second of eight parts
 	DOVETAIL_TEST_PART=$(or $(PART),1/1) $(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet $(ARGS)
 
 test-avx2: $(VENV)/test.done  ## a sample of the tests as on a processor without AVX-512
