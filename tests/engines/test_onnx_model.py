@@ -35,7 +35,8 @@ NOT_CLAIMED = {
     "does not compile it for complex": "Real-0 Real-2 Imag-0 Imag-2 Conj-0 Conj-2 Angle-0 FFT IFFT FFT2D IFFT2D IRFFT",
     "does not compile it for float": "Complex RFFT Eig",  # their results are complex
     "it decomposes no matrices": "Cholesky Lu Qr SelfAdjointEigV2 Svd Pinv Cofactors",
-    "it solves no equations": "MatrixTriangularSolve MatrixSolve MatrixInverse",
+    "it solves no equations": "MatrixTriangularSolve MatrixSolve MatrixInverse MatrixExponential",
+    "few operators for complex numbers": "MatrixSquareRoot",
     "calls Python": "Print",
     "keeps the size of elements": "Bitcast-2 Bitcast-3 Bitcast-4",
     "the rank of .* must be known": "PlaceholderWithDefault-2",

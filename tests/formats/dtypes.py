@@ -24,8 +24,11 @@ MATRICES = [
     "Eig",
     "Lu",
     "MatrixInverse",
+    "MatrixSquareRoot",
     "MatrixSolve",
+    "Qr",
     "SelfAdjointEigV2",
+    "Svd",
 ]  # samples of integers are singular
 PAIRED = [op for op in OPS.values() if op.samples and op.tensor_positions]
 
@@ -83,4 +86,4 @@ def _first(op: Op, sample: Any) -> str | None:
 
 def tolerance(name: str) -> float:
     """How near the results of two libraries are."""
-    return {"float16": 0.02, "bfloat16": 0.1}.get(name, 1e-4)
+    return {"float16": 0.02, "bfloat16": 0.15}.get(name, 1e-4)

@@ -181,7 +181,7 @@ def check_training(path: Path) -> None:
         {"x": rng.normal(size=(6, 8)).astype("float32"), "y": rng.integers(0, 3, 6).astype("int32")} for _ in range(10)
     ]
     found, state = trained(path, batches)
-    np.testing.assert_allclose(found, [float(compiled(*batch.values())) for batch in batches], rtol=1e-4)
+    np.testing.assert_allclose(found, [float(compiled(*batch.values())) for batch in batches], rtol=1e-3)
     assert {variable.shape for variable in model.variables} <= {array.shape for array in state.values()}
 
 

@@ -63,7 +63,7 @@ class GraphTensor(Operators):
     def __getattr__(self, name: str) -> Any:
         if name == "shape":
             return None if is_inside(sys._getframe(1).f_code) else self.op.graph._unknown_shape
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        return object.__getattribute__(self, name)  # which raises its own error
 
     def hold_shape(self, shape: Shape) -> None:
         """Keep a shape, which nothing checks."""

@@ -100,7 +100,7 @@ REFUSED = [
         {"class_name": "TimeDistributed", "config": {"layer": {"class_name": "Lambda", "config": {
             "name": "b", "function": {"class_name": "function", "config": "cube"}}}}},
         {"class_name": "Lambda", "config": {"name": "c", "function": ["4wE=", None, None]}},
-    ]}}, r"safe_mode=False neither: pass custom_objects=\{'a': f, 'cube': f, 'c': f\}"),
+    ]}}, r"safe_mode=False: pass custom_objects=\{'a': f, 'cube': f, 'c': f\}"),
     ({"class_name": "Merge", "config": {"mode": "odd"}}, "the mode 'odd'; needed: one of sum, mul"),
     ({"class_name": "Dense"}, "Dense: found no config"),
     ({"class_name": "Dense", "config": []}, "a list"),

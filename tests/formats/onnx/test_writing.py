@@ -25,7 +25,8 @@ require("onnx", "its checker looks at what is written")
 require("onnxruntime", "it runs what is written")
 
 COMPLEX = "Complex Real Imag Conj Angle FFT IFFT FFT2D IFFT2D RFFT IRFFT"
-MATRICES = "MatrixTriangularSolve MatrixSolve MatrixInverse Cholesky Lu Qr SelfAdjointEigV2 Eig Svd Pinv Cofactors"
+MATRICES = """MatrixTriangularSolve MatrixSolve MatrixInverse Cholesky Lu Qr SelfAdjointEigV2 Eig Svd Pinv Cofactors
+    MatrixExponential MatrixSquareRoot"""
 HOST = "PyFunc PyFuncStateless EagerPyFunc"
 ABSENT = {  # ops that ONNX cannot say → why
     **dict.fromkeys(COMPLEX.split(), "complex"),

@@ -142,7 +142,7 @@ class Configs:
         if name not in self.own:
             what = "the bytecode of a function" if not isinstance(given, str) else f"the function {given!r}"
             needed = ", ".join(f"{one!r}: f" for one in dict.fromkeys([name, *self._missing(self._whole)]))
-            advice = "the program's functions, as files execute nothing, with safe_mode=False neither: pass "
+            advice = "the program's functions, as files execute nothing, also with safe_mode=False: pass "
             raise FormatError(self.file, place, what, f"{advice}custom_objects={{{needed}}}")
         config.pop("output_shape", None)
         return _function(name)

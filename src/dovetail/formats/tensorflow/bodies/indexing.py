@@ -88,7 +88,7 @@ def _unique(x: Any, axis: Any = ()) -> list[Any]:
 
 
 @row("ListDiff: x?/T y?/T; T:dtype out_idx>1|int32")
-def _(x: Any, y: Any, dtype: Any) -> list[Any]:
+def _(x: Any, y: Any, dtype: Any = None) -> list[Any]:
     if isinstance(x, list) and isinstance(y, list):
         kept = [i for i, one in enumerate(x) if one not in y]
         return [recorded([x[i] for i in kept], dtype), recorded(kept, "int32")]
