@@ -97,22 +97,26 @@ def of_type(type: str) -> Callable[..., Any]:
     found = READ[type]
     body = found.body or OPS[found.ours]
     fixed = {one.ours: one.only for one in found.attributes if one.ours and not one.theirs}
+    named_ours = [one.ours for one in found.attributes if one.ours and one.theirs]
+    typed = {one.ours: x.param for one in found.attributes if one.ours for x in found.inputs if x.dtype == one.theirs}
 
     def run(*args: Any, **kwargs: Any) -> Any:
         given = signature.bind(*args, **kwargs).arguments
         taken = {one.param: _TAKEN[one.way](given[one.param], type, one.param) for one in found.inputs}
-        named = {one.ours: given[one.ours] for one in found.attributes if one.ours in given and one.theirs}
+        named = {name: given[name] for name in named_ours if name in given}
+        named |= {name: shaped(given[param]).dtype for name, param in typed.items() if name not in given}
         return body(**taken, **named, **fixed)
 
-    names = [*(one.param for one in found.inputs), *(one.ours for one in found.attributes if one.ours and one.theirs)]
-    signature = inspect.Signature([_parameter(name) for name in names])
+    names = sorted([*(one.param for one in found.inputs), *named_ours], key=typed.__contains__)
+    signature = inspect.Signature([_parameter(name, name in typed) for name in names])
     run.__signature__ = signature  # type: ignore[attr-defined]
     run.__name__, run.__doc__ = type, f"The results of TensorFlow's op {type}."
     return run
 
 
-def _parameter(name: str) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+def _parameter(name: str, may_lack: bool) -> inspect.Parameter:
+    default = None if may_lack else inspect.Parameter.empty
+    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
 
 
 def _static(given: Any, type: str, param: str) -> Any:
