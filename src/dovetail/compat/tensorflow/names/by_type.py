@@ -97,17 +97,17 @@ def of_type(type: str) -> Callable[..., Any]:
     found = READ[type]
     body = found.body or OPS[found.ours]
     fixed = {one.ours: one.only for one in found.attributes if one.ours and not one.theirs}
-    named_ours = [one.ours for one in found.attributes if one.ours and one.theirs]
-    typed = {one.ours: x.param for one in found.attributes if one.ours for x in found.inputs if x.dtype == one.theirs}
+    given_ours = {one.ours: one.theirs for one in found.attributes if one.ours and one.theirs}
+    typed = {ours: x.param for ours, theirs in given_ours.items() for x in found.inputs if x.dtype == theirs}
 
     def run(*args: Any, **kwargs: Any) -> Any:
         given = signature.bind(*args, **kwargs).arguments
         taken = {one.param: _TAKEN[one.way](given[one.param], type, one.param) for one in found.inputs}
-        named = {name: given[name] for name in named_ours if name in given}
+        named = {name: given[name] for name in given_ours if name in given}
         named |= {name: shaped(given[param]).dtype for name, param in typed.items() if name not in given}
         return body(**taken, **named, **fixed)
 
-    names = sorted([*(one.param for one in found.inputs), *named_ours], key=typed.__contains__)
+    names = sorted([*(one.param for one in found.inputs), *given_ours], key=typed.__contains__)
     signature = inspect.Signature([_parameter(name, name in typed) for name in names])
     run.__signature__ = signature  # type: ignore[attr-defined]
     run.__name__, run.__doc__ = type, f"The results of TensorFlow's op {type}."
