@@ -8,7 +8,7 @@ from __future__ import annotations
 
 _HINT = "A hint for speed or memory, which changes no result."
 _NO_OPERATION = "No operation is made, so none has a name."
-_ONE_PROCESS = "One process computes, and keeps each variable as a whole."
+_ONE_PROCESS = "One process computes everything, and has all variables."
 _REPLICAS = "Replicas are processes, which `dovetail run --processes` starts."
 _ONE_FILE = "A checkpoint has one shard, in the second version of the format."
 _ONLY_PATHS = "The state of a folder has the paths of its checkpoints alone."

@@ -89,7 +89,12 @@ class Node:
     parameters: int = 0
     total_float_ops: int = 0
     total_parameters: int = 0
-    children: list[Node] = field(default_factory=list)
+    inner: dict[str, Node] = field(default_factory=dict)
+
+    @property
+    def children(self) -> list[Node]:
+        """The scopes or operations inside."""
+        return [*self.inner.values()]
 
     def add(self, path: list[str], cost: Cost) -> None:
         """Count an operation here and in the scopes of its path."""
@@ -99,13 +104,8 @@ class Node:
             self.float_ops += cost.flops
             self.parameters += cost.parameters
             return
-        prefix = "" if self.name == ROOT else f"{self.name}/"
-        name = f"{prefix}{path[0]}"
-        child = next((one for one in self.children if one.name == name), None)
-        if child is None:
-            child = Node(name)
-            self.children.append(child)
-        child.add(path[1:], cost)
+        name = path[0] if self.name == ROOT else f"{self.name}/{path[0]}"
+        self.inner.setdefault(name, Node(name)).add(path[1:], cost)
 
     def lines(self, order: str, depth: int = 0) -> list[str]:
         """The counts as text."""

@@ -14,7 +14,6 @@ from dovetail.compat.tensorflow.names.graph_util import extract_sub_graph
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.errors import op_error
 from dovetail.formats.tensorflow.names import split
-from dovetail.formats.wire.messages import TENSORFLOW
 
 _ARGUMENT = re.compile(r"""\s*(\w+)\s*=\s*("[^"]*"|'[^']*'|[^,()\s]+)\s*(?:,|$)""")
 _TRANSFORM = re.compile(r"""\s*(\w+)\s*(?:\(((?:"[^"]*"|'[^']*'|[^()"'])*)\))?\s*""")
@@ -135,8 +134,7 @@ def _without(definition: Any, inputs: list[str], outputs: list[str], arguments: 
 
 def _each(definition: Any, change: Callable[[Any], None], types: Sequence[str] = ("*",)) -> Any:
     """A definition whose nodes of some types are changed."""
-    made = TENSORFLOW.GraphDef()
-    made.CopyFrom(with_nodes(definition, definition.node))
+    made = with_nodes(definition, definition.node)
     for node in made.node:
         if "*" in types or node.op in types:
             change(node)
@@ -152,7 +150,11 @@ def _sorted(definition: Any, inputs: list[str], outputs: list[str], arguments: A
         while stack:
             name = stack[-1]
             needed = [split(text.lstrip("^"))[0] for text in nodes[name].input]
-            waiting = [] if name in opened else [one for one in needed if one in nodes and one not in {*done, *opened}]
+            waiting = (
+                []
+                if name in opened
+                else [one for one in needed if one in nodes and one not in done and one not in opened]
+            )
             opened.add(name)
             stack += waiting
             if not waiting:
