@@ -138,7 +138,9 @@ def singular(tf: Any, fed: Any) -> Any:
     with tf.Graph().as_default():
         v, step = _program(tf)
         x = tf.placeholder(tf.float32)
-        total, product, nan, below = v + x, v * x, tf.log(v - 7.5), tf.log(-v)
+        total, product = v + x, v * x
+        with tf.control_dependencies([step]):  # else TensorFlow reads v before the step or after it, as threads have it
+            nan, below = tf.log(v.read_value() - 7.5), tf.log(-v.read_value())
         scaffold = tf.train.Scaffold(init_fn=lambda scaffold, session: seen.append(session.run(v)))
         hooks = [tf.train.StopAtStepHook(num_steps=9), tf.train.FeedFnHook(lambda: {x: len(seen)})]
         with tf.train.SingularMonitoredSession(hooks, scaffold) as session:
