@@ -18,6 +18,8 @@ import tensorflow as tf
 from dovetail.engines.tensorflow.tables import dims, ints, kernel
 
 LONGEST = 256  # the most elements that a kernel adds to one total
+LONGEST_ALIGNED = 4096  # the same for columns in whole packets of ALIGNED, of which a kernel keeps several totals
+ALIGNED = 64
 PART = 128  # the elements of a part if no length near it divides the axis
 
 running_kernel = kernel("Cumsum", "x", "axis", "exclusive", "reverse")
@@ -38,10 +40,11 @@ def has_fractions(x: Any) -> bool:
 
 def is_exact(x: Any, axes: Sequence[int]) -> bool:
     """Whether the kernel's sum over axes has small rounding errors."""
-    sizes = [x.shape[i] for i in axes]
     if not has_fractions(x) or not axes or axes[0] + len(axes) == x.shape.rank:
         return True
-    return None not in sizes and math.prod(sizes) <= LONGEST
+    sizes, columns = [x.shape[i] for i in axes], x.shape[axes[-1] + 1 :].num_elements() or 0
+    is_aligned = columns > ALIGNED and columns % ALIGNED == 0 and axes[-1] - axes[0] < len(axes)
+    return None not in sizes and math.prod(sizes) <= (LONGEST_ALIGNED if is_aligned else LONGEST)
 
 
 def total(x: Any, axes: Sequence[int], keepdims: bool) -> Any:
