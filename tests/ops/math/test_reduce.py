@@ -73,6 +73,9 @@ SUMS = {  # functions of ops or NumPy, of an array
 }
 
 
+OWN_SUMS = "torch", "jax"  # engines that sum by kernels of their library, whose errors are larger
+
+
 @pytest.mark.parametrize("shape", [(50000, 2), (60010, 1), (3000, 20), (4000, 128)], ids=str)
 @pytest.mark.parametrize("name", SUMS)
 def test_rounding_errors_do_not_add_up(engine, name, shape, rng):
@@ -81,7 +84,7 @@ def test_rounding_errors_do_not_add_up(engine, name, shape, rng):
     expected = SUMS[name](np, x.astype("float64"))
     one = lambda x: SUMS[name](ops, x)  # noqa: E731
     for call in (one, dt.function(one)):
-        np.testing.assert_allclose(call(ops.convert(x)).numpy(), expected, rtol=6e-6 if engine == "torch" else 1e-6)
+        np.testing.assert_allclose(call(ops.convert(x)).numpy(), expected, rtol=6e-6 if engine in OWN_SUMS else 1e-6)
 
 
 def test_truth_values(engine):
