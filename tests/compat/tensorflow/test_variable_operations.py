@@ -17,6 +17,10 @@ from tests.libraries import require
 v1 = tf.compat.v1
 
 
+def _names(definition: Any) -> list[Any]:
+    return [definition.name, *([one.name for one in of] for of in (definition.input_arg, definition.attr))]
+
+
 def seen(tf: Any) -> list[Any]:
     """Results of reading the operations of variables, and of an operation with an added attribute."""
     found: list[Any] = []
@@ -31,7 +35,8 @@ def seen(tf: Any) -> list[Any]:
             op = variable.op
             found += [op.name, op.type, op.node_def.name, op.node_def.op, list(op.node_def.input), op.device]
             found += [sorted(op.node_def.attr), op.get_attr("dtype").name, v1.compat.as_str(op.get_attr("shared_name"))]
-            found += [op.op_def.name, list(op.inputs), list(op.control_inputs), len(op.values()), op is variable.op]
+            found += [_names(op.op_def), op.op_def.is_stateful]
+            found += [list(op.inputs), list(op.control_inputs), len(op.values()), op is variable.op]
             found += [session.run(op), op.run(), op.colocation_groups(), graph.get_operation_by_name(op.name) is op]
             found += [graph.as_graph_element(op.name) is op, op.graph is graph, len(op.outputs), bool(op.traceback)]
         found.append([session.run(x.op.name + ":0", {x: np.ones((1, 3))}).tolist(), repr(x.op.device), repr(y.device)])
@@ -39,6 +44,7 @@ def seen(tf: Any) -> list[Any]:
         y.op._set_attr("_note", tf.AttrValue(s=b"hi"))
         y.op._set_attr("_count", tf.AttrValue(i=3))
         y.op._set_attr("_is", tf.AttrValue(b=True))
+        found += [_names(y.op.op_def), [str(one) for one in (*y.op.op_def.input_arg, *y.op.op_def.output_arg)]]
         found += [y.op.get_attr(name) for name in ("_class", "_note", "_count", "_is")]
         found += [y.op.colocation_groups(), x.op.colocation_groups(), "_note" in y.op.node_def.attr]
         y.op._clear_attr("_note")

@@ -18,9 +18,17 @@ def test_definitions_and_lines():
     _, x, y = small()
     assert y.op.values() == (y,) and x.op.values() == (x,)
     definition = y.op.op_def
-    assert [[one.name for one in of] for of in (definition.input_arg, definition.attr)] == [["x"], ["axis", "keepdims"]]
+    assert [one.name for one in definition.input_arg] == ["input", "reduction_indices"]
+    assert [one.name for one in definition.attr] == ["keep_dims", "T", "Tidx"]
     (frame,) = y.op.traceback
     assert frame.filename == __file__ and frame.lineno == y.op.where[1]
+
+
+def test_definitions_of_own_ops_have_their_own_names():
+    _, x, _ = small()
+    definition = ops.sort(x, axis=0).op.op_def
+    assert definition.name == "Sort" and [one.name for one in definition.input_arg] == ["x"]
+    assert "axis" in {one.name for one in definition.attr}
 
 
 def test_attributes_are_set_and_checked():

@@ -12,16 +12,10 @@ from dovetail.compat.tf_graph.device_spec import as_device
 from dovetail.compat.tf_graph.type_attributes import attributes
 from dovetail.core.errors import describe, did_you_mean, op_error
 from dovetail.formats.tensorflow.attributes import value_of
+from dovetail.formats.tensorflow.op_defs import op_def
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.graph.journal import note
 from dovetail.graph.operation import Operation
-
-
-def op_def(name: str, inputs: Iterable[str], attrs: Iterable[str]) -> Any:
-    """The definition of an op as a message `OpDef`."""
-    of = TENSORFLOW.OpDef
-    taken, static = [of.ArgDef(name=one) for one in inputs], [of.AttrDef(name=one) for one in attrs]
-    return of(name=name, input_arg=taken, attr=static)
 
 
 class TensorFlowOperation(Operation):
@@ -73,7 +67,7 @@ class TensorFlowOperation(Operation):
 
     @property
     def op_def(self) -> Any:
-        """The definition of its op, a message `OpDef`.
+        """The definition of its op, a message `OpDef`: TensorFlow's, if it has one of this type.
 
         Source: `tf.Operation.op_def`.
 
@@ -82,11 +76,15 @@ class TensorFlowOperation(Operation):
             >>> from dovetail.compat.tf_graph.graph import TensorFlowGraph
             >>> found = dt.ops.sum(TensorFlowGraph().placeholder(dt.spec((2, 3)), "x"), axis=1).op.op_def
             >>> found.name, [one.name for one in found.input_arg], [one.name for one in found.attr]
-            ('Sum', ['x'], ['axis', 'keepdims'])
+            ('Sum', ['input', 'reduction_indices'], ['keep_dims', 'T', 'Tidx'])
         """
-        params = list(zip(self.op.params, self.layout, strict=True))
-        taken = [param.name for param, count in params if count is not None]
-        return op_def(self.type, taken, [param.name for param, count in params if count is None])
+        found = op_def(self.type)
+        if found is None:
+            params = list(zip(self.op.params, self.layout, strict=True))
+            taken = [TENSORFLOW.OpDef.ArgDef(name=param.name) for param, count in params if count is not None]
+            static = [TENSORFLOW.OpDef.AttrDef(name=param.name) for param, count in params if count is None]
+            found = TENSORFLOW.OpDef(name=self.type, input_arg=taken, attr=static)
+        return found
 
     @property
     def traceback(self) -> list[FrameSummary]:

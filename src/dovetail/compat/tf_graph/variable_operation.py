@@ -8,9 +8,9 @@ from typing import Any
 
 from dovetail.compat.tf_graph.device_spec import written
 from dovetail.compat.tf_graph.graph_proto import variable_proto
-from dovetail.compat.tf_graph.operation import op_def
 from dovetail.core.errors import did_you_mean, op_error, user_line
 from dovetail.formats.tensorflow.attributes import value_of
+from dovetail.formats.tensorflow.op_defs import op_def
 from dovetail.graph.pin import Pin
 
 
@@ -89,7 +89,7 @@ class VariableOperation:
     @property
     def op_def(self) -> Any:
         """The definition of its op, a message `OpDef`."""
-        return op_def(self.type, [], sorted(self.node_def.attr))
+        return op_def(self.type)
 
     @property
     def traceback(self) -> list[FrameSummary]:
