@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import warnings
 from typing import Any
@@ -337,6 +338,30 @@ def test_settings_travel_as_bytes():
     assert again == config
     options = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE, timeout_in_ms=7)
     assert options.SerializeToString() == real.RunOptions(trace_level=3, timeout_in_ms=7).SerializeToString()
+
+
+def test_repeated_groups_are_added_and_listed():
+    require("tensorflow", "the oracle")
+    real = importlib.import_module("tensorflow").compat.v1
+    said = []
+    for config in (v1.ConfigProto(), real.ConfigProto()):
+        config.session_inter_op_thread_pool.add(num_threads=3).global_name = "mine"
+        config.session_inter_op_thread_pool.add()
+        config.allow_soft_placement = True
+        again = type(config).FromString(config.SerializeToString())
+        pools = [(one.num_threads, one.global_name) for one in again.session_inter_op_thread_pool][:1]
+        said.append(
+            [again.SerializeToString(), pools, [(field.name, field.number) for field, _ in config.ListFields()]]
+        )
+    assert said[0] == said[1]
+
+
+def test_optimizers_of_programs_may_be_named():
+    rewriting = v1.ConfigProto().graph_options.rewrite_options
+    optimizer = rewriting.custom_optimizers.add(name="Npu")
+    optimizer.parameter_map["use_off_line"].b = True
+    rewriting.optimizers.append("constfold")
+    assert rewriting.custom_optimizers[0].parameter_map["use_off_line"].b and rewriting.optimizers == ["constfold"]
 
 
 def test_settings_without_bytes():

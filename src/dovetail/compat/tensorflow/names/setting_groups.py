@@ -74,9 +74,20 @@ class Message:
             ValueError: a field is set that is in no row of the message.
             TypeError: a field has a value of another type.
         """
+        return self._made().SerializeToString(deterministic=deterministic)
+
+    def ListFields(self) -> list[tuple[Any, Any]]:
+        """The fields that are set: pairs of a descriptor, which has a `name` and a `number`, and a value.
+
+        Raises:
+            TypeError, ValueError: as for `SerializeToString`.
+        """
+        return self._made().ListFields()  # type: ignore[no-any-return]
+
+    def _made(self) -> Any:
         made = self._message()()
         self._fill(made)
-        return made.SerializeToString(deterministic=deterministic)
+        return made
 
     def _message(self) -> Any:
         """The class of TensorFlow's message."""
@@ -91,6 +102,9 @@ class Message:
                 setting._fill(getattr(made, name))
             elif isinstance(setting, dict):
                 getattr(made, name).update(setting)
+            elif isinstance(setting, Repeated):
+                for one in setting:
+                    one._fill(getattr(made, name).add())
             elif isinstance(setting, list):
                 getattr(made, name).extend(setting)
             elif setting is not None:
@@ -121,6 +135,9 @@ class Message:
                 self._set[field.name] = setting
             elif hasattr(setting, "items"):
                 getattr(self, field.name).update(setting)
+            elif hasattr(setting, "add"):
+                for one in setting:
+                    getattr(self, field.name).add()._take(one)
             elif hasattr(setting, "extend"):
                 getattr(self, field.name).extend(setting)
             else:
@@ -148,7 +165,7 @@ class Message:
 
 
 class Open(Message):
-    """A group of settings of which any field may be set."""
+    """A group of settings of which any field, or key of a map, may be set."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__()
@@ -157,7 +174,10 @@ class Open(Message):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return self._set.setdefault(name, Open())
+        return self._set.setdefault(name, self.fields.get(name, Open)())
+
+    def __getitem__(self, key: str) -> Any:
+        return self._set.setdefault(key, Open())
 
     def __setattr__(self, name: str, setting: Any) -> None:
         self._set[name] = setting
@@ -168,3 +188,12 @@ class Open(Message):
                 yield from setting.said(f"{within}{name}.")
             else:
                 yield f"{within}{name}", setting
+
+
+class Repeated(list[Any]):
+    """A repeated group of settings."""
+
+    def add(self, **given: Any) -> Open:
+        """Append a group with these fields, and return it."""
+        self.append(Open(**given))
+        return self[-1]  # type: ignore[no-any-return]

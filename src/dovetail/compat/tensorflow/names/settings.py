@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from dovetail.compat.tensorflow.names.memory import ACTING
-from dovetail.compat.tensorflow.names.setting_groups import Message, Open
+from dovetail.compat.tensorflow.names.setting_groups import Message, Open, Repeated
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.compat.tensorflow.unused import warn_once
 from dovetail.core.engine_registry import set_threads, threads
@@ -58,6 +58,7 @@ class RewriterConfig(Open):
 
     DEFAULT, ON, OFF, AGGRESSIVE = range(4)
     DEFAULT_MEM_OPT, NO_MEM_OPT, MANUAL = range(3)
+    fields: ClassVar = {"optimizers": list, "custom_optimizers": Repeated}
 
 
 class GraphOptions(Message):
@@ -94,7 +95,7 @@ class ConfigProto(Message):
         "intra_op_parallelism_threads": 0,
         "inter_op_parallelism_threads": 0,
         "use_per_session_threads": False,
-        "session_inter_op_thread_pool": list,
+        "session_inter_op_thread_pool": Repeated,
         "placement_period": 0,
         "device_filters": list,
         "gpu_options": GPUOptions,
