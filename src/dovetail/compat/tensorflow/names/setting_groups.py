@@ -82,7 +82,7 @@ class Message:
         Raises:
             TypeError, ValueError: as for `SerializeToString`.
         """
-        return self._made().ListFields()  # type: ignore[no-any-return]
+        return self._made().ListFields()
 
     def _made(self) -> Any:
         made = self._message()()
@@ -196,4 +196,4 @@ class Repeated(list[Any]):
     def add(self, **given: Any) -> Open:
         """Append a group with these fields, and return it."""
         self.append(Open(**given))
-        return self[-1]  # type: ignore[no-any-return]
+        return self[-1]
