@@ -7,7 +7,8 @@ import pytest
 from dovetail.cli.main import main
 from dovetail.core import cache_folder
 from dovetail.plan import records
-from dovetail.plan.report import Report, Row
+from dovetail.plan.choice import Row
+from dovetail.plan.report import Report
 from dovetail.plan.strategy import Strategy
 
 KEYS = ["ab" * 20, "cd" * 20]

@@ -10,8 +10,7 @@ import numpy as np
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.plan.choice import Choice
-from dovetail.plan.report import Row
+from dovetail.plan.choice import Choice, Row
 from dovetail.plan.strategy import Strategy
 
 DTYPES = ("bool", "int8", "uint64", "float16", "bfloat16", "float8_e5m2", "float32", "complex64", "complex128")

@@ -9,11 +9,13 @@ import threading
 
 import pytest
 
-from dovetail.plan.background import later, stop_if_ending
+from dovetail.core.ending import stop_if_ending
+from dovetail.plan.background import later
 
 UNENDING = """
 import sys, threading, time
-from dovetail.plan.background import later, stop_if_ending
+from dovetail.core.ending import stop_if_ending
+from dovetail.plan.background import later
 
 begun = threading.Event()
 

@@ -16,7 +16,8 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.core import cache_folder
 from dovetail.plan import ledger, records
-from dovetail.plan.report import Report, Row
+from dovetail.plan.choice import Row
+from dovetail.plan.report import Report
 from dovetail.plan.strategy import Strategy
 from tests.conftest import ENGINES
 from tests.plan.measuring import Clock, called, learn_freely

@@ -12,10 +12,9 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.errors import FormatError
-from dovetail.plan.choice import Choice
+from dovetail.plan.choice import Choice, Row
 from dovetail.plan.measured_plan import MeasuredPlan
 from dovetail.plan.plan import Plan
-from dovetail.plan.report import Row
 from dovetail.plan.strategy import Strategy
 from tests.formats.test_saved import again, changed
 from tests.plan.measuring import Clock, called, learn_freely

@@ -15,15 +15,12 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
+from dovetail.core.ending import Ending, end, stop_if_ending
 from dovetail.core.locks import holding, let_forks_wait, make_lock
 
 logger = logging.getLogger("dovetail.plan")
 
 LONGEST_JOB = 10.0  # seconds for which a fork waits while the thread works
-
-
-class Ending(BaseException):
-    """The end of the program, which stops the thread that prepares plans."""
 
 
 class _Worker:
@@ -60,6 +57,7 @@ class _Worker:
     def _stop_at_end(self) -> None:
         threading.main_thread().join()
         self.is_ending = True
+        end(self.thread)
         sys.meta_path.insert(0, self)
         self.waiting.put(stop_if_ending)  # else the thread would wait for a function
 
@@ -80,17 +78,6 @@ def later(function: Callable[[], None]) -> None:
         holding(_starting, _started).waiting.put(function)
     except RuntimeError:
         return  # the process ends, and has no new threads
-
-
-def stop_if_ending() -> None:
-    """Stop the thread in the background if the program ends; do nothing in any other thread.
-
-    Raises:
-        Ending: it is called in that thread, and the program ends.
-    """
-    for worker in _workers:
-        if worker.is_ending and threading.current_thread() is worker.thread:
-            raise Ending
 
 
 def _started() -> _Worker:

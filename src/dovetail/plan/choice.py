@@ -6,8 +6,45 @@ import math
 from typing import Any, NamedTuple
 
 from dovetail.graph.attributes import Beside, Form, register
-from dovetail.plan.report import Row
 from dovetail.plan.strategy import Strategy
+
+
+class Row(NamedTuple):
+    """A strategy with the numbers that decide about it; times are seconds of a step.
+
+    Attributes:
+        strategy: the way to run the graph.
+        predicted: the time before any measurement; 0 if it was not predicted.
+        measured: the median time; 0 if it was not measured.
+        calls: the number of measured calls.
+        gain, cost: the expected gain and cost of a trial, in seconds; 0 for the strategy that runs.
+        problem: the reason why it cannot run; "" if none is known.
+
+    Example:
+        >>> print(Row(Strategy("jax"), predicted=0.002, gain=3.0, cost=12.0))
+        jax: predicted 2 ms, not measured, gain 3 s < cost 12 s
+        >>> print(Row(Strategy("torch"), measured=0.004, calls=9))
+        torch: not predicted, measured 4 ms in 9 calls
+    """
+
+    strategy: Strategy
+    predicted: float = 0.0
+    measured: float = 0.0
+    calls: int = 0
+    gain: float = 0.0
+    cost: float = 0.0
+    problem: str = ""
+
+    def __str__(self) -> str:
+        predicted = f"predicted {_ms(self.predicted)}" if self.predicted else "not predicted"
+        calls = f"{self.calls} call{'' if self.calls == 1 else 's'}"
+        measured = f"measured {_ms(self.measured)} in {calls}" if self.measured else "not measured"
+        parts = [f"{self.strategy.name}: {predicted}", measured]
+        if self.problem:
+            parts.append(f"left out, {self.problem}")
+        elif self.cost or self.gain:
+            parts.append(f"gain {self.gain:.2g} s {'>' if self.gain > self.cost else '<'} cost {self.cost:.2g} s")
+        return ", ".join(parts)
 
 
 class Choice(NamedTuple):
@@ -28,6 +65,10 @@ class Choice(NamedTuple):
 
     def __str__(self) -> str:
         return "\n  ".join([self.strategy.name, *map(str, self.rows)])
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:.3g} ms"
 
 
 def _data(choice: Choice, beside: Beside) -> Any:

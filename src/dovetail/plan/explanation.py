@@ -6,7 +6,7 @@ import html
 from typing import NamedTuple
 
 from dovetail.plan.algorithms import Algorithm
-from dovetail.plan.report import Row
+from dovetail.plan.choice import Row
 
 
 class Line(NamedTuple):

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from dovetail.core.collectives import WORLD
+from dovetail.core.ending import stop_if_ending
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import get_engine, list_candidates, list_engines, owns_devices, share_devices
 from dovetail.core.host_calls import CALLED
@@ -25,7 +26,7 @@ from dovetail.core.tensor import Tensor
 from dovetail.edit.graph import Graph
 from dovetail.plan import costs, policy, watch
 from dovetail.plan.agreement import Agreement, is_shared
-from dovetail.plan.background import later, stop_if_ending
+from dovetail.plan.background import later
 from dovetail.plan.candidate import FAILURES, Candidate, split_strategies
 from dovetail.plan.choice import Choice
 from dovetail.plan.claims import NotClaimed

@@ -21,6 +21,7 @@ from itertools import repeat
 from typing import Any
 
 from dovetail.core.collectives import COLLECTIVES
+from dovetail.core.ending import stop_if_ending
 from dovetail.core.engine import Engine
 from dovetail.core.locks import join
 from dovetail.core.state import Arrays, Buffer, donate, held_by, put
@@ -28,7 +29,6 @@ from dovetail.core.tensor import Tensor
 from dovetail.edit.graph import Graph
 from dovetail.ops.control.plumbing import PRINTS
 from dovetail.passes.variables import lift_variables
-from dovetail.plan.background import stop_if_ending
 from dovetail.plan.choice import Choice
 from dovetail.plan.claims import require_claimed
 from dovetail.plan.exchanges import ONE_BY_ONE, exchanges_of

@@ -35,9 +35,9 @@ from dovetail.core.files import locked, replacing
 from dovetail.core.version import VERSION
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.graph.attributes import Beside, encode
-from dovetail.plan.choice import strategy_of
+from dovetail.plan.choice import Row, strategy_of
 from dovetail.plan.rates import DRIVER
-from dovetail.plan.report import Report, Row
+from dovetail.plan.report import Report
 from dovetail.plan.strategy import Strategy
 
 logger = logging.getLogger("dovetail.plan")
