@@ -81,7 +81,7 @@ CALLS: list[tuple[str, list[Any], dict[str, Any]]] = [  # type, inputs of which 
         [integers("uint8", 3, 4), integers("int8", 4, 5), SCALE, OF_ROWS, ZERO, np.zeros(5, "int8"), ROW],
         {},
     ),
-    ("DynamicQuantizeMatMul", [A, integers("int8", 4, 5), OF_ROWS, np.zeros(5, "int8"), ROW], {}),
+    ("DynamicQuantizeMatMul", [A, integers("int8", 4, 5) // 2, OF_ROWS, np.zeros(5, "int8"), ROW], {}),
     ("QuantizeLinear", [A, SCALE, ZERO], {}),
     ("DequantizeLinear", [integers("uint8", 3, 4), SCALE, ZERO], {}),
 ]
@@ -91,26 +91,151 @@ CALLS: list[tuple[str, list[Any], dict[str, Any]]] = [  # type, inputs of which 
     ("name", "arrays", "attributes"), CALLS, ids=[f"{i} {call[0]}" for i, call in enumerate(CALLS)]
 )
 def test_a_node_computes_what_onnx_runtime_does(name: str, arrays: list[Any], attributes: dict[str, Any]):
+    ((right, found),) = results(name, arrays, ["y"], DOMAIN, **attributes)
+    gap = np.abs(found.astype("float64") - right.astype("float64")).max()
+    assert gap <= (1 if right.dtype.kind in "iu" else 1e-4 * max(1, np.abs(right).max()))
+
+
+def results(
+    name: str, arrays: list[Any], outputs: list[str], domain: str, is_open: bool = False, **attributes: Any
+) -> list[Any]:
+    """The pairs of results of ONNX Runtime and of Dovetail for a node, whose first array with axes is fed.
+
+    The sizes of this array may be open.
+    """
     names = ["" if array is None else f"x{i}" for i, array in enumerate(arrays)]
     given = [(name, np.asarray(array)) for name, array in zip(names, arrays, strict=True) if name]
-    fed = next(i for i, (_, array) in enumerate(given) if array.ndim)
-    x, array = given.pop(fed)
-    number = helper.np_dtype_to_tensor_dtype(array.dtype)
+    x, array = given.pop(next(i for i, (_, array) in enumerate(given) if array.ndim))
+    wanted, shape = [name for name in outputs if name], [None] * array.ndim if is_open else array.shape
     graph = helper.make_graph(
-        [helper.make_node(name, names, ["y"], domain=DOMAIN, **attributes)],
+        [helper.make_node(name, names, outputs, domain=domain, **attributes)],
         "graph",
-        [helper.make_tensor_value_info(x, number, array.shape)],
-        [onnx.ValueInfoProto(name="y")],
+        [helper.make_tensor_value_info(x, helper.np_dtype_to_tensor_dtype(array.dtype), shape)],
+        [onnx.ValueInfoProto(name=name) for name in wanted],
         [numpy_helper.from_array(one, name) for name, one in given],
     )
     imports = [helper.make_opsetid("", 18), helper.make_opsetid(DOMAIN, 1)]
     message = helper.make_model(graph, opset_imports=imports, ir_version=10)
-    (right,) = session_of(message.SerializeToString()).run(None, {x: array})
+    right = session_of(message.SerializeToString()).run(None, {x: array})
     found = dt.onnx.load(message)(array)
-    found = found.numpy()
-    assert (found.dtype, found.shape) == (right.dtype, right.shape)
-    gap = np.abs(found.astype("float64") - right.astype("float64")).max()
-    assert gap <= (1 if right.dtype.kind in "iu" else 1e-4 * max(1, np.abs(right).max()))
+    found = [one.numpy() for one in (found.values() if isinstance(found, dict) else [found])]
+    assert [(one.dtype, one.shape) for one in found] == [(one.dtype, one.shape) for one in right]
+    return list(zip(right, found, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "arrays"),
+    [
+        (f"{DOMAIN}.DynamicQuantizeMatMul", [0 * A, integers("int8", 4, 5), SCALE, np.int8(3)]),
+        ("DynamicQuantizeLinear", [0 * A]),
+    ],
+)
+def test_zeros_alone_are_quantized_by_the_scale_1(name: str, arrays: list[Any]):
+    domain, _, name = name.rpartition(".")
+    outputs = ["y"] if domain else ["y", "scale", "zero"]
+    for right, found in results(name, arrays, outputs, domain):
+        np.testing.assert_array_equal(found, right)
+
+
+# -- recurrent layers -------------------------------------------------------------------------------------------------
+
+UNITS, ROWS = 6, 3
+ALL, BOTH = ["y", "h", "c"], ["forward", "reverse", "bidirectional"]
+FILLED = {"bias": True, "first": True}
+LENGTHS = [{"lengths": one} for one in ([5, 2, 3], [4, 2, 1], [4, 2, 0])]  # all steps, fewer, a row without any
+LSTMS: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [  # arrays, attributes, outputs
+    ({}, {}, ALL),
+    *(({**FILLED, "columns": True}, {"direction": way}, ALL) for way in BOTH),
+    ({"dtype": "uint8", "zero": 100}, {"direction": "bidirectional"}, ALL),
+    ({"dtype": "uint8", "zero": 90, "columns": True}, {"direction": "bidirectional"}, ALL),
+    ({"zero": 3}, {}, ALL),
+    *(({**FILLED, **one}, {"direction": way}, ALL) for one in LENGTHS for way in BOTH),
+    *(({**FILLED, **one}, {"direction": way}, ["", "h", "c"]) for one in LENGTHS[:2] for way in BOTH),
+    (FILLED, {}, ["y"]),
+    ({**FILLED, "peephole": True}, {"clip": 0.3}, ALL),
+    ({**FILLED, "peephole": True}, {"input_forget": 1}, ALL),
+    ({}, {"activations": ["HardSigmoid", "Relu", "Tanh"], "activation_alpha": [0.3], "activation_beta": [0.4]}, ALL),
+]
+
+
+def recurrent(
+    count: int,
+    dtype: str = "int8",
+    zero: int = 0,
+    columns: bool = False,
+    bias: bool = False,
+    first: bool = False,
+    peephole: bool = False,
+    lengths: Any = None,
+) -> list[Any]:
+    """The inputs of a quantized LSTM of some directions, with scales of them or of their columns.
+
+    The weights are small enough for processors whose products of bytes are kept within 16 bits.
+    """
+    low, high = (-60, 60) if dtype == "int8" else (zero - 60, zero + 60)
+    kernels = [RNG.integers(low, high, (count, rows, 4 * UNITS)).astype(dtype) for rows in (4, UNITS)]
+    of_whom = (count, 4 * UNITS) if columns else (count,)
+    scales = [(RNG.uniform(0.005, 0.02, of_whom).astype("float32"), np.full(of_whom, zero, dtype)) for _ in range(2)]
+    return [
+        floats(5, ROWS, 4),
+        *kernels,
+        floats(count, 8 * UNITS) if bias else None,
+        None if lengths is None else np.array(lengths, "int32"),
+        *(2 * floats(count, ROWS, UNITS) if first else None for _ in range(2)),
+        floats(count, 3 * UNITS) if peephole else None,
+        *scales[0],
+        *scales[1],
+    ]
+
+
+GIVEN = [recurrent(2 if way.get("direction") == "bidirectional" else 1, **arrays) for arrays, way, _ in LSTMS]
+
+
+@pytest.mark.parametrize("number", range(len(LSTMS)), ids=lambda i: f"{i} {LSTMS[i]}")
+def test_a_quantized_lstm_computes_what_onnx_runtime_does(number: int, engine: str):
+    _, attributes, outputs = LSTMS[number]
+    pairs = results(
+        "DynamicQuantizeLSTM", GIVEN[number], outputs, DOMAIN, number % 2 == 0, hidden_size=UNITS, **attributes
+    )
+    for right, found in pairs:
+        np.testing.assert_allclose(found, right, atol=1e-5)
+
+
+@pytest.mark.parametrize("per_channel", [False, True])
+def test_an_lstm_that_onnx_runtime_quantized_is_read(per_channel: bool, tmp_path: Path):
+    from onnxruntime.quantization import quantize_dynamic
+
+    arrays = {"w": floats(2, 4 * UNITS, 4), "r": floats(2, 4 * UNITS, UNITS), "b": floats(2, 8 * UNITS)}
+    node = helper.make_node("LSTM", ["x", *arrays], ["y", "h"], hidden_size=UNITS, direction="bidirectional")
+    graph = helper.make_graph(
+        [node],
+        "graph",
+        [helper.make_tensor_value_info("x", 1, ("steps", "batch", 4))],
+        [helper.make_tensor_value_info(name, 1, None) for name in node.output],
+        [numpy_helper.from_array(array, name) for name, array in arrays.items()],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10), tmp_path / "a.onnx")
+    path = tmp_path / "quantized.onnx"
+    quantize_dynamic(tmp_path / "a.onnx", path, per_channel=per_channel, reduce_range=True)
+    assert [node.op_type for node in onnx.load(path).graph.node] == ["DynamicQuantizeLSTM"]
+    x = floats(5, ROWS, 4)
+    loaded = dt.onnx.load(path)
+    for call in (loaded, dt.function(loaded)):
+        found = call(x)
+        for name, right in zip(node.output, session_of(str(path)).run(None, {"x": x}), strict=True):
+            np.testing.assert_allclose(found[name].numpy(), right, atol=1e-2)  # a number may be rounded to the next one
+
+
+@pytest.mark.parametrize(("name", "gates"), [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
+@pytest.mark.parametrize("direction", BOTH)
+def test_recurrent_layers_of_rows_of_other_lengths(name: str, gates: int, direction: str):
+    count = 2 if direction == "bidirectional" else 1
+    kernels = [floats(count, gates * UNITS, size) for size in (4, UNITS)]
+    states = [floats(count, ROWS, UNITS) for _ in range(2 if name == "LSTM" else 1)]
+    given = [floats(5, ROWS, 4), *kernels, floats(count, 2 * gates * UNITS), np.array([4, 2, 0], "int32"), *states]
+    outputs = ALL[: 1 + len(states)]
+    for right, found in results(name, given, outputs, "", hidden_size=UNITS, direction=direction):
+        np.testing.assert_allclose(found, right, atol=1e-5)
 
 
 def test_a_model_that_onnx_runtime_fused_is_read(tmp_path: Path):

@@ -9,12 +9,15 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail import ops
+from dovetail.formats.constants import counted
+from dovetail.formats.onnx.bodies.recurrent import OF_LSTM, layer, lstm_cell
 from dovetail.formats.onnx.bodies.windows import WINDOW, convolved
 from dovetail.formats.onnx.nodes import Node
-from dovetail.formats.onnx.quantized import dequantized, quantized
+from dovetail.formats.onnx.quantized import dequantized, fitted, quantized
 from dovetail.formats.onnx.reading import special
 from dovetail.formats.onnx.rows import row
 from dovetail.formats.opaque import Unreadable
+from dovetail.ops.shapes.shape import dims_of
 
 DOMAIN = "com.microsoft"
 
@@ -185,10 +188,41 @@ def _scaled(node: Node) -> Any:
 
 @special(f"{DOMAIN}.DynamicQuantizeMatMul")
 def _fitted(node: Node) -> Any:
-    from_floats = node.tensor(0)
-    low, high = ops.minimum(ops.min(from_floats), 0.0), ops.maximum(ops.max(from_floats), 0.0)
-    scale = (high - low) / 255.0
-    zero = ops.clip(ops.rint(-low / scale), 0.0, 255.0)
-    whole = ops.clip(ops.rint(from_floats / scale) + zero, 0.0, 255.0) - zero
-    found = ops.matmul(whole * scale, dequantized(node.tensor(1), node.tensor(2), _given(node, 3), -1))
+    b = dequantized(node.tensor(1), node.tensor(2), _given(node, 3), -1)
+    found = ops.matmul(dequantized(*fitted(node.tensor(0))), b)
     return found + node.tensor(4) if node.has(4) else found
+
+
+@special(f"{DOMAIN}.DynamicQuantizeLSTM")
+def _recurrent(node: Node) -> Any:
+    """An LSTM that rounds its input, and the states of all rows in each step, to 256 numbers that fit them.
+
+    ONNX Runtime does so in one thread; in several, each rounds the states of its rows by themselves.
+    """
+    x, (bias, lengths, h, c, peephole) = node.tensor(0), (_given(node, i) for i in range(3, 8))
+    is_masked = lengths is not None and bool(node.proto.output[0])
+    if lengths is not None:
+        at, ends = ops.reshape(counted(dims_of(x)[0]), [-1, 1, 1]), ops.reshape(lengths, [1, -1, 1])
+        x = ops.where(ops.less(at, ops.max(ends)), x, 0.0)
+    x = dequantized(*fitted(x))
+    if is_masked:  # rows that have ended do not count for the states' scale, if the node gives all outputs
+        x = ops.concatenate([x, ops.cast(ops.less_equal(at, ends), x.dtype)], -1)
+
+    def cell(f: Any, limited: Any, x: Any, states: Any, *weights: Any) -> Any:
+        h, c = states
+        if is_masked:
+            x, h = x[:, :-1], h * x[:, -1:]
+        return lstm_cell(f, limited, x, dequantized(*fitted(h)), c, weights, node.attrs.get("input_forget", 0))
+
+    weights = [_of_gates(node, 1, 8), _of_gates(node, 2, 10), bias, peephole]
+    names = {name: name for name in ("activations", "clip", "direction")}
+    names |= {"activation_alpha": "alphas", "activation_beta": "betas"}
+    given = {ours: node.attrs[name] for name, ours in names.items() if name in node.attrs}
+    return layer(cell, None, OF_LSTM, x, weights, lengths, [h, c], **given)
+
+
+def _of_gates(node: Node, index: int, first: int) -> Any:
+    """A kernel (directions, columns, rows), as an LSTM has it; a direction or a column has a scale and a zero point."""
+    kernel = ops.cast(ops.swapaxes(node.tensor(index), 1, 2), "float32")
+    scale, zero = (ops.reshape(node.tensor(i), [kernel.shape[0], -1, 1]) for i in (first, first + 1))
+    return (kernel - ops.cast(zero, "float32")) * scale

@@ -85,13 +85,16 @@ def _dequantized(node: Node) -> Any:
 
 
 @special("DynamicQuantizeLinear")
-def _fitted(node: Node) -> Any:
-    """Numbers as uint8, of which 0 is one, with the scale and the zero point that fit."""
-    x = node.tensor(0)
+def _dynamic(node: Node) -> Any:
+    return [*fitted(node.tensor(0))]
+
+
+def fitted(x: Any) -> tuple[Any, Any, Any]:
+    """Floats as uint8, with the scale and the zero point that fit; 0.0 stays 0.0, and zeros alone have the scale 1."""
     low, high = ops.minimum(ops.min(x), 0.0), ops.maximum(ops.max(x), 0.0)
-    scale = (high - low) / 255.0
+    scale = ops.where(ops.equal(high, low), 1.0, (high - low) / 255.0)
     zero = _saturated(-low / scale, None, UINT8)
-    return [_saturated(x / scale, zero, UINT8), scale, zero]
+    return _saturated(x / scale, zero, UINT8), scale, zero
 
 
 # -- products ---------------------------------------------------------------------------------------------------------

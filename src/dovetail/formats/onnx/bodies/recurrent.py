@@ -8,6 +8,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.formats.constants import counted
 from dovetail.formats.onnx.bodies.arithmetic import hard_sigmoid
+from dovetail.formats.onnx.bodies.shapes import reversed_rows
 from dovetail.formats.onnx.rows import row
 from dovetail.formats.opaque import Unreadable
 from dovetail.ops.shapes.shape import dims_of
@@ -26,6 +27,7 @@ ACTIVATIONS: dict[str, tuple[Callable[[Any, float, float], Any], float, float]] 
     "Softsign": (lambda x, a, b: ops.softsign(x), 0, 0),
     "Softplus": (lambda x, a, b: ops.softplus(x), 0, 0),
 }
+OF_LSTM = ("Sigmoid", "Tanh", "Tanh")
 SHARED = "activation_alpha:alphas activation_beta:betas activations clip direction hidden_size:units layout"
 Functions = list[Callable[[Any], Any]]
 Cell = Callable[..., Any]  # (functions, limit, x, states, *weights) → next states
@@ -48,7 +50,7 @@ def _functions(names: Any, default: Sequence[str], alphas: Any, betas: Any, coun
     return [found[i * each : (i + 1) * each] for i in range(count)]
 
 
-def _layer(
+def layer(
     cell: Cell,
     fast: Fast | None,
     default: Sequence[str],
@@ -79,28 +81,30 @@ def _layer(
     functions = _functions(activations, default, alphas, betas, len(ways))
     is_default = fast is not None and not activations and not clip and lengths is None
     batch, units = dims_of(x)[1], weights[1].shape[2]
+    turned = (lambda y: ops.flip(y, 0)) if lengths is None else (lambda y: reversed_rows(y, lengths))
     results = []
     for number, is_reversed in enumerate(ways):
         zeros = ops.zeros([batch, units], x.dtype)
         states = [zeros if one is None else one[:, number] if layout else one[number] for one in first]
         parts = [None if one is None else one[number] for one in weights]
+        given = turned(x) if is_reversed else x
         if is_default and fast is not None:
-            given = ops.transpose(ops.flip(x, 0) if is_reversed else x, [1, 0, 2])
-            y, *last = fast(given, states, *parts)
+            y, *last = fast(ops.transpose(given, [1, 0, 2]), states, *parts)
             y = ops.transpose(y, [1, 0, 2])
-            results.append([ops.flip(y, 0) if is_reversed else y, *last])
         else:
-            results.append(_steps(cell, functions[number], x, states, parts, lengths, clip, is_reversed))
+            y, *last = _steps(cell, functions[number], given, states, parts, lengths, clip)
+        results.append([turned(y) if is_reversed else y, *last])
     y, *last = [ops.stack(list(kind), 1 if i == 0 else 0) for i, kind in enumerate(zip(*results, strict=True))]
     if layout:
         y, last = ops.transpose(y, [2, 0, 1, 3]), [ops.transpose(one, [1, 0, 2]) for one in last]
     return [y, *last]
 
 
-def _steps(
-    cell: Cell, functions: Functions, x: Any, states: Any, parts: Any, lengths: Any, clip: Any, is_reversed: bool
-) -> list[Any]:
-    """The steps of one direction; behind its length a row of the batch keeps its states and gives zeros."""
+def _steps(cell: Cell, functions: Functions, x: Any, states: Any, parts: Any, lengths: Any, clip: Any) -> list[Any]:
+    """The steps of one direction; behind its length a row of the batch keeps its states and gives zeros.
+
+    The last states of a row without steps are zeros, as those of ONNX Runtime.
+    """
     count = counted(dims_of(x)[0])
 
     def limited(value: Any) -> Any:
@@ -115,7 +119,10 @@ def _steps(
         new = [ops.where(is_inside, one, old) for one, old in zip(new, states, strict=True)]
         return tuple(new), ops.where(is_inside, new[0], ops.zeros_like(new[0]))
 
-    last, y = ops.scan(step, tuple(states), (x, count), reverse=is_reversed)
+    last, y = ops.scan(step, tuple(states), (x, count))
+    if lengths is not None:
+        has_steps = ops.expand_dims(ops.greater(lengths, 0), 1)
+        last = [ops.where(has_steps, one, ops.zeros_like(one)) for one in last]
     return [y, *last]
 
 
@@ -146,12 +153,13 @@ def _(
     units: int = 0,
     **other: Any,
 ) -> Any:
-    return _layer(_rnn_cell, None, ["Tanh"], x, [kernel, recurrent, bias], lengths, [h], **other)
+    return layer(_rnn_cell, None, ["Tanh"], x, [kernel, recurrent, bias], lengths, [h], **other)
 
 
-def _lstm_cell(f: Any, limited: Any, x: Any, states: Any, weights: Any, coupled: bool) -> Any:
+def lstm_cell(f: Any, limited: Any, x: Any, h: Any, c: Any, weights: Any, coupled: int) -> Any:
+    """One step of an LSTM: its next states."""
     kernel, recurrent, bias, peephole = weights
-    (h, c), units = states, recurrent.shape[1]
+    units = recurrent.shape[1]
     biases = _bias(bias, 4, units)
     pi, po, pf = [0.0] * 3 if peephole is None else [peephole[i * units : (i + 1) * units] for i in range(3)]
     i, o, g, t = (
@@ -179,7 +187,7 @@ def _(
     **other: Any,
 ) -> Any:
     def cell(f: Any, limited: Any, x: Any, states: Any, *weights: Any) -> Any:
-        return _lstm_cell(f, limited, x, states, weights, bool(coupled))
+        return lstm_cell(f, limited, x, states[0], states[1], weights, coupled)
 
     def fast(x: Any, states: Any, kernel: Any, recurrent: Any, bias: Any, peephole: Any) -> Any:
         def ordered(whole: Any) -> Any:  # ONNX has the gates i, o, f, c, and Dovetail i, f, c, o
@@ -192,8 +200,7 @@ def _(
 
     weights = [kernel, recurrent, bias, peephole]
     is_plain = peephole is None and not coupled
-    default = ["Sigmoid", "Tanh", "Tanh"]
-    return _layer(cell, fast if is_plain else None, default, x, weights, lengths, [h, c], **other)
+    return layer(cell, fast if is_plain else None, OF_LSTM, x, weights, lengths, [h, c], **other)
 
 
 def _gru_cell(f: Any, limited: Any, x: Any, states: Any, weights: Any, after: bool) -> Any:
@@ -229,4 +236,4 @@ def _(
         return ops.gru_reset_before(x, *matrices, None if own is None else ops.sum(own, 0))
 
     weights = [kernel, recurrent, bias]
-    return _layer(cell, fast, ["Sigmoid", "Tanh"], x, weights, lengths, [h], **other)
+    return layer(cell, fast, ["Sigmoid", "Tanh"], x, weights, lengths, [h], **other)

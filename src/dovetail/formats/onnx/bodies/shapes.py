@@ -194,7 +194,8 @@ def _(x: Any, shape: Any, axes: Any = None) -> Any:
 
 
 @row("ReverseSequence: x lengths; batch_axis time_axis")
-def _(x: Any, lengths: Any, batch_axis: int = 1, time_axis: int = 0) -> Any:
+def reversed_rows(x: Any, lengths: Any, batch_axis: int = 1, time_axis: int = 0) -> Any:
+    """The first elements of each row backwards, as many as its length says."""
     rows = ops.moveaxis(x, [batch_axis, time_axis], [0, 1])
     dims = dims_of(rows)
     places, ends = counted(dims[1]), ops.cast(ops.reshape(lengths, [-1, 1]), "int32")
@@ -204,4 +205,4 @@ def _(x: Any, lengths: Any, batch_axis: int = 1, time_axis: int = 0) -> Any:
     return ops.moveaxis(found, [0, 1], [batch_axis, time_axis])
 
 
-__all__ = ["filled", "numbers", "scalar"]
+__all__ = ["filled", "numbers", "reversed_rows", "scalar"]
