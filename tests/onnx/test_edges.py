@@ -67,6 +67,17 @@ def test_slices_from_before_the_first_element(ends: tuple[int, int], step: int):
     compare("Slice", [np.arange(10, dtype="float32").reshape(5, 2)], parts)
 
 
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize(
+    "places", ["tf_crop_and_resize", "pytorch_half_pixel", "half_pixel_symmetric", "align_corners"]
+)
+def test_images_of_one_row(places: str, mode: str):
+    image = RANDOM.randn(1, 1, 49, 7).astype("float32")
+    parts = [np.array([0, 0, 0.2, 0.3, 1, 1, 0.9, 0.8], "float32"), np.zeros(0, "float32")]
+    sizes = np.array([1, 1, 1, 3], "int64")  # 1 / 49 * 49 is less than 1
+    compare("Resize", [image], [*parts, sizes], mode=mode, coordinate_transformation_mode=places)
+
+
 @pytest.mark.parametrize("size", [5, None])
 def test_written_slices_from_before_the_first_element(size: int | None, tmp_path: Path):
     slices = [slice(-9, None, -1), slice(-9, -20, -2), slice(-5, None, -1), slice(-6, 0, -1), slice(None, None, -1)]

@@ -9,6 +9,7 @@ from dovetail.formats.onnx.bodies import losses as losses
 from dovetail.formats.onnx.bodies import normalization as normalization
 from dovetail.formats.onnx.bodies import recurrent as recurrent
 from dovetail.formats.onnx.bodies import reductions as reductions
+from dovetail.formats.onnx.bodies import resizing as resizing
 from dovetail.formats.onnx.bodies import shapes as shapes
 from dovetail.formats.onnx.bodies import signal as signal
 from dovetail.formats.onnx.bodies import tables as tables

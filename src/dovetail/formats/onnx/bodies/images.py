@@ -1,11 +1,11 @@
-"""Images: resized, sampled at points of a grid, put together from columns."""
+"""Images: sampled at points of a grid, put together from columns."""
 
 from __future__ import annotations
 
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,126 +17,6 @@ from dovetail.formats.onnx.bodies.windows import enlarged
 from dovetail.formats.onnx.rows import row
 from dovetail.formats.opaque import Unreadable
 from dovetail.ops.shapes.shape import dims_of
-
-# -- resizing ---------------------------------------------------------------------------------------------------------
-
-Array = np.ndarray
-Kernel = Callable[[Array], Array]
-NEAREST: dict[str, Kernel] = {
-    "round_prefer_floor": lambda x: np.ceil(x - 0.5),
-    "round_prefer_ceil": lambda x: np.floor(x + 0.5),
-    "floor": np.floor,
-    "ceil": np.ceil,
-}
-
-
-def _positions(mode: str, count: int, size: int, scale: float, roi: tuple[float, float]) -> Array:
-    """The positions in the input of the elements of a result along an axis."""
-    within(count)
-    y = np.arange(count)
-    length = scale * size
-    if mode == "align_corners":
-        return y * (size - 1) / (length - 1) if length != 1 else np.zeros(count)
-    if mode == "asymmetric":
-        return y / scale
-    if mode == "tf_crop_and_resize":
-        start, end = roi
-        steps = y / (length - 1) if length != 1 else np.full(count, 0.5)
-        return steps * (end - start) * (size - 1) + start * (size - 1) * (length != 1)
-    if mode == "pytorch_half_pixel" and length == 1:
-        return np.full(count, -0.5)
-    if mode not in ("half_pixel", "pytorch_half_pixel", "half_pixel_symmetric"):
-        raise Unreadable(f"its coordinate_transformation_mode is {mode!r}")
-    offset = size / 2 * (1 - count / length) if mode == "half_pixel_symmetric" else 0
-    return offset + (y + 0.5) / scale - 0.5
-
-
-def _weights(x: Array, size: int, kernel: Kernel, reach: int, scale: float, excludes: bool, smooths: bool) -> Array:
-    """A matrix that gives the elements at some positions along an axis as sums of its elements."""
-    scale = min(scale, 1) if smooths else 1
-    far = math.ceil(reach / scale)
-    within(len(x), max(size, 2 * far))
-    first = np.floor(x).astype(int)
-    at = first[:, None] + np.arange(1 - far, far + 1)
-    shares = kernel(np.abs(at - x[:, None]) * scale)
-    if smooths:
-        shares = shares / shares.sum(1, keepdims=True)
-    if excludes:
-        shares = shares * ((at >= 0) & (at < size))
-        shares = shares / shares.sum(1, keepdims=True)
-    found = np.zeros((len(x), size))
-    np.add.at(found, (np.arange(len(x))[:, None], at.clip(0, size - 1)), shares)
-    return found
-
-
-def _linear(t: Array) -> Array:
-    return np.maximum(1 - t, 0)
-
-
-def _cubic(a: float) -> Kernel:
-    def kernel(t: Array) -> Array:
-        near = ((a + 2) * t - (a + 3)) * t * t + 1
-        far = ((t - 5) * t + 8) * t * a - 4 * a
-        return np.where(t <= 1, near, np.where(t < 2, far, 0))
-
-    return kernel
-
-
-@row(
-    "Resize 10-10: x scales!; mode",
-    "Resize 11: x roi! scales! sizes!; antialias axes coordinate_transformation_mode:positions|half_pixel"
-    " cubic_coeff_a:a exclude_outside:excludes extrapolation_value:outside keep_aspect_ratio_policy:policy mode"
-    " nearest_mode:nearest|round_prefer_floor",
-    "Upsample 7-8: x; scales mode",
-    "Upsample 9-9: x scales!; mode",
-)
-def _(
-    x: Any,
-    roi: Any = None,
-    scales: Any = None,
-    sizes: Any = None,
-    antialias: int = 0,
-    axes: Any = None,
-    positions: str = "",
-    a: float = -0.75,
-    excludes: int = 0,
-    outside: float = 0.0,
-    policy: str = "stretch",
-    mode: str = "nearest",
-    nearest: str = "",
-) -> Any:
-    """One axis after the other; versions before 11 say no positions, which then are asymmetric."""
-    axes = [axis % len(x.shape) for axis in axes] if axes else [*range(len(x.shape))]
-    known = [x.shape[axis] for axis in axes]
-    if any(size is None and (not scales or scales[i] != 1) for i, size in enumerate(known)):
-        raise Unreadable("the sizes of its input must be known")
-    if sizes:
-        scales = [size / one if one else 1.0 for size, one in zip(sizes, known, strict=True)]
-        if policy != "stretch":
-            scales = [(min if policy == "not_larger" else max)(scales)] * len(axes)
-            sizes = [int(scales[0] * one + 0.5) for one in known]
-    else:
-        sizes = [one and int(scale * one) for scale, one in zip(scales, known, strict=True)]
-    dtype = x.dtype
-    kernel, reach = (_cubic(a), 2) if mode == "cubic" else (_linear, 1)
-    for i, axis in enumerate(axes):
-        size, count, scale = known[i], sizes[i], scales[i]
-        part = (roi[i], roi[i + len(axes)]) if roi else (0.0, 1.0)
-        if scale == 1 and size == count and part == (0.0, 1.0):
-            continue
-        at = _positions(positions or "asymmetric", count, size, scale, part)
-        if mode == "nearest":
-            found = NEAREST[nearest or "floor"](at).clip(0, size - 1)
-            x = OPS["GatherV2"](x, recorded(found, "int32"), axis)
-        else:
-            matrix = _weights(at, size, kernel, reach, scale, bool(excludes), bool(antialias))
-            wide = x if x.dtype.is_floating else ops.cast(x, "float32")
-            x = ops.moveaxis(ops.matmul(ops.moveaxis(wide, axis, -1), recorded(matrix.T, wide.dtype)), -1, axis)
-        if positions == "tf_crop_and_resize":
-            is_outside = ((at < 0) | (at > size - 1)).reshape([-1, *[1] * (len(x.shape) - 1 - axis)])
-            x = ops.where(recorded(is_outside, "bool"), ops.cast(outside, x.dtype), x)
-    return x if x.dtype == dtype else ops.cast(ops.clip(ops.rint(x), dtype.min, dtype.max), dtype)
-
 
 # -- grids ------------------------------------------------------------------------------------------------------------
 

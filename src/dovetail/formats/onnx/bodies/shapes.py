@@ -84,12 +84,12 @@ def _(x: Any, sizes: Any = None, axis: int = 0, count: int = 1) -> Any:
     if sizes is None:
         whole = dims_of(x)[axis]
         each = -(-whole // count)
-        sizes = [_less(each, whole - i * each) for i in range(count)]
+        sizes = [less(each, whole - i * each) for i in range(count)]
     return OPS["SplitV"](x, numbers(sizes), axis)
 
 
-def numbers(values: Any) -> list[Any]:
-    """The numbers of an input marked `?`: ints, and tensors for those that are not known.
+def numbers(values: Any, dtype: str = "int32") -> list[Any]:
+    """The numbers of an input marked `?`: as they are, and tensors of a dtype for those that are not known.
 
     Raises:
         Unreadable: their number is not known.
@@ -99,49 +99,65 @@ def numbers(values: Any) -> list[Any]:
     if values.shape[0] is None:
         raise Unreadable("the size of an input that gives sizes is not known")
     known = known_ints(values) or [None] * values.shape[0]
-    return [ops.cast(values[i], "int32") if one is None else one for i, one in enumerate(known)]
+    return [ops.cast(values[i], dtype) if one is None else one for i, one in enumerate(known)]
 
 
-def _more(a: Any, b: Any) -> Any:
-    return max(a, b) if isinstance(a, int) and isinstance(b, int) else ops.maximum(a, b)
+def more(a: Any, b: Any) -> Any:
+    """The larger one of two numbers, which may be tensors."""
+    return ops.maximum(a, b) if is_tensor(a) or is_tensor(b) else max(a, b)
 
 
-def _less(a: Any, b: Any) -> Any:
-    return min(a, b) if isinstance(a, int) and isinstance(b, int) else ops.minimum(a, b)
+def less(a: Any, b: Any) -> Any:
+    """The smaller one of two numbers, which may be tensors."""
+    return ops.minimum(a, b) if is_tensor(a) or is_tensor(b) else min(a, b)
 
 
-@row("Pad 2-10: x; pads value mode", "Pad 11: x pads? value axes!; mode")
+@row("Pad 2-10: x; pads value mode", "Pad 11: x pads? value axes?; mode")
 def _(x: Any, pads: Any, value: Any = 0, axes: Any = None, mode: str = "constant") -> Any:
     pads = numbers(pads)
     rank, count = len(x.shape), len(pads) // 2
-    axes = [axis % rank for axis in (axes or range(count))]
-    low, high = [0] * rank, [0] * rank
-    for i, axis in enumerate(axes):
-        low[axis], high[axis] = pads[i], pads[i + count]
+    low, high = list[Any]([0] * rank), list[Any]([0] * rank)
+    if is_tensor(axes):  # each axis looks for its widths
+        own = [ops.stack([ops.cast(one, "int32") for one in part]) for part in (pads[:count], pads[count:])]
+        for axis in range(rank):
+            is_own = ops.equal(ops.cast(axes, "int32") % rank, axis)
+            low[axis], high[axis] = (ops.sum(ops.where(is_own, part, 0)) for part in own)
+        axes = range(rank)
+    else:
+        axes = [axis % rank for axis in (axes or range(count))]
+        for i, axis in enumerate(axes):
+            low[axis], high[axis] = pads[i], pads[i + count]
     if mode in ("edge", "wrap", "reflect"):
+        x, widths = _cut(x, low, high)
         for axis in axes:
-            x = _mirrored(x, axis, low[axis], high[axis], mode)
+            x = _mirrored(x, axis, widths[axis], mode)
         return x
     return _around(x, low, high, value)
 
 
 def _around(x: Any, low: Sequence[Any], high: Sequence[Any], value: Any = 0) -> Any:
     """A tensor with other elements around it; negative widths cut it."""
-    cuts = [(_more(-a, 0), _more(-b, 0)) for a, b in zip(low, high, strict=True)]
-    ends = (None if isinstance(b, int) and b == 0 else dim - b for dim, (_, b) in zip(dims_of(x), cuts, strict=True))
-    x = x[tuple(slice(a, end) for (a, _), end in zip(cuts, ends, strict=True))]
-    widths = [(_more(a, 0), _more(b, 0)) for a, b in zip(low, high, strict=True)]
+    x, widths = _cut(x, low, high)
     if x.dtype.is_bool:
         return ops.cast(ops.pad(ops.cast(x, "int32"), widths, "constant", _number(value, "int32")), "bool")
     return ops.pad(x, widths, "constant", _number(value, x.dtype))
+
+
+def _cut(x: Any, low: Sequence[Any], high: Sequence[Any]) -> tuple[Any, list[tuple[Any, Any]]]:
+    """A tensor without the elements that negative widths cut, and the other widths."""
+    cuts = [(more(-a, 0), more(-b, 0)) for a, b in zip(low, high, strict=True)]
+    ends = (None if isinstance(b, int) and b == 0 else dim - b for dim, (_, b) in zip(dims_of(x), cuts, strict=True))
+    x = x[tuple(slice(a, end) for (a, _), end in zip(cuts, ends, strict=True))]
+    return x, [(more(a, 0), more(b, 0)) for a, b in zip(low, high, strict=True)]
 
 
 def _number(value: Any, dtype: Any) -> Any:
     return ops.cast(ops.reshape(value, []), dtype) if is_tensor(value) else value
 
 
-def _mirrored(x: Any, axis: int, low: Any, high: Any, mode: str) -> Any:
+def _mirrored(x: Any, axis: int, widths: tuple[Any, Any], mode: str) -> Any:
     """A tensor that goes on along an axis by its own elements."""
+    low, high = widths
     size = dims_of(x)[axis]
     is_known = isinstance(low + size + high, int)
     within(low + size + high)
@@ -152,7 +168,7 @@ def _mirrored(x: Any, axis: int, low: Any, high: Any, mode: str) -> Any:
     elif mode == "wrap":
         places = places % size
     else:
-        places = abs((places + size - 1) % _more(2 * size - 2, 1) - size + 1)
+        places = abs((places + size - 1) % more(2 * size - 2, 1) - size + 1)
     return OPS["GatherV2"](x, recorded(places, "int32") if is_known else places, axis)
 
 
@@ -188,7 +204,7 @@ def _(x: Any, shape: Any, axes: Any = None) -> Any:
     low, high = [0] * rank, [0] * rank
     for axis, size in zip(axes or range(rank), numbers(shape), strict=True):
         spare = size - dims[axis]
-        low[axis] = _more(spare, 0) // 2 - _more(-spare, 0) // 2
+        low[axis] = more(spare, 0) // 2 - more(-spare, 0) // 2
         high[axis] = spare - low[axis]
     return _around(x, low, high)
 
@@ -205,4 +221,4 @@ def reversed_rows(x: Any, lengths: Any, batch_axis: int = 1, time_axis: int = 0)
     return ops.moveaxis(found, [0, 1], [batch_axis, time_axis])
 
 
-__all__ = ["filled", "numbers", "reversed_rows", "scalar"]
+__all__ = ["filled", "less", "more", "numbers", "reversed_rows", "scalar"]
