@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,6 +55,31 @@ def resized(axes: Any = None, **given: Any) -> Case:
     return case(N("Resize", named, ["y"], axes=axes, **given), x=IMAGE, **inputs)
 
 
+def parts(*nodes: Any, outputs: Sequence[str] = ("y",), by: Any = 3, **weights: int) -> Case:
+    """Nodes that take `q`, the parts of a size, which is an input, of the columns of `x`."""
+    split = N("SplitToSequence", ["x", "s"], ["q"], axis=-1)
+    return case([split, *nodes], *outputs, x=ROWS, s=np.array(by), weights=weights)
+
+
+ADD_PART = helper.make_graph(
+    [
+        N("SequenceAt", ["q", "i"], ["part"]),
+        N("ReduceSum", ["part"], ["sum"], keepdims=0),
+        N("Add", ["total", "sum"], ["next"]),
+        N("Identity", ["goes_on"], ["on"]),
+    ],
+    "body",
+    [helper.make_tensor_value_info(name, number, []) for name, number in (("i", 7), ("goes_on", 9), ("total", 1))],
+    [helper.make_tensor_value_info(name, number, []) for name, number in (("on", 9), ("next", 1))],
+)
+
+
+def values(*nodes: Any, **split: Any) -> Case:
+    """Nodes that take `q`, the places of elements that are not 0; nobody knows their number before."""
+    first = [N("NonZero", ["x"], ["n"]), N("SplitToSequence", ["n", *split.pop("by", [])], ["q"], axis=1, **split)]
+    return case([*first, *nodes], x=ROWS, weights={"0": 0, "-1": -1, "4": 4})
+
+
 def in_parts(count: int, axis: int) -> Case:
     names = [f"y{i}" for i in range(count)]
     return case(N("Split", ["x"], names, axis=axis, num_outputs=count), *names, x=IMAGE)
@@ -99,6 +125,20 @@ CASES = {
     },
     "CenterCropPad an axis": case(N("CenterCropPad", ["x", "s"], ["y"], axes=[-1]), x=ROWS, s=[7]),
     **{f"Split in {count}": in_parts(count, axis) for count, axis in ((2, 2), (2, 3), (3, -1))},
+    **{
+        f"part {at} of size {size}": parts(N("SequenceAt", ["q", "at"], ["y"]), by=size, at=at)
+        for size, at in ((3, 0), (3, 1), (3, -2), (2, -1), (9, 0))
+    },
+    "the number of parts": parts(N("SequenceLength", ["q"], ["y"])),
+    "a loop over parts": parts(
+        N("SequenceLength", ["q"], ["n"]),
+        N("ReduceSum", ["x"], ["first"], keepdims=0),
+        N("Loop", ["n", "", "first"], ["y"], body=ADD_PART),
+    ),
+    "parts together": parts(N("ConcatFromSequence", ["q"], ["y"], axis=1)),
+    "parts of unknown rows": values(N("SequenceAt", ["q", "-1"], ["y"]), by=["4"]),
+    "one of unknown rows": values(N("SequenceAt", ["q", "0"], ["y"]), keepdims=0),
+    "unknown rows together": values(N("ConcatFromSequence", ["q"], ["y"], axis=0, new_axis=1), keepdims=0),
     "Split by sizes": case(N("Split", ["x", "s"], ["y", "z"], axis=1), "y", "z", x=ROWS, s=[1, 3]),
     "a sequence": case(
         [
@@ -141,3 +181,43 @@ def test_sizes_that_are_not_known(name: str, engine: str):
         for ours, theirs in zip(found, expected, strict=True):
             assert ours.numpy().dtype == theirs.dtype
             np.testing.assert_allclose(ours.numpy(), theirs, rtol=1e-5, atol=1e-5)
+
+
+def test_a_part_that_is_not_there_is_refused(engine: str):
+    one = parts(N("SequenceAt", ["q", "at"], ["y"]), at=2)
+    compiled = dt.function(dt.onnx.load(model(one)))
+    assert compiled(ROWS, np.array(1)).shape == (3, 1)
+    for size in (3, 9):
+        with pytest.raises(ValueError, match="out of range for the parts of SplitToSequence 'q'"):
+            compiled(ROWS, np.array(size))
+
+
+LISTS = {
+    "a result": parts(outputs=["q"]),
+    "SequenceErase": parts(N("SequenceErase", ["q"], ["r"]), N("SequenceAt", ["r", "0"], ["y"]), **{"0": 0}),
+    "ConcatFromSequence": parts(N("ConcatFromSequence", ["q"], ["y"], axis=0), by=2),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_lists_of_lengths_that_depend_on_values_are_refused_in_functions(name: str):
+    one = LISTS[name]
+    loaded = dt.onnx.load(model(one))
+    reason = "SplitToSequence 'q' gives as many parts as values say.* arrays from outside the function, or call"
+    with pytest.raises(NotImplementedError, match=reason):
+        dt.function(loaded)(*one.inputs.values())
+    (expected,) = session_of(model(one).SerializeToString()).run(None, one.inputs)
+    size = one.inputs["s"]
+    for found in (loaded(ROWS, size), dt.function(lambda x: loaded(x, size))(ROWS)):  # as the error says
+        pairs = zip(found, expected, strict=True) if isinstance(expected, list) else [(found, expected)]
+        for ours, theirs in pairs:
+            np.testing.assert_array_equal(ours.numpy(), theirs)
+
+
+def test_lists_of_lengths_that_depend_on_open_sizes_are_refused_in_functions():
+    loaded = dt.onnx.load(model(case(N("SplitToSequence", ["x", "3"], ["q"], axis=1), "q", x=ROWS, weights={"3": 3})))
+    compiled = dt.function(loaded, input_signature=[dt.spec((None, None))])
+    with pytest.raises(NotImplementedError, match=r"SplitToSequence 'q' .* an axis of unknown size .* of known shapes"):
+        compiled(ROWS)
+    for call in (loaded, dt.function(loaded)):  # as the error says
+        assert [part.shape for part in call(ROWS)] == [(3, 3), (3, 1)]

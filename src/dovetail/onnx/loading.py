@@ -337,8 +337,10 @@ def _read_now(value: Any, read: Read, graph: Graph, host: Mapping[str, Any], nee
         try:
             found = result_of(reader, reader.filled(value.value, known, host, {}), outputs)
         except Waits:
-            needed |= reader.needed
-            return value.value
+            found = value.value
+    if isinstance(found, Foreign):
+        needed |= reader.needed
+        return found
     graph.outputs = outputs
     return found
 

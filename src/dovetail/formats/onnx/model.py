@@ -32,7 +32,7 @@ from dovetail.formats.onnx import sequences as sequences
 from dovetail.formats.onnx import special as special
 from dovetail.formats.onnx import strings as strings
 from dovetail.formats.onnx import trees as trees
-from dovetail.formats.onnx.nodes import EMPTY, Body, Later, Narrow, Pending, Weight, subgraphs
+from dovetail.formats.onnx.nodes import EMPTY, Body, Foreign, Later, Narrow, Parts, Pending, Weight, subgraphs
 from dovetail.formats.onnx.reading import Reader, tensors_in, versions_of
 from dovetail.formats.onnx.rows import NEWEST
 from dovetail.formats.onnx.tensors import CARRIERS, Tensors, dtype_of
@@ -289,6 +289,8 @@ def result_of(reader: Reader, value: Any, outputs: list[Any]) -> Any:
     """A result of a model, whose tensors are added to the outputs of the graph."""
     if isinstance(value, list):
         return [result_of(reader, item, outputs) for item in value]
+    if isinstance(value, Parts):
+        return Foreign(value.name, value.reason)
     if isinstance(value, Pending):
         places = dict(zip(dict.fromkeys(tensors_in(value)), itertools.count(len(outputs))))
         outputs += places

@@ -49,6 +49,33 @@ class Foreign(NamedTuple):
     reason: str
 
 
+class Parts(NamedTuple):
+    """The sequence of the parts of a tensor along an axis, as many as values say; the last one may be smaller.
+
+    Attributes:
+        x: the tensor.
+        size: of a part; an int or a tensor.
+        axis: at least 0.
+        is_flat: whether the parts have no such axis.
+        name: of the node.
+    """
+
+    x: Any
+    size: Any
+    axis: int
+    is_flat: bool
+    name: str
+
+    @property
+    def reason(self) -> str:
+        """The reason why it is no list."""
+        source, advice = "an axis of unknown size says", "Give inputs of known shapes"
+        if is_tensor(self.size):
+            source, advice = "values say", "Give these values as arrays from outside the function"
+        text = f"SplitToSequence {self.name!r} gives as many parts as {source}, and a list has a fixed length"
+        return f"{text}. {advice}, or call the model itself"
+
+
 EMPTY = Foreign("", "an optional value that is empty")
 
 
@@ -212,6 +239,8 @@ class Node:
     def refuse(self, index: int, kind: str) -> NoReturn:
         """Raise the error for an input that is of another kind."""
         value = self.inputs[index]
+        if isinstance(value, Parts):
+            raise Unreadable(value.reason)
         if is_tensor(value):
             self.reader.need(value)
         raise Unreadable(f"its input {index}, {self.proto.input[index]!r}, is no {kind}")

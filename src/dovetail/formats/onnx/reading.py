@@ -255,6 +255,10 @@ class Reader(Building):
 
     # nodes that wait
 
+    def may_know(self, values: Sequence[Any]) -> bool:
+        """Whether more may be known of some values when the node that takes them is read again."""
+        return self._guess is not None and self.graph is self.top and bool(self._waits_for(values))
+
     def _waits_for(self, values: Sequence[Any]) -> str:
         """What may be known later of what a node takes: shapes, or values; empty if all is known."""
         sources = {source for tensor in tensors_in(values) for source in self._sources(tensor)}

@@ -9,11 +9,13 @@ import numpy as np
 from dovetail import ops
 from dovetail.core.read_limits import each_step
 from dovetail.core.table import OPS
-from dovetail.formats.onnx.bodies.shapes import numbers
+from dovetail.formats.constants import is_tensor
+from dovetail.formats.onnx.bodies.shapes import numbers, scalar
 from dovetail.formats.onnx.loops import bounded
-from dovetail.formats.onnx.nodes import EMPTY, Node, Weight
+from dovetail.formats.onnx.nodes import EMPTY, Node, Parts, Weight
 from dovetail.formats.onnx.reading import special
 from dovetail.formats.opaque import Unreadable
+from dovetail.ops.shapes.shape import dims_of
 
 
 def _sequence(node: Node, index: int = 0) -> list[Any]:
@@ -63,37 +65,78 @@ def _erase(node: Node) -> Any:
 
 @special("SequenceAt")
 def _at(node: Node) -> Any:
+    if isinstance(node.inputs[0], Parts):
+        return _part(node.inputs[0], scalar(node.shape(1)))
     values = _sequence(node)
     return [values[_place(node, len(values), 1, 0)]]
 
 
 @special("SequenceLength")
 def _length(node: Node) -> Any:
+    if isinstance(node.inputs[0], Parts):
+        return ops.cast(_count(node.inputs[0]), "int64")
     return Weight("", np.asarray(len(_sequence(node)), "int64"))
+
+
+def _count(parts: Parts) -> Any:
+    return -(-dims_of(parts.x)[parts.axis] // parts.size)
+
+
+def _part(parts: Parts, at: Any) -> Any:
+    """The part at a position, which counts from the end if it is negative; it is checked when the graph runs."""
+    x, size, axis, is_flat, name = parts
+    count = _count(parts)
+    at = ops.where(ops.less(at, 0), at + count, ops.cast(at, "int32"))
+    is_inside = ops.logical_and(ops.greater_equal(at, 0), ops.less(at, count))
+    text = f"the position is out of range for the parts of SplitToSequence {name!r}: position and number are"
+    first = at * size * ops.cast(OPS["Assert"](is_inside, [at, count], text), "int32")
+    item = (slice(None),) * axis
+    found = x[(*item, slice(first, ops.minimum(first + size, dims_of(x)[axis])))]
+    return ops.squeeze(found, axis) if is_flat else found
 
 
 @special("ConcatFromSequence")
 def _concatenated(node: Node) -> Any:
-    join = ops.stack if node.attrs.get("new_axis", 0) else ops.concatenate
+    value, is_new = node.inputs[0], bool(node.attrs.get("new_axis", 0))
+    if isinstance(value, Parts) and value.is_flat == is_new:
+        axis = node.attrs["axis"] % len(value.x.shape)
+        if is_new or axis == value.axis:
+            return ops.moveaxis(value.x, value.axis, axis)
+    join = ops.stack if is_new else ops.concatenate
     return join(node.reader.tensors_of(_sequence(node)), node.attrs["axis"])
 
 
 @special("SplitToSequence")
 def _split(node: Node) -> Any:
-    x, axis = node.tensor(0), node.attrs.get("axis", 0)
-    if node.has(1) and node.known(1) is None and None not in (node.tensor(1).shape or (None,)):
+    x, is_flat = node.tensor(0), not node.has(1) and not node.attrs.get("keepdims", 1)
+    axis = node.attrs.get("axis", 0) % len(x.shape)
+    known = node.known(1) if node.has(1) else np.asarray(1)
+    if known is None and None not in (node.tensor(1).shape or (None,)):
         return [list(OPS["SplitV"](x, numbers(node.tensor(1)), axis))]
-    sizes = node.constant(1) if node.has(1) else 1
-    if isinstance(sizes, int):
-        size = x.shape[axis]
-        if size is None:
-            raise Unreadable("the size of the axis is not known")
-        starts = range(0, size, max(sizes, 1))
+    sizes = node.constant(1) if known is None and node.tensor(1).shape != () else known
+    if sizes is None or (sizes.ndim == 0 and x.shape[axis] is None):
+        return [_parts(node, x, node.tensor(1) if sizes is None else int(sizes), axis, is_flat)]
+    if sizes.ndim == 0:
+        size, most = x.shape[axis], max(int(sizes), 1)
+        starts = range(0, size, most)
         bounded(len(starts))
-        sizes = [min(sizes, size - at) for at in starts]
+        sizes = np.asarray([min(most, size - at) for at in starts], int)
     parts = ops.split(x, np.cumsum(sizes)[:-1].tolist(), axis)
-    is_flat = not node.has(1) and not node.attrs.get("keepdims", 1)
     return [[ops.squeeze(part, axis) if is_flat else part for part in parts]]
+
+
+def _parts(node: Node, x: Any, size: Any, axis: int, is_flat: bool) -> Parts:
+    """Parts of a number that is not known.
+
+    Raises:
+        Unreadable: it may be known later.
+    """
+    found = Parts(x, ops.cast(size, "int32") if is_tensor(size) else size, axis, is_flat, node.name)
+    if is_tensor(size):
+        node.reader.need(size)
+    if node.reader.may_know([x, size]):
+        raise Unreadable(found.reason)
+    return found
 
 
 @special("SequenceMap")
