@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -17,11 +18,17 @@ from dovetail.formats.tensorflow.rows import READ
 from dovetail.formats.tensorflow.values import Foreign, Optional, RaggedList, TensorList
 
 
-def _list(node: Node, index: int = 0) -> TensorList:
+def _list(node: Node, index: int = 0, shape: int | None = None) -> TensorList:
+    """The list of an input; `shape` is the number of the input with the shape of its elements."""
     value = node.inputs[index]
     if not isinstance(value, TensorList):
         raise node.refused(index, "no list of tensors")
-    return value
+    known = _element_shape(node, shape) if shape is not None and value.data is None else None
+    return replace(value, shape=known) if _is_known(known) else value
+
+
+def _is_known(shape: Any) -> bool:
+    return isinstance(shape, list) and min(shape, default=0) >= 0
 
 
 def _element_shape(node: Node, index: int) -> Any:
@@ -50,8 +57,7 @@ DEEPEST = 20  # functions in each other
 
 def _new(node: Node, size: Any, shape: Any, dtype: Any) -> TensorList:
     """A new list; its elements may differ in shape if they are taken one by one, or joined."""
-    is_known = isinstance(shape, list) and min(shape, default=0) >= 0
-    users = set() if is_known else _users(node.reader, node.body.nodes, (node.name, 0), ())[0]
+    users = set() if _is_known(shape) else _users(node.reader, node.body.nodes, (node.name, 0), ())[0]
     kind = RaggedList if users.intersection(PARTS) and not users.intersection(WHOLE) else TensorList
     return kind(None, size, shape, dtype)
 
@@ -151,12 +157,12 @@ def _split_array(node: Node) -> Any:
 
 @special("TensorListStack")
 def _stack(node: Node) -> Any:
-    return ops.identity(_list(node).rows())
+    return ops.identity(_list(node, 0, 1).rows())
 
 
 @special("TensorListGetItem")
 def _get(node: Node) -> Any:
-    return _list(node).get(node.tensor(1))
+    return _list(node, 0, 2).get(node.tensor(1))
 
 
 @special("TensorListSetItem")
@@ -171,12 +177,12 @@ def _length(node: Node) -> Any:
 
 @special("TensorListGather")
 def _gather(node: Node) -> Any:
-    return OPS["GatherV2"](_list(node).rows(), node.tensor(1), 0)
+    return OPS["GatherV2"](_list(node, 0, 2).rows(), node.tensor(1), 0)
 
 
 @special("TensorListConcatV2")
 def _concat(node: Node) -> Any:
-    return _list(node).concatenated()
+    return _list(node, 0, 1).concatenated()
 
 
 @special("TensorListElementShape")

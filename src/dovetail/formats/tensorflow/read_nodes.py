@@ -15,7 +15,7 @@ from dovetail.formats.tensorflow.frames import EXITS, MERGES, Frames
 from dovetail.formats.tensorflow.host.table import KNOWN, number_of_result, specs_of
 from dovetail.formats.tensorflow.names import original, split
 from dovetail.formats.tensorflow.rows import NAMES
-from dovetail.formats.tensorflow.values import Foreign, Handle, Host
+from dovetail.formats.tensorflow.values import Foreign, Handle, Host, TensorList
 from dovetail.formats.wire.tensors import shape_of
 
 if TYPE_CHECKING:
@@ -151,6 +151,8 @@ def _said(node: Node) -> tuple[list[Any], list[Any]]:
     """The dtypes and shapes of a node's results, which may be anything in a damaged file."""
     if node.type in KNOWN:
         with suppress(*REFUSALS):  # an attribute is missing
+            if node.type in EXITS and _gives_list(node):
+                return [None], [None]
             specs = specs_of(node.proto, node.inputs)
             return [spec.dtype for spec in specs], [spec.shape for spec in specs]
     first = next((value.dtype for value in node.inputs if is_tensor(value)), None)
@@ -165,6 +167,13 @@ def _said(node: Node) -> tuple[list[Any], list[Any]]:
         dtypes = [given] * max([1, len(known), len(names), *(number + 1 for number in taken)])
     shapes = [shape_of(shape) for shape in known] if len(known) == len(dtypes) else [None] * len(dtypes)
     return dtypes, shapes
+
+
+def _gives_list(node: Node) -> bool:
+    """Whether a loop of TensorFlow 1 gives a list, whose flow has a dtype of numbers there."""
+    frame, merge = node.body.frames.frame_of(node.proto)
+    first = node.reader.value(node.body, frame.merges[merge][0])
+    return isinstance(first, TensorList) or (isinstance(first, Host) and not first.is_number)
 
 
 def _references(body: Body, name: str) -> Iterator[str]:

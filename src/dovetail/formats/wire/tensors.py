@@ -17,7 +17,7 @@ from dovetail.core.dtypes import DATATYPES
 from dovetail.core.errors import FormatError, did_you_mean
 from dovetail.formats.wire.messages import TENSORFLOW
 
-STRING = 7
+STRING, VARIANT = 7, 21
 NUMBERS = {**DATATYPES, "object": STRING, "int4": 29, "uint4": 30}  # NumPy's name of a dtype → its number
 DTYPES = {number: np.dtype(getattr(ml_dtypes, name, name)) for name, number in NUMBERS.items()}
 QUANTIZED = {11: "int8", 12: "uint8", 13: "int32", 15: "int16", 16: "uint16"}  # numbers of an unknown scale

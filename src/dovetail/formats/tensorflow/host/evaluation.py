@@ -1,7 +1,8 @@
 """Host nodes are computed: at once, one after the other, on NumPy arrays.
 
 A type of the table `HOST` has a function.  All other nodes are computed by the same rows and functions as those of the
-graph, with NumPy's engine.  If such a node moves strings, it moves the numbers that they have for this one node.
+graph, with NumPy's engine.  If such a node moves strings or variants, it moves the numbers that they have for this one
+node.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ from dovetail.formats.tensorflow.host.table import HOST, host
 from dovetail.formats.tensorflow.read_nodes import JOINS, Node
 from dovetail.formats.tensorflow.reading import FORKS, PASSING, Reader
 from dovetail.formats.tensorflow.values import Foreign, TensorList
-from dovetail.formats.wire.tensors import STRING, array_of
+from dovetail.formats.wire.tensors import STRING, VARIANT, array_of
 
-NUMBER = as_dtype("uint64")  # the dtype of numbers that stand for strings
+NUMBER = as_dtype("uint64")  # the dtype of numbers that stand for strings and variants
+OBJECTS = (STRING, VARIANT)  # dtypes whose values have such numbers
 WHOLE = {*PASSING, *FORKS, *JOINS}  # they pass strings on, and compute nothing with them
 FAILURES = (Unreadable, TypeError, ValueError, LookupError, NotImplementedError, OverflowError, OSError)
 
@@ -45,10 +47,10 @@ class _Now:
 
 
 class _Numbers:
-    """The numbers of strings, for one node; 0 is the empty string, with which TensorFlow fills.
+    """The numbers of strings and variants, for one node; 0 is the empty string, with which TensorFlow fills.
 
     Args:
-        has_texts: whether the node has strings; if not, all numbers are numbers.
+        has_texts: whether the node has such values; if not, all numbers are numbers.
     """
 
     def __init__(self, has_texts: bool) -> None:
@@ -79,12 +81,12 @@ class _Numbers:
 
 
 class _Coded(Attributes):
-    """The attributes of a node that moves the numbers of strings."""
+    """The attributes of a node that moves the numbers of strings or variants."""
 
     def __call__(self, name: str, *default: Any) -> Any:
         found = super().__call__(name, *default)
-        is_string = name in self and self._node.attr[name].type == STRING
-        return NUMBER if is_string else found
+        is_object = name in self and self._node.attr[name].type in OBJECTS
+        return NUMBER if is_object else found
 
 
 def plain(value: Any) -> Any:
@@ -149,8 +151,8 @@ class Evaluator(Reader):
         if node.type in WHOLE or node.type in self.functions:
             node.inputs = [ops.convert(value) if _is_numbers(value) else value for value in node.inputs]
             return list(map(plain, self._computed(node)))
-        is_string = (attribute.type == STRING for attribute in node.proto.attr.values())
-        numbers = _Numbers(any(is_string) or any(map(_has_texts, node.inputs)))
+        has_objects = any(attribute.type in OBJECTS for attribute in node.proto.attr.values())
+        numbers = _Numbers(has_objects or any(map(_has_texts, node.inputs)))
         coded = Node(self, node.body, node.proto, list(map(numbers.coded, node.inputs)))
         coded.attrs = _Coded(node.proto)
         return list(map(numbers.decoded, self._computed(coded)))

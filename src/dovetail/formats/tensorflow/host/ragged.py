@@ -31,16 +31,22 @@ def zeros(shape: Any, dtype: Any, fill: Any = None) -> np.ndarray:
 # -- ragged -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ragged:
     """A ragged tensor in a variant: its splits, those of the outermost rows first, and its values."""
 
     splits: list[np.ndarray]
     values: np.ndarray
 
+    def __len__(self) -> int:
+        return len(self.splits[0]) - 1 if self.splits else len(self.values)
 
-def _rows(splits: np.ndarray) -> list[tuple[int, int]]:
-    return list(pairwise(splits.tolist()))
+
+def _array(variants: list[Ragged], shape: Any) -> np.ndarray:
+    """An array of variants, which other nodes move as they move strings."""
+    found = np.empty(len(variants), object)
+    found[:] = variants
+    return found.reshape(shape)
 
 
 def _part(splits: list[np.ndarray], values: np.ndarray, first: int, last: int) -> Ragged:
@@ -57,48 +63,56 @@ def _part(splits: list[np.ndarray], values: np.ndarray, first: int, last: int) -
 def _to_variant(node: Any, *parts: Any) -> Any:
     *splits, values = parts
     if not node.attrs("batched_input"):
-        return Ragged(splits, values)
+        return _array([Ragged(splits, values)], ())
     if splits:
-        return [[_part(splits[1:], values, *row) for row in _rows(splits[0])]]
-    return [[Ragged([], row) for row in values]]
+        rows = [_part(splits[1:], values, *row) for row in pairwise(splits[0].tolist())]
+    else:
+        rows = [Ragged([], row) for row in values]
+    return _array(rows, [len(rows)])
 
 
 @host("RaggedTensorFromVariant")
-def _of_variant(node: Any, variant: Any) -> Any:
+def _of_variant(node: Any, variants: Any) -> Any:
     dtype = node.attrs("Tsplits").numpy if "Tsplits" in node.attrs else np.dtype(np.int64)
-    if isinstance(variant, Ragged):
-        return [*(splits.astype(dtype) for splits in variant.splits), variant.values]
-    depth = node.attrs("output_ragged_rank")
-    outer = np.cumsum([0, *(len(one.splits[0]) - 1 if one.splits else len(one.values) for one in variant)], dtype=dtype)
-    inner = [_joined_splits([one.splits[level] for one in variant], dtype) for level in range(depth - 1)]
-    kind = node.attrs("Tvalues")
-    none = np.empty(0, object if kind is None else kind.numpy)
-    return [outer, *inner, np.concatenate([one.values for one in variant]) if variant else none]
+    depth, kind = node.attrs("output_ragged_rank"), node.attrs("Tvalues")
+    whole = np.asarray(variants)
+    for number, one in enumerate(whole.reshape(-1)):
+        if not isinstance(one, Ragged) or len(one.splits) != depth - whole.ndim:
+            raise ValueError(f"its variant {number} is no ragged tensor of rank {depth - whole.ndim}.")
+    if not whole.ndim:
+        return [*(splits.astype(dtype) for splits in whole.item().splits), whole.item().values]
+    return _stacked(whole, depth, dtype, np.empty(0, object if kind is None else kind.numpy))
+
+
+def _stacked(variants: np.ndarray, depth: int, dtype: Any, none: np.ndarray) -> list[np.ndarray]:
+    """The splits and the values of one ragged tensor of variants.
+
+    Args:
+        variants: the variants, with one axis or several.
+        depth: the number of splits of the result.
+        dtype: of its splits.
+        none: its values if there are no variants.
+    """
+    rows, sizes = variants.reshape(-1).tolist(), variants.shape
+    axes = range(1, len(sizes))
+    around = [np.arange(math.prod(sizes[:axis]) + 1, dtype=dtype) * dtype.type(sizes[axis]) for axis in axes]
+    inner = [_joined_splits([row.splits[level] for row in rows], dtype) for level in range(depth - len(sizes))]
+    values = np.concatenate([row.values for row in rows]) if rows else none
+    return [*around, np.cumsum([0, *map(len, rows)], dtype=dtype), *inner, values]
 
 
 def _joined_splits(parts: list[np.ndarray], dtype: Any) -> np.ndarray:
-    found = [np.zeros(1, dtype)]
-    for part in parts:
-        found.append((part[1:] + found[-1][-1]).astype(dtype))
-    return np.concatenate(found)
+    return np.cumsum(np.concatenate([[0], *map(np.diff, parts)]), dtype=dtype)
 
 
 @host("RaggedGather")
 def _gather(node: Any, *parts: np.ndarray) -> Any:
     *splits, values, indices = parts
-    outer = node.attrs("OUTPUT_RAGGED_RANK") - len(splits)
-    if outer != indices.ndim - 1:
+    depth = node.attrs("OUTPUT_RAGGED_RANK")
+    if depth - len(splits) != indices.ndim - 1:
         raise Unreadable("its indices have another rank than its results")
     rows = [_part(splits[1:], values, splits[0][i], splits[0][i + 1]) for i in indices.reshape(-1).tolist()]
-    sizes = [len(row.splits[0]) - 1 if row.splits else len(row.values) for row in rows]
-    dtype = splits[0].dtype
-    around = [
-        np.arange(0, math.prod(indices.shape[: axis + 2]) + 1, max(indices.shape[axis + 1], 1)).astype(dtype)
-        for axis in range(outer)
-    ]
-    inner = [_joined_splits([row.splits[level] for row in rows], dtype) for level in range(len(splits) - 1)]
-    taken = np.concatenate([row.values for row in rows]) if rows else values[:0]
-    return [*around, np.cumsum([0, *sizes], dtype=dtype), *inner, taken]
+    return _stacked(_array(rows, indices.shape), depth, splits[0].dtype, values[:0])
 
 
 @host("RaggedRange")
