@@ -40,6 +40,7 @@ ELSEWHERE = {  # types that models have, or that give no values; test_models.py 
     "Print",
     "PreventGradient",  # its gradient is refused, which tests/compat/tensorflow/test_saved_models.py checks
     *(name for name in SPECIAL if name.startswith(("TensorList", "TensorArray", "EmptyTensorList", "Optional"))),
+    *["RaggedTensorToVariant", "RaggedTensorFromVariant"],
     *(name for name in READ if "Random" in name or name in RANDOM or name.startswith("Cudnn")),  # have their own tests
     *["VarHandleOp", "Variable", "VariableV2", "PartitionedCall", "StatefulPartitionedCall"],
     *["FFTND", "IFFTND", "RFFTND", "IRFFTND"],  # TensorFlow has no kernels of these for CPUs; NumPy is the oracle

@@ -18,7 +18,7 @@ from dovetail.formats.tensorflow.names import node_name, split
 from dovetail.formats.tensorflow.read_nodes import Body, first_number
 from dovetail.formats.tensorflow.records import Record, Records
 from dovetail.formats.tensorflow.saved_model import Read
-from dovetail.formats.tensorflow.values import Host, TensorList
+from dovetail.formats.tensorflow.values import Host, TensorList, Variants
 from dovetail.formats.tensorflow.written_nodes import Nodes, Ref
 from dovetail.formats.ways import unique
 from dovetail.graph.operation import Operation
@@ -107,9 +107,11 @@ class Whole:
 
 
 def _carried(values: Iterable[Any]) -> set[Any]:
-    """The tensors of lists among some values."""
-    lists = [value for value in values if isinstance(value, TensorList)]
-    return {tensor for one in lists for tensor in (one.data, one.size) if is_tensor(tensor)}
+    """The tensors of lists and of variants among some values."""
+    given = list(values)
+    parts = [part for one in given if isinstance(one, TensorList) for part in (one.data, one.size)]
+    variants = [one for one in (*given, *parts) if isinstance(one, Variants)]
+    return {tensor for tensor in (*parts, *(t for one in variants for t in one.tensors())) if is_tensor(tensor)}
 
 
 class Edited:

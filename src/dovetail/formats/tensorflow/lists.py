@@ -15,7 +15,8 @@ from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.read_nodes import Node, first_number
 from dovetail.formats.tensorflow.reading import called, special
 from dovetail.formats.tensorflow.rows import READ
-from dovetail.formats.tensorflow.values import Foreign, Optional, RaggedList, TensorList
+from dovetail.formats.tensorflow.values import Foreign, Optional, RaggedList, TensorList, Variants
+from dovetail.formats.tensorflow.variants import VariantList
 
 
 def _list(node: Node, index: int = 0, shape: int | None = None) -> TensorList:
@@ -25,6 +26,11 @@ def _list(node: Node, index: int = 0, shape: int | None = None) -> TensorList:
         raise node.refused(index, "no list of tensors")
     known = _element_shape(node, shape) if shape is not None and value.data is None else None
     return replace(value, shape=known) if _is_known(known) else value
+
+
+def _item(node: Node, index: int) -> Any:
+    """A tensor, or ragged ones, for a list."""
+    return node.inputs[index] if isinstance(node.inputs[index], Variants) else node.tensor(index)
 
 
 def _is_known(shape: Any) -> bool:
@@ -56,8 +62,13 @@ DEEPEST = 20  # functions in each other
 
 
 def _new(node: Node, size: Any, shape: Any, dtype: Any) -> TensorList:
-    """A new list; its elements may differ in shape if they are taken one by one, or joined."""
+    """A new list, of ragged tensors if it has no dtype.
+
+    The elements of others may differ in shape if they are taken one by one, or joined.
+    """
     users = set() if _is_known(shape) else _users(node.reader, node.body.nodes, (node.name, 0), ())[0]
+    if dtype is None:
+        return VariantList(None, size, None, None)
     kind = RaggedList if users.intersection(PARTS) and not users.intersection(WHOLE) else TensorList
     return kind(None, size, shape, dtype)
 
@@ -118,7 +129,7 @@ def _empty(node: Node) -> Any:
 
 @special("TensorListPushBack")
 def _push(node: Node) -> Any:
-    return _list(node).grown(node.tensor(1))
+    return _list(node).grown(_item(node, 1))
 
 
 @special("TensorListPopBack")
@@ -142,7 +153,8 @@ def _reserve(node: Node) -> Any:
 
 @special("TensorListFromTensor")
 def _from_tensor(node: Node) -> Any:
-    return TensorList.of(node.tensor(0))
+    item = _item(node, 0)
+    return (VariantList if isinstance(item, Variants) else TensorList).of(item)
 
 
 @special("TensorListSplit")
@@ -157,7 +169,8 @@ def _split_array(node: Node) -> Any:
 
 @special("TensorListStack")
 def _stack(node: Node) -> Any:
-    return ops.identity(_list(node, 0, 1).rows())
+    rows = _list(node, 0, 1).rows()
+    return rows if isinstance(rows, Variants) else ops.identity(rows)
 
 
 @special("TensorListGetItem")
@@ -167,7 +180,7 @@ def _get(node: Node) -> Any:
 
 @special("TensorListSetItem")
 def _set(node: Node) -> Any:
-    return _list(node).set(node.tensor(1), node.tensor(2), node.attrs("resize_if_index_out_of_bounds", False))
+    return _list(node).set(node.tensor(1), _item(node, 2), node.attrs("resize_if_index_out_of_bounds", False))
 
 
 @special("TensorListLength")
@@ -202,6 +215,15 @@ def _scatter_new(node: Node) -> Any:
     known = constant_of(size)
     whole = ops.where(size < 0, 0, size) if known is None else max(int(known), 0)
     return TensorList(None, whole, None, tensor.dtype).scattered(indices, tensor, grows=known is None or int(known) < 0)
+
+
+@special("Shape")
+def _shape(node: Node) -> Any:
+    """The number of variants; of tensors, what the row computes."""
+    if not isinstance(node.inputs[0], Variants):
+        return by_row(READ[node.type], node)
+    count = ops.shape(node.inputs[0].parts[0].sizes)[:1]
+    return ops.cast(count, node.attrs("out_type", "int32"))
 
 
 @special("ZerosLike AddN")

@@ -27,7 +27,8 @@ from dovetail.formats.tensorflow.read_nodes import Body, Node, first_number, typ
 from dovetail.formats.tensorflow.records import Records
 from dovetail.formats.tensorflow.rows import READ
 from dovetail.formats.tensorflow.unread import UNREAD
-from dovetail.formats.tensorflow.values import Foreign, Handle, Host, Spec
+from dovetail.formats.tensorflow.values import Foreign, Handle, Host, Spec, TensorList, Variants
+from dovetail.formats.wire.tensors import STRING, VARIANT
 from dovetail.graph.base import name_new, unique_name
 from dovetail.ops.control.plumbing import INPUTS, NEVER_PRUNED
 
@@ -39,10 +40,12 @@ CHOICES = {"If", "StatelessIf", "Case", "StatelessCase"}
 FORKS = {*CHOICES, "While", "StatelessWhile"}
 # types that take values that are no numbers, and are read as if these were numbers
 PASSING = {*CALLS, "Identity", "IdentityN", "RefIdentity", "NoOp", "Assert", "OptionalFromValue", "OptionalNone"}
+LISTS = ("TensorListReserve", "EmptyTensorList")
 ELEMENTS = {  # types whose values are no numbers if this attribute is no dtype of numbers
     **dict.fromkeys(["Const", "ConstV2", "HostConst", "TensorArrayV3"], "dtype"),
-    **dict.fromkeys(["TensorListReserve", "EmptyTensorList"], "element_dtype"),
+    **dict.fromkeys(LISTS, "element_dtype"),
 }
+RAGGED = ("RaggedTensorToVariant", "RaggedTensorFromVariant")
 Special = Callable[["Node"], Any]
 SPECIAL: dict[str, Special] = {}  # TensorFlow's type → a function that reads a node
 
@@ -75,6 +78,7 @@ class Reader(Building):
         feeds: results of host nodes that the graph takes → their placeholders.
         order: node that was read → its number.
         origins: tensor of the graph → the node that gave it, and the number of the result.
+        lists: id of a list, or of variants → it, the node that gave it, and the number of the result.
         records: the operations that each node became.
     """
 
@@ -95,6 +99,7 @@ class Reader(Building):
         self.feeds: dict[Host, Any] = {}
         self.order: dict[Node, int] = {}
         self.origins: dict[Any, tuple[Node, int]] = {}
+        self.lists: dict[int, tuple[Any, Node, int]] = {}
         self.records = Records()
         self._calling: list[str] = []
         self._bodies: dict[str, Body] = {}
@@ -212,7 +217,8 @@ class Reader(Building):
             raise
         except REFUSALS as error:
             known = node.type in SPECIAL or node.type in READ
-            results = self._hosted(node) if known and _is_fixed(node) else self._opaque(node, str(error).rstrip("."))
+            is_hosts = known and (_is_fixed(node) or _is_ragged(node))
+            results = self._hosted(node) if is_hosts else self._opaque(node, str(error).rstrip("."))
         return self.noted(node, results)
 
     def noted(self, node: Node, results: list[Any]) -> list[Any]:
@@ -221,6 +227,8 @@ class Reader(Building):
         for number, value in enumerate(results):
             if is_tensor(value):
                 self.origins.setdefault(value, (node, number))
+            elif isinstance(value, (TensorList, Variants)):
+                self.lists.setdefault(id(value), (value, node, number))
         return results
 
     def given(self, proto: Any, spec: Spec) -> Any:
@@ -246,15 +254,15 @@ class Reader(Building):
         if any(isinstance(value, Host) and not value.is_number for value in node.inputs):
             return node.type in HOST or node.type in SPECIAL or node.type in READ
         if node.type in ELEMENTS:
-            return node.attrs(ELEMENTS[node.type]) is None
-        return _is_hosts(node.type) or (node.type in FORKS and any(map(self._has_host, called(node.proto))))
+            return node.attrs(ELEMENTS[node.type]) is None and not _is_of_variants(node.proto)
+        return _is_hosts(node.proto) or (node.type in FORKS and any(map(self._has_host, called(node.proto))))
 
     def _has_host(self, name: str) -> bool:
         """Whether a function of the library has a host node, or calls a function that has one."""
         if name not in self._with_host and name in self.functions:
             self._with_host[name] = False  # if it calls itself
             nodes = self.functions[name].node_def
-            self._with_host[name] = any(_is_hosts(node.op) or any(map(self._has_host, called(node))) for node in nodes)
+            self._with_host[name] = any(_is_hosts(node) or any(map(self._has_host, called(node))) for node in nodes)
         return self._with_host.get(name, False)
 
     def _prepared(self, node: Node, results: list[Any]) -> list[Any]:
@@ -328,8 +336,22 @@ def _is_fixed(node: Node) -> bool:
     return len(others) < len(node.inputs) and all(is_tensor(value) and value.op.type == "Const" for value in others)
 
 
-def _is_hosts(type: str) -> bool:
-    """Whether only the host computes nodes of a type."""
+def _is_ragged(node: Node) -> bool:
+    """Whether a node takes or makes ragged tensors, with which the host does more than the graph."""
+    values = (getattr(value, "data", value) for value in node.inputs)
+    return node.type in RAGGED or any(isinstance(value, Variants) for value in values)
+
+
+def _is_of_variants(proto: Any) -> bool:
+    """Whether a node makes a list of variants, which the graph has if their values are numbers."""
+    return proto.op in LISTS and proto.attr["element_dtype"].type == VARIANT
+
+
+def _is_hosts(proto: Any) -> bool:
+    """Whether only the host computes a node."""
+    type = proto.op
+    if type in RAGGED and proto.attr["Tvalues"].type == STRING:
+        return True
     return type in HOST and type not in SPECIAL and type not in READ and type not in PASSING
 
 

@@ -196,6 +196,23 @@ class TensorList:
         return replace(self, data=self.data + other.data)
 
 
+@dataclass(frozen=True, eq=False)
+class Variants:
+    """A ragged tensor in a variant, or those in a vector of variants.
+
+    Attributes:
+        parts: the numbers of rows in each row, those of the outermost rows first, and the values; of a vector, the
+            `RaggedList` of each.
+    """
+
+    parts: tuple[Any, ...]
+
+    def tensors(self) -> list[Any]:
+        """The tensors of the parts."""
+        parts = (part.tensors() if isinstance(part, TensorList) else [part] for part in self.parts)
+        return list(itertools.chain(*parts))
+
+
 @dataclass(frozen=True)
 class RaggedList(TensorList):
     """A list of tensors of one rank and several shapes: their elements one behind the other, as `data`.
@@ -230,7 +247,7 @@ class RaggedList(TensorList):
 
     def blank(self, size: Any) -> TensorList:
         sizes = ops.zeros([size, *dims_of(self.sizes)[1:]], self.sizes.dtype)
-        return self._of(self.data[:0], sizes, self.shape)
+        return self._of(ops.zeros([0], self.data.dtype), sizes, self.shape)
 
     def rows(self) -> Any:
         if self.sizes is None and self.known:

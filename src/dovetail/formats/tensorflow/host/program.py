@@ -120,7 +120,10 @@ class Program:
         stack: list[Any] = [value]
         while stack:
             one = stack.pop()
-            if isinstance(one, TensorList):
+            if (node := self._list_origin(one, taken is not None)) is not None:
+                found.add(node)
+                stack += [*node.inputs, *node.waits]
+            elif isinstance(one, TensorList):
                 stack += [one.data, one.size]
             elif isinstance(one, Handle):
                 raise _mixed(value, f"the variable {one.variable.name!r}")
@@ -139,6 +142,11 @@ class Program:
         """The node of a tensor, if the host computes it, too."""
         node, _ = self._reader.origins.get(tensor, (None, 0))
         return node if tensor.op.type == "Const" or not is_after else None
+
+    def _list_origin(self, value: Any, is_after: bool) -> Node | None:
+        """The node of a list or of variants, if the host computes it, too."""
+        _, node, _ = self._reader.lists.get(id(value), (None, None, 0))
+        return None if is_after and type(value) is TensorList else node
 
     # running
 
@@ -218,6 +226,9 @@ class _Run:
 
     def value(self, value: Any) -> Any:
         """A value of the reader as an array, a table or a list."""
+        _, node, number = self._reader.lists.get(id(value), (None, None, 0))
+        if node in self._known:
+            return self._known[node][number]
         if isinstance(value, TensorList):
             return replace(value, data=self.value(value.data), size=self.value(value.size))
         if isinstance(value, Host):

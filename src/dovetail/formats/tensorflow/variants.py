@@ -1,0 +1,93 @@
+"""Ragged tensors in variants, which loops over their rows take from lists, as tensors of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from dovetail import ops
+from dovetail.core.table import OPS
+from dovetail.formats.constants import is_tensor
+from dovetail.formats.opaque import Unreadable
+from dovetail.formats.tensorflow.read_nodes import Node
+from dovetail.formats.tensorflow.reading import special
+from dovetail.formats.tensorflow.values import RaggedList, TensorList, Variants
+
+
+@dataclass(frozen=True, eq=False)
+class VariantList(TensorList):
+    """A list of ragged tensors; `data` is a vector of variants, or None while no element is set."""
+
+    @classmethod
+    def of(cls, data: Any) -> VariantList:
+        return cls(data, ops.shape(data.parts[0].sizes)[0], None, None)
+
+    def _each(self, parts: Iterable[Any]) -> VariantList:
+        return self.of(Variants(tuple(parts)))
+
+    def rows(self) -> Any:
+        if self.data is None:
+            raise Unreadable("no element of a list of ragged tensors is set")
+        return self.data
+
+    def tensors(self) -> list[Any]:
+        return self.rows().tensors()
+
+    def rebuilt(self, tensors: Iterator[Any]) -> TensorList:
+        return self._each(part.rebuilt(tensors) for part in self.rows().parts)
+
+    def blank(self, size: Any) -> TensorList:
+        return self._each(part.blank(size) for part in self.rows().parts)
+
+    def get(self, index: Any) -> Any:
+        return Variants(tuple(part.get(index) for part in self.rows().parts))
+
+    def grown(self, item: Any) -> TensorList:
+        parts = self._parts(item)
+        return self._each(part.grown(one) for part, one in zip(parts, item.parts, strict=True))
+
+    def set(self, index: Any, item: Any, grows: bool = False) -> TensorList:
+        parts = self._parts(item)
+        return self._each(part.set(index, one, grows) for part, one in zip(parts, item.parts, strict=True))
+
+    def _parts(self, item: Variants) -> tuple[Any, ...]:
+        """The lists of the parts; empty ones for such an item while no element is set."""
+        if self.data is not None:
+            return self.data.parts
+        return tuple(RaggedList(None, self.size, _open(part), part.dtype) for part in item.parts)
+
+
+def _open(part: Any) -> list[int]:
+    """The shape of tensors with other numbers of rows."""
+    return [-1, *(-1 if size is None else size for size in part.shape[1:])]
+
+
+@special("RaggedTensorToVariant")
+def _to_variant(node: Node) -> Any:
+    *splits, values = node.tensors()
+    lengths = [one[1:] - one[:-1] for one in splits]
+    if not node.attrs("batched_input"):
+        return Variants((*lengths, values))
+    if not splits:
+        raise Unreadable("each row of its values is one variant")
+    bounds, parts = splits[0], []
+    for part, following in zip([*lengths[1:], values], [*splits[1:], None], strict=True):
+        parts.append(RaggedList.split(part, bounds[1:] - bounds[:-1]))
+        bounds = bounds if following is None else OPS["GatherV2"](following, bounds, 0)
+    return Variants(tuple(parts))
+
+
+@special("RaggedTensorFromVariant")
+def _of_variant(node: Node) -> Any:
+    value = node.inputs[0]
+    if not isinstance(value, Variants):
+        raise node.refused(0, "no ragged tensor")
+    *lengths, values = value.parts
+    if not is_tensor(values):
+        lengths = [value.parts[0].sizes[:, 0], *(one.data for one in lengths)]
+        values = values.concatenated()[0]
+    if len(lengths) != (rank := node.attrs("output_ragged_rank")):
+        raise Unreadable(f"its ragged tensor has the rank {len(lengths)}, not {rank}")
+    dtype = node.attrs("Tsplits", "int64")
+    return [*(ops.concatenate([ops.zeros([1], dtype), ops.cumsum(ops.cast(one, dtype))], 0) for one in lengths), values]
