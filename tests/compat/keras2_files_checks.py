@@ -23,10 +23,10 @@ from tests.keras_backends import main
 X = np.random.default_rng(0).normal(size=(4, 6)).astype("float32")
 
 
-def again(model, custom_objects=None):
+def again(model, custom_objects=None, ending="h5"):
     """The model that is read from the file of a model; both give the same numbers."""
     with tempfile.TemporaryDirectory() as folder:
-        file = str(Path(folder) / "model.h5")
+        file = str(Path(folder) / f"model.{ending}")
         model.save(file)
         found = load_model(file, custom_objects)
     np.testing.assert_allclose(found.predict(X), model.predict(X), rtol=1e-5)
@@ -115,6 +115,23 @@ def check_layers_inside_a_layer_keep_their_order_of_weights():
     np.testing.assert_allclose(found.predict(data), model.predict(data), rtol=1e-5)
     for mine, theirs in zip(model.get_weights(), wanted, strict=True):
         np.testing.assert_array_equal(mine, theirs)
+
+
+def check_layers_that_are_gone_are_written_with_all_weights():
+    """Check both kinds of files: Keras writes one kernel and one bias of its own dense layer and convolutions."""
+    random = np.random.default_rng(1)
+    for shape, layer in (
+        ((6,), layers.Highway()),
+        ((6,), layers.Highway(use_bias=False, activation="tanh")),
+        ((6,), layers.MaxoutDense(3)),
+        ((6,), layers.ThresholdedReLU(0.5)),
+        ((3, 2), layers.LocallyConnected1D(2, 2)),
+        ((3, 2, 1), layers.LocallyConnected2D(2, 2)),
+    ):
+        model = Sequential([layers.Reshape(shape, input_shape=(6,)), layer])
+        model.set_weights([random.normal(size=w.shape) for w in model.get_weights()])
+        for ending in ("h5", "keras"):
+            again(model, ending=ending)
 
 
 def check_functions_of_this_process_are_found():

@@ -107,6 +107,10 @@ class Highway(keras.layers.Dense):
     Source: `keras.layers.Highway` of Keras 1.2.
     """
 
+    # A file has all weights; Keras' Dense writes one kernel and one bias.
+    save_own_variables = keras.layers.Layer.save_own_variables
+    load_own_variables = keras.layers.Layer.load_own_variables
+
     def __init__(self, transform_bias: float = -2, **options: Any) -> None:
         super().__init__(**{**options, "units": 1})
         self.transform_bias = transform_bias
