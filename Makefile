@@ -42,7 +42,7 @@ KERAS := tests/keras_dovetail
 FORMATS := tests/formats src/dovetail/formats tests/saved_model
 ONNX := tests/onnx tests/formats/onnx tests/engines/test_onnx_model.py
 RUN := tests/compat/run tests/compat/source src/dovetail/compat/run src/dovetail/compat/source tests/programs
-RANKS := tests/distributed src/dovetail/distributed tests/plan/test_agreement.py $(SHARDED)
+RANKS := tests/distributed src/dovetail/distributed tests/choose/test_agreement.py $(SHARDED)
 SHARDED := $(addprefix tests/keras_dovetail/test_,shards.py numbers.py backups.py shares.py)
 ROOM = DOVETAIL_TEST_PART=room $(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet
 LOOP = DOVETAIL_TEST_ENGINES=numpy $(ROOM)

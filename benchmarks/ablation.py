@@ -85,7 +85,7 @@ INGREDIENTS = {
     ),
     "convolutions": Ingredient(
         "convolutions with what follows",
-        _replaced("dovetail.plan.optimize", "fuse_convolutions", lambda graph, claimed: 0),
+        _replaced("dovetail.execute.optimize", "fuse_convolutions", lambda graph, claimed: 0),
         (("CNN", "torch", "predict"), ("ResNet", "torch", "predict"), ("MobileNet", "torch", "predict")),
     ),
     "optimizer": Ingredient(
@@ -105,7 +105,7 @@ INGREDIENTS = {
     ),
     "buffers": Ingredient(
         "planned buffers",
-        _replaced("dovetail.plan.buffers", "_plannable", lambda op, engine: False),
+        _replaced("dovetail.execute.buffers", "_plannable", lambda op, engine: False),
         (
             ("Transformer", "numpy", "fit"),
             ("CNN", "numpy", "fit"),

@@ -26,7 +26,7 @@ The tables of recorded runs.  Several records count as one, so a long measuremen
 The numbers that a simulation of the choice needs, from runs of `auto` and of single engines.  A test replays:
 
     python benchmarks/first_minute.py MLP CNN LSTM ResNet --seconds 15 --times 1 \\
-        --ways auto numpy torch jax tensorflow --simulation tests/plan/recorded.json
+        --ways auto numpy torch jax tensorflow --simulation tests/choose/recorded.json
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _learned(models: list[Any]) -> dict[str, Any]:
     """The fields of a run that Dovetail's measurer knows; none on Keras' own backends."""
     if "dovetail" not in sys.modules:
         return {}
-    from dovetail.plan.strategy import Strategy
+    from dovetail.execute.strategy import Strategy
 
     functions = [getattr(model, f"{kind}_function", None) for model in models for kind in ("train", "predict")]
     plans = [plan for function in functions for plan in getattr(function, "plans", ()) if plan.measurer is not None]

@@ -25,9 +25,9 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
 from dovetail.edit.graph import Graph
-from dovetail.plan.lower import lower
-from dovetail.plan.optimize import optimized_copy
-from dovetail.plan.placement import Place
+from dovetail.execute.lower import lower
+from dovetail.execute.optimize import optimized_copy
+from dovetail.execute.placement import Place
 
 SIZES = (1_000, 10_000, 100_000)
 TARGET = 50.0  # µs per node

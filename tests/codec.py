@@ -11,9 +11,9 @@ import os
 import zlib
 from collections import Counter
 
+from dovetail.execute import plan
 from dovetail.graph.attributes import Beside
 from dovetail.graph.document import document_of, graph_of
-from dovetail.plan import plan
 
 ALL = bool(os.environ.get("DOVETAIL_TEST_CODEC"))
 ONE_IN = 16  # one graph in this number, by their text, so that each run takes the same ones

@@ -135,8 +135,8 @@ def by_loader(work: Callable[[], Any]) -> Any:
 def by_busy_fork(work: Callable[[], Any]) -> Any:
     """The result after a fork during a background import, and after one during the preparation of a plan."""
     import dovetail as dt
+    from dovetail.choose.background import later
     from dovetail.core.engine_registry import get_engine, list_engines
-    from dovetail.plan.background import later
 
     begun = threading.Event()
 

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dovetail.choose import ledger, policy
 from dovetail.core.engine_registry import list_engines, set_engine
-from dovetail.plan import ledger, policy
 from tests.memory import Memory
 
 CHOSEN = os.environ.get("DOVETAIL_TEST_ENGINES", "jax,torch,tensorflow").split(",")

@@ -1,7 +1,7 @@
 """Mutation check of the trunk: whether a file's own tests notice one changed operator, comparison, constant or branch.
 
     python tests/mutants.py                     # 200 random mutants of all files below, on numpy
-    python tests/mutants.py --only plan/ --seed 1 --engines numpy,torch
+    python tests/mutants.py --only execute/ --seed 1 --engines numpy,torch
 
 A forked child compiles each mutant from a changed syntax tree, and runs the tests of that file's package. No file on
 disk changes. A mutant is killed when a test fails or does not end. The survivors are listed for review: either a test
@@ -35,6 +35,8 @@ from tqdm import tqdm
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "dovetail"
 
+RUNNING = ["tests/execute", "tests/functions", "tests/choose"]
+
 # source file or folder → its own tests, quick ones first; before them, the file's doctests and the tests of its name
 TRUNK = {
     "core/cache.py": ["tests/core/test_signature.py", "tests/trace/test_trace.py"],
@@ -51,16 +53,16 @@ TRUNK = {
     "core/static_types.py": ["tests/core/test_static_types.py"],
     "core/structure.py": ["tests/core/test_structure.py"],
     "core/variable.py": ["tests/core/test_variable.py", "tests/test_copies.py", "tests/test_threads.py"],
-    "core/state.py": ["tests/core/test_variable.py", "tests/plan", "tests/test_threads.py"],
-    "core/locks.py": ["tests/plan", "tests/test_threads.py", "tests/test_copies.py"],
+    "core/state.py": ["tests/core/test_variable.py", *RUNNING, "tests/test_threads.py"],
+    "core/locks.py": [*RUNNING, "tests/test_threads.py", "tests/test_copies.py"],
     "autodiff": ["tests/autodiff"],
     "graph": ["tests/graph"],
     "passes": ["tests/passes"],
-    "plan/function.py": ["tests/plan/test_function.py", "tests/test_copies.py"],
-    "plan/concrete.py": ["tests/plan/test_function.py", "tests/plan"],
-    "plan/placement.py": ["tests/plan/test_placement.py"],
-    "plan/schedule.py": ["tests/plan/test_placement.py", "tests/plan"],
-    "plan": ["tests/plan"],
+    "functions/function.py": ["tests/functions/test_function.py", "tests/test_copies.py"],
+    "functions/concrete.py": ["tests/functions", "tests/choose"],
+    "execute/placement.py": ["tests/execute/test_placement.py"],
+    "execute/schedule.py": RUNNING,
+    **{room: [f"tests/{room}"] for room in ("execute", "choose", "functions", "observe")},
 }
 
 _LIMIT = "a limit that saves time or memory; where it stands is arbitrary"
@@ -74,18 +76,18 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "1 in deque(map(setattr, variables, repeat('_buffer'), buffers), 0)",
     ): "the deque is thrown away, with the None that it would keep",
     ("core/state.py", "variable.followers → True"): "where there are no followers, nobody is told",
-    ("plan/buffers.py", "engine.out_rules → True"): "without out rules no operation can be planned",
-    ("plan/optimize.py", "4 → 5"): "programs compute the same after any number of rounds",
+    ("execute/buffers.py", "engine.out_rules → True"): "without out rules no operation can be planned",
+    ("execute/optimize.py", "4 → 5"): "programs compute the same after any number of rounds",
     (
-        "plan/plan.py",
+        "execute/plan.py",
         "buffer is None or buffer.engine is not engine or buffer.claimed or (... → True",
     ): "`buffer_on` gives back the buffer where it is at the place already",
     (
-        "plan/plan.py",
+        "execute/plan.py",
         "device is not None and buffer.device != device → device is not None or buffer.device != device",
     ): "`buffer_on` gives back the buffer where it is at the place already",
     (
-        "plan/plan.py",
+        "execute/plan.py",
         "not self.variables and self._guard is None → False",
     ): "what comes after does the same where there are no variables",
     (

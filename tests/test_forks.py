@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.choose.background import later
 from dovetail.core.locks import holding, let_forks_wait, make_lock
-from dovetail.plan.background import later
 from tests.conftest import ENGINES
 from tests.forked import PROGRAMS, WAYS
 

@@ -15,6 +15,7 @@ from dovetail import ops
 from dovetail.autodiff.vjp import gradient_graph, split
 from dovetail.core.engine_registry import get_engine
 from dovetail.edit.transplant import copy_graph
+from dovetail.execute.optimize import optimized_copy
 from dovetail.passes.composites import inline_composites
 from dovetail.passes.constant_folding import fold_constants
 from dovetail.passes.control_inputs import control_inputs_to_data
@@ -25,7 +26,6 @@ from dovetail.passes.fused_convolutions import fuse_convolutions
 from dovetail.passes.prune import prune
 from dovetail.passes.simplify import simplify
 from dovetail.passes.specialize import specialize
-from dovetail.plan.optimize import optimized_copy
 from dovetail.trace import trace
 from tests.conftest import ENGINES
 from tests.graph.random_graphs import check_origins, everything, graphs

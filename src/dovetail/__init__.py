@@ -27,17 +27,17 @@ from dovetail.edit.graph import Graph
 from dovetail.edit.patterns import wildcards
 from dovetail.edit.user_pass import graph_pass
 from dovetail.formats.saved import load, save
+from dovetail.functions.faults import NumericsError
+from dovetail.functions.function import function
+from dovetail.functions.numerics import check_numerics
+from dovetail.functions.taps import tap, taps
+from dovetail.functions.traced import TracedFunction as _TracedFunction
 from dovetail.graph import walk
 from dovetail.interop import import_hooks
 from dovetail.interop.models import flops, graph_of, predict_by
+from dovetail.observe.locality import locality
+from dovetail.observe.profile import profile
 from dovetail.ops.random.generator import Generator
-from dovetail.plan.faults import NumericsError
-from dovetail.plan.function import function
-from dovetail.plan.locality import locality
-from dovetail.plan.numerics import check_numerics
-from dovetail.plan.profile import profile
-from dovetail.plan.taps import tap, taps
-from dovetail.plan.traced import TracedFunction as _TracedFunction
 from dovetail.sessions.session import Session
 from dovetail.sessions.session_graph import SessionGraph
 
@@ -47,12 +47,12 @@ _hooks.run_keras = lambda: _import_module("keras_dovetail")
 
 
 if _TYPE_CHECKING:
-    from dovetail.plan.explain import explain as explain
+    from dovetail.observe.explain import explain as explain
 
 _LATER = {  # names → modules imported on first use
     "backend": "dovetail.backend",
     "distributed": "dovetail.distributed",
-    "explain": "dovetail.plan.explain",
+    "explain": "dovetail.observe.explain",
     "federated": "dovetail.federated",
     "onnx": "dovetail.onnx",
     "saved_model": "dovetail.saved_model",

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dovetail.core.errors import describe, op_error
+from dovetail.functions.taps import Taps
 from dovetail.interop.privates import Callback
-from dovetail.plan.taps import Taps
 
 RECTIFIERS = ("relu", "relu6")  # activations whose units can die
 NAN, DEAD, VANISHING, EXPLODING = "NaN or infinity", "dead units", "vanishing", "exploding"

@@ -7,10 +7,10 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
 from dovetail.edit.transplant import copy_into
+from dovetail.execute.plan import Plan
 from dovetail.passes.cse import merge_common
 from dovetail.passes.prune import prune
 from dovetail.passes.simplify import simplify
-from dovetail.plan.plan import Plan
 
 
 @dt.custom_gradient

@@ -16,9 +16,9 @@ from dovetail.compat.tf_graph.definition import snapshot
 from dovetail.compat.tf_graph.importing import import_definition
 from dovetail.core.engine_registry import get_engine
 from dovetail.edit.graph import Graph
-from dovetail.plan.optimize import optimized_copy
-from dovetail.plan.placement import Place
-from dovetail.plan.segment import Segment
+from dovetail.execute.optimize import optimized_copy
+from dovetail.execute.placement import Place
+from dovetail.execute.segment import Segment
 from tests.edit.random_edits import dump
 from tests.edit.test_edit import refused
 from tests.libraries import Library

@@ -8,7 +8,7 @@ from dovetail import ops
 from dovetail.autodiff.vjp import gradient_graph, split
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.engine_registry import get_engine
-from dovetail.plan.plan import Plan
+from dovetail.execute.plan import Plan
 
 CONSTANT = np.array([2.0, 5.0])
 PROGRAMS = {

@@ -136,7 +136,7 @@ def test_a_call_that_fails_changes_nothing(engine):
 
 
 def test_a_function_is_compiled_once(engine, monkeypatch):
-    from dovetail.plan.plan import Plan
+    from dovetail.execute.plan import Plan
 
     made = []
     init = Plan.__init__

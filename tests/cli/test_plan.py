@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from dovetail.choose import records
+from dovetail.choose.report import Report
 from dovetail.cli.main import main
 from dovetail.core import cache_folder
-from dovetail.plan import records
-from dovetail.plan.choice import Row
-from dovetail.plan.report import Report
-from dovetail.plan.strategy import Strategy
+from dovetail.execute.choice import Row
+from dovetail.execute.strategy import Strategy
 
 KEYS = ["ab" * 20, "cd" * 20]
 

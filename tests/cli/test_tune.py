@@ -6,10 +6,11 @@ import json
 
 import pytest
 
+from dovetail.choose import calibration, costs, rates
+from dovetail.choose.costs import Corrections
 from dovetail.cli.main import main
 from dovetail.core import cache_folder
-from dovetail.plan import calibration, costs, rates, samples
-from dovetail.plan.costs import Corrections
+from dovetail.functions import samples
 
 
 @pytest.fixture(autouse=True)

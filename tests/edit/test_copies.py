@@ -8,8 +8,8 @@ from dovetail import ops
 from dovetail.autodiff.vjp import gradient_graph, split
 from dovetail.edit.replay import replay
 from dovetail.edit.transplant import copy_graph
+from dovetail.functions.concrete import Functional
 from dovetail.passes.composites import inline_composites
-from dovetail.plan.concrete import Functional
 from dovetail.sessions.cut import cut
 
 

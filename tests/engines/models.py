@@ -6,7 +6,7 @@ import numpy as np
 
 import dovetail as dt
 from dovetail.core.engine_registry import get_engine
-from dovetail.plan.plan import Plan
+from dovetail.execute.plan import Plan
 from tests.ops.table import draw, float_arrays, leaves, replace_arrays
 from tests.ops.test_table import check_close
 

@@ -15,11 +15,11 @@ from dovetail.core.engine_registry import BUILT_IN, HEIRS, get_engine, list_cand
 from dovetail.core.errors import EngineNotInstalled, UnknownEngine
 from dovetail.core.table import OPS
 from dovetail.edit.graph import GraphTensor
+from dovetail.execute.claims import NotClaimed
+from dovetail.execute.placement import Place
+from dovetail.execute.plan import Plan
+from dovetail.execute.segment import Segment
 from dovetail.ops.random.generator import Generator
-from dovetail.plan.claims import NotClaimed
-from dovetail.plan.placement import Place
-from dovetail.plan.plan import Plan
-from dovetail.plan.segment import Segment
 from tests.engines.models import check_case
 from tests.libraries import require
 from tests.ops.table import CASES, cases, filled

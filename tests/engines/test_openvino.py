@@ -12,7 +12,7 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.table import OPS
-from dovetail.plan.claims import NotClaimed
+from dovetail.execute.claims import NotClaimed
 from tests.engines.models import check_case
 from tests.libraries import require
 from tests.ops.table import CASES

@@ -7,10 +7,10 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.table import OPS
-from dovetail.plan.optimize import optimized_copy
-from dovetail.plan.placement import Place
-from dovetail.plan.plan import Plan
-from dovetail.plan.segment import Segment
+from dovetail.execute.optimize import optimized_copy
+from dovetail.execute.placement import Place
+from dovetail.execute.plan import Plan
+from dovetail.execute.segment import Segment
 from tests.libraries import Library, require
 from tests.ops.table import draw, float_arrays, identifier, leaves, replace_arrays
 from tests.ops.test_table import check_close

@@ -10,7 +10,7 @@ from dovetail.core.engine_registry import get_engine
 from dovetail.core.rules import PROGRAM
 from dovetail.core.table import OPS
 from dovetail.core.windows import CONVOLUTIONS, POOLS
-from dovetail.plan.plan import Plan
+from dovetail.execute.plan import Plan
 from tests.conftest import ENGINES
 from tests.libraries import require
 from tests.ops.table import draw, float_arrays, leaves, replace_arrays

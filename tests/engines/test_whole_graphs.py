@@ -10,7 +10,7 @@ from dovetail.core import engine_registry, value_kinds
 from dovetail.core.engine import Engine
 from dovetail.core.errors import EngineNotInstalled, UnknownEngine
 from dovetail.core.rules import Rules
-from dovetail.plan.plan import Plan
+from dovetail.execute.plan import Plan
 from tests.engines.whole_graphs import CONVERTED
 from tests.packages import OUTSIDE
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.choose import records
 from dovetail.distributed import checkpoints
 from dovetail.formats import saved
 from dovetail.graph import document
-from dovetail.plan import records
 from tests.formats.releases import FORMATS, RELEASED, as_data, check, others, results_of
 from tests.formats.releases import own as own  # it declares formats, as `others` and `training` do
 from tests.formats.releases import training as training

@@ -18,9 +18,9 @@ import keras
 import numpy as np
 
 import dovetail as dt
+from dovetail.choose import measurer
 from dovetail.cli import INTERRUPTED
 from dovetail.cli.main import main as dovetail
-from dovetail.plan import measurer
 from keras_dovetail.demo import command, compare, data, model, train
 from tests.keras_backends import main
 

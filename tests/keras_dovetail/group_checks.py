@@ -13,7 +13,7 @@ import keras
 import numpy as np
 
 import dovetail as dt
-from dovetail.plan import jobs, ledger, measurer, policy
+from dovetail.choose import jobs, ledger, measurer, policy
 from keras_dovetail.src import steps, trainer
 from tests.keras_backends import main
 from tests.keras_dovetail.training_checks import ENGINES, RANDOM, X, Y, losses, mlp, near

@@ -10,13 +10,13 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
 from dovetail.edit.transplant import copy_graph
+from dovetail.execute.optimize import optimized_copy
 from dovetail.passes import base
 from dovetail.passes.base import NEAR, Local, Passes, needs, run, sweep
 from dovetail.passes.constant_folding import fold_constants
 from dovetail.passes.cse import merge_common
 from dovetail.passes.prune import prune
 from dovetail.passes.simplify import simplify
-from dovetail.plan.optimize import optimized_copy
 from tests.conftest import ENGINES
 from tests.graph.random_graphs import graphs
 from tests.ops.table import CASES, cases, draw, float_arrays, replace_arrays, unknown_dimensions

@@ -6,8 +6,8 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
+from dovetail.execute.optimize import optimized_copy
 from dovetail.passes.control_inputs import control_inputs_to_data
-from dovetail.plan.optimize import optimized_copy
 
 # functions of x that wait for a print, and that passes change
 WAITING = {

@@ -11,7 +11,7 @@ import numpy as np
 import dovetail as dt
 from dovetail.cli import WrongInput
 from dovetail.cli.inputs import EXAMPLE, bound, imported, inputs_of, is_function
-from dovetail.plan.explain import explain
+from dovetail.observe.explain import explain
 
 LINE = "<command line>"
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dovetail import onnx, saved_model
+from dovetail.choose.measured_plan import MeasuredPlan
 from dovetail.cli import WrongInput
 from dovetail.cli.program import KERAS_BACKEND
 from dovetail.core.errors import FormatError
@@ -19,14 +20,13 @@ from dovetail.core.structure import unflatten
 from dovetail.core.tensor import Tensor
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
+from dovetail.execute.plan import Plan
 from dovetail.formats.saved import leaves, load
 from dovetail.formats.summary.kinds import kind_of
 from dovetail.formats.tensorflow.saved_model import read_of
 from dovetail.formats.wire.bundle import Bundle
-from dovetail.plan.function import Function
-from dovetail.plan.measured_plan import MeasuredPlan
-from dovetail.plan.plan import Plan
-from dovetail.plan.traced import TracedFunction
+from dovetail.functions.function import Function
+from dovetail.functions.traced import TracedFunction
 from dovetail.saved_model import LoadedModel, Signature
 from dovetail.saved_model.loading import SERVING
 

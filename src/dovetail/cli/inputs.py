@@ -17,7 +17,7 @@ from dovetail.cli.program import KERAS_BACKEND
 from dovetail.core.errors import did_you_mean
 from dovetail.core.spec import TensorSpec, spec
 from dovetail.edit.graph import Graph
-from dovetail.plan.function import Function, function
+from dovetail.functions.function import Function, function
 
 SPEC = re.compile(r"\s*([A-Za-z]\w*)\s*\[\s*(.*?)\s*\]\s*")
 EXAMPLE = "x=float32[8,32,32,3]"

@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from dovetail.choose.measured_plan import MeasuredPlan
 from dovetail.cli import WrongInput
 from dovetail.cli.inputs import graph_of, imported, inputs_of, is_function
 from dovetail.core.structure import flatten
 from dovetail.edit.graph import Graph
+from dovetail.execute.plan import Plan
 from dovetail.formats.picture import Picture, joined, picture_of
 from dovetail.formats.saved import load
 from dovetail.formats.summary.kinds import foreign_graphs
 from dovetail.formats.tensorflow_picture import picture_of_proto
-from dovetail.plan.function import Function
-from dovetail.plan.measured_plan import MeasuredPlan
-from dovetail.plan.plan import Plan
+from dovetail.functions.function import Function
 
 
 def picture_named(name: str, inputs: Sequence[str]) -> Picture:

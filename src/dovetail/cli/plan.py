@@ -6,11 +6,11 @@ import argparse
 import sys
 from pathlib import Path
 
+from dovetail.choose import records
+from dovetail.choose.records import Kept
 from dovetail.cli.table import printable, table
 from dovetail.core import cache_folder
-from dovetail.plan import records
-from dovetail.plan.choice import Row
-from dovetail.plan.records import Kept
+from dovetail.execute.choice import Row
 
 DESCRIPTION = """\
 Where no engine is named, or "auto" is, each function runs on the engine that is measured to be the fastest for it on

@@ -22,7 +22,7 @@ from dovetail.compat.run import Program, running
 from dovetail.compat.run.missing import missing, said
 from dovetail.compat.source.sources import PYTHON_2, Unread
 from dovetail.core.engine_registry import AUTO, list_engines, set_engine
-from dovetail.plan.profile import profile
+from dovetail.observe.profile import profile
 
 KERAS_BACKEND = "keras_dovetail"  # it depends on Dovetail, so Dovetail imports it by name only
 OURS = os.path.dirname(dovetail.cli.__file__), os.path.dirname(running_package.__file__), "<frozen "

@@ -18,7 +18,7 @@ from dovetail.formats import show
 from dovetail.formats.picture import picture_of
 from dovetail.formats.summary.base import Summary, Table
 from dovetail.formats.summary.kinds import summarize
-from dovetail.plan.flops import flops_of_graph
+from dovetail.observe.flops import flops_of_graph
 
 DESCRIPTION = """\
 Prints the contents of a file: inputs and outputs, operations by type, variables with shapes, dtypes and sizes.

@@ -7,13 +7,14 @@ import json
 import math
 import sys
 
+from dovetail.choose import calibration, costs, records
+from dovetail.choose.candidate import FAILURES
+from dovetail.choose.rates import Rates, rates
 from dovetail.cli.progress import tracked
 from dovetail.cli.table import table
 from dovetail.core import cache_folder
 from dovetail.core.engine_registry import known_engines, list_candidates
-from dovetail.plan import calibration, costs, records, samples
-from dovetail.plan.candidate import FAILURES
-from dovetail.plan.rates import Rates, rates
+from dovetail.functions import samples
 
 DESCRIPTION = """\
 Measures how quick each engine is on this machine: at products, convolutions, recurrent layers, optimizers and so on.

@@ -38,15 +38,15 @@ class _Hooks:
             `trace`.
         with_unknown_rank: (function, title, args, kwargs) → the function's result for such values; of `trace`.
         graph_kind: the kind of graph Tensors; of `graph`.
-        run_body: (op, engine, *arguments) → the results of a composite's body, run as one program; of `plan`.
+        run_body: (op, engine, *arguments) → the results of a composite's body, run as one program; of `execute`.
         meet_traced: (engine, collective, array under trace, static arguments) → the result as such an array; of `ops`.
         meet_differentiably: (engine, collective, rule, array, static arguments) → the rule's result, which the library
             differentiates by the op's gradient; of `ops`.
         run_keras: () → None; Keras then runs on Dovetail; of `dovetail`.
         reads: engine → (variable → a tensor that reads it in each run of the program under trace); of `interop`.
         array_result: (a result of a call that was given NumPy arrays) → the value for the caller; of `interop`.
-        engine_loaded: (engine) → None, for an engine that is used for the first time; of an open profile, of `plan`.
-        numerics: looks for NaN and infinity, as `core.probe.Probe`; of `plan`.
+        engine_loaded: (engine) → None, for an engine that is used for the first time; of an open profile, of `observe`.
+        numerics: looks for NaN and infinity, as `core.probe.Probe`; of `functions`.
         seen: (value) → a Tensor for an engine's own array, else the value; of `core.value_kinds`.
     """
 

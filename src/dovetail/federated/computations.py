@@ -21,8 +21,8 @@ from dovetail.core.structure import flatten, flatten_like, unflatten
 from dovetail.edit.graph import Graph
 from dovetail.federated.placement import CLIENTS, SERVER, FederatedType, Update
 from dovetail.formats import safetensors, saved
+from dovetail.functions.function import function
 from dovetail.onnx.saving import write as write_onnx
-from dovetail.plan.function import function
 
 Arrays = dict[str, np.ndarray]
 Specs = dict[str, TensorSpec]

@@ -15,8 +15,8 @@ from dovetail.core.errors import describe, op_error
 from dovetail.core.spec import TensorSpec, spec
 from dovetail.core.structure import flatten, map_structure, unflatten
 from dovetail.edit.graph import Graph
-from dovetail.plan.flops import Flops, flops_of_graph
-from dovetail.plan.function import Function, function
+from dovetail.functions.function import Function, function
+from dovetail.observe.flops import Flops, flops_of_graph
 
 
 def graph_of(model: Any, x: Any = None, y: Any = None, *, training: bool = False) -> Graph:

@@ -24,9 +24,9 @@ from dovetail.formats.onnx.writing import IR_VERSIONS
 from dovetail.formats.tensorflow.saved_model import read_of
 from dovetail.formats.waiting import Waits
 from dovetail.formats.wire.libraries import need
+from dovetail.functions.function import function
 from dovetail.graph.unchecked import rewire
 from dovetail.passes.resolve import resolve, waits
-from dovetail.plan.function import function
 from dovetail.saved_model.loading import SERVING, OneSignature, Signature, given_shapes, renamed, variables_of
 
 KEPT = 16  # graphs that a model keeps, for shapes and values that differ

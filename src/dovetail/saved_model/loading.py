@@ -28,8 +28,8 @@ from dovetail.formats.tensorflow.saved_model import (
 )
 from dovetail.formats.tensorflow.values import Spec
 from dovetail.formats.wire.libraries import need
+from dovetail.functions.function import Function, function
 from dovetail.passes.resolve import resolved, waits
-from dovetail.plan.function import Function, function
 
 SERVING = "serving_default"
 

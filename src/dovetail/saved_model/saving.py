@@ -30,8 +30,8 @@ from dovetail.formats.tensorflow.saving import LIST, Endpoint, Traced, Tree, sav
 from dovetail.formats.wire.bundle import Bundle, write_bundle, write_changed
 from dovetail.formats.wire.libraries import need
 from dovetail.formats.wire.messages import TENSORFLOW, to_text
+from dovetail.functions.function import Function, GraphFunction, Trace
 from dovetail.passes.resolve import resolved
-from dovetail.plan.function import Function, GraphFunction, Trace
 from dovetail.saved_model.loading import SERVING, LoadedModel, OneSignature, Signature
 
 FILE, VARIABLES = "saved_model.pb", "variables/variables"

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.choose.measured_plan import Measuring
 from dovetail.core import arguments
 from dovetail.core.devices import soft_placement_of_run
 from dovetail.core.engine import Engine
@@ -19,9 +20,8 @@ from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import static_shape
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor, Operation
-from dovetail.plan.concrete import Concrete
-from dovetail.plan.measured_plan import Measuring
-from dovetail.plan.placement import has_pinned_devices, placed
+from dovetail.execute.placement import has_pinned_devices, placed
+from dovetail.functions.concrete import Concrete
 from dovetail.sessions.cut import Value, cut
 from dovetail.sessions.values import SessionValues
 

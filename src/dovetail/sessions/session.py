@@ -20,8 +20,8 @@ from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import kind_of
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor, Operation
+from dovetail.execute.feeds import flat_feeds
 from dovetail.graph.base import in_contrast
-from dovetail.plan.feeds import flat_feeds
 from dovetail.sessions.cut_program import CutProgram
 from dovetail.sessions.session_graph import open_default_graph
 from dovetail.sessions.values import SessionValues

@@ -8,16 +8,16 @@ from functools import cached_property
 from typing import Any
 
 from dovetail import ops
+from dovetail.choose.measured_plan import AnyPlan, MeasuredPlan
+from dovetail.choose.measurer import Measurer
 from dovetail.core.collectives import WORLD
 from dovetail.core.engine_registry import chooses_engine, compiling_engine
 from dovetail.core.infer import size_of
 from dovetail.core.scopes import scopes
 from dovetail.core.spec import TensorSpec
+from dovetail.functions.function import Function, Options
 from dovetail.interop.privates import tree
-from dovetail.plan import profile
-from dovetail.plan.function import Function, Options
-from dovetail.plan.measured_plan import AnyPlan, MeasuredPlan
-from dovetail.plan.measurer import Measurer
+from dovetail.observe import profile
 from keras_dovetail.src.batch_hooks import BatchHooks
 from keras_dovetail.src.batches import Group, are_equal, given, groups
 from keras_dovetail.src.tensors import each_leaf, is_tensor

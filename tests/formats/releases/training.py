@@ -15,13 +15,13 @@ import numpy as np
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.choose import records
+from dovetail.choose.report import Report
 from dovetail.core.cache_folder import VARIABLE
 from dovetail.distributed import Checkpoints
+from dovetail.execute.choice import Choice, Row
+from dovetail.execute.strategy import Strategy
 from dovetail.federated.rounds import Rounds
-from dovetail.plan import records
-from dovetail.plan.choice import Choice
-from dovetail.plan.report import Report, Row
-from dovetail.plan.strategy import Strategy
 from tests.formats.releases import KERNEL, Results, X, Y, released
 
 CHOICE = Choice(

@@ -22,7 +22,7 @@ from dovetail.compat.keras2.patches import Own, Patch, methods
 from dovetail.compat.keras2.words import in_old_words, named
 from dovetail.core.recording import not_building, record_on
 from dovetail.core.value_kinds import kind_of
-from dovetail.plan.function import function
+from dovetail.functions.function import function
 from dovetail.sessions.session_graph import open_default_graph
 
 RATE = 0.01  # of an optimizer without a rate: in Keras 2 the base class had none

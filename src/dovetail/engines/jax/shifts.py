@@ -2,7 +2,7 @@
 
 XLA's own kernels for these are slow on CPUs.  A convolution takes twice the time of the product that it comes to.  The
 gradient of a pool, which selects and scatters, takes fifteen times the time of comparisons.  The fastest rule depends
-on the processor and on the shapes, so Dovetail measures the rules; see `plan/measurer.py`.
+on the processor and on the shapes, so Dovetail measures the rules; see `choose/measurer.py`.
 
 All rules see a window as its elements, each a shifted view of the input with strides: shift[i, j] is the element
 (i, j) of every window.

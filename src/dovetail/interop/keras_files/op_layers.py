@@ -19,7 +19,7 @@ from dovetail.formats.tensorflow.saved_model import Signature, saved_graph
 from dovetail.formats.wire.libraries import library, need
 from dovetail.formats.wire.messages import TENSORFLOW, parsed
 from dovetail.formats.wire.tensors import number_of, shape_proto, tensor_proto
-from dovetail.plan.function import function
+from dovetail.functions.function import function
 
 NODE = "operation"  # the name of the only operation of a graph
 SHORT = {"float64": "float32", "int64": "int32"}  # the dtypes of constants, which files have without a dtype

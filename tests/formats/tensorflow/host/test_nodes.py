@@ -9,7 +9,7 @@ import pytest
 
 from dovetail import saved_model
 from dovetail.formats.tensorflow.host.table import HOST, KNOWN
-from dovetail.plan.function import function
+from dovetail.functions.function import function
 from tests.formats.tensorflow.calling import Call, called, op_def_registry
 from tests.formats.tensorflow.cases import Case
 from tests.formats.tensorflow.host.cases import CASES

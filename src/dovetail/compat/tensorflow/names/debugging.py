@@ -19,7 +19,7 @@ from dovetail.core.errors import describe, op_error
 from dovetail.core.host_calls import array_text
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import dtype_of, is_recorded, is_tensor
-from dovetail.plan.numerics import set_check_numerics
+from dovetail.functions.numerics import set_check_numerics
 from dovetail.trace import trace
 
 # -- errors: Python's own ---------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from dovetail.core.probe import Probe
 from dovetail.core.scopes import change, scopes, within
 from dovetail.core.tensor import Tensor
 from dovetail.edit.graph import Graph, Operation
-from dovetail.plan.placement import placed
+from dovetail.execute.placement import placed
 from dovetail.trace.trace import current_graph
 
 value("DeviceSpec", DeviceSpec)

@@ -10,7 +10,7 @@ from typing import Any
 
 from dovetail.compat.tensorflow.table import V1, function, value
 from dovetail.core.errors import op_error
-from dovetail.plan.flops import Cost, costs_of
+from dovetail.observe.flops import Cost, costs_of
 
 # The types that TensorFlow counts; it knows no numbers of others.
 _TYPES = (

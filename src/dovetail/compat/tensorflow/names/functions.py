@@ -8,9 +8,9 @@ from typing import Any
 from dovetail.compat.tensorflow.table import function
 from dovetail.compat.tf_graph.graph import TensorFlowGraph
 from dovetail.core.errors import check_callable
+from dovetail.functions.function import Function, Options
+from dovetail.functions.traced import Recording, TracedFunction
 from dovetail.graph.operation import GraphTensor
-from dovetail.plan.function import Function, Options
-from dovetail.plan.traced import Recording, TracedFunction
 
 _settings = {"eager": False}
 

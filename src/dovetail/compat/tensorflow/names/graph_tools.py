@@ -32,7 +32,7 @@ from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.saved_model import HANDLES, SavedGraph, read_saved_model, saved_meta_graph
 from dovetail.formats.wire.messages import TENSORFLOW, from_text, parsed
 from dovetail.formats.wire.tensors import number_of, shape_proto
-from dovetail.plan.function import function as compiled
+from dovetail.functions.function import function as compiled
 
 # -- freezing ---------------------------------------------------------------------------------------------------------
 

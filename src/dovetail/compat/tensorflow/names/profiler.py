@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.compat.tensorflow.unused import warn_once
 from dovetail.core.errors import op_error
-from dovetail.plan.profile import Profile as _Profile
-from dovetail.plan.profile import named, profile, step
+from dovetail.observe.profile import Profile as _Profile
+from dovetail.observe.profile import named, profile, step
 
 _exports: list[bool] = []  # filled while the profile is one of `trace_on`
 _running: list[tuple[_Profile, str]] = []  # the profile that `start` began, and its folder

@@ -30,8 +30,8 @@ from dovetail.core.errors import op_error
 from dovetail.core.scopes import Scoped
 from dovetail.core.structure import flatten, refuse_nesting
 from dovetail.edit.graph import Operation
-from dovetail.plan.events import FUSION, OPERATION, PROGRAM
-from dovetail.plan.profile import is_open, profile
+from dovetail.execute.events import FUSION, OPERATION, PROGRAM
+from dovetail.observe.profile import is_open, profile
 from dovetail.sessions import session as sessions
 from dovetail.sessions.cut_program import CutProgram
 

@@ -18,7 +18,7 @@ from dovetail.compat.tensorflow.table import V1, function, of_rank, value
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import TensorShape
 from dovetail.core.value_kinds import is_tensor
-from dovetail.plan.feeds import flat_feeds
+from dovetail.execute.feeds import flat_feeds
 
 
 class TFSparseTensor(metaclass=Kind):

@@ -1,0 +1,84 @@
+"""Backward plan: the backward program of a measured graph; forward and backward program are one choice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import repeat
+from typing import Any
+
+from dovetail.choose.candidate import FAILURES, Candidate
+from dovetail.choose.measured_plan import Measuring
+from dovetail.core.engine import Engine
+from dovetail.core.tensor import Tensor
+from dovetail.edit.graph import Graph
+from dovetail.execute.fallback import last_resort, plan_on
+from dovetail.execute.strategy import Strategy
+
+
+class Following(Measuring):
+    """The settings of a backward program: it runs by the strategy of the forward program before it.
+
+    Args:
+        leader: the settings of the forward program.
+    """
+
+    def __init__(self, leader: Measuring) -> None:
+        super().__init__()
+        self.leader = leader
+
+    def plan(self, graph: Graph, home: Engine, shapes: Sequence[Any]) -> Any:
+        """The plan of a graph for arguments of these shapes, on arrays of an engine."""
+        if self.leader.called is None:  # the forward program runs on a named engine
+            return plan_on(graph, home, shapes)
+        return BackwardPlan(graph, home, shapes, self.leader)
+
+
+class BackwardPlan:
+    """The backward program of a measured graph: it runs by the forward program's strategy, and is measured with it.
+
+    Args:
+        graph: the graph to run; it is not changed.
+        home: the engine of the arguments and results.
+        shapes: the shapes of the arguments.
+        leader: the settings of the forward program.
+    """
+
+    def __init__(self, graph: Graph, home: Engine, shapes: Sequence[Any], leader: Measuring) -> None:
+        self.engine, self.holder = home, home.holder
+        self._graph, self._shapes, self._leader = graph, tuple(shapes), leader
+        self._candidates: dict[Strategy, Candidate] = {}
+
+    def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """Run the program on native arrays of the home engine; the results are such arrays."""
+        assert self._leader.called is not None  # a call of the forward program came before
+        return self._leader.called.run_backward(self, arguments)
+
+    def tensors(self, arguments: Sequence[Any]) -> list[Tensor]:
+        """Run the program on native arrays; the results are tensors of the home engine."""
+        return list(map(Tensor, self(arguments), repeat(self.holder)))
+
+    def prepare_strategy(self, strategy: Strategy) -> Candidate:
+        """Make a candidate, in any thread.
+
+        Raises:
+            Exception: the engine cannot run the graph.
+        """
+        found = Candidate(strategy, self._graph, self.engine, self._shapes)
+        found.plan.prepare()
+        return self._candidates.setdefault(strategy, found)
+
+    def run_as(self, strategy: Strategy, arguments: Sequence[Any]) -> tuple[tuple[Any, ...], bool]:
+        """The results by a strategy, and whether the strategy failed, so that numpy ran instead."""
+        candidate = None
+        try:
+            candidate = self._candidates.get(strategy) or self.prepare_strategy(strategy)
+            return candidate.run(arguments), False
+        except FAILURES as error:
+            resort = last_resort(self.engine)
+            is_named = self._leader.fixed is not None or strategy.engine == resort
+            if is_named or (candidate is not None and not candidate.failed_by(error)):
+                raise
+            found = self.run_as(Strategy(resort), arguments)[0]
+            assert self._leader.called is not None
+            self._leader.called.measurer.fail(strategy, error)
+            return found, True

@@ -1,0 +1,106 @@
+"""Choice: the strategy that runs a graph, with the times by which it was chosen, as data that files hold."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from dovetail.execute.strategy import Strategy
+from dovetail.graph.attributes import Beside, Form, register
+
+
+class Row(NamedTuple):
+    """A strategy with the numbers that decide about it; times are seconds of a step.
+
+    Attributes:
+        strategy: the way to run the graph.
+        predicted: the time before any measurement; 0 if it was not predicted.
+        measured: the median time; 0 if it was not measured.
+        calls: the number of measured calls.
+        gain, cost: the expected gain and cost of a trial, in seconds; 0 for the strategy that runs.
+        problem: the reason why it cannot run; "" if none is known.
+
+    Example:
+        >>> print(Row(Strategy("jax"), predicted=0.002, gain=3.0, cost=12.0))
+        jax: predicted 2 ms, not measured, gain 3 s < cost 12 s
+        >>> print(Row(Strategy("torch"), measured=0.004, calls=9))
+        torch: not predicted, measured 4 ms in 9 calls
+    """
+
+    strategy: Strategy
+    predicted: float = 0.0
+    measured: float = 0.0
+    calls: int = 0
+    gain: float = 0.0
+    cost: float = 0.0
+    problem: str = ""
+
+    def __str__(self) -> str:
+        predicted = f"predicted {_ms(self.predicted)}" if self.predicted else "not predicted"
+        calls = f"{self.calls} call{'' if self.calls == 1 else 's'}"
+        measured = f"measured {_ms(self.measured)} in {calls}" if self.measured else "not measured"
+        parts = [f"{self.strategy.name}: {predicted}", measured]
+        if self.problem:
+            parts.append(f"left out, {self.problem}")
+        elif self.cost or self.gain:
+            parts.append(f"gain {self.gain:.2g} s {'>' if self.gain > self.cost else '<'} cost {self.cost:.2g} s")
+        return ", ".join(parts)
+
+
+class Choice(NamedTuple):
+    """The strategy that runs a graph, and the strategies among which it was chosen.
+
+    Attributes:
+        strategy: the way to run the graph.
+        rows: all strategies with their predicted and measured times; empty if none was measured.
+
+    Example:
+        >>> print(Choice(Strategy("torch"), (Row(Strategy("torch"), measured=0.004, calls=9),)))
+        torch
+          torch: not predicted, measured 4 ms in 9 calls
+    """
+
+    strategy: Strategy
+    rows: tuple[Row, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n  ".join([self.strategy.name, *map(str, self.rows)])
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:.3g} ms"
+
+
+def _data(choice: Choice, beside: Beside) -> Any:
+    rows = [[list(r.strategy), r.predicted, r.measured, r.calls, r.problem] for r in choice.rows]
+    return {"strategy": list(choice.strategy), "rows": rows}
+
+
+def _choice(data: Any, beside: Beside) -> Choice:
+    return Choice(strategy_of(data["strategy"]), tuple(map(_row, data["rows"])))
+
+
+def _row(data: Any) -> Row:
+    strategy, predicted, measured, calls, problem = data
+    if (type(predicted), type(measured), type(calls), type(problem)) != (float, float, int, str):
+        raise ValueError("a strategy has times of other types")
+    if not all(math.isfinite(seconds) and seconds >= 0 for seconds in (predicted, measured)):
+        raise ValueError("a time of a strategy is none")
+    return Row(strategy_of(strategy), predicted, measured, calls, problem=problem)
+
+
+def strategy_of(given: Any) -> Strategy:
+    """The strategy that a list in JSON says.
+
+    Raises:
+        ValueError: it says none.
+    """
+    if type(given) is not list or len(given) != len(Strategy._fields):
+        raise ValueError("it is no strategy")
+    found = Strategy(*given)
+    if list(map(type, found)) != [str, str, int, int] or found.threads < 0 or found.group < 1:
+        raise ValueError("it is no strategy")
+    return found
+
+
+register(Choice, Form("choice", _data, _choice))

@@ -1,0 +1,1 @@
+"""Compiled functions: from calls to traces and plans, with the probes that look into a run."""

@@ -1,0 +1,169 @@
+"""Probed plan: the plan of a graph to which probes add outputs, and a run that hands out what these say.
+
+The graph is pure: values of variables are arguments, and new values are results.  So no run consumes an array of a
+variable, and a probe that raises an error leaves the variables as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dovetail.core.engine import Engine
+from dovetail.core.locks import join
+from dovetail.core.probe import Probe
+from dovetail.core.scopes import scopes, within
+from dovetail.core.state import held_alone, put
+from dovetail.core.tensor import Tensor
+from dovetail.core.variable import Variable
+from dovetail.edit.graph import Graph
+from dovetail.edit.transplant import Variables, transplant
+from dovetail.execute.choice import Choice
+from dovetail.execute.exchanges import recorded, replayed
+from dovetail.execute.segment import Segment
+from dovetail.execute.strategy import Strategy
+from dovetail.functions.faults import Fault
+from dovetail.functions.replay import Replay
+
+if TYPE_CHECKING:
+    from dovetail.functions.concrete import Concrete
+
+
+class Run(NamedTuple):
+    """A run of a probed plan.
+
+    Attributes:
+        graph: the pure graph, with the outputs that probes added.
+        ends: the number of its outputs that are results and new values of variables.
+        variables: the variables that are its last inputs.
+        engine: the engine of the arguments.
+        arguments: the native arrays of the graph's inputs.
+        exchanges: the results of its collectives, which a replay takes instead of waiting for other ranks.
+    """
+
+    graph: Graph
+    ends: int
+    variables: Sequence[Variable]
+    engine: Engine
+    arguments: Sequence[Any]
+    exchanges: Sequence[np.ndarray] = ()
+
+    def faults(self) -> tuple[list[Fault], bool]:
+        """The faults that reach a result, the first one first; and whether all results are finite, one by one."""
+        replay, own = Replay(self.engine), len(self.graph.inputs) - len(self.variables)
+        names = [
+            *(("argument", t.op.name) for t in self.graph.inputs[:own]),
+            *(("variable", v.name) for v in self.variables),
+        ]
+        given = [replay.given(*name, value) for name, value in zip(names, self.arguments, strict=True)]
+        with replayed(self.exchanges):
+            results = replay.run(self.graph, given)[: self.ends]
+        found = {key: fault for result in results for key, fault in result.faults.items()}
+        faults = [fault for fault in found.values() if not fault.is_meant]
+        return sorted(faults, key=lambda fault: fault.number), not found
+
+
+class ProbedPlan:
+    """The plan of a graph under probes; called like a plan.
+
+    Args:
+        graph: the graph to run; it is not changed.
+        engine: the engine of the arguments and results.
+        probes: the probes that look.
+        ends: the number of the graph's outputs that are results; None for all.
+        make: (a graph) → a `Concrete`, which makes its plans.
+
+    Attributes:
+        graph, engine: as given.
+        holder: the engine of the arguments and results.
+    """
+
+    measurer: None = None
+    shapes: None = None
+    device: None = None
+    is_at_home = True
+    status = ""
+
+    def __init__(
+        self,
+        graph: Graph,
+        engine: Engine,
+        probes: Sequence[Probe],
+        ends: int | None,
+        make: Callable[[Graph], Concrete],
+    ) -> None:
+        self.graph, self.engine, self.holder = graph, engine, engine.holder
+        self._probes = probes
+        self._pure = pure = Graph(graph.name)
+        copies = transplant(graph.operations, pure, inputs=graph.inputs, variables=Variables.INPUTS)
+        self._read: list[Variable] = [v.holder() for v in copies.read]
+        self._assigned: list[Variable] = [v.holder() for v in copies.assigned]
+        results = copies.of(graph.outputs)
+        self._results, ends = len(results), len(results) if ends is None else ends
+        states = list(copies.assigned.values())
+        for variable, value in zip(self._assigned, states, strict=True):
+            variable.check_shape(value)
+        self._open = [i for i, value in enumerate(states) if not value.spec.is_static]  # each run checks them
+        # results, new values of variables, values that are only kept for a gradient, outputs of probes
+        pure.outputs = [*results[:ends], *states, *results[ends:]]
+        self._ends, self._states = ends, ends + len(states)
+        with within(probes=()):
+            self._notes = [probe.add(pure, self._states) for probe in probes]
+        self._guard = join(v.guard for v in self._assigned) if self._assigned else None
+        self._concrete = make(pure)
+
+    def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """Run the plan on native arrays; the results are native arrays."""
+        if self._guard is None:
+            return self._run(arguments)
+        return self._guard.holding(self._run, arguments)
+
+    def tensors(self, arguments: Sequence[Any]) -> list[Tensor]:
+        """Run the plan on native arrays; the results are tensors of the engine of the arguments."""
+        return list(map(Tensor, self(arguments), repeat(self.holder)))
+
+    def _run(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        probes = [_living(probe) for probe in self._probes]
+        with within(probes=()):
+            given = [*arguments, *(v.read(self.holder)._value for v in self._read)]
+            with recorded() as exchanges:
+                values = self._concrete.run(given, self.engine)
+            at = len(self._pure.outputs) - sum(map(len, self._notes))
+            run = Run(self._pure, self._states, self._read, self.holder, given, exchanges)
+            for probe, notes in zip(probes, self._notes, strict=True):
+                probe.saw(run, notes, values[at : at + len(notes)])
+                at += len(notes)
+            for number in self._open:
+                self._assigned[number].check_shape(Tensor(values[self._ends + number], self.holder))
+            put(self._assigned, [held_alone(v, self.holder) for v in values[self._ends : self._states]])
+        kept = values[self._states : self._states + self._results - self._ends]
+        return (*values[: self._ends], *kept)
+
+    @property
+    def plans(self) -> Sequence[Any]:
+        """The plans that run, with the outputs of the probes."""
+        return self._concrete.plans
+
+    @property
+    def segments(self) -> list[Segment]:
+        """The segments of the plan that ran last."""
+        return self.plans[-1].segments if self.plans else []
+
+    @property
+    def choice(self) -> Choice:
+        """The choice of the plan that ran last."""
+        return self.plans[-1].choice if self.plans else Choice(Strategy(self.engine.name))
+
+    def prepare(self) -> None:
+        """Do nothing: the first call makes its plan."""
+
+    def __str__(self) -> str:
+        return "\n".join(["with probes:", *(f"  {line}" for plan in self.plans for line in str(plan).splitlines())])
+
+
+def _living(probe: Probe) -> Probe:
+    """The equal probe of the scopes around, which may be another one than in the call that made the plan."""
+    return next((other for other in scopes().probes or () if other == probe), probe)

@@ -1,0 +1,1 @@
+"""Observation: profiles of what ran, and explanations of what would run."""

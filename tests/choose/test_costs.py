@@ -1,0 +1,131 @@
+"""Costs: the work of a graph, and the predicted times of engines."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import dovetail as dt
+from dovetail import ops
+from dovetail.choose import costs, rates
+from dovetail.choose.costs import Corrections, work_of
+from dovetail.core.table import OPS
+
+
+def graph_of(function, *shapes):
+    return dt.function(function).graph(*map(dt.spec, shapes))
+
+
+def conv(**options):
+    return lambda x, k: ops.conv(x, k, padding="same", **options)
+
+
+WORK = {
+    "product": (lambda x, y: x @ y, [(8, 16), (16, 4)], "product", 2 * 8 * 16 * 4),
+    "batched product": (lambda x, y: x @ y, [(3, 8, 16), (3, 16, 4)], "product", 2 * 3 * 8 * 16 * 4),
+    "convolution": (conv(), [(2, 6, 6, 16), (3, 3, 16, 8)], "convolution", 2 * 2 * 6 * 6 * 8 * 9 * 16),
+    "few channels": (conv(), [(2, 6, 6, 3), (3, 3, 3, 8)], "thin", 2 * 2 * 6 * 6 * 8 * 9 * 3),
+    "few filters": (conv(), [(2, 6, 6, 16), (3, 3, 16, 5)], "thin", 2 * 2 * 6 * 6 * 5 * 9 * 16),
+    "strides": (conv(strides=(1, 2)), [(2, 6, 6, 16), (3, 3, 16, 8)], "strided", 2 * 2 * 6 * 3 * 8 * 9 * 16),
+    "unit": (conv(), [(2, 6, 6, 16), (1, 1, 16, 5)], "unit", 2 * 2 * 6 * 6 * 5 * 16),
+    "each channel": (conv(), [(2, 6, 6, 8), (3, 3, 1, 8)], "depthwise", 2 * 2 * 6 * 6 * 8 * 9),
+    "channels first": (conv(data_format="channels_first"), [(2, 8, 6, 6), (3, 3, 1, 8)], "depthwise", 2 * 576 * 9),
+    "elementwise": (lambda x: ops.tanh(x), [(10, 10)], "map", 2 * 100 * 4),
+    "sum": (lambda x: ops.sum(x), [(10, 10)], "reduction", 101 * 4),
+    "unknown dimensions": (lambda x: ops.tanh(x), [(None, 10)], "map", 2 * 10 * costs.UNKNOWN * 4),
+}
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_work(name):
+    function, shapes, family, amount = WORK[name]
+    launches = {"launches": 1.0} if family in costs.CONVOLUTIONS else {}
+    assert work_of(graph_of(function, *shapes)) == {family: pytest.approx(amount), "ops": 1.0, **launches}
+
+
+def gradients_of(function, watched):
+    """A function that returns the gradients of another one by some of its arguments."""
+
+    def gradients(*given):
+        with dt.GradientTape() as tape:
+            tape.watch(list(given))
+            y = ops.sum(function(*given))
+        return tape.gradient(y, [given[i] for i in watched])
+
+    return gradients
+
+
+def test_gradients_of_convolutions_are_as_much_work():
+    shapes = (2, 6, 6, 16), (3, 3, 16, 5)
+    forward, of_both = (work_of(graph_of(f, *shapes)) for f in (conv(), gradients_of(conv(), [0, 1])))
+    amounts = of_both["thin"], of_both["filter"], of_both["launches"]
+    assert amounts == (2 * forward["thin"], forward["thin"], 3)  # the convolution itself is among them
+
+
+def test_work_that_nothing_needs_does_not_count():
+    """The gradient by an image is no part of a training step; a pass removes it before the graph runs."""
+    shapes = (2, 6, 6, 16), (3, 3, 16, 5)
+    found = work_of(graph_of(gradients_of(conv(), [1]), *shapes))
+    assert found["thin"] == found["filter"] == work_of(graph_of(conv(), *shapes))["thin"]
+
+
+def test_gradients_of_recurrent_layers_are_twice_the_work():
+    shapes = [(3, 5, 4), (3, 2), (4, 6), (2, 6), (2, 6)]
+    forward = work_of(graph_of(ops.gru, *shapes))
+    both = work_of(graph_of(gradients_of(lambda *given: ops.gru(*given)[0], range(5)), *shapes))
+    assert 3 * forward["recurrent"] <= both["recurrent"] < 4 * forward["recurrent"]
+    assert (forward["steps"], both["steps"]) == (5, 15)
+
+
+def test_gradients_of_pools_are_a_family():
+    found = work_of(graph_of(gradients_of(lambda x: ops.max_pool(x, 2), [0]), (2, 6, 6, 4)))
+    assert found["unpool"] == 4 * (2 * 2 * 6 * 6 * 4 + 2 * 3 * 3 * 4)
+
+
+def test_loops_count_their_turns():
+    def looped(x):
+        return ops.scan(lambda carry, row: (carry + row, ops.tanh(row)), ops.zeros(4), x)[1]
+
+    found = work_of(graph_of(looped, (25, 4)))
+    assert found["turns"] == 2 * 25 and found["map"] >= 25 * 2 * 2 * 4 * 4
+
+
+def test_each_op_has_a_family_that_each_engine_knows():
+    for name in OPS:
+        for engines in rates.TABLES.values():
+            for each in engines.values():
+                assert costs._family(name) in each.work, name
+
+
+def test_measurements_correct_predictions():
+    known, work = Corrections(), {"product": 1e9, "map": 1e3, "ops": 2.0}
+    before = known.predict("numpy", work)
+    known.learn("numpy", work, 4 * math.exp(before.mean))
+    after = known.predict("numpy", work)
+    assert math.exp(after.mean - before.mean) == pytest.approx(4, rel=0.05) and after.spread < before.spread
+    assert known.predict("torch", work) == Corrections().predict("torch", work)
+    other = {"reduction": 1e9, "ops": 1.0}
+    assert known.predict("numpy", other) == Corrections().predict("numpy", other)
+
+
+def test_an_engine_of_another_package_has_an_estimate():
+    assert math.isfinite(Corrections().predict("abacus", {"map": 1e6, "ops": 1.0}).seconds)
+
+
+def test_a_larger_graph_takes_longer_to_build():
+    seconds = [Corrections().start_seconds("jax", {"ops": count}) for count in (1.0, 100.0)]
+    assert 0 < seconds[0] < seconds[1]
+
+
+def test_start_costs_are_learned():
+    known, work = Corrections(), {"ops": 10.0}
+    known.learn_build("jax", work, 3.0)
+    assert known.build_seconds("jax", work) == pytest.approx(3.0)
+    known.learn_build("jax", work, 0.0)
+    assert 0 < known.build_seconds("jax", work) < 1.0
+    known.learn_load("jax", 0.0, 5.0)  # it was loaded already
+    assert ("jax", costs.LOAD) not in known.factors
+    known.learn_load("jax", 2.0, 4.0)
+    assert known.factors["jax", costs.LOAD] == pytest.approx(math.log(2))
+    assert known.build_seconds("torch", work) == Corrections().build_seconds("torch", work)

@@ -1,0 +1,355 @@
+"""The policy on a virtual clock: the cost of learning, the choice, and mutants that are caught."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import statistics
+from pathlib import Path
+
+import pytest
+
+from dovetail.choose import ledger, policy
+from dovetail.choose.ledger import SHARE, Ledger
+from dovetail.choose.policy import Arm, Estimate, State
+from dovetail.execute.strategy import Strategy
+from tests.choose.simulated import random_set, recorded
+from tests.conftest import SEED
+from tests.parts import WHOLE
+
+SETS = range(SEED, SEED + (1000 if WHOLE else 12))
+WITHIN = 1.1  # the chosen strategy's time, at most, relative to the best time
+RECORDED = json.loads(Path(__file__).with_name("recorded.json").read_text())  # see benchmarks/README.md
+LENGTHS = (1, 8, 64, 512, 4096, 32_768)  # numbers of a program's steps
+ENOUGH = 25  # without noise, the best is known after this many times the cost of trying all
+SETTLED = 100  # on a noisy machine, a process settles after this many times that cost
+
+
+def chosen(process):
+    """The time of the champion, as a ratio to the best strategy's."""
+    best = policy.champion(process.state)
+    return process.machine.seconds[best.strategy] / process.machine.best
+
+
+def runs(error, **machine):
+    """Processes that ran long enough to know the best strategy."""
+    for seed in SETS:
+        process = random_set(seed, error, **machine)
+        process.run(seconds=ENOUGH * process.machine.cost_of_all + 60)
+        yield process
+
+
+def overrun_of_a_job(process):
+    """Seconds by which one job or one duel may cost more than there was room for."""
+    slowest = max(process.machine.seconds.values())
+    return 1.3 * max(process.machine.starts.values()) + 60 * slowest
+
+
+def test_learning_costs_its_share_and_one_job_at_most():
+    print(f"DOVETAIL_TEST_SEED={SEED}")
+    for process in runs(0.7):
+        assert process.overrun <= overrun_of_a_job(process)
+
+
+def test_the_best_is_found_by_decisions_one_call_ahead():
+    print(f"DOVETAIL_TEST_SEED={SEED}")
+    ratios = []
+    for seed in SETS:
+        process = random_set(seed, 0.7)
+        process.state.lag = 1
+        process.run(seconds=ENOUGH * process.machine.cost_of_all + 60)
+        ratios.append(chosen(process))
+        assert process.overrun <= overrun_of_a_job(process)
+    assert sum(ratio <= WITHIN for ratio in ratios) >= 0.99 * len(ratios), sorted(ratios)[-5:]
+
+
+@pytest.mark.parametrize(("machine", "share"), [({}, 0.99), ({"noise": 0.1, "drift": 0.2}, 0.98)], ids=str)
+def test_the_best_is_found_where_predictions_mislead(machine, share):
+    print(f"DOVETAIL_TEST_SEED={SEED}")
+    ratios = [chosen(process) for process in runs(0.7, **machine)]
+    assert sum(ratio <= WITHIN for ratio in ratios) >= share * len(ratios), sorted(ratios)[-5:]
+
+
+@pytest.mark.parametrize("drift", [0.0, 0.2])
+def test_the_best_is_settled_on_a_noisy_machine(drift):
+    """Check times with 25 % of noise and slow drift, of which one in twenty is three times as long."""
+    print(f"DOVETAIL_TEST_SEED={SEED}")
+    ratios = []
+    for process in runs(0.7, noise=0.25, disturbed=0.05, drift=drift):
+        for times in range(ENOUGH, SETTLED, 5):
+            if policy.is_settled(process.state):
+                break
+            process.run(seconds=times * process.machine.cost_of_all + 60)
+        ratios.append(chosen(process))
+    assert sum(ratio <= WITHIN for ratio in ratios) >= 0.99 * len(ratios), sorted(ratios)[-5:]
+
+
+def test_a_process_is_never_much_slower_than_its_first_engine():
+    """Check that each step comes at most one job and learning's share later than on the first engine alone."""
+    for seed in SETS:
+        process = random_set(seed, 0.2, ahead=20_000, noise=0.02)
+        process.run(steps=20_000, seconds=600)
+        start, step = process.machine.starts[process.first], process.machine.seconds[process.first]
+        for steps, now in process.curve:
+            alone = start + steps * step
+            assert now <= alone / 0.9 + 0.3 + overrun_of_a_job(process)
+
+
+def is_late(rows, steps):
+    """Whether a program takes over a tenth longer than by the best single engine for its number of steps."""
+    process = recorded(rows, steps, within=1.5)
+    process.run(steps=steps)
+    return process.now > process.machine.alone(steps) / 0.9 + 0.3
+
+
+@pytest.mark.parametrize("steps", LENGTHS)
+@pytest.mark.parametrize("name", RECORDED)
+def test_recorded_models_keep_within_the_ledger(name, steps):
+    process = recorded(RECORDED[name], steps)
+    process.run(steps=steps)
+    assert process.overrun <= overrun_of_a_job(process)
+
+
+@pytest.mark.parametrize("steps", LENGTHS)
+@pytest.mark.parametrize("name", RECORDED)
+def test_recorded_models_are_as_quick_as_the_best_engine_where_predictions_are_close(name, steps):
+    assert not is_late(RECORDED[name], steps)
+
+
+def test_a_known_number_of_steps_chooses_the_first_engine():
+    quick, slow = Strategy("compiled"), Strategy("interpreted")
+    for start, steps, wanted in ((50.0, 10, slow), (50.0, 10_000, quick), (50.0, 0, slow), (2.0, 0, quick)):
+        arms = [Arm(quick, Estimate(math.log(0.001), 0.1), start=start), Arm(slow, Estimate(math.log(0.01), 0.1))]
+        assert policy.first(State({}, ahead=steps), arms) == wanted  # 0 announces nothing
+
+
+def test_groups_that_an_earlier_process_measured_count_for_the_first_engine():
+    slow, quick = Strategy("interpreted"), Strategy("compiled")
+    arms = [Arm(slow, Estimate(math.log(0.008), 0.1)), Arm(quick, Estimate(math.log(0.001), 0.1), start=2.0)]
+    group = Arm(slow._replace(group=32), Estimate(math.log(0.001), 0.1))
+    state = State({arm.strategy: arm for arm in (*arms, group)})
+    assert policy.first(state, arms) == slow
+    assert policy.first(State({arm.strategy: arm for arm in arms}), arms) == quick
+
+
+def test_a_trial_without_room_ends_when_the_challenger_is_slower():
+    slow, quick = Strategy("interpreted"), Strategy("compiled")
+    for room, least, most in ((1.0, 7, 60), (0.005, 3, 4)):
+        arms = [Arm(s, Estimate(math.log(0.01), 0.3), is_ready=True) for s in (quick, slow)]
+        arms[0].saw([0.01] * 20)
+        state = State({arm.strategy: arm for arm in arms}, done=10**6, current=quick)
+        calls = 0
+        while calls < 100 and (calls == 0 or state.duel is not None):
+            strategy, counts = policy.next_call(state, room)
+            policy.observe(state, strategy, 0.013 if strategy == slow else 0.01, counts)
+            calls += 1
+        assert state.current == quick and least <= calls <= most, (room, calls)
+
+
+def test_a_bare_prediction_gets_the_work_of_the_program():
+    """Check that engines differ little if the program spends its time between two calls."""
+    slow, quick = Strategy("interpreted"), Strategy("compiled")
+    for between, is_bare, expected in ((0.0, True, 1.0), (0.1, False, 101.0), (0.1, True, 1.0)):
+        arms = [Arm(slow, Estimate(math.log(0.002 + between), 0.1), is_ready=True)]
+        arms.append(Arm(quick, Estimate(math.log(0.001), 0.1), start=0.1, is_bare=is_bare))
+        arms[0].saw([0.002 + between] * 60)
+        state = State({arm.strategy: arm for arm in arms}, done=1000, between=between)
+        gain = policy.prospect(state, arms[1]).gain
+        assert gain == pytest.approx(expected, rel=0.1), (between, is_bare)
+
+
+def test_a_graph_starts_where_its_variables_are():
+    here, there = Strategy("here"), Strategy("there")
+    arms = [Arm(here, Estimate(math.log(0.01), 0.1)), Arm(there, Estimate(math.log(0.008), 0.1))]
+    for move, wanted in ((0.0, there), (1.0, here)):
+        assert policy.first(State({}, ahead=50, move=move, place="here"), arms) == wanted
+    assert policy.first(State({}, ahead=50, move=1.0), arms) == there  # no engine has the variables yet
+
+
+def test_moves_of_graphs_that_take_turns_are_part_of_their_cost():
+    here, there = Strategy("here"), Strategy("there")
+    arms = {
+        here: Arm(here, Estimate(math.log(0.01), 0.1), is_ready=True),
+        there: Arm(there, Estimate(math.log(0.005), 0.1)),
+    }
+    state = State(arms, done=1000, ahead=1000, current=here, move=0.1, place="here")
+    gains = []
+    for visits in (0, 10, 500):
+        state.visits = visits
+        gains.append(policy.prospect(state, arms[there]).gain)
+    assert gains[0] > gains[1] > gains[2] and gains[2] < 1e-3
+    policy.visit(state, "there")
+    assert state.place == "there" and policy.prospect(state, arms[there]).gain > gains[0]
+
+
+@pytest.mark.parametrize("failing", range(6))
+def test_strategies_that_fail_leave_a_process_that_goes_on(failing):
+    rng = random.Random(failing)
+    process = random_set(failing, 0.7)
+    last, *others = process.state.arms
+    process.state.arms[last].is_ready = True
+    process.machine.fails.update({s: rng.randrange(0, 9) for s in others})
+    process.run(seconds=300)
+    assert policy.champion(process.state).strategy == last or not process.state.arms[last].problem
+
+
+def test_a_process_goes_on_where_one_stopped():
+    """Check that strategies that an earlier process measured are not tried again."""
+    before = random_set(3, 0.7)
+    before.run(seconds=ENOUGH * before.machine.cost_of_all + 60)
+    measured = {s: statistics.median(a.times) for s, a in before.state.arms.items() if a.times}
+    after = random_set(3, 0.7)
+    for strategy, seconds in measured.items():
+        after.state.arms[strategy].predicted = Estimate(math.log(seconds), 0.1)
+    after.state.earlier = before.state.done
+    after.run(seconds=before.now / 4)
+    slow = {s for s, seconds in measured.items() if seconds > 1.5 * min(measured.values())}
+    assert not slow.intersection(after.prepared)
+    assert chosen(after) <= WITHIN
+
+
+def test_drift_widens_what_is_believed():
+    process = random_set(1, 0.3)
+    process.run(seconds=60)
+    best = policy.champion(process.state)
+    usual = statistics.median(best.times)
+    assert not policy.watch(process.state, [1.2 * usual] * 50)
+    assert policy.watch(process.state, [2 * usual] * 50)
+    assert policy.estimate(best, process.state.widened).spread > policy.estimate(best).spread
+
+
+def test_the_room_of_a_ledger():
+    found = Ledger(lost=0.1, started=100.0)
+    assert found.room(100 + ledger.QUIET / 2) == -0.1
+    assert found.room(200.0) == pytest.approx(SHARE * 100 - 0.1)
+    found.lose(-1.0)
+    assert found.lost == 0.1
+
+
+# -- the time until the first engine is ready -------------------------------------------------------------------------
+
+
+def beginning(**arms):
+    """A state of strategies by name, each with the seconds of its start and of a step; the first one was chosen."""
+    found = {
+        Strategy(n): Arm(Strategy(n), Estimate(math.log(step), 0.01), start=start) for n, (start, step) in arms.items()
+    }
+    return State(found), next(iter(found))
+
+
+@pytest.mark.parametrize(
+    ("arms", "runs"),
+    [
+        ({"torch": (2.0, 0.01), "numpy": (0.1, 0.02)}, "numpy"),
+        ({"torch": (2.0, 0.01), "numpy": (0.1, 1.0)}, None),  # which makes no three steps until torch is ready
+        ({"torch": (0.4, 0.01), "numpy": (0.0, 0.02)}, None),  # which is no long start
+        ({"jax": (3.0, 0.01), "torch": (2.0, 0.01), "numpy": (0.1, 0.5)}, "numpy"),
+        ({"jax": (9.0, 0.01), "torch": (1.0, 0.01), "numpy": (0.1, 0.5)}, "torch"),  # it makes three steps earlier
+        ({"jax": (9.0, 0.01)}, None),
+    ],
+)
+def test_a_bridge(arms, runs):
+    state, chosen = beginning(**arms)
+    assert policy.bridge(state, chosen, state.arms.values()) == (runs and Strategy(runs))
+
+
+@pytest.mark.parametrize(("ahead", "load", "is_bridged"), [(40, 1.9, True), (60, 1.9, False), (60, 0.5, True)])
+def test_no_bridge_that_would_end_at_once(ahead, load, is_bridged):
+    """It does not while a program is made, since calls go on meanwhile; they wait while a library is imported."""
+    state, chosen = beginning(torch=(2.0, 0.01), numpy=(0.1, 0.03))
+    state.ahead = ahead
+    assert (policy.bridge(state, chosen, state.arms.values(), load) is not None) is is_bridged
+
+
+@pytest.mark.parametrize(
+    ("ahead", "done", "is_over"), [(0, 1, False), (40, 1, False), (60, 1, True), (0, 40, False), (0, 60, True)]
+)
+def test_a_bridge_ends_when_the_first_strategy_saves_half_of_its_start(ahead, done, is_over):
+    """The program may say its steps; else as many are expected as have run."""
+    state, chosen = beginning(torch=(2.0, 0.01), numpy=(0.1, 0.03))
+    state.ahead, state.done, state.arms[Strategy("numpy")].is_ready = ahead, done, True
+    assert policy.is_over(state, chosen) is is_over
+
+
+@pytest.mark.parametrize(("earlier", "done", "is_over"), [(10_000, 20, False), (10_000, 30, True), (40, 30, False)])
+def test_an_earlier_process_ends_a_bridge_sooner_but_not_at_once(earlier, done, is_over):
+    """This program may be shorter, so as many steps must have run as save a quarter of the start."""
+    state, chosen = beginning(torch=(2.0, 0.01), numpy=(0.1, 0.03))
+    state.earlier, state.done, state.arms[Strategy("numpy")].is_ready = earlier, done, True
+    assert policy.is_over(state, chosen) is is_over
+
+
+@pytest.mark.parametrize(
+    ("done", "others", "is_over"), [(40, (), False), (40, (40,), True), (40, (3, 14), False), (2, (90,), False)]
+)
+def test_graphs_that_wait_for_one_library_pay_for_its_import_together(done, others, is_over):
+    """Each must save half of its own program's cost first."""
+    states = []
+    for steps in (done, *others):
+        state, chosen = beginning(torch=(2.0, 0.01), numpy=(0.1, 0.03))
+        state.done, state.arms[Strategy("numpy")].is_ready = steps, True
+        states.append(state)
+    assert policy.is_over(states[0], chosen, load=1.8, others=states[1:]) is is_over
+
+
+def test_a_bridge_ends_when_the_first_strategy_is_ready():
+    """Its steps and their cost are no trial, and the first strategy goes on without one."""
+    rows = {"jax": {"start": 4.0, "step": 0.01}, "numpy": {"start": 1.0, "step": 0.03}}
+    rows = {n: {**row, "predicted step": row["step"], "predicted start": row["start"] - 1} for n, row in rows.items()}
+    process = recorded(rows, ahead=10_000)
+    assert process.now == 1.0 and process.state.current is None
+    process.run(steps=1)
+    assert process.state.arms[Strategy("numpy")].calls and not process.state.arms[Strategy("jax")].calls
+    process.run(seconds=8)
+    assert process.state.current == Strategy("jax") and process.ledger.lost == 0
+    assert process.state.arms[Strategy("jax")].calls > 10
+
+
+# -- mutants ----------------------------------------------------------------------------------------------------------
+
+
+def test_without_a_ledger_learning_costs_too_much(monkeypatch):
+    monkeypatch.setattr(Ledger, "room", lambda self, now: math.inf)
+    assert any(process.overrun > overrun_of_a_job(process) for process in runs(0.7))
+
+
+def test_without_uncertainty_the_best_is_found_less_often(monkeypatch):
+    found = sum(chosen(process) <= WITHIN for process in runs(1.2))
+    whole = policy.estimate
+    monkeypatch.setattr(policy, "estimate", lambda *args: whole(*args)._replace(spread=1e-6))
+    assert sum(chosen(process) <= WITHIN for process in runs(1.2)) < found - len(SETS) / 10
+
+
+def test_with_the_programs_number_alone_the_best_is_not_found(monkeypatch):
+    monkeypatch.setattr(policy, "remaining", lambda state: state.ahead)
+    ratios = [chosen(process) for process in runs(0.7)]
+    assert sum(ratio <= WITHIN for ratio in ratios) < 0.9 * len(ratios)
+
+
+@pytest.mark.parametrize("weight", ["start", "step"])
+def test_with_start_costs_or_steps_alone_recorded_models_are_late(monkeypatch, weight):
+    """A bridge would make up for a start that is late."""
+
+    def first(state, arms):
+        return min(arms, key=lambda arm: arm.start if weight == "start" else arm.predicted.seconds).strategy
+
+    monkeypatch.setattr(policy, "first", first)
+    monkeypatch.setattr(policy, "bridge", lambda state, strategy, arms: None)
+    assert any(is_late(rows, steps) for rows in RECORDED.values() for steps in LENGTHS)
+
+
+def test_states_of_several_graphs_share_one_budget():
+    states = [random_set(seed, 0.1).state for seed in range(3)]
+    for state in states:
+        state.done = 10**6
+    assert all(state.arms[strategy].start == 0 for state, strategy in policy.next_jobs(states, 0.0))
+    found = policy.next_jobs(states, math.inf)
+    assert {id(state) for state, _ in found} == {id(state) for state in states}
+    assert not any(state.arms[strategy].is_ready for state, strategy in found)
+    worth = [policy.prospect(state, state.arms[strategy]) for state, strategy in found]
+    assert [p.gain / max(p.cost, policy.TINY) for p in worth] == sorted(
+        (p.gain / max(p.cost, policy.TINY) for p in worth), reverse=True
+    )
+    room = worth[1].cost  # the third job waits if it costs more, and so does each after it
+    assert len(policy.next_jobs(states, room)) <= sum(p.cost <= room for p in worth)
