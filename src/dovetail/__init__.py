@@ -4,7 +4,7 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from dovetail import batching, ops
+from dovetail import batching, engines, ops
 from dovetail.autodiff.custom import custom_gradient
 from dovetail.autodiff.graph_gradients import gradients
 from dovetail.autodiff.jacobian import hvp, jvp
@@ -14,6 +14,7 @@ from dovetail.core import config, dtypes, errors, kinds
 from dovetail.core import memory as _memory
 from dovetail.core.accounting import MemoryInfo, memory_info, set_allocator, set_memory_limit
 from dovetail.core.devices import set_soft_placement, soft_placement
+from dovetail.core.engine_registry import BUILT_IN as _BUILT_IN
 from dovetail.core.engine_registry import list_engines, register_engine, set_engine, set_threads, unregister_engine
 from dovetail.core.gradients import RegisterGradient, gradient_override_map
 from dovetail.core.hooks import hooks as _hooks
@@ -41,8 +42,10 @@ from dovetail.ops.random.generator import Generator
 from dovetail.sessions.session import Session
 from dovetail.sessions.session_graph import SessionGraph
 
+_BUILT_IN.update(engines.BUILT_IN)
 _memory.follow_environment()
 import_hooks.install()
+_hooks.tensorflow = lambda: _import_module("dovetail.compat.tensorflow")
 _hooks.run_keras = lambda: _import_module("keras_dovetail")
 
 

@@ -6,12 +6,12 @@ A `dim_ordering` is "tf" (channels last), "th" (channels first), or "default" fo
 
 from __future__ import annotations
 
-from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 from dovetail import backend as K
 from dovetail.backend.table import k_error, k_function
+from dovetail.core.hooks import hooks
 from dovetail.core.infer import normalize_axis as normalized
 from dovetail.core.kinds import TensorLike
 
@@ -71,7 +71,7 @@ def absent(name: str) -> ModuleType:
         AttributeError: K does not have the name.
     """
     if name == "tf":
-        return import_module("dovetail.compat.tensorflow")  # imported on first use
+        return hooks.tensorflow()
     why = f": {ABSENT[name]}" if name in ABSENT else ""
     raise AttributeError(f"module 'dovetail.backend' has no attribute {name!r}{why}", name=name, obj=K)
 

@@ -57,26 +57,7 @@ class BuiltIn(NamedTuple):
     is_listed: bool = True
 
 
-BUILT_IN = {
-    "numpy": BuiltIn("dovetail.engines.numpy", "numpy", "pip install numpy"),
-    "torch": BuiltIn("dovetail.engines.torch", "torch", "pip install torch", ("torch", "torch:Tensor")),
-    "jax": BuiltIn(
-        "dovetail.engines.jax",
-        "jax",
-        "pip install jax",
-        ("jax", "jaxlib", "dovetail.engines.jax.dimensions:Dimensions"),
-        {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
-    ),
-    "tensorflow": BuiltIn(
-        "dovetail.engines.tensorflow",
-        "tensorflow",
-        "pip install tensorflow",
-        ("tensorflow",),
-        {"TF_FORCE_GPU_ALLOW_GROWTH": "true"},
-    ),
-    "onnxruntime": BuiltIn("dovetail.engines.onnx_runtime", "onnxruntime", "pip install onnxruntime", is_listed=False),
-    "openvino": BuiltIn("dovetail.engines.openvino", "openvino", "pip install openvino", is_listed=False),
-}
+BUILT_IN: dict[str, BuiltIn] = {}  # name → one of Dovetail's own engines; `dovetail` enters them
 HEIRS = {"cntk": "onnxruntime", "theano": "jax", "plaidml": "jax", "mxnet": "torch"}  # engines of Keras that ended
 ENGINES, ARRAYS = "dovetail.engines", "dovetail.arrays"  # groups of entry points
 

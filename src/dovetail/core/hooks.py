@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from dovetail.core.control_flow import Control
     from dovetail.core.value_kinds import ValueKind
 
@@ -42,6 +44,7 @@ class _Hooks:
         meet_traced: (engine, collective, array under trace, static arguments) → the result as such an array; of `ops`.
         meet_differentiably: (engine, collective, rule, array, static arguments) → the rule's result, which the library
             differentiates by the op's gradient; of `ops`.
+        tensorflow: () → the module with TensorFlow's names, `dovetail.compat.tensorflow`; of `dovetail`.
         run_keras: () → None; Keras then runs on Dovetail; of `dovetail`.
         reads: engine → (variable → a tensor that reads it in each run of the program under trace); of `interop`.
         array_result: (a result of a call that was given NumPy arrays) → the value for the caller; of `interop`.
@@ -73,6 +76,7 @@ class _Hooks:
     run_body: Callable[..., Any]
     meet_traced: Callable[..., Any]
     meet_differentiably: Callable[..., Any]
+    tensorflow: Callable[[], ModuleType]
     run_keras: Callable[[], Any]
     numerics: Any
     seen: Callable[[Any], Any]
