@@ -23,6 +23,7 @@ from dovetail.choose.jobs import job
 from dovetail.choose.measurer import FIRST_CALLS, Measurer, import_engine
 from dovetail.choose.policy import UNPREDICTED, Arm, Estimate, State
 from dovetail.choose.report import Report, rows
+from dovetail.core import config
 from dovetail.core.collectives import WORLD
 from dovetail.core.ending import stop_if_ending
 from dovetail.core.engine import Engine
@@ -40,7 +41,6 @@ from dovetail.execute.segment import Segment
 from dovetail.execute.show import Shown
 from dovetail.execute.strategy import Strategy
 from dovetail.functions.probe import ProbedPlan
-from dovetail.observe import watch
 
 if TYPE_CHECKING:
     from dovetail.choose.backward_plan import BackwardPlan
@@ -365,11 +365,11 @@ class MeasuredPlan(Shown):
             found = self.candidates[strategy]
         else:
             found, counts = self._agreement.next(chosen)
-        return found, counts and self._refilling == 0 and watch.current() is None
+        return found, counts and self._refilling == 0 and not config.is_profiled
 
     def decided(self, chosen: Candidate) -> tuple[Strategy, bool]:
         """The measurer's decision on the next call: the strategy, and whether its time counts."""
-        if watch.current() is not None:  # a profile makes calls slower
+        if config.is_profiled:  # a profile makes calls slower
             return chosen.strategy, False
         strategy, counts = self.measurer.decide(self.group)
         if self.measurer.state.duel is not None:

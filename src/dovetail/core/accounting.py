@@ -22,7 +22,7 @@ from dovetail.core.dtypes import DType
 from dovetail.core.engine import Engine
 from dovetail.core.errors import Where, describe, op_error
 from dovetail.core.infer import of_any_rank
-from dovetail.core.rules import EAGER, Rule
+from dovetail.core.rules import Rule
 from dovetail.core.spec import TensorSpec
 from dovetail.core.state import Arrays
 from dovetail.core.table import OPS
@@ -315,19 +315,16 @@ def set_allocator(allocator: Allocator | None, engine: str | None = None) -> Non
 
 
 def _configure(engine: Engine, allocator: Allocator | None, accounts: dict[str, Account]) -> None:
-    """Replace the methods of an engine that make arrays, and let programs be traced again."""
+    """Put the methods of an engine that make arrays into forms that count them, and let programs be traced again."""
     engine.allocator, engine.accounts = allocator, accounts
-    if engine.refused is None:
-        for method in ("allocate", "asarray", "copy", "allocates_results"):
-            engine.__dict__.pop(method, None)
-        engine.eager_rules = engine.rules.layer(EAGER)
-        if allocator is not None:
-            engine.allocate = partial(_lent, engine, allocator)  # type: ignore[method-assign]
-            engine.allocates_results = True
-        if allocator is not None or accounts:
-            for method in ("allocate", "asarray", "copy"):
-                setattr(engine, method, _making(engine, method))
-            engine.eager_rules = _Wrapped(partial(_accounted, engine))
+    wrapper: dict[str, Callable[[Any], Any]] = {}
+    if allocator is not None or accounts:
+        wrapper = {method: partial(_making, engine, method) for method in _TITLES}
+        wrapper["eager_rules"] = lambda rules: _Wrapped(partial(_accounted, engine, rules))
+    if allocator is not None:
+        wrapper["allocate"] = lambda own: _making(engine, "allocate", partial(_lent, engine, allocator))
+        wrapper["allocates_results"] = lambda own: True
+    engine.around.push("memory", wrapper)
     config.note_memory()
 
 
@@ -371,9 +368,9 @@ class _Wrapped(dict[str, Any]):
 _TITLES = {"allocate": "a new array", "asarray": "convert", "copy": "copy"}
 
 
-def _making(engine: Engine, method: str) -> Callable[..., Any]:
+def _making(engine: Engine, method: str, make: Callable[..., Any]) -> Callable[..., Any]:
     """A method that makes one array, which counts it, and places it unless it is `allocate`."""
-    title, make, allocates = _TITLES[method], getattr(engine, method), method == "allocate"
+    title, allocates = _TITLES[method], method == "allocate"
 
     def made(value: Any, *args: Any, **options: Any) -> Any:
         if allocates and engine.accounts:
@@ -387,10 +384,9 @@ def _making(engine: Engine, method: str) -> Callable[..., Any]:
     return made
 
 
-def _accounted(engine: Engine, name: str) -> Rule | None:
+def _accounted(engine: Engine, rules: Mapping[str, Any], name: str) -> Rule | None:
     """The form of a rule for single calls that refuses results for which there is no room, and counts the others."""
-    rule = engine.rules.layer(EAGER)[name]
-    op = OPS.get(name)
+    rule, op = rules[name], OPS.get(name)
     if rule is None or op is None:
         return rule
     is_fresh = name in engine.fresh or name in engine.out_rules

@@ -18,7 +18,7 @@ DEFAULTS: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7, "image_data_fo
 _settings = dict(DEFAULTS)
 version: tuple[object, ...] = tuple(_settings.values())  # all settings; a change makes a new tuple
 of_calls: tuple[object, ...] = version  # the same for eager calls, which a profile also changes; it changes no trace
-_is_profiled = False
+is_profiled = False  # whether a profile is open, whose calls take more time
 _contexts: list[Callable[[], object]] = []
 
 FLOATX_CHOICES = ("float16", "bfloat16", "float32", "float64")
@@ -103,8 +103,8 @@ def note_memory() -> None:
 
 def note_profile(is_open: bool) -> None:
     """Let eager calls resolve to rules that a profile times, or to the same rules as before."""
-    global of_calls, _is_profiled
-    _is_profiled = is_open
+    global of_calls, is_profiled
+    is_profiled = is_open
     of_calls = (*version, "profiled") if is_open else version
 
 
@@ -119,4 +119,4 @@ def _change(setting: str, value: object) -> None:
     global version
     _settings[setting] = value
     version = tuple(_settings.values())
-    note_profile(_is_profiled)
+    note_profile(is_profiled)

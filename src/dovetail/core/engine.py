@@ -20,6 +20,7 @@ import numpy as np
 from dovetail.core import dtypes
 from dovetail.core.accumulation import ACCUMULATING, HALVES, in_float32
 from dovetail.core.allocation import SMALLEST
+from dovetail.core.around import Around
 from dovetail.core.cache import Cache, Computed
 from dovetail.core.collectives import COLLECTIVES
 from dovetail.core.control_flow import Control, HostControl, Values
@@ -162,6 +163,7 @@ class Engine(HostCalls):
             native_types[name]: kinds for names, kinds in _ABSORBED for name in names if name in native_types
         }
         self._numbers: Cache[Any, Any] = Cache(500)
+        self.around = Around(self)
         self.refused: Callable[[], Any] | None = None  # raises an error if the engine cannot be used
         self.allocator: Any = None  # of the program, which `accounting` uses, as the two below
         self.accounts: dict[str, Any] = {}
@@ -630,9 +632,8 @@ class Engine(HostCalls):
 
         for found in (self, self.native):
             found.refused = refused
-            found.eager_rules = Computed(lambda name: refused)
-            for method in ("asarray", "copy", "allocate", "from_dlpack", "compile"):
-                setattr(found, method, refused)
+            methods = dict.fromkeys(("asarray", "copy", "allocate", "from_dlpack", "compile"), lambda run: refused)
+            found.around.push("refusal", {**methods, "eager_rules": lambda rules: Computed(lambda name: refused)})
 
     def __repr__(self) -> str:
         return f"<engine {self.name}>"

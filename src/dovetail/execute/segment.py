@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import cached_property
+from threading import RLock
 from types import MappingProxyType
 from typing import Any
+from weakref import WeakSet
 
 from dovetail.core.devices import placed_on
 from dovetail.core.engine import Engine
@@ -24,13 +26,29 @@ from dovetail.execute.lower import BodyFunctions, Laps, Lowered, failed_operatio
 from dovetail.execute.optimize import optimized_copy
 from dovetail.execute.placement import Place
 from dovetail.formats.onnx.programs import program
-from dovetail.observe.watch import watched
 from dovetail.passes.composites import rank_error
 from dovetail.passes.specialize import check_static
 from dovetail.trace.deferred import has_unknown_rank
 
 # name → what writes a graph without variables, with the values of some inputs as constants
 FORMATS: dict[str, Callable[[Graph, Mapping[int, Any]], bytes]] = {"onnx": program}
+
+_made: WeakSet[Segment] = WeakSet()  # those with an executable
+_form: Callable[[Segment], Callable[..., tuple[Any, ...]]] | None = None
+_lock = RLock()
+
+
+def set_form(form: Callable[[Segment], Callable[..., tuple[Any, ...]]] | None) -> None:
+    """Let all segments call another form of their executables, also of those that are made later.
+
+    Args:
+        form: (segment) → what is called instead of its own executable; None gives each its own one back.
+    """
+    global _form
+    with _lock:
+        _form = form
+        for segment in list(_made):
+            segment.__dict__["executable"] = segment.own_executable if form is None else form(segment)
 
 
 class Segment:
@@ -121,8 +139,16 @@ class Segment:
 
     @cached_property
     def executable(self) -> Callable[..., tuple[Any, ...]]:
+        """The executable that the engine makes of the function; in a profile, the form of it that records events."""
+        own = self.own_executable
+        with _lock:
+            _made.add(self)
+            return own if _form is None else _form(self)
+
+    @cached_property
+    def own_executable(self) -> Callable[..., tuple[Any, ...]]:
         """The executable that the engine makes of the function."""
-        return watched(self, self._compiled())
+        return self._compiled()
 
     def _compiled(self) -> Callable[..., tuple[Any, ...]]:
         run = self._compiled_by_engine() if self.bodies is None else self.function
