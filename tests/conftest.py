@@ -37,7 +37,7 @@ collect_ignore_glob = [  # they run in their own processes, with Keras or Tensor
 ]
 
 os.environ.setdefault("DOVETAIL_CACHE", "")  # measurements of tests are not kept
-os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")  # TensorFlow has the same kernels on each processor
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")  # TensorFlow leaves oneDNN out on some processors
 dt.set_engine("numpy")  # for tests that choose no engine; programs that tests start have the default, "auto"
 SEED = int(os.environ.get("DOVETAIL_TEST_SEED", "0"))
 ONLY_COMPILES = ("onnxruntime", "openvino", "whole")  # NumPy computes their single calls; they have tests of their own

@@ -19,8 +19,17 @@ def is_bare(engine):
     return engine.eager_rules is engine.rules.layer(EAGER) and not {"asarray", "copy", "allocate"} & vars(engine).keys()
 
 
-def name(kind):
-    return {"asarray": lambda run: lambda *args: [kind, *(run(*args) if isinstance(run(*args), list) else [])]}
+def named(kind):
+    """A wrapper whose `asarray` gives its kind and then what the inner form gives, if that is a wrapper's, too."""
+
+    def form(run):
+        def asarray(*args):
+            inner = run(*args)
+            return [kind, *(inner if isinstance(inner, list) else [])]
+
+        return asarray
+
+    return {"asarray": form}
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(KINDS)), ids="-".join)
@@ -28,7 +37,7 @@ def test_the_order_of_wrappers_is_that_of_the_kinds(order):
     engine = get_engine("numpy")
     try:
         for kind in order:
-            engine.around.push(kind, name(kind))
+            engine.around.push(kind, named(kind))
         assert engine.asarray(1, dt.dtypes.as_dtype("int32")) == list(reversed(KINDS))
         for kind in order[:2]:
             engine.around.pop(kind)

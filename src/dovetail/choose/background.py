@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any
 
@@ -28,7 +29,6 @@ class _Worker:
 
     def __init__(self) -> None:
         self.waiting: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self.is_ending = False
         self.thread = threading.Thread(target=self._work, name="dovetail-plans")
         self._end = threading.Thread(target=self._stop_at_end, name="dovetail-plans-end")
 
@@ -43,20 +43,18 @@ class _Worker:
                 thread.start()
 
     def _work(self) -> None:
-        while not self.is_ending:
-            self._call(self.waiting.get())
+        with suppress(Ending):
+            while True:
+                self._call(self.waiting.get())
 
     def _call(self, function: Callable[[], None]) -> None:
         try:
             holding(_working, function)
-        except Ending:
-            return
         except Exception:
             logger.exception("preparing a plan in the background failed")
 
     def _stop_at_end(self) -> None:
         threading.main_thread().join()
-        self.is_ending = True
         end(self.thread)
         sys.meta_path.insert(0, self)
         self.waiting.put(stop_if_ending)  # else the thread would wait for a function
