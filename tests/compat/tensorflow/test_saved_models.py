@@ -29,6 +29,7 @@ def made(tmp_path_factory):
     """A folder with the files of a model that TensorFlow trained for a step, and its result."""
     folder, names = tmp_path_factory.mktemp("made"), real.compat.v1
     with names.Graph().as_default() as graph, names.Session() as session:
+        names.set_random_seed(3)  # weights of which no relu is dead
         x = names.placeholder("float32", [None, 4], name="x")
         doubles = names.placeholder_with_default(False, [], name="doubles")
         with names.variable_scope("net"):
