@@ -74,6 +74,6 @@ def endpoint(loaded: LoadedModel, name: str) -> RestoredFunction | Signature:
 def _variables(*functions: RestoredFunction | Signature) -> list[State]:
     """The variables of some functions, in the order of their first use."""
     graphs = [one.graph for f in functions for one in (f.signatures if isinstance(f, RestoredFunction) else [f])]
-    parts = [part for graph in graphs for part in (graph, *graph.subgraphs())]
+    parts = [part for graph in graphs for part in graph.everywhere()]
     used = [value for part in parts for operation in part.operations for value in operation.attrs.values()]
     return list(dict.fromkeys(value for value in used if isinstance(value, State)))

@@ -88,7 +88,7 @@ def _points(graph: Graph, source: Any) -> list[Any]:
         return [source] if source.op.graph is graph else []
     if type(source) is Tensor:
         found = graph.closures.get(source, graph.captures.get(source))
-    elif graph.records_effects:  # state stops gradients: they go to the variable, not to the assigned tensor
+    elif graph.dialect.records_effects:  # state stops gradients: they go to the variable, not to the assigned tensor
         return [op.outputs[0] for op in graph.operations if op.type in _OF_VARIABLES and op.attrs["variable"] is source]
     else:
         found = graph.state.inputs.get(source)

@@ -251,7 +251,7 @@ class Engine(HostCalls):
 
     def rule_choices(self, graph: Any, variants: Collection[str]) -> frozenset[Any]:
         """The non-default rules that `variants` would select for a graph, as a set that can be compared."""
-        operations = [op for part in (graph, *graph.subgraphs()) for op in part.operations]
+        operations = [op for part in graph.everywhere() for op in part.operations]
         found = ((op, self.rules.fitting(op, preferred=variants)) for op in operations)
         return frozenset((op, variant.name) for op, variant in found if variant is not None and variant.is_further)
 

@@ -136,7 +136,7 @@ class engine(place):
         super().__init__(name)
 
     def _recording(self, graph: Any) -> Any:
-        return {} if graph.follows_engine else super()._recording(graph)
+        return {} if graph.dialect.follows_engine else super()._recording(graph)
 
 
 def device(name: str) -> place:

@@ -162,7 +162,7 @@ class Variable(Operators):
     @property
     def is_one_of_a_kind(self) -> bool:  # type: ignore[override]
         graph = graphs[0] if (graphs := scopes().graphs) else default_graph()
-        return self.symbolic and graph is not None and graph.outermost.arrays_follow
+        return self.symbolic and graph is not None and graph.outermost.dialect.arrays_follow
 
     @property
     def ndim(self) -> int:

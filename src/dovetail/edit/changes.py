@@ -136,7 +136,7 @@ def override_gradients(
     """
     checked = registered_overrides(overrides, "override_gradients")
     graph.check_changeable()
-    own = {graph, *graph.subgraphs()}
+    own = set(graph.everywhere())
     chosen = graph.operations if within is None else operations_in(within)
     for operation in chosen:
         (operation.graph if operation.graph in own else graph)._check_member(operation)

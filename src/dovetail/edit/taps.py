@@ -44,7 +44,7 @@ def tap(graph: Graph, *patterns: str) -> list[str]:
         for pattern in found:
             fitting = [
                 op
-                for part in (graph, *graph.subgraphs())
+                for part in graph.everywhere()
                 for op in part.operations
                 if op.outputs and op.type != "Tap" and pattern.fullmatch(op.name) and op.name not in names
             ]

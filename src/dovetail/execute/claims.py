@@ -30,7 +30,7 @@ def require_claimed(graph: Graph, home: Place) -> None:
     Raises:
         NotClaimed: an engine does not.
     """
-    for part in (graph, *graph.subgraphs()):
+    for part in graph.everywhere():
         for operation in part.operations:
             if operation.type not in STRUCTURAL:
                 _require(operation, home)

@@ -19,7 +19,7 @@ def exchanges_of(graph: Graph) -> list[Operation]:
     """The operations of a graph, and of its branches and bodies, that wait for other ranks."""
     return [
         op
-        for part in (graph, *graph.subgraphs())
+        for part in graph.everywhere()
         for op in part.of_types(COLLECTIVES)
         if len(WORLD.members(op.attr("ranks"))) > 1
     ]

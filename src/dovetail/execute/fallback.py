@@ -63,7 +63,7 @@ def log_fallback(graph: Graph, error: NotClaimed) -> None:
 def _without(graph: Graph, unable: Engine) -> Graph:
     """The graph, with operations that are pinned to an engine pinned to its last resort instead."""
     copy = copy_graph(graph)
-    pinned = [op for inner in (copy, *copy.subgraphs()) for op in inner.operations if unable in pinned_engines([op])]
+    pinned = [op for inner in copy.everywhere() for op in inner.operations if unable in pinned_engines([op])]
     for operation in pinned:
         device = operation.device if operation.engine == unable.name else None
         operation.pin = Pin(last_resort(unable), device, operation.part)

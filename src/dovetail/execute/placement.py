@@ -132,7 +132,7 @@ def pinned_engines(operations: Iterable[Operation]) -> list[Engine]:
 
 def is_pinned(graph: Graph) -> bool:
     """Whether an operation of a graph or subgraph is pinned to an engine or a device, or calls the user's Python."""
-    for part in (graph, *graph.subgraphs()):
+    for part in graph.everywhere():
         if not part.by_type.keys().isdisjoint(USERS_CALLS):
             return True
         for operation in part:
@@ -143,7 +143,7 @@ def is_pinned(graph: Graph) -> bool:
 
 def fixes_engine(graph: Graph) -> bool:
     """Whether pins of a graph or subgraph say the engine, or a device for which no other may stand in."""
-    parts = (graph, *graph.subgraphs())
+    parts = graph.everywhere()
     if any(op.engine is not None for part in parts for op in part.operations):
         return True
     devices = {op.device for part in parts for op in part.operations if op.device}
@@ -155,12 +155,12 @@ def fixes_engine(graph: Graph) -> bool:
 
 def has_pinned_devices(graph: Graph) -> bool:
     """Whether an operation of a graph or subgraph is pinned to a device."""
-    return any(op.device for part in (graph, *graph.subgraphs()) for op in part.operations)
+    return any(op.device for part in graph.everywhere() for op in part.operations)
 
 
 def pin_host_calls(graph: Graph, home: Place) -> None:
     """Pin Python's operations to NumPy if their engine compiles whole programs, which cannot call Python."""
-    for part in (graph, *graph.subgraphs()):
+    for part in graph.everywhere():
         for operation in part.of_types(HOST_CALLS):
             if place_of(operation, home).engine.compiles_programs:
                 operation.pin = Pin("numpy", part=operation.part)
@@ -188,7 +188,7 @@ def pin_unknown_shapes(graph: Graph, home: Place) -> int:
 
 def _has_unknown_shapes(operation: Operation) -> bool:
     """Whether a shape of an operation depends on values, also of one inside of its branches or its body."""
-    inner = (op for graph in operation.subgraphs() for part in (graph, *graph.subgraphs()) for op in part.operations)
+    inner = (op for graph in operation.subgraphs() for part in graph.everywhere() for op in part.operations)
     return any(
         not all(t.spec.is_static for t in (*op.inputs, *op.outputs))
         or any(op.layout[index] is not None for index in op.op.ints_positions)
@@ -198,7 +198,7 @@ def _has_unknown_shapes(operation: Operation) -> bool:
 
 def check_pins(graph: Graph, home: Place) -> None:
     """Refuse pins that a plan cannot follow, with the errors of `place_of`; `cut` checks the order of parts."""
-    for inner in (graph, *graph.subgraphs()):
+    for inner in graph.everywhere():
         for operation in inner.operations:
             if operation._pin != NOT_PINNED:
                 place_of(operation, home)
@@ -220,7 +220,7 @@ def is_divided(operation: Operation, home: Place) -> bool:
     graphs = operation.subgraphs()
     if not graphs:
         return False
-    inner = [part for graph in graphs for part in (graph, *graph.subgraphs())]
+    inner = [part for graph in graphs for part in graph.everywhere()]
     pinned = [op for part in inner for op in part.operations if op.pin != NOT_PINNED and op.type not in STRUCTURAL]
     return bool(pinned) and {place_of(op, home) for op in pinned} != {place_of(operation, home)}
 

@@ -325,4 +325,4 @@ def _value_on(engine: Engine, device: str | None, buffer: Buffer | None) -> Any:
 
 def shows(graph: Graph) -> bool:
     """Whether a program calls the user's Python, for example to print, so that this runs while it computes."""
-    return not all(part.by_type.keys().isdisjoint(SHOWING) for part in (graph, *graph.subgraphs()))
+    return not all(part.by_type.keys().isdisjoint(SHOWING) for part in graph.everywhere())

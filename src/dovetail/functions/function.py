@@ -173,7 +173,7 @@ class Function(Generic[P, R]):
         """The result of a call inside another graph, or on an engine's own values."""
         if self._options.passes and around is not None:
             return inline_call(around, self._python, leaves, structure, bool(kwargs), self._apply_passes)
-        if around is not None and around.records_effects:
+        if around is not None and around.dialect.records_effects:
             return done_as_one(around, functools.partial(self._python, *args, **kwargs))
         return self._python(*args, **kwargs)
 

@@ -175,7 +175,7 @@ class Taps(Probe):
 
     def add(self, graph: Graph, ends: int) -> Sequence[Any]:
         """Add outputs for the points of a graph."""
-        parts = (graph, *graph.subgraphs())
+        parts = graph.everywhere()
         tapped = {op.attrs["label"] for part in parts for op in part.of_types(("Tap",))}
 
         def wanted(operation: Operation, around: str) -> tuple[str, frozenset[str]] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, is_tensor
 from dovetail.graph.cursor import Cursor
+from dovetail.graph.dialect import Dialect
 from dovetail.graph.index import forget_type, note_type
 from dovetail.graph.journal import all_or_nothing, note
 from dovetail.graph.naming import check_name
@@ -144,10 +145,8 @@ class GraphBase(Pins):
     is_final = False
     stand_ins: list[tuple[Any, GraphTensor]] | None = None
     creations: Creations | None = None
-    arrays_follow = False  # see `Operators`
     _unknown_shape: Any = None  # the shape of tensors of unknown rank, for programs
-    records_effects = False  # see `effects`
-    ignores_case = False  # whether names that differ in case alone get numbers
+    dialect = Dialect()
     changed_ops: list[Operation] | None = None
 
     def __init__(self, name: str = "graph", outer: Graph | None = None) -> None:
@@ -222,14 +221,14 @@ class GraphBase(Pins):
         made_for = here.made_for if like is None else like
         if made_for is not None:
             operation._origin = made_for.origin
-        takes_control = op.name not in INPUTS or (self.records_effects and op.name == "ReadVariableOp")
+        takes_control = op.name not in INPUTS or (self.dialect.records_effects and op.name == "ReadVariableOp")
         if takes_control and (here.control or like is not None):
             waits = (*here.control, *(() if like is None else like.control_inputs), *waits)
         if waits:
             operation._control_inputs = {other: None for other in waits if not other.is_removed}
         before = None if here.cursor is None else here.cursor.place(operation)
         self._attach(operation, before)
-        if op.name in EFFECTS and not self.records_effects:
+        if op.name in EFFECTS and not self.dialect.records_effects:
             self.edited()
         return operation
 
@@ -324,7 +323,7 @@ class GraphBase(Pins):
                 raise ValueError(f"there is an operation {name!r} in the graph {self.name!r} already.")
             return name
         name = scope + name
-        key_of = str.lower if self.ignores_case else str  # names with one key get numbers
+        key_of = str.lower if self.dialect.ignores_case else str  # names with one key get numbers
         key = key_of(name)
         count, found = self._counts.get(key), name
         if count is not None or name in self._operations:
@@ -469,7 +468,7 @@ class GraphBase(Pins):
             ...
             RuntimeError: the graph 'graph' is finalized, so it cannot be changed; change a copy, copy.copy(graph).
         """
-        for graph in (self, *self.subgraphs()):
+        for graph in self.everywhere():
             graph.is_final = True
 
     def check_changeable(self) -> None:
@@ -550,6 +549,10 @@ class GraphBase(Pins):
             return []
         parts = [part for op in self.of_types(SUBGRAPH_CALLS) for part in op.subgraphs()]
         return [found for part in parts for found in (*part.subgraphs(), part)]
+
+    def everywhere(self) -> list[Graph]:
+        """The graph itself and its `subgraphs`."""
+        return [cast("Graph", self), *self.subgraphs()]
 
     def depends_on(self, operation: Operation, other: Operation) -> bool:
         """Whether `operation` needs `other`, through inputs and control inputs."""

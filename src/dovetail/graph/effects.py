@@ -56,7 +56,7 @@ def _brought_along(graph: Graph, operations: Iterable[Operation]) -> Iterator[Op
     for op in operations:
         if op.type == READ:
             variable = op.attrs["variable"]
-            if variable in graph.state.last and (graph.records_effects or variable.is_counter):
+            if variable in graph.state.last and (graph.dialect.records_effects or variable.is_counter):
                 yield graph.state.last[variable]
             continue
         for tensor in op.outputs:

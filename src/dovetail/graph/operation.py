@@ -83,11 +83,11 @@ class GraphTensor(Operators):
 
     @property
     def arrays_follow(self) -> bool:  # type: ignore[override]
-        return outermost_of(self.op.graph).arrays_follow
+        return outermost_of(self.op.graph).dialect.arrays_follow
 
     @property
     def is_one_of_a_kind(self) -> bool:  # type: ignore[override]
-        return outermost_of(self.op.graph).arrays_follow
+        return outermost_of(self.op.graph).dialect.arrays_follow
 
     @property
     def spec(self) -> TensorSpec:

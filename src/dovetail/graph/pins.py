@@ -22,8 +22,6 @@ class Pins:
         outer: the graph around; its open scopes of devices hold here, too.
     """
 
-    follows_engine = False  # whether its operations are computed on the engine that is current when they run
-
     def __init__(self, outer: Graph | None) -> None:
         first = GraphScopes()
         if outer is not None:

@@ -84,7 +84,7 @@ def explain(f: Any, *args: Any, engine: str | None = None, algorithms: bool = Fa
     plan = told.plan(*args)
     calls: dict[Operation, Line] = {}
     graph = told.traced_again(functools.partial(_noting, calls), *args)
-    for op in (op for part in (graph, *graph.subgraphs()) for op in part.operations):
+    for op in (op for part in graph.everywhere() for op in part.operations):
         op._origin = None  # also an operation of a gradient is explained by itself
     shapes = [static_shape(arg) for arg in args] if len(args) == len(graph.inputs) else None
     made = _planned(plan, graph, shapes)

@@ -47,7 +47,7 @@ def _arguments(segment: Segment) -> list[Any]:
     Raises:
         NotRun: the segment must not run on them.
     """
-    types = {op.type for part in (segment.graph, *segment.graph.subgraphs()) for op in part.operations}
+    types = {op.type for part in segment.graph.everywhere() for op in part.operations}
     if "While" in types:
         raise NotRun("a loop may run without end on zeros")
     if not types.isdisjoint(PRINTS):

@@ -137,7 +137,7 @@ def _pure(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Any:
     copy = copy_graph(original)
     kept = {name: copy.get_tensor(tensor.name) for name, tensor in outputs.items()}
     copy.outputs = [*kept.values()]
-    values = thread(copy) if copy.records_effects else _assigned(copy)
+    values = thread(copy) if copy.dialect.records_effects else _assigned(copy)
     names: set[str] = {*inputs}
     named = [_free(name, names) for name in outputs]
     state = {variable: _free(variable.op_name, names) for variable in values}

@@ -26,5 +26,5 @@ def _meets(operation: Operation) -> bool:
     return any(
         not part.by_type.keys().isdisjoint(COLLECTIVES)
         for graph in operation.subgraphs()
-        for part in (graph, *graph.subgraphs())
+        for part in graph.everywhere()
     )

@@ -20,7 +20,7 @@ def waits(graph: Graph) -> bool:
     """Whether an operation of the graph, or of a graph inside it, waits."""
     if not WaitingOp.names:
         return False
-    return not all(WaitingOp.names.isdisjoint(part.by_type) for part in (graph, *graph.subgraphs()))
+    return not all(WaitingOp.names.isdisjoint(part.by_type) for part in graph.everywhere())
 
 
 def resolve(

@@ -19,6 +19,7 @@ from dovetail.core.variable import Variable
 from dovetail.edit.graph import GraphTensor, Operation
 from dovetail.graph.attributes import Beside, Form, decode, encode, register
 from dovetail.graph.base import new_scope
+from dovetail.graph.dialect import Dialect
 from dovetail.graph.document import GRAPH, described, graph_of
 from dovetail.graph.nesting import outermost_of
 from dovetail.ops.random.generator import Generator
@@ -45,10 +46,7 @@ class SessionGraph(TensorFlowGraph):
         (np.float32(2.0), [np.float32(3.0), np.float32(2.0)], 3.0)
     """
 
-    arrays_follow = True
-    records_effects = True
-    ignores_case = True
-    follows_engine = True
+    dialect = Dialect(arrays_follow=True, records_effects=True, follows_engine=True, ignores_case=True)
 
     def __init__(self, name: str = "default") -> None:
         super().__init__(name)

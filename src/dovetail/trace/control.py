@@ -221,7 +221,9 @@ class _Closure:
         if self._assigned:
             return captured + [variables.read_for_update(self.graph, v) for v in self._read]
         before = [t.op for t in (*others, *captured)]
-        is_ordered = self._read and self.graph.records_effects and any(op.type in EFFECTS for op in reach(before))
+        is_ordered = (
+            self._read and self.graph.dialect.records_effects and any(op.type in EFFECTS for op in reach(before))
+        )
         with self.graph.control_dependencies(before if is_ordered else ()):
             return captured + [variables.read_variable(self.graph, v) for v in self._read]
 

@@ -439,7 +439,7 @@ def assign_any(
         assign_in_order(graph, variable, tensor)
         return variable
     operation = assign_variable(graph, variable, tensor)
-    return operation.outputs[0] if operation is not None and graph.records_effects else variable
+    return operation.outputs[0] if operation is not None and graph.dialect.records_effects else variable
 
 
 class _GraphKind(ValueKind):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def read_variable(graph: Graph, variable: Any) -> GraphTensor:
     """A variable's value at this point of the program; if effects are recorded, `effects` says when a run reads it."""
-    value = _recorded_read(graph, variable) if graph.records_effects else _value_here(graph, variable)
+    value = _recorded_read(graph, variable) if graph.dialect.records_effects else _value_here(graph, variable)
     for tape in scopes().tapes:
         tape.record_read(variable, value)
     return value
@@ -125,7 +125,7 @@ def assign_variable(graph: Graph, variable: Any, value: GraphTensor, with_value:
     Returns:
         The operation, if the graph is in no other or records effects; else None.
     """
-    if graph.records_effects:
+    if graph.dialect.records_effects:
         return add_assignment(graph, variable, value, with_value)
     holder = holder_of(graph, variable)
     if holder is not None:
@@ -153,7 +153,7 @@ def assign_in_order(graph: Graph, variable: Any, value: GraphTensor, with_value:
     """
     operation = assign_variable(graph, variable, value, with_value)
     graph.state.ordered.add(variable)
-    if graph.records_effects and operation is not None:
+    if graph.dialect.records_effects and operation is not None:
         graph.state.keep(variable)
         _put_last(graph, variable, operation)
         graph.edited()
@@ -181,12 +181,12 @@ def settle_effects(graph: Graph) -> None:
 
     Its state is then as if it had been traced: variables are inputs, and have values at the end.
     """
-    if not graph.records_effects:
+    if not graph.dialect.records_effects:
         return
     needed = set(needed_for(graph, graph.outputs))
     discard(graph, [op for op in graph.operations if op not in needed and op.type not in INPUTS])
     state = graph.state
     state.values, state.last = {}, {}
-    graph.records_effects = False
+    graph.dialect = graph.dialect._replace(records_effects=False)
     state.values = thread(graph, keeps_gradients=True)
     state.assigned, state.unread = dict.fromkeys(state.values), set(state.values)

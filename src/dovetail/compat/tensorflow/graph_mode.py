@@ -128,7 +128,7 @@ def body(function: Callable[..., Any]) -> Callable[..., Any]:
     def traced(*args: Any) -> Any:
         built = current_graph()
         if built is not None and isinstance(outermost_of(built), SessionGraph) and built.state.is_empty:
-            built.records_effects = True
+            built.dialect = built.dialect._replace(records_effects=True)
         return function(*args)
 
     return traced
@@ -137,7 +137,7 @@ def body(function: Callable[..., Any]) -> Callable[..., Any]:
 @contextmanager
 def in_program_order(graph: Any) -> Iterator[None]:
     """Let updates of variables in the `with` block start from the values assigned before them; see `trace`."""
-    if graph is None or not graph.records_effects:
+    if graph is None or not graph.dialect.records_effects:
         yield
     else:
         with variables.in_program_order(graph):

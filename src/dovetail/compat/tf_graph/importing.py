@@ -49,7 +49,7 @@ def import_definition(
         if old.dtype != tensor.dtype:
             raise TypeError(f"{tensor!r} cannot replace {old!r}: the dtypes differ; cast it first.")
         mapped[old] = tensor
-    records = source.records_effects and target.records_effects
+    records = source.dialect.records_effects and target.dialect.records_effects
     scope: Any = target.name_scope(name) if name else nullcontext()
     with all_or_nothing(), scope:
         kind = Variables.KEEP if records else Variables.READ

@@ -104,7 +104,7 @@ def _documented(message: Any, file: str, make: Make) -> Origin | None:
 def _recording(name: str) -> Graph:
     """An empty graph that records effects, as a graph of sessions."""
     graph = TensorFlowGraph(name)
-    graph.records_effects = True
+    graph.dialect = graph.dialect._replace(records_effects=True)
     return graph
 
 

@@ -76,14 +76,10 @@ def _of_loops(options: bytes) -> Any:
 
 def fits_xla(graph: Any) -> bool:
     """Whether XLA can compile a graph, and makes it faster."""
-    operations = [op for part in _parts(graph) for op in part.operations]
+    operations = [op for part in graph.everywhere() for op in part.operations]
     return WITHOUT_XLA.isdisjoint(op.type for op in operations) and all(
         tensor.spec.is_static for op in operations for tensor in op.outputs
     )
-
-
-def _parts(graph: Any) -> tuple[Any, ...]:
-    return graph, *graph.subgraphs()
 
 
 class Executable:
@@ -96,7 +92,7 @@ class Executable:
         self._calls = 0
         self._compiles = KERNELS not in segment.variants and fits_xla(segment.graph)
         self._at_once = XLA in segment.variants
-        self._has_loops = not LOOPS.isdisjoint(op.type for part in _parts(segment.graph) for op in part.operations)
+        self._has_loops = not LOOPS.isdisjoint(op.type for part in segment.graph.everywhere() for op in part.operations)
         self._may_not_compile = any(op.op.is_users for op in segment.graph.operations)
         self._run: Any = None
 

@@ -25,7 +25,7 @@ def program(graph: Any, known: Mapping[int, Any]) -> bytes:
         ValueError: as for `Writer.model`.
         TypeError: ONNX lacks a dtype.
     """
-    for part in (graph, *graph.subgraphs()):
+    for part in graph.everywhere():
         for operation in part.of_types(PRINTS):
             problem = f"{operation.name!r} calls Python each time that it runs, and a model of ONNX cannot."
             raise op_error(NotImplementedError, operation.type, problem, where=operation.where)

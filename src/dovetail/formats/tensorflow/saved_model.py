@@ -370,7 +370,7 @@ class SavedGraph:
             FormatError: the file is damaged.
         """
         graph = hooks.new_tensorflow_graph(name)
-        graph.records_effects = is_session
+        graph.dialect = graph.dialect._replace(records_effects=is_session)
         reader = Reader(self.file, self.functions, self.variable, is_session=is_session)
         reader.records.begin(graph)
         with graph.as_default(), self.reading(f"the signature {name!r}"):

@@ -259,7 +259,7 @@ class _Placement(Probe):
         """Print the devices of the operations of a program, after its first run."""
         if run.graph not in self._printed:
             self._printed.add(run.graph)
-            for graph in (run.graph, *run.graph.subgraphs()):
+            for graph in run.graph.everywhere():
                 for operation, device in placed(graph.operations, run.engine):
                     print_placement(operation, full_name(device))
 

@@ -165,7 +165,7 @@ def without_devices(graph: Graph) -> Graph:
 
 
 def _clear_devices(graph: Graph) -> None:
-    for part in (graph, *graph.subgraphs()):
+    for part in graph.everywhere():
         for operation in part.operations:
             operation.device = None
 

@@ -223,7 +223,9 @@ class TFGraphVariable(_Names, SessionVariable):
         """The value, as the tensor of a read operation of its own."""
         graph = graph_mode.graph()
         with graph_mode.inside(graph):
-            return self.read() if graph is None or not graph.records_effects else variables.add_read(graph, self)
+            return (
+                self.read() if graph is None or not graph.dialect.records_effects else variables.add_read(graph, self)
+            )
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_initializer": None}
