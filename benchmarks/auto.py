@@ -95,7 +95,7 @@ def is_settled(function: Any, steps: int) -> bool:
 
 
 def _measured(function: Any) -> list[Any]:
-    return [plan for plan in getattr(function, "plans", ()) if plan.measurer is not None]
+    return [plan for plan in getattr(function, "plans", ()) if hasattr(plan, "measurer")]
 
 
 def _plans(function: Any) -> list[tuple[str, list[str]]]:

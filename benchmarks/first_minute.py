@@ -118,7 +118,7 @@ def _learned(models: list[Any]) -> dict[str, Any]:
     from dovetail.execute.strategy import Strategy
 
     functions = [getattr(model, f"{kind}_function", None) for model in models for kind in ("train", "predict")]
-    plans = [plan for function in functions for plan in getattr(function, "plans", ()) if plan.measurer is not None]
+    plans = [plan for function in functions for plan in getattr(function, "plans", ()) if hasattr(plan, "measurer")]
     measurers = list({id(plan.measurer): plan.measurer for plan in plans}.values())
     most = max(measurers, key=lambda measurer: measurer.state.done)
     arms = [arm for arm in most.state.arms.values() if arm.strategy == Strategy(arm.strategy.engine)]

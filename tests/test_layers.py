@@ -40,7 +40,6 @@ FLOOR = {package: number for number, packages in enumerate(FLOORS) for package i
 # Modules of a lower floor that name a module of a higher one, until they no longer do: the list only gets shorter.
 # `dovetail.engines` is also the name of a log, and of a group of entry points; explain names K's functions as users do.
 UP = """
-choose.measured_plan: functions.probe
 core.engine_registry: engines
 graph.base graph.document graph.effects graph.nesting graph.operation graph.pins: edit.graph
 observe.explain: backend

@@ -12,7 +12,7 @@ from tests.libraries import require
 
 
 def nodes_of(plan, data=None):
-    picture = plan_picture(plan._running(), data)
+    picture = plan_picture(plan.parts[-1], data)
     for number, node in enumerate(picture.nodes):
         assert all(source < number for source, _ in node.inputs)
         assert all(output < len(picture.nodes[source].outputs) for source, output in node.inputs)

@@ -59,7 +59,7 @@ def test_a_choice_is_kept_with_its_times(tmp_path, monkeypatch):
     assert found.choice == plan.choice and found.choice.strategy.name == plan.chosen.strategy.name
     measured = {row.strategy.name: row.measured for row in found.choice.rows if row.measured}
     assert len(measured) >= 2 and measured[found.choice.strategy.name] == min(measured.values())
-    assert found.summary == plan.summary and str(found).splitlines()[1].partition(":")[0] in str(plan)
+    assert found.choice.summary == plan.choice.summary and str(found).splitlines()[1].partition(":")[0] in str(plan)
     assert again(found, tmp_path / "y").choice == plan.choice
 
 

@@ -52,7 +52,7 @@ def sizes_of(function):
     """The numbers of steps that ran alone and in groups, by the size of a group."""
     found = {}
     for plan in function.plans:
-        if plan.measurer is not None:
+        if hasattr(plan, "measurer"):
             for strategy, arm in plan.measurer.state.arms.items():
                 found[strategy.group] = max(found.get(strategy.group, 0), arm.calls)
     return {size for size, calls in found.items() if calls}

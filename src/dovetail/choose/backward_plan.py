@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import repeat
 from typing import Any
 
 from dovetail.choose.candidate import FAILURES, Candidate
 from dovetail.choose.measured_plan import Measuring
 from dovetail.core.engine import Engine
-from dovetail.core.tensor import Tensor
 from dovetail.edit.graph import Graph
+from dovetail.execute.choice import Choice
 from dovetail.execute.fallback import last_resort, plan_on
+from dovetail.execute.plan import Plan
+from dovetail.execute.runnable import Runnable
 from dovetail.execute.strategy import Strategy
 
 
@@ -33,7 +34,7 @@ class Following(Measuring):
         return BackwardPlan(graph, home, shapes, self.leader)
 
 
-class BackwardPlan:
+class BackwardPlan(Runnable):
     """The backward program of a measured graph: it runs by the forward program's strategy, and is measured with it.
 
     Args:
@@ -45,7 +46,7 @@ class BackwardPlan:
 
     def __init__(self, graph: Graph, home: Engine, shapes: Sequence[Any], leader: Measuring) -> None:
         self.engine, self.holder = home, home.holder
-        self._graph, self._shapes, self._leader = graph, tuple(shapes), leader
+        self.graph, self.shapes, self._leader = graph, tuple(shapes), leader
         self._candidates: dict[Strategy, Candidate] = {}
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
@@ -53,9 +54,19 @@ class BackwardPlan:
         assert self._leader.called is not None  # a call of the forward program came before
         return self._leader.called.run_backward(self, arguments)
 
-    def tensors(self, arguments: Sequence[Any]) -> list[Tensor]:
-        """Run the program on native arrays; the results are tensors of the home engine."""
-        return list(map(Tensor, self(arguments), repeat(self.holder)))
+    def prepare(self) -> None:
+        """Do nothing: the forward program says by which strategy it is prepared."""
+
+    @property
+    def parts(self) -> list[Plan]:
+        """The plans that were made, one by strategy."""
+        return [candidate.plan for candidate in self._candidates.values()]
+
+    @property
+    def choice(self) -> Choice:
+        """The choice of the forward program."""
+        assert self._leader.called is not None
+        return self._leader.called.choice
 
     def prepare_strategy(self, strategy: Strategy) -> Candidate:
         """Make a candidate, in any thread.
@@ -63,7 +74,7 @@ class BackwardPlan:
         Raises:
             Exception: the engine cannot run the graph.
         """
-        found = Candidate(strategy, self._graph, self.engine, self._shapes)
+        found = Candidate(strategy, self.graph, self.engine, self.shapes)
         found.plan.prepare()
         return self._candidates.setdefault(strategy, found)
 

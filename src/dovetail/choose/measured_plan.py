@@ -13,7 +13,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dovetail.choose import costs, policy
 from dovetail.choose.agreement import Agreement, is_shared
@@ -37,10 +37,8 @@ from dovetail.execute.choice import Choice
 from dovetail.execute.claims import NotClaimed
 from dovetail.execute.fallback import last_resort, log_fallback
 from dovetail.execute.plan import Plan, shows
-from dovetail.execute.segment import Segment
-from dovetail.execute.show import Shown
+from dovetail.execute.runnable import Runnable
 from dovetail.execute.strategy import Strategy
-from dovetail.functions.probe import ProbedPlan
 
 if TYPE_CHECKING:
     from dovetail.choose.backward_plan import BackwardPlan
@@ -76,6 +74,7 @@ class Measuring:
     Attributes:
         fixed, is_at_home, backward, stays: as given.
         steps: the number of calls to come, if the program has said it.
+        plans: the plans that it made and that live.
         called: the plan that was called last, if there is a backward program.
     """
 
@@ -89,10 +88,17 @@ class Measuring:
         self.fixed, self.is_at_home, self.backward, self.stays = fixed, is_at_home, backward, stays
         self.steps = 0
         self.called: MeasuredPlan | None = None
+        self.plans: weakref.WeakSet[MeasuredPlan] = weakref.WeakSet()
+
+    def again(self) -> Measuring:
+        """The same settings, for programs that are measured by themselves."""
+        return Measuring(self.fixed, self.is_at_home, stays=self.stays)
 
     def plan(self, graph: Graph, home: Engine, shapes: Sequence[Any]) -> MeasuredPlan:
         """The plan of a graph for arguments of these shapes, on arrays of an engine."""
-        return MeasuredPlan(graph, home, shapes, self)
+        plan = MeasuredPlan(graph, home, shapes, self)
+        self.plans.add(plan)
+        return plan
 
 
 BETWEEN = 5e-4  # seconds between two steps of Keras' loop, as a guess before they are measured
@@ -105,7 +111,7 @@ def steady() -> Choice:
     return Choice(Strategy(next(name for name in STEADY if name in list_engines())))
 
 
-class MeasuredPlan(Shown):
+class MeasuredPlan(Runnable):
     """A graph that runs where it is expected to be fastest; called like a plan.
 
     Args:
@@ -163,8 +169,10 @@ class MeasuredPlan(Shown):
         found.plans[1] = self._me
         return found
 
-    def _running(self) -> Plan:
-        return self.chosen.plan
+    @property
+    def parts(self) -> list[Plan]:
+        """The plan of the candidate that runs now."""
+        return [self.chosen.plan]
 
     @property
     def chosen(self) -> Candidate:
@@ -512,11 +520,6 @@ class MeasuredPlan(Shown):
     # inspection
 
     @property
-    def segments(self) -> list[Segment]:
-        """The segments of the plan that runs now."""
-        return self.chosen.plan.segments
-
-    @property
     def is_settled(self) -> bool:
         """Whether no trial pays over the remaining steps, which are at least as many as have run."""
         if self._agreement is not None and self._agreement.follows:
@@ -574,20 +577,8 @@ class MeasuredPlan(Shown):
         replayed = self._measuring.fixed
         return Report(replayed.rows) if replayed is not None and replayed.rows else self.measurer.report
 
-    @property
-    def summary(self) -> str:
-        """A line with the strategy that runs now, and its lead over the next one."""
-        known = self._report.rows
-        line = f"now: {self.chosen.strategy.name}, of {len(known)} strategies"
-        times = {row.strategy: row.measured for row in known if row.measured}
-        mine = times.pop(self.chosen.strategy, None)
-        if mine is None or not times:
-            return line
-        rival = min(times, key=lambda strategy: times[strategy])
-        return f"{line}, {times[rival] / mine:.2f} times as fast as {rival.name}"
-
     def __str__(self) -> str:
-        lines = [self.summary, *str(self._report).splitlines()]
+        lines = [self.choice.summary, *str(self._report).splitlines()]
         return "\n  ".join([*lines, *str(self.chosen.plan).splitlines()])
 
     def go_on_in_child(self) -> None:
@@ -627,7 +618,6 @@ def _nothing(seconds: float) -> None:
     """Take no account of the cost of a first candidate: any engine would have it."""
 
 
-AnyPlan: TypeAlias = Plan | MeasuredPlan | ProbedPlan  # all run and print in the same way
 _plans: weakref.WeakSet[MeasuredPlan] = weakref.WeakSet()
 
 

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from dovetail.choose.measured_plan import MeasuredPlan
 from dovetail.cli import WrongInput
 from dovetail.cli.inputs import graph_of, imported, inputs_of, is_function
 from dovetail.core.structure import flatten
 from dovetail.edit.graph import Graph
-from dovetail.execute.plan import Plan
+from dovetail.execute.runnable import Runnable
 from dovetail.formats.picture import Picture, joined, picture_of
 from dovetail.formats.saved import load
 from dovetail.formats.summary.kinds import foreign_graphs
@@ -57,4 +56,4 @@ def _graphs_of(leaf: Any) -> list[Graph]:
         return [leaf]
     if isinstance(leaf, Function):
         return leaf.graphs
-    return [leaf.graph] if isinstance(leaf, (Plan, MeasuredPlan)) else []
+    return [leaf.graph] if isinstance(leaf, Runnable) else []

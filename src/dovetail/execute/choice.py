@@ -63,6 +63,19 @@ class Choice(NamedTuple):
     strategy: Strategy
     rows: tuple[Row, ...] = ()
 
+    @property
+    def summary(self) -> str:
+        """A line with the strategy that runs, and its lead over the next one; "" if none was measured."""
+        if not self.rows:
+            return ""
+        line = f"now: {self.strategy.name}, of {len(self.rows)} strategies"
+        times = {row.strategy: row.measured for row in self.rows if row.measured}
+        mine = times.pop(self.strategy, None)
+        if mine is None or not times:
+            return line
+        rival = min(times, key=lambda strategy: times[strategy])
+        return f"{line}, {times[rival] / mine:.2f} times as fast as {rival.name}"
+
     def __str__(self) -> str:
         return "\n  ".join([self.strategy.name, *map(str, self.rows)])
 

@@ -32,9 +32,9 @@ from dovetail.execute.claims import require_claimed
 from dovetail.execute.exchanges import ONE_BY_ONE, exchanges_of
 from dovetail.execute.optimize import optimized_copy
 from dovetail.execute.placement import Place, check_pins, first_device, has_pinned_devices
+from dovetail.execute.runnable import Runnable
 from dovetail.execute.schedule import Schedule, Transfer
 from dovetail.execute.segment import Segment
-from dovetail.execute.show import Shown
 from dovetail.execute.strategy import Strategy
 from dovetail.ops.control.plumbing import PRINTS
 from dovetail.passes.variables import lift_variables
@@ -42,7 +42,7 @@ from dovetail.passes.variables import lift_variables
 SHOWING = frozenset(PRINTS).difference(COLLECTIVES)
 
 
-class Plan(Shown):
+class Plan(Runnable):
     """A graph made ready to run.
 
     Args:
@@ -81,9 +81,6 @@ class Plan(Shown):
           move Tanh:0 from torch to numpy, 12 B
           numpy (cpu:0): Mul
     """
-
-    measurer: None = None  # measured plans have one
-    is_at_home = True
 
     def __init__(
         self,
@@ -139,13 +136,15 @@ class Plan(Shown):
         )
         self._guard = join(v.guard for v in self.assigned) if self.assigned else None
 
-    def _running(self) -> Plan:
-        return self
-
     @property
     def argument_count(self) -> int:
         """The number of its arguments; the arrays of `variables` follow them."""
         return self._input_count
+
+    @property
+    def parts(self) -> list[Plan]:
+        """The plan alone."""
+        return [self]
 
     @property
     def segments(self) -> list[Segment]:
@@ -163,19 +162,10 @@ class Plan(Shown):
         return self._schedule.transfers
 
     @property
-    def status(self) -> str:
-        """An empty text: a plan of a named engine learns nothing."""
-        return ""
-
-    @property
     def choice(self) -> Choice:
         """Its engine, with the variant of rules that it prefers; nothing was measured."""
         named = (name for name, rules in self.engine.strategies.items() if rules == self._variants)
         return Choice(Strategy(self.engine.name, next(named, "")))
-
-    def tensors(self, arguments: Sequence[Any]) -> list[Tensor]:
-        """Run the plan on native arrays; the results are tensors, which the engine may still compute."""
-        return list(map(Tensor, self(arguments), repeat(self.holder)))
 
     @property
     def can_run(self) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dovetail.execute.exchanges import exchange_text, exchanges_of
@@ -17,44 +15,6 @@ if TYPE_CHECKING:
     from dovetail.formats.picture import Data, Picture
 
 MOVE = "Move"  # the type of nodes that stand for transfers
-
-
-class Shown:
-    """A plan that can be looked at."""
-
-    def _running(self) -> Plan:
-        """The plan that runs."""
-        raise NotImplementedError
-
-    def show(self, path: str | Path, data: Mapping[str, Mapping[str, Any]] | None = None) -> None:
-        """Write a picture of the plan to a file: each operation with its engine, device and segment, and transfers.
-
-        Args:
-            path, data: as for `Graph.show`.
-
-        Raises:
-            ValueError: the file's name says no format, or the plan is too large for a drawing.
-            OSError: the file cannot be written.
-
-        Example:
-            >>> import dovetail as dt
-            >>> import pathlib, tempfile
-            >>> graph = dt.function(lambda x: dt.ops.tanh(x) * 2.0).graph(dt.spec((3,)))
-            >>> graph.get_operation("Tanh").engine = "torch"
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     dt.function(graph).plan(dt.spec((3,))).show(f"{folder}/plan.dot")
-            ...     pathlib.Path(f"{folder}/plan.dot").read_text().count("numpy → torch")
-            1
-        """
-        from dovetail.formats import show  # not needed to run programs
-
-        show.check_format(path)
-        show.write(plan_picture(self._running(), data), path)
-
-    def _repr_html_(self) -> str:
-        from dovetail.formats import show
-
-        return show.notebook_html(plan_picture(self._running()))
 
 
 def plan_picture(plan: Plan, data: Data | None = None) -> Picture:

@@ -13,7 +13,7 @@ from typing import Any
 
 from dovetail.autodiff.vjp import gradient_graph, split
 from dovetail.choose.backward_plan import Following
-from dovetail.choose.measured_plan import AnyPlan, MeasuredPlan, Measuring
+from dovetail.choose.measured_plan import Measuring
 from dovetail.core import arguments
 from dovetail.core.cache import Cache
 from dovetail.core.devices import device_for, is_several
@@ -32,6 +32,7 @@ from dovetail.edit.graph import Graph
 from dovetail.edit.transplant import Variables, copy_graph, transplant
 from dovetail.execute.fallback import plan_on
 from dovetail.execute.placement import fixes_engine, has_pinned_devices, is_pinned, pinned_engines
+from dovetail.execute.runnable import Runnable
 from dovetail.functions.probe import ProbedPlan
 from dovetail.graph.journal import no_part_of_edits
 from dovetail.passes.resolve import resolve, waits
@@ -82,23 +83,23 @@ class Concrete:
             or has_unknown_rank(graph.inputs)
             or any(engine.specializes for engine in pinned_engines(graph.operations))
         )
-        self._plans: Cache[Any, AnyPlan] = Cache(PLANS)
+        self._plans: Cache[Any, Runnable] = Cache(PLANS)
         self._functionals: Cache[tuple[Tensor, ...], Functional] = Cache(PLANS)
         self._lock = make_lock()
 
     @property
-    def plans(self) -> list[AnyPlan]:
+    def plans(self) -> list[Runnable]:
         """The plans that were made so far."""
         return self._plans.values()
 
-    def plan(self, engine: Engine, shapes: tuple[Any, ...] | None = None, device: str | None = None) -> AnyPlan:
+    def plan(self, engine: Engine, shapes: tuple[Any, ...] | None = None, device: str | None = None) -> Runnable:
         """The plan for an engine and a device, and for shapes of the inputs if it is made for certain shapes."""
         if self._stages is not None:
             return self._resolved(shapes).plan(engine, None, device)
         key = engine, shapes, device
         return self._plans.get(key) or holding(self._lock, self._planned, key)
 
-    def plan_for(self, arguments: Sequence[Any], engine: Engine) -> AnyPlan:
+    def plan_for(self, arguments: Sequence[Any], engine: Engine) -> Runnable:
         """The plan that runs native arrays; an engine that compiles for certain shapes has a plan for each of them."""
         if self._stages is not None:
             return self._resolved(tuple(map(engine.holder.shape, arguments))).plan_for(arguments, engine)
@@ -137,14 +138,14 @@ class Concrete:
             return []
         return [op.attrs["variable"].holder() for op in self.graph.operations if op.type == "ReadVariableOp"]
 
-    def _planned(self, key: Any) -> AnyPlan:
+    def _planned(self, key: Any) -> Runnable:
         known = self._plans.get(key)
         if known is not None:
             return known
         with NoGarbageCollection():
             return self._plans.put(key, self._made(*key))
 
-    def _made(self, engine: Engine, shapes: tuple[Any, ...] | None, device: str | None) -> AnyPlan:
+    def _made(self, engine: Engine, shapes: tuple[Any, ...] | None, device: str | None) -> Runnable:
         if self._probes:
             with within(probes=()):
                 measuring = self._measuring_of(engine, shapes, device)
@@ -161,7 +162,9 @@ class Concrete:
     def _measuring_of(self, *key: Any) -> Measuring | None:
         """The settings of the plan under probes: the choice of the program without probes is replayed."""
         plan = None if self._plain is None else self._plain.plan(*key)
-        return Measuring(plan.choice) if isinstance(plan, MeasuredPlan) else self._given_measuring
+        if plan is not None and plan.choice.rows:
+            return Measuring(plan.choice)
+        return self._given_measuring and self._given_measuring.again()
 
     def run(self, arguments: list[Any], engine: Engine) -> tuple[Any, ...]:
         """Run the plan on native arrays."""

@@ -20,7 +20,7 @@ from types import FunctionType
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar, overload
 
 from dovetail.autodiff.recorder import ClosureRecorder
-from dovetail.choose.measured_plan import AnyPlan, Measuring, steady
+from dovetail.choose.measured_plan import MeasuredPlan, Measuring, steady
 from dovetail.core import arguments, config
 from dovetail.core.cache import Cache
 from dovetail.core.creations import AGAIN, LATER, Creations
@@ -41,6 +41,7 @@ from dovetail.edit.replay import replay as replay_graph
 from dovetail.edit.transplant import copy_graph
 from dovetail.execute.choice import Choice
 from dovetail.execute.optimize import optimized_copy
+from dovetail.execute.runnable import Runnable
 from dovetail.functions.call_keys import call_key, difference, given_and_key, spec_of
 from dovetail.functions.concrete import Concrete
 from dovetail.functions.nested import inline_call
@@ -116,7 +117,7 @@ class Function(Generic[P, R]):
         self._name: str = name or str(getattr(python_function, "__name__", "function"))
         self._signature = None if input_signature is None else flatten(tuple(input_signature), self._name)
         self._traces: Cache[Any, Trace] = Cache(TRACES)
-        self._calls: Cache[Any, tuple[AnyPlan, Any]] = Cache(TRACES)  # plans of calls on tensors, by `call_key`
+        self._calls: Cache[Any, tuple[Runnable, Any]] = Cache(TRACES)  # plans of calls on tensors, by `call_key`
         self._last_key: Any = None  # the key of the latest trace
         self._is_first = True  # whether the next trace is the first one, which can make variables
         self._lock = make_lock()
@@ -424,7 +425,7 @@ class Function(Generic[P, R]):
         """
         return copy_graph(self.concrete(*args, **kwargs).graph, own=True)
 
-    def plan(self, *args: Any, **kwargs: Any) -> AnyPlan:
+    def plan(self, *args: Any, **kwargs: Any) -> Runnable:
         """The plan that a call with these arguments runs: segments on engines, and the transfers between them.
 
         If the engine is chosen by measuring, the plan shows the choice, and the times of the other candidates.
@@ -452,13 +453,11 @@ class Function(Generic[P, R]):
 
     def expect(self, calls: int) -> None:
         """Say how many calls are to come, which decides about the first engine, and about the ones to prepare."""
-        measurers = []
-        for plan in self.plans:
-            if plan.measurer is not None:
-                plan.count_untimed()
-                measurers.append(plan.measurer)
-        if measurers:
-            max(measurers, key=lambda measurer: measurer.state.done).state.ahead = calls
+        plans = self.measured_plans
+        for plan in plans:
+            plan.count_untimed()
+        if plans:
+            max((plan.measurer.state for plan in plans), key=lambda state: state.done).ahead = calls
         else:
             self._measuring.steps = calls
 
@@ -467,10 +466,15 @@ class Function(Generic[P, R]):
         """The trial or preparation of a candidate that is going on, in a few words; "" if there is none."""
         if not self._chooses:
             return ""
-        return next((plan.status for plan in self.plans if plan.status), "")
+        return next(filter(None, (plan.status for plan in self.measured_plans)), "")
 
     @property
-    def plans(self) -> list[AnyPlan]:
+    def measured_plans(self) -> list[MeasuredPlan]:
+        """The plans that choose by measuring, whether among engines or between single calls and groups."""
+        return [plan for measuring in (self._measuring, self._at_home) if measuring for plan in measuring.plans]
+
+    @property
+    def plans(self) -> list[Runnable]:
         """The plans of the calls so far, by graph, engine and device, and by shapes if these matter.
 
         Example:
@@ -634,7 +638,7 @@ def function(
     passes: Passes = (),
     engine: str | None = None,
     deterministic: bool = False,
-    replay: str | Path | AnyPlan | Choice | None = None,
+    replay: str | Path | Runnable | Choice | None = None,
     check_numerics: bool = False,
 ) -> Function[P, R]: ...
 @overload
@@ -646,7 +650,7 @@ def function(
     passes: Passes = (),
     engine: str | None = None,
     deterministic: bool = False,
-    replay: str | Path | AnyPlan | Choice | None = None,
+    replay: str | Path | Runnable | Choice | None = None,
     check_numerics: bool = False,
 ) -> Function[..., Any]: ...
 @overload
@@ -658,7 +662,7 @@ def function(
     passes: Passes = (),
     engine: str | None = None,
     deterministic: bool = False,
-    replay: str | Path | AnyPlan | Choice | None = None,
+    replay: str | Path | Runnable | Choice | None = None,
     check_numerics: bool = False,
 ) -> Callable[[Callable[P, R]], Function[P, R]]: ...
 def function(
@@ -669,7 +673,7 @@ def function(
     passes: Passes = (),
     engine: str | None = None,
     deterministic: bool = False,
-    replay: str | Path | AnyPlan | Choice | None = None,
+    replay: str | Path | Runnable | Choice | None = None,
     check_numerics: bool = False,
 ) -> Any:
     """Compile a function: it is traced once per signature, then it runs as one program.  Also a decorator.

@@ -7,7 +7,6 @@ variable, and a probe that raises an error leaves the variables as they were.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,7 +22,8 @@ from dovetail.edit.graph import Graph
 from dovetail.edit.transplant import Variables, transplant
 from dovetail.execute.choice import Choice
 from dovetail.execute.exchanges import recorded, replayed
-from dovetail.execute.segment import Segment
+from dovetail.execute.plan import Plan
+from dovetail.execute.runnable import Runnable
 from dovetail.execute.strategy import Strategy
 from dovetail.functions.faults import Fault
 from dovetail.functions.replay import Replay
@@ -66,8 +66,8 @@ class Run(NamedTuple):
         return sorted(faults, key=lambda fault: fault.number), not found
 
 
-class ProbedPlan:
-    """The plan of a graph under probes; called like a plan.
+class ProbedPlan(Runnable):
+    """The plan of a graph under probes.
 
     Args:
         graph: the graph to run; it is not changed.
@@ -80,12 +80,6 @@ class ProbedPlan:
         graph, engine: as given.
         holder: the engine of the arguments and results.
     """
-
-    measurer: None = None
-    shapes: None = None
-    device: None = None
-    is_at_home = True
-    status = ""
 
     def __init__(
         self,
@@ -121,10 +115,6 @@ class ProbedPlan:
             return self._run(arguments)
         return self._guard.holding(self._run, arguments)
 
-    def tensors(self, arguments: Sequence[Any]) -> list[Tensor]:
-        """Run the plan on native arrays; the results are tensors of the engine of the arguments."""
-        return list(map(Tensor, self(arguments), repeat(self.holder)))
-
     def _run(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         probes = [_living(probe) for probe in self._probes]
         with within(probes=()):
@@ -143,25 +133,23 @@ class ProbedPlan:
         return (*values[: self._ends], *kept)
 
     @property
-    def plans(self) -> Sequence[Any]:
-        """The plans that run, with the outputs of the probes."""
-        return self._concrete.plans
-
-    @property
-    def segments(self) -> list[Segment]:
-        """The segments of the plan that ran last."""
-        return self.plans[-1].segments if self.plans else []
+    def parts(self) -> list[Plan]:
+        """The plans that ran, with the outputs of the probes."""
+        return [part for plan in self._concrete.plans for part in plan.parts]
 
     @property
     def choice(self) -> Choice:
         """The choice of the plan that ran last."""
-        return self.plans[-1].choice if self.plans else Choice(Strategy(self.engine.name))
+        plans = self._concrete.plans
+        return plans[-1].choice if plans else Choice(Strategy(self.engine.name))
 
     def prepare(self) -> None:
         """Do nothing: the first call makes its plan."""
 
     def __str__(self) -> str:
-        return "\n".join(["with probes:", *(f"  {line}" for plan in self.plans for line in str(plan).splitlines())])
+        return "\n".join(
+            ["with probes:", *(f"  {line}" for plan in self._concrete.plans for line in str(plan).splitlines())]
+        )
 
 
 def _living(probe: Probe) -> Probe:

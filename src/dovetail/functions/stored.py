@@ -10,12 +10,13 @@ from pathlib import Path
 from types import NoneType
 from typing import Any
 
-from dovetail.choose.measured_plan import AnyPlan, MeasuredPlan, Measuring
+from dovetail.choose.measured_plan import MeasuredPlan, Measuring
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import describe, op_error
 from dovetail.edit.graph import Graph
 from dovetail.execute.choice import Choice
 from dovetail.execute.plan import Plan
+from dovetail.execute.runnable import Runnable
 from dovetail.formats.saved import load
 from dovetail.graph.attributes import Beside, Form, decode, encode, register
 
@@ -28,7 +29,7 @@ def replayed(given: Any) -> Choice:
         ValueError: it is neither.
     """
     found = load(given) if isinstance(given, (str, Path)) else given
-    choice = found.choice if isinstance(found, AnyPlan) else found
+    choice = found.choice if isinstance(found, Runnable) else found
     if not isinstance(choice, Choice):
         where = f"the file {str(given)!r} holds" if found is not given else "this is"
         advice = "Write one with dt.save(function.plan(...), path)."
@@ -36,7 +37,7 @@ def replayed(given: Any) -> Choice:
     return choice
 
 
-def _data(plan: AnyPlan, beside: Beside) -> Any:
+def _data(plan: Runnable, beside: Beside) -> Any:
     shapes = None if plan.shapes is None else [None if shape is None else list(shape) for shape in plan.shapes]
     return {"graph": encode(plan.graph, beside), "shapes": shapes, "choice": encode(plan.choice, beside)}
 

@@ -18,7 +18,6 @@ from typing import Any
 from dovetail import core
 from dovetail.choose import costs
 from dovetail.choose.candidate import Candidate
-from dovetail.choose.measured_plan import AnyPlan, MeasuredPlan
 from dovetail.core.engine import OPERATIONS
 from dovetail.core.engine_registry import AUTO, get_engine
 from dovetail.core.errors import check_callable, place
@@ -29,6 +28,7 @@ from dovetail.execute.exchanges import exchange_text, exchanges_of
 from dovetail.execute.fallback import plan_on
 from dovetail.execute.optimize import optimized_copy
 from dovetail.execute.plan import Plan
+from dovetail.execute.runnable import Runnable
 from dovetail.execute.segment import Segment
 from dovetail.functions.function import Function, function
 from dovetail.observe.algorithms import Algorithm, algorithms_of
@@ -90,13 +90,13 @@ def explain(f: Any, *args: Any, engine: str | None = None, algorithms: bool = Fa
     made = _planned(plan, graph, shapes)
     touches = Touches()
     optimized_copy(graph, made.engine, made.shapes, made.device, touches.runner)
-    rows, summary = (plan.choice.rows, plan.summary) if isinstance(plan, MeasuredPlan) else ((), "")
+    rows = plan.choice.rows
     chains = _Chains(made, calls, touches, list(dict.fromkeys(row.strategy.engine for row in rows)))
     operations = tuple(chains.explained(op, within) for op, within in _operations(graph))
     measured: tuple[Algorithm, ...] = ()
     if algorithms:
         measured = tuple(found for op, _ in _operations(graph) for found in algorithms_of(op))
-    return Explanation(graph.name, str(made).splitlines()[0], operations, summary, rows, measured)
+    return Explanation(graph.name, str(made).splitlines()[0], operations, plan.choice.summary, rows, measured)
 
 
 def _function_of(f: Any, engine: str | None) -> Function[..., Any]:
@@ -110,13 +110,14 @@ def _function_of(f: Any, engine: str | None) -> Function[..., Any]:
     return function(f, engine=engine)
 
 
-def _planned(plan: AnyPlan, graph: Graph, shapes: list[Any] | None) -> Plan:
+def _planned(plan: Runnable, graph: Graph, shapes: list[Any] | None) -> Plan:
     """The plan of another trace of the same program, by the same strategy."""
     is_open = not all(t.is_static for t in graph.inputs)
     known = shapes if shapes is not None and None not in shapes and all(None not in s for s in shapes) else None
-    if isinstance(plan, MeasuredPlan):
-        return Candidate(plan.choice.strategy._replace(group=1), graph, plan.engine, known or plan.shapes).plan
-    return plan_on(graph, plan.engine, plan.shapes or (known if is_open else None), plan.device)
+    strategy, part = plan.choice.strategy._replace(group=1), plan.parts[-1] if plan.parts else plan
+    if strategy.variant:
+        return Candidate(strategy, graph, plan.engine, known or plan.shapes or ()).plan
+    return plan_on(graph, part.engine, part.shapes or (known if is_open else None), part.device)
 
 
 # the user's operations, and the calls that made them

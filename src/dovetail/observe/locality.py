@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.choose.measured_plan import MeasuredPlan
 from dovetail.core.engine_registry import current_engine, get_engine
 from dovetail.core.errors import describe, op_error, place
 from dovetail.core.memory import size_text
 from dovetail.edit.graph import Graph, Operation
 from dovetail.execute.placement import Place, place_of
 from dovetail.execute.plan import Plan
+from dovetail.execute.runnable import Runnable
 from dovetail.execute.schedule import Bodies, Schedule, SegmentCall, Transfer
 from dovetail.graph.nesting import holders_of
 
@@ -90,7 +90,7 @@ def _lines(crossing: Crossing) -> list[str]:
     return [first, *(f"    {cause.operation} is placed on {cause.place} ({cause.where})" for cause in crossing.causes)]
 
 
-def locality(given: Graph | Plan | MeasuredPlan, engine: str | None = None, measure: bool = False) -> Locality:
+def locality(given: Graph | Runnable, engine: str | None = None, measure: bool = False) -> Locality:
     """List the transfers that the placement of a graph costs, with the pins that cause them.
 
     Args:
@@ -120,8 +120,8 @@ def locality(given: Graph | Plan | MeasuredPlan, engine: str | None = None, meas
     """
     if isinstance(given, Graph):
         plan = Plan(given, current_engine() if engine is None else get_engine(engine))
-    elif isinstance(given, (Plan, MeasuredPlan)) and engine is None:
-        plan = given.chosen.plan if isinstance(given, MeasuredPlan) else given
+    elif isinstance(given, Runnable) and engine is None:
+        plan = given.parts[-1]
     else:
         problem = f"it takes a graph, with an engine or without, or a plan, not {describe(given)}."
         raise op_error(TypeError, "locality", problem)

@@ -59,8 +59,8 @@ def _train(engine: str, epochs: int, seed: int, folder: Path) -> History:
     accuracy, worst = history.last("val_accuracy"), history.last("val_worst_digit")
     print(f"{history.engine}: test accuracy {accuracy:.4f}, of the worst digit {worst:.4f}, {history.trained}")
     for plan in model.train_function.plans:
-        if plan.measurer is not None:
-            print(f"{engine}: {plan.summary}")
+        if plan.choice.rows:
+            print(f"{engine}: {plan.choice.summary}")
     return history
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from dovetail import ops
-from dovetail.choose.measured_plan import AnyPlan, MeasuredPlan
+from dovetail.choose.measured_plan import MeasuredPlan
 from dovetail.choose.measurer import Measurer
 from dovetail.core.collectives import WORLD
 from dovetail.core.engine_registry import chooses_engine, compiling_engine
 from dovetail.core.infer import size_of
 from dovetail.core.scopes import scopes
 from dovetail.core.spec import TensorSpec
+from dovetail.execute.runnable import Runnable
 from dovetail.functions.function import Function, Options
 from dovetail.interop.privates import tree
 from dovetail.observe import profile
@@ -91,7 +92,7 @@ class Program:
         return self._last.status if isinstance(self._last, Function) else ""
 
     @property
-    def plans(self) -> list[AnyPlan]:
+    def plans(self) -> list[Runnable]:
         """The plans of the calls so far; `print` shows the times of their candidates."""
         return [plan for step in self._compiled for plan in step.plans]
 
@@ -138,7 +139,8 @@ class Program:
         """The measurer of the step that ran most on the current engine."""
         assert isinstance(self._one, Function)
         home, at_home = compiling_engine(), not chooses_engine()
-        measurers = [p.measurer for p in self._one.plans if p.measurer and (p.engine, p.is_at_home) == (home, at_home)]
+        plans = self._one.measured_plans
+        measurers = [plan.measurer for plan in plans if (plan.engine, plan.is_at_home) == (home, at_home)]
         found = max(measurers, key=lambda measurer: measurer.state.done, default=None)
         if found is not None:
             found.allow_groups(min(self._largest, self._steps or SIZE), self._joins)
@@ -167,8 +169,7 @@ class Program:
         concrete, engine = (self._joined if self._joins else self._many).concrete(stacked), compiling_engine()
         arrays = concrete.natives([leaf for leaf in tree.flatten(stacked) if leaf is not None], engine)
         plan = concrete.plan_for(arrays, engine)
-        assert isinstance(plan, MeasuredPlan)  # like the plan of single steps
-        plan.belong_to(measurer, measurer.group_size)
+        cast(MeasuredPlan, plan).belong_to(measurer, measurer.group_size)
 
     def _room_for(self, batch: Any) -> int:
         """The number of batches like this one that may be computed as one without too large a tensor."""
