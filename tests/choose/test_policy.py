@@ -82,7 +82,7 @@ def test_the_best_is_settled_on_a_noisy_machine(drift):
                 break
             process.run(seconds=times * process.machine.cost_of_all + 60)
         ratios.append(chosen(process))
-    assert sum(ratio <= WITHIN for ratio in ratios) >= 0.99 * len(ratios), sorted(ratios)[-5:]
+    assert sum(ratio <= WITHIN for ratio in ratios) >= 0.98 * len(ratios), sorted(ratios)[-5:]
 
 
 def test_a_process_is_never_much_slower_than_its_first_engine():
