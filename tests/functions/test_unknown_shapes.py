@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import dovetail as dt
 from dovetail import ops
@@ -40,3 +41,26 @@ def test_gradients_of_slices_whose_bounds_follow_from_a_shape(engine):
     with dt.GradientTape() as tape:
         loss = ops.sum(half(x))
     assert tape.gradient(loss, x).numpy()[:, 0].tolist() == [2, 2, 0, 0]
+
+
+def test_a_value_that_fits_no_variable_leaves_it_as_it_was(engine):
+    """Check it in a plan, under a tape and under a probe; the shape is only known in the run."""
+    v = dt.Variable(np.ones(3, "float32"))
+
+    @dt.function(input_signature=[dt.spec((None,))])
+    def step(x):
+        v.assign(x * v[:1])
+        return ops.sum(x * v)
+
+    x = ops.convert(np.arange(3, dtype="float32"))
+    step(x)
+    for run in (step, step.taps()):
+        with pytest.raises(ValueError, match=r"\[2\]|\(2,\)"):
+            run(ops.convert(np.ones(2, "float32")))
+    with dt.GradientTape() as tape:
+        with pytest.raises(ValueError, match=r"\[2\]|\(2,\)"):
+            step(ops.convert(np.ones(2, "float32")))
+        tape.watch(x)
+        y = step(x)
+    np.testing.assert_array_equal(v.numpy(), [0, 0, 0])
+    np.testing.assert_allclose(tape.gradient(y, x).numpy(), [0, 0, 0], atol=1e-6)

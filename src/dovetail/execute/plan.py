@@ -23,7 +23,6 @@ from typing import Any
 from dovetail.core.collectives import COLLECTIVES
 from dovetail.core.ending import stop_if_ending
 from dovetail.core.engine import Engine
-from dovetail.core.locks import join
 from dovetail.core.state import Arrays, Buffer, donate, held_by, put
 from dovetail.core.tensor import Tensor
 from dovetail.edit.graph import Graph
@@ -37,7 +36,7 @@ from dovetail.execute.schedule import Schedule, Transfer
 from dovetail.execute.segment import Segment
 from dovetail.execute.strategy import Strategy
 from dovetail.ops.control.plumbing import PRINTS
-from dovetail.passes.variables import lift_variables
+from dovetail.passes.pure_program import lift_variables
 
 SHOWING = frozenset(PRINTS).difference(COLLECTIVES)
 
@@ -101,17 +100,12 @@ class Plan(Runnable):
         self._name = graph.name
         optimized = optimized_copy(graph, engine, shapes, device)
         self._input_count, self._result_count = len(optimized.inputs), len(optimized.outputs)
-        lifted = lift_variables(optimized)
-        self.only_read, changed, only_assigned = [[v.holder() for v in found] for found in lifted]
-        self.variables = [*self.only_read, *changed]
-        self.assigned = [*changed, *only_assigned]
-        states = optimized.outputs[self._result_count :]
-        for variable, value in zip(self.assigned, states, strict=True):
-            variable.check_shape(value)
-        self._open = [i for i, value in enumerate(states) if not value.spec.is_static]  # each run checks them
+        program = lift_variables(optimized)
+        self.only_read, changed = program.only_read, program.changed
+        self.variables, self.assigned, self._open = program.read, program.assigned, program.open
         require_claimed(optimized, place)
         donates = not self._open and not shows(optimized)
-        self._schedule = schedule = Schedule(optimized, place, lifted, donates)
+        self._schedule = schedule = Schedule(program, place, donates)
         engines = [place.engine for place in schedule.places]
         self._engines = tuple(dict.fromkeys([*engines, *(e.holder for e in engines if e.eager is not None)]))
         self._run = self._collected if collects else schedule.run
@@ -134,7 +128,7 @@ class Plan(Runnable):
         self._rewrites = not (
             self._leaving or self._open or any(self._shared) or any(device for _, device in self._made)
         )
-        self._guard = join(v.guard for v in self.assigned) if self.assigned else None
+        self._guard = program.guard
 
     @property
     def argument_count(self) -> int:

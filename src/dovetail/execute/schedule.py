@@ -23,7 +23,7 @@ from dovetail.execute.placement import Cut, Place, cut, place_of
 from dovetail.execute.segment import Segment
 from dovetail.graph.pin import Pin
 from dovetail.ops.control.plumbing import STRUCTURAL
-from dovetail.passes.variables import NO_VARIABLES, Lifted
+from dovetail.passes.pure_program import PureProgram
 
 MOST_NAMED = 6  # operations of a segment that are printed by type; more are counted
 
@@ -117,9 +117,8 @@ class Schedule:
     """The program of a graph at the places of its operations.
 
     Args:
-        graph: the optimised graph; it belongs to the schedule.
+        program: the program of the optimised graph, which belongs to the schedule.
         place: the place of the graph's inputs and results, except values of variables.
-        variables: the variables whose values are inputs, and whose new values, the states, are outputs.
         donates: whether the arrays of variables that are both read and assigned may be consumed.
         home: the plan's place, if the graph is a subgraph of the plan's; then results are returned at `place`, even if
             another device of its engine computes them.
@@ -138,18 +137,16 @@ class Schedule:
 
     def __init__(
         self,
-        graph: Graph,
+        program: PureProgram,
         place: Place,
-        variables: Lifted = NO_VARIABLES,
         donates: bool = False,
         home: Place | None = None,
     ) -> None:
         self._place = place
         self._is_inner = home is not None
+        graph, read, changed = program.graph, len(program.read), len(program.changed)
         inputs, returned = graph.inputs, graph.outputs
-        read, changed = len(variables.only_read) + len(variables.changed), len(variables.changed)
-        count = len(returned) - changed - len(variables.only_assigned)
-        results, states = returned[:count], returned[count:]
+        results, states = returned[: program.results], returned[program.results :]
         first, *others = cut(graph.operations, home or place)
         constants = _constants(returned, place, self._is_inner)
         is_one = not others and {first.place, *[at for at, _ in constants]} == {place}
@@ -160,7 +157,7 @@ class Schedule:
         self.places = tuple(dict.fromkeys([place, *[region.cut.place for region in regions]]))
         memory = place.memory
         self.made = [(memory, False)] * len(states)
-        only_read = dict(zip(inputs[len(inputs) - read :], variables.only_read, strict=False))
+        only_read = dict(zip(inputs[len(inputs) - read :], program.only_read, strict=False))
         segments = []
         is_whole = is_one and not first.is_divided and not self._is_inner  # nobody else has the graph
         for region in regions:
@@ -335,7 +332,7 @@ class Bodies:
         """Return a branch or a body as a function of native arrays."""
         schedule = self._schedules.get(graph)  # a profile lowers the operation once more
         if schedule is None:
-            schedule = self._schedules[graph] = Schedule(graph, self._place, home=self._home)
+            schedule = self._schedules[graph] = Schedule(PureProgram(graph), self._place, home=self._home)
         run = schedule.run
         return lambda *arguments: run(arguments)
 

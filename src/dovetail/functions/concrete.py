@@ -19,22 +19,23 @@ from dovetail.core.cache import Cache
 from dovetail.core.devices import device_for, is_several
 from dovetail.core.engine import Engine
 from dovetail.core.garbage import NoGarbageCollection
-from dovetail.core.locks import holding, join, make_lock
+from dovetail.core.locks import holding, make_lock
 from dovetail.core.probe import Probe
 from dovetail.core.recording import Record
 from dovetail.core.scopes import scopes, within
-from dovetail.core.state import held_alone, held_by, put
+from dovetail.core.state import held_by
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor, native_of
 from dovetail.core.value_kinds import dtype_of, static_shape
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
-from dovetail.edit.transplant import Variables, copy_graph, transplant
+from dovetail.edit.transplant import copy_graph
 from dovetail.execute.fallback import plan_on
 from dovetail.execute.placement import fixes_engine, has_pinned_devices, is_pinned, pinned_engines
 from dovetail.execute.runnable import Runnable
 from dovetail.functions.probe import ProbedPlan
 from dovetail.graph.journal import no_part_of_edits
+from dovetail.passes.pure_program import pure_copy
 from dovetail.passes.resolve import resolve, waits
 from dovetail.trace.deferred import has_unknown_rank
 
@@ -196,30 +197,29 @@ class Concrete:
         functional = self._functionals.get(closures) or holding(self._lock, self._functional, closures)
         holder = engine.holder
         given = [*tensors, *(arguments.move(t, holder) for t in closures)]
-        known = {v: v.read(holder) for v in functional.only_read}
-        if functional.guard is None:
+        known, guard = {v: v.read(holder) for v in functional.program.only_read}, functional.program.guard
+        if guard is None:
             return self._run_taped(functional, given, known, engine)
         # as in a plan: another thread's call comes before or after, not in between
-        return functional.guard.holding(self._run_taped, functional, given, known, engine)
+        return guard.holding(self._run_taped, functional, given, known, engine)
 
     def _run_taped(
         self, functional: Functional, given: list[Tensor], known: dict[Variable, Tensor], engine: Engine
     ) -> list[Tensor]:
-        op, holder = OPS["Call"], engine.holder
-        inputs = [*given, *(known[v] if v in known else v.read(holder) for v in functional.variables)]
+        op, holder, program = OPS["Call"], engine.holder, functional.program
+        inputs = [*given, *(known[v] if v in known else v.read(holder) for v in program.read)]
         tapes = [tape for tape in scopes().tapes if tape.watches(op, inputs)]
         if not tapes:
             own = given[: len(self.graph.inputs)]
             return [Tensor(value, holder) for value in self.run([t._value for t in own], engine)]
         values = functional.forward.run([t._value for t in inputs], engine)
-        ends = len(self.graph.outputs) + len(functional.assigned)
+        ends = program.ends
         results = [Tensor(value, holder) for value in values[:ends]]
+        program.put(values, holder)  # if a value does not fit, the call is not recorded
         node = Record(op, inputs, results, functional.gradient([Tensor(v, holder) for v in values[ends:]], engine))
         for tape in tapes:
             tape.add(node)
-        states = values[len(self.graph.outputs) : ends]
-        put(functional.assigned, [held_alone(value, holder) for value in states])
-        return results[: len(self.graph.outputs)]
+        return results[: program.results]
 
     def _functional(self, closures: tuple[Tensor, ...]) -> Functional:
         return self._functionals.get(closures) or self._functionals.put(
@@ -237,10 +237,7 @@ class Functional:
         probes: the probes that look at its runs.
 
     Attributes:
-        variables: the variables that are read, the last inputs.
-        only_read: the variables that are read and not assigned.
-        assigned: the variables that are assigned, outputs after the graph's own.
-        guard: the guard of the assigned variables; None if there are none.
+        program: the graph with its variables as inputs and outputs.
         forward: the program of these outputs, and then of the tensors that the backward program needs.
     """
 
@@ -252,23 +249,16 @@ class Functional:
         probes: tuple[Probe, ...] = (),
     ) -> None:
         self._measuring, self._probes = measuring, probes
-        self._pure = pure = Graph(graph.name)
-        given = [*graph.inputs, *(graph.closures[t] for t in closures)]
-        copies = transplant(graph.operations, pure, inputs=given, variables=Variables.INPUTS)
-        self.variables: list[Variable] = [v.holder() for v in copies.read]
-        self.assigned: list[Variable] = [v.holder() for v in copies.assigned]
-        self.only_read = [v.holder() for v in copies.read if v not in copies.assigned]
-        self.guard = join(v.guard for v in self.assigned) if self.assigned else None
-        pure.outputs = [*copies.of(graph.outputs), *copies.assigned.values()]
-        self._split = split(pure)
+        self.program = program = pure_copy(graph, [graph.closures[t] for t in closures])
+        self._split = split(program.graph)
         leader = measuring and Measuring(measuring.fixed, backward=self._split.backward)
-        self.forward = Concrete(self._split.forward, leader, probes=probes, ends=len(pure.outputs))
+        self.forward = Concrete(self._split.forward, leader, probes=probes, ends=program.ends)
         self._backward = Concrete(self._split.backward, leader and Following(leader), probes=probes)
 
     @functools.cached_property
     def _gradient(self) -> Concrete:
         measuring = self._measuring and Measuring(self._measuring.fixed)
-        return Concrete(gradient_graph(self._pure)[0], measuring, probes=self._probes)
+        return Concrete(gradient_graph(self.program.graph)[0], measuring, probes=self._probes)
 
     def gradient(self, kept: list[Tensor], engine: Engine) -> Callable[..., list[Any]]:
         """The gradient function of one call: the backward program on the tensors that the call kept.

@@ -12,14 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dovetail.core.engine import Engine
-from dovetail.core.locks import join
 from dovetail.core.probe import Probe
 from dovetail.core.scopes import scopes, within
-from dovetail.core.state import held_alone, put
-from dovetail.core.tensor import Tensor
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
-from dovetail.edit.transplant import Variables, transplant
 from dovetail.execute.choice import Choice
 from dovetail.execute.exchanges import recorded, replayed
 from dovetail.execute.plan import Plan
@@ -27,6 +23,7 @@ from dovetail.execute.runnable import Runnable
 from dovetail.execute.strategy import Strategy
 from dovetail.functions.faults import Fault
 from dovetail.functions.replay import Replay
+from dovetail.passes.pure_program import pure_copy
 
 if TYPE_CHECKING:
     from dovetail.functions.concrete import Concrete
@@ -91,46 +88,31 @@ class ProbedPlan(Runnable):
     ) -> None:
         self.graph, self.engine, self.holder = graph, engine, engine.holder
         self._probes = probes
-        self._pure = pure = Graph(graph.name)
-        copies = transplant(graph.operations, pure, inputs=graph.inputs, variables=Variables.INPUTS)
-        self._read: list[Variable] = [v.holder() for v in copies.read]
-        self._assigned: list[Variable] = [v.holder() for v in copies.assigned]
-        results = copies.of(graph.outputs)
-        self._results, ends = len(results), len(results) if ends is None else ends
-        states = list(copies.assigned.values())
-        for variable, value in zip(self._assigned, states, strict=True):
-            variable.check_shape(value)
-        self._open = [i for i, value in enumerate(states) if not value.spec.is_static]  # each run checks them
-        # results, new values of variables, values that are only kept for a gradient, outputs of probes
-        pure.outputs = [*results[:ends], *states, *results[ends:]]
-        self._ends, self._states = ends, ends + len(states)
+        # further values of the program are only kept for a gradient; outputs of probes follow them
+        self._program = program = pure_copy(graph, results=ends)
+        self._kept = len(program.graph.outputs)
         with within(probes=()):
-            self._notes = [probe.add(pure, self._states) for probe in probes]
-        self._guard = join(v.guard for v in self._assigned) if self._assigned else None
-        self._concrete = make(pure)
+            self._notes = [probe.add(program.graph, program.ends) for probe in probes]
+        self._concrete = make(program.graph)
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Run the plan on native arrays; the results are native arrays."""
-        if self._guard is None:
-            return self._run(arguments)
-        return self._guard.holding(self._run, arguments)
+        guard = self._program.guard
+        return self._run(arguments) if guard is None else guard.holding(self._run, arguments)
 
     def _run(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        probes = [_living(probe) for probe in self._probes]
+        probes, program = [_living(probe) for probe in self._probes], self._program
         with within(probes=()):
-            given = [*arguments, *(v.read(self.holder)._value for v in self._read)]
+            given = [*arguments, *(v.read(self.holder)._value for v in program.read)]
             with recorded() as exchanges:
                 values = self._concrete.run(given, self.engine)
-            at = len(self._pure.outputs) - sum(map(len, self._notes))
-            run = Run(self._pure, self._states, self._read, self.holder, given, exchanges)
+            at = self._kept
+            run = Run(program.graph, program.ends, program.read, self.holder, given, exchanges)
             for probe, notes in zip(probes, self._notes, strict=True):
                 probe.saw(run, notes, values[at : at + len(notes)])
                 at += len(notes)
-            for number in self._open:
-                self._assigned[number].check_shape(Tensor(values[self._ends + number], self.holder))
-            put(self._assigned, [held_alone(v, self.holder) for v in values[self._ends : self._states]])
-        kept = values[self._states : self._states + self._results - self._ends]
-        return (*values[: self._ends], *kept)
+            program.put(values, self.holder)
+        return (*values[: program.results], *values[program.ends : self._kept])
 
     @property
     def parts(self) -> list[Plan]:
