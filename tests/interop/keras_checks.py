@@ -222,6 +222,19 @@ def check_branches():
         ops.cond(positive, lambda: x, lambda: ops.sum(x))
 
 
+def check_captures_have_any_name():
+    """Check that names like Keras' own, and names that start again, do not decide what a body captures."""
+    x = keras.Input((4,), batch_size=5, name="keras_tensor_7000")
+    older = [x * 1.0 for _ in range(9)]
+    outer = keras.layers.Dense(4, kernel_initializer="ones", name="keras_tensor_7")(older[-1])
+    positive = ops.sum(x) > 1e6
+    keras.backend.clear_session()  # names of tensors start at 0 again
+    y = ops.cond(positive, lambda: outer + 1, lambda: outer * 2.0)
+    model = keras.Model(x, y)
+    assert "keras_tensor_7" in [layer.name for layer in model.layers]  # it is a capture, not a part of the branches
+    close(model.predict(X, verbose=0), np.repeat(X.sum(-1, keepdims=True) * 2, 4, -1))
+
+
 def check_rnn():
     x = inputs()
     steps = ops.expand_dims(x, -1)

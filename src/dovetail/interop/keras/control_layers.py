@@ -7,7 +7,6 @@ Keras saves, loads and clones the layer with the function's whole computation; n
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +21,7 @@ from dovetail.core.table import OPS
 from dovetail.core.value_kinds import dtype_of, kind_of
 from dovetail.interop.keras import computing
 from dovetail.interop.keras.parts import LayerOfParts, Part, cut, with_values
-from dovetail.interop.keras.tensors import KerasTensor, input_like, spec_of
+from dovetail.interop.keras.tensors import KerasTensor, input_like, number_of, spec_of
 from dovetail.ops import cast, convert
 from dovetail.ops.control.subgraphs import settled_body
 
@@ -74,7 +73,7 @@ class Body:
     """
 
     def __init__(self, specs: Sequence[TensorSpec], function: Callable[..., Values]) -> None:
-        self._start = _age(keras.KerasTensor(()))
+        self._start = number_of(keras.KerasTensor(()))
         self.inputs = [input_like(spec) for spec in specs]
         self.outputs = list(function(*self.inputs))
 
@@ -86,7 +85,7 @@ class Body:
     def cut(self) -> tuple[list[Any], list[Any]]:
         """Its nodes and its captures: tensors that are older than its call, and values."""
         own = set(map(id, self.inputs))
-        nodes, taken = cut(self.outputs, lambda tensor: id(tensor) in own or _age(tensor) < self._start)
+        nodes, taken = cut(self.outputs, lambda tensor: id(tensor) in own or number_of(tensor) < self._start)
         return nodes, [v for v in taken if id(v) not in own]
 
     def part(self, taken: Sequence[Any]) -> Part:
@@ -104,12 +103,6 @@ def promote_outputs(bodies: Sequence[Body]) -> None:
 def taken_by(bodies: Iterable[Body]) -> list[Any]:
     """The captures of bodies, each value once."""
     return list({id(v): v for body in bodies for v in body.cut()[1]}.values())
-
-
-def _age(tensor: keras.KerasTensor) -> float:
-    """The number that Keras gave a new tensor; -1 for inputs with a name from the user, which are older."""
-    numbered = re.fullmatch(r"keras_tensor(?:_(\d+))?", tensor.name)
-    return int(numbered[1] or 0) if numbered else -1
 
 
 def _loop_body(op: str, init: Values, slices: list[TensorSpec], step: Callable[..., Values]) -> tuple[list[Any], Body]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from typing import Any
 
 import keras
@@ -14,6 +16,23 @@ from dovetail.core.value_kinds import dtype_of
 from dovetail.edit.graph import Graph, GraphTensor
 from dovetail.graph.shape_values import known_ints
 from dovetail.ops import convert
+
+_numbers = itertools.count(1)
+_keras_init = keras.KerasTensor.__init__
+
+
+@functools.wraps(_keras_init)
+def _init(tensor: keras.KerasTensor, *args: Any, **kwargs: Any) -> None:
+    _keras_init(tensor, *args, **kwargs)
+    tensor._dovetail_number = next(_numbers)
+
+
+keras.KerasTensor.__init__ = _init  # names do not tell which tensor is older: users choose them, and Keras resets them
+
+
+def number_of(tensor: keras.KerasTensor) -> int:
+    """The number of a tensor, in the order in which tensors are made; 0 for those from before the first import."""
+    return getattr(tensor, "_dovetail_number", 0)
 
 
 class KerasTensor(Operators, keras.KerasTensor):
