@@ -9,7 +9,7 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.edit.transplant import copy_graph
-from dovetail.graph.effects import needed_for, thread
+from dovetail.graph.effects import needed_for, thread, waits_of_runs
 from dovetail.sessions.cut import cut
 from dovetail.trace.variables import assign_in_order, in_program_order, read_for_update
 
@@ -150,3 +150,20 @@ def test_threading_a_copy_leaves_the_graph_as_it_was(graph):
     values = thread(made)
     assert list(values) == [v] and str(graph) == text and step.op.graph is graph
     made.validate()
+
+
+def test_an_assignment_of_a_session_waits_for_reads_that_bring_nothing_else_along(graph):
+    v, w = dt.Variable(1.0, name="v"), dt.Variable(10.0, name="w")
+    other = w.assign(20.0)
+    v * 2.0  # comes first in each run
+    with graph.control_dependencies([other]):
+        v * 3.0  # would assign `w`
+    step = v.assign_add(1.0)
+    with graph.control_dependencies([step]):
+        v * 4.0  # comes behind the step
+    v.assign_sub(1.0)
+    first = v.assign(5.0)  # may be the first value
+    found = {op.name: [one.name for one in waits] for op, waits in waits_of_runs(graph.operations).items()}
+    names = [op.name for op in graph if op.type == "AssignVariableOp" and op.attrs["variable"] is v]
+    reads = [op.name for op in graph if op.type == "ReadVariableOp"]
+    assert found == {names[0]: reads[:1], names[1]: [reads[0], reads[2]]} and first.op.name not in found

@@ -143,6 +143,39 @@ def waits_of_effects(operations: Sequence[Operation]) -> dict[Operation, list[Op
     return found
 
 
+def waits_of_runs(operations: Sequence[Operation]) -> dict[Operation, list[Operation]]:
+    """The reads for which each assignment of a session's graph waits, beside its control inputs.
+
+    A run takes some of the operations.  So an assignment waits for the reads that come before it in each run, if these
+    bring along nothing that its own run lacks.  An assignment whose own run reads nothing waits for none, since it may
+    give the variable its first value.
+    """
+    place = {op: number for number, op in enumerate(operations)}
+    reads: dict[Any, list[Operation]] = {}
+    for op in operations:
+        if op.type == READ:
+            reads.setdefault(op.attrs["variable"], []).append(op)
+    some = [op for op in operations if op.type in (READ, ASSIGN)]
+    controls = (other for op in some for other in op.control_inputs)
+    bits = {op: 1 << number for number, op in enumerate(dict.fromkeys((*some, *controls)))}
+    a_read = sum(bits[op] for op in some if op.type == READ)
+    needs: dict[Operation, int] = {}  # the bits of what an operation needs, with its own
+    for op in operations:
+        needs[op] = bits.get(op, 0)
+        for other in (*(t.op for t in op.inputs), *op.control_inputs):
+            needs[op] |= needs.get(other, 0)
+        if op.type == ASSIGN and op.attrs["with_value"]:  # whoever needs the value brings the assignment along
+            needs[op.inputs[0].op] |= needs[op]
+
+    def waits_for(op: Operation, read: Operation) -> bool:
+        is_later = needs[read] & bits[op] or (read.attrs["in_order"] and place[read] > place[op])
+        is_known = needs[op] & bits[read]
+        return not is_later and not is_known and all(needs[op] & bits[other] for other in read.control_inputs)
+
+    assignments = (op for op in some if op.type == ASSIGN and needs[op] & a_read)
+    return {op: [read for read in reads.get(op.attrs["variable"], ()) if waits_for(op, read)] for op in assignments}
+
+
 def _start(graph: Graph, op: Operation) -> GraphTensor:
     """The value of an operation's variable at the start of a graph: an input, or in an outermost graph a read."""
     variable = op.attrs["variable"]

@@ -135,6 +135,29 @@ def test_tensorflow_imports_a_meta_graph_and_goes_on(tmp_path):
         np.testing.assert_allclose(session.run("out:0", {"x:0": X}), later, rtol=1e-5)
 
 
+def test_tensorflow_reads_a_variable_before_a_step_assigns_it(tmp_path):
+    feeds = {"x:0": X, "y:0": X[:, :1]}
+    with v1.Graph().as_default() as graph, v1.Session() as session:
+        x, y = v1.placeholder("float32", [None, 2], name="x"), v1.placeholder("float32", [None, 1], name="y")
+        w, copy = v1.get_variable("w", [2, 1]), v1.get_variable("copy", [2, 1], trainable=False)
+        loss = v1.reduce_mean(v1.squared_difference(v1.matmul(x, w) + v1.matmul(x, copy), y), name="loss")
+        step = v1.train.AdamOptimizer(0.1).minimize(loss, v1.train.get_or_create_global_step())
+        v1.group(step, v1.assign_add(copy, 0.1 * (w.read_value() - copy)), name="all")
+        saver, losses = v1.train.Saver(), []
+        session.run(v1.global_variables_initializer())
+        path = saver.save(session, str(tmp_path / "model"))
+        losses = [session.run(["loss:0", "all"], feeds)[0] for _ in range(5)]
+        one = {node.name: node for node in graph.as_graph_def().node}["beta1_power/Assign"]
+        assert not any(text.startswith("^") for text in one.input)  # the first value waits for nothing
+    theirs = real.compat.v1
+    with theirs.Graph().as_default(), theirs.Session() as session:
+        saver = theirs.train.import_meta_graph(f"{path}.meta")
+        for _ in range(20):
+            saver.restore(session, path)
+            found = [session.run(["loss:0", "all"], feeds)[0] for _ in range(5)]
+            np.testing.assert_allclose(found, losses, rtol=1e-5)
+
+
 def test_a_meta_graph_in_a_scope(tmp_path):
     with v1.Graph().as_default():
         build()

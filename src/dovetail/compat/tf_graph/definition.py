@@ -271,8 +271,7 @@ class _Recorder(Writer):
             refs = super().written(place)
             _note(operation, messages[first:])
             return refs
-        assigned = [tensor.op for tensor in operation.inputs if tensor.op.type in EFFECTS]
-        place.waits = [other.name for other in (*operation.control_inputs, *assigned)]
+        place.waits = [*place.waits, *(tensor.op.name for tensor in operation.inputs if tensor.op.type in EFFECTS)]
         first, self._is_inside = len(messages), True
         try:
             refs = super().written(place)

@@ -18,7 +18,7 @@ from dovetail.formats.tensorflow.names import ORIGINAL, node_name
 from dovetail.formats.ways import Table, adder, traced, unique
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import number_of
-from dovetail.graph.effects import READ, needed_for, waits_of_effects
+from dovetail.graph.effects import needed_for, waits_of_effects, waits_of_runs
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.ops.control.plumbing import PRINTS
 from dovetail.ops.linalg.systems import real_dtype
@@ -134,16 +134,15 @@ class Nodes:
             operations: of one graph, in program order.
             given: the values of its inputs.
             scope: a name scope, with its slash, for all nodes.
-            is_session: whether each run takes some of them; then only control inputs make one wait for an assignment.
+            is_session: whether each run takes some of them, not all.
         """
-        known, waits = dict(given), waits_of_effects(operations)
+        known, waits = dict(given), (waits_of_runs if is_session else waits_of_effects)(operations)
         inputs = {tensor.op for tensor in given}
         names = {one: unique(node_name(scope + one.name), self.names) for one in operations if one not in inputs}
         self.named |= names
         for operation, name in names.items():
             first = len(self.messages)
-            before = [one for one in waits.get(operation, ()) if not is_session or one.type == READ]
-            before = [*operation.control_inputs, *before]
+            before = [*operation.control_inputs, *waits.get(operation, ())]
             refs = [known[tensor] for tensor in operation.inputs]
             place = Place(self, operation, name, refs, [names[other] for other in before if other in names])
             known.update(zip(operation.outputs, self.writer.written(place), strict=False))
