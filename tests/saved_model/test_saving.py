@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,43 @@ def test_tensorflow_calls_and_trains_a_saved_object(module: Module, tmp_path: Pa
     assert all(np.allclose(theirs, gradient.numpy(), atol=1e-5) for theirs, gradient in pairs)
     assert int(loaded.calls) == 1
     assert float(loaded.pair({"b": (tf.constant(1.0),), "a": tf.constant([3.0])})[0]) == 2.0
+
+
+def nested() -> Any:
+    """A module of TensorFlow with variables in dicts, lists and tuples."""
+    module = tf.Module()
+    module.parts = {"a": tf.Variable(1.0, name="va"), "b": [tf.Variable([2.0, 3.0]), {"c": tf.Variable(4.0)}]}
+    module.pair = (tf.Variable(5.0), {"z": tf.Variable(6.0)})
+    module.empty, module.inner = [], {"m": tf.Module()}
+    module.inner["m"].v = tf.Variable(7.0)
+    return module
+
+
+def values(module: Any) -> list[Any]:
+    """The structure of a module's attributes, with the values of the variables."""
+
+    def told(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return [told(item) for item in value]
+        return {key: told(item) for key, item in value.items()} if isinstance(value, dict) else value.numpy().tolist()
+
+    return [told(part) for part in (module.parts, module.pair, module.inner["m"].v)]
+
+
+def test_lists_and_dicts_of_a_model_are_pythons(tmp_path: Path):
+    wanted = [{"a": 1.0, "b": [[2.0, 3.0], {"c": 4.0}]}, [5.0, {"z": 6.0}], 7.0]
+    tf.saved_model.save(nested(), str(tmp_path / "theirs"))
+    ours = dt.saved_model.load(tmp_path / "theirs")
+    assert values(ours) == values(tf.saved_model.load(str(tmp_path / "theirs"))) == wanted
+    assert ours.empty == [] and ours.parts["a"] is ours.parts["a"] and ours.parts.get("x") is None
+    made = SimpleNamespace(parts=ours.parts, pair=tuple(ours.pair), inner={"m": SimpleNamespace(v=ours.inner["m"].v)})
+    made.scaled = dt.function(lambda x: x * ours.parts["a"], input_signature=[dt.spec(())])
+    dt.saved_model.save(made, tmp_path / "ours")
+    assert values(tf.saved_model.load(str(tmp_path / "ours"))) == wanted
+    assert values(dt.saved_model.load(tmp_path / "ours")) == wanted
+    dt.saved_model.save({"scaled": made.scaled, "w": ours.parts}, tmp_path / "dict")
+    loaded = tf.saved_model.load(str(tmp_path / "dict"))
+    assert float(loaded.scaled(tf.constant(3.0))) == 3.0 and float(loaded.w["b"][1]["c"]) == 4.0
 
 
 def test_signatures_keep_unknown_dimensions_in_both_versions(module: Module, tmp_path: Path):
@@ -142,3 +180,7 @@ def test_a_frozen_signature_has_its_keys_as_names(tmp_path: Path):
     with tf.compat.v1.Session(graph=graph) as session:
         found = session.run("scores:0", {"features:0": x["x0"]})
     np.testing.assert_allclose(found, x["y"], rtol=1e-5)
+    dt.saved_model.save(signature, tmp_path / "alone")
+    dt.saved_model.save(dt.saved_model.load(tmp_path / "alone"), tmp_path / "again.pb")
+    again = tf.compat.v1.GraphDef.FromString((tmp_path / "again.pb").read_bytes())
+    assert {"features", "scores"} <= {node.name for node in again.node}

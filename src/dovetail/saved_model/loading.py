@@ -16,7 +16,7 @@ from dovetail.core.spec import TensorSpec
 from dovetail.core.value_kinds import is_tensor, static_shape
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
-from dovetail.formats.tensorflow.objects import Concrete, Objects, filled, leaves
+from dovetail.formats.tensorflow.objects import Concrete, Objects, filled, leaves, numbered
 from dovetail.formats.tensorflow.patching import Patch
 from dovetail.formats.tensorflow.saved_model import (
     Read,
@@ -29,6 +29,7 @@ from dovetail.formats.tensorflow.saved_model import (
 from dovetail.formats.tensorflow.values import Spec
 from dovetail.formats.wire.libraries import need
 from dovetail.functions.function import Function, function
+from dovetail.graph.reach import walk
 from dovetail.passes.resolve import resolved, waits
 
 SERVING = "serving_default"
@@ -380,29 +381,38 @@ class LoadedObject:
         found = self.__dict__[name] = _object(self._objects, name, self._objects.children(self._number)[name])
         return found
 
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, str):
-            return getattr(self, index)
-        places = range(len(self))[index]  # it raises IndexError behind the last item
-        return [self[place] for place in places] if isinstance(index, slice) else getattr(self, str(places))
-
-    def __len__(self) -> int:
-        return 0 if self._objects is None else sum(name.isdecimal() for name in self._objects.children(self._number))
-
     def __dir__(self) -> list[str]:
         own = [] if self._objects is None else list(self._objects.children(self._number))
         return [*super().__dir__(), *own]
 
 
 def _object(objects: Objects, name: str, number: int) -> Any:
-    """The variable, function or object with a number; the same one each time."""
+    """The variable, function or object with a number, or a list or dict of them; the same one each time."""
     if objects.kind(number) == "variable":
         return objects.variable(number)
     if number not in objects.made:
         is_function = objects.kind(number) in ("function", "bare_concrete_function")
-        made = RestoredFunction(name, objects, number) if is_function else LoadedObject(objects, number)
-        objects.made[number] = made
+        if objects.collection(number) is not None:
+            _collect(objects, number)
+        else:
+            objects.made[number] = (
+                RestoredFunction(name, objects, number) if is_function else LoadedObject(objects, number)
+            )
     return objects.made[number]
+
+
+def _collect(objects: Objects, number: int) -> None:
+    """Make a list or dict, and all lists and dicts in it, which may hold each other."""
+
+    def inner(one: int) -> list[int]:
+        return [other for other in objects.children(one).values() if objects.collection(other) is not None]
+
+    new = {one: objects.collection(one) for one in walk([number], inner) if one not in objects.made}
+    objects.made |= {one: kind() for one, kind in new.items() if kind is not None}
+    for one in new:
+        items = {name: _object(objects, name, child) for name, child in objects.children(one).items()}
+        made = objects.made[one]
+        made.update(items) if isinstance(made, dict) else made.extend(items[key] for key in numbered(items))
 
 
 class LoadedModel(OneSignature, LoadedObject):

@@ -26,7 +26,7 @@ from dovetail.formats.tensorflow.frozen import graph_def_of
 from dovetail.formats.tensorflow.functions import argument_name
 from dovetail.formats.tensorflow.main_graph import edit_graph
 from dovetail.formats.tensorflow.patching import Patch, changed_values
-from dovetail.formats.tensorflow.saving import LIST, Endpoint, Traced, Tree, saved_model
+from dovetail.formats.tensorflow.saving import DICT, LIST, OBJECT, Endpoint, Traced, Tree, saved_model
 from dovetail.formats.wire.bundle import Bundle, write_bundle, write_changed
 from dovetail.formats.wire.libraries import need
 from dovetail.formats.wire.messages import TENSORFLOW, to_text
@@ -104,8 +104,8 @@ def _frozen(obj: Any, signatures: Any) -> Any:
         raise op_error(ValueError, "saved_model.save", problem)
     (one,) = endpoints.values()
     graph = next(tensor.op.graph for _, tensor in [*one.function.inputs, *one.function.outputs])
-    if isinstance(obj, Signature):
-        return graph_def_of(_with_keys(obj))
+    if isinstance(obj, OneSignature):
+        return graph_def_of(_with_keys(obj.signature))
     copy = copy_graph(graph, own=True)
     copy.freeze()
     return graph_def_of(copy)
@@ -129,7 +129,8 @@ def _with_keys(signature: Signature) -> Graph:
 
 
 def _save_graph(obj: Any, file: Path, message: Any) -> None:
-    is_same = isinstance(obj, LoadedModel) and obj._saved.file.suffix == file.suffix
+    loaded = obj._saved if isinstance(obj, LoadedModel) else None
+    is_same = loaded is not None and (loaded.kind, loaded.file.suffix) == (TENSORFLOW.GraphDef, file.suffix)
     unedited = is_same and not any(one.is_edited for one in obj.signatures.made.values())
     data = message.SerializeToString() if file.suffix == ".pb" else to_text(message).encode()
     with replacing(file) as out:
@@ -219,6 +220,7 @@ class _Walk:
         if isinstance(part, list) and not part:
             raise _nottraced(obj)
         root = Tree({"__call__": part}) if isinstance(part, list) else part
+        root.kind = OBJECT  # a model is no list and no dict
         return root, {name: endpoint(kinds) for name, kinds in self._signatures(root, signatures).items()}
 
     def _signatures(self, root: Tree, given: Any) -> dict[str, list[Traced]]:
@@ -254,14 +256,14 @@ class _Walk:
             return found
         pairs: Any
         if isinstance(value, Mapping):
-            pairs = value.items()
+            pairs, kind = value.items(), DICT
         elif isinstance(value, (list, tuple)):
-            pairs = enumerate(value)
+            pairs, kind = enumerate(value), LIST
         elif hasattr(value, "__dict__") and not isinstance(value, SKIPPED):
-            pairs = {**_methods(value), **vars(value)}.items()
+            pairs, kind = {**_methods(value), **vars(value)}.items(), OBJECT
         else:
             return None
-        tree = self._parts[id(given)] = Tree({}, LIST) if isinstance(value, (list, tuple)) else Tree()
+        tree = self._parts[id(given)] = Tree({}, kind)
         for name, inner in list(pairs):
             part = self.part(inner)
             held = part.children if isinstance(part, Tree) else part

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,12 +14,18 @@ from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.read_nodes import Body
 from dovetail.formats.tensorflow.reading import Reader
 from dovetail.formats.tensorflow.saved_model import Read, SavedGraph
+from dovetail.formats.tensorflow.saving import DICT, LIST
 from dovetail.formats.tensorflow.values import Foreign, Handle, Spec
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.objects import GRAPH, StoredObjects
 from dovetail.formats.wire.tensors import shape_of
 
 DEEPEST = 50  # lists in each other
+COLLECTIONS: Mapping[str, type[list[Any] | dict[str, Any]]] = {  # TensorFlow's load gives a list for a tuple, too
+    LIST: list,
+    "trackable_tuple_wrapper": list,
+    DICT: dict,
+}
 
 
 @dataclass
@@ -94,6 +100,11 @@ class Objects:
     def children(self, number: int) -> dict[str, int]:
         """The attributes of an object, by name."""
         return {child.local_name: child.node_id for child in self._node(number).children}
+
+    def collection(self, number: int) -> type[list[Any] | dict[str, Any]] | None:
+        """The class of an object that is a list or a dict of Python; None if it is something else."""
+        node = self._node(number)
+        return COLLECTIONS.get(node.user_object.identifier) if self.kind(number) == "user_object" else None
 
     @cached_property
     def _paths(self) -> dict[int, tuple[str, ...]]:
@@ -265,6 +276,11 @@ def _calling(function: str) -> Any:
     node = TENSORFLOW.NodeDef(name=function, op="PartitionedCall")
     node.attr["f"].func.name = function
     return node
+
+
+def numbered(names: Iterable[str]) -> list[str]:
+    """The names of the items of a list, in order; a tuple with names has these beside."""
+    return sorted((name for name in names if name.isdecimal()), key=int)
 
 
 def leaves(structure: Any) -> Iterator[Any]:

@@ -27,7 +27,7 @@ from dovetail.formats.wire.tensors import STRING, number_of, shape_proto
 PRODUCER, MIN_CONSUMER = 1882, 12  # versions of TensorFlow's graphs: that of TensorFlow 2.17, and of all since 1.0
 VERSION = "2.17.0"  # of TensorFlow, which has that version of graphs
 SERVE = "serve"
-OBJECT, LIST = "_generic_user_object", "trackable_list_wrapper"
+OBJECT, LIST, DICT = "_generic_user_object", "trackable_list_wrapper", "trackable_dict_wrapper"
 METHOD = "tensorflow/serving/predict"
 
 
