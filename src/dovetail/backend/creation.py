@@ -297,7 +297,7 @@ def arange(start: TensorLike, stop: TensorLike = None, step: TensorLike = 1, dty
     """
     if stop is None and isinstance(start, (int, float)) and start < 0:
         start = 0
-    numbers = ops.arange(start, stop, step)
+    numbers = ops.arange(start, stop, step, dtype if as_dtype(dtype) == "float64" else None)
     return numbers if as_dtype(dtype) == "int32" else K.cast(numbers, dtype)
 
 
@@ -323,7 +323,7 @@ def cast(x: TensorLike, dtype: Any) -> Any:
         >>> cast([1.7, -1.7], "int32").numpy()
         array([ 1, -1], dtype=int32)
     """
-    return ops.cast(x, dtype)
+    return ops.cast(ops.convert(x) if type(x) is float else x, dtype)
 
 
 @k_function

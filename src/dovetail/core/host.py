@@ -98,19 +98,22 @@ def _fits(value: Any, dtype: DType) -> bool:
 
 
 def fitted(value: Any, dtype: DType) -> Any:
-    """A value to be cast to a dtype; Python integers that int32 cannot hold become an array of the dtype.
+    """A value to be cast to a dtype; Python numbers that int32 or `floatx` could round become an array of the dtype.
 
     Raises:
         OverflowError: a Python number, or one in a list, does not fit into a dtype of integers.
     """
-    if not isinstance(value, (int, float, list, tuple)) or not dtype.is_integer:
+    if not isinstance(value, (int, float, complex, list, tuple)):
         return value
+    types = set(map(type, leaves([value])))
     numbers = [leaf for leaf in leaves([value]) if type(leaf) in (int, float)]
     for number in numbers:
-        if not dtype.min <= number <= dtype.max:
+        if dtype.is_integer and not dtype.min <= number <= dtype.max:
             raise _overflow(number, dtype)
-    is_wide = not all(-(2**31) <= number < 2**31 for number in numbers)
-    return from_host(lambda v, d: np.asarray(v, d.numpy), value, dtype) if is_wide else value
+    is_wide = not all(-(2**31) <= number < 2**31 for number in numbers if dtype.is_integer or type(number) is int)
+    holds = types <= {bool, int, float} or (dtype.is_complex and types <= {bool, int, float, complex})
+    exact = holds and (is_wide or dtype.itemsize >= 8)
+    return from_host(lambda v, d: np.asarray(v, d.numpy), value, dtype) if exact else value
 
 
 def leaves(value: Any) -> Iterator[Any]:

@@ -106,7 +106,7 @@ rules["ReverseV2"] = lambda x, axis: tf.raw_ops.ReverseV2(tensor=x, axis=normali
 @rules("PadV2")
 def _(x: Any, low: Any, high: Any, value: Any) -> Any:
     paddings = tf.stack([ints(low), ints(high)], 1)
-    return tf.raw_ops.PadV2(input=x, paddings=paddings, constant_values=tf.cast(value, x.dtype))
+    return tf.raw_ops.PadV2(input=x, paddings=paddings, constant_values=np.asarray(value, x.dtype.as_numpy_dtype))
 
 
 # -- slices -----------------------------------------------------------------------------------------------------------

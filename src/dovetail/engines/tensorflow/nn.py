@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from dovetail.core.rules import Rule
@@ -12,7 +13,6 @@ from dovetail.engines.tensorflow.tables import kernel, rules
 rules |= {
     "Relu": kernel("Relu", "features"),
     "Relu6": kernel("Relu6", "features"),
-    "LeakyRelu": kernel("LeakyRelu", "features", "alpha"),
     "Softplus": kernel("Softplus", "features"),
     "Softsign": kernel("Softsign", "features"),
     "Sigmoid": kernel("Sigmoid", "x"),
@@ -34,7 +34,24 @@ def _gradient(name: str, *settings: str) -> Rule:
 
 rules["ReluGrad"] = _gradient("ReluGrad")
 rules["Relu6Grad"] = _gradient("Relu6Grad")
-rules["LeakyReluGrad"] = _gradient("LeakyReluGrad", "alpha")
+
+
+def _sloped(kernel: Rule, slope: Rule) -> Rule:
+    """The rule of a kernel that has its slope in float32; float64 takes the other rule, if that would round it."""
+
+    def rule(*args: Any) -> Any:
+        rounds = args[0].dtype == tf.float64 and args[-1] != float(np.float32(args[-1]))
+        return (slope if rounds else kernel)(*args)
+
+    return rule
+
+
+rules["LeakyRelu"] = _sloped(
+    kernel("LeakyRelu", "features", "alpha"), lambda x, alpha: tf.where(x > 0, x, tf.constant(alpha, x.dtype) * x)
+)
+rules["LeakyReluGrad"] = _sloped(
+    _gradient("LeakyReluGrad", "alpha"), lambda g, x, alpha: tf.where(x > 0, g, tf.constant(alpha, g.dtype) * g)
+)
 
 
 @rules("Softmax")

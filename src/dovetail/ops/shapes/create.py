@@ -79,7 +79,11 @@ def ones(shape: Any, dtype: Any = float) -> Tensor:
     return full(shape, 1, dtype)
 
 
-@composite("FullLike", prepare=_fitted_fill, samples=[sample(array(2, 3), array()), sample(array(2), 7, "int32")])
+def _fitted_like(x: Any, fill_value: Any, dtype: Any) -> list[Any]:
+    return [x, host.fitted(fill_value, dtype or as_dtype(promote([dtype_of(x)]))), dtype]
+
+
+@composite("FullLike", prepare=_fitted_like, samples=[sample(array(2, 3), array()), sample(array(2), 7, "int32")])
 def full_like(x: Each, fill_value: Each, dtype: DTypeLike | None = None) -> Tensor:
     """A tensor of one value, in the shape of `x`, and in its dtype if no other is given.
 

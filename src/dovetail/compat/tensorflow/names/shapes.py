@@ -23,7 +23,9 @@ def _cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """A tensor of another dtype; a tensor of a graph that has the dtype is returned itself."""
     if is_text(x, dtype):
         return text(x, name)
-    return x if isinstance(x, GraphTensor) and x.dtype == as_dtype(dtype) else ops.cast(x, dtype, name=name)
+    if isinstance(x, GraphTensor) and x.dtype == as_dtype(dtype):
+        return x
+    return ops.cast(ops.convert(x) if type(x) is float else x, dtype, name=name)  # TensorFlow makes it float32 first
 
 
 row("cast dtypes.cast", _cast, "x dtype")
