@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,8 +61,11 @@ class HostCalls:
     def require(self: Any, condition: Any, data: Values, message: str, summarize: int) -> Any:
         """Return the condition; raise an error if it does not hold everywhere."""
         if not np.all(self.to_numpy(condition)):
-            shown = " and ".join(array_text(self.to_numpy(value), summarize) for value in data)
-            raise ValueError(f"{message} {shown}." if shown else message)
+            arrays, parts = [np.asarray(self.to_numpy(value)) for value in data], message.split("{}")
+            if len(parts) == len(arrays) + 1:
+                shown = [summary(array, summarize) for array in arrays]
+                raise ValueError("".join(text for pair in zip(["", *shown], parts, strict=True) for text in pair))
+            raise ValueError(f"{message} {' and '.join(array_text(array, summarize) for array in arrays)}.")
         return condition
 
     def require_finite(self: Any, value: Any, message: str) -> Any:
@@ -157,6 +161,21 @@ def array_text(array: np.ndarray, summarize: int) -> str:
     threshold = array.size if summarize < 0 else 0
     writers: Any = {"int": str, "float": _written}
     return np.array2string(array, threshold=threshold, edgeitems=max(summarize, 1), formatter=writers)
+
+
+def summary(array: np.ndarray, count: int) -> str:
+    """The first elements of an array, as many as `count`, as errors of TensorFlow show them; -1 for all."""
+    elements = array.reshape(-1)[: None if count < 0 else count]
+    texts = map(_written if array.dtype.kind == "f" else str, elements if array.dtype != bool else elements.astype(int))
+    return _summed_up(array.reshape(array.shape or 1), texts, True) + "..." * (len(elements) < array.size)
+
+
+def _summed_up(array: np.ndarray, texts: Iterator[str], is_first: bool = False) -> str:
+    if array.ndim == 1:
+        found = [*islice(texts, len(array))]
+        return " ".join(found) + "..." * (not is_first and len(found) < len(array))
+    parts = [_summed_up(part, texts) for part in array]
+    return "".join(f"[{part}]" for part in parts if part not in ("", "..."))
 
 
 def _written(number: np.floating[Any]) -> str:

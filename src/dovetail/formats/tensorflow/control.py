@@ -212,8 +212,9 @@ def _moving(node: Node, body: str) -> list[int]:
 def _merge(node: Node) -> Any:
     """The result of one of two branches, which takes its values from switches."""
     reader, body = node.reader, node.body
-    condition, yes, no, switches = body.frames.branch(node.proto)
+    condition, yes, no, switches, waits = body.frames.branch(node.proto)
     given = {switch.name: [reader.value(body, switch.input[0])] * 2 for switch in switches}
+    given |= {name: body.values[name] for name in waits}
     predicate = node.taken(reader.value(body, condition))
 
     def result(text: str) -> list[Any]:

@@ -7,7 +7,7 @@ condition, a `NextIteration`, and an `Exit` for the result.  A branch is a `Swit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -113,12 +113,16 @@ class Frames:
             elif one not in self._contexts and one not in open_nodes and one in self._nodes:
                 open_nodes.add(one)
                 stack.append((one, True))
-                stack += [(split(text)[0], False) for text in self._nodes[one].input]
+                entered = self.enter_of(self._nodes[one])  # the next value of a loop does not say when it runs
+                texts = self._nodes[one].input if entered is None else [entered[0].name]
+                stack += [(split(text)[0], False) for text in texts]
         return self._contexts.get(name, frozenset())
 
     def _context(self, node: Any) -> Context:
-        if self.enter_of(node) is not None or node.op in ENTERS:
-            return frozenset()
+        if (entered := self.enter_of(node)) is not None:
+            return self._contexts.get(entered[0].name, frozenset())
+        if node.op in EXITS and (switch := self._nodes.get(split(node.input[0])[0])) is not None:
+            return self._contexts.get(split(switch.input[0])[0], frozenset())  # of the values that enter the loop
         parts = [self._of_reference(text) for text in node.input]
         if node.op in MERGES:
             return frozenset.intersection(*parts) if parts else frozenset()
@@ -136,8 +140,10 @@ class Frames:
         """The name of the condition of a switch, behind identities."""
         return behind(switch.input[1], self._nodes)
 
-    def branch(self, merge: Any) -> tuple[str, str, str, list[Any]]:
-        """The condition of a merge, its results if that holds and if not, and the switches of its branches.
+    def branch(self, merge: Any) -> tuple[str, str, str, list[Any], list[str]]:
+        """The condition of a merge, its results if that holds and if not, the switches, and nodes that run before.
+
+        The switches are those of its branches.  The nodes are others for which nodes of its branches wait.
 
         Raises:
             Unreadable: it merges no two branches.
@@ -152,26 +158,33 @@ class Frames:
         for condition, side in sorted(sides[0]):
             if (condition, 1 - side) in sides[1]:
                 yes, no = (second, first) if side == 0 else (first, second)
-                return condition, yes, no, list(self._switches(merge, condition))
+                return condition, yes, no, *self._edges(merge, condition)
         raise Unreadable("no condition says which of its inputs runs")
 
-    def _switches(self, merge: Any, condition: str) -> Iterator[Any]:
-        """The switches with a condition, from a merge back."""
+    def _edges(self, merge: Any, condition: str) -> tuple[list[Any], list[str]]:
+        """The switches with a condition, from a merge back, and the nodes outside for which those behind them wait."""
         stack, seen = [split(text)[0] for text in merge.input], set[str]()
+        switches, waits = list[Any](), list[str]()
         while stack:
             name = stack.pop()
             node = self._nodes.get(name)
             if name in seen or node is None:
                 continue
             seen.add(name)
-            if node.op in SWITCHES and self._condition(node) == condition:
-                yield node
-            else:
-                stack += [split(text)[0] for text in node.input]
+            is_edge = node.op in SWITCHES and self._condition(node) == condition
+            switches += [node] * is_edge
+            for text in node.input:
+                source = split(text)[0]
+                is_outside = text.startswith("^") and condition not in dict(self.context(source))
+                if is_outside and source in self._nodes:
+                    waits.append(source)
+                elif not is_edge:
+                    stack.append(source)
+        return switches, [*dict.fromkeys(waits)]
 
     @cached_property
-    def outside(self) -> list[str]:
-        """The nodes that are in no branch and no loop."""
+    def looping(self) -> set[str]:
+        """The nodes that are in loops."""
         users: dict[str, list[str]] = {}
         for node in self._nodes.values():
             for text in node.input:
@@ -183,8 +196,13 @@ class Frames:
                 if name not in inside and self._nodes[name].op not in EXITS:
                     inside.add(name)
                     stack.append(name)
-        switches = {name for name, node in self._nodes.items() if node.op in SWITCHES}
-        return [name for name in self._nodes if name not in inside | switches and not self.context(name)]
+        return inside
+
+    @cached_property
+    def outside(self) -> list[str]:
+        """The nodes that are in no branch and no loop."""
+        inside = self.looping | {name for name, node in self._nodes.items() if node.op in SWITCHES}
+        return [name for name in self._nodes if name not in inside and not self.context(name)]
 
     # reading
 
@@ -194,7 +212,7 @@ class Frames:
             if node.op in EXITS:
                 frame, _ = self.frame_of(node)
                 return [*(first for first, _ in frame.merges.values()), *frame.constants.values()]
-            condition, _, _, switches = self.branch(node)
-            return [condition, *(switch.input[0] for switch in switches)]
+            condition, _, _, switches, waits = self.branch(node)
+            return [condition, *(switch.input[0] for switch in switches), *(f"^{name}" for name in waits)]
         except (Unreadable, IndexError):  # reading it gives the reason
             return list(node.input)

@@ -30,7 +30,7 @@ from dovetail.formats.tensorflow.unread import UNREAD
 from dovetail.formats.tensorflow.values import Foreign, Handle, Host, Spec, TensorList, Variants
 from dovetail.formats.wire.tensors import STRING, VARIANT
 from dovetail.graph.base import name_new, unique_name
-from dovetail.ops.control.plumbing import INPUTS, NEVER_PRUNED
+from dovetail.ops.control.plumbing import INPUTS
 
 DEEPEST = 50  # functions that call each other
 FOREIGN = re.compile(r"\w*(Dataset|Iterator|Queue|Summary|Reader)(V2|V3)?$|Serialize\w+")  # results are no tensors
@@ -129,13 +129,13 @@ class Reader(Building):
         if not self.is_session or graph.changed_ops is None:  # a function or a branch orders its effects itself
             yield
             return
-        texts, first = body.nodes[name].input, len(graph.changed_ops)
+        texts, first = body.needs(name), len(graph.changed_ops)
         found = {text: body.effects[key] for text in texts if (key := split(text)[0]) in body.effects}
         before = [op for text, (ops, waits) in found.items() if waits or text.startswith("^") for op in ops]
         with graph.control_dependencies(before):
             yield
         made = [op for op in dict.fromkeys(graph.changed_ops[first:]) if op.type not in INPUTS]
-        effects = [op for op in made if op.type in (*NEVER_PRUNED, "NoOp")]
+        effects = [op for op in made if op.is_kept or op.type == "NoOp"]
         if effects:
             name_new(graph, effects[0], name)
             for other in effects[1:]:

@@ -285,6 +285,7 @@ class SavedGraph:
     def _whole(self, left_out: set[str]) -> Signature:
         nodes = [node for node in self.graph_def.node if node.name not in left_out]
         taken = {split(text)[0] for node in nodes for text in node.input}
+        taken |= frames.Frames(self.nodes).looping  # the results of loops are their exits
         ends = [one for one in nodes if one.name not in taken and not (_ends_nothing(one.op) or self._is_pivot(one))]
         return Signature(_keyed(one for one in nodes if one.op in PLACEHOLDERS[:2]), _keyed(ends))
 

@@ -19,6 +19,8 @@ from dovetail.formats.tensorflow.values import Handle, Host
 from dovetail.formats.wire.tensors import array_of
 from dovetail.graph.operation import GraphTensor
 
+ASSERTION = "assertion failed:"  # the first words of the error of a check, before its data
+
 LARGEST = 1 << 20  # bytes of a constant with one value for all elements
 
 
@@ -64,7 +66,9 @@ def _handle(node: Node) -> Any:
 @special("Assert")
 def _assert(node: Node) -> Any:
     data = node.inputs[1:]
-    OPS["Assert"](node.tensor(0), [value for value in data if is_tensor(value)], " ".join(_words(data)))
+    places = ["{}" if is_tensor(value) else " ".join(_words([value])) for value in data]
+    text = " ".join([ASSERTION, *(f"[{place}]" for place in places)])
+    OPS["Assert"](node.tensor(0), [*filter(is_tensor, data)], text, node.attrs("summarize", 3))
     return []
 
 

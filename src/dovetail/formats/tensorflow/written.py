@@ -12,6 +12,7 @@ from dovetail.core.collectives import COLLECTIVES
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
+from dovetail.formats.tensorflow.special import ASSERTION
 from dovetail.formats.tensorflow.written_nodes import Place, Ref, writes
 from dovetail.formats.wire.tensors import shape_proto
 from dovetail.ops.shapes.shape import dims_of
@@ -69,11 +70,14 @@ def _print(place: Place, x: Ref, message: str, summarize: int) -> list[Ref]:
 
 @writes("Assert")
 def _assert(place: Place, condition: Ref, data: Sequence[Ref], message: str, summarize: int) -> list[Ref]:
-    text = np.empty((), object)
-    text[()] = message.encode()
+    places = iter(data)
+    is_own = message.startswith(f"{ASSERTION} [") and message.count("[{}]") == len(data)
+    parts = message.removeprefix(f"{ASSERTION} [")[:-1].split("] [") if is_own else [message, *["{}"] * len(data)]
+    words = (np.array(part.encode(), object) for part in parts)
+    shown = [next(places) if word == b"{}" else place.constant(word, "message") for word in words]
     axes = place.constant([*range(len(place.shapes[0]))], "axes")
     holds = place.node("All", condition, axes, dtype="bool", keep_dims=False)
-    place.result("Assert", holds, [place.constant(text, "message"), *data], dtypes=[], summarize=summarize)
+    place.result("Assert", holds, shown, dtypes=[], summarize=summarize)
     return [condition]
 
 

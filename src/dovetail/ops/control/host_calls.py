@@ -79,8 +79,8 @@ def require(condition: Bool, data: Eachs, message: str = "", summarize: int = 3)
     Args:
         condition: bools.
         data: the values that the error shows if the condition does not hold.
-        message: the text of the error.
-        summarize: how many elements are shown at the start and at the end of each axis; -1 for all.
+        message: the text of the error.  Each "{}" in it is a place of one of the data; without any, they follow it.
+        summarize: how many elements are shown: the first ones at places, else those at each end of an axis; -1 for all.
 
     Raises:
         ValueError: the condition does not hold when the graph runs.
