@@ -44,7 +44,7 @@ def test_an_unknown_batch_stays_unknown_and_other_sizes_are_asked_for(tmp_path: 
         (found,) = session_of(str(tmp_path / "model.onnx")).run(None, {"x": X[:size]})
         assert np.allclose(found, results(model("Conv"), X[:size]), atol=1e-4)
     with pytest.raises(ValueError, match=r"Conv 'k' waits .* load\(path, shapes=\{'x': \(1, 3, 224, 224\)\}\)"):
-        dt.onnx.load(model("Conv", (None, 3, None, None))).save(tmp_path / "model.onnx")
+        dt.onnx.load(model("Conv", (None, 3, None, None))).save(tmp_path / "model.onnx", opset=20)
     with pytest.raises(KeyError, match="there is no input 'z'; there are x"):
         dt.onnx.load(model("Conv"), shapes={"z": (1,)})
 
@@ -174,3 +174,26 @@ def test_values_that_are_fed_have_gradients_and_meet_edits():
     with pytest.raises(ValueError, match="the graph was edited for what the file says of axes"):
         loaded(x, axes=FED["axes"])
     assert dt.onnx.load(with_defaults(3)).defaults == []  # ONNX Runtime takes them for constants, too
+
+
+def described() -> onnx.ModelProto:
+    """A model of opset 17 whose descriptions are texts."""
+    message = told(model("Pad", X.shape))
+    message.opset_import[0].version, message.ir_version = 17, 8
+    message.producer_name, message.producer_version, message.domain, message.model_version = "us", "1.2", "here", 7
+    message.doc_string, message.graph.doc_string, message.graph.node[0].doc_string = "a model", "a graph", "a node"
+    return message
+
+
+@pytest.mark.parametrize(("opset", "now"), [(None, 17), (17, 17), (18, 18), (21, 21)])
+def test_descriptions_and_the_opset_stay(opset: int | None, now: int, tmp_path: Path):
+    message = described()
+    dt.onnx.save(dt.onnx.load(message), tmp_path / "model.onnx", opset)
+    found = onnx.load(tmp_path / "model.onnx")
+    names = ("producer_name", "producer_version", "domain", "model_version", "doc_string")
+    assert [getattr(found, name) for name in names] == [getattr(message, name) for name in names]
+    assert (found.graph.doc_string, found.graph.node[0].doc_string) == ("a graph", "a node")
+    assert (found.opset_import[0].version, found.metadata_props[0].value) == (now, "cats")
+    assert np.allclose(session_of(str(tmp_path / "model.onnx")).run(None, {"x": X})[0], results(message), atol=1e-5)
+    if now == 17:
+        assert found == message

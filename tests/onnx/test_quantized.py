@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 import dovetail as dt
-from tests.formats.onnx.running import session
+from tests.formats.onnx.running import session, session_of, types_in
 from tests.libraries import require
 
 require("onnxruntime", "it says what is right")
@@ -61,6 +61,124 @@ def test_quantized_weights_stay_integers(dtype: str, axis: int | None, tmp_path:
     floats = [one for one in saved.graph.initializer if one.data_type == TensorProto.FLOAT]
     assert max(int(np.prod(one.dims)) for one in floats) <= 128
     assert (tmp_path / "model.onnx").stat().st_size < 1.2 * message.ByteSize()
+    files = message.SerializeToString(), (tmp_path / "model.onnx").read_bytes()
+    right, found = (session_of(one).run(None, {"x": X})[0] for one in files)
+    assert np.array_equal(found, right)
     (right,) = ReferenceEvaluator(message).run(None, {"x": X})  # ONNX Runtime rounds between the products
-    (found,) = session(tmp_path / "model.onnx").run(None, {"x": X})
-    assert np.allclose(found, right, rtol=1e-3, atol=1e-3)
+    assert np.allclose(dt.onnx.load(message)(X).numpy(), right, rtol=1e-3, atol=1e-3)
+
+
+V = helper.make_tensor_value_info
+
+
+def of_four_bits(number: int) -> onnx.ModelProto:
+    low, high = (-8, 8) if number == TensorProto.INT4 else (0, 16)
+    weights = helper.make_tensor("w", number, (33, 65), RNG.integers(low, high, 33 * 65).tolist())
+    nodes = [N("DequantizeLinear", ["w", "s"], ["d"], "scaled"), N("MatMul", ["x", "d"], ["y"], "product")]
+    scale = numpy_helper.from_array(np.array(0.1, "float32"), "s")
+    inputs, outputs = [V("x", TensorProto.FLOAT, ("b", 33))], [V("y", TensorProto.FLOAT, ("b", 65))]
+    graph = helper.make_graph(nodes, "graph", inputs, outputs, [weights, scale])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+@pytest.mark.parametrize("way", ["unedited", "edited", "newer", "beside"])
+@pytest.mark.parametrize("number", [TensorProto.INT4, TensorProto.UINT4])
+def test_weights_of_four_bits_stay(number: int, way: str, tmp_path: Path):
+    message = of_four_bits(number)
+    loaded = dt.onnx.load(message)
+    if way == "edited":
+        loaded.graph.find("MatMul")[0].change(name="other")
+    loaded.save(tmp_path / "model.onnx", opset=23 if way == "newer" else None, external=way == "beside")
+    saved = onnx.load(tmp_path / "model.onnx")
+    assert [one.data_type for one in saved.graph.initializer if one.name == "w"] == [number]
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 1.01 * message.ByteSize() + 100
+    x = RNG.normal(size=(2, 33)).astype("float32")
+    expected = dt.onnx.load(message)(x).numpy()
+    for read in (ReferenceEvaluator(message), ReferenceEvaluator(saved)):
+        np.testing.assert_allclose(read.run(None, {"x": x})[0], expected, atol=1e-5)
+
+
+def shared() -> onnx.ModelProto:
+    """A model whose weights are also taken in a branch."""
+    arrays = {"w": RNG.normal(size=(64, 64)).astype("f"), "q": RNG.integers(-9, 9, (64, 64)).astype("int8")}
+    arrays["s"] = np.array(0.1, "float32")
+    inner = [N("MatMul", ["x", "w"], ["p"]), N("DequantizeLinear", ["q", "s"], ["e"]), N("MatMul", ["p", "e"], ["t"])]
+    y = V("t", TensorProto.FLOAT, None)
+    branches = {
+        "then_branch": helper.make_graph(inner, "then", [], [y]),
+        "else_branch": helper.make_graph([N("Neg", ["x"], ["t"])], "else", [], [y]),
+    }
+    nodes = [N("MatMul", ["x", "w"], ["a"]), N("DequantizeLinear", ["q", "s"], ["d"]), N("MatMul", ["a", "d"], ["b"])]
+    nodes += [N("If", ["c"], ["i"], **branches), N("Add", ["b", "i"], ["y"])]
+    inputs = [V("x", TensorProto.FLOAT, ("b", 64)), V("c", TensorProto.BOOL, ())]
+    initializers = [numpy_helper.from_array(array, name) for name, array in arrays.items()]
+    graph = helper.make_graph(nodes, "graph", inputs, [V("y", TensorProto.FLOAT, ("b", 64))], initializers)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+@pytest.mark.parametrize("opset", [None, 23])
+def test_weights_of_branches_are_saved_once(opset: int | None, tmp_path: Path):
+    message = shared()
+    dt.onnx.load(message).save(tmp_path / "model.onnx", opset=opset)
+    assert (tmp_path / "model.onnx").stat().st_size < 1.02 * message.ByteSize()
+    given = {"x": RNG.normal(size=(2, 64)).astype("float32"), "c": np.array(True)}
+    right, found = (ReferenceEvaluator(one).run(None, given)[0] for one in (message, str(tmp_path / "model.onnx")))
+    np.testing.assert_allclose(found, right, atol=1e-4)
+
+
+U8, I8, I32 = TensorProto.UINT8, TensorProto.INT8, TensorProto.INT32
+SCALES = {"xs": np.float32(0.02), "ws": np.float32(0.01), "ys": np.float32(4)}
+ZEROS = {"xz": np.uint8(120), "wz": np.int8(3), "yz": np.uint8(128)}
+SCALED = ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz"]
+INTEGERS = {  # type → its inputs, its result, and whether it is a convolution
+    "QLinearConv": (SCALED, U8, True),
+    "QLinearMatMul": (SCALED, U8, False),
+    "ConvInteger": (["x", "w", "xz"], I32, True),
+    "MatMulInteger": (["x", "w", "xz", "wz"], I32, False),
+}
+
+
+def of_integers(type: str) -> tuple[onnx.ModelProto, np.ndarray]:
+    inputs, result, is_image = INTEGERS[type]
+    shape, kernel = ((2, 40, 6, 6), (8, 40, 3, 3)) if is_image else ((2, 300), (300, 8))
+    kind = "uint8" if type == "ConvInteger" else "int8"
+    weights = {**SCALES, **ZEROS, "w": RNG.integers(0, 127, kernel).astype(kind)}
+    if is_image:
+        weights |= {"wz": np.int8(0)}
+    graph = helper.make_graph(
+        [N(type, inputs, ["y"], "whole")],
+        "graph",
+        [V("x", U8, ("b", *shape[1:]))],
+        [V("y", result, ("b", 8, 4, 4) if is_image else ("b", 8))],
+        [numpy_helper.from_array(np.asarray(array), name) for name, array in weights.items() if name in inputs],
+    )
+    message = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    return message, RNG.integers(0, 255, shape).astype("uint8")
+
+
+@pytest.mark.parametrize("way", ["unedited", "edited", "newer", "older"])
+@pytest.mark.parametrize("type", INTEGERS)
+def test_nodes_of_integers_stay_where_nobody_edits_them(type: str, way: str, tmp_path: Path):
+    message, x = of_integers(type)
+    loaded = dt.onnx.load(message)
+    if way == "edited":
+        with loaded.graph.as_default():
+            loaded.graph.outputs = [dt.ops.cast(loaded.graph.outputs[0], "float32") * 2.0]
+    loaded.save(tmp_path / "model.onnx", opset={"newer": 23, "older": 18}.get(way))
+    ready = session(tmp_path / "model.onnx")
+    (right,) = session_of(message.SerializeToString()).run(None, {"x": x})
+    (found,) = ready.run(None, {"x": x})
+    assert np.array_equal(found, 2 * right.astype("float32") if way == "edited" else right)
+    if (type, way) != ("QLinearMatMul", "older"):  # opset 21 has other ones
+        assert types_in(onnx.load(tmp_path / "model.onnx").graph)[0] == type
+
+
+def test_an_edited_node_of_integers_is_written_anew(tmp_path: Path):
+    message, x = of_integers("QLinearMatMul")
+    loaded = dt.onnx.load(message)
+    (product,) = loaded.graph.find("MatMul")
+    with loaded.graph.insert_after(product):
+        loaded.graph.replace_all_uses(product.outputs[0], product.outputs[0] * 2)
+    loaded.save(tmp_path / "model.onnx")
+    assert np.array_equal(session(tmp_path / "model.onnx").run(None, {"x": x})[0], loaded(x).numpy())
+    assert "QLinearMatMul" not in types_in(onnx.load(tmp_path / "model.onnx").graph)

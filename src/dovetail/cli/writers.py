@@ -21,8 +21,10 @@ from dovetail.formats import safetensors
 from dovetail.formats.outside import outside
 from dovetail.formats.tensorflow.saved_model import GRAPH
 from dovetail.formats.wire.bundle import exists, write_bundle
+from dovetail.onnx.saving import write as write_onnx
 from dovetail.saved_model import Signature
 from dovetail.saved_model.loading import SERVING
+from dovetail.saved_model.saving import endpoint_of
 
 FOLDER, INDEX = "", ".index"
 NAMES = {Layers: "layers of Keras", Model: "a model", Arrays: "arrays"}
@@ -102,10 +104,17 @@ def _frozen(model: Model, path: Path) -> None:
 
 
 def _onnx(model: Model, path: Path, opset: int | None = None) -> None:
-    metadata = None
-    if model.source is not None:
-        opset, metadata = opset or model.source.usable_opset, model.source.metadata
-    dt.onnx.save(signature_of(model, None, []), path, opset, metadata=metadata)
+    one, source = signature_of(model, None, []), model.source
+    is_same = source is not None and (one.graph, one.inputs, one.outputs) == (
+        source.graph,
+        source.inputs,
+        source.outputs,
+    )
+    if source is not None and is_same and source.is_unedited:
+        dt.onnx.save(source, path, opset)
+        return
+    endpoint = endpoint_of(one, "onnx.save")
+    write_onnx(endpoint.inputs, endpoint.outputs, path, opset, source=source)
 
 
 def _onnx_of_keras(layers: Layers, path: Path, opset: int | None = None) -> None:

@@ -87,6 +87,13 @@ class LoadedModel(OneSignature):
         return max(min(IR_VERSIONS), self.opset)
 
     @property
+    def is_unedited(self) -> bool:
+        """Whether the graph, the inputs and the results are as the file has them."""
+        named, model = (self.inputs, self.outputs), self._model
+        is_same = named == (list(model.inputs), list(model.outputs)) and not model.has_shapes
+        return is_same and self.graph.version == self._version
+
+    @property
     def signature(self) -> Signature:
         """The model as a signature over the same graph, as for a model of TensorFlow.
 
@@ -403,6 +410,7 @@ def load(
     """
     need("onnx.load")
     read = read_model(model)
+    read.has_shapes = bool(shapes)
     for name, shape in given_shapes(shapes or {}, read.inputs).items():
         read.inputs[name] = read.inputs[name]._replace(shape=shape)
     return LoadedModel(read)

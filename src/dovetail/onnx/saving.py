@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from functools import partial
+from contextlib import nullcontext
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,11 @@ from dovetail.core.errors import op_error
 from dovetail.core.files import replacing
 from dovetail.core.scopes import scopes
 from dovetail.edit.transplant import copy_graph
-from dovetail.formats.onnx.tensors import number_of
+from dovetail.formats.onnx.keeping import Data, keep_nodes, kept
+from dovetail.formats.onnx.tensors import FIELDS, data_of, number_of
 from dovetail.formats.onnx.writing import IR_VERSIONS, Writer
 from dovetail.formats.wire.libraries import need
 from dovetail.formats.wire.messages import LONGEST
-from dovetail.formats.wire.tensors import little_endian
 from dovetail.graph.effects import ASSIGN, thread
 from dovetail.graph.unchecked import discard, rewire
 from dovetail.onnx.loading import LoadedModel
@@ -32,6 +31,8 @@ from dovetail.passes.simplify import simplify
 from dovetail.saved_model.saving import endpoint_of
 
 ALIGNED = 4096  # bytes, at whose multiples external data begins, so that it can be mapped
+SMALL = 1024  # bytes of data that stays in the message
+PRODUCER = ("producer_name", "producer_version", "domain", "model_version", "doc_string")
 NEW = ".new"  # behind a variable's name in the name of its new value
 STATE = "dovetail.state"  # the property with the inputs of variables, and the outputs of their new values
 
@@ -79,22 +80,25 @@ def save(
     need("onnx.save")
     if scopes().graphs:
         raise op_error(RuntimeError, "onnx.save", "a graph is being built; save when its function has returned.")
+    if isinstance(obj, LoadedModel) and obj.is_unedited and opset in (None, obj.opset):
+        message, data = kept(obj._model, external)
+        _add_metadata(message, obj.metadata if metadata is None else metadata)
+        _write(message, data, Path(path), external)
+        return
     one = endpoint_of(obj, "onnx.save")
-    if opset is None:
-        opset = obj.usable_opset if isinstance(obj, LoadedModel) else min(IR_VERSIONS)
-    if metadata is None:
-        metadata = obj.metadata if isinstance(obj, LoadedModel) else {}
-    write(one.inputs, one.outputs, Path(path), opset, external, metadata=metadata)
+    source = obj if isinstance(obj, LoadedModel) else None
+    write(one.inputs, one.outputs, Path(path), opset, external, metadata=metadata, source=source)
 
 
 def write(
     inputs: Mapping[str, Any],
     outputs: Mapping[str, Any],
     path: Path,
-    opset: int = 18,
+    opset: int | None = None,
     external: bool = False,
     batch: str | None = None,
-    metadata: Mapping[str, str] = MappingProxyType({}),
+    metadata: Mapping[str, str] | None = None,
+    source: LoadedModel | None = None,
 ) -> None:
     """Write a part of a graph as an ONNX model; for errors, see `save`.
 
@@ -103,40 +107,73 @@ def write(
         path: the file.
         opset, external: as for `save`.
         batch: the name of the unknown first dimensions of all inputs and outputs.
-        metadata: further texts by their keys.
+        metadata: as for `save`.
+        source: the model that it was, whose opset, metadata, descriptions and unedited nodes it keeps.
     """
+    if opset is None:
+        opset = source.usable_opset if source else min(IR_VERSIONS)
+    if metadata is None:
+        metadata = source.metadata if source else {}
     if opset not in IR_VERSIONS:
         problem = f"the opset must be from {min(IR_VERSIONS)} to {max(IR_VERSIONS)}, not {opset!r}."
         raise op_error(ValueError, "onnx.save", problem)
-    graph, given, results, state = _pure(inputs, outputs)
+    graph, given, results, state = _pure(inputs, outputs, source, opset)
     writer = Writer(opset)
     symbols = dict.fromkeys((*given, *results), (batch,)) if batch else {}
     message = writer.model(graph, given, results, state, symbols)
-    for key, text in metadata.items():
-        if key != STATE:
-            message.metadata_props.add(key=key, value=text)
+    if source:
+        _describe(message, source._model.proto)
+    _add_metadata(message, {key: text for key, text in metadata.items() if key != STATE})
     if state:
         message.metadata_props.add(key=STATE, value=json.dumps({name: name + NEW for name in state.values()}))
-    size = sum(array.nbytes for array in writer.initializers.values())
+    data = Data()
+    for name, array in writer.initializers.items():
+        proto = message.graph.initializer.add(name=name, dims=array.shape, data_type=number_of(array.dtype))
+        data.append((proto, array))
+    _write(message, data, path, external)
+
+
+def _describe(message: Any, header: Any) -> None:
+    """Give a message the producer, the version and the descriptions of another one; nodes have them by name."""
+    for one, other, names in ((message, header, PRODUCER), (message.graph, header.graph, ["doc_string"])):
+        for name in names:
+            if other.HasField(name):
+                setattr(one, name, getattr(other, name))
+    told = {node.name: node.doc_string for node in header.graph.node if node.name and node.doc_string}
+    for node in message.graph.node:
+        if node.name in told:
+            node.doc_string = told[node.name]
+
+
+def _add_metadata(message: Any, metadata: Mapping[str, str]) -> None:
+    del message.metadata_props[:]
+    for key, text in metadata.items():
+        message.metadata_props.add(key=key, value=text)
+
+
+def _write(message: Any, data: Data, path: Path, external: bool) -> None:
+    """Write a message, whose tensors get their data there or in a second file."""
+    size = message.ByteSize() + sum(array.nbytes for _, array in data)
     if size > LONGEST - (1 << 24) and not external:
         problem = f"the values take {size} bytes, and one file holds {LONGEST}: use external=True."
         raise op_error(ValueError, "onnx.save", problem)
-    if external:
-        with replacing(path.with_name(path.name + ".data")) as data:
-            _add_initializers(message, writer.initializers, partial(_outside, data=data, name=path.name + ".data"))
-    else:
-        _add_initializers(message, writer.initializers, _inside)
+    name = path.name + ".data"
+    with replacing(path.with_name(name)) if external else nullcontext() as beside:
+        for proto, array in data:
+            _fill(proto, array, beside, name)
     with replacing(path) as file:
         file.write(message.SerializeToString())
 
 
-def _pure(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Any:
+def _pure(inputs: Mapping[str, Any], outputs: Mapping[str, Any], source: LoadedModel | None, opset: int) -> Any:
     """A copy of a graph without assignments, its inputs and outputs, and the names of the variables it assigned."""
     original = next(tensor.op.graph for tensor in (*outputs.values(), *inputs.values()))
     places = {tensor: number for number, tensor in enumerate(original.inputs)}
     copy = copy_graph(original)
     kept = {name: copy.get_tensor(tensor.name) for name, tensor in outputs.items()}
     copy.outputs = [*kept.values()]
+    if source and original is source.graph:
+        keep_nodes(original, copy, source._read.reader.records, opset)
     values = thread(copy) if copy.dialect.records_effects else _assigned(copy)
     names: set[str] = {*inputs}
     named = [_free(name, names) for name in outputs]
@@ -168,25 +205,22 @@ def _free(name: str, names: set[str]) -> str:
     return found
 
 
-def _add_initializers(message: Any, arrays: Mapping[str, np.ndarray], fill: Any) -> None:
-    for name, array in arrays.items():
-        proto = message.graph.initializer.add(name=name, dims=array.shape, data_type=number_of(array.dtype))
-        fill(proto, np.ascontiguousarray(little_endian(array)))
-
-
-def _inside(proto: Any, values: np.ndarray) -> None:
-    proto.raw_data = values.tobytes()
-
-
-def _outside(proto: Any, values: np.ndarray, data: Any, name: str) -> None:
-    if values.nbytes <= 1024:
-        return _inside(proto, values)
-    data.write(b"\0" * (-data.tell() % ALIGNED))
+def _fill(proto: Any, array: np.ndarray, beside: Any, name: str) -> None:
+    """Give a message of a tensor its data; large data goes to the file `beside`, if it is not None."""
+    for field in ("external_data", "data_location", "raw_data", *FIELDS.values(), "int32_data"):
+        proto.ClearField(field)
+    if array.dtype.hasobject:
+        proto.string_data.extend(str(text).encode() for text in array.reshape(-1))
+        return
+    values = data_of(array)
+    if beside is None or len(values) <= SMALL:
+        proto.raw_data = values
+        return
+    beside.write(b"\0" * (-beside.tell() % ALIGNED))
     proto.data_location = type(proto).EXTERNAL
-    for key, value in (("location", name), ("offset", data.tell()), ("length", values.nbytes)):
+    for key, value in (("location", name), ("offset", beside.tell()), ("length", len(values))):
         proto.external_data.add(key=key, value=str(value))
-    data.write(values.reshape(-1).view(np.uint8))
-    return None
+    beside.write(values)
 
 
 LoadedModel.saver = staticmethod(save)

@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 
 from dovetail.core.dtypes import DType
-from dovetail.formats.onnx.tensors import number_of
+from dovetail.formats.onnx.tensors import data_of, number_of
 from dovetail.formats.wire.messages import ONNX
-from dovetail.formats.wire.tensors import little_endian
 
 
 def tensor_proto(array: np.ndarray, name: str = "") -> Any:
     """An array as a message, with its data inside."""
     proto = ONNX.TensorProto(name=name, dims=array.shape, data_type=number_of(array.dtype))
-    proto.raw_data = little_endian(array).tobytes()
+    proto.raw_data = data_of(array)
     return proto
 
 

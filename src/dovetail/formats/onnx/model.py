@@ -111,6 +111,7 @@ class Model:
         variables: name of a weight → the variable that was made of it.
         generators: name of a node → the generator of its random numbers.
         size: bytes of the file.
+        has_shapes: whether its inputs have other shapes than in the file.
     """
 
     file: str | os.PathLike[str]
@@ -119,6 +120,7 @@ class Model:
     variables: dict[str, Variable] = field(default_factory=dict)
     generators: dict[str, Generator] = field(default_factory=dict)
     size: int = 0
+    has_shapes: bool = False
 
     def __post_init__(self) -> None:
         if not self.proto.HasField("graph"):
@@ -211,11 +213,13 @@ class Model:
                 return guessed[0]
 
             reader = self._reader(weights, guess)
+            reader.records.begin(graph)
             placed, found = self._values(reader, shapes, values)
             results: list[Any] = []
             outputs: list[Any] = []
             for value in found:
                 results.append(result_of(reader, value, outputs))
+        reader.records.end()
         graph.outputs = outputs
         needed = {placed[tensor] for tensor in reader.needed if tensor in placed}
         return Read(graph, list(placed.values()), results, reader.opaque, needed, reader)

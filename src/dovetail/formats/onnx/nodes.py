@@ -162,6 +162,7 @@ class Node:
         version: of its domain.
         inputs: the values of its inputs; None for one that is missing.
         attrs: its attributes.
+        taken: places of inputs → the tensors that they were taken as.
     """
 
     def __init__(self, reader: Reader, body: Body, proto: Any) -> None:
@@ -172,6 +173,7 @@ class Node:
         self.name = named.rstrip("/") or proto.op_type
         self.version = body.versions.get(domain, 1)
         self.inputs = [body.find(name) if name else None for name in proto.input]
+        self.taken: dict[int, Any] = {}
 
     @cached_property
     def attrs(self) -> dict[str, Any]:
@@ -192,7 +194,9 @@ class Node:
         value = self.inputs[index] if index < len(self.inputs) else None
         if isinstance(value, Weight):
             is_scale = self.type in SCALES and value.array.size == 1
-            return self.reader.weight(value, not is_scale and index not in NO_TRAINING.get(self.type, ()))
+            is_trainable = not is_scale and index not in NO_TRAINING.get(self.type, ())
+            self.taken[index] = self.reader.weight(value, is_trainable)
+            return self.taken[index]
         value = value.tensor if isinstance(value, Narrow) else value
         if is_tensor(value):
             return value

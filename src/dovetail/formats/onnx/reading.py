@@ -32,6 +32,7 @@ from dovetail.formats.onnx.nodes import (
     needs,
     subgraphs,
 )
+from dovetail.formats.onnx.records import Records
 from dovetail.formats.onnx.rows import row_of
 from dovetail.formats.onnx.tensors import Tensors, carried, dtype_of
 from dovetail.formats.opaque import REFUSALS, OpaqueOp, Unreadable, opaque_outputs
@@ -93,6 +94,7 @@ class Reader(Building):
         opaque: names of operations that Dovetail does not compute → the reason.
         needed: placeholders of the graph whose values must be known, for some node to be read.
         seen: name of a value, with the scope in which it was read → the value.
+        records: of the nodes that are written as they were.
     """
 
     def __init__(
@@ -107,6 +109,7 @@ class Reader(Building):
     ) -> None:
         self.file, self.tensors, self.functions, self.types = file, tensors, functions, types
         self.variables, self.generators, self._guess = variables, generators, guess
+        self.records = Records()
         self._begin()
 
     def _begin(self) -> None:
@@ -127,8 +130,8 @@ class Reader(Building):
         """
         for proto in self._order(body, wanted):
             node = Node(self, body, proto)
-            with self.counted(node):
-                results = self._results(node)
+            with self.counted(node), self.records.reading(node) as results:
+                results += self._results(node)
             for name, value in zip(proto.output, results, strict=False):
                 body.values[name] = self.seen[self.graph.scope + name] = value
             for name in proto.output[len(results) :]:
@@ -334,7 +337,7 @@ class Reader(Building):
     def anew(self) -> Reader:
         """A reader of nodes that waited, into the graph that is being built now."""
         again = copy.copy(self)
-        again._guess = None
+        again._guess, again.records = None, Records()
         again._begin()
         return again
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from dovetail.core.dtypes import DType, as_dtype
 from dovetail.core.errors import FormatError, did_you_mean
+from dovetail.formats.wire.tensors import little_endian
 
 STRING = 8
 NUMBERS = {  # NumPy's name of a dtype → its number
@@ -80,6 +81,17 @@ def number_of(dtype: Any) -> int:
     if name not in NUMBERS:
         raise TypeError(f"ONNX has no dtype {name!r}. {did_you_mean(name, NUMBERS)}".rstrip())
     return NUMBERS[name]
+
+
+def data_of(array: np.ndarray) -> bytes:
+    """The bytes of an array in files; elements of less than a byte share one."""
+    bits = PACKED.get(number_of(array.dtype))
+    if bits is None:
+        return little_endian(array).tobytes()
+    count = 8 // bits
+    parts = np.zeros((-(-array.size // count), count), np.uint8)
+    parts.reshape(-1)[: array.size] = array.reshape(-1).view(np.uint8) & ((1 << bits) - 1)
+    return np.bitwise_or.reduce(parts << np.arange(0, 8, bits, dtype=np.uint8), axis=1).astype(np.uint8).tobytes()
 
 
 class Tensors:
@@ -188,4 +200,15 @@ def _from_field(proto: Any, dtype: np.dtype, count: int) -> np.ndarray | None:
     return values.astype(dtype)
 
 
-__all__ = ["CARRIERS", "DTYPES", "NUMBERS", "PACKED", "STRING", "Tensors", "carried", "dtype_of", "number_of"]
+__all__ = [
+    "CARRIERS",
+    "DTYPES",
+    "NUMBERS",
+    "PACKED",
+    "STRING",
+    "Tensors",
+    "carried",
+    "data_of",
+    "dtype_of",
+    "number_of",
+]

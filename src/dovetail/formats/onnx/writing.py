@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from dovetail.core.errors import op_error
 from dovetail.formats.onnx import written, written_bodies, written_control, written_nn, written_windows
 from dovetail.formats.onnx.encoding import value_info
 from dovetail.formats.onnx.layouts import Layouts, rename
+from dovetail.formats.onnx.tensors import dtype_of, number_of
 from dovetail.formats.onnx.written import HAVE_PARTS, NO_WAY
 from dovetail.formats.onnx.written_nodes import BODIES, WRITE, Nodes, Place, Ref, by_row, row_for
 from dovetail.formats.ways import unique, way
@@ -27,7 +29,7 @@ from dovetail.formats.wire.messages import ONNX
 
 TABLES = written, written_bodies, written_control, written_nn, written_windows  # they fill the tables
 IR_VERSIONS = {18: 8, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12, 25: 13, 26: 13, 27: 13, 28: 14}  # lowest, by opset
-SMALL = 1024  # bytes of a constant that is looked up among others
+SMALL = 1024  # bytes of a constant that is compared itself, not by its hash
 
 
 class Writer:
@@ -41,6 +43,7 @@ class Writer:
         values: the names of values that are taken.
         names: the names of nodes that are taken.
         initializers: name → array.
+        domains: domain → its version, of nodes that are kept.
     """
 
     def __init__(self, opset: int = 18) -> None:
@@ -48,6 +51,7 @@ class Writer:
         self.values: set[str] = set()
         self.names: set[str] = set()
         self.initializers: dict[str, np.ndarray] = {}
+        self.domains: dict[str, int] = {}
         self._constants: dict[Any, str] = {}
         self._variables: dict[Any, Ref] = {}
         self._state: Mapping[Any, str] = {}
@@ -99,6 +103,8 @@ class Writer:
                 raise op_error(ValueError, tensor.op.type, problem, where=tensor.op.where)
             message.graph.output.append(value_info(name, tensor.dtype, tensor.shape, (symbols or {}).get(name, ())))
         message.graph.node.extend(nodes.messages)
+        for domain in self.domains.keys() - {"", "ai.onnx"}:
+            message.opset_import.add(domain=domain, version=self.domains[domain])
         self._arrange(message.graph, {*renamed})
         rename(message.graph, renamed)
         return message
@@ -111,14 +117,14 @@ class Writer:
 
     def constant(self, array: np.ndarray, name: str) -> Ref:
         """The value of a constant; equal ones become one initializer."""
-        key = (array.dtype, array.shape, array.tobytes()) if array.nbytes <= SMALL else None
-        found = self._constants.get(key) if key else None
+        data = array.tobytes()
+        key = array.dtype, array.shape, data if array.nbytes <= SMALL else sha256(data).digest()
+        found = self._constants.get(key)
         if found is None:
             found = unique(f"{name}/{array.dtype.name}" if name in self.values else name, self.values)
             self.initializers[found] = array
-            if key:
-                self._constants[key] = found
-        return Ref(found, as_dtype(array.dtype))
+            self._constants[key] = found
+        return Ref(found, dtype_of(number_of(array.dtype)) or as_dtype(array.dtype))
 
     def variable(self, variable: Any) -> Ref:
         """The value of a variable."""

@@ -85,11 +85,8 @@ class Whole:
                     return False
                 continue
             state = self._records.states[operation]
-            if not state.is_kept(operation) or len(state.inputs) != len(operation.inputs):
+            if not state.is_kept(operation) or not state.swapped(operation, inputs, now):
                 return False
-            for old, new in zip(state.inputs, operation.inputs, strict=True):
-                if (old in inputs and now.setdefault(old, new) is not new) or (old not in inputs and old is not new):
-                    return False
             for tensor in operation.outputs:
                 is_used = tensor in self._outputs or any(one not in operations for one in tensor.consumers())
                 if is_used and tensor not in given and not self._is_of_neighbour(record, tensor):

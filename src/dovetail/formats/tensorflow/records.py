@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from dovetail.core.scopes import scopes
+from dovetail.formats.states import State
 from dovetail.graph.operation import Operation
 
 if TYPE_CHECKING:
@@ -51,35 +52,6 @@ class Record:
             record = stack.pop()
             yield from record.operations
             stack += record.parts
-
-
-class State(NamedTuple):
-    """An operation as it was read."""
-
-    op: Any
-    inputs: tuple[Any, ...]
-    attrs: dict[str, Any]
-    controls: tuple[Operation, ...]
-    versions: tuple[tuple[int, int], ...]
-
-    @classmethod
-    def of(cls, operation: Operation) -> State:
-        versions = tuple((part.version, len(part)) for part in operation.subgraphs())
-        return cls(operation.op, tuple(operation.inputs), dict(operation.attrs), operation.control_inputs, versions)
-
-    def is_kept(self, operation: Operation) -> bool:
-        """Whether the operation is as it was, apart from its inputs."""
-        now = State.of(operation)
-        same = (self.op, self.controls, self.versions) == (now.op, now.controls, now.versions)
-        return (
-            same
-            and self.attrs.keys() == now.attrs.keys()
-            and all(_same(value, now.attrs[name]) for name, value in self.attrs.items())
-        )
-
-
-def _same(value: Any, other: Any) -> bool:
-    return value is other or (type(value) is type(other) and not hasattr(value, "dtype") and bool(value == other))
 
 
 class Records:

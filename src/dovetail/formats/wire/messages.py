@@ -116,6 +116,7 @@ class _Writer:
 
     def __init__(self, descriptors: Any, file: Any, text: str) -> None:
         self._field, self._file = descriptors.FieldDescriptorProto, file
+        self._packed = descriptors.FeatureSet.PACKED
         lines = text.replace("\n    ", " ").strip().splitlines()
         self._rows = [line.partition(":")[::2] for line in lines]
         self._enums = {name.removeprefix("enum ") for name, _ in self._rows if name.startswith("enum ")}
@@ -155,6 +156,8 @@ class _Writer:
             kind = self._add_map(message, name, *kind.split(":")) + "*"
         if kind.endswith("*"):
             field.label = self._field.LABEL_REPEATED
+        if kind.endswith("**"):
+            field.options.features.repeated_field_encoding = self._packed
         self._set_type(field, kind.rstrip("*"))
 
     def _add_map(self, message: Any, name: str, key: str, value: str) -> str:

@@ -1,7 +1,8 @@
 """The messages of TensorFlow, TensorBoard, Keras and ONNX, as rows.
 
-A row is the name of a message, then its fields: number, name and type.  `*` marks a repeated field, `key:value` a map,
-and `|` the group of fields of which at most one is set.  A row `enum` has numbers and names.  `A.B` lies inside of `A`.
+A row is the name of a message, then its fields: number, name and type.  `*` marks a repeated field, `**` one of ONNX
+whose numbers are packed, `key:value` a map, and `|` the group of fields of which at most one is set.  A row `enum` has
+numbers and names.  `A.B` lies inside of `A`.
 Fields that are in no row stay in a message that is read, and are written again.
 
 Sources: https://github.com/tensorflow/tensorflow (`core/framework`, `core/protobuf`, `core/example`, `core/util`),
@@ -292,10 +293,10 @@ AttributeProto: 1 name string; 21 ref_attr_name string; 13 doc_string string; 20
     23 sparse_tensors SparseTensorProto*; 15 type_protos TypeProto*
 enum AttributeProto.AttributeType: 0 UNDEFINED; 1 FLOAT; 2 INT; 3 STRING; 4 TENSOR; 5 GRAPH; 11 SPARSE_TENSOR;
     13 TYPE_PROTO; 6 FLOATS; 7 INTS; 8 STRINGS; 9 TENSORS; 10 GRAPHS; 12 SPARSE_TENSORS; 14 TYPE_PROTOS
-TensorProto: 1 dims int64*; 2 data_type int32; 3 segment TensorProto.Segment; 4 float_data float*;
-    5 int32_data int32*; 6 string_data bytes*; 7 int64_data int64*; 8 name string; 12 doc_string string;
+TensorProto: 1 dims int64*; 2 data_type int32; 3 segment TensorProto.Segment; 4 float_data float**;
+    5 int32_data int32**; 6 string_data bytes*; 7 int64_data int64**; 8 name string; 12 doc_string string;
     9 raw_data bytes; 13 external_data StringStringEntryProto*; 14 data_location TensorProto.DataLocation;
-    10 double_data double*; 11 uint64_data uint64*; 16 metadata_props StringStringEntryProto*
+    10 double_data double**; 11 uint64_data uint64**; 16 metadata_props StringStringEntryProto*
 TensorProto.Segment: 1 begin int64; 2 end int64
 StringStringEntryProto: 1 key string; 2 value string
 enum TensorProto.DataLocation: 0 DEFAULT; 1 EXTERNAL
