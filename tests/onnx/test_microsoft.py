@@ -137,6 +137,93 @@ def test_zeros_alone_are_quantized_by_the_scale_1(name: str, arrays: list[Any]):
         np.testing.assert_array_equal(found, right)
 
 
+# -- transformers -----------------------------------------------------------------------------------------------------
+
+WIDE, TEXT = floats(2, 5, 16), RNG.integers(0, 9, (2, 5)).astype("int32")
+KERNEL_QKV, BIAS_QKV, KEYS = 0.3 * floats(16, 48), floats(48), [floats(2, 7, 16), floats(2, 7, 24)]
+OPEN = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], "int32")
+ENDS = np.array([3, 5], "int32")
+TABLES = [floats(9, 16), floats(9, 16)]
+HEADS = {"num_heads": 4}
+
+
+def packed(bits: int, size: int, rows: int, block: int, *more: Any) -> tuple[str, list[Any], int, dict[str, Any]]:
+    """A call of a product with packed weights, with zero points that are packed, too, if `more` has none."""
+    blocks = -(-size // block)
+    weights = RNG.integers(0, 256, (rows, blocks, block * bits // 8)).astype("uint8")
+    scales = RNG.uniform(0.01, 0.1, rows * blocks).astype("float32")
+    zeros = more or (RNG.integers(0, 256, rows * -(-blocks * bits // 8)).astype("uint8"),)
+    attributes = {"K": size, "N": rows, "bits": bits, "block_size": block}
+    return "MatMulNBits", [floats(2, 3, size), weights, scales, *zeros], 1, attributes
+
+
+TRANSFORMERS: list[tuple[str, list[Any], int, dict[str, Any]]] = [  # type, inputs, number of results, attributes
+    packed(4, 64, 8, 32, None),
+    packed(4, 70, 9, 32),
+    packed(4, 100, 7, 32, RNG.uniform(0, 15, (7, 4)).astype("float32"), None, floats(7)),
+    packed(4, 64, 8, 32, None, RNG.permutation(np.arange(64) // 32).astype("int32")),
+    packed(8, 64, 8, 32),
+    packed(2, 64, 8, 32),
+    ("Attention", [WIDE, KERNEL_QKV, BIAS_QKV], 2, HEADS),
+    ("Attention", [WIDE, KERNEL_QKV, None, OPEN], 1, {**HEADS, "unidirectional": 1}),
+    ("Attention", [WIDE, KERNEL_QKV, BIAS_QKV, ENDS], 1, {**HEADS, "mask_filter_value": -3.0}),
+    ("Attention", [WIDE, KERNEL_QKV, BIAS_QKV, np.array([3, 5, 1, 0], "int32")], 1, HEADS),
+    ("Attention", [WIDE, KERNEL_QKV, BIAS_QKV, (RNG.random((2, 5, 5)) > 0.3).astype("int32")], 1, HEADS),
+    ("Attention", [WIDE, KERNEL_QKV, BIAS_QKV, None, floats(2, 2, 4, 3, 4)], 2, {**HEADS, "unidirectional": 1}),
+    ("Attention", [WIDE, KERNEL_QKV, BIAS_QKV, None, None, floats(2, 4, 5, 5)], 1, {**HEADS, "scale": 0.7}),
+    ("Attention", [WIDE, KERNEL_QKV[:, :40], BIAS_QKV[:40]], 1, {**HEADS, "qkv_hidden_sizes": [8, 8, 24]}),
+    ("MultiHeadAttention", [WIDE, *KEYS, floats(56)], 3, HEADS),
+    ("MultiHeadAttention", [WIDE, *KEYS, None, np.array([3, 7], "int32")], 1, HEADS),
+    ("MultiHeadAttention", [WIDE, *KEYS, None, None, floats(1, 1, 5, 7)], 1, {**HEADS, "scale": 0.4}),
+    ("MultiHeadAttention", [WIDE, WIDE, WIDE, None, None, None, floats(2, 4, 3, 4), floats(2, 4, 3, 4)], 3, HEADS),
+    ("MultiHeadAttention", [WIDE, floats(2, 4, 7, 4), floats(2, 4, 7, 4)], 1, HEADS),
+    ("EmbedLayerNormalization", [TEXT, TEXT, *TABLES, floats(9, 16), floats(16), floats(16), OPEN], 2, {}),
+    ("EmbedLayerNormalization", [TEXT, None, *TABLES, None, floats(16), floats(16), None, TEXT], 3, {"epsilon": 1e-3}),
+    ("QLinearAveragePool", [*scaled("uint8", 2, 3, 7, 8), SCALE, ZERO], 1, {"kernel_shape": [3, 2], "strides": [2, 2]}),
+    (
+        "QLinearAveragePool",
+        [*scaled("int8", 2, 7, 8, 3), SCALE, np.int8(7)],
+        1,
+        {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "channels_last": 1},
+    ),
+    ("QLinearSoftmax", [*scaled("uint8", 2, 3, 7), np.float32(1 / 256), np.uint8(0)], 1, {"axis": 1, "opset": 13}),
+    ("QLinearSoftmax", [*scaled("int8", 2, 3, 7), np.float32(1 / 256), np.int8(-128)], 1, {"axis": 1, "opset": 12}),
+    (
+        "QLinearWhere",
+        [RNG.random((2, 3)) > 0.5, *scaled("uint8", 2, 3), *scaled("uint8", 2, 3), SCALE, ZERO],
+        1,
+        {},
+    ),
+]
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize(
+    ("name", "arrays", "count", "attributes"), TRANSFORMERS, ids=[f"{i} {c[0]}" for i, c in enumerate(TRANSFORMERS)]
+)
+def test_nodes_of_transformers(name: str, arrays: list[Any], count: int, attributes: dict[str, Any], is_open: bool):
+    outputs = [f"y{i}" for i in range(count)]
+    for right, found in results(name, arrays, outputs, DOMAIN, is_open, **attributes):
+        limit = 1 if right.dtype == found.dtype in ("uint8", "int8") else 1e-4
+        np.testing.assert_allclose(found.astype("float64"), right.astype("float64"), rtol=1e-4, atol=limit)
+
+
+def test_a_mean_of_integers_is_rounded_to_their_scale():
+    x, scale, zero = scaled("uint8", 2, 3, 4)
+    names = ["x", "s", "z", "t", "w"]
+    node = helper.make_node("QLinearReduceMean", names, ["y"], domain=DOMAIN, axes=[1], keepdims=0)
+    inputs = [helper.make_tensor_value_info("x", onnx.TensorProto.UINT8, x.shape)]
+    outputs = [helper.make_tensor_value_info("y", onnx.TensorProto.UINT8, None)]
+    constants = [
+        numpy_helper.from_array(np.asarray(a), n) for a, n in zip((scale, zero, SCALE, ZERO), names[1:], strict=True)
+    ]
+    graph = helper.make_graph([node], "graph", inputs, outputs, constants)
+    imports = [helper.make_opsetid("", 18), helper.make_opsetid(DOMAIN, 1)]
+    found = dt.onnx.load(helper.make_model(graph, opset_imports=imports))(x).numpy()
+    mean = ((x.astype("float64") - zero) * scale).mean(1)
+    np.testing.assert_allclose(found, np.clip(np.rint(mean / SCALE) + ZERO, 0, 255), atol=1)
+
+
 # -- recurrent layers -------------------------------------------------------------------------------------------------
 
 UNITS, ROWS = 6, 3

@@ -11,15 +11,14 @@ from typing import Any
 from dovetail import ops
 from dovetail.formats.constants import counted
 from dovetail.formats.onnx.bodies.recurrent import OF_LSTM, layer, lstm_cell
-from dovetail.formats.onnx.bodies.windows import WINDOW, convolved
+from dovetail.formats.onnx.bodies.windows import WINDOW, averaged, convolved
 from dovetail.formats.onnx.nodes import Node
 from dovetail.formats.onnx.quantized import dequantized, fitted, quantized
 from dovetail.formats.onnx.reading import special
+from dovetail.formats.onnx.records import DOMAIN
 from dovetail.formats.onnx.rows import row
 from dovetail.formats.opaque import Unreadable
 from dovetail.ops.shapes.shape import dims_of
-
-DOMAIN = "com.microsoft"
 
 # -- fused operations -------------------------------------------------------------------------------------------------
 
@@ -165,6 +164,39 @@ def _pooled(node: Node) -> Any:
     x, is_last = _number(node, 0), node.attrs.get("channels_last", 0)
     axes = [*range(1, len(x.shape) - 1)] if is_last else [*range(2, len(x.shape))]
     return _result(node, ops.mean(x, axes, keepdims=True), 3)
+
+
+@special(f"{DOMAIN}.QLinearWhere")
+def _chosen(node: Node) -> Any:
+    return _result(node, ops.where(node.tensor(0), _number(node, 1), _number(node, 4)), 7)
+
+
+@special(f"{DOMAIN}.QLinearAveragePool")
+def _averaged(node: Node) -> Any:
+    x, is_last = _number(node, 0), node.attrs.get("channels_last", 0)
+    names = {"ceil_mode": "ceil", "count_include_pad": "padded", "auto_pad": "auto", "kernel_shape": "size"}
+    names |= {name: name for name in ("strides", "pads", "dilations")}
+    found = averaged(
+        ops.moveaxis(x, -1, 1) if is_last else x,
+        **{ours: node.attrs[name] for name, ours in names.items() if name in node.attrs},
+    )
+    return _result(node, ops.moveaxis(found, 1, -1) if is_last else found, 3)
+
+
+@special(f"{DOMAIN}.QLinearSoftmax")
+def _shares(node: Node) -> Any:
+    """Before opset 13, of all the axes from one on."""
+    x = _number(node, 0)
+    axis = node.attrs.get("axis", -1) % len(x.shape)
+    axes = [axis] if node.attrs["opset"] >= 13 else [*range(axis, len(x.shape))]
+    powers = ops.exp(x - ops.max(x, axes, True))
+    return _result(node, powers / ops.sum(powers, axes, True), 3)
+
+
+@special(f"{DOMAIN}.QLinearReduceMean")
+def _mean(node: Node) -> Any:
+    found = ops.mean(_number(node, 0), node.attrs.get("axes"), bool(node.attrs.get("keepdims", 1)))
+    return _result(node, found, 3)
 
 
 @special(f"{DOMAIN}.QGemm")

@@ -31,6 +31,7 @@ from dovetail.formats.onnx import quantized as quantized
 from dovetail.formats.onnx import sequences as sequences
 from dovetail.formats.onnx import special as special
 from dovetail.formats.onnx import strings as strings
+from dovetail.formats.onnx import transformers as transformers
 from dovetail.formats.onnx import trees as trees
 from dovetail.formats.onnx.nodes import EMPTY, Body, Foreign, Later, Narrow, Parts, Pending, Weight, subgraphs
 from dovetail.formats.onnx.reading import Reader, tensors_in, versions_of

@@ -222,7 +222,8 @@ def _largest_at(x: Any, places: Any, lowest: Any, storage_order: int) -> Any:
 
 
 @row(f"AveragePool: x; {WINDOW} ceil_mode:ceil count_include_pad:padded")
-def _(x: Any, ceil: int = 0, padded: int = 0, **given: Any) -> Any:
+def averaged(x: Any, ceil: int = 0, padded: int = 0, **given: Any) -> Any:
+    """The mean of each window."""
     window = _window(x, **given)
     rank = len(window.size)
     if _is_plain(x, window, ceil) and (padded or not any(map(any, window.widths))):

@@ -1,0 +1,191 @@
+"""Parts of transformers in ONNX Runtime's own domain: attention, embeddings, and products with packed weights."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dovetail import ops
+from dovetail.formats.constants import counted
+from dovetail.formats.onnx.bodies.attention import heads_first, heads_last
+from dovetail.formats.onnx.nodes import Node
+from dovetail.formats.onnx.reading import special
+from dovetail.formats.onnx.records import DOMAIN
+from dovetail.formats.onnx.rows import row
+from dovetail.formats.opaque import Unreadable
+from dovetail.ops.shapes.shape import dims_of
+
+# -- attention --------------------------------------------------------------------------------------------------------
+
+
+def _attended(
+    q: Any,
+    k: Any,
+    v: Any,
+    mask: Any,
+    bias: Any,
+    scale: float | None,
+    filter: float,
+    is_causal: int,
+) -> Any:
+    """Values by the scores of their keys, for heads; a mask adds a number to what it closes, as ONNX Runtime does."""
+    factor = scale or 1 / math.sqrt(q.shape[-1])
+    scores = ops.matmul(q, k, transpose_b=True) * factor
+    steps, total = dims_of(scores)[2:]
+    added = None if mask is None else _added(mask, dims_of(q)[0], total, filter, scores.dtype)
+    if is_causal:
+        last = ops.expand_dims(counted(steps), 1) + (total - steps)
+        closed = ops.greater(counted(total), last)
+        added = ops.where(closed, scores.dtype.min, 0.0 if added is None else added)
+        added = ops.cast(added, scores.dtype)
+    for one in (added, bias):
+        scores = scores if one is None else scores + one
+    return heads_last(ops.matmul(ops.softmax(scores, -1), v))
+
+
+def _added(mask: Any, batch: Any, total: Any, filter: float, dtype: Any) -> Any:
+    """The numbers that a mask adds to scores.
+
+    Args:
+        mask: 0 where a key is closed, (batch, keys) or (batch, queries, keys), or the end of each row, or the ends of
+            all rows and then their beginnings.
+        batch, total: the numbers of rows and of keys.
+        filter: the number for what is closed.
+        dtype: of the scores.
+    """
+    rank = len(mask.shape)
+    if rank == 1:
+        at, ends = counted(total), mask[:batch]
+        begins = ops.concatenate([mask[batch:], ops.zeros_like(mask[:batch])], 0)[:batch]  # 0 if they are not given
+        ends, begins = (ops.reshape(one, [-1, 1, 1, 1]) for one in (ends, begins))
+        is_open = ops.less(at, ends) & ops.greater_equal(at, begins)
+    elif rank > 3:
+        raise Unreadable(f"its mask has the rank {rank}")
+    else:
+        dims = dims_of(mask)
+        is_open = ops.reshape(ops.greater(mask, 0), [dims[0], 1, *([1] if rank == 2 else []), *dims[1:]])
+    return ops.cast(ops.where(is_open, 0.0, filter), dtype)
+
+
+@row(
+    f"{DOMAIN}.Attention: x kernel bias mask past added; num_heads:heads unidirectional:is_causal"
+    " qkv_hidden_sizes:sizes mask_filter_value:filter scale do_rotary=0"
+)
+def _(
+    x: Any,
+    kernel: Any,
+    bias: Any = None,
+    mask: Any = None,
+    past: Any = None,
+    added: Any = None,
+    heads: int = 1,
+    is_causal: int = 0,
+    sizes: Any = None,
+    filter: float = -10000.0,
+    scale: float | None = None,
+) -> Any:
+    """The result, and the keys and values together with the past ones."""
+    found = ops.matmul(x, kernel)
+    found = found if bias is None else found + bias
+    parts = ops.split(found, np.cumsum(sizes)[:-1].tolist() if sizes else 3, -1)
+    q, k, v = (heads_first(one, heads) for one in parts)
+    if past is not None:
+        k, v = (ops.concatenate([past[i], one], 2) for i, one in enumerate((k, v)))
+    result = _attended(q, k, v, mask, added, scale, filter, is_causal)
+    return (result, ops.stack([k, v])) if k.shape[-1] == v.shape[-1] else (result,)
+
+
+@row(
+    f"{DOMAIN}.MultiHeadAttention: q k v bias mask added past_key past_value; num_heads:heads"
+    " unidirectional:is_causal mask_filter_value:filter scale"
+)
+def _(
+    q: Any,
+    k: Any = None,
+    v: Any = None,
+    bias: Any = None,
+    mask: Any = None,
+    added: Any = None,
+    past_key: Any = None,
+    past_value: Any = None,
+    heads: int = 1,
+    is_causal: int = 0,
+    filter: float = -10000.0,
+    scale: float | None = None,
+) -> Any:
+    """The result, and the keys and the values with the past ones."""
+    if v is None:
+        raise Unreadable("its keys and values are packed, which ONNX Runtime computes on no CPU, either")
+    if bias is not None:
+        widths = q.shape[-1], q.shape[-1], v.shape[-1] if len(v.shape) == 3 else v.shape[1] * v.shape[3]
+        biases = ops.split(bias, np.cumsum(widths)[:-1].tolist(), 0)
+        q, k, v = (x + one if len(x.shape) == 3 else x for x, one in zip((q, k, v), biases, strict=True))
+    q, k, v = (heads_first(one, heads) if len(one.shape) == 3 else one for one in (q, k, v))
+    k = k if past_key is None else ops.concatenate([past_key, k], 2)
+    v = v if past_value is None else ops.concatenate([past_value, v], 2)
+    return _attended(q, k, v, mask, added, scale, filter, is_causal), k, v
+
+
+# -- embeddings -------------------------------------------------------------------------------------------------------
+
+
+@row(
+    f"{DOMAIN}.EmbedLayerNormalization: ids segments words positions kinds scale shift mask places; epsilon"
+    " mask_index_type=0"
+)
+def _(
+    ids: Any,
+    segments: Any = None,
+    words: Any = None,
+    positions: Any = None,
+    kinds: Any = None,
+    scale: Any = None,
+    shift: Any = None,
+    mask: Any = None,
+    places: Any = None,
+    epsilon: float = 1e-12,
+) -> Any:
+    """The normalized sum of the rows of three tables, how many places of each text a mask has, and the sum itself."""
+    at = counted(dims_of(ids)[1]) if places is None else places
+    total = ops.take(words, ids, 0) + ops.take(positions, at, 0)
+    total = total if kinds is None else total + ops.take(kinds, segments, 0)
+    mean, variance = ops.moments(total, [-1], keepdims=True)
+    found = (total - mean) * ops.rsqrt(variance + epsilon) * scale + shift
+    count = ops.zeros_like(ids[:, 0]) if mask is None else ops.sum(ops.cast(ops.equal(mask, 1), "int32"), 1)
+    return found, ops.cast(count, "int32"), total
+
+
+# -- packed weights ---------------------------------------------------------------------------------------------------
+
+
+def _unpacked(x: Any, bits: int, count: int) -> Any:
+    """The numbers in bytes, the first one in the lowest bits, along the last axis."""
+    steps = ops.constant(np.arange(0, 8, bits, dtype="uint8"))
+    parts = ops.bitwise_and(ops.right_shift(ops.expand_dims(x, -1), steps), np.uint8(2**bits - 1))
+    dims = dims_of(x)
+    return ops.reshape(parts, [*dims[:-1], dims[-1] * (8 // bits)])[..., :count]
+
+
+@special(f"{DOMAIN}.MatMulNBits")
+def _product(node: Node) -> Any:
+    """A product with the turned matrix of whole numbers of 2, 4 or 8 bits, which blocks of a row scale."""
+    size, rows, bits = node.attrs["K"], node.attrs["N"], node.attrs.get("bits", 4)
+    if bits not in (2, 4, 8):
+        raise Unreadable(f"its weights have {bits} bits")
+    x, block = node.tensor(0), node.attrs["block_size"]
+    blocks = -(-size // block)
+    zero: Any = float(2 ** (bits - 1))
+    if node.has(3):
+        zero = node.tensor(3)
+        if zero.dtype == "uint8":
+            zero = _unpacked(ops.reshape(zero, [rows, -1]), bits, blocks)
+        zero = ops.reshape(ops.cast(zero, x.dtype), [rows, blocks])
+    scale = ops.reshape(node.tensor(2), [rows, blocks])
+    numbers = ops.cast(_unpacked(ops.reshape(node.tensor(1), [rows, -1]), bits, size), x.dtype)
+    of_block = node.tensor(4) if node.has(4) else ops.constant(np.arange(size, dtype="int32") // block)
+    scale = ops.take(scale, of_block, 1)
+    zero = ops.take(zero, of_block, 1) if node.has(3) else zero
+    found = ops.matmul(x, (numbers - zero) * ops.cast(scale, x.dtype), transpose_b=True)
+    return found + node.tensor(5) if node.has(5) else found
