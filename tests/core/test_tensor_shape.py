@@ -68,7 +68,7 @@ def test_what_is_known_by_two_shapes():
         shape.merge_with(("a", 3))
 
 
-@pytest.mark.parametrize("ask", [len, list, TensorShape.as_list, lambda shape: shape[0]])
+@pytest.mark.parametrize("ask", [len, list, TensorShape.as_list, lambda shape: 2 in shape])
 def test_an_unknown_rank_has_no_dimensions(ask):
     with pytest.raises(ValueError, match="the rank of the shape is not known"):
         ask(UNKNOWN)

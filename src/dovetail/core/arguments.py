@@ -33,7 +33,7 @@ def operands(op: Op, values: list[Any]) -> list[Any]:
     for index, is_list in (*op.tensor_places, *zip(op.ints_positions, repeat(True))):
         value = values[index]
         if is_list and isinstance(value, (list, tuple)):
-            found += value
+            found.extend(value)
         elif value is not None:
             found.append(value)
     for index in tensor_settings(op, values):

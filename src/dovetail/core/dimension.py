@@ -81,6 +81,9 @@ class UnknownDimension:
     def __repr__(self) -> str:
         return "Dimension(None)"
 
+    def __bool__(self) -> bool:
+        return False
+
     def __hash__(self) -> int:
         return hash(None)
 
@@ -89,8 +92,17 @@ UNKNOWN_DIMENSION = UnknownDimension()
 
 
 def dimension(value: Any) -> Dimension | UnknownDimension:
-    """A dimension of TensorFlow 1: of an int, of None, or of another dimension."""
-    return UNKNOWN_DIMENSION if plain(value) is None else Dimension(value)
+    """A dimension of TensorFlow 1: of an int or a whole float, of None, or of another dimension.
+
+    Raises:
+        TypeError: the value is no number, or not whole.
+    """
+    number = plain(value)
+    if number is None:
+        return UNKNOWN_DIMENSION
+    if not hasattr(number, "__index__") and not (isinstance(number, float) and number.is_integer()):
+        raise TypeError(f"a dimension must be an int or None, not {value!r}.")
+    return Dimension(number)
 
 
 def plain(dim: Any) -> Any:
@@ -102,6 +114,8 @@ def _declare(name: str) -> None:
     compute = getattr(int, name)
 
     def calculate(self: Dimension, other: Any) -> Any:
+        if other is None:
+            return UNKNOWN_DIMENSION
         found = compute(self, other)
         return found if found is NotImplemented else type(self)(found)
 

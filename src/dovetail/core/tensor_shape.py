@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from functools import reduce
 from operator import index
 from typing import Any
 
@@ -12,7 +13,9 @@ from dovetail.core.hooks import hooks
 
 
 class TensorShape(tuple[Any, ...]):
-    """Dimensions, with None for unknown ones; a tuple in all other ways.
+    """Dimensions, with None for unknown ones.  A list, and for one axis a number, may be equal; sums are shapes.
+
+    It is a tuple in all other ways.
 
     Source: `tf.TensorShape`.
 
@@ -20,9 +23,29 @@ class TensorShape(tuple[Any, ...]):
         >>> shape = TensorShape((None, 3))
         >>> shape, shape.as_list(), shape.ndims, shape[1:].is_fully_defined()
         ((None, 3), [None, 3], 2, True)
+        >>> shape == [None, 3], [2] + shape[1:]
+        (True, (2, 3))
     """
 
     __slots__ = ()
+    __hash__ = tuple.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, (list, int)):
+            other = tuple(map(plain, other if isinstance(other, list) else [other]))
+        return tuple.__eq__(self, None if isinstance(other, UnknownShape) else other)
+
+    def __ne__(self, other: object) -> bool:
+        found = self.__eq__(other)
+        return found if found is NotImplemented else not found
+
+    def __add__(self, other: Any) -> TensorShape:
+        return self.concatenate(other)
+
+    def __radd__(self, other: Any) -> TensorShape:
+        other = given_shape(other)
+        known = None not in (self.rank, other.rank)
+        return self._made((*other.as_list(), *self.as_list()) if known else None)
 
     @property
     def rank(self) -> int | None:
@@ -84,13 +107,40 @@ class TensorShape(tuple[Any, ...]):
             >>> TensorShape((None, 3)).merge_with((2, None))
             (2, 3)
         """
-        other = shape_of(other if other is None else [dim if dim is None else index(dim) for dim in map(plain, other)])
+        other = given_shape(other)
         if other.rank is None or self.rank is None:
-            return self if other.rank is None else other
+            return self if other.rank is None else self._made(other)
         pairs = list(zip(self.as_list(), other, strict=False))
         if len(self) != len(other) or any(None not in (a, b) and a != b for a, b in pairs):
             raise ValueError(f"Shapes {self} and {other} are incompatible: no tensor has both.")
-        return type(self)(b if a is None else a for a, b in pairs)
+        return self._made(b if a is None else a for a, b in pairs)
+
+    def is_subtype_of(self, other: Any) -> bool:
+        """Whether each tensor of this shape has the other shape, too, in which None is any dimension, or any shape."""
+        if not isinstance(other, TensorShape) or other.rank is None:
+            return isinstance(other, TensorShape)
+        return self.rank == other.rank and all(
+            b in (None, a) for a, b in zip(self.as_list(), other.as_list(), strict=True)
+        )
+
+    def most_specific_compatible_shape(self, other: Any) -> TensorShape:
+        """The shape with the dimensions that both have alike, and None for others; unknown if the ranks differ.
+
+        Example:
+            >>> TensorShape((2, 3)).most_specific_compatible_shape((5, 3))
+            (None, 3)
+        """
+        other = given_shape(other)
+        if self.rank is None or self.rank != other.rank:
+            return self._made(None)
+        return self._made(a if a == b else None for a, b in zip(self.as_list(), other.as_list(), strict=True))
+
+    def most_specific_common_supertype(self, others: Iterable[Any]) -> TensorShape | None:
+        """`most_specific_compatible_shape` of this shape and all others; None if one of these is no `TensorShape`."""
+        others = list(others)
+        if not all(isinstance(other, TensorShape) for other in others):
+            return None
+        return reduce(TensorShape.most_specific_compatible_shape, others, self)
 
     @property
     def dims(self) -> list[Any] | None:
@@ -99,17 +149,17 @@ class TensorShape(tuple[Any, ...]):
 
     def concatenate(self, other: Any) -> TensorShape:
         """The dimensions of both, one behind the other; the rank is unknown if one of the ranks is."""
-        other = shape_of(other)
-        known = self.rank is not None and other.rank is not None
-        return type(self)((*self.as_list(), *other.as_list())) if known else UNKNOWN
+        other = given_shape(other)
+        known = None not in (self.rank, other.rank)
+        return self._made((*self.as_list(), *other.as_list()) if known else None)
 
-    def with_rank(self, rank: int) -> TensorShape:
+    def with_rank(self, rank: int | None) -> TensorShape:
         """The shape, with this many axes if its rank is unknown.
 
         Raises:
             ValueError: it has another number of axes.
         """
-        return self.merge_with([None] * rank)
+        return self.merge_with(None if rank is None else [None] * rank)
 
     def with_rank_at_least(self, rank: int) -> TensorShape:
         """The shape, which must not have fewer axes.
@@ -136,6 +186,10 @@ class TensorShape(tuple[Any, ...]):
         if not self.is_fully_defined():
             raise ValueError(f"each dimension of the shape {self} must be known.")
 
+    def assert_same_rank(self, other: Any) -> None:
+        """Raise ValueError if the other shape has another number of axes."""
+        self.with_rank(given_shape(other).rank)
+
     def assert_has_rank(self, rank: int) -> None:
         """Raise ValueError if the shape cannot have this many axes."""
         self.with_rank(rank)
@@ -146,25 +200,20 @@ class TensorShape(tuple[Any, ...]):
             return type(self)(found)
         return found if found is None else Size(found)
 
+    def _made(self, dims: Iterable[Any] | None) -> TensorShape:
+        """Another shape of this kind."""
+        return UNKNOWN if dims is None else type(self)(dims)
 
-class ComparedShape(TensorShape):
-    """A shape as programs of TensorFlow compare and print it: a list, and for one axis a number, may be equal.
+
+class PrintedShape(TensorShape):
+    """A shape as programs of TensorFlow print it.
 
     Example:
-        >>> shape = ComparedShape((None, 3))
-        >>> shape == [None, 3], shape != [2, 3], ComparedShape((3,)) == 3, shape
-        (True, True, True, TensorShape([None, 3]))
+        >>> PrintedShape((None, 3))
+        TensorShape([None, 3])
     """
 
     __slots__ = ()
-    __hash__ = tuple.__hash__
-
-    def __eq__(self, other: object) -> bool:
-        other = [other] if isinstance(other, int) else other
-        return tuple.__eq__(self, tuple(map(plain, other)) if isinstance(other, list) else other)
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
 
     def __str__(self) -> str:
         return f"({', '.join(map(str, self))}{',' if len(self) == 1 else ''})"
@@ -173,7 +222,7 @@ class ComparedShape(TensorShape):
         return f"TensorShape({list(self)})"
 
 
-class OldShape(ComparedShape):
+class OldShape(PrintedShape):
     """A shape as TensorFlow 1 has it: unknown dimensions, too, have a `value`.
 
     Example:
@@ -189,6 +238,9 @@ class OldShape(ComparedShape):
 
     def __getitem__(self, place: Any) -> Any:
         return super().__getitem__(place) if type(place) is slice else dimension(tuple.__getitem__(self, place))
+
+    def _made(self, dims: Iterable[Any] | None) -> TensorShape:
+        return old_shape(dims)
 
 
 class UnknownShape(TensorShape):
@@ -212,8 +264,17 @@ class UnknownShape(TensorShape):
     def __len__(self) -> int:
         return self._needs_rank()
 
-    def __getitem__(self, place: Any) -> Any:
+    def __contains__(self, dim: object) -> bool:
         return self._needs_rank()
+
+    def __getitem__(self, place: Any) -> Any:
+        """One dimension is unknown, and so is the rank of a slice without a number of dimensions as its end."""
+        if type(place) is not slice:
+            return None
+        if place.step is not None:
+            self._needs_rank()
+        start, stop = place.start or 0, place.stop
+        return UNKNOWN if stop is None or min(start, stop) < 0 else TensorShape([None] * (stop - start))
 
     def __bool__(self) -> bool:
         return False
@@ -227,8 +288,14 @@ class UnknownShape(TensorShape):
     def __hash__(self) -> int:
         return hash(None)
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return "<unknown>"
+
+    def __repr__(self) -> str:
+        return "TensorShape(None)"
+
+    def _made(self, dims: Iterable[Any] | None) -> TensorShape:
+        return shape_of(dims)
 
     def _needs_rank(self) -> Any:
         raise ValueError("the rank of the shape is not known; give it with set_shape, or reshape the tensor.")
@@ -240,10 +307,10 @@ class OldUnknownShape(UnknownShape):
     __slots__ = ()
 
     def __getitem__(self, place: Any) -> Any:
-        return self if type(place) is slice else UNKNOWN_DIMENSION
+        return old_shape(super().__getitem__(place)) if type(place) is slice else UNKNOWN_DIMENSION
 
-    def merge_with(self, other: Any) -> TensorShape:
-        return old_shape(super().merge_with(other))
+    def _made(self, dims: Iterable[Any] | None) -> TensorShape:
+        return old_shape(dims)
 
 
 UNKNOWN, OLD_UNKNOWN = UnknownShape(), OldUnknownShape()
@@ -256,13 +323,36 @@ def shape_of(dims: Iterable[Any] | None) -> TensorShape:
     return UNKNOWN if dims is None else TensorShape(map(plain, dims))
 
 
+def given_shape(dims: Any) -> TensorShape:
+    """A shape that a program gives: another shape, ints and None, one int, a `TensorShapeProto`, or None.
+
+    Raises:
+        TypeError: a dimension is no int.
+        ValueError: a dimension is negative.
+    """
+    if isinstance(dims, TensorShape) or dims is None:
+        return shape_of(dims)
+    if hasattr(dims, "unknown_rank"):
+        return UNKNOWN if dims.unknown_rank else TensorShape(None if dim.size == -1 else dim.size for dim in dims.dim)
+    return TensorShape(map(_given_dimension, dims if hasattr(dims, "__iter__") else [dims]))
+
+
+def _given_dimension(given: Any) -> int | None:
+    found = plain(given)
+    if found is not None and not hasattr(found, "__index__"):
+        raise TypeError(f"a dimension must be an int or None, not {given!r}.")
+    if found is not None and found < 0:
+        raise ValueError(f"a dimension must be 0 or more, or None if it is unknown, not {given!r}.")
+    return found if found is None else index(found)
+
+
 def old_shape(dims: Iterable[Any] | None) -> TensorShape:
     """Dimensions as a shape of TensorFlow 1; None gives its shape of unknown rank."""
     shape = shape_of(dims)
     return OLD_UNKNOWN if shape.rank is None else OldShape(shape)
 
 
-def compared_shape(dims: Iterable[Any] | None) -> TensorShape:
-    """Dimensions, which stay numbers and None, as a shape that lists and numbers may equal."""
+def printed_shape(dims: Iterable[Any] | None) -> TensorShape:
+    """Dimensions, which stay numbers and None, as a shape that TensorFlow's programs print."""
     shape = shape_of(dims)
-    return shape if shape.rank is None else ComparedShape(shape)
+    return shape if shape.rank is None else PrintedShape(shape)

@@ -89,7 +89,7 @@ class Recorded(NamedTuple):
         for index, is_list in op.tensor_places:
             value = values[index]
             if is_list:
-                given += value
+                given.extend(value)
             elif value is not None:
                 given.append(value)
         inputs = [

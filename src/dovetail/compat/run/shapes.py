@@ -12,7 +12,7 @@ from typing import Any
 
 from dovetail.compat.source.uses import Use
 from dovetail.core.tensor import Operators
-from dovetail.core.tensor_shape import compared_shape
+from dovetail.core.tensor_shape import printed_shape
 
 
 def _old(owner: Any) -> Any:
@@ -23,7 +23,7 @@ def _old(owner: Any) -> Any:
 def _new(owner: Any) -> Any:
     """The shape of a tensor or variable as `tf.compat.v1` has it; the `shape` of all else."""
     found = owner.shape
-    return compared_shape(found) if isinstance(owner, Operators) else found
+    return printed_shape(found) if isinstance(owner, Operators) else found
 
 
 READERS = {"__dovetail_old_shape__": _old, "__dovetail_new_shape__": _new}  # the builtins of such programs

@@ -12,12 +12,12 @@ from dovetail.compat.tensorflow.names.structures import nest_flatten
 from dovetail.compat.tensorflow.names.text import STRING, is_text, text
 from dovetail.compat.tensorflow.names.variable_views import View
 from dovetail.compat.tensorflow.table import function, row, value
-from dovetail.core.dimension import Dimension, UnknownDimension, dimension, plain
+from dovetail.core.dimension import Dimension, UnknownDimension, dimension
 from dovetail.core.dtypes import ALL, DType, as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.spec import TensorSpec, spec
 from dovetail.core.tensor import Tensor
-from dovetail.core.tensor_shape import TensorShape, old_shape, shape_of
+from dovetail.core.tensor_shape import TensorShape, given_shape, old_shape, printed_shape
 from dovetail.core.value_kinds import dtype_of, is_tensor
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.interop import dlpack
@@ -46,7 +46,7 @@ class TFTensorShape(metaclass=Kind):
     kinds = (TensorShape,)
 
     def __new__(cls, dims: Any = None) -> Any:
-        return shape_of([dims] if isinstance(dims, (int, np.integer)) else dims)
+        return printed_shape(given_shape(dims))
 
 
 class TFOldShape(TFTensorShape):
@@ -56,7 +56,7 @@ class TFOldShape(TFTensorShape):
     """
 
     def __new__(cls, dims: Any = None) -> Any:
-        return old_shape(super().__new__(cls, plain(dims)))
+        return old_shape(given_shape(dims))
 
 
 class TFDimension(metaclass=Kind):
