@@ -539,5 +539,53 @@ def check_a_fresh_process_loads():
             assert done.returncode == 0, done.stderr
 
 
+GIVEN = {  # functions of K and ops, as a program may give them to layers
+    "activation": lambda: keras.layers.Dense(3, activation=ops.sigmoid),
+    "functions": lambda: keras.layers.Activation(ops.gelu),  # Keras has another of this name
+    "K's": lambda: keras.layers.Dense(3, activation=K.hard_sigmoid),
+    "Keras' names": lambda: keras.layers.Dense(3, activation=K.tanh),
+    "Lambda": lambda: keras.layers.Lambda(K.square, output_shape=(4,)),
+    "arguments": lambda: keras.layers.Lambda(ops.cumsum, output_shape=(4,), arguments={"axis": 1}),
+    "regularizer": lambda: keras.layers.Dense(3, kernel_regularizer=ops.sum),
+    "constraint": lambda: keras.layers.Dense(3, kernel_constraint=ops.softsign),
+}
+if ON_DOVETAIL:
+    GIVEN["initializer"] = lambda: keras.layers.Dense(3, kernel_initializer=K.ones, bias_initializer=ops.ones)
+
+
+def check_functions_that_layers_are_given_are_saved():
+    with tempfile.TemporaryDirectory() as folder:
+        for name, make in GIVEN.items():
+            model = keras.Sequential([keras.Input((4,)), make()])
+            config = model.layers[-1].get_config()
+            assert type(model.layers[-1]).from_config(dict(config)).get_config() == config, name
+            wanted = model.predict(X, verbose=0)
+            for ending in ("keras", "h5"):
+                path = str(Path(folder) / f"model.{ending}")
+                model.save(path)
+                close(keras.saving.load_model(path).predict(X, verbose=0), wanted)
+        assert keras.layers.Dense(3, activation=K.tanh).get_config()["activation"] == "tanh"
+        model = keras.Sequential(
+            [keras.Input((4,)), *(GIVEN[name]() for name in ("activation", "functions", "Lambda"))]
+        )
+        model.save(path := str(Path(folder) / "fresh.keras"))
+        program = f"import {'keras_dovetail, ' * ON_DOVETAIL}dovetail, keras; keras.saving.load_model({path!r})"
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+
+def check_functions_with_keras_names_compute_the_same():
+    from dovetail.interop.keras.saving import OF_KERAS
+
+    rows = np.abs(X) / np.abs(X).sum(1, keepdims=True)
+    for name in OF_KERAS:
+        if hasattr(keras.activations, name):
+            close(getattr(K, name)(X), getattr(keras.activations, name)(X))
+        else:
+            truth = np.arange(5) % 4 if name.startswith("sparse") else rows
+            found, wanted = (getattr(owner, name)(truth, rows) for owner in (K, keras.losses))
+            close(ops.mean(found), keras.ops.mean(wanted))
+
+
 if __name__ == "__main__":
     main({name: value for name, value in globals().items() if not (ON_DOVETAIL and name in OF_STOCK)})

@@ -139,6 +139,8 @@ class Configs:
     def _lambda(self, config: dict[str, Any], place: str) -> dict[str, Any]:
         """The function of a Lambda layer: the name of one that the program passes, since bytecode is not executed."""
         name, given = self._function_of(config), _written(config)
+        if isinstance(given, dict) and given.get("class_name") in self.own:  # an op
+            return given
         if name not in self.own:
             what = "the bytecode of a function" if not isinstance(given, str) else f"the function {given!r}"
             needed = ", ".join(f"{one!r}: f" for one in dict.fromkeys([name, *self._missing(self._whole)]))

@@ -1,17 +1,28 @@
-"""The serialization of Tensors and Variables that are arguments in a functional model: Keras saves all their bits."""
+"""The serialization of Tensors and Variables that are arguments in a functional model: Keras saves all their bits.
+
+Functions of K and ops that a layer is given, as an activation or an initializer, are saved by their names.
+"""
 
 from __future__ import annotations
 
 import base64
+from types import FunctionType
 from typing import Any
 
 import keras
 import numpy as np
 
+from dovetail import ops
+from dovetail.backend.table import FUNCTIONS
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.engine_registry import get_engine
+from dovetail.core.op import Op, op_named
 from dovetail.core.tensor import Tensor
 from dovetail.core.variable import Variable
+
+# Keras has functions of these names that compute the same: it loads them without Dovetail, too.
+OF_KERAS = ("relu", "sigmoid", "tanh", "softplus", "softsign", "softmax", "elu")
+OF_KERAS += ("binary_crossentropy", "categorical_crossentropy", "sparse_categorical_crossentropy")
 
 
 def _config_of_tensor(tensor: Any) -> dict[str, Any]:
@@ -34,12 +45,22 @@ def _variable_from_config(cls: type[Variable], config: dict[str, Any]) -> Variab
     return cls(value, name=config["name"], trainable=config["trainable"])
 
 
+def _op_from_config(cls: type[Any], config: dict[str, Any]) -> Any:
+    return op_named(config["op"])
+
+
 def register() -> None:
-    """Give tensors and variables the methods that Keras calls to save a value, and register the types with Keras."""
+    """Give tensors, variables and ops the methods that Keras calls to save a value, and register all with Keras."""
     for kind, get_config, from_config in (
         (Tensor, _config_of_tensor, _tensor_from_config),
         (Variable, _config_of_variable, _variable_from_config),
+        *((kind, lambda op: {"op": op.name}, _op_from_config) for kind in (Op, *Op.__subclasses__())),
     ):
         setattr(kind, "get_config", get_config)  # noqa: B010  # only after Keras is imported
         setattr(kind, "from_config", classmethod(from_config))  # noqa: B010
         keras.saving.register_keras_serializable("dovetail")(kind)
+    named = {f"K.{name}": found for name, found in FUNCTIONS.items() if name not in OF_KERAS}
+    named |= {f"ops.{name}": found for name, found in vars(ops).items() if name not in OF_KERAS}
+    for name, found in named.items():
+        if isinstance(found, FunctionType):
+            keras.saving.register_keras_serializable("dovetail", name)(found)

@@ -10,6 +10,7 @@ from typing import Any
 import keras
 
 from dovetail.core.errors import FormatError
+from dovetail.core.op import Op
 from dovetail.formats.keras.configs import Configs
 from dovetail.interop.keras_files import op_layers
 from dovetail.interop.keras_files.lambdas import with_functions
@@ -35,12 +36,19 @@ def built(
         FormatError: it is no configuration, or has a class that is not known; the error names the layer.
     """
     in_scope = global_state.get_global_attribute("custom_objects_scope_dict") or {}
-    objects = {**keras.saving.get_custom_objects(), **in_scope, **custom_objects}
+    ops = {kind.__name__: kind for kind in (Op, *Op.__subclasses__())}
+    objects = {**ops, **keras.saving.get_custom_objects(), **in_scope, **custom_objects}
     config, functions = with_functions(config)
     objects |= functions
     found = Configs(file, objects, old=old).model(config)
     try:
-        classes = {**op_layers.FUNCTIONS, **MORE, **objects, **dict(_classes(found, objects, file, old, is_model=True))}
+        classes = {
+            **op_layers.FUNCTIONS,
+            **MORE,
+            **ops,
+            **objects,
+            **dict(_classes(found, objects, file, old, is_model=True)),
+        }
         with keras.saving.CustomObjectScope(classes):  # a scope, for layers of the program that make layers
             model = keras.saving.deserialize_keras_object(found)
     except FormatError:
