@@ -128,6 +128,8 @@ class Copies:
         model, specs = self._model(operation), operation.outputs
         copy = target.add(operation.op, inputs, attrs, specs, operation.layout, operation.name, model.where, waits)
         copy.gradient_function = operation.gradient_function
+        copy.taken = operation.taken
+        copy.retake(known, operation.graph)
         if self.like is None:
             copy.take_after(operation)
             copy.recompute_group = operation.recompute_group and self.groups.setdefault(

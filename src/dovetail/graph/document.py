@@ -89,6 +89,7 @@ def _operation(
         "wish": op.device.facts if isinstance(op.device, Wish) else None,
         "overrides": dict(op.overrides),
         "recompute_group": None if op.recompute_group is None else groups.setdefault(op.recompute_group, len(groups)),
+        "taken": {word: at(tensor) for word, tensor in op.taken.items() if tensor.op in numbers},
         "waits_for": [numbers[other] for other in op.control_inputs],
     }
     return found | {name: value for name, value in others.items() if value not in (None, "", {}, [])}
@@ -166,6 +167,7 @@ def _added(
     where = tuple(given["where"]) if "where" in given else None
     made = graph.add(op, map(tensor, given["inputs"]), attrs, specs, layout, given["name"], where)
     made.overrides = given.get("overrides", {})
+    made.taken = {word: tensor(at) for word, at in given.get("taken", {}).items()}
     group = given.get("recompute_group")
     made.recompute_group = None if group is None else groups.setdefault(group, RecomputeGroup())
     device, wish = given.get("device"), given.get("wish")

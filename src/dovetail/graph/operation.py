@@ -264,13 +264,14 @@ class Operation:
         notes: attributes that programs set by `_set_attr`, under names with an underscore, such as "_class".
         overrides: op type → name of a registered gradient, for this operation and the operations of its body.
         recompute_group: the operations with which a gradient computes it again; None if its results are kept.
+        taken: name of a static argument → the tensor whose known elements it is, if it was given as a tensor.
         where: the user's line that made it.
     """
 
     __slots__ = (
         "__weakref__", "_control_inputs", "_control_outputs", "_next", "_origin", "_pin", "_position", "_previous",
         "attrs", "gradient_function", "graph", "inputs", "layout", "name", "notes", "op", "outputs", "overrides",
-        "recompute_group", "type", "where",
+        "recompute_group", "taken", "type", "where",
     )  # fmt: skip
 
     def __init__(
@@ -291,6 +292,7 @@ class Operation:
         self.notes: Mapping[str, Any] = NO_NOTES
         self.overrides: Mapping[str, str] = graph.gradient_overrides
         self.recompute_group: RecomputeGroup | None = None
+        self.taken: Mapping[str, GraphTensor] = NO_NOTES
         self.where = where
         self._origin: Operation | None = None
         self._position = NOWHERE
@@ -474,6 +476,26 @@ class Operation:
         """The number of the first input that belongs to parameter `index`."""
         return sum(1 if count == SINGLE else count or 0 for count in self.layout[:index])
 
+    def takes(self) -> Iterator[GraphTensor]:
+        """The tensors whose values it took, or operations inside it, which have constants as copies of them."""
+        yield from self.taken.values()
+        for part in self.subgraphs():
+            yield from (t for inner in part for t in inner.takes() if t.op.graph is not part)
+
+    def retake(self, known: Mapping[GraphTensor, GraphTensor], graph: Graph) -> None:
+        """Let it, and the operations inside it, refer to other tensors as those whose values they took.
+
+        Args:
+            known: tensors of a graph → the others; one that is not there is forgotten.
+            graph: that graph.
+        """
+        if self.taken:
+            pairs = [(name, known.get(t) if t.op.graph is graph else t) for name, t in self.taken.items()]
+            self.taken = {name: t for name, t in pairs if t is not None}
+        for part in self.subgraphs():
+            for inner in part:
+                inner.retake(known, graph)
+
     def take_after(self, other: Operation) -> None:
         """Copy another operation's properties that do not depend on its op: pin, notes, overrides, recompute group."""
         self._pin, self.notes, self.overrides, self.recompute_group = (
@@ -600,6 +622,7 @@ class Operation:
         self.graph.check_changeable()
         before = self.attrs.get(name)
         self.attrs[name] = value
+        self.taken = {other: tensor for other, tensor in self.taken.items() if other != name}
         for part in self.subgraphs():
             part._holders.setdefault(self)
         note_change(self.graph, self)
@@ -609,6 +632,7 @@ class Operation:
         """Turn it into another call, whose results have the same types; for edits that have checked it."""
         self.graph.check_changeable()
         before = self.op, self.inputs, self.layout, self.attrs, self.gradient_function
+        self.taken = {name: tensor for name, tensor in self.taken.items() if attrs.get(name) is self.attrs.get(name)}
         self.drop_uses()
         self.gradient_function = self.gradient_function if op is self.op else None
         forget_type(self.graph, self)

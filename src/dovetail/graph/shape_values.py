@@ -73,6 +73,14 @@ def known_ints(tensor: GraphTensor) -> Ints:
     return None if found is None or set(found) <= {None} else found
 
 
+def known_value(tensor: GraphTensor) -> np.ndarray | None:
+    """The elements, if all are known now; None if one is not."""
+    if tensor.op.type == "Const":
+        return tensor.op.attrs["value"]
+    found = ShapeValues().of(tensor) if tensor.dtype.is_integer else None
+    return None if found is None or np.isnan(found).any() else found.astype(tensor.dtype.numpy)
+
+
 def _run(op: Operation, values: list[Any]) -> np.ndarray | None:
     if op.type in ("Cast", "Identity"):
         return values[0]

@@ -10,10 +10,10 @@ from dovetail.core.recording import record_on
 from dovetail.core.spec import TensorSpec
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor, Operation
+from dovetail.edit.taken import GIVEN, release, takers
 from dovetail.edit.transplant import transplant
 from dovetail.graph.effects import needed_for, thread
 from dovetail.graph.reach import waited_for
-from dovetail.graph.shape_values import known_ints
 from dovetail.ops.control.plumbing import NEVER_PRUNED
 from dovetail.trace import variables
 
@@ -45,7 +45,12 @@ def cut(
     """
     asked = [op for start in wanted for op in _computed(start)]
     given = [t for x in inputs for t in _tensors_of(graph, x)]
-    needed = needed_for(graph, [*(x for x in outputs if isinstance(x, GraphTensor)), *asked], given)
+    targets = [*(x for x in outputs if isinstance(x, GraphTensor)), *asked]
+    known = [t for t in given if t.op.type not in GIVEN]  # a taker of their values has to compute with them
+    needed = needed_for(graph, targets, given)
+    while more := {t for held in takers(needed, known).values() for t in held}.difference(targets):
+        targets += more
+        needed = needed_for(graph, targets, given)
     _check_fed(needed)
     part = Graph(name)
     mapped: dict[GraphTensor, GraphTensor] = {}
@@ -61,6 +66,7 @@ def cut(
     with record_on(()), part.as_default():
         computed = [op.outputs[0] for op in asked if op.outputs and op.type not in NEVER_PRUNED]
         part.outputs = copies.of([*(x for x in outputs if isinstance(x, GraphTensor)), *computed])
+        release(part.operations, [mapped[t] for t in known])
         assigned, tensors = thread(part), iter(list(part.outputs))
         own = [variables.read_variable(part, x) if isinstance(x, Variable) else next(tensors) for x in outputs]
         part.outputs = [*own, *tensors]
@@ -86,7 +92,7 @@ def _tensors_of(graph: Graph, x: Value) -> list[GraphTensor]:
 def _placeholder(part: Graph, x: Value) -> GraphTensor:
     if isinstance(x, Variable):
         return part.placeholder(TensorSpec(x.shape, x.dtype), x.name)
-    made = part.placeholder(x.spec, x.op.name, x.op.where, known_ints(x))
+    made = part.placeholder(x.spec, x.op.name, x.op.where)
     made.op._origin = x.op.origin
     return made
 

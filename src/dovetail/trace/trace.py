@@ -40,11 +40,11 @@ from dovetail.core.value_kinds import (
     static_shape,
 )
 from dovetail.core.variable import STATE
-from dovetail.graph.base import foreign_tensor
+from dovetail.graph.base import foreign_tensor, name_new, unique_name
 from dovetail.graph.journal import no_part_of_edits
 from dovetail.graph.nesting import outermost_of
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
-from dovetail.graph.shape_values import ShapeValues
+from dovetail.graph.shape_values import ShapeValues, known_value
 from dovetail.trace.captures import capture_into, check_open, holder_of
 from dovetail.trace.variables import assign_in_order, assign_variable, read_for_update, read_variable
 
@@ -117,12 +117,13 @@ def _finish(operation: Operation) -> Any:
 def record(op: Op, values: list[Any], name: str | None = None) -> Any:
     """Add a call of an op to its graph, and return one graph Tensor or a tuple of them."""
     graph = _graph_of(op, values)
+    values, taken = _with_taken(op, values, graph)
     dynamic = [i for i in op.ints_positions if _is_dynamic(values[i])]
     if op.body is not None and dynamic:  # its body sees which dimensions are known
         with graph.as_default():
             if hooks.has_unknown_rank(values):
                 return hooks.with_unknown_rank(op.body, op.title, values, {})
-            return op.body(*values)
+            return _named(op.body(*values), name, values)
     dtypes = arguments.promoted_dtypes(op, values)
     values = list(values)
     for index, kind in op.tensor_positions:
@@ -134,7 +135,7 @@ def record(op: Op, values: list[Any], name: str | None = None) -> Any:
     if arguments.has_tensor_settings(op, values):
         try:
             with graph.as_default():
-                return op.body(*values)  # type: ignore[misc]  # a primitive has no such settings
+                return _named(op.body(*values), name, values)  # type: ignore[misc]  # a primitive has no such settings
         except Exception as error:
             raise dispatch.inside(op, error, values) from error.__cause__
     known = list(values)
@@ -143,10 +144,36 @@ def record(op: Op, values: list[Any], name: str | None = None) -> Any:
             values[index] = _dynamic_ints(op, index, values[index], graph)
             known[index] = ints = ShapeValues().ints(values[index])
             if ints is not None and None not in ints:
+                taken[op.params[index].name] = values[index]
                 values[index] = ints
         else:
             values[index] = known[index] = arguments.static_ints(op, index, values[index])
-    return _finish(append(graph, op, values, infer_specs(op, known), name))
+    operation = append(graph, op, values, infer_specs(op, known), name)
+    if taken:
+        operation.taken = taken
+    return _finish(operation)
+
+
+def _named(result: Any, name: str | None, values: Sequence[Any]) -> Any:
+    """The result of a body for some arguments; its operation gets the name of the call."""
+    if name is not None and type(result) is GraphTensor and not any(result is value for value in values):
+        name_new(result.op.graph, result.op, unique_name(result.op.graph, name))
+    return result
+
+
+def _with_taken(op: Op, values: list[Any], graph: Graph) -> tuple[list[Any], dict[str, GraphTensor]]:
+    """The arguments, with the elements of tensors that are known now for static ones, and these tensors by name."""
+    found, taken = list(values), dict[str, GraphTensor]()
+    shapes = op.ints_positions
+    for index in (*shapes, *arguments.tensor_settings(op, values)):
+        tensor = values[index]
+        if type(tensor) is not GraphTensor or not (tensor.dtype.is_integer or op.body is None):
+            continue
+        known = known_value(tensor)
+        if known is not None:
+            found[index] = op.normalize(op.params[index].name, known.reshape(-1) if index in shapes else known.tolist())
+            taken[op.params[index].name] = capture(graph, tensor, op)
+    return found, taken
 
 
 def append(graph: Graph, op: Op, values: list[Any], specs: Any, name: str | None) -> Operation:
@@ -286,9 +313,19 @@ def capture(graph: Graph, tensor: GraphTensor | Tensor, op: Op | None = None) ->
         if type(tensor) is GraphTensor:
             _check_around(graph, tensor, op)
             if tensor.op.type == "Const" and not tensor.dtype.is_differentiable:
-                return graph.constant(tensor.op.attrs["value"])
+                return _copied(graph, tensor)
         found = graph.captures[tensor] = graph.placeholder(TensorSpec(tensor.shape, tensor.dtype), name)
     return found
+
+
+def _copied(graph: Graph, constant: GraphTensor) -> GraphTensor:
+    """A copy of a constant of a graph around this one, so that its elements are known here, too."""
+    outer: Any = graph.outer
+    if constant.op.graph is not outer:
+        constant = _copied(outer, constant)
+    copy = graph.constant(constant.op.attrs["value"])
+    copy.op.taken = {"value": constant}
+    return copy
 
 
 def _check_around(graph: Graph, tensor: GraphTensor, op: Op | None) -> None:

@@ -29,6 +29,7 @@ from dovetail import ops
 from dovetail.backend.table import as_value_error
 from dovetail.backend.values import known_value
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.settled import settling
 from dovetail.core.dtypes import as_dtype, is_of_strings
 from dovetail.core.errors import CONVENTIONAL, annotate, describe_arguments
 from dovetail.core.hooks import hooks
@@ -316,7 +317,7 @@ def told(
             raise
 
     call.__name__ = title.rpartition(".")[2]  # Keras writes an activation by its name
-    return call
+    return settling(title, call, parameters)
 
 
 def deferring(title: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -21,6 +21,7 @@ from dovetail.compat.tf_graph.graph_bytes import DOCUMENT, document
 from dovetail.compat.tf_graph.graph_proto import Viewed, variable_proto
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
+from dovetail.edit.taken import capture_copies
 from dovetail.edit.transplant import transplant
 from dovetail.formats.tensorflow.attributes import set_attribute
 from dovetail.formats.tensorflow.saving import graph_versions
@@ -45,11 +46,13 @@ class Group(NamedTuple):
     Attributes:
         operation: in the copy of the graph.
         inputs: the references of its inputs.
+        taken: its static arguments → the references of the tensors of which they were taken.
         members: the nodes, the one with the operation's name last.
     """
 
     operation: Operation
     inputs: list[str]
+    taken: dict[str, str]
     members: list[Any]
 
 
@@ -219,6 +222,7 @@ def snapshot(graph: Graph) -> Graph:
     copies = transplant(graph.operations, copy, inputs=graph.inputs, own=True)
     copy.outputs = copies.of(graph.outputs)
     copy.state = graph.state.copied(copies.tensors)
+    capture_copies(copy)
     return copy
 
 
@@ -273,6 +277,7 @@ class _Recorder(Writer):
             return refs
         place.waits = [*place.waits, *(tensor.op.name for tensor in operation.inputs if tensor.op.type in EFFECTS)]
         first, self._is_inside = len(messages), True
+        taken = {word: ref.text for word, (ref, _) in place.held.items()}
         try:
             refs = super().written(place)
         finally:
@@ -281,7 +286,7 @@ class _Recorder(Writer):
         members.sort(key=lambda node: node.name == place.name)
         members[-1].device = written(operation.device)
         _note(operation, members)
-        self._groups.append(Group(operation, [ref.text for ref in place.inputs], members))
+        self._groups.append(Group(operation, [ref.text for ref in place.inputs], taken, members))
         return refs
 
 

@@ -10,6 +10,7 @@ from dovetail.compat.tf_graph.elements import element_of
 from dovetail.edit.graph import Graph
 from dovetail.edit.inference import infer_from
 from dovetail.edit.overriding import override_gradients
+from dovetail.edit.taken import GIVEN, release
 from dovetail.edit.transplant import Variables, transplant
 from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.operation import GraphTensor, Operation
@@ -68,6 +69,7 @@ def import_definition(
             for user in old.control_outputs:
                 made[user].remove_control_input(made[old])
                 made[user].add_control_input(operation)
+        release(made.values(), [new for old, new in mapped.items() if old.op.type not in GIVEN])
         changed = [old for old, new in mapped.items() if old.spec != new.spec]
         infer_from([made[user] for old in changed for user in old.consumers() if user in made])
     return [_counterpart(copies, x) for x in wanted]

@@ -30,6 +30,7 @@ from dovetail.formats.tensorflow.values import Handle
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.graph.base import name_new
 from dovetail.graph.operation import Operation
+from dovetail.graph.shape_values import known_value
 
 Make = Callable[[str, np.ndarray, bool], Any]  # (name, first value, whether it is trainable) → a variable
 
@@ -277,13 +278,17 @@ class _Restorer(Reader):
         old = match.group.operation
         values = {text: self.value(node.body, now) for text, now in match.given.items()}
         inputs = [values[text] for text in match.group.inputs]
-        if not all(map(is_tensor, inputs)):
-            return self._read_anew(node)
+        taken = {old.taken[word]: values[text] for word, text in match.group.taken.items() if text in values}
+        if not all(map(is_tensor, inputs)) or not all(_are_alike(*pair) for pair in taken.items()):
+            body, outer = node.body, node.body.wanted
+            given = self.read(body, [text for text in node.proto.input if not text.startswith("^")])
+            body.wanted = outer
+            return self._read_anew(Node(self, body, node.proto, given))
         if old.type == "Placeholder":
             tensor = self.graph.placeholder(old.outputs[0].spec, f"{node.name}/", known=old.attrs["known"])
             tensor.op.take_after(old)
             return [tensor]
-        copies = Copies(self.graph, dict(zip(old.inputs, inputs, strict=True)), True, None)
+        copies = Copies(self.graph, taken | dict(zip(old.inputs, inputs, strict=True)), True, None)
         copies.copy(old)
         copy = copies.operations[old]
         for value in values.values():
@@ -323,6 +328,11 @@ class _Restorer(Reader):
                 "or write the graph by tf.train.export_meta_graph"
             )
         return super()._opaque(node, reason)
+
+
+def _are_alike(old: Any, new: Any) -> bool:
+    """Whether a tensor has the known elements of another one."""
+    return is_tensor(new) and np.array_equal(known_value(old), known_value(new))  # type: ignore[arg-type]
 
 
 def _read(saved: SavedGraph, marks: _Marks) -> Graph:

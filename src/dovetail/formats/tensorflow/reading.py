@@ -30,7 +30,9 @@ from dovetail.formats.tensorflow.unread import UNREAD
 from dovetail.formats.tensorflow.values import Foreign, Handle, Host, Spec, TensorList, Variants
 from dovetail.formats.wire.tensors import STRING, VARIANT
 from dovetail.graph.base import name_new, unique_name
-from dovetail.ops.control.plumbing import INPUTS
+from dovetail.graph.operation import GraphTensor
+from dovetail.graph.reach import reach
+from dovetail.ops.control.plumbing import INPUTS, NEVER_PRUNED
 
 DEEPEST = 50  # functions that call each other
 FOREIGN = re.compile(r"\w*(Dataset|Iterator|Queue|Summary|Reader)(V2|V3)?$|Serialize\w+")  # results are no tensors
@@ -119,6 +121,8 @@ class Reader(Building):
             node = Node(self, body, body.nodes[name], inputs)
             with self.counted(node), self.records.reading(body, name, inputs) as results, self._waiting(body, name):
                 results += self._results(node)
+            if not self.runs and self.graph.outermost.dialect.records_effects:
+                _note_taken(node, results)
             body.values[name] = results
         return [self.value(body, text) for text in wanted if not text.startswith("^")]
 
@@ -328,6 +332,19 @@ class Reader(Building):
         self.opaque[name] = f"{node.type} {node.name!r} is an opaque operation: {reason}"
         op = OpaqueOp(node.type, self.opaque[name])
         return opaque_outputs(self.graph, op, tensors, reason, dtypes, shapes, name)
+
+
+def _note_taken(node: Node, results: Sequence[Any]) -> None:
+    """Let the operations of a node's results know the tensors whose values were taken while it was read."""
+    given = {number: t for number, t in enumerate(node.inputs) if type(t) is GraphTensor}
+    found = {t for t in results if type(t) is GraphTensor}
+    made = reach(found, control=False, given=given.values())
+    used = {*found, *(t for op in made for t in (*op.inputs, *op.takes()))}
+    is_one = len([op for op in made if op.type not in ("Const", "Cast")]) == 1 and node.type in READ
+    words = [one.param for one in READ[node.type].inputs] if is_one else []  # else several may have the value
+    held = {words[n] if n < len(words) else f"input {n}": t for n, t in given.items() if t not in used}
+    for operation in {t.op for t in found} & {*made} if held else ():
+        operation.taken = {**held, **operation.taken}
 
 
 def _is_fixed(node: Node) -> bool:

@@ -121,7 +121,7 @@ def _strided_slice_gradient(place: Place, g: Ref, shape: Any, begin: Any, end: A
 
 @writes("PadV2")
 def _pad(place: Place, x: Ref, low: Any, high: Any, value: Any) -> list[Ref]:
-    if isinstance(low, Ref) or isinstance(high, Ref):
+    if isinstance(low, Ref) or isinstance(high, Ref) or place.held:
         ends = [place.taken(low, "low"), place.taken(high, "high")]
         paddings = place.node("Pack", ends, dtype="int32", axis=1)
     else:

@@ -20,6 +20,7 @@ from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import number_of
 from dovetail.graph.effects import needed_for, waits_of_effects, waits_of_runs
 from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.graph.shape_values import known_value
 from dovetail.ops.control.plumbing import PRINTS
 from dovetail.ops.linalg.systems import real_dtype
 
@@ -63,6 +64,7 @@ class Nodes:
         self.effects: list[str] = []
         self.names: set[str] = {handle.text for handle in handles.values()}
         self.named: dict[Operation, str] = {}
+        self.held: dict[str, tuple[Ref, Any]] = {}  # of the operation whose body is added
 
     def add(
         self,
@@ -145,6 +147,8 @@ class Nodes:
             before = [*operation.control_inputs, *waits.get(operation, ())]
             refs = [known[tensor] for tensor in operation.inputs]
             place = Place(self, operation, name, refs, [names[other] for other in before if other in names])
+            own = {word: (known[t], known_value(t)) for word, t in operation.taken.items() if t in known}
+            place.held = own or self.held
             known.update(zip(operation.outputs, self.writer.written(place), strict=False))
             if not scope and name != operation.name:
                 own = next(one for one in reversed(self.messages[first:]) if one.name == name)
@@ -189,12 +193,14 @@ class Place:
         name: its name among the nodes.
         inputs: the values of its inputs.
         waits: the names of the nodes that run before it.
+        held: static argument → the value of the tensor of which it was taken, and the elements; see `constant`.
     """
 
     def __init__(
         self, nodes: Nodes, operation: Operation, name: str, inputs: list[Ref], waits: Sequence[str] = ()
     ) -> None:
         self.nodes, self.operation, self.name, self.inputs, self.waits = nodes, operation, name, inputs, waits
+        self.held: dict[str, tuple[Ref, Any]] = {}
 
     def result(self, type: str, *inputs: Ref | Sequence[Ref], dtypes: Any = None, **attrs: Any) -> list[Ref]:
         """Add the node of the operation's name, and return its results.
@@ -253,8 +259,12 @@ class Place:
         return self.several(type, *inputs, dtypes=[first.dtype if dtype is None else dtype], **attrs)[0]
 
     def constant(self, value: Any, name: str = "Const", dtype: Any = "int32") -> Ref:
-        """Add a constant below the operation's name, and return its value."""
+        """Add a constant below the operation's name, and return its value; once, that of the tensor it was taken of."""
         array = value if isinstance(value, np.ndarray) else np.asarray(value, getattr(dtype, "numpy", dtype))
+        for word, (ref, elements) in self.held.items():
+            if word == name or np.array_equal(elements, array):
+                del self.held[word]
+                return self.cast(ref, array.dtype)
         return self.nodes.constant(array, unique(f"{self.name}/{name}", self.nodes.names))
 
     def by(self, function: Callable[..., Any]) -> list[Ref]:
@@ -271,7 +281,11 @@ class Place:
         """Add the nodes of a function, which calls ops on values of some specs, and return its results."""
         graph = traced(self.operation.type, function, [spec for _, spec in given])
         refs = dict(zip(graph.inputs, (ref for ref, _ in given), strict=True))
-        return self.nodes.part(graph, refs, graph.outputs, f"{self.name}/")
+        outer, self.nodes.held = self.nodes.held, self.held
+        try:
+            return self.nodes.part(graph, refs, graph.outputs, f"{self.name}/")
+        finally:
+            self.nodes.held = outer
 
     def scalar(self, values: Ref, index: int = 0) -> Ref:
         """An element of a tensor of one axis."""

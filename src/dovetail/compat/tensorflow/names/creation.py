@@ -10,7 +10,7 @@ from dovetail.compat.tensorflow.table import constant_value, function, row
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import is_tensor
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, shaped
 
 row("fill", ops.full, "dims:shape value:fill_value", scope=True)
 row("zeros_like", ops.zeros_like, "input:x dtype", v1="tensor:x dtype name")
@@ -87,7 +87,7 @@ def one_hot(
 
     Source: `tf.one_hot`.
     """
-    given = [v for v in (on_value, off_value) if v is not None]
+    indices, given = shaped(indices), [v for v in (on_value, off_value) if v is not None]
     if dtype is None:
         dtype = ops.convert(given[0]).dtype if given else "float32"
     axis = -1 if axis is None else axis

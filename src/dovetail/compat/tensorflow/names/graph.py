@@ -113,7 +113,9 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
 
     Source: `tf.compat.v1.placeholder_with_default`.
     """
-    with graph_mode.inside(graph_mode.open_graph()) as graph:
+    opened = graph_mode.open_graph()
+    is_inside = getattr(input, "graph", opened) is not opened  # a branch or a body, whose tensors stay there
+    with graph_mode.inside(graph_mode.current_graph() if is_inside else opened) as graph:
         has_strings, dims = is_text(input), _dims(shape)
         given = in_graph(input).numbers if has_strings else input
         default = given if is_recorded(given) else graph.constant(ops.convert(given).numpy())

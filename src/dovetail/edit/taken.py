@@ -1,0 +1,109 @@
+"""Taken values: static arguments that were given as tensors whose elements were known; see `Operation.taken`.
+
+`ops.reshape(x, shape)` with a constant `shape` is recorded with its elements.  If the constant gets another value, the
+operation is recorded again, with the tensor.  A body that has a copy of the constant gets an input instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from dovetail.core.errors import CONVENTIONAL, op_error
+from dovetail.core.table import OPS
+from dovetail.edit.inference import infer_from
+from dovetail.edit.subgraph_edits import body_of
+from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.graph.reach import reach
+from dovetail.graph.unchecked import discard, rewire
+from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
+from dovetail.trace.captures import capture_into, subgraph_names
+
+GIVEN = ("Placeholder", "PlaceholderWithDefault", "ReadVariableOp")  # types whose values nobody takes
+
+
+def takers(operations: Iterable[Operation], given: Iterable[GraphTensor]) -> dict[Operation, list[GraphTensor]]:
+    """The operations that took values which depend on some tensors, with the tensors that they took.
+
+    Args:
+        operations: of one graph, in program order.
+        given: tensors of the graph.
+    """
+    starts, found = list(given), dict[Operation, list[GraphTensor]]()
+    pairs = [(op, taken) for op in operations if (taken := list(op.takes()))] if starts else []
+    while pairs:
+        behind = {*starts, *(t for op in reach([*starts, *found], forward=True) for t in op.outputs)}
+        more = {op: held for op, taken in pairs if op not in found and (held := [t for t in taken if t in behind])}
+        if not more:
+            break
+        found |= more
+    return found
+
+
+def release(operations: Iterable[Operation], given: Iterable[GraphTensor]) -> None:
+    """Let operations compute with tensors, instead of the values that they took of them.
+
+    Args:
+        operations: of one graph, in program order; they are edited.
+        given: the tensors that have other values than those.
+
+    Raises:
+        ValueError: an operation needs such a value before it runs.
+    """
+    given = list(given)
+    for operation in takers(operations, given):
+        try:
+            _release(operation)
+        except CONVENTIONAL as error:
+            names = " and ".join(repr(t.op.origin.name) for t in given)
+            problem = f"{operation.origin.name!r} took the value of {names} when it was made, and needs it before a run"
+            advice = "make it anew with the other value, or with a placeholder."
+            said = f"{names} cannot have another value: {problem}; {advice}"
+            raise op_error(ValueError, operation.type, said, where=operation.origin.where) from error
+
+
+def capture_copies(graph: Any) -> None:
+    """Let branches and bodies take constants as inputs, instead of copies of which they took no value."""
+    for operation in graph.of_types(SUBGRAPH_CALLS):
+        copies = {part: [c.outputs[0] for c in _copies(part)] for part in operation.subgraphs()}
+        if any(copies.values()) and not any(takers(part.operations, found) for part, found in copies.items()):
+            _release(operation)
+
+
+def _copies(part: Any) -> list[Operation]:
+    """The copies of constants around a branch or body."""
+    return [op for op in part.of_types(("Const",)) if "value" in op.taken]
+
+
+def _release(operation: Operation) -> None:
+    graph: Any = operation.graph
+    for name in subgraph_names(operation):
+        inner = body_of(operation, name)
+        for copy in _copies(inner):
+            old, new = copy.outputs[0], capture_into(inner, operation, copy.taken["value"])
+            rewire(inner, old, new)
+            for user in inner:
+                user.retake({t: t for t in user.takes()} | {old: new}, inner)
+            discard(inner, [copy])
+            release(inner.operations, [new])
+        if any(True for op in inner for t in op.takes() if t.graph is graph):
+            raise TypeError(f"an operation in {name} took it")
+    if operation.taken:
+        if not operation.taken.keys() <= operation.attrs.keys():
+            raise TypeError("it was taken by a function of the program")
+        values = [operation.taken.get(p.name, v) for p, v in zip(operation.op.params, operation.args, strict=True)]
+        with graph.replacing(operation, f"{operation.name}/"):
+            result = operation.op(*values)
+        _turn_into(operation, result if isinstance(result, tuple) else (result,))
+    infer_from([operation])
+
+
+def _turn_into(operation: Operation, results: tuple[GraphTensor, ...]) -> None:
+    """Give an operation other results: those of a call of the same op, or of other operations."""
+    new = results[0].op
+    if new.type == operation.type and tuple(new.outputs) == results:
+        operation.become(new.op, new.inputs, new.layout, new.attrs)
+        operation.taken = new.taken
+        discard(operation.graph, [new])
+    else:
+        operation.become(OPS["IdentityN"], results, (len(results),), {})
