@@ -32,7 +32,7 @@ from dovetail.formats.wire.tensors import STRING, VARIANT
 from dovetail.graph.base import name_new, unique_name
 from dovetail.graph.operation import GraphTensor
 from dovetail.graph.reach import reach
-from dovetail.ops.control.plumbing import INPUTS, NEVER_PRUNED
+from dovetail.ops.control.plumbing import INPUTS
 
 DEEPEST = 50  # functions that call each other
 FOREIGN = re.compile(r"\w*(Dataset|Iterator|Queue|Summary|Reader)(V2|V3)?$|Serialize\w+")  # results are no tensors
