@@ -1,4 +1,4 @@
-"""The section of CONTRIBUTING.md on adding an op, done in a copy of the source: pasted and tested as it says."""
+"""CONTRIBUTING.md: its section on adding an op, done in a copy of the source, and its map."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+HOUSE = ROOT / "src" / "dovetail"
+ROW = re.compile(r"^\| `([\w./]+/)` \| (.*) \|$", re.MULTILINE)
+FILE = re.compile(r"`((?:[\w*]+/)*[\w*]+(?:/|\.py))`")
 SECTION = re.compile(r"at the end of `(\S+)`:\n\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -42,3 +45,27 @@ def test_an_op_that_is_pasted_where_the_page_says(clone):
     program = "from dovetail import ops; print(ops.snake([0.0, 1.0]).numpy().round(3))"
     printed = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
     assert printed.stdout == "[0.    1.708]\n"
+
+
+def test_the_map_names_each_room_and_no_file_that_is_gone():
+    rows = dict(ROW.findall((ROOT / "CONTRIBUTING.md").read_text().partition("## The layout")[2]))
+    rooms = {f"{path.parent.name}/" for path in HOUSE.glob("*/__init__.py")}
+    assert rooms == {name for name in rows if "." not in name}
+    for room, text in rows.items():
+        folder = (HOUSE / room).resolve()
+        assert folder.is_dir(), room
+        names = FILE.findall(text)
+        named = [HOUSE / name for name in names if name.endswith("/")]
+        places = [*(p for p in (folder, *folder.rglob("*")) if p.is_dir()), *named, HOUSE, ROOT]
+        missing = [name for name in names if not any(any(place.glob(name)) for place in places)]
+        assert missing == [], room
+
+
+def test_the_page_of_execution_names_what_there_is():
+    page = (ROOT / "docs" / "execution.md").read_text()
+    missing = [name for name in FILE.findall(page) if not any(HOUSE.glob(name))]
+    assert missing == []
+    drawn = re.findall(r"^[ └]*(\w+)  .*  (\w+/\w+\.py)$", page, re.MULTILINE)
+    assert len(drawn) >= 7
+    for name, file in drawn:
+        assert re.search(rf"^class {name}\b", (HOUSE / file).read_text(), re.MULTILINE), (name, file)
