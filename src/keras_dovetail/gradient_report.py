@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dovetail.core.errors import describe, op_error
+from dovetail.core.texts import aligned
 from dovetail.functions.taps import Taps
 from dovetail.interop.privates import Callback
 
@@ -162,9 +163,7 @@ class GradientReport(Callback):
             dead = f"{layer.dead} of {layer.units}" if layer.units else "-"
             size = f"{layer.size:.3g}" if layer.sizes else "-"
             rows.append((layer.name, str(len(layer.steps)), size, first, last, dead, ", ".join(layer.verdicts)))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
-        return "\n".join(line.rstrip() for line in lines)
+        return "\n".join(aligned(rows))
 
     def plot(self, path: str | Path | None = None) -> Any:
         """Draw the size of each layer's gradients by step, on a logarithmic scale.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,8 @@ from dovetail.execute.plan import Plan
 from tests.libraries import require
 
 require("torch", "values move between numpy and torch")
+
+TIME = re.compile(r" (µs|ms|s)\b")
 
 
 def program(x):
@@ -70,8 +74,8 @@ def test_a_measured_plan_prints_the_times():
     plan = Plan(placed({"Tanh": "torch"}), get_engine("numpy"))
     assert "move Sin:0 from numpy to torch, 48 B\n" in str(plan)
     found = dt.locality(plan, measure=True)
-    assert all(0 < c.seconds < 1 for c in found.crossings) and str(found).count(" µs") == 2
-    assert str(plan).count(" µs") == 2
+    assert all(0 < c.seconds < 1 for c in found.crossings) and len(TIME.findall(str(found))) == 2
+    assert len(TIME.findall(str(plan))) == 2
     assert dt.locality(plan) == found
     x = np.ones((4, 3), "float32")
     np.testing.assert_allclose(plan([x])[0], np.exp(np.tanh(np.sin(x)) * 2), rtol=1e-6)

@@ -17,10 +17,10 @@ import numpy as np
 from dovetail.cli import WrongInput, program
 from dovetail.cli.options import add_engine, number
 from dovetail.cli.progress import reading
-from dovetail.cli.table import printable, table
 from dovetail.compat.run.decide import KINDS
 from dovetail.core.errors import EngineNotInstalled, FormatError
 from dovetail.core.places import engine as on_engine
+from dovetail.core.texts import printable, table, time_text
 
 OF_LAUNCHERS = ("processes", "restarts", "nnodes", "rendezvous")  # options of the command that starts processes
 
@@ -238,8 +238,8 @@ def _run_model(options: argparse.Namespace) -> int:
     results = dict(zip(way.outputs, found, strict=True))
     print(values.printed(results))
     if times:
-        median, least = statistics.median(times), min(times)
-        print(f"\n{len(times)} calls: median {_ms(median)}, fastest {_ms(least)}; the first call took {_ms(first)}")
+        known = map(time_text, (statistics.median(times), min(times), first))
+        print("\n{} calls: median {}, fastest {}; the first call took {}".format(len(times), *known))
     if options.output is not None:
         values.write(options.output, results)
         print(f"wrote {options.output}")
@@ -251,10 +251,6 @@ def _timed(way: Any, given: list[np.ndarray]) -> tuple[float, list[np.ndarray]]:
     start = time.perf_counter()
     found = [np.asarray(value) for value in way.run(*given)]
     return time.perf_counter() - start, found
-
-
-def _ms(seconds: float) -> str:
-    return f"{seconds * 1e3:.3g} ms"
 
 
 def _described(way: Any, path: Path) -> str:

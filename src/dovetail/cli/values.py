@@ -12,10 +12,10 @@ import numpy as np
 from dovetail.cli import WrongInput
 from dovetail.cli.inputs import SPEC, spec_of
 from dovetail.cli.npz import read_npz, write_npz
-from dovetail.cli.table import printable, table
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import did_you_mean
 from dovetail.core.infer import fits
+from dovetail.core.texts import printable, table
 
 SHOWN = 4  # values of a result in the table
 

@@ -119,19 +119,3 @@ def glibc() -> Any:
     except (OSError, TypeError):  # this platform has no library of the process itself
         return None
     return library if hasattr(library, "gnu_get_libc_version") and hasattr(library, "mallopt") else None
-
-
-UNITS = ("B", "kB", "MB", "GB", "TB")
-
-
-def size_text(count: int) -> str:
-    """A number of bytes with a unit.
-
-    Example:
-        >>> size_text(24), size_text(2048), size_text(999_600)
-        ('24 B', '2.05 kB', '1 MB')
-    """
-    number, unit = float(count), 0
-    while number >= 999.5 and unit < len(UNITS) - 1:
-        number, unit = number / 1000, unit + 1
-    return f"{number:.3g} {UNITS[unit]}"

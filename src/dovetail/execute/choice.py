@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from dovetail.core.texts import count_text, time_text
 from dovetail.execute.strategy import Strategy
 from dovetail.graph.attributes import Beside, Form, register
 
@@ -36,9 +37,12 @@ class Row(NamedTuple):
     problem: str = ""
 
     def __str__(self) -> str:
-        predicted = f"predicted {_ms(self.predicted)}" if self.predicted else "not predicted"
-        calls = f"{self.calls} call{'' if self.calls == 1 else 's'}"
-        measured = f"measured {_ms(self.measured)} in {calls}" if self.measured else "not measured"
+        predicted = f"predicted {time_text(self.predicted)}" if self.predicted else "not predicted"
+        measured = (
+            f"measured {time_text(self.measured)} in {count_text(self.calls, 'call')}"
+            if self.measured
+            else "not measured"
+        )
         parts = [f"{self.strategy.name}: {predicted}", measured]
         if self.problem:
             parts.append(f"left out, {self.problem}")
@@ -78,10 +82,6 @@ class Choice(NamedTuple):
 
     def __str__(self) -> str:
         return "\n  ".join([self.strategy.name, *map(str, self.rows)])
-
-
-def _ms(seconds: float) -> str:
-    return f"{seconds * 1e3:.3g} ms"
 
 
 def _data(choice: Choice, beside: Beside) -> Any:

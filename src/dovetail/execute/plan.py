@@ -25,6 +25,7 @@ from dovetail.core.ending import stop_if_ending
 from dovetail.core.engine import Engine
 from dovetail.core.state import Arrays, Buffer, donate, held_by, put
 from dovetail.core.tensor import Tensor
+from dovetail.core.texts import count_text
 from dovetail.edit.graph import Graph
 from dovetail.execute.choice import Choice
 from dovetail.execute.claims import require_claimed
@@ -292,7 +293,7 @@ class Plan(Runnable):
 
     def __str__(self) -> str:
         counts = {"segment": len(self.segments), "transfer": len(self._schedule.transfers)}
-        parts = [f"{count} {what}{'' if count == 1 else 's'}" for what, count in counts.items() if count]
+        parts = [count_text(count, noun) for noun, count in counts.items() if count]
         parts += [f"assigns {', '.join(v.name for v in self.assigned)}"] if self.assigned else []
         first = f"plan of {self._name!r} on {Place(self.engine, self.device)}: {', '.join(parts)}"
         lines = [line for step in self._schedule.steps for line in str(step).splitlines()]

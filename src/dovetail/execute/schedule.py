@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
-from dovetail.core.memory import size_text
+from dovetail.core.texts import count_text, size_text, time_text
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.transplant import transplant
@@ -58,7 +58,7 @@ class Transfer(NamedTuple):
     def __str__(self) -> str:
         size = [] if self.size is None else [size_text(self.size)]
         first = f"move {self.tensor.name} from {self.sender} to {self.receiver}"
-        return ", ".join([first, *size, *(f"{seconds * 1e6:.3g} µs" for seconds in self.seconds)])
+        return ", ".join([first, *size, *map(time_text, self.seconds)])
 
 
 class SegmentCall(NamedTuple):
@@ -90,8 +90,7 @@ class SegmentCall(NamedTuple):
         """The buffers of the segment, as text."""
         specs = self.segment.buffers.specs
         sizes = [spec.nbytes or 0 for spec in specs]
-        count = f"{len(specs)} buffer{'' if len(specs) == 1 else 's'}"
-        return f"; {count}, {size_text(sum(sizes))}" if specs else ""
+        return f"; {count_text(len(specs), 'buffer')}, {size_text(sum(sizes))}" if specs else ""
 
 
 Step: TypeAlias = SegmentCall | Transfer

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from dovetail.core.texts import count_text
+
 
 class Strategy(NamedTuple):
     """One way to run a graph.
@@ -29,7 +31,7 @@ class Strategy(NamedTuple):
         """The strategy in words."""
         parts = [f"{self.engine} {self.variant}".rstrip()]
         if self.threads:
-            parts.append(f"{self.threads} thread{'' if self.threads == 1 else 's'}")
+            parts.append(count_text(self.threads, "thread"))
         if self.group > 1:
             parts.append(f"{self.group} steps a call")
         return ", ".join(parts)

@@ -15,6 +15,7 @@ from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import get_engine, list_engines
 from dovetail.core.routines import NOT_REPORTED
 from dovetail.core.spec import TensorSpec
+from dovetail.core.texts import time_text
 from dovetail.core.windows import CONVOLUTIONS
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.execute.strategy import Strategy
@@ -50,7 +51,7 @@ class Algorithm(NamedTuple):
     def __str__(self) -> str:
         left = len(self.routines) - MOST_NAMED
         named = [*self.routines[:MOST_NAMED], *([f"{left} more"] if left > 0 else [])] or [NOT_REPORTED]
-        told = "cannot compute it" if self.seconds is None else f"{self.seconds * 1e6:,.0f} µs, {'; '.join(named)}"
+        told = "cannot compute it" if self.seconds is None else f"{time_text(self.seconds)}, {'; '.join(named)}"
         return f"{self.operation} on {self.engine}, {self.name}: {told}"
 
 

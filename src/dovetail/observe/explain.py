@@ -22,6 +22,7 @@ from dovetail.core.engine import OPERATIONS
 from dovetail.core.engine_registry import AUTO, get_engine
 from dovetail.core.errors import check_callable, place
 from dovetail.core.rules import DEFAULT
+from dovetail.core.texts import time_text
 from dovetail.core.value_kinds import static_shape
 from dovetail.edit.graph import Graph, Operation
 from dovetail.execute.exchanges import exchange_text, exchanges_of
@@ -253,7 +254,7 @@ class _Chains:
         lines += [Line("pass", str(touch), f"{touch.module.replace('.', '/')}.py") for touch in touches]
         times = {engine: costs.known.seconds_of(engine, op) for engine in self._engines}
         if any(times.values()):
-            told = ", ".join(f"{engine} {seconds * 1e6:,.1f} µs" for engine, seconds in times.items())
+            told = ", ".join(f"{engine} {time_text(seconds)}" for engine, seconds in times.items())
             lines.append(Line("predicted", told))
         into = self._touches.into(op)
         reason = "nothing needs it" if into is op else f"it is the value of {into.type} {into.name!r}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from dovetail.choose.costs import FREE, flops_of
 from dovetail.core.errors import op_error
+from dovetail.core.texts import aligned
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.graph.reach import reach
@@ -90,8 +91,7 @@ class Flops:
             raise op_error(ValueError, "flops", f"a table by {by!r}: write 'layer', 'name' or 'type'.")
         entries = [*self._by(by).items(), ("total", {"flops": self.total, "parameters": self.parameters})]
         cells = [("FLOPs", "parameters", by), *((f"{e['flops']:,}", f"{e['parameters']:,}", n) for n, e in entries)]
-        wide, narrow = (max(len(row[k]) for row in cells) for k in (0, 1))
-        return "\n".join(f"{a:>{wide}}  {b:>{narrow}}  {c}".rstrip() for a, b, c in cells)
+        return "\n".join(aligned(cells, numbers=2))
 
     def __str__(self) -> str:
         return self.table()

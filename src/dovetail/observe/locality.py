@@ -12,7 +12,7 @@ import numpy as np
 
 from dovetail.core.engine_registry import current_engine, get_engine
 from dovetail.core.errors import describe, op_error, place
-from dovetail.core.memory import size_text
+from dovetail.core.texts import count_text, size_text, time_text
 from dovetail.edit.graph import Graph, Operation
 from dovetail.execute.placement import Place, place_of
 from dovetail.execute.plan import Plan
@@ -78,13 +78,13 @@ class Locality(NamedTuple):
 
     def __str__(self) -> str:
         count = len(self.crossings)
-        total = f"{count} transfer{'' if count == 1 else 's'}, {size_text(self.size)}" if count else "no transfers"
+        total = f"{count_text(count, 'transfer')}, {size_text(self.size)}" if count else "no transfers"
         return "\n".join([f"locality of {self.name!r} on {self.place}: {total}", *chain(*map(_lines, self.crossings))])
 
 
 def _lines(crossing: Crossing) -> list[str]:
     size = "unknown size" if crossing.size is None else size_text(crossing.size)
-    seconds = "" if crossing.seconds is None else f", {crossing.seconds * 1e6:.3g} µs"
+    seconds = "" if crossing.seconds is None else f", {time_text(crossing.seconds)}"
     inside = f", in each turn of {crossing.loop}" if crossing.loop else ""
     first = f"  {crossing.tensor} from {crossing.sender} to {crossing.receiver}: {size}{seconds}{inside}"
     return [first, *(f"    {cause.operation} is placed on {cause.place} ({cause.where})" for cause in crossing.causes)]

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from dovetail.core.errors import describe, did_you_mean, op_error, place
 from dovetail.core.files import replacing
-from dovetail.core.memory import size_text
+from dovetail.core.texts import aligned, count_text, size_text, time_text
 from dovetail.execute.events import OPERATION, SPAN, Event, Recorder, Subject, Sum
 from dovetail.formats import chrome
 from dovetail.observe import watch
@@ -217,23 +217,25 @@ class Profile:
         cells += [self._cells(row) for row in shown]
         if rest := rows[len(shown) :]:
             total = sum(row.seconds for row in rest)
-            cells.append([_time(total), self._share(total), "", "", "", f"{len(rest)} more rows", "", ""])
+            cells.append([time_text(total), self._share(total), "", "", "", f"{len(rest)} more rows", "", ""])
         problem = "" if self._compiled is None else self._compiled.problem
-        return "\n".join([self._title(), *_aligned(cells), *self._memory(), *filter(None, [problem])])
+        return "\n".join([self._title(), *aligned(cells, 5), *self._memory(), *filter(None, [problem])])
 
     def _title(self) -> str:
-        steps = f" in {_count(self.steps, 'step')}" if self.steps else ""
+        steps = f" in {count_text(self.steps, 'step')}" if self.steps else ""
         if self._start == 0:
             wait, warm_up, _ = self.schedule or (0, 0, 0)
-            return f"{TITLE}: nothing, after {_count(self._passed, 'step')} of {wait + warm_up} before the first one"
-        return f"{TITLE}: {_time(self.seconds)}{steps}"
+            return (
+                f"{TITLE}: nothing, after {count_text(self._passed, 'step')} of {wait + warm_up} before the first one"
+            )
+        return f"{TITLE}: {time_text(self.seconds)}{steps}"
 
     def _cells(self, row: Row) -> list[str]:
         if not row.kind:
-            return [_time(row.seconds), self._share(row.seconds), "", "", "", row.name, "", ""]
+            return [time_text(row.seconds), self._share(row.seconds), "", "", "", row.name, "", ""]
         where = f"{row.place}, thread {row.thread}" if row.thread else row.place
         sizes = [size_text(row.bytes) if row.bytes else "", size_text(row.peak) if row.peak else ""]
-        return [_time(row.seconds), self._share(row.seconds), str(row.calls), *sizes, _shown(row), where, row.line]
+        return [time_text(row.seconds), self._share(row.seconds), str(row.calls), *sizes, _shown(row), where, row.line]
 
     def _share(self, seconds: float) -> str:
         return f"{100 * seconds / self.seconds:.1f} %" if self.seconds else ""
@@ -318,9 +320,11 @@ class Profile:
         for key in keys[:limit]:
             mine, its = here.get(key, 0.0), there.get(key, 0.0)
             sign = "+" if mine >= its else "-"
-            cells.append([f"{sign}{_time(abs(mine - its))}", _time(mine), _time(its), *key])
+            cells.append([f"{sign}{time_text(abs(mine - its))}", time_text(mine), time_text(its), *key])
         totals = [p.seconds / max(1, p.steps) for p in (self, other)]
-        return "\n".join([f"{TITLE}: {_time(totals[0])} here, {_time(totals[1])} there{per}", *_aligned(cells, 3)])
+        return "\n".join(
+            [f"{TITLE}: {time_text(totals[0])} here, {time_text(totals[1])} there{per}", *aligned(cells, 3)]
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the latest events as a trace of Chrome, which https://ui.perfetto.dev shows.
@@ -472,23 +476,3 @@ def _by_key(rows: Sequence[Row], steps: int) -> dict[tuple[str, str], float]:
         key = row.name, row.line
         found[key] = found.get(key, 0.0) + row.seconds / steps
     return found
-
-
-def _time(seconds: float) -> str:
-    unit, scale = ("s", 1.0) if seconds >= 1 else ("ms", 1e3) if seconds >= 1e-3 else ("µs", 1e6)
-    return f"{seconds * scale:.3g} {unit}"
-
-
-def _count(number: int, name: str) -> str:
-    return f"{number} {name}{'' if number == 1 else 's'}"
-
-
-def _aligned(cells: Sequence[Sequence[str]], numbers: int = 5) -> list[str]:
-    """Lines of a table, whose first columns are numbers."""
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return [
-        "  ".join(
-            c.rjust(w) if i < numbers else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in cells
-    ]

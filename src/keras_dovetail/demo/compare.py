@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dovetail.cli.table import table
+from dovetail.core.texts import table, time_text
 from keras_dovetail.demo.train import History
 
 LIMIT = 1e-4  # the largest relative difference of the losses that counts as the same
@@ -31,5 +31,5 @@ def summary(histories: Sequence[History]) -> str:
         same = history is histories[0]
         difference = "reference" if same else f"{largest_difference([histories[0], history]):.1e}"
         accuracy = f"{history.last('val_accuracy'):.4f}"
-        rows.append([history.engine, f"{history.step_time * 1e3:.2f} ms", difference, accuracy])
+        rows.append([history.engine, time_text(history.step_time), difference, accuracy])
     return table(rows)

@@ -17,6 +17,7 @@ import keras
 import numpy as np
 from tqdm import tqdm
 
+from dovetail.core.texts import count_text, time_text
 from keras_dovetail.demo.data import Digits
 from keras_dovetail.demo.model import WorstDigit, build, smoothed_cross_entropy
 
@@ -54,7 +55,7 @@ class History:
     def trained(self) -> str:
         """The number of epochs and the time of a step, in words."""
         epochs = len(self.losses)
-        return f"after {epochs} epoch{'s' if epochs > 1 else ''}, {self.step_time * 1e3:.2f} ms a step"
+        return f"after {count_text(epochs, 'epoch')}, {time_text(self.step_time)} a step"
 
     def last(self, name: str) -> float:
         """The value in Keras' logs of the last epoch."""

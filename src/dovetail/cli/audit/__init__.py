@@ -12,11 +12,11 @@ from dovetail.cli.audit import k_verdict, keras_verdict, tensorflow_verdict
 from dovetail.cli.audit.k_verdict import FAILS, Verdict
 from dovetail.cli.audit.report import NEXT, SHOWN, Report, some
 from dovetail.cli.options import add_audit
-from dovetail.cli.table import table
 from dovetail.compat.run import running
 from dovetail.compat.run.decide import KINDS, Decision, decide
 from dovetail.compat.source.sources import Source, Unread, imported_files, read
 from dovetail.compat.source.uses import Use, find, of_k, of_keras, of_tensorflow
+from dovetail.core.texts import table
 
 DESCRIPTION = """\
 Tells what kind of program each file is (TensorFlow 1 or 2, Keras 2 or 3), which names of TensorFlow, Keras and its

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from dovetail.cli.audit.k_verdict import DIFFERS, FAILS, STATES, UNTESTED, WORKS, Verdict
-from dovetail.cli.table import table
 from dovetail.compat.source.sources import Place, Source, Unread
 from dovetail.compat.source.uses import Use
+from dovetail.core.texts import table
 
 SHOWN = 3  # the most places to list of one kind, without --verbose
 SAID = {

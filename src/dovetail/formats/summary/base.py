@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from dovetail.core.texts import count_text
+
 Shape: TypeAlias = tuple[int | None, ...]  # None is an unknown dimension
 
 
@@ -84,7 +86,7 @@ def operations(counts: Mapping[str, Counter[str]]) -> Table:
     used = {name: counter for name, counter in counts.items() if counter}
     whole = sum(used.values(), Counter[str]())
     rows = [(kind, *(c[kind] for c in used.values())) for kind in sorted(whole, key=lambda k: (-whole[k], k))]
-    total = (f"{len(rows)} type{'' if len(rows) == 1 else 's'}", *(c.total() for c in used.values()))
+    total = (count_text(len(rows), "type"), *(c.total() for c in used.values()))
     return Table("operations", ("operation", *used), rows, total)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.core.errors import FormatError
+from dovetail.core.texts import count_text
 from dovetail.formats import safetensors
 from dovetail.formats.saved import document_in
 from dovetail.formats.summary.base import Summary, Table, Value, operations, signature, summary, values
@@ -122,7 +123,7 @@ def _parts(data: Any, place: str, stored: list[Any]) -> Iterator[tuple[str, str,
 def _described(kind: str, data: Any, found: dict[str, Value], stored: list[Any]) -> str:
     if kind == "compiled":
         count, engine = len(_traced(data, stored)), data["engine"]
-        return f"function with {count} trace{'' if count == 1 else 's'}{f' on {engine}' if engine else ''}"
+        return f"function with {count_text(count, 'trace')}{f' on {engine}' if engine else ''}"
     if kind in GRAPHS:
         return f"{kind} with {len(GRAPHS[kind](data, stored)[0]['operations'])} operations"
     if kind in ("variable", "tensor", "array"):
