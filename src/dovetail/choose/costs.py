@@ -20,7 +20,7 @@ from typing import Any
 from dovetail.choose.policy import Estimate
 from dovetail.choose.rates import rates
 from dovetail.core.engine_registry import BUILT_IN
-from dovetail.core.table import GRADIENTS, OPS
+from dovetail.core.table import GRADIENTS
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.graph.reach import reach
 from dovetail.passes.composites import body_of
@@ -32,29 +32,11 @@ LEARNED = 0.3  # the same, if all families of a graph were corrected here
 RATE = 0.5  # the part of its error by which a measurement corrects the families of its graph
 UNKNOWN = 32  # the size of an unknown dimension, as a guess
 TURNS = 10  # iterations of a loop whose number is unknown, as a guess
-OTHER = "map"  # the family of ops that `FAMILIES` does not name
+OTHER = "map"  # the family of ops that have no other; data that moves takes its time
 LOAD, BUILD = "load", "build"  # the families of start costs
 THIN = 8  # channels, of the input or the output, below which a convolution is slower
 TICK = 1e-4  # seconds: shorter start costs count as if they took that long
 
-# A part of the name of the module that defines an op → the op's family.  The first part that fits counts.
-FAMILIES = {
-    "nn.conv": "convolution",
-    "nn.local": "convolution",
-    "nn.pool": "window",
-    "nn.optimizers": "optimizer",
-    "nn.attention": "product",
-    "nn.softmax": "reduction",
-    "nn.normalization": "reduction",
-    "nn.losses": "reduction",
-    "linalg": "product",
-    "sequence": "recurrent",
-    "math.reduce": "reduction",
-    "math.statistics": "reduction",
-    "math.cumulative": "reduction",
-    "random": "random",
-    "shapes": "map",
-}
 FREE = frozenset(["Const", "Placeholder", "ReadVariableOp", "AssignVariableOp", "NoOp", "Identity", "Reshape"])
 
 
@@ -91,7 +73,7 @@ def _add(found: dict[str, float], graph: Graph, times: float, kind: str) -> None
 
 
 def _work_of(op: Operation) -> Iterator[tuple[str, float]]:
-    family = _family(op.type)
+    family = OTHER if op.op.cost == "move" else op.op.cost
     if family == "convolution":
         yield "launches", 1.0
         yield _convolution(op)
@@ -100,21 +82,7 @@ def _work_of(op: Operation) -> Iterator[tuple[str, float]]:
     elif family == "product":
         yield family, _product(op)
     else:
-        if family == "window" and op.type.endswith("Grad"):
-            family = "unpool"
         yield family, float(sum(map(_bytes, [*op.inputs, *op.outputs])))  # bytes that it reads and writes
-
-
-def _family(op_type: str) -> str:
-    found = _families.get(op_type)
-    if found is None:
-        module = getattr(OPS.get(op_type), "__module__", "") or ""
-        found = next((family for part, family in FAMILIES.items() if f"ops.{part}" in module), OTHER)
-        _families[op_type] = found
-    return found
-
-
-_families: dict[str, str] = {}
 
 
 def _product(op: Operation) -> float:
@@ -148,14 +116,14 @@ def flops_of(op: Operation) -> float:
     if parts := op.subgraphs():
         amounts = [sum(map(flops_of, reach([*part.outputs]))) for part in parts]
         return sum(amounts) * _turns(op) if _is_loop(op) else max(amounts, default=0.0)
-    family, module = _family(op.type), getattr(OPS.get(op.type), "__module__", "")
-    if op.type in FREE or any(part in module for part in MOVING):
+    family = op.op.cost
+    if op.type in FREE or family == "move":
         return 0.0
     if family == "convolution":
         return _convolution(op)[1]
     if family == "recurrent":
         return dict(_recurrent(op))["recurrent"]
-    if family == "window":
+    if family in ("window", "unpool"):
         pooled = min(map(_size, [*op.inputs, *op.outputs]))
         return float(pooled * math.prod(op.attr("size"))) if "Pool" in op.type else 0.0
     if op.type in EACH:
@@ -164,13 +132,12 @@ def flops_of(op: Operation) -> float:
         return sum(map(flops_of, reach([*body_of(op).outputs])))
     if family == "product":
         return _product(op)
-    if "math.reduce" in module:
+    if family == "reduction" and "keepdims" in op.op.positions:
         return float(_size(op.inputs[0]) - _size(op.outputs[0]))
     return float(max(map(_size, op.outputs), default=0))
 
 
 EACH = {"Softmax": 5.0, "LogSoftmax": 5.0}  # for each element, as TensorFlow's profiler counts
-MOVING = "ops.shapes", "ops.control", "ops.layout", "ops.collective"  # modules of ops that compute no numbers
 CONVOLUTIONS = "convolution", "strided", "thin", "unit", "depthwise"
 OPERATIONS = frozenset(["product", "recurrent", "filter", *CONVOLUTIONS])  # families of floating-point operations
 TIMES = frozenset(["steps", "launches"])  # families of times that something is done, whatever its size

@@ -77,6 +77,8 @@ class Op(Generic[P, R]):
         differentiable: False if the derivative is zero or does not exist (floor, argmax, …).
         prepare: (arguments as given, in parameter order) → a list of them, ready for conversion.  It raises the errors
             of arguments that do not fit each other and that `infer`, which has only specs, cannot see.
+        cost: the family of its cost, by which its time is predicted: "map", "move" (which computes no numbers),
+            "reduction", "product", "convolution", "window", "unpool", "recurrent", "random" or "optimizer".
         fills_gradients: whether the gradient function gets zeros, not None, for results without a gradient.
         is_users: whether a program registered it, by `register_op`.
     """
@@ -91,6 +93,7 @@ class Op(Generic[P, R]):
         body: Callable[..., Any] | None = None,
         infer: Callable[..., Any] | None = None,
         samples: Sequence[Any] = (),
+        cost: str = "map",
         differentiable: bool = True,
         fills_gradients: bool = True,
         prepare: Callable[..., list[Any]] | None = None,
@@ -99,6 +102,7 @@ class Op(Generic[P, R]):
         self.body = body
         self.infer = infer
         self.samples = samples
+        self.cost = cost
         self.differentiable = differentiable
         self.fills_gradients = fills_gradients
         self.prepare = prepare

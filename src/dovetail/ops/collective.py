@@ -65,6 +65,7 @@ def _reduced(x: TensorSpec, reduction: str, ranks: Any) -> TensorSpec:
 
 @primitive(
     "AllReduce",
+    cost="move",
     infer=_reduced,
     samples=[sample(array(2, 3)), sample(array(0, 2), "max", gradient=False), sample(ints(3))],
 )
@@ -98,6 +99,7 @@ def _(op: Any, g: Any) -> Any:
 
 @primitive(
     "AllGather",
+    cost="move",
     infer=any_rank(lambda x, ranks: _rows(x, lambda rows: rows * len(WORLD.members(ranks)))),
     samples=[sample(array(2, 3))],
 )
@@ -134,7 +136,7 @@ def _scattered(x: TensorSpec, reduction: str, ranks: Any) -> TensorSpec:
     return _rows(x, lambda rows: divided(rows, count))
 
 
-@primitive("ReduceScatter", infer=_scattered, samples=[sample(array(2, 3)), sample(array(2), "mean")])
+@primitive("ReduceScatter", cost="move", infer=_scattered, samples=[sample(array(2, 3)), sample(array(2), "mean")])
 def reduce_scatter(x: Each, reduction: Reduction = "sum", ranks: Sequence[int] = ()) -> Tensor:
     """The part that belongs to this rank of the ranks' reduced tensors.
 
@@ -170,7 +172,7 @@ def _sent(x: TensorSpec, root: int, ranks: Any) -> TensorSpec:
     return x
 
 
-@primitive("Broadcast", infer=_sent, samples=[sample(array(2, 3)), sample(ints())])
+@primitive("Broadcast", cost="move", infer=_sent, samples=[sample(array(2, 3)), sample(ints())])
 def broadcast_from(x: Each, root: int = 0, ranks: Sequence[int] = ()) -> Tensor:
     """The tensor of one rank, on each rank.
 
@@ -202,7 +204,7 @@ def _swapped(x: TensorSpec, ranks: Any) -> TensorSpec:
     return _rows(x, lambda rows: divided(rows, count) * count)
 
 
-@primitive("AllToAll", infer=_swapped, samples=[sample(array(2, 3))])
+@primitive("AllToAll", cost="move", infer=_swapped, samples=[sample(array(2, 3))])
 def all_to_all(x: Each, ranks: Sequence[int] = ()) -> Tensor:
     """The n-th part of the rows of each rank, on the n-th rank.
 
@@ -226,7 +228,7 @@ def _(op: Any, g: Any) -> Any:
     return all_to_all(g, op.attr("ranks"))
 
 
-@primitive("CollectiveBarrier", infer=_same, samples=[sample(array(2, 3)), sample(ints())])
+@primitive("CollectiveBarrier", cost="move", infer=_same, samples=[sample(array(2, 3)), sample(ints())])
 def barrier(x: Each, ranks: Sequence[int] = ()) -> Tensor:
     """The tensor itself, once all ranks have come.
 

@@ -29,7 +29,9 @@ def _checked(x: TensorSpec, axes: Any, shape: Any, names: Any, devices: Any) -> 
     return x
 
 
-@composite("Distribute", infer=_checked, samples=[sample(array(2, 3), [None, None], [1], ["batch"], ["cpu:0"])])
+@composite(
+    "Distribute", cost="move", infer=_checked, samples=[sample(array(2, 3), [None, None], [1], ["batch"], ["cpu:0"])]
+)
 def distribute(
     x: Each, axes: Sequence[str | None], shape: Sequence[int], names: Sequence[str], devices: Sequence[str]
 ) -> Tensor:

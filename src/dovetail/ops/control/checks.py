@@ -33,7 +33,7 @@ def _ensured(x: TensorSpec, shape: Any) -> TensorSpec:
     return TensorSpec(wanted.merge_with(x.shape) if shape is not None else x.shape, x.dtype)
 
 
-@composite("EnsureShape", infer=_ensured, samples=[sample(array(2, 3), shape=(None, 3)), sample(array(4))])
+@composite("EnsureShape", cost="move", infer=_ensured, samples=[sample(array(2, 3), shape=(None, 3)), sample(array(4))])
 def ensure_shape(x: Anything, shape: ShapeLike = None) -> Tensor:
     """The value itself, which must have a shape whenever it is computed.
 
@@ -64,7 +64,7 @@ def _(op: Any, g: Any) -> Any:
     return g
 
 
-@composite("PreventGradient", infer=infer.same)
+@composite("PreventGradient", cost="move", infer=infer.same)
 def prevent_gradient(x: Anything, message: str = "") -> Tensor:
     """The value itself, whose gradient is an error.
 

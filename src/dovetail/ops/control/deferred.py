@@ -21,7 +21,11 @@ def _turned(x: Any, number: Any) -> tuple[Any, ...]:
     return flip(x, -1), number * x
 
 
-@composite("DeferredCall", samples=[sample([array(2, 3), array(3)], _turned), sample([array(2), ints(2)], _turned)])
+@composite(
+    "DeferredCall",
+    cost="move",
+    samples=[sample([array(2, 3), array(3)], _turned), sample([array(2), ints(2)], _turned)],
+)
 def deferred_call(inputs: Eachs, function: Callable[..., Any]) -> tuple[Tensor, ...]:
     """The results of a function of tensors.
 
@@ -44,6 +48,7 @@ def _gradient_spec(inputs: Any, outputs: Any, arriving: Any, function: Any, whic
 
 @composite(
     "SymbolicGradient",
+    cost="move",
     infer=_gradient_spec,
     samples=[sample([array(2, 3), ints(2)], [array(2, 3)], [array(2, 3)], _scaled, (0,))],
 )

@@ -24,7 +24,7 @@ def _results(inputs: Any, function: Any, dtypes: Any, shapes: Any) -> list[Tenso
     return [TensorSpec(shape, dtype) for shape, dtype in zip(known, dtypes, strict=True)]
 
 
-@primitive("PyFunc", infer=_results, differentiable=False)
+@primitive("PyFunc", cost="move", infer=_results, differentiable=False)
 def py_func(
     inputs: Eachs, function: Callable[..., Any], dtypes: Sequence[DTypeLike], shapes: Sequence[ShapeLike] = ()
 ) -> tuple[Tensor, ...]:
@@ -40,7 +40,7 @@ def py_func(
     """
 
 
-@primitive("PyFuncStateless", infer=_results, differentiable=False)
+@primitive("PyFuncStateless", cost="move", infer=_results, differentiable=False)
 def py_func_stateless(
     inputs: Eachs, function: Callable[..., Any], dtypes: Sequence[DTypeLike], shapes: Sequence[ShapeLike] = ()
 ) -> tuple[Tensor, ...]:
@@ -50,7 +50,7 @@ def py_func_stateless(
     """
 
 
-@primitive("EagerPyFunc", infer=_results)
+@primitive("EagerPyFunc", cost="move", infer=_results)
 def eager_py_func(
     inputs: Eachs, function: Callable[..., Any], dtypes: Sequence[DTypeLike], shapes: Sequence[ShapeLike] = ()
 ) -> tuple[Tensor, ...]:
@@ -72,7 +72,7 @@ def _(op: Any, *gs: Any) -> Any:
     return [next(found) if x.dtype.is_differentiable else None for x in op.inputs]
 
 
-@primitive("Assert", infer=lambda condition, data, message, summarize: condition, differentiable=False)
+@primitive("Assert", cost="move", infer=lambda condition, data, message, summarize: condition, differentiable=False)
 def require(condition: Bool, data: Eachs, message: str = "", summarize: int = 3) -> Tensor:
     """The condition, which must hold everywhere whenever it is computed.
 
@@ -89,7 +89,7 @@ def require(condition: Bool, data: Eachs, message: str = "", summarize: int = 3)
     """
 
 
-@primitive("CheckNumerics", infer=same)
+@primitive("CheckNumerics", cost="move", infer=same)
 def check_numerics(x: Float, message: str = "") -> Tensor:
     """The value itself, whose elements must be finite whenever it is computed.
 

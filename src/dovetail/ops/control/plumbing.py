@@ -16,7 +16,7 @@ from dovetail.core.static_types import DTypeLike, GraphLike, ShapeLike, Variable
 from dovetail.core.tensor import Tensor
 
 
-@primitive("Placeholder", infer=lambda dtype, shape, known: TensorSpec(shape, dtype), differentiable=False)
+@primitive("Placeholder", cost="move", infer=lambda dtype, shape, known: TensorSpec(shape, dtype), differentiable=False)
 def placeholder(dtype: DTypeLike, shape: ShapeLike, known: ShapeLike = None) -> Tensor:
     """An input of a graph; it has a value only when the graph runs.
 
@@ -29,7 +29,12 @@ def placeholder(dtype: DTypeLike, shape: ShapeLike, known: ShapeLike = None) -> 
     """
 
 
-@primitive("Const", infer=lambda value: TensorSpec(value.shape, native_to_dtype(value.dtype)), differentiable=False)
+@primitive(
+    "Const",
+    cost="move",
+    infer=lambda value: TensorSpec(value.shape, native_to_dtype(value.dtype)),
+    differentiable=False,
+)
 def const(value: np.ndarray) -> Tensor:
     """A constant of a graph, held as a NumPy array.
 
@@ -41,7 +46,7 @@ def _read_spec(variable: Any, in_order: bool) -> TensorSpec:
     return TensorSpec(variable.shape, variable.dtype)
 
 
-@primitive("ReadVariableOp", infer=_read_spec, differentiable=False)
+@primitive("ReadVariableOp", cost="move", infer=_read_spec, differentiable=False)
 def read_variable(variable: VariableLike, in_order: bool = False) -> Tensor:
     """The value of a variable; `graph.effects` says when a run reads it.
 
@@ -60,7 +65,7 @@ def _assigned_spec(value: TensorSpec, variable: Any, with_value: bool) -> Tensor
     return TensorSpec(variable.shape, value.dtype) if value.shape is None else value
 
 
-@primitive("AssignVariableOp", infer=_assigned_spec, differentiable=False)
+@primitive("AssignVariableOp", cost="move", infer=_assigned_spec, differentiable=False)
 def assign_variable(value: Each, variable: VariableLike, with_value: bool = False) -> Tensor:
     """Give a variable a value; the result is the value.
 
@@ -74,7 +79,9 @@ def assign_variable(value: Each, variable: VariableLike, with_value: bool = Fals
     """
 
 
-@primitive("Call", infer=any_rank(lambda inputs, graph: [t.spec for t in graph.outputs]), differentiable=False)
+@primitive(
+    "Call", cost="move", infer=any_rank(lambda inputs, graph: [t.spec for t in graph.outputs]), differentiable=False
+)
 def call(inputs: Eachs, graph: GraphLike) -> tuple[Tensor, ...]:
     """Run a graph; a gradient tape records a compiled function as this op.
 
@@ -82,7 +89,7 @@ def call(inputs: Eachs, graph: GraphLike) -> tuple[Tensor, ...]:
     """
 
 
-@primitive("NoOp", infer=tuple, differentiable=False)
+@primitive("NoOp", cost="move", infer=tuple, differentiable=False)
 def no_op() -> tuple[()]:
     """Do nothing, after the operations for which it waits.
 

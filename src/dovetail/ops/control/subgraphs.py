@@ -73,7 +73,7 @@ def _if_spec(condition: TensorSpec, inputs: Any, then_branch: Any, else_branch: 
     return [_spec_of_one(*pair) for pair in pairs]
 
 
-@primitive("If", infer=_if_spec, fills_gradients=False)
+@primitive("If", cost="move", infer=_if_spec, fills_gradients=False)
 def if_op(condition: Bool, inputs: Eachs, then_branch: GraphLike, else_branch: GraphLike) -> tuple[Tensor, ...]:
     """One of two subgraphs of the same inputs and outputs; see `cond`.
 
@@ -105,7 +105,7 @@ def _while_spec(init: Any, constants: Any, condition: Any, body: Any, maximum_it
     return carried_specs(body, init)
 
 
-@primitive("While", infer=_while_spec, fills_gradients=False)
+@primitive("While", cost="move", infer=_while_spec, fills_gradients=False)
 def while_op(
     init: Eachs, constants: Eachs, condition: GraphLike, body: GraphLike, maximum_iterations: int | None = None
 ) -> tuple[Tensor, ...]:
@@ -140,7 +140,7 @@ def scan_length(xs: Sequence[Any], length: int | None) -> int | None:
     return lengths[0] if lengths else None
 
 
-@primitive("Scan", infer=_scan_spec, fills_gradients=False)
+@primitive("Scan", cost="move", infer=_scan_spec, fills_gradients=False)
 def scan_op(
     init: Eachs, xs: Eachs, constants: Eachs, body: GraphLike, length: int | None = None, reverse: bool = False
 ) -> tuple[Tensor, ...]:

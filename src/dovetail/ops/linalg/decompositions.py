@@ -75,7 +75,12 @@ def _angle_gradient(products: Any) -> Any:
 # -- Cholesky ---------------------------------------------------------------------------------------------------------
 
 
-@primitive("Cholesky", infer=square_spec, samples=[sample(spd(3, 3)), sample(spd(2, 1, 2, 2)), sample(spd(1, 1))])
+@primitive(
+    "Cholesky",
+    cost="product",
+    infer=square_spec,
+    samples=[sample(spd(3, 3)), sample(spd(2, 1, 2, 2)), sample(spd(1, 1))],
+)
 def cholesky(x: Inexact) -> Tensor:
     """The lower triangular matrix L with `L @ L.T = x`, for symmetric positive definite matrices.
 
@@ -113,6 +118,7 @@ def _lu_spec(x: RankedSpec) -> list[TensorSpec]:
 
 @primitive(
     "Lu",
+    cost="product",
     infer=_lu_spec,
     samples=[sample(array(3, 3)), sample(array(2, 2, 2)), sample(array(3, 2), gradient=False)],
 )
@@ -159,6 +165,7 @@ def _qr_spec(x: RankedSpec, mode: str = "reduced") -> list[TensorSpec]:
 
 @primitive(
     "Qr",
+    cost="product",
     infer=_qr_spec,
     samples=[
         sample(array(3, 2)),
@@ -215,6 +222,7 @@ def _eigh_spec(x: RankedSpec, compute_v: bool = True) -> list[TensorSpec]:
 
 @primitive(
     "SelfAdjointEigV2",
+    cost="product",
     infer=_eigh_spec,
     samples=[sample(spd(3, 3), tolerance=1e-4), sample(spd(2, 2, 2), tolerance=1e-4), sample(spd(2, 2), False)],
 )
@@ -279,7 +287,7 @@ def _eig_spec(x: RankedSpec) -> list[TensorSpec]:
     return [TensorSpec(whole.shape[:-1], dtype), TensorSpec(whole.shape, dtype)]  # type: ignore[index]
 
 
-@primitive("Eig", infer=_eig_spec, samples=[sample(spd(3, 3), tolerance=1e-4)])
+@primitive("Eig", cost="product", infer=_eig_spec, samples=[sample(spd(3, 3), tolerance=1e-4)])
 def eig(x: Inexact) -> tuple[Tensor, Tensor]:
     """Eigenvalues and eigenvectors of square matrices.
 
@@ -323,6 +331,7 @@ def _svd_spec(x: RankedSpec, full_matrices: bool = True, compute_uv: bool = True
 
 @primitive(
     "Svd",
+    cost="product",
     infer=_svd_spec,
     samples=[
         sample(array(3, 2), False, tolerance=1e-4),

@@ -48,6 +48,7 @@ def _norm_spec(x: TensorSpec, axis: Any = None, keepdims: bool = False) -> Tenso
 
 @composite(
     "EuclideanNorm",
+    cost="product",
     infer=_norm_spec,
     samples=[sample(array(2, 3)), sample(array(2, 3, 2), (0, -1), True), sample(array(0, 2), 0, gradient=False)],
 )
@@ -123,6 +124,7 @@ def _vector_norm(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
 
 @composite(
     "PNorm",
+    cost="product",
     infer=lambda x, p, axis, keepdims: _norm_spec(x, axis, keepdims),
     samples=[sample(array(2, 3, low=0.5), 3, 1, False), sample(array(3, 2, low=0.5), -1.5, 0, True)],
 )
@@ -181,7 +183,12 @@ def _pinv_spec(x: RankedSpec, rcond: Any = None) -> TensorSpec:
     return TensorSpec((*batch, columns, rows), x.dtype)
 
 
-@composite("Pinv", infer=_pinv_spec, samples=[sample(array(3, 2)), sample(array(2, 2, 3)), sample(array(2, 2), 1e-3)])
+@composite(
+    "Pinv",
+    cost="product",
+    infer=_pinv_spec,
+    samples=[sample(array(3, 2)), sample(array(2, 2, 3)), sample(array(2, 2), 1e-3)],
+)
 def pinv(x: Inexact, rcond: float | None = None) -> Tensor:
     """Pseudo-inverse (Moore and Penrose).
 
@@ -274,7 +281,7 @@ def _det_spec(x: RankedSpec) -> TensorSpec:
     return slogdet_spec(x)[0]
 
 
-@composite("MatrixDeterminant", infer=_det_spec, samples=SQUARE)
+@composite("MatrixDeterminant", cost="product", infer=_det_spec, samples=SQUARE)
 def det(x: Inexact) -> Tensor:
     """Determinant of square matrices.
 
@@ -308,7 +315,7 @@ def _is_nearly_singular(x: Any, determinant: Any) -> Any:
     return log(size) <= largest + math.log(1000 * size.dtype.eps)
 
 
-@composite("Cofactors", infer=square_spec, samples=SQUARE)
+@composite("Cofactors", cost="product", infer=square_spec, samples=SQUARE)
 def _cofactors(x: Inexact) -> Tensor:
     """The derivatives of the determinant by each element, also if it is 0."""
     u, s, vh = svd(x, full_matrices=False)

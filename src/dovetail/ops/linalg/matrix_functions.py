@@ -46,6 +46,7 @@ LEGENDRE = np.polynomial.legendre.leggauss(10)
 
 @composite(
     "MatrixExponential",
+    cost="product",
     infer=square_spec,
     samples=[sample(array(3, 3)), sample(array(2, 2, 2, low=-9, high=9), tolerance=1e-4), sample(spd(1, 1))],
 )
@@ -117,6 +118,7 @@ def _schur(x: Any) -> tuple[Any, Any]:
 
 @composite(
     "MatrixSquareRoot",
+    cost="product",
     infer=square_spec,
     samples=[sample(spd(3, 3), tolerance=1e-4), sample(spd(2, 2, 2), tolerance=1e-4), sample(spd(1, 1))],
 )

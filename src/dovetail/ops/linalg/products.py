@@ -25,6 +25,7 @@ from dovetail.ops.shapes.shape import broadcast_to, cast, dims_of, expand_dims, 
 
 @primitive(
     "MatMul",
+    cost="product",
     infer=infer.matmul,
     samples=[
         sample(array(2, 3), array(3, 4)),
@@ -134,6 +135,7 @@ def _einsum_spec(inputs: Sequence[TensorSpec], equation: str) -> TensorSpec:
 
 @primitive(
     "Einsum",
+    cost="product",
     infer=_einsum_spec,
     samples=[
         sample([array(2, 3), array(3, 4)], "ab,bc->ca"),

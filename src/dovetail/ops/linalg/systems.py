@@ -67,6 +67,7 @@ def solve_spec(matrix: RankedSpec, rhs: RankedSpec, *static: Any) -> TensorSpec:
 
 @primitive(
     "MatrixTriangularSolve",
+    cost="product",
     infer=solve_spec,
     samples=[
         sample(triangular(3, 3), array(3, 2)),
@@ -106,6 +107,7 @@ def _(op: Any, g: Any) -> Any:
 
 @primitive(
     "MatrixSolve",
+    cost="product",
     infer=solve_spec,
     samples=[
         sample(spd(3, 3), array(3, 2)),
@@ -152,7 +154,10 @@ def solve(matrix: Any, rhs: Any) -> Any:
 
 
 @composite(
-    "MatrixInverse", infer=square_spec, samples=[sample(spd(3, 3)), sample(spd(2, 2, 2)), sample(triangular(1, 1))]
+    "MatrixInverse",
+    cost="product",
+    infer=square_spec,
+    samples=[sample(spd(3, 3)), sample(spd(2, 2, 2)), sample(triangular(1, 1))],
 )
 def inv(x: Inexact) -> Tensor:
     """Inverse of square matrices; NaN for a singular matrix.
@@ -181,7 +186,7 @@ def slogdet_spec(x: RankedSpec) -> list[TensorSpec]:
     return [TensorSpec(batch, x.dtype), TensorSpec(batch, real_dtype(x.dtype))]
 
 
-@primitive("LogMatrixDeterminant", infer=slogdet_spec, samples=SQUARE)
+@primitive("LogMatrixDeterminant", cost="product", infer=slogdet_spec, samples=SQUARE)
 def slogdet(x: Inexact) -> tuple[Tensor, Tensor]:
     """Sign of the determinant, and logarithm of its absolute value.
 

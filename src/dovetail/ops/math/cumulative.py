@@ -40,7 +40,7 @@ SAMPLES = [
 INTEGERS = sample(ints(5, high=4, dtype="int8"), reverse=True)
 
 
-@primitive("Cumsum", infer=_running_spec, samples=[*SAMPLES, INTEGERS])
+@primitive("Cumsum", cost="reduction", infer=_running_spec, samples=[*SAMPLES, INTEGERS])
 def cumsum(x: Number, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Tensor:
     """Running sum: each element becomes the sum of all up to it.
 
@@ -64,7 +64,7 @@ def _(op: Any, g: Any) -> Any:
     return cumsum(g, axis, exclusive, not reverse)
 
 
-@primitive("Cumprod", infer=_running_spec, samples=[*SAMPLES, INTEGERS])
+@primitive("Cumprod", cost="reduction", infer=_running_spec, samples=[*SAMPLES, INTEGERS])
 def cumprod(x: Number, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Tensor:
     """Running product: each element becomes the product of all up to it; parameters as in `cumsum`.
 
@@ -106,6 +106,7 @@ def _shifted(x: Any, by: Any, axis: int) -> Any:
 
 @composite(
     "LinearRecurrence",
+    cost="reduction",
     infer=_recurrence_spec,
     samples=[
         sample(array(2, 4), array(2, 4), 1),
@@ -144,6 +145,7 @@ def _(op: Any, g: Any) -> Any:
 
 @primitive(
     "CumulativeLogsumexp",
+    cost="reduction",
     infer=_running_spec,
     samples=[
         *(s for s in SAMPLES if "exclusive" not in s.kwargs),
@@ -173,7 +175,7 @@ def _(op: Any, g: Any) -> Any:
     return narrow(share_of(x, logs) * _running_back(op, quotients, wide(g)), given)
 
 
-@composite("Diff", samples=[sample(array(4, 3)), sample(array(4, 3), axis=0), sample(array(5), n=2)])
+@composite("Diff", cost="reduction", samples=[sample(array(4, 3)), sample(array(4, 3), axis=0), sample(array(5), n=2)])
 def diff(x: Number, n: Count = 1, axis: int = -1) -> Tensor:
     """Differences of neighbours along an axis.
 

@@ -36,7 +36,7 @@ TRUTHS = [*(sample(bools(2, 2, 3), **axes) for axes in AXES), sample(bools(0))]
 # -- sums and products ------------------------------------------------------------------------------------------------
 
 
-@primitive("Sum", infer=infer.reduction, samples=[*SAMPLES, COLUMNS])
+@primitive("Sum", cost="reduction", infer=infer.reduction, samples=[*SAMPLES, COLUMNS])
 def sum(x: Number, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Sum over axes; 0 over no elements.
 
@@ -76,7 +76,9 @@ def count_along(x: Any, axis: Any) -> Any:
     return count
 
 
-@primitive("Prod", infer=infer.reduction, samples=[*SAMPLES, sample([[0.0, 2.0], [3.0, 0.0]], axis=0)])
+@primitive(
+    "Prod", cost="reduction", infer=infer.reduction, samples=[*SAMPLES, sample([[0.0, 2.0], [3.0, 0.0]], axis=0)]
+)
 def prod(x: Number, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Product over axes; 1 over no elements.
 
@@ -110,7 +112,7 @@ def axes_last(x: Any, axis: Any) -> tuple[Any, Callable[[Any], Any]]:
     return lines, lambda y: transpose(reshape(y, shape_of(moved)), [order.index(i) for i in range(rank)])
 
 
-@composite("Mean", infer=infer.reduction, samples=[*SAMPLES, COLUMNS])
+@composite("Mean", cost="reduction", infer=infer.reduction, samples=[*SAMPLES, COLUMNS])
 def mean(x: Inexact, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Mean over axes; NaN over no elements.
 
@@ -131,6 +133,7 @@ def _(op: Any, g: Any) -> Any:
 
 @composite(
     "LogSumExp",
+    cost="reduction",
     infer=infer.reduction,
     samples=[*SAMPLES, sample([[-float("inf")] * 2, [1000.0, 1000.0], [float("inf"), 0.0]], axis=1)],
 )
@@ -160,7 +163,12 @@ def _(op: Any, g: Any) -> Any:
 # -- the largest and the smallest -------------------------------------------------------------------------------------
 
 
-@primitive("Max", infer=infer.reduction, samples=[*DISTINCT, sample([[1, 5], [7, 2]], axis=1), sample(bools(2, 3), 1)])
+@primitive(
+    "Max",
+    cost="reduction",
+    infer=infer.reduction,
+    samples=[*DISTINCT, sample([[1, 5], [7, 2]], axis=1), sample(bools(2, 3), 1)],
+)
 def max(x: Real, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """The largest over axes; NaN if one is NaN; over no elements minus infinity, or the lowest integer.
 
@@ -174,7 +182,12 @@ def max(x: Real, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """
 
 
-@primitive("Min", infer=infer.reduction, samples=[*DISTINCT, sample([[1, 5], [7, 2]], axis=1), sample(bools(2, 3), 1)])
+@primitive(
+    "Min",
+    cost="reduction",
+    infer=infer.reduction,
+    samples=[*DISTINCT, sample([[1, 5], [7, 2]], axis=1), sample(bools(2, 3), 1)],
+)
 def min(x: Real, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """The smallest over axes; NaN if one is NaN; over no elements infinity, or the highest integer.
 
@@ -211,7 +224,7 @@ POSITIONS = [
 ]
 
 
-@primitive("ArgMax", infer=_position_spec, differentiable=False, samples=POSITIONS)
+@primitive("ArgMax", cost="reduction", infer=_position_spec, differentiable=False, samples=POSITIONS)
 def argmax(x: Real, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """The position of the largest element, the first of equal ones, or of the first NaN if there is one.
 
@@ -234,7 +247,7 @@ def argmax(x: Real, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """
 
 
-@composite("ArgMin", infer=_position_spec, differentiable=False, samples=POSITIONS)
+@composite("ArgMin", cost="reduction", infer=_position_spec, differentiable=False, samples=POSITIONS)
 def argmin(x: Real, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """The position of the smallest; see `argmax`.
 
@@ -252,6 +265,7 @@ def argmin(x: Real, axis: int | None = None, keepdims: bool = False) -> Tensor:
 
 @composite(
     "CountNonzero",
+    cost="reduction",
     infer=infer.reduction_as("int32"),
     differentiable=False,
     samples=[*TRUTHS, sample(ints(3, 4, high=2))],
@@ -268,7 +282,7 @@ def count_nonzero(x: Anything, axis: Axes = None, keepdims: bool = False) -> Ten
     return sum(cast(not_equal(x, 0), "int32"), axis, keepdims)
 
 
-@composite("Any", infer=infer.reduction, differentiable=False, samples=TRUTHS)
+@composite("Any", cost="reduction", infer=infer.reduction, differentiable=False, samples=TRUTHS)
 def any(x: Bool, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Whether one or more are true (numbers: not 0); false over no elements.
 
@@ -281,7 +295,7 @@ def any(x: Bool, axis: Axes = None, keepdims: bool = False) -> Tensor:
     return count_nonzero(x, axis, keepdims) > 0
 
 
-@composite("All", infer=infer.reduction, differentiable=False, samples=TRUTHS)
+@composite("All", cost="reduction", infer=infer.reduction, differentiable=False, samples=TRUTHS)
 def all(x: Bool, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Whether all are true (numbers: not 0); true over no elements.
 
@@ -296,6 +310,7 @@ def all(x: Bool, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
 @composite(
     "AllClose",
+    cost="reduction",
     infer=lambda x, y, *options: TensorSpec((), ALL["bool"]),
     differentiable=False,
     samples=[sample([1.0, 2.0], [1.0, 2.0 + 1e-6]), sample([1.0, 2.0], 1.0)],

@@ -31,7 +31,7 @@ SAMPLES = [
 ]
 
 
-@composite("Variance", infer=infer.reduction, samples=SAMPLES)
+@composite("Variance", cost="reduction", infer=infer.reduction, samples=SAMPLES)
 def var(x: Float, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Variance over axes: the mean square of the distance from the mean; NaN over no elements.
 
@@ -50,7 +50,7 @@ def _(op: Any, g: Any) -> Any:
     return restore_axes(g * 2 / count_along(x, axis), x, axis, keepdims) * (x - mean(x, axis, keepdims=True))
 
 
-@composite("StandardDeviation", infer=infer.reduction, samples=SAMPLES)
+@composite("StandardDeviation", cost="reduction", infer=infer.reduction, samples=SAMPLES)
 def std(x: Float, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Standard deviation over axes, the square root of `var`; its gradient is 0 where all elements are equal.
 
@@ -72,6 +72,7 @@ def _(op: Any, g: Any) -> Any:
 
 @composite(
     "Average",
+    cost="reduction",
     samples=[
         sample(array(2, 3)),
         sample(array(2, 3), axis=1, weights=array(2, 3, low=0.5, high=2)),
@@ -126,6 +127,7 @@ def _quantile_spec(
 
 @composite(
     "Quantile",
+    cost="reduction",
     infer=_quantile_spec,
     samples=[
         sample(array(7, gap=0.3), 0.3),
@@ -174,7 +176,12 @@ def quantile(
     return reshape(moveaxis(values, -1, 0), [*dims_of(q), *kept])
 
 
-@composite("Median", infer=infer.reduction, samples=[sample(array(5, gap=0.3)), sample(array(2, 4, gap=0.1), axis=-1)])
+@composite(
+    "Median",
+    cost="reduction",
+    infer=infer.reduction,
+    samples=[sample(array(5, gap=0.3)), sample(array(2, 4, gap=0.1), axis=-1)],
+)
 def median(x: Float, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """The middle value along axes; of an even number of values the mean of the two in the middle.
 

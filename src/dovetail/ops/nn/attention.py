@@ -31,6 +31,7 @@ def _attention_spec(
 
 @composite(
     "ScaledDotProductAttention",
+    cost="product",
     infer=_attention_spec,
     samples=[
         sample(array(2, 3, 4), array(2, 5, 4), array(2, 5, 3)),

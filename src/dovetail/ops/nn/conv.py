@@ -139,16 +139,19 @@ def _family(rank: int) -> tuple[Op, Op, Op]:
     """Add the three primitives of a rank to the table, each with the gradients that lead to the other two."""
     conv = primitive(
         f"Conv{rank}D",
+        cost="convolution",
         infer=conv_spec,
         samples=_samples(rank, lambda x, k, g: (array(*x), array(*k))),
     )(_forward)
     backprop_input = primitive(
         f"Conv{rank}DBackpropInput",
+        cost="convolution",
         infer=_backprop_input_spec,
         samples=_samples(rank, lambda x, k, g: (tuple(x), array(*k), array(*g))),
     )(_backprop_input)
     backprop_filter = primitive(
         f"Conv{rank}DBackpropFilter",
+        cost="convolution",
         infer=_backprop_filter_spec,
         samples=_samples(rank, lambda x, k, g: (array(*x), tuple(k), array(*g))),
     )(_backprop_filter)

@@ -47,6 +47,7 @@ def _local_spec(
 
 @composite(
     "LocalConv",
+    cost="convolution",
     infer=_local_spec,
     samples=[
         sample(array(2, 5, 3), array(4, 6, 2), (2,), (1,), (4,), "channels_last"),

@@ -74,6 +74,7 @@ def _cross_entropy_spec(labels: RankedSpec, logits: RankedSpec, axis: int = -1) 
 
 @composite(
     "SoftmaxCrossEntropyWithLogits",
+    cost="reduction",
     infer=_cross_entropy_spec,
     samples=[sample(array(3, 4, low=0), array(3, 4)), sample(array(2, 3, 2, low=0), array(2, 3, 2), axis=1)],
 )
@@ -112,6 +113,7 @@ def _sparse_spec(labels: RankedSpec, logits: RankedSpec, axis: int = -1) -> Tens
 
 @composite(
     "SparseSoftmaxCrossEntropyWithLogits",
+    cost="reduction",
     infer=_sparse_spec,
     samples=[sample(ints(3, high=4), array(3, 4)), sample(ints(2, 2, high=3), array(2, 3, 2), axis=1)],
 )
@@ -145,6 +147,7 @@ def _(op: Any, g: Any) -> Any:
 
 @composite(
     "SigmoidCrossEntropyWithLogits",
+    cost="reduction",
     infer=elementwise,
     samples=[sample(array(3, 4, low=0, high=1), array(3, 4, low=-5))],
 )
@@ -284,7 +287,7 @@ def kl_divergence(y_true: Any, y_pred: Any) -> Any:
 # -- distances --------------------------------------------------------------------------------------------------------
 
 
-@composite("MeanSquaredError", samples=_PAIR)
+@composite("MeanSquaredError", cost="reduction", samples=_PAIR)
 def mean_squared_error(y_true: Float, y_pred: Float) -> Tensor:
     """Mean of the squared differences along the last axis.
 
@@ -297,7 +300,7 @@ def mean_squared_error(y_true: Float, y_pred: Float) -> Tensor:
     return mean(squared_difference(y_true, y_pred), -1)
 
 
-@composite("MeanAbsoluteError", samples=[sample(array(3, 4, low=1), array(3, 4, high=1))])
+@composite("MeanAbsoluteError", cost="reduction", samples=[sample(array(3, 4, low=1), array(3, 4, high=1))])
 def mean_absolute_error(y_true: Float, y_pred: Float) -> Tensor:
     """Mean of the absolute differences along the last axis.
 
@@ -310,7 +313,7 @@ def mean_absolute_error(y_true: Float, y_pred: Float) -> Tensor:
     return mean(absolute(y_true - y_pred), -1)
 
 
-@composite("Huber", samples=[*_PAIR, sample(array(3, 4), array(3, 4), 0.5)])
+@composite("Huber", cost="reduction", samples=[*_PAIR, sample(array(3, 4), array(3, 4), 0.5)])
 def huber(y_true: Float, y_pred: Float, delta: NotNegative = 1.0) -> Tensor:
     """Mean along the last axis of losses: half the square of the difference near zero, linear further out.
 
@@ -329,7 +332,7 @@ def huber(y_true: Float, y_pred: Float, delta: NotNegative = 1.0) -> Tensor:
     return mean(near * (size - near * 0.5), -1)
 
 
-@composite("LogCosh", samples=_PAIR)
+@composite("LogCosh", cost="reduction", samples=_PAIR)
 def log_cosh(y_true: Float, y_pred: Float) -> Tensor:
     """Mean along the last axis of the logarithm of the hyperbolic cosine of the differences.
 
@@ -343,7 +346,11 @@ def log_cosh(y_true: Float, y_pred: Float) -> Tensor:
     return mean(difference + softplus(difference * -2) - _log(2), -1)
 
 
-@composite("CosineSimilarity", samples=[sample(array(3, 4), array(3, 4)), sample(array(2, 3, 2), array(2, 3, 2), 1)])
+@composite(
+    "CosineSimilarity",
+    cost="reduction",
+    samples=[sample(array(3, 4), array(3, 4)), sample(array(2, 3, 2), array(2, 3, 2), 1)],
+)
 def cosine_similarity(y_true: Float, y_pred: Float, axis: int = -1) -> Tensor:
     """Minus the cosine of the angle between vectors: -1 if they point in one direction.
 
@@ -360,7 +367,7 @@ def cosine_similarity(y_true: Float, y_pred: Float, axis: int = -1) -> Tensor:
     return -sum(l2_normalize(y_true, axis) * l2_normalize(y_pred, axis), axis)
 
 
-@composite("Hinge", samples=[sample(array(3, 4, low=-2, high=-1.1), array(3, 4, low=0.0))])
+@composite("Hinge", cost="reduction", samples=[sample(array(3, 4, low=-2, high=-1.1), array(3, 4, low=0.0))])
 def hinge(y_true: Float, y_pred: Float) -> Tensor:
     """Mean of `max(1 - y_true * y_pred, 0)` along the last axis.
 

@@ -49,6 +49,7 @@ def _bias_spec(x: RankedSpec, bias: RankedSpec, data_format: str) -> TensorSpec:
 
 @composite(
     "BiasAdd",
+    cost="reduction",
     infer=_bias_spec,
     samples=[
         sample(array(2, 3), array(3), "channels_last"),
@@ -95,6 +96,7 @@ def _moments_spec(x: TensorSpec, axes: Any, keepdims: bool = False) -> list[Tens
 
 @composite(
     "Moments",
+    cost="reduction",
     infer=_moments_spec,
     samples=[sample(array(3, 4), None), sample(array(3, 2, 2), (0, -1), keepdims=True), sample(array(3, 4), 0)],
 )
@@ -145,6 +147,7 @@ _STATISTICS = [array(3), array(3, low=0.5)]
 
 @composite(
     "BatchNormalization",
+    cost="reduction",
     infer=_batch_norm_spec,
     samples=[
         sample(array(4, 3), *_STATISTICS, array(3), array(3), -1, 0.001),
@@ -219,6 +222,7 @@ def _layer_norm_spec(x: RankedSpec, gamma: Any, beta: Any, axis: Any = -1, epsil
 
 @composite(
     "LayerNormalization",
+    cost="reduction",
     infer=_layer_norm_spec,
     samples=[
         sample(array(3, 4), array(4), array(4), tolerance=1e-4),
@@ -274,6 +278,7 @@ def _layer_norm_grad_spec(g: Any, x: RankedSpec, gamma: Any, axis: Any, epsilon:
 
 @composite(
     "LayerNormalizationGrad",
+    cost="reduction",
     infer=_layer_norm_grad_spec,
     samples=[
         sample(array(3, 4), array(3, 4), array(4), (1,), 0.001, tolerance=1e-4),
@@ -337,6 +342,7 @@ def group_normalization(
 
 @composite(
     "RmsNormalization",
+    cost="reduction",
     samples=[sample(array(3, 4), array(4)), sample(array(2, 3, 2), array(3, 2), (1, 2)), sample(array(2, 3))],
 )
 def rms_normalization(x: Float, scale: MaybeFloat = None, axis: Axes = -1, epsilon: NotNegative = 1e-7) -> Tensor:
@@ -359,7 +365,11 @@ def rms_normalization(x: Float, scale: MaybeFloat = None, axis: Axes = -1, epsil
     return y if scale is None else y * (_along(scale, x, axes) if scale.shape else scale)
 
 
-@composite("L2Normalize", samples=[sample(array(3, 4)), sample(array(2, 3, 2), (0, -1)), sample(array(2, 3), None)])
+@composite(
+    "L2Normalize",
+    cost="reduction",
+    samples=[sample(array(3, 4)), sample(array(2, 3, 2), (0, -1)), sample(array(2, 3), None)],
+)
 def l2_normalize(x: Float, axis: Axes = -1, epsilon: NotNegative = 1e-12) -> Tensor:
     """Division by the Euclidean length along axes; zeros stay zeros.
 

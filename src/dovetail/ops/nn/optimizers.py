@@ -41,6 +41,7 @@ def _adam_spec(
 
 @composite(
     "AdamStep",
+    cost="optimizer",
     infer=_adam_spec,
     samples=[
         sample(
@@ -118,6 +119,7 @@ def _sgd_spec(
 
 @composite(
     "SgdStep",
+    cost="optimizer",
     infer=_sgd_spec,
     samples=[
         sample([array(2, 3), array(2)], [array(2, 3), array(2)], [array(2, 3), array(2)], array(), 0.9),

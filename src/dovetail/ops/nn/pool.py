@@ -66,6 +66,7 @@ _GEOMETRIES = [
 
 @primitive(
     "SlidingWindows",
+    cost="window",
     infer=_windows_spec,
     samples=[sample(array(2, *(5, 4)[: len(g[0])], 2), *g) for g in _GEOMETRIES],
 )
@@ -102,6 +103,7 @@ def _(op: Any, g: Any) -> Any:
 
 @primitive(
     "OverlapAdd",
+    cost="window",
     infer=_overlap_add_spec,
     samples=[
         sample(array(2, 3, 2, 2), (2, 5, 2), *_GEOMETRIES[0]),
@@ -251,14 +253,18 @@ def _samples(rank: int, *arguments: str) -> list[Sample]:
 def _family(rank: int) -> tuple[Op, Op]:
     """Add the pools of a rank and their gradients to the table."""
     name = POOLS["MaxPool"][rank - 1]
-    maximum = composite(name, infer=_pool_spec, samples=_samples(rank, "x"))(_max_pool)
-    spread = composite(f"{name}Grad", infer=_pool_grad_spec, samples=_samples(rank, "x", "y"))(_max_pool_grad)
-    pick = composite(f"{name}GradGrad", infer=_pool_grad_grad_spec, samples=_samples(rank, "x", "x"))(
+    maximum = composite(name, cost="window", infer=_pool_spec, samples=_samples(rank, "x"))(_max_pool)
+    spread = composite(f"{name}Grad", cost="unpool", infer=_pool_grad_spec, samples=_samples(rank, "x", "y"))(
+        _max_pool_grad
+    )
+    pick = composite(f"{name}GradGrad", cost="unpool", infer=_pool_grad_grad_spec, samples=_samples(rank, "x", "x"))(
         _max_pool_grad_grad
     )
     name = POOLS["AvgPool"][rank - 1]
-    average = composite(name, infer=_pool_spec, samples=_samples(rank, "x"))(_average_pool)
-    share = composite(f"{name}Grad", infer=_pool_grad_spec, samples=_samples(rank, "x", "y"))(_average_pool_grad)
+    average = composite(name, cost="window", infer=_pool_spec, samples=_samples(rank, "x"))(_average_pool)
+    share = composite(f"{name}Grad", cost="unpool", infer=_pool_grad_spec, samples=_samples(rank, "x", "y"))(
+        _average_pool_grad
+    )
 
     # The positions of maxima do not change with x; to pick from windows, or to share over them, is linear.
     maximum.gradient(lambda op, g: spread(op.inputs[0], g, *op.args[1:]))

@@ -31,7 +31,7 @@ def _along_axis(*args: Any) -> TensorSpec:
     return spec
 
 
-@composite("Softmax", infer=_along_axis, samples=_SAMPLES)
+@composite("Softmax", cost="reduction", infer=_along_axis, samples=_SAMPLES)
 def softmax(x: Float, axis: Axes = -1) -> Tensor:
     """Probabilities `exp(x) / sum(exp(x))` along an axis.
 
@@ -55,7 +55,7 @@ def _(op: Any, g: Any) -> Any:
     return softmax_grad(g, op.outputs[0], op.attr("axis"))
 
 
-@composite("SoftmaxGrad", infer=_along_axis, samples=_GRADIENT_SAMPLES)
+@composite("SoftmaxGrad", cost="reduction", infer=_along_axis, samples=_GRADIENT_SAMPLES)
 def softmax_grad(g: Float, y: Float, axis: Axes = -1) -> Tensor:
     """The gradient of `softmax` where `g` arrives at its output `y`.
 
@@ -76,7 +76,7 @@ def _(op: Any, h: Any) -> Any:
     return softmax_grad(h, y, axis), h * (g - sum(g * y, axis, keepdims=True)) - g * inner
 
 
-@composite("LogSoftmax", infer=_along_axis, samples=_SAMPLES)
+@composite("LogSoftmax", cost="reduction", infer=_along_axis, samples=_SAMPLES)
 def log_softmax(x: Float, axis: Axes = -1) -> Tensor:
     """Logarithms of the probabilities that `softmax` gives.
 
@@ -99,7 +99,7 @@ def _(op: Any, g: Any) -> Any:
     return log_softmax_grad(g, op.outputs[0], op.attr("axis"))
 
 
-@composite("LogSoftmaxGrad", infer=_along_axis, samples=_GRADIENT_SAMPLES)
+@composite("LogSoftmaxGrad", cost="reduction", infer=_along_axis, samples=_GRADIENT_SAMPLES)
 def log_softmax_grad(g: Float, y: Float, axis: Axes = -1) -> Tensor:
     """The gradient of `log_softmax` where `g` arrives at its output `y`.
 

@@ -78,6 +78,7 @@ def _by_rejection(key: Any, shape: Any, hat: tuple[Any, ...], log_probability: C
 
 @composite(
     "StatelessRandomPoisson",
+    cost="random",
     differentiable=False,
     samples=[sample(KEY, (3, 4), array(4, low=0, high=40), "int32"), sample(KEY, (2,), 3.0, "float32")],
 )
@@ -123,6 +124,7 @@ def poisson(key: Any, shape: Any = (), rate: Annotated[Any, at_least(0)] = 1.0, 
 
 @composite(
     "StatelessRandomBinomial",
+    cost="random",
     differentiable=False,
     samples=[sample(KEY, (3, 4), array(4, low=1, high=90), 0.4, "int32"), sample(KEY, (2,), 9.0, 0.9, "float32")],
 )

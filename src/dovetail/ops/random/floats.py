@@ -62,7 +62,7 @@ FLOATS = {
 }
 
 
-@composite("StatelessRandomUniform", **FLOATS)
+@composite("StatelessRandomUniform", cost="random", **FLOATS)
 def random_uniform(key: Integer, shape: Ints, dtype: DTypeLike, part: MaybeEach = None) -> Tensor:
     """Floats in [0, 1): the multiples of 2**-8 for bfloat16, 2**-11, 2**-24 and 2**-53 for the larger types.
 
@@ -93,7 +93,7 @@ def positive(words: Any, dtype: Any) -> Any:
     return (cast(bitwise_and(words, 2**31 - 1), dtype) + 0.5) * 2.0**-31
 
 
-@composite("StatelessRandomNormal", **FLOATS)
+@composite("StatelessRandomNormal", cost="random", **FLOATS)
 def random_normal(key: Integer, shape: Ints, dtype: DTypeLike, part: MaybeEach = None) -> Tensor:
     """Normally distributed floats of mean 0 and variance 1.
 
@@ -313,6 +313,7 @@ CANDIDATES = 6  # for each number; at least 95% are accepted, so one number in 1
 
 @composite(
     "StatelessRandomGammaV2",
+    cost="random",
     infer=_gamma_spec,
     differentiable=False,
     samples=[sample(KEY, (3, 4), array(3, 1, low=0.2, high=4), tolerance=1e-4), sample(KEY, (), array(low=1, high=9))],

@@ -58,6 +58,7 @@ def columns(offset: int, total: int) -> Any:
 
 @primitive(
     "StatelessRandomUniformFullInt",
+    cost="random",
     infer=_words_spec,
     differentiable=False,
     samples=[

@@ -91,6 +91,7 @@ def _beam_spec(
 
 @composite(
     "CTCBeamSearchDecoder",
+    cost="recurrent",
     infer=_beam_spec,
     differentiable=False,
     samples=[

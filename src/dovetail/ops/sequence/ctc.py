@@ -57,6 +57,7 @@ def _loss_spec(
 
 @composite(
     "CTCLoss",
+    cost="recurrent",
     infer=_loss_spec,
     samples=[
         sample([[1, 2, 2], [3, 9, 9]], array(2, 6, 4), [3, 1], [6, 3]),
@@ -152,6 +153,7 @@ def _greedy_spec(inputs: RankedSpec, lengths: RankedSpec, merge_repeated: bool, 
 
 @composite(
     "CTCGreedyDecoder",
+    cost="recurrent",
     infer=_greedy_spec,
     differentiable=False,
     samples=[

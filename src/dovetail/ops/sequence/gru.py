@@ -50,6 +50,7 @@ _before_spec, _before_grad_spec = _specs()
 
 @composite(
     "GRU",
+    cost="recurrent",
     infer=_gru_spec,
     samples=[
         sample(*_ARGUMENTS, array(2, 6)),
@@ -113,6 +114,7 @@ def _(op: Any, g: Any, g_h: Any) -> Any:
 
 @composite(
     "GRUGrad",
+    cost="recurrent",
     gradient_of="GRU",
     infer=_gru_grad_spec,
     samples=[
@@ -163,6 +165,7 @@ def gru_grad(
 
 @composite(
     "GRUResetBefore",
+    cost="recurrent",
     infer=_before_spec,
     samples=[
         sample(*_ARGUMENTS, array(6)),
@@ -234,6 +237,7 @@ def _(op: Any, g: Any, g_h: Any) -> Any:
 
 @composite(
     "GRUResetBeforeGrad",
+    cost="recurrent",
     gradient_of="GRUResetBefore",
     infer=_before_grad_spec,
     samples=[sample(array(2, 3, 2), array(2, 2), array(2, 3, 2), *_ARGUMENTS, array(6))],

@@ -36,6 +36,7 @@ def _lstm_spec(
 
 @composite(
     "LSTM",
+    cost="recurrent",
     infer=_lstm_spec,
     samples=[
         sample(*_ARGUMENTS, array(8)),
@@ -104,6 +105,7 @@ def _lstm_grad_spec(g: Any, g_h: Any, g_c: Any, y: Any, *arguments: Any) -> list
 
 @composite(
     "LSTMGrad",
+    cost="recurrent",
     gradient_of="LSTM",
     infer=_lstm_grad_spec,
     samples=[

@@ -32,6 +32,7 @@ def _slice_spec(x: RankedSpec, start: RankedSpec, size: Any) -> TensorSpec:
 
 @primitive(
     "Slice",
+    cost="move",
     infer=_slice_spec,
     samples=[sample(array(4, 3), ints(2, high=3), (2, 1)), sample(array(4), [9], (2,)), sample(array(2), [0], (0,))],
 )
@@ -76,6 +77,7 @@ def _slice_update_spec(x: RankedSpec, start: RankedSpec, updates: RankedSpec) ->
 
 @primitive(
     "XlaDynamicUpdateSlice",
+    cost="move",
     infer=_slice_update_spec,
     samples=[
         sample(array(4, 3), ints(2, high=3), array(2, 1)),

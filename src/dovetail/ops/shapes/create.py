@@ -30,6 +30,7 @@ def _fitted_fill(shape: Any, fill_value: Any, dtype: Any) -> list[Any]:
 
 @composite(
     "Fill",
+    cost="move",
     prepare=_fitted_fill,
     samples=[sample((2, 3), array()), sample((2,), 7, "float16"), sample((0, 2), array())],
 )
@@ -83,7 +84,9 @@ def _fitted_like(x: Any, fill_value: Any, dtype: Any) -> list[Any]:
     return [x, host.fitted(fill_value, dtype or as_dtype(promote([dtype_of(x)]))), dtype]
 
 
-@composite("FullLike", prepare=_fitted_like, samples=[sample(array(2, 3), array()), sample(array(2), 7, "int32")])
+@composite(
+    "FullLike", cost="move", prepare=_fitted_like, samples=[sample(array(2, 3), array()), sample(array(2), 7, "int32")]
+)
 def full_like(x: Each, fill_value: Each, dtype: DTypeLike | None = None) -> Tensor:
     """A tensor of one value, in the shape of `x`, and in its dtype if no other is given.
 
@@ -104,7 +107,7 @@ def _(op: Any, g: Any) -> Any:
     return None, sum_like(cast(g, op.inputs[1].dtype), op.inputs[1])
 
 
-@composite("ZerosLike", differentiable=False, samples=[sample(array(2, 3)), sample(array(2), "int32")])
+@composite("ZerosLike", cost="move", differentiable=False, samples=[sample(array(2, 3)), sample(array(2), "int32")])
 def zeros_like(x: Each, dtype: DTypeLike | None = None) -> Tensor:
     """Zeros in the shape of `x`, and in its dtype if no other is given.
 
@@ -117,7 +120,7 @@ def zeros_like(x: Each, dtype: DTypeLike | None = None) -> Tensor:
     return full(shape_of(x), 0, dtype or x.dtype)
 
 
-@composite("OnesLike", differentiable=False, samples=[sample(array(2, 3)), sample(array(2), "int32")])
+@composite("OnesLike", cost="move", differentiable=False, samples=[sample(array(2, 3)), sample(array(2), "int32")])
 def ones_like(x: Each, dtype: DTypeLike | None = None) -> Tensor:
     """Ones in the shape of `x`, and in its dtype if no other is given.
 
@@ -139,7 +142,9 @@ def iota_spec(size: Any, dtype: Any) -> TensorSpec:
     return TensorSpec(size, dtype)
 
 
-@primitive("Iota", infer=iota_spec, differentiable=False, samples=[sample((4,), "int32"), sample((0,), "float32")])
+@primitive(
+    "Iota", cost="move", infer=iota_spec, differentiable=False, samples=[sample((4,), "int32"), sample((0,), "float32")]
+)
 def iota(size: Ints, dtype: DTypeLike = int) -> Tensor:
     """The numbers 0 … size - 1.
 
@@ -198,6 +203,7 @@ def _count(start: Any, stop: Any, step: Any) -> Any:
 
 @composite(
     "LinSpace",
+    cost="move",
     samples=[sample(array(), array(), 5), sample(array(2), array(), 3, endpoint=False, axis=-1), sample(0, 1, 1)],
 )
 def linspace(start: Inexact, stop: Inexact, num: Count = 50, endpoint: bool = True, axis: int = 0) -> Tensor:

@@ -61,6 +61,7 @@ def tri(rows: Any, columns: Any = None, k: int = 0, dtype: Any = float) -> Any:
 
 @composite(
     "MatrixBandPart",
+    cost="move",
     samples=[sample(array(3, 4), 1, 0), sample(array(2, 3, 3), None, -1), sample(array(0, 2), 0, None)],
 )
 def band_part(x: Anything, lower: int | None = None, upper: int | None = None) -> Tensor:
@@ -119,6 +120,7 @@ def triu(x: Any, k: int = 0) -> Any:
 
 @composite(
     "MatrixDiagPart",
+    cost="move",
     samples=[sample(array(3, 3)), sample(array(2, 4, 3), -1, 1, 2), sample(array(2, 5), 9), sample(array(0, 2))],
 )
 def diagonal(x: Anything, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Tensor:
@@ -151,7 +153,11 @@ def _at_most(a: Any, b: Any) -> Any:
     return max(min(a, b), 0) if isinstance(a, int) and isinstance(b, int) else maximum(minimum(a, b), 0)
 
 
-@composite("MatrixDiag", samples=[sample(array(3)), sample(array(2, 2), 1), sample(array(2), -2), sample(array(0))])
+@composite(
+    "MatrixDiag",
+    cost="move",
+    samples=[sample(array(3)), sample(array(2, 2), 1), sample(array(2), -2), sample(array(0))],
+)
 def matrix_diag(x: Anything, offset: int = 0) -> Tensor:
     """Square matrices with the vectors on a diagonal, and zeros elsewhere.
 

@@ -51,6 +51,7 @@ def _tile_spec(x: RankedSpec, repeats: Any) -> TensorSpec:
 
 @composite(
     "Tile",
+    cost="move",
     infer=_tile_spec,
     samples=[sample(array(2, 3), (2, 1)), sample(array(2), (2, 2)), sample(array(1, 2), (3,)), sample(array(2), (0,))],
 )
@@ -138,6 +139,7 @@ def _pad_spec(x: RankedSpec, low: Any, high: Any, value: Any = 0) -> TensorSpec:
 
 @primitive(
     "PadV2",
+    cost="move",
     infer=_pad_spec,
     samples=[
         sample(array(2, 3), (1, 0), (2, 1)),
@@ -170,6 +172,7 @@ def _mirror_pad_spec(x: RankedSpec, paddings: Any, mode: str) -> TensorSpec:
 
 @composite(
     "MirrorPad",
+    cost="move",
     infer=_mirror_pad_spec,
     samples=[
         sample(array(3, 4), ((2, 1), (0, 3)), "reflect"),

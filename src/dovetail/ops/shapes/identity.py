@@ -13,7 +13,7 @@ from dovetail.core.tensor import Tensor
 from dovetail.ops.samples import array, ints, sample
 
 
-@primitive("Identity", infer=infer.same, samples=[sample(array(2))])
+@primitive("Identity", cost="move", infer=infer.same, samples=[sample(array(2))])
 def identity(x: Anything) -> Tensor:
     """The value itself.
 
@@ -30,7 +30,7 @@ def _(op: Any, g: Any) -> Any:
     return g
 
 
-@composite("IdentityN", infer=list, samples=[sample([array(2), ints(3)])])
+@composite("IdentityN", cost="move", infer=list, samples=[sample([array(2), ints(3)])])
 def identity_n(xs: Eachs) -> tuple[Tensor, ...]:
     """The values themselves, several at once, as an op to which a custom gradient is attached.
 
@@ -48,7 +48,7 @@ def _(op: Any, *gs: Any) -> Any:
     return gs
 
 
-@primitive("XlaOptimizationBarrier", infer=list, samples=[sample([array(2), ints(3)])])
+@primitive("XlaOptimizationBarrier", cost="move", infer=list, samples=[sample([array(2), ints(3)])])
 def optimization_barrier(xs: Eachs) -> tuple[Tensor, ...]:
     """The values themselves, all computed first; later computations from them are not merged with earlier ones.
 
@@ -76,6 +76,7 @@ def _of_any(x: TensorSpec, shape: Any, any_rank: bool) -> TensorSpec:
 
 @composite(
     "PlaceholderWithDefault",
+    cost="move",
     infer=_of_any,
     samples=[sample(array(2)), sample(array(2, 3), shape=(None, 3)), sample(array(2), any_rank=True)],
 )
@@ -104,7 +105,7 @@ def _(op: Any, g: Any) -> Any:
     return g
 
 
-@composite("Tap", infer=infer.same, samples=[sample(array(2, 3), label="hidden")])
+@composite("Tap", cost="move", infer=infer.same, samples=[sample(array(2, 3), label="hidden")])
 def tap(x: Anything, label: str) -> Tensor:
     """The value itself, at a point that `dovetail.taps` looks at; its gradient is the point `label/gradient`.
 
@@ -126,7 +127,12 @@ def _(op: Any, g: Any) -> Any:
     return tap(g, f"{op.attr('label')}/gradient")
 
 
-@primitive("Print", infer=infer.same, samples=[sample(array(2), message="a tensor"), sample(array(9), summarize=1)])
+@primitive(
+    "Print",
+    cost="move",
+    infer=infer.same,
+    samples=[sample(array(2), message="a tensor"), sample(array(9), summarize=1)],
+)
 def print_tensor(x: Anything, message: str = "", summarize: int = 3) -> Tensor:
     """The value itself, which is printed, after a message, each time that it is computed.
 
@@ -148,7 +154,9 @@ def _(op: Any, g: Any) -> Any:
     return g
 
 
-@primitive("StopGradient", infer=infer.same, differentiable=False, samples=[sample(array(2), gradient=False)])
+@primitive(
+    "StopGradient", cost="move", infer=infer.same, differentiable=False, samples=[sample(array(2), gradient=False)]
+)
 def stop_gradient(x: Anything) -> Tensor:
     """The value itself, which gradients do not pass.
 

@@ -35,6 +35,7 @@ def _gather_spec(x: RankedSpec, indices: RankedSpec, axis: int = 0) -> TensorSpe
 
 @primitive(
     "GatherV2",
+    cost="move",
     infer=_gather_spec,
     samples=[
         sample(array(4, 3), ints(2, 2, low=-4, high=4)),
@@ -142,6 +143,7 @@ def _gather_nd_spec(x: RankedSpec, indices: RankedSpec) -> TensorSpec:
 
 @primitive(
     "GatherNd",
+    cost="move",
     infer=_gather_nd_spec,
     samples=[
         sample(array(3, 3, 2), ints(4, 2, low=-3, high=3)),
@@ -189,6 +191,7 @@ def _one_at(shape: Any, axis: int) -> list[Any]:
 
 @composite(
     "TakeAlongAxis",
+    cost="move",
     infer=_along_axis_spec,
     samples=[
         sample(array(2, 4), ints(2, 3, low=-4, high=4), axis=1),
@@ -268,7 +271,7 @@ SCATTERS = [
 ]
 
 
-@primitive("TensorScatterUpdate", infer=_scatter_spec, samples=SCATTERS)
+@primitive("TensorScatterUpdate", cost="move", infer=_scatter_spec, samples=SCATTERS)
 def tensor_scatter_update(x: Anything, indices: Index, updates: Anything) -> Tensor:
     """`x` with slices replaced.
 
@@ -293,6 +296,7 @@ def _(op: Any, g: Any) -> Any:
 
 @primitive(
     "TensorScatterAdd",
+    cost="move",
     infer=_scatter_spec,
     samples=[*SCATTERS, sample(array(3, 2), ints(2, 2, 2, low=-2, high=2), array(2, 2))],
 )
@@ -317,6 +321,7 @@ def _(op: Any, g: Any) -> Any:
 
 @primitive(
     "TensorScatterMul",
+    cost="move",
     infer=_scatter_spec,
     samples=[
         *SCATTERS,
@@ -351,7 +356,7 @@ def _(op: Any, g: Any) -> Any:
     return g * adjoint(factor), None, gather_nd(g, indices) * adjoint(compare.where(others_zero, 0, others))
 
 
-@primitive("TensorScatterMax", infer=_scatter_spec, samples=SCATTERS)
+@primitive("TensorScatterMax", cost="move", infer=_scatter_spec, samples=SCATTERS)
 def tensor_scatter_max(x: Real, indices: Index, updates: Real) -> Tensor:
     """`x` with slices replaced by the maximum of the slice and the updates for its position.
 
@@ -363,7 +368,7 @@ def tensor_scatter_max(x: Real, indices: Index, updates: Real) -> Tensor:
     """
 
 
-@primitive("TensorScatterMin", infer=_scatter_spec, samples=SCATTERS)
+@primitive("TensorScatterMin", cost="move", infer=_scatter_spec, samples=SCATTERS)
 def tensor_scatter_min(x: Real, indices: Index, updates: Real) -> Tensor:
     """`x` with slices replaced by the minimum of the slice and the updates for its position.
 

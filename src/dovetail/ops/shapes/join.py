@@ -57,6 +57,7 @@ def _concat_spec(xs: list[TensorSpec], axis: int) -> TensorSpec:
 
 @primitive(
     "ConcatV2",
+    cost="move",
     infer=_concat_spec,
     samples=[
         sample([array(2, 3), array(1, 3)]),
@@ -107,6 +108,7 @@ def _stack_spec(xs: list[TensorSpec], axis: int = 0) -> TensorSpec:
 
 @composite(
     "Pack",
+    cost="move",
     infer=_stack_spec,
     samples=[sample([array(2, 3), array(2, 3)]), sample([array(2), array(2)], axis=-1), sample([array()])],
 )
@@ -142,7 +144,7 @@ def _unstack_spec(x: RankedSpec, num: int, axis: int) -> list[TensorSpec]:
     return [TensorSpec((*x.shape[:axis], *x.shape[axis + 1 :]), x.dtype)] * num
 
 
-@composite("Unpack", infer=_unstack_spec, samples=[sample(array(2, 3), 3, -1), sample(array(2), 2, 0)])
+@composite("Unpack", cost="move", infer=_unstack_spec, samples=[sample(array(2, 3), 3, -1), sample(array(2), 2, 0)])
 def _unstack(x: Anything, num: int, axis: int) -> tuple[Tensor, ...]:
     """The slices along an axis, without it."""
     before = (slice(None),) * normalize_axis(axis, len(x.shape))
@@ -193,6 +195,7 @@ def _split_spec(x: RankedSpec, sizes: Any, axis: int) -> list[TensorSpec]:
 
 @composite(
     "SplitV",
+    cost="move",
     infer=_split_spec,
     samples=[sample(array(2, 6), (1, 3, 2), -1), sample(array(4, 2), (2, 2), 0), sample(array(2), (2, 0), 0)],
 )

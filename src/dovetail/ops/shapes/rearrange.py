@@ -69,6 +69,7 @@ def _flip_spec(x: RankedSpec, axis: Any = None) -> TensorSpec:
 
 @composite(
     "ReverseV2",
+    cost="move",
     infer=_flip_spec,
     samples=[sample(array(2, 3)), sample(array(2, 3), axis=-1), sample(array(0, 2), axis=(0, 1))],
 )
@@ -111,6 +112,7 @@ def _roll_spec(x: RankedSpec, shift: Any, axis: Any = None) -> TensorSpec:
 
 @composite(
     "Roll",
+    cost="move",
     infer=_roll_spec,
     samples=[
         sample(array(5, 2), 2, axis=0),

@@ -33,6 +33,7 @@ def _positions_spec(x: TensorSpec) -> TensorSpec:
 
 @primitive(
     "Where",
+    cost="move",
     infer=_positions_spec,
     differentiable=False,
     samples=[
@@ -100,6 +101,7 @@ def _one_hot_spec(x: Any, num_classes: Any, axis: int, dtype: Any) -> TensorSpec
 
 @composite(
     "OneHot",
+    cost="move",
     infer=_one_hot_spec,
     differentiable=False,
     samples=[
@@ -168,6 +170,7 @@ def bincount(x: Any, weights: Any = None, minlength: Count = 0, length: Count | 
 
 @composite(
     "Unique",
+    cost="move",
     samples=[
         sample(ints(6, high=3), dynamic=True),
         sample([1.0, float("nan"), 1.0, float("nan")], dynamic=True),

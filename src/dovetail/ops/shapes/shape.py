@@ -24,6 +24,7 @@ from dovetail.ops.shapes.identity import identity
 
 @primitive(
     "Cast",
+    cost="move",
     infer=infer.cast,
     prepare=lambda x, dtype: [host.fitted(x, dtype), dtype],
     samples=[sample(array(2, 3), "float64"), sample(array(2, 3), "int32")],
@@ -70,6 +71,7 @@ def _bitcast_spec(x: RankedSpec, dtype: DType) -> TensorSpec:
 
 @primitive(
     "Bitcast",
+    cost="move",
     infer=_bitcast_spec,
     differentiable=False,
     samples=[
@@ -102,7 +104,7 @@ def _shape_spec(x: TensorSpec) -> TensorSpec:
     return TensorSpec((x.rank,), ALL["int32"])
 
 
-@primitive("Shape", infer=_shape_spec, differentiable=False, samples=[sample(array(2, 3))])
+@primitive("Shape", cost="move", infer=_shape_spec, differentiable=False, samples=[sample(array(2, 3))])
 def shape(x: Each) -> Tensor:
     """The shape as an int32 tensor, for graphs in which dimensions are unknown.
 
@@ -114,7 +116,7 @@ def shape(x: Each) -> Tensor:
     """
 
 
-@primitive("Reshape", infer=infer.reshape, samples=[sample(array(2, 6), (3, -1)), sample(array(1), ())])
+@primitive("Reshape", cost="move", infer=infer.reshape, samples=[sample(array(2, 6), (3, -1)), sample(array(1), ())])
 def reshape(x: Anything, shape: Ints) -> Tensor:
     """The same elements, in row-major order, in another shape.
 
@@ -149,7 +151,12 @@ def _sum_like_spec(g: TensorSpec, like: TensorSpec) -> TensorSpec:
     return TensorSpec(like.shape, g.dtype)
 
 
-@primitive("SumLike", infer=_sum_like_spec, samples=[sample(array(4, 2, 3), array(2, 1)), sample(array(2), array(2))])
+@primitive(
+    "SumLike",
+    cost="move",
+    infer=_sum_like_spec,
+    samples=[sample(array(4, 2, 3), array(2, 1)), sample(array(2), array(2))],
+)
 def _sum_like(g: Anything, like: Each) -> Tensor:
     """Sum `g` over the axes along which a tensor of the shape of `like` was broadcast to it."""
 
@@ -176,7 +183,7 @@ def _broadcast_to_spec(x: TensorSpec, shape: Any) -> TensorSpec:
     return TensorSpec(tuple(shape), x.dtype)
 
 
-@primitive("BroadcastTo", infer=_broadcast_to_spec, samples=[sample(array(2, 1), (3, 2, 4))])
+@primitive("BroadcastTo", cost="move", infer=_broadcast_to_spec, samples=[sample(array(2, 1), (3, 2, 4))])
 def broadcast_to(x: Anything, shape: Ints) -> Tensor:
     """The values repeated along new axes and axes of size 1, to fill a shape.
 
@@ -202,7 +209,9 @@ def _transpose_spec(x: RankedSpec, axes: Any) -> TensorSpec:
     return TensorSpec(tuple(x.shape[a] for a in axes), x.dtype)
 
 
-@primitive("Transpose", infer=_transpose_spec, samples=[sample(array(2, 3, 4), (2, 0, 1)), sample(array(2, 3))])
+@primitive(
+    "Transpose", cost="move", infer=_transpose_spec, samples=[sample(array(2, 3, 4), (2, 0, 1)), sample(array(2, 3))]
+)
 def transpose(x: Anything, axes: Sequence[int] | None = None) -> Tensor:
     """The axes in another order; reversed if none is given.
 
@@ -241,6 +250,7 @@ def _expand_dims_spec(x: TensorSpec, axis: Any) -> TensorSpec:
 
 @composite(
     "ExpandDims",
+    cost="move",
     infer=_expand_dims_spec,
     samples=[sample(array(2, 3), 1), sample(array(2), (0, -1)), sample(array(), -1)],
 )
@@ -284,6 +294,7 @@ def _squeeze_spec(x: RankedSpec, axis: Any) -> TensorSpec:
 
 @composite(
     "Squeeze",
+    cost="move",
     infer=_squeeze_spec,
     samples=[sample(array(1, 3, 1), axis=0), sample(array(1, 3, 1), axis=(0, -1)), sample(array(3, 0, 1), axis=2)],
 )

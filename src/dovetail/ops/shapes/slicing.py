@@ -45,6 +45,7 @@ def _strided_slice_spec(
 
 @primitive(
     "StridedSlice",
+    cost="move",
     infer=_strided_slice_spec,
     samples=[
         sample(array(5, 4), (1, 0), (4, 0), (2, 1), end_mask=2),
@@ -96,6 +97,7 @@ def _strided_slice_grad_spec(g: RankedSpec, shape: Any, *where: Any) -> TensorSp
 
 @primitive(
     "StridedSliceGrad",
+    cost="move",
     infer=_strided_slice_grad_spec,
     samples=[
         sample(array(2, 4), (5, 4), (1, 0), (4, 0), (2, 1), end_mask=2),

@@ -35,6 +35,7 @@ SAMPLES = [
 
 @primitive(
     "ArgSort",
+    cost="move",
     infer=lambda x, axis=-1: TensorSpec(_sort_spec(x, axis).shape, ALL["int32"]),
     differentiable=False,
     samples=SAMPLES,
@@ -63,7 +64,7 @@ def argsort(x: Any, axis: int | None = -1) -> Any:
     return _argsort(reshape(x, (-1,))) if axis is None else _argsort(x, axis)
 
 
-@composite("Sort", infer=_sort_spec, samples=SAMPLES)
+@composite("Sort", cost="move", infer=_sort_spec, samples=SAMPLES)
 def _sort(x: Real, axis: int = -1) -> Tensor:
     """The elements along an axis in ascending order."""
     return take_along_axis(x, _argsort(x, axis), axis)
@@ -101,6 +102,7 @@ def _top_k_spec(x: RankedSpec, k: int) -> list[TensorSpec]:
 
 @composite(
     "TopKV2",
+    cost="move",
     infer=_top_k_spec,
     samples=[sample(array(2, 5, gap=0.1), 3), sample(ints(2, 8, high=3), 4), sample(array(3), 0)],
 )
@@ -135,6 +137,7 @@ def _(op: Any, g: Any, _: Any) -> Any:
 
 @composite(
     "InTopKV2",
+    cost="move",
     differentiable=False,
     samples=[
         sample(ints(4, high=3), array(4, 3, gap=0.1), 2),
@@ -174,6 +177,7 @@ def _searchsorted_spec(sequence: TensorSpec, values: TensorSpec, side: str = "le
 
 @composite(
     "SearchSorted",
+    cost="move",
     infer=_searchsorted_spec,
     differentiable=False,
     samples=[
