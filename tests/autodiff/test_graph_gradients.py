@@ -134,3 +134,11 @@ def test_what_tensors_need_is_found_once():
     assert [op.name for op in graph_gradients.between([y], [graph.operations[30].outputs[0]])] == [
         op.name for op in graph.operations[31:]
     ]
+
+
+def test_gradients_across_graphs_are_refused():
+    x, z = (dt.Graph(name).placeholder(dt.spec(()), name) for name in ("x", "z"))
+    y = x * 2
+    for given in ([y, z], [[y, z], x], [y, [x, z]], [y, x, z], [y, x, None, [z]]):
+        with pytest.raises(ValueError, match="belongs to the graph"):
+            dt.gradients(*given)

@@ -215,7 +215,7 @@ def test_a_part_holds_what_is_waited_for_in_it():
 
 def test_outputs_of_another_graph_are_named():
     graph, other = dt.Graph("graph"), dt.Graph("other")
-    graph.outputs = [other.placeholder(dt.spec((2,)), "y")]
+    list.append(graph.outputs, other.placeholder(dt.spec((2,)), "y"))  # past the check
     with pytest.raises(ValueError, match=r"y:0.* is not known in the graph 'other', so it has no value"):
         copy_graph(graph)
 

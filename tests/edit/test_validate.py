@@ -83,7 +83,7 @@ def _exchange_names(graph):
 
 
 def _lose_an_output(graph):
-    graph.outputs = [dt.Graph().placeholder(dt.spec(()), "lost")]
+    list.append(graph.outputs, dt.Graph().placeholder(dt.spec(()), "lost"))  # past the check
 
 
 def _lose_an_input(graph):

@@ -210,3 +210,11 @@ def test_how_they_are_shown(graph, x):
     y = ops.tanh(x)
     assert repr(y) == "<graph tensor Tanh:0 float32[2,3]>"
     assert repr(y.op) == "<operation Tanh Tanh>"
+
+
+def test_a_control_input_is_an_operation():
+    x = dt.Graph().placeholder(dt.spec(()), "x")
+    y = dt.ops.tanh(x)
+    for wrong in (3, x):
+        with pytest.raises(TypeError, match="is no operation"):
+            y.op.add_control_input(wrong)

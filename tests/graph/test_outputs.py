@@ -65,3 +65,19 @@ def test_a_copy_is_a_plain_list(tensors):
     for again in (copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))):
         found = again(tensors[0].graph.outputs)
         assert type(found) is list and [t.name for t in found] == ["x:0", "Tanh:0", "Exp:0"]
+
+
+def test_outputs_are_tensors_of_the_graph():
+    graph, other = dt.Graph("graph"), dt.Graph("other")
+    x, y = graph.placeholder(dt.spec(()), "x"), other.placeholder(dt.spec(()), "y")
+    changes = [
+        lambda: setattr(graph, "outputs", [x, y]),
+        lambda: graph.outputs.append(y),
+        lambda: graph.outputs.extend(t for t in (x, y)),
+        lambda: graph.outputs.insert(0, y),
+        lambda: graph.outputs.__setitem__(slice(None), [y]),
+    ]
+    for change in changes:
+        with pytest.raises(ValueError, match="belongs to the graph 'other', not to 'graph'"):
+            change()
+        assert list(graph.outputs) == []

@@ -13,6 +13,8 @@ from dovetail.core.structure import flatten, flatten_like
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import followed
 from dovetail.edit.graph import Graph, GraphTensor, Operation
+from dovetail.graph.base import foreign_tensor
+from dovetail.graph.nesting import outermost_of
 from dovetail.graph.reach import reach
 from dovetail.trace import trace
 
@@ -31,6 +33,7 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, stop_gradients: Any = ()) -
 
     Raises:
         TypeError: an x or a y is of an integer dtype, or a y is not a graph Tensor.
+        ValueError: the tensors are in several graphs.
 
     Source: `tf.gradients`.
 
@@ -51,11 +54,19 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, stop_gradients: Any = ()) -
     for tensor in (*sources, *targets):
         if not tensor.dtype.is_differentiable:
             raise op_error(TypeError, "gradients", f"{tensor!r} has no gradient; cast it to a float.")
-    given = flatten_like(structure, grad_ys)
+    given, kept = flatten_like(structure, grad_ys), flatten(stop_gradients)[0]
+    _check_one_graph([t for t in (*targets, *sources, *given, *kept) if type(t) is GraphTensor])
     with graph.as_default():
-        stopped = {t.op for t in flatten(stop_gradients)[0]}
+        stopped = {t.op for t in kept}
         seeds = [(y, reverse.seed(y, g)) for y, g in zip(targets, given, strict=True)]
         return _through(targets[0].op.graph, seeds, sources, stopped) if targets else [None] * len(sources)
+
+
+def _check_one_graph(tensors: list[GraphTensor]) -> None:
+    """Refuse tensors of several graphs; graphs inside one count as that."""
+    for tensor in tensors:
+        if outermost_of(tensor.op.graph) is not outermost_of(tensors[0].op.graph):
+            raise op_error(ValueError, "gradients", foreign_tensor(tensors[0].op.graph, tensor))
 
 
 def _through(graph: Graph, seeds: list[tuple[Any, Any]], sources: list[Any], stopped: set[Operation]) -> list[Any]:

@@ -430,6 +430,9 @@ class GraphBase(Pins):
     # checks
 
     def _check_member(self, operation: Operation) -> None:
+        if not isinstance(operation, Operation):
+            advice = "give its `op`" if isinstance(operation, GraphTensor) else "give one of this graph"
+            raise TypeError(f"{operation!r} is no operation: {advice}.")
         if operation.is_removed:
             raise ValueError(f"{operation!r} was removed from the graph {operation.graph.name!r}.")
         if operation.graph is not self:
@@ -635,5 +638,7 @@ def foreign_tensor(graph: GraphBase, tensor: GraphTensor) -> str:
 def set_outputs(graph: GraphBase, tensors: Iterable[GraphTensor]) -> None:
     """Set the outputs, for a caller that also changes the operation that holds the graph."""
     graph.check_changeable()
-    before, graph._outputs = graph._outputs, Outputs(graph, tensors)
+    outputs = Outputs(graph, tensors)
+    outputs.check_own(outputs)
+    before, graph._outputs = graph._outputs, outputs
     graph.edited(lambda: setattr(graph, "_outputs", before))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,16 @@ class Outputs(list[GraphTensor]):
             for number, tensor in enumerate(self):
                 self._numbers.setdefault(tensor, []).append(number)
         return self._numbers
+
+    def check_own(self, tensors: Iterable[Any]) -> None:
+        """Refuse tensors of other graphs.
+
+        Raises:
+            ValueError: one is in another graph.
+        """
+        for tensor in tensors:
+            if type(tensor) is GraphTensor and tensor.op.graph is not self._graph:
+                self._graph.check_tensor(tensor)
 
     def replace(self, old: GraphTensor, new: GraphTensor) -> None:
         """Replace a tensor with another at all its places."""
@@ -82,6 +92,9 @@ def _changing(name: str) -> Callable[..., Any]:
 
     def change(self: Outputs, *args: Any, **options: Any) -> Any:
         self._graph.check_changeable()
+        args = tuple(list(given) if isinstance(given, Iterator) else given for given in args)
+        for given in args:
+            self.check_own(given if isinstance(given, (list, tuple)) else [given])
         if not holders_of(self._graph):
             return self._changed(method, *args, **options)
         with all_or_nothing():

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dovetail.compat.tf_graph.checked_nodes import check_nodes
 from dovetail.compat.tf_graph.definition import KEPT, Group, Mark, Origin, digest, hidden_document, mark_of
 from dovetail.compat.tf_graph.graph import TensorFlowGraph
 from dovetail.compat.tf_graph.graph_bytes import DOCUMENT, document_in, graph_of_proto, zeros
@@ -70,6 +71,7 @@ def restored(message: Any, file: str = "a definition", make: Make = zeros) -> Gr
         message = _without_saver(message, documented)
         if _is_same(message, documented.message):
             return documented.graph
+    check_nodes(message, file)
     saved = saved_graph(message, Path(file))
     if first is None and documented is None:
         return imported(saved, make)

@@ -1,0 +1,75 @@
+"""Nodes that contradict each other: names that two nodes have, and inputs of other dtypes than a node says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from dovetail.compat.tf_graph.definition import KEPT
+from dovetail.core.errors import FormatError
+from dovetail.formats.tensorflow.names import split
+from dovetail.formats.tensorflow.op_defs import op_def
+from dovetail.formats.wire.tensors import NUMBERS
+
+UNKNOWN = 0  # the number of a dtype that nobody says
+REFERENCE = 100  # the number of a reference is that of its dtype and this
+_NAMES = {number: name for name, number in NUMBERS.items()}
+
+
+def check_nodes(message: Any, file: str) -> None:
+    """Refuse a message `GraphDef` whose nodes contradict each other, as TensorFlow does.
+
+    Args:
+        message: the graph.
+        file: its name, for the error.
+
+    Raises:
+        FormatError: a name is there twice, or a node is not given the dtypes or the number of inputs that it says.
+    """
+    twice = [name for name, count in Counter(node.name for node in message.node).items() if count > 1]
+    if twice:
+        raise FormatError(file, "the graph", f"several nodes {twice[0]!r}", "another name for each node")
+    made = {node.name: _dtypes(node, "output_arg") for node in message.node}
+    for node in message.node:
+        wanted = _dtypes(node, "input_arg")
+        if wanted is not None:
+            _check_inputs(node, wanted, made, file)
+
+
+def _check_inputs(node: Any, wanted: list[int], made: Mapping[str, list[int] | None], file: str) -> None:
+    place, texts = f"the node {node.name!r}", [text for text in node.input if not text.startswith("^")]
+    if len(texts) != len(wanted):
+        raise FormatError(
+            file, place, f"{len(texts)} inputs", f"{len(wanted)}, as its type {node.op} and attributes say"
+        )
+    for number, (text, dtype) in enumerate(zip(texts, wanted, strict=True)):
+        name, _, index = split(text)
+        given = (made.get(name) or [])[index : index + 1]
+        if given and UNKNOWN not in (dtype, *given) and given[0] != dtype:
+            found = f"{_name(given[0])} from {text!r} as input {number}"
+            raise FormatError(file, place, found, f"{_name(dtype)}, as its attributes say")
+
+
+def _dtypes(node: Any, field: str) -> list[int] | None:
+    """The numbers of the dtypes of the inputs or results of a node; None if their number is not known."""
+    definition = None if KEPT in node.attr else op_def(node.op)
+    if definition is None:
+        return None
+    defaults = {one.name: one.default_value for one in definition.attr}
+    found: list[int] = []
+    for one in getattr(definition, field):
+        counting = one.type_list_attr or one.number_attr
+        if counting and counting not in node.attr:
+            return None
+        if one.type_list_attr:
+            found += node.attr[one.type_list_attr].list.type
+            continue
+        said = node.attr[one.type_attr] if one.type_attr in node.attr else defaults.get(one.type_attr)
+        dtype = one.type or (said.type if said is not None else UNKNOWN)
+        found += [dtype] * (node.attr[one.number_attr].i if one.number_attr else 1)
+    return [dtype % REFERENCE for dtype in found]
+
+
+def _name(number: int) -> str:
+    return _NAMES.get(number, f"the dtype {number}")
