@@ -32,6 +32,7 @@ from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import CONVENTIONAL, annotate, conventional, describe_arguments, op_error
 from dovetail.core.hooks import hooks
 from dovetail.core.infer_call import infer
+from dovetail.core.probe import seeing_all
 from dovetail.core.scopes import NOWHERE, Device, Scopes, replace, scopes
 from dovetail.core.signature import signature
 from dovetail.core.structure import refuse_nesting
@@ -222,9 +223,9 @@ def run(op: Op, values: list[Any], engine: Engine) -> Any:
     return _execute(op, *resolve(op, values, engine), scopes())
 
 
-def _execute(op: Op, resolved: Resolved, values: list[Any], around: Scopes) -> Any:
+def _execute(op: Op, resolved: Resolved, values: list[Any], around: Scopes, is_seen: bool = False) -> Any:
     """Compute a resolved call from its arguments as Tensors, and record it on the tapes."""
-    if around.probes:
+    if around.probes and not is_seen:
         return _probed(op, resolved, values, around)
     engine, rule, tapes = resolved.engine, resolved.rule, around.tapes
     if op.body is not None and (tapes or rule is None):
@@ -253,11 +254,14 @@ def _execute(op: Op, resolved: Resolved, values: list[Any], around: Scopes) -> A
 
 
 def _probed(op: Op, resolved: Resolved, values: list[Any], around: Scopes) -> Any:
-    """Compute a call, and show its results to the probes around it; they do not see the ops inside of a composite."""
-    here = around._replace(probes=())
+    """Compute a call, and show its results to the probes around it; most do not see the ops inside of a composite."""
+    here = around._replace(probes=seeing_all(around.probes))
+    if resolved.rule is not None and op.infer is not None:
+        for probe in around.probes or ():
+            probe.expect(op, lambda: infer(op, known_ints(op, values)))
     try:
         replace(here)
-        outputs = _execute(op, resolved, values, here)
+        outputs = _execute(op, resolved, values, here, is_seen=True)
     finally:
         replace(around)
     for probe in around.probes or ():

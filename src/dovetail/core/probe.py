@@ -7,7 +7,7 @@ probes: `plan.probe` adds outputs to its graph for them.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dovetail.core.hooks import hooks
@@ -20,9 +20,19 @@ class Probe:
 
     Attributes:
         has_points: whether it looks at points that programs name.
+        sees_all: whether it also looks at the calls inside of composites, and of folding.
     """
 
     has_points = False
+    sees_all = False
+
+    def expect(self, op: Any, specs: Callable[[], Any]) -> None:
+        """Look at an eager call that a rule will compute.
+
+        Args:
+            op: its op.
+            specs: gives the specs of its results.
+        """
 
     def see(self, op: Any, values: Sequence[Any], results: Sequence[Any]) -> None:
         """Look at an eager call.
@@ -72,6 +82,11 @@ class _Numerics(Probe):
 
 
 NUMERICS = _Numerics()
+
+
+def seeing_all(probes: Sequence[Probe] | None) -> tuple[Probe, ...]:
+    """The probes that also look at calls inside of a call."""
+    return tuple([probe for probe in probes if probe.sees_all]) if probes else ()
 
 
 def from_environment() -> tuple[Probe, ...] | None:

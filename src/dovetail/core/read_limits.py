@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from dovetail.core.errors import FormatError, op_error
+from dovetail.core.probe import Probe
+from dovetail.core.scopes import opened
 
-EACH_NODE, EACH_BYTE = 20, 4  # operations for each node of a file, and bytes for each of its bytes, besides the limits
+EACH_NODE, EACH_BYTE = 40, 4  # operations for each node of a file, and bytes for each of its bytes, besides the limits
+LARGEST = 2**63 - 1  # elements of a tensor
 
 
 NO_MEMORY = "values for which there is no memory"
@@ -21,7 +25,7 @@ class Limits(NamedTuple):
     """How much a file may ask for while it is read; see `set_read_limits`."""
 
     operations: int = 20_000
-    bytes: int = 1 << 26
+    bytes: int = 1 << 27
     seconds: float = 1.0
 
 
@@ -46,7 +50,8 @@ def set_read_limits(operations: int | None = None, bytes: int | None = None, sec
     node and the limit.
 
     Args:
-        operations: the operations that its nodes may become, besides twenty for each node.
+        operations: the nodes that are read, and the results of their operations, besides forty for each node of the
+            file.
         bytes: the memory of the values that are computed while it is read, besides four bytes for each byte of it.
         seconds: the time of a node with a regular expression.
 
@@ -76,7 +81,7 @@ class PastLimit(Exception):
     """A node asks for more than a limit.
 
     Args:
-        limit: its name.
+        limit: its name; empty if no setting raises it.
         found: the contents that ask for it.
         most: the limit for this file.
     """
@@ -87,7 +92,8 @@ class PastLimit(Exception):
 
     def at(self, file: str | os.PathLike[str], place: str) -> FormatError:
         """The error for a place of a file."""
-        needed = f"at most {self.most:,}; dt.config.set_read_limits({self.limit}=...) raises this limit"
+        advice = f"; dt.config.set_read_limits({self.limit}=...) raises this limit" if self.limit else ""
+        needed = f"at most {self.most:,}{advice}"
         return FormatError(file, place, self.found, needed)
 
 
@@ -98,15 +104,37 @@ class Budget:
     Attributes:
         operations, bytes: the limits for this file.
         made, folded: operations and bytes so far.
+        kept: what is known of a file that is being read, by whoever keeps it.
     """
 
     operations: int
     bytes: int
     made: int = 0
     folded: int = 0
+    kept: dict[Any, Any] = field(default_factory=dict)
 
 
 _budget: ContextVar[Budget | None] = ContextVar("budget", default=None)
+budget = _budget.get
+
+
+class _Folding(Probe):
+    """The probe that counts what is computed while a file is read, before it is computed."""
+
+    sees_all = True
+
+    def expect(self, op: Any, specs: Callable[[], Any]) -> None:
+        found = specs()
+        fold(sum(spec.nbytes or 0 for spec in (found if isinstance(found, (list, tuple)) else (found,))))
+
+    def add(self, graph: Any, ends: int) -> tuple[Any, ...]:
+        return ()
+
+    def saw(self, run: Any, notes: Any, found: Any) -> None:
+        pass
+
+
+FOLDING = _Folding()
 
 
 @contextmanager
@@ -121,11 +149,12 @@ def reading(file: str | os.PathLike[str], place: str, nodes: int = 0, size: int 
     Raises:
         FormatError: it asks for too much, for more memory than there is, or for more levels than Python's calls can be.
     """
-    known = _budget.get()
+    known = budget()
     limits = _limits.operations + EACH_NODE * nodes, _limits.bytes + EACH_BYTE * size
     token = _budget.set(known or Budget(*limits))
     try:
-        yield
+        with nullcontext() if known else opened(lambda around: {"probes": (*(around.probes or ()), FOLDING)}):
+            yield
     except PastLimit as error:
         raise error.at(file, place) from None
     except MemoryError:
@@ -137,16 +166,41 @@ def reading(file: str | os.PathLike[str], place: str, nodes: int = 0, size: int 
         _budget.reset(token)
 
 
+def kept(key: Any, make: Callable[[], Any]) -> Any:
+    """What a function makes: the same for a key while a file is read, else anew."""
+    own = budget()
+    if own is None:
+        return make()
+    if key not in own.kept:
+        own.kept[key] = make()
+    return own.kept[key]
+
+
 def make(count: int) -> None:
     """Count operations that are made.
 
     Raises:
         PastLimit: a file asks for too many.
     """
-    budget = _budget.get()
-    if budget is not None:
-        budget.made += count
+    if (own := budget()) is not None:
+        own.made += count
         need_operations(0)
+
+
+def made(specs: Iterable[Any]) -> Iterable[Any]:
+    """The specs of the results of a new operation, which are counted while a file is read.
+
+    Raises:
+        PastLimit: a file asks for too many, or for a tensor of more elements than can be numbered.
+    """
+    if budget() is None:
+        return specs
+    specs = list(specs)
+    make(len(specs))
+    for shape in (spec.shape for spec in specs):
+        if shape and math.prod(size for size in shape if size is not None) > LARGEST:
+            raise PastLimit("", "a tensor with more elements than 63 bits can number", LARGEST)
+    return specs
 
 
 def need_operations(count: int) -> None:
@@ -155,9 +209,8 @@ def need_operations(count: int) -> None:
     Raises:
         PastLimit: they would not.
     """
-    budget = _budget.get()
-    if budget is not None and budget.made + count > budget.operations:
-        raise PastLimit("operations", f"{budget.made + count:,} operations", budget.operations)
+    if (own := budget()) is not None and own.made + count > own.operations:
+        raise PastLimit("operations", f"{own.made + count:,} operations", own.operations)
 
 
 def fold(size: int) -> None:
@@ -166,9 +219,8 @@ def fold(size: int) -> None:
     Raises:
         PastLimit: a file asks for too many.
     """
-    budget = _budget.get()
-    if budget is not None:
-        budget.folded += size
+    if (own := budget()) is not None:
+        own.folded += size
         need_bytes(0)
 
 
@@ -178,9 +230,8 @@ def need_bytes(count: int) -> None:
     Raises:
         PastLimit: they would not.
     """
-    budget = _budget.get()
-    if budget is not None and budget.folded + count > budget.bytes:
-        raise PastLimit("bytes", f"values of {budget.folded + count:,} bytes", budget.bytes)
+    if (own := budget()) is not None and own.folded + count > own.bytes:
+        raise PastLimit("bytes", f"values of {own.folded + count:,} bytes", own.bytes)
 
 
 def each_step(count: int) -> Iterator[int]:
@@ -189,9 +240,9 @@ def each_step(count: int) -> Iterator[int]:
     Raises:
         PastLimit: a file asks for too many operations.
     """
-    budget = _budget.get()
-    before = 0 if budget is None else budget.made
+    own = budget()
+    before = 0 if own is None else own.made
     for step in range(count):
         yield step
-        if step == 0 and budget is not None:
-            need_operations((count - 1) * (budget.made - before))
+        if step == 0 and own is not None:
+            need_operations((count - 1) * (own.made - before))

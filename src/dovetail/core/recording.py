@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from dovetail.core.errors import user_line
+from dovetail.core.probe import seeing_all
 from dovetail.core.scopes import Setting, opened, scopes, within
 from dovetail.core.tensor import Operators
 
@@ -25,8 +26,8 @@ def not_building() -> AbstractContextManager[None]:
 
 
 def unseen() -> AbstractContextManager[None]:
-    """A scope in which ops are computed, and no tape, graph or probe sees them."""
-    return opened({"graphs": (), "tapes": (), "probes": (), DEFAULT_GRAPH: None})
+    """A scope in which ops are computed, and no tape, graph or probe sees them, but for probes that see all."""
+    return opened(lambda around: {"graphs": (), "tapes": (), "probes": seeing_all(around.probes), DEFAULT_GRAPH: None})
 
 
 class Record:

@@ -10,15 +10,14 @@ import numpy as np
 from dovetail import ops
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.infer import size_of
-from dovetail.core.read_limits import fold, need_bytes
+from dovetail.core.read_limits import fold, kept, need_bytes
 from dovetail.core.scopes import scopes
 from dovetail.core.tensor import Tensor
-from dovetail.formats.opaque import Unreadable
 from dovetail.graph.folding import folded
 from dovetail.graph.operation import GraphTensor
-from dovetail.graph.shape_values import ShapeValues
+from dovetail.graph.shape_values import shape_values
 
-LARGEST = 2**26  # elements of an array that is made while a graph is read
+NUMBER = 8  # bytes of a number of an array
 PYTHON_NUMBER = 40  # bytes of a number of Python in a list
 DEEPEST = 64  # operations between constants and a value that they give
 
@@ -35,13 +34,12 @@ def filled(dims: Any, value: Any, dtype: Any) -> Any:
 
 
 def within(*sizes: Any) -> None:
-    """Refuse to make an array of some sizes, which a file of a few bytes may ask for.
+    """Count an array of numbers of some sizes, which a file of a few bytes may ask for.
 
     Raises:
-        Unreadable: it would be large.
+        PastLimit: it would be large.
     """
-    if math.prod(max(size, 1) for size in sizes if isinstance(size, int)) > LARGEST:
-        raise Unreadable(f"an array of the shape {sizes} is more than a file may ask for while it is read")
+    fold(NUMBER * math.prod(max(size, 1) for size in sizes if isinstance(size, int)))
 
 
 def wanted(tensor: Any) -> np.ndarray | None:
@@ -87,17 +85,17 @@ def constant_of(value: Any) -> np.ndarray | None:
         return None
     if type(value) is Tensor:
         return np.asarray(value.numpy())
-    known = _folded(value, {}, 0)
+    known = _folded(value, {}, kept(_folded, dict), 0)
     if known is not None:
         return known
-    found = ShapeValues().of(value) if value.dtype.is_integer else None
+    found = shape_values(value).of(value) if value.dtype.is_integer else None
     if found is None or not (np.isfinite(found).all() and (np.abs(found) <= value.dtype.max).all()):
         return None
     return found.astype(value.dtype.numpy)
 
 
-def _folded(tensor: Any, found: dict[Any, list[np.ndarray] | None], depth: int) -> np.ndarray | None:
-    """The array that operations on constants give; `found` has those that were computed."""
+def _folded(tensor: Any, found: dict[Any, Any], known: dict[Any, Any], depth: int) -> np.ndarray | None:
+    """The array that operations on constants give; `found` has those without results, `known` those of the others."""
     op = tensor.op
     if op.type == "Const":
         return np.asarray(op.attrs["value"])
@@ -105,13 +103,13 @@ def _folded(tensor: Any, found: dict[Any, list[np.ndarray] | None], depth: int) 
         return np.asarray(op.inputs[0].shape, tensor.dtype.numpy)
     if op.type == "PlaceholderWithDefault":  # a run may feed it
         return None
-    if op not in found:
+    if op not in known and op not in found:
         values: list[Any] = []
         for one in op.inputs if depth < DEEPEST else ():
-            values.append(_folded(one, found, depth + 1))
+            values.append(_folded(one, found, known, depth + 1))
             if values[-1] is None:
                 break
-        found[op] = folded(op, values) if values and values[-1] is not None else None
-        fold(sum(value.nbytes for value in found[op] or ()))
-    results = found[op]
+        results = folded(op, values) if values and values[-1] is not None else None
+        (found if results is None else known)[op] = results
+    results = known.get(op)
     return None if results is None else results[tensor.index]

@@ -16,6 +16,7 @@ from dovetail.core.errors import Where, describe, op_error, place, user_line
 from dovetail.core.gradients import checked_overrides
 from dovetail.core.hooks import hooks
 from dovetail.core.op import Op
+from dovetail.core.read_limits import made
 from dovetail.core.scopes import opened, scopes
 from dovetail.core.spec import Ints, TensorSpec
 from dovetail.core.table import OPS
@@ -207,7 +208,7 @@ class GraphBase(Pins):
         layout = layout or (SINGLE,) * len(inputs)
         where = like.where if like is not None else where or user_line()
         operation = self._operation_type(self, op, name, inputs, layout, attrs, where)  # type: ignore[arg-type]  # it is a graph
-        for number, spec in enumerate(specs):
+        for number, spec in enumerate(made(specs)):
             operation.outputs.append(GraphTensor(operation, number, spec))
         if like is not None:
             operation.take_after(like)

@@ -14,6 +14,7 @@ import numpy as np
 from dovetail.core import dispatch
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.infer import CARRIES_NAN, size_of
+from dovetail.core.read_limits import budget, kept
 from dovetail.core.recording import unseen
 from dovetail.core.spec import Ints
 from dovetail.core.tensor import Tensor
@@ -21,16 +22,30 @@ from dovetail.graph.operation import GraphTensor, Operation
 
 LARGEST = 64  # elements: shapes, and tensors computed from them, are small
 DEEPEST = 64  # operations between a shape and its use
+BARRIER = "XlaOptimizationBarrier"
+PASSING = {*CARRIES_NAN, BARRIER}
 
 
 class ShapeValues:
-    """The known elements of integer tensors, cached from call to call."""
+    """The known elements of integer tensors, cached from call to call.
 
-    def __init__(self) -> None:
+    Args:
+        is_kept: whether it is asked again and again, so that the number of operations behind a tensor does not matter.
+    """
+
+    def __init__(self, is_kept: bool = False) -> None:
         self._found: dict[GraphTensor, np.ndarray | None] = {}
+        self._is_kept = is_kept
 
     def of(self, tensor: GraphTensor, depth: int = 0) -> np.ndarray | None:
         """The elements as float64, NaN if unknown; None if nothing is known, not even their number."""
+        stack = [tensor] if self._is_kept and not depth else []
+        while stack:  # those behind it first
+            one = stack[-1]
+            ahead = [t for t in one.op.inputs if t not in self._found] if one.op.type in PASSING else []
+            stack += ahead
+            if not ahead:
+                self.of(stack.pop(), 1)
         if tensor not in self._found:
             value = self._compute(tensor, depth) if tensor.dtype.is_integer and depth < DEEPEST else None
             size = size_of(tensor.shape)
@@ -57,7 +72,7 @@ class ShapeValues:
         if op.type == "Shape":
             shape = op.inputs[0].shape
             return None if shape is None else np.array(shape, np.float64)
-        if op.type == "XlaOptimizationBarrier":
+        if op.type == BARRIER:
             return self.of(op.inputs[tensor.index], depth + 1)
         if op.type not in CARRIES_NAN:
             return None
@@ -67,9 +82,19 @@ class ShapeValues:
         return None if any(v is None for v in values) else _run(op, values)
 
 
+def shape_values(tensor: GraphTensor) -> ShapeValues:
+    """The shape values by which to ask for a tensor: while a file is read, the same until its graph is edited."""
+    graph, known = tensor.op.graph, kept(ShapeValues, dict)
+    version, found = known.get(graph, (None, None))
+    if found is None or version != graph.version:
+        found = ShapeValues(is_kept=budget() is not None)
+        known[graph] = graph.version, found
+    return found
+
+
 def known_ints(tensor: GraphTensor) -> Ints:
     """The elements that are known now, flat, with None for the others; None if no element is known."""
-    found = ShapeValues().ints(tensor) if tensor.dtype.is_integer else None
+    found = shape_values(tensor).ints(tensor) if tensor.dtype.is_integer else None
     return None if found is None or set(found) <= {None} else found
 
 

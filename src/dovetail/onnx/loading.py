@@ -199,7 +199,8 @@ class LoadedModel(OneSignature):
                 found = self._known[key] = _Runnable(read.graph, read.inputs, read.results)
             elif found is None:
                 specs = {name: TensorSpec(_shape(given[name]), variable.dtype) for name, variable in swapped.items()}
-                found, needed = _resolved(read, shapes, values, specs, swapped)
+                with self._model.reading():
+                    found, needed = _resolved(read, shapes, values, specs, swapped)
                 if not needed <= self._values:
                     self._values |= needed
                     continue

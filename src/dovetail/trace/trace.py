@@ -44,7 +44,7 @@ from dovetail.graph.base import foreign_tensor, name_new, unique_name
 from dovetail.graph.journal import no_part_of_edits
 from dovetail.graph.nesting import outermost_of
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
-from dovetail.graph.shape_values import ShapeValues, known_value
+from dovetail.graph.shape_values import known_value, shape_values
 from dovetail.trace.captures import capture_into, check_open, holder_of
 from dovetail.trace.variables import assign_in_order, assign_variable, read_for_update, read_variable
 
@@ -142,7 +142,7 @@ def record(op: Op, values: list[Any], name: str | None = None) -> Any:
     for index in op.ints_positions:
         if index in dynamic:
             values[index] = _dynamic_ints(op, index, values[index], graph)
-            known[index] = ints = ShapeValues().ints(values[index])
+            known[index] = ints = shape_values(values[index]).ints(values[index])
             if ints is not None and None not in ints:
                 taken[op.params[index].name] = values[index]
                 values[index] = ints

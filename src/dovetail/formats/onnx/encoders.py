@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.formats.constants import recorded
+from dovetail.formats.constants import recorded, within
 from dovetail.formats.onnx.nodes import Later, Node, Weight
 from dovetail.formats.onnx.reading import special
 from dovetail.formats.onnx.strings import array_of, elements, is_of_strings, of_numbers, words_at
@@ -68,7 +68,9 @@ def _one_hot(node: Node) -> Any:
     """1 at the place of each category; of numbers, when the graph runs."""
     if "cats_strings" not in node.attrs:
         return of_numbers(node)
-    return Weight("", (elements(node)[..., None] == _list(node, "cats")).astype("float32"))
+    x, words = elements(node), _list(node, "cats")
+    within(x.size, words.size)
+    return Weight("", (x[..., None] == words).astype("float32"))
 
 
 # -- maps -------------------------------------------------------------------------------------------------------------
@@ -117,4 +119,6 @@ def _cast_map(node: Node) -> Any:
     cast, given = CASTS[node.attrs.get("cast_to", "TO_FLOAT")], _map(node)
     if node.attrs.get("map_form", "DENSE") == "DENSE":
         return _row([cast(given[key]) for key in sorted(given)])
-    return _row([cast(given.get(key, 0)) for key in range(node.attrs.get("max_map", 1))])
+    most = node.attrs.get("max_map", 1)
+    within(most)
+    return _row([cast(given.get(key, 0)) for key in range(most)])

@@ -170,7 +170,7 @@ class Model:
         return {name: one.spec for name, one in declared.items() if one.spec is not None}
 
     @contextmanager
-    def _reading(self) -> Iterator[None]:
+    def reading(self) -> Iterator[None]:
         """Count what the file asks for in the block.
 
         Raises:
@@ -205,7 +205,7 @@ class Model:
         """
         graph = hooks.new_graph(self.proto.graph.name or "onnx")
         weights = Tensors(self.file, self.folder)
-        with graph.as_default(), self._reading():
+        with graph.as_default(), self.reading():
             guessed: list[Mapping[str, Any]] = []
 
             def guess() -> Mapping[str, Any]:

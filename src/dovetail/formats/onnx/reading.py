@@ -14,6 +14,7 @@ from typing import Any
 from dovetail.core import arguments
 from dovetail.core.errors import FormatError
 from dovetail.core.hooks import hooks
+from dovetail.core.read_limits import reading
 from dovetail.core.variable import Variable
 from dovetail.formats.building import Building
 from dovetail.formats.constants import is_tensor
@@ -117,6 +118,7 @@ class Reader(Building):
         self.opaque: dict[str, str] = {}
         self.needed: set[Any] = set()
         self.seen: dict[str, Any] = {}
+        self._behind: dict[bool, dict[Any, frozenset[Any]]] = {True: {}, False: {}}  # by `by_shapes`: op → its sources
         self._inner = 0  # the number of nodes in graphs inside the top one that could not be read
         self._calling: list[Any] = []
 
@@ -201,7 +203,7 @@ class Reader(Building):
         pending: Any = next((value for value in given if isinstance(value, Pending)), None)
         if pending is not None:
             return self._waiting(node, pending.reason)
-        opaque, inner, needed = dict(self.opaque), self._inner, set(self.needed)
+        opaque, inner, needed = len(self.opaque), self._inner, set(self.needed)
         try:
             with all_or_nothing():
                 found = self._computed(node)
@@ -216,7 +218,8 @@ class Reader(Building):
             reason = str(error).rstrip(".")
         self._need_sizes(tensors_in(given))
         if self.graph is self.top and (waits_for := self._waits_for(given)):
-            self.opaque = opaque
+            for name in [*self.opaque][opaque:]:
+                del self.opaque[name]
             if waits_for == "shapes":  # the values do not count before these are known
                 self.needed = needed
             return self._waiting(node, reason)
@@ -327,7 +330,8 @@ class Reader(Building):
         """
         again = self.anew()
         known = dict(zip(before, tensors, strict=True))
-        found = again.results_of(part, known, host, {}, title)
+        with reading(self.file, repr(title)):
+            found = again.results_of(part, known, host, {}, title)
         found = [value for name, value in zip(part.proto.output, found, strict=True) if name]
         found = again.tensors_of([value.tensor if isinstance(value, (Narrow, Later)) else value for value in found])
         if not all(map(is_tensor, found)):
@@ -397,21 +401,22 @@ class Reader(Building):
         if all(source.spec.is_static for source in sources):
             self.needed |= {source for source in sources if source.dtype.is_integer}
 
-    def _sources(self, tensor: Any, by_shapes: bool = True) -> set[Any]:
+    def _sources(self, tensor: Any, by_shapes: bool = True) -> frozenset[Any]:
         """The inputs of the graph that a tensor is computed from, also those of which the shape alone counts."""
-        stack, seen, found = [tensor], set[Any](), set[Any]()
+        known = self._behind[by_shapes]
+        stack = [tensor] if isinstance(tensor, GraphTensor) else []
         while stack:
-            one = stack.pop()
-            if not isinstance(one, GraphTensor) or one.op in seen:
-                continue
-            seen.add(one.op)
+            one, behind, own = stack[-1], list[Any](), frozenset[Any]()
             if one.op.type == "Placeholder":
                 outer = [key for key, value in getattr(one.op.graph, "captures", {}).items() if value is one]
-                found.update([] if outer else [one])
-                stack += outer
-            if by_shapes or one.op.type != "Shape" or self._depends_on_values(one.op.inputs[0]):
-                stack += one.op.inputs
-        return found
+                behind, own = [key for key in outer if isinstance(key, GraphTensor)], frozenset([] if outer else [one])
+            elif by_shapes or one.op.type != "Shape" or self._depends_on_values(one.op.inputs[0]):
+                behind = [*one.op.inputs]
+            ahead = [other for other in behind if other.op not in known]
+            stack += ahead
+            if not ahead:
+                known[stack.pop().op] = own.union(*(known[other.op] for other in behind))
+        return known[tensor.op] if isinstance(tensor, GraphTensor) else frozenset()
 
     def _depends_on_values(self, tensor: Any) -> bool:
         """Whether the shape of a tensor is not known although all inputs have known shapes."""

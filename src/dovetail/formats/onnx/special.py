@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -45,8 +46,9 @@ def _dense(node: Node, proto: Any) -> np.ndarray:
     """The array of a message `SparseTensorProto`."""
     values, indices = node.reader.tensors.array(proto.values), node.reader.tensors.array(proto.indices)
     shape = tuple(proto.dims)
-    if min(shape, default=0) < 0 or np.prod(shape, dtype=float) > 64 * max(values.size, 1 << 20):
-        raise Unreadable(f"a sparse tensor of the shape {shape} has {values.size} values")
+    if min(shape, default=0) < 0:
+        raise Unreadable(f"a sparse tensor has the shape {shape}")
+    within(*shape)
     dense = np.zeros(shape, values.dtype)
     if indices.ndim == 1:
         dense.reshape(-1)[indices] = values
@@ -75,8 +77,9 @@ def _moved(node: Node) -> Any:
     value: Any = node.inputs[0]
     value = placed(value.array) if is_of_strings(value) else value
     if isinstance(value, Later):
-        node.inputs[0] = value.tensor
-        return [words_at(one, value.make) for one in of_numbers(node)]
+        inner = copy(node)  # an opaque operation takes the inputs of the node itself
+        inner.inputs = [value.tensor, *node.inputs[1:]]
+        return [words_at(one, value.make) for one in of_numbers(inner)]
     number = node.number(0) if isinstance(value, (Narrow, Weight)) else 0
     found = of_numbers(node)
     return [Narrow(one, number) for one in found] if number in CARRIERS else found
@@ -150,7 +153,9 @@ def _decoded(node: Node) -> Any:
     try:
         from PIL import Image
 
-        pixels = np.asarray(Image.open(io.BytesIO(data)).convert("L" if mode == "Grayscale" else "RGB"))
+        picture = Image.open(io.BytesIO(data))
+        within(*picture.size)
+        pixels = np.asarray(picture.convert("L" if mode == "Grayscale" else "RGB"))
     except ImportError:
         raise Unreadable("Pillow decodes pictures, and is not installed: pip install pillow") from None
     except (OSError, SyntaxError, Image.DecompressionBombError) as error:

@@ -59,9 +59,16 @@ def array_of(values: Sequence[Any], shape: Sequence[int], dtype: Any = object) -
     return Weight("", found.reshape(shape))
 
 
+def _pair(node: Node) -> list[np.ndarray]:
+    """The strings of two inputs, with one shape."""
+    x, y = _strings(node), _strings(node, 1)
+    within(*np.broadcast_shapes(x.shape, y.shape))
+    return np.broadcast_arrays(x, y)
+
+
 @special("StringConcat")
 def _joined(node: Node) -> Any:
-    x, y = np.broadcast_arrays(_strings(node), _strings(node, 1))
+    x, y = _pair(node)
     fold(sum(map(len, x.flat)) + sum(map(len, y.flat)))
     return Weight("", np.asarray(x + y, object))
 
@@ -102,7 +109,7 @@ def _matches(node: Node) -> Any:
 @special("Equal")
 def _equal(node: Node) -> Any:
     if all(map(is_of_strings, node.inputs)):
-        return Weight("", np.asarray(_strings(node) == _strings(node, 1), bool))
+        return Weight("", np.asarray(np.equal(*_pair(node)), bool))
     return of_numbers(node)
 
 
@@ -125,6 +132,7 @@ def _counted(node: Node) -> Any:
     within(*shape)
     found = np.zeros(shape, "float32")
     sizes = range(max(attrs["min_gram_length"], 1), min(attrs["max_gram_length"], x.shape[-1]) + 1)
+    within(x.size, len(sizes), min(attrs["max_skip_count"], x.shape[-1]) + 1)
     for place in np.ndindex(*x.shape[:-1]):
         for gram in _grams(x[place].tolist(), sizes, attrs["max_skip_count"]):
             if gram in grams:

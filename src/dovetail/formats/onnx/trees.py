@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dovetail import ops
-from dovetail.formats.constants import filled, recorded
+from dovetail.core.read_limits import fold
+from dovetail.formats.constants import PYTHON_NUMBER, filled, recorded, within
 from dovetail.formats.onnx.bodies.linear import LINKS, in_rows, labels_at, wide
 from dovetail.formats.onnx.nodes import Node
 from dovetail.formats.onnx.reading import special
@@ -68,6 +69,7 @@ class Trees(NamedTuple):
         level, count = np.unique(self.roots), 0
         while True:
             level = np.unique(ways[:, level[(ways[:, level] != level).any(0)]])
+            fold(2 * level.size * PYTHON_NUMBER)
             if not level.size:
                 return count
             count += 1
@@ -125,6 +127,7 @@ class Gains(NamedTuple):
         nodes = self.nodes[order]
         place = np.arange(len(nodes)) - np.searchsorted(nodes, nodes)  # among the numbers of a node
         shape = count, int(place.max(initial=0)) + 1
+        within(*shape)
         targets, numbers = np.zeros(shape, "int32"), np.full(shape, nothing)
         targets[nodes, place], numbers[nodes, place] = self.targets[order], self.numbers[order]
         rows = dims_of(leaves)[0]

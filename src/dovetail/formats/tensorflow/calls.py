@@ -11,6 +11,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.hooks import hooks
+from dovetail.core.read_limits import need_operations
 from dovetail.core.table import OPS
 from dovetail.formats.constants import constant_of, is_tensor, recorded
 from dovetail.formats.opaque import Unreadable
@@ -18,6 +19,8 @@ from dovetail.formats.rows import Row
 from dovetail.formats.tensorflow.attributes import CONVERTERS
 from dovetail.formats.tensorflow.values import Foreign, Host
 from dovetail.graph.pins import scoped
+
+COUNTS = ("num", "num_split")  # attributes that are the number of results
 
 
 def by_row(row: Row, node: Any) -> list[Any]:
@@ -96,6 +99,8 @@ def _attributes(row: Row, node: Any) -> dict[str, Any]:
     """The arguments that are attributes, or that the type says."""
     given: dict[str, Any] = {}
     for attribute in row.attributes:
+        if attribute.theirs in COUNTS:
+            need_operations(node.attrs(attribute.theirs, 0, int))
         if attribute.ours and not attribute.theirs:
             given[attribute.ours] = attribute.only
         elif attribute.only is not None and (found := node.attrs(attribute.theirs, attribute.only)) != attribute.only:

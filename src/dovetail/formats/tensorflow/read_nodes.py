@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -118,7 +118,8 @@ class Body:
         self.place = place
         self.nodes = {node.name: node for node in nodes}
         self.values: dict[str, Any] = dict(given)
-        self.wanted: list[str] = []
+        self.wanted: dict[str, list[str]] = {}  # the references that are wanted, by the nodes that they name
+        self._taken: dict[str, list[str]] = {}  # the references of nodes, likewise, once they are needed
         self.hosts: dict[str, Host] = {}  # names of host nodes → their first values, or stand-ins
         self.frames = Frames(self.nodes)
         self.loops: dict[int, dict[str, Any]] = {}  # the results of loops, by their frames
@@ -129,13 +130,28 @@ class Body:
         """The same nodes in a branch or a loop, where some have other values, and no other is read yet."""
         inner = Body.__new__(Body)
         inner.place, inner.nodes, inner.frames = self.place, self.nodes, self.frames
-        inner.values, inner.wanted, inner.hosts, inner.loops, inner.effects = dict(given), [], {}, {}, {}
+        inner.values, inner.wanted, inner._taken = dict(given), {}, self._taken
+        inner.hosts, inner.loops, inner.effects = {}, {}, {}
         return inner
+
+    def references(self, name: str) -> list[str]:
+        """The references to the results of a node, of those that are wanted and of other nodes."""
+        if not self._taken:
+            self._taken.update(by_node(text for node in self.nodes.values() for text in node.input))
+        return [*self.wanted.get(name, ()), *self._taken.get(name, ())]
 
     def needs(self, name: str) -> list[str]:
         """The references that a node needs before it is read."""
         node = self.nodes[name]
         return self.frames.needs(node) if node.op in JOINS else list(node.input)
+
+
+def by_node(references: Iterable[str]) -> dict[str, list[str]]:
+    """References by the names of the nodes whose results they are."""
+    found: dict[str, list[str]] = {}
+    for text in references:
+        found.setdefault(text.partition(":")[0], []).append(text)  # one that waits for a node has a sign before it
+    return found
 
 
 def types_of(node: Node) -> tuple[list[DType | None], list[Any]]:
@@ -162,7 +178,7 @@ def _said(node: Node) -> tuple[list[Any], list[Any]]:
         dtypes = given
     else:
         names = NAMES.get(node.type, [])
-        parts = [split(text) for text in _references(node.body, node.name)]
+        parts = [split(text) for text in node.body.references(node.name)]
         taken = [min(number + (first_number(node.proto, output) if output else 0), MOST) for _, output, number in parts]
         dtypes = [given] * max([1, len(known), len(names), *(number + 1 for number in taken)])
     shapes = [shape_of(shape) for shape in known] if len(known) == len(dtypes) else [None] * len(dtypes)
@@ -174,14 +190,6 @@ def _gives_list(node: Node) -> bool:
     frame, merge = node.body.frames.frame_of(node.proto)
     first = node.reader.value(node.body, frame.merges[merge][0])
     return isinstance(first, TensorList) or (isinstance(first, Host) and not first.is_number)
-
-
-def _references(body: Body, name: str) -> Iterator[str]:
-    """The inputs of nodes that are results of a node."""
-    for texts in (body.wanted, *(node.input for node in body.nodes.values())):
-        for text in texts:
-            if not text.startswith("^") and text.partition(":")[0] == name:
-                yield text
 
 
 def first_number(proto: Any, output: str) -> int:

@@ -23,7 +23,7 @@ from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.calls import by_row, listed
 from dovetail.formats.tensorflow.host.table import HOST
 from dovetail.formats.tensorflow.names import split
-from dovetail.formats.tensorflow.read_nodes import Body, Node, first_number, types_of
+from dovetail.formats.tensorflow.read_nodes import Body, Node, by_node, first_number, types_of
 from dovetail.formats.tensorflow.records import Records
 from dovetail.formats.tensorflow.rows import READ
 from dovetail.formats.tensorflow.unread import UNREAD
@@ -115,7 +115,8 @@ class Reader(Building):
         Raises:
             FormatError: a node is missing, or needs itself.
         """
-        wanted = body.wanted = list(wanted)
+        wanted = list(wanted)
+        body.wanted = by_node(wanted)
         for name in self._order(body, wanted):
             inputs = [self.value(body, text) for text in body.needs(name) if not text.startswith("^")]
             node = Node(self, body, body.nodes[name], inputs)

@@ -237,6 +237,7 @@ def _(
     batch, columns = dims_of(x)[:2]
     channels = columns // size
     windows = ops.reshape(x, [batch * channels, size, *counts])
+    within(size, size)
     kernel = recorded(np.eye(size).reshape([size, 1, *block]), x.dtype)
     exact = [(counts[i] - 1) * strides[i] + (block[i] - 1) * dilations[i] + 1 for i in range(rank)]
     found = enlarged(windows, kernel, strides, dilations, exact)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
+from dovetail.formats.constants import recorded, within
 from dovetail.formats.onnx.nodes import Later
 from dovetail.formats.onnx.rows import row
 from dovetail.formats.opaque import Unreadable
@@ -151,6 +152,7 @@ def _(
     if not sizes:
         found = ops.matmul(ops.cast(in_rows(x), "float64"), weights.reshape(count, -1).T) + rho[0]
         return labels_at(ops.argmax(found, -1), numbers, words), ops.cast(LINKS[link](found), "float32")
+    within(count * count, count + sum(sizes))
     pairs = [(i, j) for i in range(count) for j in range(i + 1, count)]
     products = _products(x, kernel, params, vectors, sum(sizes))
     scores = ops.matmul(products, _of_pairs(weights, pairs, sizes)) + np.asarray(rho)
@@ -184,9 +186,11 @@ def _probabilities(shares: Any, first: Any, second: Any) -> Any:
         first, second: (pairs, classes), 1 at the first and the second class of each pair.
     """
     count = first.shape[1]
-    places = (first.argmax(-1) * count + second.argmax(-1), second.argmax(-1) * count + first.argmax(-1))
-    pair, other = (np.eye(count * count)[one] for one in places)
-    square = ops.reshape(ops.matmul(shares, pair) + ops.matmul(1 - shares, other), [-1, count, count])
+    pairs, ones, others = len(first), first.argmax(-1), second.argmax(-1)
+    places = np.full((count, count), 2 * pairs)
+    places[ones, others], places[others, ones] = np.arange(pairs), pairs + np.arange(pairs)
+    both = ops.concatenate([shares, 1 - shares, ops.zeros_like(shares[:, :1])], -1)
+    square = ops.take(both, recorded(places, "int32"), -1)
     diagonal = ops.sum(ops.square(square), 1)
     q = ops.expand_dims(diagonal, -1) * np.eye(count) - square * ops.swapaxes(square, 1, 2)
 

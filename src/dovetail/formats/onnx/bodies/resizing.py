@@ -51,6 +51,8 @@ def _weights(xp: Any, x: Any, size: int, kernel: Kernel, reach: int, scale: Any,
     """A matrix that gives the elements at some positions along an axis as sums of its elements."""
     scale = xp.minimum(scale, 1) if smooths else 1
     far = _whole(xp.ceil(reach / scale))
+    if xp is np:
+        within(len(x), max(size, 2 * far))
     first = xp.floor(x)
     at = first[:, None] + xp.arange(1 - far, far + 1, dtype="float64")
     shares = kernel(xp, abs(at - x[:, None]) * scale)
@@ -63,7 +65,6 @@ def _weights(xp: Any, x: Any, size: int, kernel: Kernel, reach: int, scale: Any,
     if xp is ops:
         is_there = ops.equal(at[..., None], ops.arange(size, dtype="float64"))
         return ops.sum(ops.where(is_there, shares[..., None], 0), 1)
-    within(len(x), max(size, 2 * far))
     found = np.zeros((len(x), size))
     np.add.at(found, (np.arange(len(x))[:, None], at.astype(int)), shares)
     return found

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
+from dovetail.core.read_limits import need_operations
 from dovetail.core.table import OPS
 from dovetail.formats.constants import counted, filled, is_tensor, recorded, within
 from dovetail.formats.onnx.rows import row
@@ -99,6 +100,7 @@ def numbers(values: Any, dtype: str = "int32") -> list[Any]:
     if values.shape[0] is None:
         raise Unreadable("the size of an input that gives sizes is not known")
     known = known_ints(values) or [None] * values.shape[0]
+    need_operations(len(known))
     return [ops.cast(values[i], dtype) if one is None else one for i, one in enumerate(known)]
 
 

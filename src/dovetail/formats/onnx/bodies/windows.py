@@ -136,7 +136,7 @@ def _window(
 def _windows(x: Any, window: Window, ceil: int) -> list[Any]:
     """The positions along each axis that each window has."""
     size, strides, dilations, widths = window
-    places, counts = list[Any](), list[int]()
+    places = list[Any]()
     for i, length in enumerate(x.shape[2:]):
         if length is None:
             raise Unreadable("the sizes of its input must be known")
@@ -146,8 +146,7 @@ def _windows(x: Any, window: Window, ceil: int) -> list[Any]:
         count = (-(-spare // strides[i]) if ceil else spare // strides[i]) + 1
         if ceil and (count - 1) * strides[i] >= length + low:
             count -= 1  # the last window would begin behind the input
-        counts.append(max(count, 1) * max(size[i], 1))
-        within(*counts)
+        within(count, size[i])
         places.append(np.arange(count)[:, None] * strides[i] - low + np.arange(size[i]) * dilations[i])
     return places
 
@@ -206,6 +205,7 @@ def _largest_at(x: Any, places: Any, lowest: Any, storage_order: int) -> Any:
     dims = dims_of(taken)
     flat = ops.argmax(ops.reshape(taken, [*dims[: 2 + rank], -1]), -1)
     steps = [math.prod(sizes[:i]) if storage_order else math.prod(sizes[i + 1 :]) for i in range(rank)]
+    within(*(one.size for one in places))
     grid = np.zeros([1] * (2 * rank), np.int64)
     for i, one in enumerate(places):
         shape = [1] * (2 * rank)

@@ -15,7 +15,7 @@ from dovetail.formats.tensorflow.bodies.images import resized
 from dovetail.formats.tensorflow.bodies.layers import batch_norm, local_response
 from dovetail.formats.tensorflow.bodies.shapes import strided_slice
 from dovetail.formats.tensorflow.rows import row
-from dovetail.graph.shape_values import ShapeValues
+from dovetail.graph.shape_values import shape_values
 from dovetail.ops.shapes.shape import dims_of
 
 SELU = 1.0507009873554805, 1.6732632423543772  # the scale, and alpha
@@ -57,7 +57,7 @@ def _(a: Any, b: Any, dtype: Any) -> Any:
 
     If it is, the following `Reshape` to this dimension refuses the gradient.
     """
-    shapes = [ShapeValues().of(shape) for shape in (a, b)]
+    shapes = [shape_values(shape).of(shape) for shape in (a, b)]
     if any(shape is None for shape in shapes):
         raise Unreadable("the rank of a shape is not known")
     rank = max(len(shape) for shape in shapes if shape is not None)

@@ -9,7 +9,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.table import OPS
-from dovetail.formats.constants import recorded
+from dovetail.formats.constants import recorded, within
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.rows import row
 from dovetail.graph.shape_values import known_ints
@@ -68,6 +68,7 @@ def _(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
     if all(isinstance(bound, list) for bound in (start, stop, step)):
         (start,), (stop,), (step,) = start, stop, step
         if step and abs((stop - start) / step) <= LARGEST:
+            within(int((stop - start) / step))
             return ops.convert(np.arange(start, stop, step), dtype)
         start = recorded(start, dtype)
     return ops.arange(scalar(start), scalar(stop), scalar(step), dtype=dtype)
