@@ -186,7 +186,8 @@ def check_optimizers_go_on_at_their_step():
                 found = load_model(file)
                 found.run_eagerly = True
                 assert int(K.get_value(found.optimizer.iterations)) == 3, name
-                assert (K.get_value(found.optimizer.lr), found.optimizer.decay) == (np.float32(0.05), 0.5), name
+                rate, decay = K.get_value(found.optimizer.lr), found.optimizer.decay
+                assert (rate, decay) == (np.float32(0.05), 0.0 if name == "Nadam" else 0.5), name
                 trained = [found.train_on_batch(X, y) for _ in range(3)]
                 np.testing.assert_allclose(trained, wanted, rtol=1e-5, err_msg=name)
 

@@ -5,7 +5,11 @@ They run on tf_keras, which is Keras 2, and on Keras 3 by Dovetail's names, on e
 
 from __future__ import annotations
 
+import functools
 import os
+import subprocess
+import sys
+import tempfile
 import warnings
 
 ON_DOVETAIL = os.environ["KERAS_BACKEND"] == "dovetail"
@@ -466,6 +470,57 @@ def program_layers_follow_the_learning_phase_that_is_set():
     finally:
         K.clear_session()
     return found
+
+
+# -- Nadam ------------------------------------------------------------------------------------------------------------
+
+
+def of_nadam(**options):
+    """A model that Nadam trains."""
+    model = keras.Sequential([layers.Dense(3, activation="tanh", input_shape=(3,)), layers.Dense(1)])
+    with_weights(model)
+    model.compile(legacy.Nadam(0.05, **options), "mse")
+    return model
+
+
+def losses_of(model):
+    return [float(model.train_on_batch(X, Y)) for _ in range(5)]
+
+
+def write_nadam(folder):
+    """Write files of Nadam's fifth step, of the class of 2015 to 2022 and of the newer one; return the last model."""
+    for name in ("legacy", "newer"):
+        model = of_nadam()
+        if name == "newer":
+            model.compile(keras.optimizers.Nadam(0.05), "mse", run_eagerly=True)
+        losses_of(model)
+        model.save_weights(f"{folder}/{name}")
+        model.save(f"{folder}/{name}.h5")
+    return model
+
+
+@functools.cache
+def files_of_keras_2():
+    """A folder with the files of `write_nadam` on Keras 2."""
+    folder = tempfile.TemporaryDirectory()
+    command = f"from {__spec__.name} import write_nadam; write_nadam({folder.name!r})"
+    environment = {**os.environ, "KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    subprocess.run([sys.executable, "-c", command], env=environment, check=True)
+    return folder
+
+
+def program_nadam():
+    """Losses of ten steps, some with another decay of the momentum."""
+    return [losses_of(model) for model in (of_nadam(), of_nadam(schedule_decay=0.5)) for _ in range(2)]
+
+
+def program_nadam_goes_on_from_files():
+    folder = files_of_keras_2().name
+    models = [keras.models.load_model(f"{folder}/legacy.h5"), of_nadam()]
+    models[1].load_weights(f"{folder}/legacy")
+    with tempfile.TemporaryDirectory() as other:  # Keras 2 loses the product of the newer class in a file
+        models.append(keras.models.load_model(f"{folder}/newer.h5") if ON_DOVETAIL else write_nadam(other))
+    return list(map(losses_of, models))
 
 
 if __name__ == "__main__":

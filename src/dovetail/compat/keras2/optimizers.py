@@ -19,13 +19,14 @@ import numpy as np
 from dovetail import backend as K
 from dovetail.backend.table import FUNCTIONS
 from dovetail.compat.keras2.patches import Own, Patch, methods
-from dovetail.compat.keras2.words import in_old_words, named
+from dovetail.compat.keras2.words import named
 from dovetail.core.recording import not_building, record_on
 from dovetail.core.value_kinds import kind_of
 from dovetail.functions.function import function
 from dovetail.sessions.session_graph import open_default_graph
 
 RATE = 0.01  # of an optimizer without a rate: in Keras 2 the base class had none
+SCHEDULE_DECAY = 0.004  # of Nadam's momentum; in Keras 3 it is 1
 
 
 def patches() -> Iterable[Patch]:
@@ -34,12 +35,17 @@ def patches() -> Iterable[Patch]:
     classes: list[Any] = [cls for cls in vars(keras.optimizers).values() if inspect.isclass(cls)]
     for cls in dict.fromkeys(classes):
         if issubclass(cls, base) and cls is not base:
-            init = in_old_words(cls.__init__, "-schedule_decay")
-            yield Patch(cls, "__init__", _with_old_arguments(init))
+            yield Patch(cls, "__init__", _with_old_arguments(cls.__init__))
     yield Patch(base, "__init__", _with_a_rate(base.__init__))
     yield Patch(base, "_clip_gradients", _by_both(base._clip_gradients))
     rmsprop: Any = keras.optimizers.RMSprop
     yield Patch(rmsprop, "update_step", _with_epsilon_outside(rmsprop.update_step))
+    yield from methods(
+        keras.optimizers.Nadam,
+        schedule_decay=SCHEDULE_DECAY,
+        _backend_update_step=_nadam_product,
+        update_step=_nadam_step,
+    )
     yield from methods(
         base,
         lr=property(lambda self: self._learning_rate, lambda self, value: setattr(self, "learning_rate", value)),
@@ -69,13 +75,17 @@ def _with_old_arguments(init: Callable[..., None]) -> Callable[..., None]:
     """Wrap an optimizer's `__init__`: it also takes `lr`, and `decay`, which divides the rate by 1 + decay · steps."""
 
     @functools.wraps(init)
-    def call(self: Any, *args: Any, lr: Any = None, decay: float = 0.0, **kwargs: Any) -> None:
+    def call(
+        self: Any, *args: Any, lr: Any = None, decay: float = 0.0, schedule_decay: float | None = None, **kwargs: Any
+    ) -> None:
         if lr is not None:
             kwargs["learning_rate"] = lr
         if kwargs.get("epsilon", 0) is None:  # K.epsilon(), which is Keras 3's default
             del kwargs["epsilon"]
         init(self, *args, **kwargs)
-        if decay:
+        if schedule_decay is not None:
+            self.schedule_decay = schedule_decay
+        if decay and not hasattr(self, "schedule_decay"):  # Nadam's rate does not decay
             self.decay = decay
 
     return call
@@ -98,7 +108,9 @@ def _config_with_decay(get_config: Callable[..., dict[str, Any]]) -> Callable[..
     def call(self: Any) -> dict[str, Any]:
         if hasattr(type(self), "_trains_by_get_updates"):  # its own class has the rest
             return {name: getattr(self, name) for name in ("clipnorm", "clipvalue") if getattr(self, name)}
-        return {**get_config(self), **({"decay": self.decay} if isinstance(self.decay, float) and self.decay else {})}
+        found = {**get_config(self), **({"decay": self.decay} if isinstance(self.decay, float) and self.decay else {})}
+        schedule = getattr(self, "schedule_decay", SCHEDULE_DECAY)
+        return found if schedule == SCHEDULE_DECAY else {**found, "schedule_decay": schedule}
 
     return call
 
@@ -176,6 +188,32 @@ def _with_epsilon_outside(update_step: Callable[..., None]) -> Callable[..., Non
         self.assign_sub(variable, rate * gradient / (ops.sqrt(square) + self.epsilon))
 
     return call
+
+
+def _nadam_momentum(self: Any, ahead: int, dtype: Any) -> Any:
+    """Nadam's momentum, some steps ahead."""
+    step = keras.ops.cast(self.iterations + ahead, dtype)
+    return self.beta_1 * (1.0 - 0.5 * keras.ops.power(keras.ops.cast(0.96, dtype), self.schedule_decay * step))
+
+
+def _nadam_product(self: Any, grads: Any, trainable_variables: Any, learning_rate: Any) -> None:
+    """Take a step of Nadam: the product of its momenta comes first."""
+    self.assign(self._u_product, self._u_product * _nadam_momentum(self, 1, self._u_product.dtype))
+    super(keras.optimizers.Nadam, self)._backend_update_step(grads, trainable_variables, learning_rate)
+
+
+def _nadam_step(self: Any, gradient: Any, variable: Any, learning_rate: Any) -> None:
+    """Nadam's step for a variable; its momentum grows by `schedule_decay`, as that of Keras 2."""
+    ops, dtype, number = keras.ops, variable.dtype, self._get_variable_index(variable)
+    rate, gradient = ops.cast(learning_rate, dtype), ops.cast(gradient, dtype)
+    now, ahead = (_nadam_momentum(self, steps, dtype) for steps in (1, 2))
+    product, steps = ops.cast(self._u_product, dtype), ops.cast(self.iterations + 1, dtype)
+    m, v = self._momentums[number], self._velocities[number]
+    self.assign_add(m, (gradient - m) * (1 - self.beta_1))
+    self.assign_add(v, (ops.square(gradient) - v) * (1 - self.beta_2))
+    mean = ahead * m / (1 - product * ahead) + (1 - now) * gradient / (1 - product)
+    root = ops.sqrt(v / (1 - ops.power(ops.cast(self.beta_2, dtype), steps)))
+    self.assign_sub(variable, rate * mean / (root + self.epsilon))
 
 
 def _weights(self: Any) -> list[Any]:

@@ -48,7 +48,9 @@ def optimizer(config: Any, *, takes_decay: bool = False) -> dict[str, Any]:
         given |= scale.get("config") or {}
     found = {ARGUMENTS.get(key, key): value for key, value in given.items() if key not in DROPPED}
     decay = found.pop("decay", 0)
-    if decay and takes_decay:
+    if name == "Nadam":
+        found |= _decay_of_momentum(given) if takes_decay else {}
+    elif decay and takes_decay:
         found["decay"] = decay
     elif decay and isinstance(rate := found.get("learning_rate"), (int, float)):
         found["learning_rate"] = {
@@ -60,6 +62,13 @@ def optimizer(config: Any, *, takes_decay: bool = False) -> dict[str, Any]:
     if isinstance(found.get("inner_optimizer"), dict):
         found["inner_optimizer"] = optimizer(found["inner_optimizer"], takes_decay=takes_decay)
     return {"class_name": OPTIMIZERS.get(name, name), "config": found}
+
+
+def _decay_of_momentum(given: dict[str, Any]) -> dict[str, float]:
+    """The decay of Nadam's momentum: it was `schedule_decay`, then `decay`; from TensorFlow 2.11 on it is 1."""
+    known = [given[key] for key in ("schedule_decay", "decay") if key in given]
+    known += [1.0] if given.get("is_legacy_optimizer") is False else []
+    return {"schedule_decay": known[0]} if known else {}
 
 
 def function(given: Any) -> Any:

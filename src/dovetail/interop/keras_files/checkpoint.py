@@ -120,7 +120,7 @@ class _Found:
 
 
 def load_weights(model: Any, prefix: str, skip_mismatch: bool = False) -> None:
-    """Give the weights of a model the values of a checkpoint: all of them, or none.
+    """Give the weights of a model the values of a checkpoint, all of them or none, and its optimizer those that fit.
 
     Args:
         model: a Keras model that is built.
@@ -141,6 +141,8 @@ def load_weights(model: Any, prefix: str, skip_mismatch: bool = False) -> None:
         _refuse(model, found, prefix)
     values = [found.bundle[found.keys[id(weight)]] for weight in weights]
     layers.assign(model, zip(weights, values, strict=True))
+    if getattr(model, "optimizer", None) is not None:
+        load_optimizer(model, prefix)
 
 
 def _refuse(model: Any, found: _Found, prefix: str) -> None:
@@ -185,10 +187,10 @@ def load_optimizer(model: Any, prefix: str) -> bool:
 
 
 def set_product(optimizer: Any) -> None:
-    """Give Keras 3's Nadam the product of its steps, which files of Keras 2 do not have."""
+    """Give Nadam the product of its steps, which most files of Keras 2 do not have."""
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)
     if hasattr(optimizer, "_u_product"):
-        steps = np.arange(1, int(optimizer.iterations) + 1)
+        steps = np.arange(1, int(optimizer.iterations) + 1) * getattr(optimizer, "schedule_decay", 1.0)
         optimizer._u_product.assign(np.prod(optimizer.beta_1 * (1 - 0.5 * 0.96**steps)))
 
 

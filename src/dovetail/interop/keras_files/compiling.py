@@ -171,7 +171,8 @@ def _slots(model: Any, stored: Mapping[str, Any]) -> list[tuple[Any, Any]]:
     weights = list(dict.fromkeys(order[id(w)] for _, inside in trained(model) for w in inside if id(w) in order))
     lists = {a: slots for a, slots in vars(optimizer).items() if a in SLOTS and isinstance(slots, list) and slots}
     counts = [value for name, value in stored.items() if _is_counter(name, value)]
-    arrays = {name: value for name, value in stored.items() if not _is_counter(name, value)}
+    alone = [name for name, value in stored.items() if _is_counter(name, value) or _is_product(name, value)]
+    arrays = {name: value for name, value in stored.items() if name not in alone}
     found: dict[str, list[Any]] = {}
     for name, value in arrays.items():
         found.setdefault(_attribute(name, lists), []).append(value)
@@ -220,6 +221,10 @@ def _paired(variables: list[Any], values: list[Any]) -> list[tuple[Any, Any]]:
 
 def _is_counter(name: str, value: Any) -> bool:
     return np.ndim(value) == 0 and re.search(r"\biter(ation)?s?\b", name.replace("_", " ")) is not None
+
+
+def _is_product(name: str, value: Any) -> bool:
+    return np.ndim(value) == 0 and re.search(r"\b(momentum_cache|m_schedule)\b", name) is not None
 
 
 def _attribute(name: str, lists: Mapping[str, Any]) -> str:
