@@ -426,6 +426,21 @@ def test_a_builder_saves_graphs_with_signatures_and_tags(trained, tmp_path, as_t
             np.testing.assert_allclose(other.run("double:0"), 2 * bias, atol=1e-5)
 
 
+def test_a_file_of_tensorflow_1_says_which_variables_are_trainable(tmp_path):
+    for number, names in enumerate((v1, real.compat.v1)):
+        path = str(tmp_path / str(number))
+        with names.Graph().as_default(), names.Session() as session:
+            w = names.get_variable("w", [3])
+            mean = names.get_variable("mean", [3], trainable=False)
+            x = names.placeholder("float32", [3], name="x")
+            y = names.identity(x * w + mean + names.random_normal([3]), name="y")
+            session.run(names.global_variables_initializer())
+            names.saved_model.simple_save(session, path, {"x": x}, {"y": y})
+        model = saved_model.load(path)
+        assert [variable.name for variable in model.trainable_variables] == ["w"]
+        assert {"w", "mean"} <= {variable.name for variable in model.variables}
+
+
 def test_operations_that_no_file_can_hold_are_refused(trained, tmp_path):
     session, _ = trained
     with session.graph.as_default():

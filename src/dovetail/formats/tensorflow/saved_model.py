@@ -129,6 +129,7 @@ class SavedGraph:
         assets: name of a node → the name of the file in the folder `assets` that it names.
         objects: the `Objects`, once they are made.
         shapes: keys of inputs of signatures → the shapes that they have in place of the declared ones.
+        trained: names of the variables that a collection of TensorFlow 1 calls trainable; None if there is none.
     """
 
     file: Path
@@ -142,6 +143,7 @@ class SavedGraph:
     assets: dict[str, str] = field(default_factory=dict)
     objects: Any = None
     shapes: Mapping[str, Any] = field(default_factory=dict)
+    trained: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
         is_empty = self.kind is None or not self.file.stat().st_size
@@ -260,7 +262,9 @@ class SavedGraph:
         """Whether training changes a variable."""
         known = {} if self.objects is None else self.objects.trainable
         with self._attributes(node) as attrs:
-            return known.get(node.name, self._trainable.get(attrs("shared_name", "", str) or node.name, True))
+            said = self._trainable.get(attrs("shared_name", "", str) or node.name)
+        collected = self.trained is None or node.name in self.trained
+        return known.get(node.name, collected if said is None else said)
 
     @cached_property
     def _trainable(self) -> dict[str, bool]:
@@ -540,9 +544,27 @@ def saved_meta_graph(meta: Any, file: Path, prefix: str, kind: Any = None) -> Sa
     bundle = Bundle(prefix) if exists(prefix) else {}
     objects = meta.object_graph_def if meta.HasField("object_graph_def") else None
     assets = {split(asset.tensor_info.name)[0]: asset.filename for asset in _assets(meta, file)}
-    return SavedGraph(
-        file, meta.graph_def, signatures, bundle, objects, kind, [*meta.meta_info_def.tags], assets=assets
-    )
+    tags, trained = [*meta.meta_info_def.tags], _trained(meta)
+    return SavedGraph(file, meta.graph_def, signatures, bundle, objects, kind, tags, assets=assets, trained=trained)
+
+
+def _trained(meta: Any) -> frozenset[str] | None:
+    """The names of the variables in the collection of trainable ones; None if no collection has variables."""
+    if "variables" not in meta.collection_def:
+        return None
+    collection = meta.collection_def["trainable_variables"]
+    defined = map(variable_def, collection.bytes_list.value)
+    names = (*collection.node_list.value, *(one.variable_name for one in defined if one is not None))
+    return frozenset(split(name)[0] for name in names)
+
+
+def variable_def(data: bytes) -> Any:
+    """The message `VariableDef` in bytes of a collection of TensorFlow; None if they are something else."""
+    try:
+        found = parsed(TENSORFLOW.VariableDef, data, "a collection")
+    except FormatError:
+        return None
+    return found if found.variable_name.endswith(":0") else None
 
 
 def _assets(meta: Any, file: Path) -> list[Any]:

@@ -24,7 +24,7 @@ from dovetail.core.errors import FormatError, describe
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
 from dovetail.formats.tensorflow.names import ORIGINAL, node_name, original
-from dovetail.formats.tensorflow.saved_model import saved_meta_graph
+from dovetail.formats.tensorflow.saved_model import saved_meta_graph, variable_def
 from dovetail.formats.tensorflow.saving import VERSION, add_saver
 from dovetail.formats.wire.libraries import need
 from dovetail.formats.wire.messages import TENSORFLOW, from_text, parsed
@@ -283,14 +283,14 @@ def _variable_keys(meta: Any) -> dict[str, list[str]]:
     """Name of a variable → the collections of TensorFlow that it is in."""
     found: dict[str, list[str]] = {}
     for key, said in meta.collection_def.items():
-        for defined in filter(None, map(_variable, said.bytes_list.value)):
+        for defined in filter(None, map(variable_def, said.bytes_list.value)):
             found.setdefault(defined.variable_name, []).append(key)
     return found
 
 
 def _parts(meta: Any, scope: str) -> dict[str, SaveSliceInfo]:
     """Name of a variable → the part that it is of a whole one."""
-    defined = [_variable(data) for said in meta.collection_def.values() for data in said.bytes_list.value]
+    defined = [variable_def(data) for said in meta.collection_def.values() for data in said.bytes_list.value]
     infos = {one.variable_name: one.save_slice_info_def for one in defined if one and one.save_slice_info_def.full_name}
     return {
         name: SaveSliceInfo(
@@ -301,15 +301,6 @@ def _parts(meta: Any, scope: str) -> dict[str, SaveSliceInfo]:
     }
 
 
-def _variable(data: bytes) -> Any:
-    """The message `VariableDef` in bytes of a collection of TensorFlow; None if they are something else."""
-    try:
-        found = parsed(TENSORFLOW.VariableDef, data, "a collection")
-    except FormatError:
-        return None
-    return found if found.variable_name.endswith(":0") else None
-
-
 def _items(said: Any, known: dict[str, Any], is_theirs: bool) -> Iterator[Any]:
     """The items of a collection; TensorFlow's messages and nodes that Dovetail leaves out are none."""
     kind = said.WhichOneof("kind") or "node_list"
@@ -318,7 +309,7 @@ def _items(said: Any, known: dict[str, Any], is_theirs: bool) -> Iterator[Any]:
             yield from [known[value]] if value in known or not is_theirs else []
         elif kind != "bytes_list":
             yield value
-        elif (defined := _variable(value)) is not None and not is_theirs:
+        elif (defined := variable_def(value)) is not None and not is_theirs:
             yield from [known[defined.variable_name]] if defined.variable_name in known else []
         elif not is_theirs or (value.isascii() and value.decode().isprintable()):
             yield value.decode()
