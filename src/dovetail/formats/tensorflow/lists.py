@@ -8,7 +8,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.core.table import OPS
-from dovetail.formats.constants import constant_of, plain, recorded
+from dovetail.formats.constants import constant_of, filled, plain, recorded
 from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.calls import by_row
 from dovetail.formats.tensorflow.names import split
@@ -164,7 +164,7 @@ def _split(node: Node) -> Any:
 
 @special("TensorArraySplitV3")
 def _split_array(node: Node) -> Any:
-    return RaggedList.split(node.tensor(1), node.tensor(2))
+    return replace(RaggedList.split(node.tensor(1), node.tensor(2)), gradient=_gradients_of(node))
 
 
 @special("TensorListStack")
@@ -175,7 +175,10 @@ def _stack(node: Node) -> Any:
 
 @special("TensorListGetItem")
 def _get(node: Node) -> Any:
-    return _list(node, 0, 2).get(node.tensor(1))
+    found, index = _list(node, 0, 2), node.tensor(1)
+    if isinstance(found, RaggedList) and found.lacks(index):
+        return filled(node.tensor(2), 0, found.dtype)
+    return found.get(index)
 
 
 @special("TensorListSetItem")
@@ -195,12 +198,25 @@ def _gather(node: Node) -> Any:
 
 @special("TensorListConcatV2")
 def _concat(node: Node) -> Any:
-    return _list(node, 0, 1).concatenated()
+    """The elements in one; those that are not set have the numbers of rows of the third input, and are zeros."""
+    found, lengths = _list(node, 0, 1), node.tensor(2)
+    if not isinstance(found, RaggedList) or found.sizes is None or 0 in (lengths.shape or ()):
+        return found.concatenated()
+    rows, counts = found.concatenated()
+    lengths, starts = ops.cast(lengths, "int64"), ops.cumsum(lengths, exclusive=True)
+    places = ops.arange(ops.shape(rows)[0], dtype="int64") + ops.repeat(
+        starts - ops.cumsum(counts, exclusive=True), counts
+    )
+    shape = ops.concatenate([ops.reshape(ops.sum(lengths), [1]), ops.cast(ops.shape(rows)[1:], "int64")], 0)
+    return [ops.scatter_nd(ops.expand_dims(places, 1), rows, shape), lengths]
 
 
 @special("TensorListElementShape")
 def _shape_of_element(node: Node) -> Any:
-    return ops.cast(ops.shape(_list(node).rows())[1:], node.attrs("shape_type"))
+    found, dtype = _list(node), node.attrs("shape_type")
+    if isinstance(found, RaggedList) and found.sizes is None and found.known:
+        return recorded(-1, dtype)  # there are several
+    return ops.cast(ops.shape(found.rows())[1:], dtype)
 
 
 @special("TensorListScatterIntoExistingList")
@@ -249,27 +265,55 @@ def _array(node: Node) -> Any:
     return [Foreign(node.name, "it is the handle of an array"), _new(node, count, known, node.attrs("dtype"))]
 
 
-@special("TensorArrayWriteV3")
-def _write(node: Node) -> Any:
+@special("TensorArrayGradV3")
+def _gradient(node: Node) -> Any:
+    """The handle of the gradient of an array, whose flow starts as the array's own."""
+    return [Foreign(node.name, "it is the handle of an array", node.attrs("source")), node.inputs[1]]
+
+
+def _flow(node: Node, index: int) -> TensorList:
+    """The list of an array; the gradient of an array has zeros before it is written to."""
+    flow = _list(node, index)
+    source = _gradients_of(node)
+    return flow if flow.gradient == source else replace(flow.zeros(), gradient=source)
+
+
+def _gradients_of(node: Node) -> str:
+    """The name of the gradients for which an array is the gradient of another one; empty for other arrays."""
+    return node.inputs[0].source if isinstance(node.inputs[0], Foreign) else ""
+
+
+def _grows(node: Node) -> bool:
+    """Whether an array gets longer if something is written behind its end."""
     array = node.inputs[0]
     maker = node.body.nodes.get(array.name) if isinstance(array, Foreign) else None
-    grows = maker is not None and Attributes(maker)("dynamic_size", False)
-    return _list(node, 3).set(node.tensor(1), node.tensor(2), grows)
+    return maker is not None and bool(Attributes(maker)("dynamic_size", False))
+
+
+@special("TensorArrayWriteV3")
+def _write(node: Node) -> Any:
+    flow, index, item = _flow(node, 3), node.tensor(1), node.tensor(2)
+    if flow.gradient and flow.data is not None:
+        item = flow.get(index) + item
+    return replace(flow.set(index, item, _grows(node)), gradient=flow.gradient)
 
 
 @special("TensorArrayReadV3")
 def _read(node: Node) -> Any:
-    return _list(node, 2).get(node.tensor(1))
+    return _flow(node, 2).get(node.tensor(1))
 
 
 @special("TensorArrayScatterV3")
 def _scatter(node: Node) -> Any:
-    return _list(node, 3).scattered(node.tensor(1), node.tensor(2))
+    flow, indices, items = _flow(node, 3), node.tensor(1), node.tensor(2)
+    if flow.gradient and flow.data is not None:
+        items = OPS["GatherV2"](flow.rows(), indices, 0) + items
+    return replace(flow.scattered(indices, items, _grows(node)), gradient=flow.gradient)
 
 
 @special("TensorArrayGatherV3")
 def _gather_array(node: Node) -> Any:
-    return OPS["GatherV2"](_list(node, 2).rows(), node.tensor(1), 0)
+    return OPS["GatherV2"](_flow(node, 2).rows(), node.tensor(1), 0)
 
 
 @special("TensorArraySizeV3")
@@ -279,7 +323,7 @@ def _array_size(node: Node) -> Any:
 
 @special("TensorArrayConcatV3")
 def _concat_array(node: Node) -> Any:
-    return _list(node, 1).concatenated()
+    return _flow(node, 1).concatenated()
 
 
 @special("TensorArrayCloseV3")

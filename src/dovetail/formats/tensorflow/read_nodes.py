@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dovetail.formats.tensorflow.reading import Reader
 
 JOINS = {*MERGES, *EXITS}  # their values are those of branches and loops
+REDUCTIONS = ("Sum", "Prod", "Max", "Min", "Mean", "All", "Any")
 MOST = 1 << 16  # results of a node
 DTYPE_NAMES = ("Tout", "dtype", "out_type", "output_type", "DstT", "element_dtype", "T", "Tparams")
 
@@ -83,9 +84,18 @@ class Node:
             Unreadable: it is not known.
         """
         found = wanted(self.tensor(index))
+        if found is None and self._takes_all_axes(index):
+            return None
         if found is None:
             raise Unreadable(f"its input {index}, {self.proto.input[index]!r}, must be constant and depends on values")
         return plain(found)
+
+    def _takes_all_axes(self, index: int) -> bool:
+        """Whether a reduction takes the numbers up to the rank as axes, as TensorFlow writes it for unknown ranks."""
+        nodes, text = self.body.nodes, self.proto.input[index]
+        numbers = nodes.get(split(text)[0]) if self.type in REDUCTIONS else None
+        limit = nodes.get(split(numbers.input[1])[0]) if numbers is not None and numbers.op == "Range" else None
+        return limit is not None and limit.op == "Rank" and limit.input[0] == self.proto.input[0]
 
     def shape(self, index: int) -> Any:
         """An input that is a shape: ints if they are known, else the tensor."""

@@ -10,14 +10,16 @@ import numpy as np
 from dovetail import ops
 from dovetail.core.infer import broadcast
 from dovetail.core.table import OPS
-from dovetail.formats.constants import constant_of, is_tensor, recorded
+from dovetail.formats.constants import constant_of, filled, is_tensor, recorded
+from dovetail.formats.tensorflow.bodies.gradients import broadcast_axes
 from dovetail.formats.tensorflow.calls import by_row
 from dovetail.formats.tensorflow.read_nodes import Node
 from dovetail.formats.tensorflow.reading import special
 from dovetail.formats.tensorflow.rows import READ
-from dovetail.formats.tensorflow.values import Handle, Host
+from dovetail.formats.tensorflow.values import Foreign, Handle, Host
 from dovetail.formats.wire.tensors import array_of
 from dovetail.graph.operation import GraphTensor
+from dovetail.ops.shapes.shape import sum_like
 
 ASSERTION = "assertion failed:"  # the first words of the error of a check, before its data
 
@@ -79,6 +81,24 @@ def _print(node: Node) -> Any:
     if node.inputs[1:] != [x]:
         return ops.identity(x)
     return OPS["Print"](x, node.attrs("message", ""), node.attrs("summarize", 3))
+
+
+@special("BroadcastGradientArgs")
+def _broadcast(node: Node) -> Any:
+    """The axes over which two gradients are summed; if a rank is not known, the shapes to which they are."""
+    shapes = node.tensors()
+    if all(shape.shape != (None,) for shape in shapes):
+        return broadcast_axes(*shapes, node.attrs("T", "int32"))
+    return [Foreign(node.name, "the rank of a shape is not known", sum_to=shape) for shape in shapes]
+
+
+@special("Sum")
+def _sum(node: Node) -> Any:
+    """A sum over axes, or to the shape that a tensor of unknown rank has before it is broadcast."""
+    if not isinstance(node.inputs[1], Foreign) or node.inputs[1].sum_to is None:
+        return by_row(READ[node.type], node)
+    g = node.tensor(0)
+    return sum_like(g, filled(node.inputs[1].sum_to, 0, g.dtype))
 
 
 @special("Equal NotEqual")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any, NamedTuple
 
 from dovetail import ops
 from dovetail.core.table import OPS
-from dovetail.formats.constants import constant_of, filled
+from dovetail.formats.constants import constant_of, filled, recorded
 from dovetail.formats.opaque import Unreadable
 from dovetail.graph.operation import GraphTensor
 from dovetail.ops.shapes.shape import dims_of
@@ -36,10 +37,14 @@ class Foreign(NamedTuple):
     Attributes:
         name: of its node.
         reason: why nothing does.
+        sum_to: the shape that a gradient is summed to, if the node gives the axes for it, and they are not known.
+        source: the name of the gradients, if it is the handle of the gradient of an array of TensorFlow 1.
     """
 
     name: str
     reason: str
+    source: str = ""
+    sum_to: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,12 +107,14 @@ class TensorList:
         size: the number of elements, an int or a tensor.
         shape: of an element: ints with -1 for unknown ones, a tensor, or None.
         dtype: of an element.
+        gradient: the name of the gradients that it holds, if it is the flow of the gradient of an array.
     """
 
     data: Any
     size: Any
     shape: Any
     dtype: Any
+    gradient: str = ""
 
     @classmethod
     def of(cls, data: Any) -> TensorList:
@@ -136,7 +143,7 @@ class TensorList:
 
     def blank(self, size: Any) -> TensorList:
         """A list of this number of zeros that have the shape of its elements."""
-        return TensorList.of(ops.zeros([size, *dims_of(self.data)[1:]], self.data.dtype))
+        return TensorList.of(ops.zeros(_sizes([size], self.data, 1), self.data.dtype))
 
     def get(self, index: Any) -> Any:
         """An element."""
@@ -145,8 +152,8 @@ class TensorList:
     def concatenated(self) -> list[Any]:
         """The elements in one, and the number of rows of each."""
         rows = self.rows()
-        dims = dims_of(rows)
-        return [ops.reshape(rows, [-1, *dims[2:]]), ops.cast(ops.full([dims[0]], dims[1]), "int64")]
+        lengths = ops.broadcast_to(ops.shape(rows)[1], ops.shape(rows)[:1])
+        return [ops.reshape(rows, _sizes([-1], rows, 2)), ops.cast(lengths, "int64")]
 
     def grown(self, item: Any) -> TensorList:
         """The list with another element behind the last one."""
@@ -158,18 +165,19 @@ class TensorList:
         """The elements as one tensor, with zeros behind them if there are fewer than `size`."""
         rows = self.rows()
         spare = ops.maximum(size - ops.shape(rows)[0], 0)
-        return ops.concatenate([rows, ops.zeros([spare, *dims_of(rows)[1:]], rows.dtype)], 0)
+        return ops.concatenate([rows, ops.zeros(_sizes([spare], rows, 1), rows.dtype)], 0)
 
     def set(self, index: Any, item: Any, grows: bool = False) -> TensorList:
         """The list with another element; if it grows, the index may be behind the last one."""
         filling = self
         if self.data is None:
-            dims = ops.shape(item)
-            zeros = filled([self.size, *(dims[i] for i in range(len(item.shape)))], 0, item.dtype)
-            filling = replace(self, data=zeros)
+            filling = replace(self, data=filled(_sizes([self.size], item), 0, item.dtype))
         rows = filling.longer(index + 1) if grows else filling.data
         _need_one_shape(rows, item)
-        rows = ops.slice_update(rows, [index, *[0] * len(item.shape)], ops.expand_dims(item, 0))
+        if rows.shape is None or item.shape is None:
+            rows = ops.tensor_scatter_update(rows, ops.reshape(index, [1, 1]), ops.expand_dims(item, 0))
+        else:
+            rows = ops.slice_update(rows, [index, *[0] * len(item.shape)], ops.expand_dims(item, 0))
         return TensorList.of(rows) if grows else replace(self, data=rows)
 
     def scattered(self, indices: Any, items: Any, grows: bool = False) -> TensorList:
@@ -180,7 +188,7 @@ class TensorList:
             known = constant_of(ends)
             size = ops.max(ends) if known is None else int(known.max())
         if self.data is None:
-            rows = filled([size, *dims_of(items)[1:]], 0, items.dtype)
+            rows = filled(_sizes([size], items, 1), 0, items.dtype)
         else:
             rows = self.longer(size) if grows else self.rows()
         return TensorList.of(ops.tensor_scatter_update(rows, ops.expand_dims(indices, -1), items))
@@ -193,7 +201,7 @@ class TensorList:
         """The sums of the elements of two lists; one without elements has zeros."""
         if self.data is None or other.data is None:
             return self if other.data is None else other
-        return replace(self, data=self.data + other.data)
+        return other.plus(self) if isinstance(other, RaggedList) else replace(self, data=self.data + other.data)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +227,7 @@ class RaggedList(TensorList):
 
     Attributes:
         sizes: the shape of each tensor, in the rows of a tensor; None while no element is set, and if ranks differ.
-        known: index → the tensor there, for those that were set at a constant index.
+        known: index → the tensor there; empty if some was not set at a constant index.
     """
 
     sizes: Any = None
@@ -235,7 +243,7 @@ class RaggedList(TensorList):
 
     @classmethod
     def _of(cls, data: Any, sizes: Any, shape: Any) -> RaggedList:
-        return cls(data, ops.shape(sizes)[0], shape, data.dtype, sizes)
+        return cls(data, ops.shape(sizes)[0], shape, data.dtype, sizes=sizes)
 
     def tensors(self) -> list[Any]:
         if self.sizes is None:
@@ -251,10 +259,20 @@ class RaggedList(TensorList):
 
     def rows(self) -> Any:
         if self.sizes is None and self.known:
-            raise Unreadable("the tensors of a list have several ranks")
+            return ops.stack(self._all())
         if self.sizes is None:
             return super().rows()
         return ops.reshape(self.data, [ops.shape(self.sizes)[0], *self._dims(ops.max(self.sizes, 0))])
+
+    def lacks(self, index: Any) -> bool:
+        """Whether the element at a constant index is not set."""
+        return bool(self.known) and (place := _place_of(index)) is not None and place not in self.known
+
+    def _all(self) -> list[Any]:
+        """The elements, if each was set at a constant index."""
+        if self.size != len(self.known):
+            raise Unreadable("the tensors of a list have several ranks, or unknown ones")
+        return [self.known[i] for i in range(self.size)]
 
     def _dims(self, sizes: Any) -> list[Any]:
         """The shape of an element, with the sizes that all have as numbers."""
@@ -275,6 +293,9 @@ class RaggedList(TensorList):
         return ops.reshape(self.data[start:stop], self._dims(OPS["GatherV2"](self.sizes, index, 0)))
 
     def concatenated(self) -> list[Any]:
+        if self.sizes is None and self.known:
+            parts = self._all()
+            return [ops.concatenate(parts, 0), ops.cast(ops.stack([ops.shape(part)[0] for part in parts]), "int64")]
         if self.sizes is None:
             return super().concatenated()
         dims = self._dims(ops.max(self.sizes, 0))[1:]
@@ -290,15 +311,16 @@ class RaggedList(TensorList):
         return self._of(flat, sizes, self._merged(item))
 
     def set(self, index: Any, item: Any, grows: bool = False) -> TensorList:
-        if not item.shape and not self.known:  # scalars have one shape
+        if item.shape == () and not self.known:  # scalars have one shape
             return TensorList(None, self.size, self.shape, self.dtype).set(index, item, grows)
-        whole, rank = self, len(item.shape)
-        if self.sizes is None:
+        whole, rank = self, None if item.shape is None else len(item.shape)
+        if self.sizes is None and rank is not None:
             none = ops.reshape(item, [-1])[:0]
             whole = self._of(none, filled([self.size, rank], 0, "int32"), self.shape)
         place = _place_of(index)
-        known = {**self.known, place: item} if place is not None and type(item) is GraphTensor else {}
-        if whole.sizes.shape[-1] != rank or (self.sizes is None and self.known):
+        is_known = place is not None and type(item) is GraphTensor and (bool(self.known) or self.data is None)
+        known = {**self.known, place: item} if is_known else {}
+        if rank is None or whole.sizes.shape[-1] != rank or (self.sizes is None and self.known):
             if not known:
                 raise Unreadable("it sets tensors of several ranks in a list, at indices that are not constant")
             return replace(self, data=None, sizes=None, known=known)
@@ -315,14 +337,26 @@ class RaggedList(TensorList):
         return replace(whole, known={i: ops.zeros_like(x) for i, x in self.known.items()})
 
     def plus(self, other: TensorList) -> TensorList:
-        others = other.known if isinstance(other, RaggedList) else {}
-        known = {i: x + others[i] for i, x in self.known.items() if i in others}
-        whole: Any = super().plus(other)
-        return replace(whole, known=known)
+        if self.known and not isinstance(other, RaggedList) and other.data is not None:
+            other = replace(other, gradient=self.gradient)
+            return reduce(lambda rows, i: rows.set(i, rows.get(i) + self.known[i]), self.known, other)
+        if isinstance(other, RaggedList) and self.known and other.known:
+            sums = {i: self.known[i] + x if i in self.known else x for i, x in other.known.items()}
+            return reduce(lambda rows, i: rows.set(recorded(i, "int32"), sums[i]), sums, self)
+        if self.data is None or other.data is None:
+            return self if other.data is None else other
+        return replace(self, data=self.data + other.data, known={})
 
     def _merged(self, item: Any) -> list[int]:
         """The declared shape of the elements, with -1 for sizes that it leaves open."""
         return self.shape if isinstance(self.shape, list) else [-1] * len(item.shape)
+
+
+def _sizes(sizes: list[Any], like: Any, skip: int = 0) -> Any:
+    """Some sizes, and behind them those of a tensor, of which the first ones are left out."""
+    if like.shape is not None:
+        return [*sizes, *dims_of(like)[skip:]]
+    return ops.concatenate([ops.stack([ops.cast(size, "int32") for size in sizes]), ops.shape(like)[skip:]], 0)
 
 
 def _need_one_shape(rows: Any, item: Any) -> None:
@@ -331,12 +365,12 @@ def _need_one_shape(rows: Any, item: Any) -> None:
     Raises:
         Unreadable: the shapes are known, and differ.
     """
-    shapes = rows.shape[1:], item.shape
+    shapes = rows.shape and rows.shape[1:], item.shape
     advice = "as the others in its list have, which are stacked: pad the tensors to one shape, or concatenate them"
-    pairs = itertools.zip_longest(*shapes, fillvalue=-1)
-    if any(None not in pair and pair[0] != pair[1] for pair in pairs) or len(shapes[0]) != len(shapes[1]):
+    pairs = () if None in shapes else [*itertools.zip_longest(*shapes, fillvalue=-1)]
+    if any(None not in pair and pair[0] != pair[1] for pair in pairs):
         raise Unreadable(f"it sets a tensor of shape {shapes[1]}, and needs the shape {shapes[0]}, {advice}")
-    if None in shapes[0] + shapes[1]:
+    if None in shapes or None in shapes[0] + shapes[1]:
         size = ops.shape(item)
         fits = ops.all(ops.equal(ops.shape(rows)[1:], size))
         OPS["Assert"](fits, (size,), f"TensorListSetItem: the tensor must have the same shape {advice}; its shape is")

@@ -51,11 +51,13 @@ def _(g: Any, data_format: str) -> Any:
     return ops.sum(g, [axis for axis in range(len(g.shape)) if axis != channels])
 
 
-@row("BroadcastGradientArgs: a/T b/T; T:dtype|int32")
-def _(a: Any, b: Any, dtype: Any) -> Any:
+def broadcast_axes(a: Any, b: Any, dtype: Any) -> Any:
     """The axes over which a gradient is summed: an unknown dimension is taken for one that is not broadcast.
 
     If it is, the following `Reshape` to this dimension refuses the gradient.
+
+    Raises:
+        Unreadable: a rank is not known.
     """
     shapes = [shape_values(shape).of(shape) for shape in (a, b)]
     if any(shape is None for shape in shapes):
