@@ -106,7 +106,7 @@ def same(found: Any, right: np.ndarray) -> bool:
     return found.shape == right.shape and np.allclose(found.numpy(), right, atol=1e-4)
 
 
-AT_ONCE = ("Slice", "Pad", "Split", "CenterCropPad")  # they take any sizes
+AT_ONCE = ("Slice", "Pad", "Split", "CenterCropPad", "ConvTranspose", "LRN")  # they take any sizes
 
 
 @pytest.mark.each("kind")

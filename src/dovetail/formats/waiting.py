@@ -12,11 +12,23 @@ from typing import Any, ClassVar
 
 from dovetail import ops
 from dovetail.core.hooks import hooks
+from dovetail.core.scopes import Scoped
 from dovetail.formats.opaque import OpaqueOp, Unreadable, opaque_outputs
 from dovetail.graph.nesting import outermost_of
 
 Read = Callable[[list[Any], str, Mapping[str, Any]], list[Any]]
 _numbers = itertools.count(1)
+FOR_ALL: Scoped[bool] = Scoped(False)  # whether nodes are read for all sizes, which takes more operations
+
+
+def wait_for(reason: str) -> None:
+    """Make a node wait for sizes, by which it needs fewer operations, unless it is read for all sizes.
+
+    Raises:
+        Unreadable: it is to wait.
+    """
+    if not FOR_ALL.get():
+        raise Unreadable(reason)
 
 
 class Waits(Unreadable):

@@ -8,7 +8,7 @@ from typing import Any
 from dovetail.core.errors import op_error
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.transplant import copy_graph
-from dovetail.formats.waiting import WaitingOp, Waits
+from dovetail.formats.waiting import FOR_ALL, WaitingOp, Waits
 from dovetail.graph.base import name_new
 from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.unchecked import discard, supersede
@@ -63,7 +63,7 @@ def resolve(
 
 
 def resolved(graph: Graph, user: str) -> Graph:
-    """The graph, or a copy of it in which no operation waits.
+    """The graph, or a copy of it in which no operation waits: what waits for sizes is read for all of them.
 
     Args:
         graph: is not changed.
@@ -76,6 +76,9 @@ def resolved(graph: Graph, user: str) -> Graph:
         return graph
     copy = copy_graph(graph, own=True)
     left, _ = resolve(copy, grows=False)
+    if left:
+        with FOR_ALL.scope(True):
+            left, _ = resolve(copy, grows=False)
     if left:
         waiting: Any = left[0].op
         raise op_error(ValueError, user, f"{waiting.refusal(copy)}.")

@@ -37,7 +37,7 @@ from dovetail.formats.onnx.records import Records
 from dovetail.formats.onnx.rows import row_of
 from dovetail.formats.onnx.tensors import Tensors, carried, dtype_of
 from dovetail.formats.opaque import REFUSALS, OpaqueOp, Unreadable, opaque_outputs
-from dovetail.formats.waiting import WaitingOp, Waits
+from dovetail.formats.waiting import FOR_ALL, WaitingOp, Waits
 from dovetail.graph.base import unique_name
 from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.operation import GraphTensor
@@ -207,7 +207,7 @@ class Reader(Building):
         try:
             with all_or_nothing():
                 found = self._computed(node)
-                if self.graph is self.top and self._inner > inner and self._waits_for(given):
+                if self.graph is self.top and self._inner > inner and (self._waits_for(given) or not FOR_ALL.get()):
                     raise Unreadable(next(reversed(self.opaque.values())))
                 return found
         except FormatError:
@@ -223,6 +223,10 @@ class Reader(Building):
             if waits_for == "shapes":  # the values do not count before these are known
                 self.needed = needed
             return self._waiting(node, reason)
+        if self.graph is self.top and not FOR_ALL.get():  # no more will be known of what is inside
+            self.opaque, self._inner = opaque, inner
+            with FOR_ALL.scope(True):
+                return self._results(node)
         return self._opaque(node, reason)
 
     def _computed(self, node: Node) -> list[Any]:

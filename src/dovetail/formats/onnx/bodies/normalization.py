@@ -96,5 +96,5 @@ def _(x: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 
     widths = [(0, 0)] * len(x.shape)
     widths[1] = ((size - 1) // 2, size // 2)
     squares = ops.pad(ops.square(x), widths)
-    total = sum(squares[:, i : i + x.shape[1]] for i in range(size))
+    total = sum(squares[:, i : i + dims_of(x)[1]] for i in range(size))
     return x / ops.power(total * (alpha / size) + bias, beta)

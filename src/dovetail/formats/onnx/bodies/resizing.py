@@ -14,6 +14,8 @@ from dovetail.formats.constants import is_tensor, recorded, within
 from dovetail.formats.onnx.bodies.shapes import less, more, numbers
 from dovetail.formats.onnx.rows import row
 from dovetail.formats.opaque import Unreadable
+from dovetail.formats.waiting import wait_for
+from dovetail.ops.shapes.shape import dims_of
 
 # Positions and weights are computed by NumPy, or by ops of the same names if they depend on values.
 Kernel = Callable[[Any, Any], Any]  # (NumPy or ops, positions or distances) → whole positions or weights
@@ -25,11 +27,11 @@ NEAREST: dict[str, Kernel] = {
 }
 
 
-def _positions(xp: Any, mode: str, size: int, length: Any, scale: Any, roi: Sequence[Any]) -> Any:
+def _positions(xp: Any, mode: str, size: Any, length: Any, scale: Any, roi: Sequence[Any]) -> Any:
     """The positions along an axis of a size of the elements of a result, whose size is the length rounded down."""
     count = _whole(length)
     within(count)
-    y = xp.arange(count, dtype="float64")
+    y = xp.arange(count, dtype="float32")
     if mode == "align_corners":
         return y * (size - 1) / xp.maximum(length - 1, 1)
     if mode == "asymmetric":
@@ -47,14 +49,14 @@ def _positions(xp: Any, mode: str, size: int, length: Any, scale: Any, roi: Sequ
     return found
 
 
-def _weights(xp: Any, x: Any, size: int, kernel: Kernel, reach: int, scale: Any, excludes: bool, smooths: bool) -> Any:
+def _weights(xp: Any, x: Any, size: Any, kernel: Kernel, reach: int, scale: Any, excludes: bool, smooths: bool) -> Any:
     """A matrix that gives the elements at some positions along an axis as sums of its elements."""
     scale = xp.minimum(scale, 1) if smooths else 1
     far = _whole(xp.ceil(reach / scale))
     if xp is np:
         within(len(x), max(size, 2 * far))
     first = xp.floor(x)
-    at = first[:, None] + xp.arange(1 - far, far + 1, dtype="float64")
+    at = first[:, None] + xp.arange(1 - far, far + 1, dtype="float32")
     shares = kernel(xp, abs(at - x[:, None]) * scale)
     if smooths:
         shares = shares / xp.sum(shares, 1, keepdims=True)
@@ -63,7 +65,7 @@ def _weights(xp: Any, x: Any, size: int, kernel: Kernel, reach: int, scale: Any,
         shares = shares / xp.sum(shares, 1, keepdims=True)
     at = xp.clip(at, 0, size - 1)
     if xp is ops:
-        is_there = ops.equal(at[..., None], ops.arange(size, dtype="float64"))
+        is_there = ops.equal(at[..., None], ops.arange(_whole(size), dtype="float32"))
         return ops.sum(ops.where(is_there, shares[..., None], 0), 1)
     found = np.zeros((len(x), size))
     np.add.at(found, (np.arange(len(x))[:, None], at.astype(int)), shares)
@@ -98,8 +100,8 @@ def _held(value: Any, dtype: Any) -> Any:
 
 
 def _each(values: Any) -> list[Any]:
-    """The numbers of an input marked `?`, in float64 where they are not known."""
-    return [] if values is None else numbers(values, "float64")
+    """The numbers of an input marked `?`, in float32 where they are not known."""
+    return [] if values is None else numbers(values, "float32")
 
 
 @row(
@@ -128,22 +130,23 @@ def _(
     """One axis after the other; versions before 11 say no positions, which then are asymmetric."""
     roi, scales, sizes = _each(roi), _each(scales), _each(sizes)
     axes = [axis % len(x.shape) for axis in axes] if axes else [*range(len(x.shape))]
-    known = [x.shape[axis] for axis in axes]
-    if any(size is None and (not scales or is_tensor(scales[i]) or scales[i] != 1) for i, size in enumerate(known)):
-        raise Unreadable("the sizes of its input must be known")
+    known = [dims_of(x)[axis] for axis in axes]
+    if any(is_tensor(n) and (not scales or is_tensor(scales[i]) or scales[i] != 1) for i, n in enumerate(known)):
+        wait_for("the sizes of its input must be known")
+    known = [ops.cast(size, "float32") if is_tensor(size) else size for size in known]
     if sizes:
-        scales = [size / one if one else 1.0 for size, one in zip(sizes, known, strict=True)]
+        scales = [size / one if is_tensor(one) or one else 1.0 for size, one in zip(sizes, known, strict=True)]
         if policy != "stretch":
             scales = [functools.reduce(less if policy == "not_larger" else more, scales)] * len(axes)
             sizes = [_computing(scales[0]).floor(scales[0] * one + 0.5) for one in known]
-    lengths = sizes or [one and scale * one for scale, one in zip(scales, known, strict=True)]
+    lengths = sizes or [scale * one for scale, one in zip(scales, known, strict=True)]
     dtype = x.dtype
     kernel, reach = (_cubic(a), 2) if mode == "cubic" else (_linear, 1)
     for i, axis in enumerate(axes):
         size, length, scale = known[i], lengths[i], scales[i]
         part = [roi[i], roi[i + len(axes)]] if roi else [0.0, 1.0]
-        xp = _computing(length, scale, *part)
-        if xp is np and [scale, *part] == [1, 0.0, 1.0]:
+        xp = _computing(length, scale, size, *part)
+        if _computing(scale, *part) is np and [scale, *part] == [1, 0.0, 1.0]:
             continue
         at = _positions(xp, positions or "asymmetric", size, length, scale, part)
         if mode == "nearest":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -10,9 +11,11 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.table import OPS
-from dovetail.formats.constants import counted, recorded, within
+from dovetail.formats.constants import counted, is_tensor, recorded, within
+from dovetail.formats.onnx.bodies.shapes import more
 from dovetail.formats.onnx.rows import row
 from dovetail.formats.opaque import Unreadable
+from dovetail.formats.waiting import wait_for
 from dovetail.ops.shapes.shape import dims_of
 
 FIRST = "channels_first"
@@ -21,11 +24,11 @@ WINDOW = "kernel_shape:size strides dilations pads auto_pad:auto"
 
 def paddings(
     x: Any, size: Sequence[int], strides: Sequence[int], dilations: Sequence[int], pads: Any, auto: str
-) -> list[tuple[int, int]]:
+) -> list[tuple[Any, Any]]:
     """The widths before and after each spatial axis.
 
     Raises:
-        Unreadable: they depend on sizes that are not known.
+        Unreadable: they wait for sizes.
     """
     rank = len(size)
     if auto in ("NOTSET", "VALID"):
@@ -33,11 +36,11 @@ def paddings(
         return list(zip(pads[:rank], pads[rank:], strict=True))
     found = []
     for i in range(rank):
-        known = x.shape[2 + i]
-        if known is None and strides[i] > 1:
-            raise Unreadable("its padding depends on a size that is not known")
-        reach = (size[i] - 1) * dilations[i] + 1
-        whole = max((-(-known // strides[i]) - 1) * strides[i] + reach - known, 0) if known is not None else reach - 1
+        reach, length = (size[i] - 1) * dilations[i] + 1, dims_of(x)[2 + i]
+        if is_tensor(length) and strides[i] > 1:
+            wait_for("its padding depends on a size that is not known")
+        is_fixed = is_tensor(length) and strides[i] == 1
+        whole = reach - 1 if is_fixed else more((-(-length // strides[i]) - 1) * strides[i] + reach - length, 0)
         small, large = whole // 2, whole - whole // 2
         found.append((small, large) if auto == "SAME_UPPER" else (large, small))
     return found
@@ -59,6 +62,11 @@ def convolved(
     rank = len(kernel.shape) - 2
     strides, dilations = strides or [1] * rank, dilations or [1] * rank
     widths = paddings(x, size or kernel.shape[2:], strides, dilations, pads, auto)
+    if any(map(is_tensor, itertools.chain(*widths))):
+        x, widths = ops.pad(x, [(0, 0), (0, 0), *widths]), [(0, 0)] * rank
+    if x.shape[1] is None and group > 1:  # else nobody could tell the groups
+        batch, _, *sizes = dims_of(x)
+        x = ops.reshape(x, [batch, kernel.shape[1] * group, *sizes])
     kernel = ops.transpose(kernel, [*range(2, rank + 2), 1, 0])
     if rank > 3:
         raise Unreadable(f"it has {rank} spatial axes, and Dovetail computes at most 3")
@@ -86,8 +94,8 @@ def _(
     sizes: list[Any] = dims_of(x)[2:]
     full = [(sizes[i] - 1) * strides[i] + (size[i] - 1) * dilations[i] + 1 + extra[i] for i in range(rank)]
     if shape or auto.startswith("SAME"):
-        wanted = list(shape)[-rank:] if shape else [sizes[i] * strides[i] for i in range(rank)]
-        cut = [full[i] - wanted[i] for i in range(rank)]
+        less = [(size[i] - 1) * dilations[i] + 1 + extra[i] - strides[i] for i in range(rank)]
+        cut = [full[i] - wanted for i, wanted in enumerate(list(shape)[-rank:])] if shape else less
         if not all(isinstance(number, int) for number in cut):
             raise Unreadable("its padding depends on a size that is not known")
         low = [max(number, 0) - max(number, 0) // 2 if auto != "SAME_UPPER" else max(number, 0) // 2 for number in cut]
@@ -122,7 +130,12 @@ class Window(NamedTuple):
     size: Sequence[int]
     strides: Sequence[int]
     dilations: Sequence[int]
-    widths: Sequence[tuple[int, int]]
+    widths: Sequence[tuple[Any, Any]]
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether some width is not 0, or may not be."""
+        return any(is_tensor(width) or width for width in itertools.chain(*self.widths))
 
 
 def _window(
@@ -134,16 +147,25 @@ def _window(
 
 
 def _windows(x: Any, window: Window, ceil: int) -> list[Any]:
-    """The positions along each axis that each window has."""
+    """The positions along each axis that each window has: arrays, or tensors where sizes are not known.
+
+    Raises:
+        Unreadable: they wait for sizes.
+    """
     size, strides, dilations, widths = window
     places = list[Any]()
-    for i, length in enumerate(x.shape[2:]):
-        if length is None:
-            raise Unreadable("the sizes of its input must be known")
+    for i, length in enumerate(dims_of(x)[2:]):
         low, high = widths[i]
         reach = (size[i] - 1) * dilations[i] + 1
         spare = length + low + high - reach
         count = (-(-spare // strides[i]) if ceil else spare // strides[i]) + 1
+        if is_tensor(count):
+            wait_for("the sizes of its input must be known")
+            is_behind = ops.greater_equal((count - 1) * strides[i], length + low)
+            count = count - ops.cast(is_behind, count.dtype) if ceil else count
+            inside = np.arange(size[i], dtype="int32") * np.int32(dilations[i])
+            places.append(ops.expand_dims(counted(count), 1) * strides[i] - low + inside)
+            continue
         if ceil and (count - 1) * strides[i] >= length + low:
             count -= 1  # the last window would begin behind the input
         within(count, size[i])
@@ -151,19 +173,30 @@ def _windows(x: Any, window: Window, ceil: int) -> list[Any]:
     return places
 
 
+def _computing(places: Any) -> Any:
+    """NumPy, or the ops, if some positions are not known."""
+    return ops if any(map(is_tensor, places)) else np
+
+
 def _taken(x: Any, places: Any, fill: Any) -> Any:
     """The elements of windows: (batch, channels, windows..., elements...)."""
-    low = [max(-int(one.min()), 0) for one in places]
-    high = [max(int(one.max()) + 1 - size, 0) for one, size in zip(places, x.shape[2:], strict=True)]
+    sizes = dims_of(x)[2:]
+    low = [more(-one[0, 0], 0) if one.shape[0] != 0 else 0 for one in places]
+    high = [more(one[-1, -1] + 1 - n, 0) if one.shape[0] != 0 else 0 for one, n in zip(places, sizes, strict=True)]
     x = ops.pad(x, [(0, 0), (0, 0), *zip(low, high, strict=True)], "constant", fill)
     for i, one in enumerate(places):  # each axis becomes two: the windows, and the elements of one
-        at = recorded((one + low[i]).reshape(-1), "int32")
+        at = _held(_computing(places).reshape(one + low[i], [-1]), "int32")
         axis = 2 + 2 * i
         x = OPS["GatherV2"](x, at, axis)
         dims = dims_of(x)
-        x = ops.reshape(x, [*dims[:axis], *one.shape, *dims[axis + 1 :]])
+        x = ops.reshape(x, [*dims[:axis], *dims_of(one), *dims[axis + 1 :]])
     rank = len(places)
     return ops.transpose(x, [0, 1, *range(2, 2 + 2 * rank, 2), *range(3, 3 + 2 * rank, 2)])
+
+
+def _held(value: Any, dtype: Any) -> Any:
+    """An array as a constant, or a tensor, of a dtype."""
+    return ops.cast(value, dtype) if is_tensor(value) else recorded(value, dtype)
 
 
 def _is_plain(x: Any, window: Window, ceil: int) -> bool:
@@ -185,7 +218,7 @@ def _(x: Any, ceil: int = 0, storage_order: int = 0, outputs: int = 1, **given: 
     lowest = -float("inf") if x.dtype.is_floating else x.dtype.min
     is_plain = _is_plain(x, window, ceil)
     axes = [*range(2 + rank, 2 + 2 * rank)]
-    if is_plain and not any(map(any, window.widths)):
+    if is_plain and not window.is_padded:
         found = ops.max_pool(x, tuple(window.size), tuple(window.strides), "valid", FIRST)
     elif is_plain:
         wide = ops.pad(x, [(0, 0), (0, 0), *window.widths], "constant", lowest)
@@ -201,21 +234,19 @@ def _(x: Any, ceil: int = 0, storage_order: int = 0, outputs: int = 1, **given: 
 def _largest_at(x: Any, places: Any, lowest: Any, storage_order: int) -> Any:
     """The places of the largest elements of windows in the flat input."""
     taken = _taken(x, places, lowest)
-    rank, sizes = len(places), list(x.shape[2:])
+    rank, sizes, xp = len(places), dims_of(x)[2:], _computing(places)
     dims = dims_of(taken)
     flat = ops.argmax(ops.reshape(taken, [*dims[: 2 + rank], -1]), -1)
     steps = [math.prod(sizes[:i]) if storage_order else math.prod(sizes[i + 1 :]) for i in range(rank)]
-    within(*(one.size for one in places))
-    grid = np.zeros([1] * (2 * rank), np.int64)
+    within(*(one.size for one in places if isinstance(one, np.ndarray)))
+    grid: Any = 0
     for i, one in enumerate(places):
-        shape = [1] * (2 * rank)
-        shape[i], shape[rank + i] = one.shape
-        grid = grid + (one * steps[i]).reshape(shape)
-    counts = grid.shape[:rank]
-    grid = recorded(grid.reshape([1, 1, *counts, -1]), "int64")
-    at = OPS["TakeAlongAxis"](
-        ops.broadcast_to(grid, [*dims[: 2 + rank], grid.shape[-1]]), ops.expand_dims(flat, -1), -1
-    )
+        shape: list[Any] = [1] * (2 * rank)
+        shape[i], shape[rank + i] = dims_of(one)
+        grid = grid + xp.reshape(one * steps[i], shape)
+    grid = _held(xp.reshape(grid, [1, 1, *dims_of(grid)[:rank], -1]), "int64")
+    shape = [*dims[: 2 + rank], dims_of(grid)[-1]]
+    at = OPS["TakeAlongAxis"](ops.broadcast_to(grid, shape), ops.expand_dims(flat, -1), -1)
     batch, channels = dims_of(x)[:2]
     first = ops.reshape(ops.cast(counted(batch * channels), "int64"), [batch, channels, *[1] * rank])
     return ops.squeeze(at, -1) + first * math.prod(sizes)
@@ -226,17 +257,18 @@ def averaged(x: Any, ceil: int = 0, padded: int = 0, **given: Any) -> Any:
     """The mean of each window."""
     window = _window(x, **given)
     rank = len(window.size)
-    if _is_plain(x, window, ceil) and (padded or not any(map(any, window.widths))):
-        wide = ops.pad(x, [(0, 0), (0, 0), *window.widths]) if any(map(any, window.widths)) else x
+    if _is_plain(x, window, ceil) and (padded or not window.is_padded):
+        wide = ops.pad(x, [(0, 0), (0, 0), *window.widths]) if window.is_padded else x
         return ops.average_pool(wide, tuple(window.size), tuple(window.strides), "valid", FIRST)
     places = _windows(x, window, ceil)
     axes = [*range(2 + rank, 2 + 2 * rank)]
-    count = np.ones([1] * rank)
+    count: Any = 1
     for i, (one, (low, high)) in enumerate(zip(places, window.widths, strict=True)):
-        first, last = (-low, x.shape[2 + i] + high) if padded else (0, x.shape[2 + i])
-        inside = ((one >= first) & (one < last)).sum(1)
-        count = count * inside.reshape([-1 if i == axis else 1 for axis in range(rank)])
-    return ops.sum(_taken(x, places, 0), axes) / recorded(count, x.dtype)
+        length, xp = dims_of(x)[2 + i], _computing([one])
+        first, last = (-low, length + high) if padded else (0, length)
+        inside = xp.sum(xp.where(xp.logical_and(one >= first, one < last), 1, 0), 1)
+        count = count * _held(xp.reshape(inside, [-1 if i == axis else 1 for axis in range(rank)]), x.dtype)
+    return ops.sum(_taken(x, places, 0), axes) / count
 
 
 @row(f"LpPool: x; {WINDOW} ceil_mode:ceil p")
