@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import dovetail as dt
+from tests import foreign
 from tests.formats.onnx.running import session_of
 from tests.libraries import require
 
@@ -221,3 +223,73 @@ def test_lists_of_lengths_that_depend_on_open_sizes_are_refused_in_functions():
         compiled(ROWS)
     for call in (loaded, dt.function(loaded)):  # as the error says
         assert [part.shape for part in call(ROWS)] == [(3, 3), (3, 1)]
+
+
+# -- integers as values -----------------------------------------------------------------------------------------------
+
+CUBE = np.abs(np.random.RandomState(1).randn(2, 4, 6)).astype("float32")
+REDUCED = ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "SumSquare", "LogSum", "LogSumExp")
+
+
+def reduced(name: str, axes: Any, **attributes: Any) -> Case:
+    return case(N(f"Reduce{name}", ["x", "a"], ["y"], **attributes), x=CUBE, a=axes)
+
+
+BY_VALUES: dict[str, Case] = {
+    "Slice": case(N("Slice", ["x", "a", "b"], ["y"]), x=CUBE, a=[0, 1, 2], b=[2, 3, 5]),
+    "Slice backwards": case(
+        N("Slice", ["x", "a", "b", "c", "d"], ["y"]),
+        x=CUBE,
+        a=[1, -1],
+        b=[3, -(2**63)],
+        d=[1, -2],
+        weights={"c": [1, 2]},
+    ),
+    "Slice of an axis": case(N("Slice", ["x", "a", "b", "c"], ["y"]), x=CUBE, a=[-3], b=[2**63 - 1], c=[-1]),
+    "TopK": case(N("TopK", ["x", "k"], ["y", "z"]), "y", "z", x=np.round(CUBE), k=[3]),
+    "TopK smallest": case(N("TopK", ["x", "k"], ["y", "z"], axis=1, largest=0), "y", "z", x=np.round(CUBE), k=[2]),
+    **{f"Reduce{name}": reduced(name, [1]) for name in REDUCED},
+    "ReduceSum of two": reduced("Sum", [0, -1]),
+    "ReduceMax without axes": reduced("Max", [1], keepdims=0),
+    "ReduceMean of none": reduced("Mean", [], noop_with_empty_axes=1),
+    "Squeeze": case(N("Squeeze", ["x", "a"], ["y"]), x=CUBE[:, :1], a=[-2]),
+    "Unsqueeze": case(N("Unsqueeze", ["x", "a"], ["y"]), x=CUBE, a=[0, -1]),
+    "CumSum": case(N("CumSum", ["x", "a"], ["y"], reverse=1, exclusive=1), x=CUBE, a=-1),
+    "Trilu": case(N("Trilu", ["x", "k"], ["y"]), x=CUBE, k=1),
+    "Trilu lower": case(N("Trilu", ["x", "k"], ["y"], upper=0), x=CUBE, k=-2),
+    "OneHot": case(
+        N("OneHot", ["x", "d", "v"], ["y"], axis=0), x=np.array([[-5, 4], [9, 0]]), d=5, weights={"v": [1, 7]}
+    ),
+    "Range": case(N("Range", ["a", "b", "c"], ["y"]), a=11, b=2, c=-3),
+    "Tile": case(N("Tile", ["x", "r"], ["y"]), x=CUBE, r=[2, 1, 3]),
+}
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("name", BY_VALUES)
+def test_integers_may_be_values_in_a_function(name: str, is_open: bool, engine: str):
+    one = BY_VALUES[name]
+    message = model(one)
+    right = dict(zip(one.outputs, session_of(message.SerializeToString()).run(None, one.inputs), strict=True))
+    loaded = dt.onnx.load(message)
+    shapes = {key: [None] * a.ndim if is_open and key == "x" else a.shape for key, a in one.inputs.items()}
+    signature = [dt.spec(shapes[key], one.inputs[key].dtype.name) for key in loaded.inputs]
+    call = dt.function(lambda *arrays: loaded(*arrays), input_signature=signature)
+    found = call(*[one.inputs[key] for key in loaded.inputs])
+    for key, array in found.items() if isinstance(found, dict) else zip(one.outputs, [found], strict=True):
+        assert array.numpy().dtype == right[key].dtype
+        np.testing.assert_allclose(array.numpy(), right[key], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["Slice backwards", "TopK", "ReduceSum of two", "Unsqueeze", "CumSum", "Trilu"])
+def test_files_take_integers_as_values(name: str, tmp_path: Path):
+    message = model(BY_VALUES[name])
+    right = session_of(message.SerializeToString()).run(None, BY_VALUES[name].inputs)
+    loaded = dt.onnx.load(message)
+    dt.saved_model.save(loaded, tmp_path / "folder")
+    loaded.save(tmp_path / "model.onnx", opset=20)
+    found = foreign.saved_model(tmp_path / "folder", BY_VALUES[name].inputs)
+    again = session_of(str(tmp_path / "model.onnx")).run(None, BY_VALUES[name].inputs)
+    for key, array, other in zip(BY_VALUES[name].outputs, right, again, strict=True):
+        np.testing.assert_allclose(found[key], array, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(other, array, rtol=1e-5, atol=1e-5)

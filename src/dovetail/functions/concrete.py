@@ -36,7 +36,7 @@ from dovetail.execute.runnable import Runnable
 from dovetail.functions.probe import ProbedPlan
 from dovetail.graph.journal import no_part_of_edits
 from dovetail.passes.pure_program import pure_copy
-from dovetail.passes.resolve import resolve, waits
+from dovetail.passes.resolve import resolve_wholly, waits
 from dovetail.trace.deferred import has_unknown_rank
 
 _TENSORS = frozenset([Tensor])
@@ -121,7 +121,7 @@ class Concrete:
             graph.closure_nodes = self.graph.closure_nodes
             if shapes is not None:
                 graph.set_input_shapes(dict(zip(graph.inputs, shapes, strict=True)))
-            resolve(graph)
+            resolve_wholly(graph)
         found = Concrete(graph, self._given_measuring, self._stays, self._probes, self._ends)
         found._stages = None  # what still waits, does so for ever
         return self._stages.put(shapes, found)  # type: ignore[union-attr]  # callers ask

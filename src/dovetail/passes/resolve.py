@@ -62,6 +62,15 @@ def resolve(
     return left, needed
 
 
+def resolve_wholly(graph: Graph, grows: bool = True) -> list[Operation]:
+    """Do as `resolve`, then read what is left for all sizes and values; return the operations that wait on."""
+    left, _ = resolve(graph, grows=grows)
+    if left:
+        with FOR_ALL.scope(True):
+            left, _ = resolve(graph, grows=grows)
+    return left
+
+
 def resolved(graph: Graph, user: str) -> Graph:
     """The graph, or a copy of it in which no operation waits: what waits for sizes is read for all of them.
 
@@ -75,11 +84,7 @@ def resolved(graph: Graph, user: str) -> Graph:
     if not waits(graph):
         return graph
     copy = copy_graph(graph, own=True)
-    left, _ = resolve(copy, grows=False)
-    if left:
-        with FOR_ALL.scope(True):
-            left, _ = resolve(copy, grows=False)
-    if left:
+    if left := resolve_wholly(copy, grows=False):
         waiting: Any = left[0].op
         raise op_error(ValueError, user, f"{waiting.refusal(copy)}.")
     return copy

@@ -19,6 +19,7 @@ from dovetail.core.variable import Variable
 from dovetail.formats.building import Building
 from dovetail.formats.constants import is_tensor
 from dovetail.formats.onnx.attributes import attributes_of
+from dovetail.formats.onnx.by_values import read_by_values
 from dovetail.formats.onnx.calls import by_row, listed
 from dovetail.formats.onnx.nodes import (
     DEFAULT_DOMAINS,
@@ -230,6 +231,12 @@ class Reader(Building):
         return self._opaque(node, reason)
 
     def _computed(self, node: Node) -> list[Any]:
+        if FOR_ALL.get():
+            with self.named(node.name) as results:
+                found = read_by_values(node, self._computed)
+                results += map(self.recorded, found or ())
+            if found is not None:
+                return results
         if node.type in SPECIAL:
             with self.named(node.name) as results:
                 results += map(self.recorded, listed(SPECIAL[node.type](node)))
