@@ -11,6 +11,7 @@ import pytest
 from dovetail.compat import tensorflow as tf
 from dovetail.compat.tensorflow.names import kept_checkpoints
 from dovetail.core.errors import FormatError
+from tests import keras_backends
 from tests.libraries import Library, require
 
 require("google_crc32c", "checkpoints have its checksums")
@@ -399,3 +400,30 @@ def test_a_variable_without_a_fixed_shape_is_restored_with_another_one(tmp_path,
         v1.Variable(np.zeros((2, 3), "float32"), name="v")
         with pytest.raises(ValueError, match=r"'v' has the shape \(4, 3\) in .*, and the variable \(2, 3\)"):
             v1.train.Saver().restore(session, path)
+
+
+PAIRS = [("dovetail", "tensorflow", "keras"), ("tensorflow", "dovetail", "keras"), ("dovetail", "dovetail", "keras")]
+PAIRS += [("dovetail", "tensorflow", "tf_keras"), ("tensorflow", "dovetail", "tf_keras")]
+PAIRS += [("tensorflow", "dovetail", "legacy")]
+
+
+@pytest.mark.parametrize(("writer", "reader", "library"), PAIRS)
+def test_training_goes_on_from_checkpoints_of_keras_objects(writer, reader, library, tmp_path):
+    for name in ("keras", "tf_keras", "tensorflow"):
+        require(name, "its models and optimizers are saved")
+    module = "tests.compat.tensorflow.object_checkpoints"
+    wanted, found = (
+        keras_backends.result(module, "checkpoints", backend, str(tmp_path), way, library)
+        for backend, way in ((writer, "write"), (reader, "read"))
+    )
+    assert len(found) == len(wanted) >= 49
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=5e-6)
+
+
+def test_a_model_without_variables_is_not_restored(tmp_path):
+    require("keras", "its model is restored")
+    module, arguments = "tests.compat.tensorflow.object_checkpoints", (str(tmp_path), "read", "keras")
+    (problem,) = keras_backends.result(module, "unbuilt", "dovetail", *arguments)
+    assert problem.startswith("tf.train.Checkpoint.restore at object_checkpoints.py:")
+    assert "has no variables yet: call it on data, or build it with a shape, first." in problem

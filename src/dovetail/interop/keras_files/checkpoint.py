@@ -77,8 +77,16 @@ def _children(part: Any) -> Iterator[tuple[str, Any]]:
             if name == "layers" and isinstance(part, keras.Model):
                 weighty = (layer for layer in inner if layer.weights)
                 yield from ((f"layer_with_weights-{number}", layer) for number, layer in enumerate(weighty))
+                yield from _of_keras3(part)
             elif isinstance(inner, (keras.Variable, keras.layers.Layer, list, tuple, dict)):
                 yield name, inner
+
+
+def _of_keras3(model: Any) -> Iterator[tuple[str, Any]]:
+    """The parts of a model by the names of Keras 3 on TensorFlow."""
+    for name in ("_functional", "_operations"):
+        if isinstance(inner := getattr(model, name, None), (keras.Model, list)):
+            yield name, inner
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,6 +14,7 @@ from dovetail.compat.tensorflow.names.checkpoints import known_number
 from dovetail.compat.tensorflow.names.kept_checkpoints import KeptCheckpoints
 from dovetail.compat.tensorflow.names.structures import is_nested
 from dovetail.compat.tensorflow.table import value
+from dovetail.core.errors import op_error
 from dovetail.core.variable import Variable
 from dovetail.formats.wire import objects
 from dovetail.formats.wire.libraries import need
@@ -53,11 +56,16 @@ class Checkpoint:
             self._counter = Variable(0, dtype="int64", trainable=False, name="save_counter")
         return self._counter
 
-    def _variables(self) -> dict[objects.Path, Any]:
-        found: dict[objects.Path, Any] = {} if self._counter is None else {COUNTER: self._counter}
-        given = {} if self._root is None else vars(self._root)
+    def _objects(self) -> _Objects:
+        """The variables and Keras' optimizers among the attributes."""
+        found = _Objects()
+        if self._counter is not None:
+            found.variables[COUNTER] = self._counter
+        root = self._root
+        given = {"": root} if _of_keras(root) else {} if root is None else vars(root)
         for name, part in (given | self._parts).items():
-            _collect(part, (name,), found, set())
+            found.collect(part, (name,) if name else (), set())
+        found.collect_optimizers()
         return found
 
     def write(self, file_prefix: str, options: Any = None) -> str:
@@ -67,7 +75,7 @@ class Checkpoint:
             ImportError: the extra `formats` is not installed.
         """
         need("tf.train.Checkpoint.write")
-        graph, keyed = objects.object_graph(self._variables())
+        graph, keyed = objects.object_graph(self._objects().variables)
         return files.write(str(file_prefix), {**keyed, objects.GRAPH: graph}, "tf.train.Checkpoint.write")
 
     def save(self, file_prefix: str, options: Any = None) -> str:
@@ -88,13 +96,32 @@ class Checkpoint:
         """
         path = str(save_path)
         arrays = files.read(path)
-        keys = _keys(arrays, path)
-        if keys(COUNTER) in arrays:
+        stored = objects.StoredObjects(arrays[objects.GRAPH], path) if objects.GRAPH in arrays else None
+        key_of: Callable[[objects.Path], str | None] = "/".join if stored is None else stored.key
+        if key_of(COUNTER) in arrays:
             self.save_counter  # noqa: B018  # it is made, to get its value
-        named = {keys(place) or "/".join(place): variable for place, variable in self._variables().items()}
-        if keys(COUNTER) not in arrays:
-            named.pop("/".join(COUNTER), None)
+        found = self._objects()
+        found.check_built(arrays)
+        paths = found.paths()
+        if key_of(COUNTER) not in arrays:
+            found.variables.pop(COUNTER, None)
+        kept = {
+            place for path in found.optimizers for place in found.variables if stored and place[: len(path)] == path
+        }
+        named: dict[str, Any] = {}
+        for variable in {id(each): each for place, each in found.variables.items() if place not in kept}.values():
+            known = [place for place, each in found.variables.items() if each is variable]
+            named[next((key for place in known if (key := key_of(place)) in arrays), None) or "/".join(known[0])] = (
+                variable
+            )
+        givers = []
+        for place, optimizer in found.optimizers.items() if stored else ():
+            givers.append(give := _Giver(optimizer, place, stored, paths, arrays, path))
+            if optimizer.built:
+                named |= give.named()
         files.give(named, arrays, path)
+        for give in givers:
+            tracked().give_when_built(give.optimizer, give)
         return _Status()
 
     def restore(self, save_path: str | None, options: Any = None) -> _Status:
@@ -102,28 +129,91 @@ class Checkpoint:
         return _Status() if save_path is None else self.read(save_path)
 
 
-def _keys(arrays: Mapping[str, Any], path: str) -> Callable[[objects.Path], str | None]:
-    """The key of the variable on a path, in a checkpoint of objects, or in one of other names."""
-    if objects.GRAPH not in arrays:
-        return "/".join
-    return objects.StoredObjects(arrays[objects.GRAPH], path).key
+class _Objects:
+    """The variables that objects hold, by the paths of attributes to them, and Keras' optimizers."""
+
+    def __init__(self) -> None:
+        self.variables: dict[objects.Path, Any] = {}
+        self.optimizers: dict[objects.Path, Any] = {}
+        self.unbuilt: dict[objects.Path, Any] = {}
+        self._compiled: dict[objects.Path, Any] = {}
+
+    def collect(self, part: Any, path: objects.Path, seen: set[int]) -> None:
+        """Collect what is in an object."""
+        if isinstance(part, Variable):
+            self.variables[path] = part
+        elif id(part) in seen:
+            return
+        elif _of_keras(part):
+            if hasattr(part, "apply_gradients"):
+                self.optimizers[path] = part
+            elif getattr(part, "optimizer", None) is not None:
+                self._compiled[(*path, "optimizer")] = part.optimizer
+            if not getattr(part, "built", True):
+                self.unbuilt[path] = part
+            self.variables |= {(*path, *place): variable for place, variable in tracked().variables(part)}
+        else:
+            seen.add(id(part))
+            for name, inner in _parts(part):
+                self.collect(inner, (*path, str(name)), seen)
+
+    def collect_optimizers(self) -> None:
+        """Collect the optimizers of models that are compiled, unless they are among the objects."""
+        for path, optimizer in self._compiled.items():
+            if not any(optimizer is known for known in self.optimizers.values()):
+                self.collect(optimizer, path, set())
+
+    def paths(self) -> dict[int, list[objects.Path]]:
+        """The paths to each variable, by its `id`."""
+        found: dict[int, list[objects.Path]] = {}
+        for path, variable in self.variables.items():
+            found.setdefault(id(variable), []).append(path)
+        return found
+
+    def check_built(self, arrays: Mapping[str, Any]) -> None:
+        """Raise ValueError if a layer has no variables yet, and the checkpoint has some of it."""
+        for path, part in self.unbuilt.items():
+            if path not in self.optimizers and any(key.startswith("/".join((*path, ""))) for key in arrays):
+                advice = "call it on data, or build it with a shape, first"
+                problem = f"{'/'.join(path) or 'the root'}, {part.name!r}, has no variables yet: {advice}."
+                raise op_error(ValueError, "tf.train.Checkpoint.restore", problem)
 
 
-def _collect(part: Any, path: objects.Path, found: dict[objects.Path, Any], seen: set[int]) -> None:
-    """Collect the variables in an object, by the path of attributes to them."""
-    if isinstance(part, Variable):
-        found[path] = part
-        return
-    if id(part) in seen:
-        return
-    seen.add(id(part))
-    pairs: Any
+class _Giver:
+    """A function that gives the variables of an optimizer their values in a checkpoint."""
+
+    def __init__(self, optimizer: Any, *place: Any) -> None:
+        self.optimizer, self._place = optimizer, place
+        self._given = optimizer.built  # with all other variables
+
+    def named(self) -> dict[str, Any]:
+        """The variables by their keys."""
+        path, stored, paths, *_ = self._place
+        return tracked().restored(self.optimizer, path, stored, paths)
+
+    def __call__(self) -> None:
+        named = self.named()
+        if not self._given:
+            files.give(named, *self._place[3:])
+        tracked().finish(self.optimizer, named)
+
+
+def _parts(part: Any) -> list[tuple[Any, Any]]:
+    """The members of a structure, or the attributes of an object."""
     if is_nested(part):
-        pairs = part.items() if isinstance(part, Mapping) else enumerate(part)
-    else:
-        pairs = vars(part).items() if hasattr(part, "__dict__") and not isinstance(part, (type, ModuleType)) else ()
-    for name, inner in list(pairs):
-        _collect(inner, (*path, str(name)), found, seen)
+        return list(part.items() if isinstance(part, Mapping) else enumerate(part))
+    has_attributes = hasattr(part, "__dict__") and not isinstance(part, (type, ModuleType))
+    return list(vars(part).items()) if has_attributes else []
+
+
+def tracked() -> Any:
+    """The module that knows the parts of Keras."""
+    return import_module("dovetail.interop.keras_files.tracked")
+
+
+def _of_keras(part: Any) -> bool:
+    """Whether an object is a part of Keras on Dovetail."""
+    return "keras_dovetail.src.variable" in sys.modules and tracked().is_part(part)
 
 
 value("train.Checkpoint", Checkpoint)
