@@ -5,6 +5,8 @@ from __future__ import annotations
 import dovetail.compat.tensorflow.compat.v1 as tf
 import pytest
 
+from tests.libraries import Library
+
 
 def _steps():
     step = tf.train.get_or_create_global_step()
@@ -91,3 +93,69 @@ def _run_fed_twice():
     x = tf.placeholder(tf.float32)
     with tf.train.MonitoredSession(hooks=[tf.train.FeedFnHook(lambda: {x: 1.0})]) as session:
         session.run(x, {x: 2.0})
+
+
+def _monitored(lib, folder):
+    """Sessions that write summaries, rates and checkpoints into one folder, the second as the first goes on."""
+    for last in (3, 5):
+        with lib.Graph().as_default():
+            w, step = lib.get_variable("w", initializer=[1.0, -1.0]), lib.train.get_or_create_global_step()
+            loss = lib.reduce_mean((w - 3.0) ** 2, name="loss")
+            lib.summary.scalar("loss", loss)
+            lib.summary.histogram("weights/w", w)
+            train = lib.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=step)
+            hooks = [lib.train.StopAtStepHook(last_step=last)]
+            options = {"save_summaries_steps": 2, "save_checkpoint_steps": 2, "log_step_count_steps": 1}
+            with lib.train.MonitoredTrainingSession(checkpoint_dir=folder, hooks=hooks, **options) as session:
+                while not session.should_stop():
+                    session.run(train)
+
+
+def _saved(lib, folder):
+    """A session with hooks of its own."""
+    with lib.Graph().as_default():
+        step = lib.train.get_or_create_global_step()
+        lib.summary.scalar("step", step)
+        hook = lib.train.SummarySaverHook(save_steps=2, output_dir=folder, summary_op=lib.summary.merge_all())
+        more = lib.assign_add(step, 1)
+        with lib.train.MonitoredSession(hooks=[hook, lib.train.StopAtStepHook(last_step=3)]) as session:
+            while not session.should_stop():
+                session.run(more)
+
+
+@pytest.mark.parametrize("program", [_monitored, _saved])
+def test_event_files_have_the_events_of_tensorflows(program, tmp_path):
+    loaders = Library("tensorboard.backend.event_processing.event_file_loader")
+    found = {}
+    for name, lib in (("ours", tf), ("theirs", Library("tensorflow").compat.v1)):
+        program(lib, str(tmp_path / name))
+        lib.summary.FileWriterCache.clear()
+        (path,) = (tmp_path / name).glob("events.*")
+        found[name] = []
+        for event in loaders.LegacyEventFileLoader(str(path)).Load():
+            what = event.WhichOneof("what")
+            if what == "graph_def":
+                nodes = {"w", "loss"} & {node.name for node in parsed_graph(event.graph_def).node}
+                found[name].append((what, event.step, nodes))
+            elif what == "session_log":
+                found[name].append((what, event.step, event.session_log.status))
+            elif what != "meta_graph_def":  # which TensorBoard shows where there is no graph
+                found[name] += [(v.tag, event.step, v.WhichOneof("value")) for v in event.summary.value]
+        files = {file.name for file in (tmp_path / name).iterdir() if file.name in ("graph.pbtxt", "checkpoint")}
+        found[name].append(files)
+    assert found["ours"] == found["theirs"] and len(found["ours"]) >= 4
+
+
+def parsed_graph(data):
+    return Library("tensorflow").compat.v1.GraphDef.FromString(data)
+
+
+def test_writers_are_shared_until_their_files_are_gone(tmp_path):
+    with tf.Graph().as_default():
+        writer = tf.summary.FileWriterCache.get(str(tmp_path))
+        assert tf.summary.FileWriterCache.get(str(tmp_path)) is writer
+        (tmp_path / next(tmp_path.iterdir()).name).unlink()
+        assert (other := tf.summary.FileWriterCache.get(str(tmp_path))) is not writer
+        tf.summary.FileWriterCache.clear()
+        assert tf.summary.FileWriterCache.get(str(tmp_path)) is not other
+        tf.summary.FileWriterCache.clear()

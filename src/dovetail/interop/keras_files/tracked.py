@@ -29,8 +29,9 @@ class _Counter:
 
 
 def is_part(given: Any) -> bool:
-    """Whether a value is a layer, a model, an optimizer or a variable of Keras."""
-    return isinstance(given, (keras.layers.Layer, keras.optimizers.Optimizer, keras.Variable))
+    """Whether a value is a layer, a model, an optimizer or a variable of Keras on Dovetail."""
+    kinds = keras.layers.Layer, keras.optimizers.Optimizer, keras.Variable
+    return isinstance(given, kinds) and keras.config.backend() == "dovetail"
 
 
 def variables(part: Any) -> Iterator[tuple[objects.Path, Any]]:

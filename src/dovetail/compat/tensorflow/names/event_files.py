@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial, reduce
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.debugging import logger
 from dovetail.compat.tensorflow.names.setting_groups import Message
 from dovetail.compat.tensorflow.table import function, lazy, value
@@ -74,7 +76,7 @@ class FileWriter:
             raise op_error(NotImplementedError, "tf.summary.FileWriter", problem)
         self._logdir, self._described, self._runs = str(logdir), set[str](), set[str]()
         self._open = partial(EventWriter, self._logdir, max_queue, flush_secs, filename_suffix or "")
-        self._writer = self._open()
+        self._writer, self._closed = self._open(), False
         if graph is not None or graph_def is not None:
             self.add_graph(graph, graph_def=graph_def)
 
@@ -159,19 +161,24 @@ class FileWriter:
             raise op_error(TypeError, "tf.summary.FileWriter.add_meta_graph", problem)
         self._add(global_step, meta_graph_def=meta_graph_def.SerializeToString())
 
+    def is_open(self) -> bool:
+        """Whether it writes into a file that is still there."""
+        return self._writer.path.exists() and not self._closed
+
     def flush(self) -> None:
         """Write the events that still wait."""
         self._writer.flush()
 
     def close(self) -> None:
         """End the file."""
+        self._closed = True
         self._writer.close()
 
     def reopen(self) -> None:
         """Begin another file in the folder, after `close`."""
         self._writer.close()
         self._described.clear()
-        self._writer = self._open()
+        self._writer, self._closed = self._open(), False
 
     def __enter__(self) -> FileWriter:
         return self
@@ -207,6 +214,32 @@ def _number(step: Any) -> int | None:
 
 
 value("summary.FileWriter train.SummaryWriter", FileWriter, "v1")
+
+
+class FileWriterCache:
+    """The writers that hooks share: one for each folder.
+
+    Source: `tf.compat.v1.summary.FileWriterCache`.
+    """
+
+    _writers: ClassVar[dict[str, FileWriter]] = {}
+
+    @classmethod
+    def get(cls, logdir: str) -> FileWriter:
+        """The writer of a folder; a new one writes the default graph, too."""
+        key = os.path.abspath(logdir)
+        if key not in cls._writers or not cls._writers[key].is_open():
+            cls._writers[key] = FileWriter(logdir, graph=graph_mode.open_graph())
+        return cls._writers[key]
+
+    @classmethod
+    def clear(cls) -> None:
+        """End all files, and forget their writers."""
+        while cls._writers:
+            cls._writers.popitem()[1].close()
+
+
+value("summary.FileWriterCache", FileWriterCache, "v1")
 
 writers: Setting[tuple[Any, ...]] = Setting(())  # summaries go to the last one
 default_step: Setting[Any] = Setting(None)  # of summaries without a step

@@ -17,7 +17,7 @@ from dovetail.compat.tf_graph.definition import file_of, mark_of
 from dovetail.compat.tf_graph.elements import named_element
 from dovetail.compat.tf_graph.importing import import_definition
 from dovetail.compat.tf_graph.restoring import restored
-from dovetail.core.errors import op_error
+from dovetail.core.errors import op_error, warn
 from dovetail.core.files import replacing
 from dovetail.core.op import Op
 from dovetail.core.table import OPS
@@ -280,6 +280,14 @@ def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool =
     found = graph_or_graph_def
     write_message(file_of(found) if isinstance(found, Graph) else found, Path(logdir) / name, as_text)
     return str(Path(logdir) / name)
+
+
+def write_beside_checkpoints(graph: Graph, folder: str, user: str) -> None:
+    """Write graph.pbtxt for the function `user`, if it can be written: functions of Python cannot."""
+    try:
+        write_graph(graph, folder, "graph.pbtxt")
+    except TypeError as error:
+        warn(UserWarning, user, f"it writes no graph.pbtxt: {error}")
 
 
 def write_message(message: Any, path: Path, as_text: bool) -> None:

@@ -213,7 +213,7 @@ def tracked() -> Any:
 
 def _of_keras(part: Any) -> bool:
     """Whether an object is a part of Keras on Dovetail."""
-    return "keras_dovetail.src.variable" in sys.modules and tracked().is_part(part)
+    return "keras" in sys.modules and tracked().is_part(part)
 
 
 value("train.Checkpoint", Checkpoint)

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.debugging import logger
-from dovetail.compat.tensorflow.names.event_files import FileWriter, write_rate
+from dovetail.compat.tensorflow.names.event_files import FileWriterCache, write_rate
+from dovetail.compat.tensorflow.names.graph_util import write_beside_checkpoints
 from dovetail.compat.tensorflow.names.monitored.hook_base import (
     SecondOrStepTimer,
     SessionRunArgs,
@@ -21,6 +23,7 @@ from dovetail.compat.tensorflow.names.monitored.hook_base import (
 from dovetail.compat.tensorflow.names.training.standard import standard
 from dovetail.compat.tensorflow.table import takes, value
 from dovetail.core.errors import op_error
+from dovetail.formats.wire.messages import TENSORFLOW
 
 
 class StepHook(SessionRunHook):
@@ -33,7 +36,7 @@ class StepHook(SessionRunHook):
     def begin(self) -> None:
         self._step = _global_step(self)
         if self._writer is None and self._folder is not None:
-            self._writer = FileWriter(self._folder)
+            self._writer = FileWriterCache.get(self._folder)
 
     def fetches(self) -> Any:
         """Further tensors that it needs when it acts."""
@@ -53,6 +56,12 @@ class StepHook(SessionRunHook):
             if self._timer.should_trigger_for_step(step):
                 self.act(run_context.session, step, results, self._timer.update_last_triggered_step(step))
         self._next = step + 1
+
+
+def _log(writer: Any, step: int, **contents: Any) -> None:
+    """Write an event of a run, as its start."""
+    if writer is not None:
+        writer.add_session_log(TENSORFLOW.SessionLog(**contents), step)
 
 
 def _global_step(hook: SessionRunHook) -> Any:
@@ -105,6 +114,8 @@ class SummarySaverHook(StepHook):
         return found if found is None or isinstance(found, list) else [found]
 
     def act(self, session: Any, step: int, results: Any, passed: tuple[float | None, int | None]) -> None:
+        if passed == (None, None):  # the first time
+            _log(self._writer, step, status=TENSORFLOW.SessionLog.START)
         for summary in results or ():
             self._writer.add_summary(summary, step)
 
@@ -144,7 +155,7 @@ class CheckpointSaverHook(StepHook):
         "listeners=None save_graph_def=True"
     )
     def __init__(self, given: Any) -> None:
-        super().__init__(given.save_secs, given.save_steps)
+        super().__init__(given.save_secs, given.save_steps, given.checkpoint_dir)
         self._path = os.path.join(given.checkpoint_dir, given.checkpoint_basename)
         self._saver, self._scaffold, self._listeners = given.saver, given.scaffold, list(given.listeners or ())
         self._writes_graph = given.save_graph_def
@@ -159,7 +170,10 @@ class CheckpointSaverHook(StepHook):
             listener.begin()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        step = int(session.run(self._step))
+        step, graph = int(session.run(self._step)), graph_mode.open_graph()
+        if self._writes_graph:
+            write_beside_checkpoints(graph, os.path.dirname(self._path), "tf.train.CheckpointSaverHook")
+        self._writer.add_graph(graph)
         self._save(session, step)
         self._timer.update_last_triggered_step(step)
         self._next = step + 1
@@ -179,6 +193,8 @@ class CheckpointSaverHook(StepHook):
             listener.before_save(session, step)
         saver = self._saver or (standard("saver") if self._scaffold is None else self._scaffold.saver)
         saver.save(session, self._path, global_step=step, write_meta_graph=self._writes_graph)
+        _log(self._writer, step, status=TENSORFLOW.SessionLog.CHECKPOINT, checkpoint_path=self._path)
+        self._writer.flush()
         stops = [listener.after_save(session, step) for listener in self._listeners]
         return any(stops)
 

@@ -10,14 +10,14 @@ from typing import Any
 
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.event_files import FileWriter, write_rate
-from dovetail.compat.tensorflow.names.graph_util import write_graph
+from dovetail.compat.tensorflow.names.graph_util import write_beside_checkpoints
 from dovetail.compat.tensorflow.names.queue_runners import start_queue_runners
 from dovetail.compat.tensorflow.names.session import Session
 from dovetail.compat.tensorflow.names.training.coordinator import Coordinator, LooperThread
 from dovetail.compat.tensorflow.names.training.session_manager import DEFAULT, SessionManager, one_process
 from dovetail.compat.tensorflow.names.training.standard import PARTS, standard
 from dovetail.compat.tensorflow.table import takes, value
-from dovetail.core.errors import op_error, warn
+from dovetail.core.errors import op_error
 from dovetail.formats.wire.messages import TENSORFLOW
 
 
@@ -77,20 +77,13 @@ class Supervisor:
             master, self.init_op, self.saver, self._logdir, config=config, **first
         )
         if self._logdir:
-            self._write_graph(self._logdir)
+            write_beside_checkpoints(self._graph, self._logdir, "tf.train.Supervisor")
         if self.summary_writer is not None:
             self.summary_writer.add_graph(self._graph)
         if start_standard_services:
             self.start_standard_services(session)
         self.start_queue_runners(session)
         return session
-
-    def _write_graph(self, folder: str) -> None:
-        """Write the graph beside the checkpoints, if it can be written: functions of Python cannot."""
-        try:
-            write_graph(self._graph, folder, "graph.pbtxt")
-        except TypeError as error:
-            warn(UserWarning, "tf.train.Supervisor", f"it writes no graph.pbtxt: {error}")
 
     @contextmanager
     def managed_session(
