@@ -134,3 +134,20 @@ def test_by_itself():
         tape.watch(watched)
     assert tape.jacobian(x, x) is None and tape.gradient(x, x) is None
     assert tape.jacobian(watched, watched).numpy().tolist() == [[1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("call", "problem"),
+    [
+        (lambda: dt.jvp([1.0], [1.0], [1.0]), r"^jvp at test_jacobian.py:\d+: function is called with the primals"),
+        (lambda: dt.hvp(ops.sum, ops.constant([1.0]), [1.0]), r"^hvp at test_jacobian.py:\d+: primals is a list"),
+        (lambda: dt.hvp(ops.sum, [1.0], 1.0), r"tangents is a list, with one for each argument of function"),
+        (lambda: dt.gradients([], [1.0]), r"^gradients at test_jacobian.py:\d+: ys has no tensor"),
+        (lambda: dt.wildcards(3), r"^wildcards at test_jacobian.py:\d+: names is a text"),
+        (lambda: dt.predict_by(None, [1]), r"^predict_by at test_jacobian.py:\d+: graph is what graph_of"),
+        (lambda: dt.unregister_op(["a"]), r"no op of this name was registered"),
+    ],
+)
+def test_wrong_calls(call, problem):
+    with pytest.raises((TypeError, ValueError, LookupError), match=problem):
+        call()

@@ -50,6 +50,8 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, stop_gradients: Any = ()) -
         if type(y) is not GraphTensor:
             raise op_error(TypeError, "gradients", f"{y!r} is not in a graph; for eager values use GradientTape.")
     current = trace.current_graph()
+    if not targets and current is None:
+        raise op_error(ValueError, "gradients", "ys has no tensor: give one, or a list of them, of a graph.")
     graph = trace.open_graph(targets[0], "gradients") if current is None else current
     for tensor in (*sources, *targets):
         if not tensor.dtype.is_differentiable:

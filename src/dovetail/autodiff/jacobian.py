@@ -10,7 +10,7 @@ import numpy as np
 from dovetail import ops
 from dovetail.autodiff.recorder import Recorder
 from dovetail.autodiff.reverse import backward, or_zeros
-from dovetail.core.errors import op_error
+from dovetail.core.errors import describe, op_error
 from dovetail.core.infer import size_of
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.value_kinds import followed, is_tensor
@@ -79,6 +79,7 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
         >>> change.numpy()
         array([ 2., 40.], dtype=float32)
     """
+    _check("jvp", function, primals=primals, tangents=tangents)
     primals = _tensors(primals)
     with Recorder() as inner:
         for x in primals:
@@ -112,6 +113,7 @@ def hvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
         >>> hvp(lambda x: x * x * x, [[1., 2.]], [[1., 10.]])[0].numpy()
         array([  6., 120.], dtype=float32)
     """
+    _check("hvp", function, primals=primals, tangents=tangents)
     primals = _tensors(primals)
     with Recorder() as outer:
         for x in primals:
@@ -123,6 +125,18 @@ def hvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
         gradients = backward(reversed(inner.nodes), [(y, ops.ones_like(y))], primals)
     products = backward(reversed(outer.nodes), _along(gradients, tangents), primals)
     return or_zeros(products, primals)
+
+
+def _check(name: str, function: Any, **lists: Any) -> None:
+    if not callable(function):
+        raise op_error(
+            TypeError, name, f"function is called with the primals; give a function, not {describe(function)}."
+        )
+    for word, given in lists.items():
+        if not isinstance(given, (list, tuple)):
+            raise op_error(
+                TypeError, name, f"{word} is a list, with one for each argument of function; write [{describe(given)}]."
+            )
 
 
 def _tensors(values: Sequence[Any]) -> list[Any]:

@@ -206,7 +206,7 @@ def unregister_op(name: str) -> None:
     Raises:
         LookupError: there is no such op, or it is one of Dovetail's own.
     """
-    op = OPS.get(name)
+    op = OPS.get(name) if isinstance(name, str) else None
     if not isinstance(op, UserOp):
         own = [known for known, found in OPS.items() if isinstance(found, UserOp)]
         problem = "it is one of Dovetail's own." if op is not None else f"no op of this name was registered: {own}."

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, get_args, get_type_h
 
 import numpy as np
 
+from dovetail.core.errors import describe, op_error
 from dovetail.core.kinds import Kind
 from dovetail.core.op import Op
 from dovetail.core.table import OPS
@@ -136,6 +137,8 @@ def wildcards(names: str, accepts: Callable[[Any], bool] | None = None) -> Any:
         >>> ops.tanh(x @ y)
         Tanh(MatMul(x, y, False, False))
     """
+    if not isinstance(names, str):
+        raise op_error(TypeError, "wildcards", f"names is a text, as 'x y', not {describe(names)}.")
     made = [Wildcard(name, accepts) for name in names.split()]
     return made[0] if len(made) == 1 else made
 

@@ -67,6 +67,8 @@ def predict_by(model: Any, graph: Graph) -> None:
     Raises:
         ValueError: the graph and the model have different numbers of inputs.
     """
+    if not isinstance(graph, Graph):
+        raise op_error(TypeError, "predict_by", f"graph is what graph_of(model) gives, not {describe(graph)}.")
     wanted = len(flatten(_inputs(model))[0]) if getattr(model, "inputs", None) else len(graph.inputs)
     if wanted != len(graph.inputs):
         problem = f"the graph has {len(graph.inputs)} inputs, and the model {wanted}"

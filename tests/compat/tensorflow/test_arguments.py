@@ -281,3 +281,9 @@ def outcome(tf: Any, run: Any) -> Any:
 def test_arguments_act_as_in_tensorflow(name, engine):
     require("tensorflow", "the oracle")
     assert outcome(compat, PROGRAMS[name]) == outcome(tensorflow.compat.v1, PROGRAMS[name])
+
+
+@pytest.mark.parametrize("name", ["fft2d", "regex_replace", "betainc", "string_strip"])
+def test_a_missing_argument_is_named_at_the_users_line(name):
+    with pytest.raises(TypeError, match=r"^tf\.\w+ at test_arguments.py:\d+: missing a required argument.*; it takes "):
+        getattr(compat, name)()

@@ -248,10 +248,19 @@ def takes(words: str, ignores: str = "") -> Callable[[Callable[..., Any]], Calla
     return decorate
 
 
-def arguments_of(signature: inspect.Signature, args: Any, kwargs: Any) -> dict[str, Any]:
-    """The arguments of a call by name, with the defaults of those that are not given."""
-    bound = signature.bind(*args, **kwargs)
-    bound.apply_defaults()
+def arguments_of(signature: inspect.Signature, args: Any, kwargs: Any, defaults: bool = True) -> dict[str, Any]:
+    """The arguments of a call by name, with the defaults of those that are not given.
+
+    Raises:
+        TypeError: one is missing, or not known.
+    """
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:  # it is Python's own, and `told` would leave it as it is
+        names = ", ".join(name for name in signature.parameters if name != "self")
+        raise TypeError(f"{error}; it takes {names}.") from None
+    if defaults:
+        bound.apply_defaults()
     return bound.arguments
 
 

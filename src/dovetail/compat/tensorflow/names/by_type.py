@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail import ops
-from dovetail.compat.tensorflow.table import row
+from dovetail.compat.tensorflow.table import arguments_of, row
 from dovetail.core.errors import op_error
 from dovetail.core.table import OPS
 from dovetail.formats.constants import constant_of
@@ -101,7 +101,7 @@ def of_type(type: str) -> Callable[..., Any]:
     typed = {ours: x.param for ours, theirs in given_ours.items() for x in found.inputs if x.dtype == theirs}
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        given = signature.bind(*args, **kwargs).arguments
+        given = arguments_of(signature, args, kwargs, defaults=False)
         taken = {one.param: _TAKEN[one.way](given[one.param], type, one.param) for one in found.inputs}
         named = {name: given[name] for name in given_ours if name in given}
         named |= {name: shaped(given[param]).dtype for name, param in typed.items() if name not in given}

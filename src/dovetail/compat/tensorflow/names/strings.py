@@ -18,7 +18,7 @@ import numpy as np
 from dovetail.compat.tensorflow.names.sparse import SparseTensorValue
 from dovetail.compat.tensorflow.names.string_tensors import computed, joined
 from dovetail.compat.tensorflow.names.text import STRING, is_text, strings_of, text
-from dovetail.compat.tensorflow.table import constant_value, function, signature_of
+from dovetail.compat.tensorflow.table import arguments_of, constant_value, function, signature_of
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import shape_of
@@ -103,9 +103,7 @@ def _row(names: str, type: str, *words: str) -> None:
     whole = signature_of(" ".join([*(word.lstrip("*") for word in words), *hints, "name=None"]))
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        bound = whole.bind(*args, **kwargs)
-        bound.apply_defaults()
-        given = bound.arguments
+        given = arguments_of(whole, args, kwargs)
         attrs = {word.partition("=")[0]: given[word.partition("=")[0]] for word in words if word[0] != "*"}
         attrs |= {key: as_dtype(attrs[key]) for key in ("out_type", "dtype") if key in attrs}
         found = host_operation(type, [given[key] for key in tensors], given["name"], **attrs)

@@ -17,7 +17,7 @@ from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.names.string_tensors import NUMBERS, numbers_of
 from dovetail.compat.tensorflow.names.text import STRING, HostOperation
 from dovetail.compat.tensorflow.table import function, value
-from dovetail.core.errors import op_error
+from dovetail.core.errors import describe, op_error
 from dovetail.core.op import Op
 from dovetail.core.scopes import Setting
 from dovetail.core.structure import leaf
@@ -82,6 +82,8 @@ register(SummaryNode, _Summary())
 
 
 def _node(kind: str, name: str, tensor: Any, write: Callable[..., Any], collections: Any, family: Any) -> SummaryNode:
+    if not isinstance(name, str):
+        raise op_error(TypeError, "tf.summary", f"the name, or tag, is a text, not {describe(name)}.")
     graph = graph_mode.open_graph()
     with graph_mode.inside(graph):
         tensor = kind_of(tensor).in_graph(tensor, graph)

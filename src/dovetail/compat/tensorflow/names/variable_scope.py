@@ -14,7 +14,7 @@ from dovetail.autodiff.custom import custom_gradient
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.graph import GraphKeys, graph_of
 from dovetail.compat.tensorflow.names.named_variables import named, new_dtype
-from dovetail.compat.tensorflow.table import function, value
+from dovetail.compat.tensorflow.table import arguments_of, function, value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.scopes import Scoped
@@ -350,7 +350,7 @@ def get_local_variable(*args: Any, **kwargs: Any) -> Any:
 
     Source: `tf.compat.v1.get_local_variable`.
     """
-    given = signature(get_variable).bind(*args, **kwargs).arguments
+    given = arguments_of(signature(get_variable), args, kwargs, defaults=False)
     local = [GraphKeys.LOCAL_VARIABLES, *(given.get("collections") or ())]
     return get_variable(**{**given, "trainable": False, "collections": local})
 

@@ -27,7 +27,7 @@ from dovetail.compat.tensorflow.names.graph import GraphKeys, group, placeholder
 from dovetail.compat.tensorflow.names.partitions import by_key, key_of, slice_info, variables_of
 from dovetail.compat.tensorflow.names.variable_scope import VariableScope, get_variable, get_variable_scope
 from dovetail.compat.tensorflow.names.variables import AnyVariableV1
-from dovetail.compat.tensorflow.table import V1, constant_value, function, value
+from dovetail.compat.tensorflow.table import V1, arguments_of, constant_value, function, value
 from dovetail.core.dimension import plain
 from dovetail.core.errors import op_error, warn
 from dovetail.core.tensor_shape import old_shape
@@ -45,7 +45,7 @@ def variable(*args: Any, device: Any = None, custom_getter: Any = None, **kwargs
         device: the device of a new variable.
         custom_getter: a function that makes it instead of `tf.get_variable`, with the same arguments, and `reuse`.
     """
-    given = {"trainable": True, **inspect.signature(get_variable).bind(*args, **kwargs).arguments}
+    given = {"trainable": True, **arguments_of(inspect.signature(get_variable), args, kwargs, defaults=False)}
     kept = given.get("collections")
     given["collections"] = [GraphKeys.GLOBAL_VARIABLES] if kept is None else list(dict.fromkeys(kept))
     getter: Callable[..., Any] = get_variable
@@ -59,7 +59,7 @@ def variable(*args: Any, device: Any = None, custom_getter: Any = None, **kwargs
 @functools.wraps(get_variable, assigned=(), updated=())
 def model_variable(*args: Any, device: Any = None, custom_getter: Any = None, **kwargs: Any) -> Any:
     """`variable`, also among the model's variables."""
-    given = {"dtype": "float32", **inspect.signature(get_variable).bind(*args, **kwargs).arguments}
+    given = {"dtype": "float32", **arguments_of(inspect.signature(get_variable), args, kwargs, defaults=False)}
     own = [*(given.get("collections") or ()), GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES]
     return variable(**{**given, "collections": own, "device": device, "custom_getter": custom_getter})
 

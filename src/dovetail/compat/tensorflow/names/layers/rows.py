@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dovetail.compat.tensorflow.names.layers.base import InputSpec, Layer, found
-from dovetail.compat.tensorflow.table import V1, constructor, signature_of, told, value
+from dovetail.compat.tensorflow.table import V1, arguments_of, constructor, signature_of, told, value
 from dovetail.core.dimension import plain
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
@@ -124,7 +124,7 @@ def _function(made: type[Layer], signature: inspect.Signature) -> Callable[..., 
     """The function that makes a layer and calls it."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = signature.bind(*args, **kwargs).arguments
+        given = arguments_of(signature, args, kwargs, defaults=False)
         inputs = given.pop("inputs")
         inputs = inputs if is_tensor(inputs) else V1["convert_to_tensor"](inputs)
         settings = {"training": given.pop("training")} if "training" in given else {}
