@@ -47,7 +47,7 @@ WAYS = {
     "replay": replayed,
     "gradient_graph": lambda graph: gradient_graph(graph)[0],
     "split": lambda graph: split(graph).forward,
-    "function of variables": lambda graph: Functional(graph, (), False)._pure,
+    "function of variables": lambda graph: Functional(graph, (), None).program.graph,
     "function.graph": lambda graph: dt.function(graph).graph(dt.spec((2,))),
 }
 

@@ -7,13 +7,9 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 
 import numpy as np
-
-if os.environ["KERAS_BACKEND"] == "dovetail":
-    from dovetail.compat import tensorflow as tf
-else:
-    import tensorflow as tf
 
 from tests.keras_backends import main
 
@@ -32,10 +28,18 @@ OPTIMIZERS = {
 SAME = {"RMSprop": {}, "SGD": {"nesterov": True}}  # those that Keras 2's older optimizers compute alike in these steps
 
 
+def is_ours():
+    return os.environ["KERAS_BACKEND"] == "dovetail"
+
+
+def tensorflow():
+    return import_module("dovetail.compat.tensorflow" if is_ours() else "tensorflow")
+
+
 def keras_named(name):
     """The module of a Keras, and of its optimizers."""
-    if name == "keras" or os.environ["KERAS_BACKEND"] == "dovetail":
-        return tf.keras, tf.keras.optimizers
+    if name == "keras" or is_ours():
+        return tensorflow().keras, tensorflow().keras.optimizers
     import tf_keras
 
     return tf_keras, tf_keras.optimizers.legacy if name == "legacy" else tf_keras.optimizers
@@ -44,6 +48,7 @@ def keras_named(name):
 def checkpoints():
     """Weights after two steps, a checkpoint, and two more steps; in a function, and by a model."""
     folder, way, library = sys.argv[1:]
+    tf = tensorflow()
     keras, optimizers = keras_named(library)
     found = []
     for name, given in OPTIMIZERS.items():
@@ -83,7 +88,7 @@ def checkpoints():
 
 def unbuilt():
     """The error for a model that has no variables yet; it is built, and restored, then."""
-    folder, (keras, _) = sys.argv[1], keras_named(sys.argv[3])
+    folder, (keras, _), tf = sys.argv[1], keras_named(sys.argv[3]), tensorflow()
     written = keras.Sequential([keras.layers.InputLayer((4,)), keras.layers.Dense(3)])
     path = tf.train.Checkpoint(net=written).write(f"{folder}/unbuilt")
     model = keras.Sequential([keras.layers.Dense(3)])

@@ -218,14 +218,16 @@ class Reader(Building):
         except REFUSALS as error:
             reason = str(error).rstrip(".")
         self._need_sizes(tensors_in(given))
-        if self.graph is self.top and (waits_for := self._waits_for(given)):
+        waits_for = self._waits_for(given) if self.graph is self.top else None
+        if waits_for or (self.graph is self.top and not FOR_ALL.get()):
             for name in [*self.opaque][opaque:]:
                 del self.opaque[name]
+        if waits_for:
             if waits_for == "shapes":  # the values do not count before these are known
                 self.needed = needed
             return self._waiting(node, reason)
         if self.graph is self.top and not FOR_ALL.get():  # no more will be known of what is inside
-            self.opaque, self._inner = opaque, inner
+            self._inner = inner
             with FOR_ALL.scope(True):
                 return self._results(node)
         return self._opaque(node, reason)
