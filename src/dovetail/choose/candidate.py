@@ -19,7 +19,6 @@ from dovetail.passes.specialize import needs_shapes
 
 # The exceptions of a plan that cannot be made.  They are not all exceptions, since a signal's handler may raise any.
 FAILURES = (*LIBRARIES, ImportError, OSError, MemoryError, NotImplementedError)
-SPLIT = "convolutions on "  # begins the variant of a plan of two engines; the name of the second one follows
 WINDOWED = frozenset(
     [
         *(name for names in CONVOLUTIONS.values() for name in names),
@@ -58,8 +57,8 @@ class Candidate:
         engine = get_engine(strategy.engine)
         self._is_home = engine.holder is home.holder
         is_open = any(not t.spec.is_static for t in graph.inputs)
-        if strategy.variant.startswith(SPLIT):
-            self.plan = Plan(_split(graph, strategy.variant), engine, shapes if is_open else None)
+        if strategy.split:
+            self.plan = Plan(_split(graph, get_engine(strategy.split)), engine, shapes if is_open else None)
             return
         if strategy.variant not in engine.strategies:
             known = ", ".join(filter(None, engine.strategies)) or "none"
@@ -153,12 +152,11 @@ def split_strategies(graph: Graph, engines: Sequence[str]) -> list[Strategy]:
         return []
     able = [found for found in map(get_engine, engines) if found.eager is None]
     fusing, others = ([e.name for e in able if e.fuses_elementwise is fuses] for fuses in (True, False))
-    return [Strategy(name, f"{SPLIT}{other}") for name in fusing for other in others]
+    return [Strategy(name, split=other) for name in fusing for other in others]
 
 
-def _split(graph: Graph, variant: str) -> Graph:
+def _split(graph: Graph, other: Engine) -> Graph:
     copy = copy_graph(graph)
-    other = get_engine(variant.removeprefix(SPLIT))
     for op in copy.operations:
         if op.type in WINDOWED:
             op.engine = other.name

@@ -217,7 +217,7 @@ class MeasuredPlan(Runnable):
                 raise
             self.measurer.fail(strategy, error)
             log_fallback(self.graph, error)
-            self._make(strategy._replace(engine=last_resort(error.engine), variant=""))
+            self._make(strategy._replace(engine=last_resort(error.engine), variant="", split=""))
 
     def _make_last_resort(self) -> Candidate:
         return self._make(Strategy(last_resort(self.engine), group=self.group))
@@ -469,7 +469,7 @@ class MeasuredPlan(Runnable):
         found.plan.prepare()
         if self._backward is not None:
             self._backward.prepare_strategy(strategy)
-        if not strategy.variant:
+        if not (strategy.variant or strategy.split):
             costs.known.learn_build(strategy.engine, self.measurer.work, time.perf_counter() - start)
         holding(self.lock, self._prepared, found)
 
@@ -496,14 +496,14 @@ class MeasuredPlan(Runnable):
         if self._measuring.is_at_home or self._measuring.fixed is not None or self._unpinned:
             return []
         base = policy.estimate(self.measurer.state.arms[found.strategy])
-        engine, variant, threads, group = found.strategy
-        if variant or threads or group > 1:
+        engine, variant, threads, group, other = found.strategy
+        if variant or threads or group > 1 or other:
             return []
         if found.plan.engine.thread_count > 1:
             self.measurer.consider_threads(found.strategy)
-        variants = [Strategy(engine, other, threads) for other in found.further_variants()]
+        variants = [Strategy(engine, name, threads) for name in found.further_variants()]
         loaded = list(dict.fromkeys(s.engine for s in self.candidates))
-        split = [s for s in split_strategies(self.graph, loaded) if engine in (s.engine, s.variant.split()[-1])]
+        split = [s for s in split_strategies(self.graph, loaded) if engine in (s.engine, s.split)]
         start = costs.known.start_seconds(engine, self.measurer.work)
         return [Arm(s, Estimate(base.mean, policy.WIDE), start=start) for s in (*variants, *split)]
 

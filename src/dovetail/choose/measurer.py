@@ -170,7 +170,7 @@ class Measurer:
     def _learn(self, strategy: Strategy, seconds: float) -> None:
         """Correct the rates of an engine; for the first engine, also the cost of making a program."""
         costs.known.learn(strategy.engine, self.work, max(seconds - self.state.between, seconds / 10))
-        if sum(bool(arm.calls) for arm in self.state.arms.values()) == 1 and not strategy.variant:
+        if sum(bool(arm.calls) for arm in self.state.arms.values()) == 1 and not (strategy.variant or strategy.split):
             costs.known.learn_build(strategy.engine, self.work, self._first_call - seconds)
 
     def _consider_group(self, best: Arm) -> None:

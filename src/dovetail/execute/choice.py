@@ -6,7 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 from dovetail.core.texts import count_text, time_text
-from dovetail.execute.strategy import Strategy
+from dovetail.execute.strategy import SPLIT, Strategy
 from dovetail.graph.attributes import Beside, Form, register
 
 
@@ -102,18 +102,22 @@ def _row(data: Any) -> Row:
     return Row(strategy_of(strategy), predicted, measured, calls, problem=problem)
 
 
+TYPES = [str, str, int, int, str]  # of the fields of a strategy; older files lack the last one
+
+
 def strategy_of(given: Any) -> Strategy:
     """The strategy that a list in JSON says.
 
     Raises:
         ValueError: it says none.
     """
-    if type(given) is not list or len(given) != len(Strategy._fields):
+    if type(given) is not list or list(map(type, given)) not in (TYPES[:-1], TYPES):
         raise ValueError("it is no strategy")
     found = Strategy(*given)
-    if list(map(type, found)) != [str, str, int, int] or found.threads < 0 or found.group < 1:
+    if found.threads < 0 or found.group < 1:
         raise ValueError("it is no strategy")
-    return found
+    is_older = len(given) < len(TYPES) and found.variant.startswith(SPLIT)
+    return found._replace(variant="", split=found.variant.removeprefix(SPLIT)) if is_older else found
 
 
 register(Choice, Form("choice", _data, _choice))

@@ -116,7 +116,7 @@ def _planned(plan: Runnable, graph: Graph, shapes: list[Any] | None) -> Plan:
     is_open = not all(t.is_static for t in graph.inputs)
     known = shapes if shapes is not None and None not in shapes and all(None not in s for s in shapes) else None
     strategy, part = plan.choice.strategy._replace(group=1), plan.parts[-1] if plan.parts else plan
-    if strategy.variant:
+    if strategy.variant or strategy.split:
         return Candidate(strategy, graph, plan.engine, known or plan.shapes or ()).plan
     return plan_on(graph, part.engine, part.shapes or (known if is_open else None), part.device)
 
