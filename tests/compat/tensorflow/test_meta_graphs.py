@@ -244,3 +244,42 @@ def test_a_saver_restores_what_was_saved_of_a_graph_that_draws(tmp_path):
         assert [variable.name for variable in v1.global_variables()] == ["w:0"]
         saver.restore(session, path)
         assert session.run("y:0").tolist() == [2.0]
+
+
+BRANCHES = {  # (module, reference variable of 1, predicate) → the tensor "y"
+    "assign": lambda v1, w, p: v1.cond(p, lambda: v1.assign(w, 5.0), lambda: v1.assign(w, 7.0)),
+    "assign and read": lambda v1, w, p: v1.cond(p, lambda: v1.assign(w, 5.0) + 1.0, lambda: w + 10.0),
+    "add": lambda v1, w, p: v1.cond(p, lambda: v1.assign_add(w, 5.0) * 2, lambda: v1.assign_sub(w, 1.0) * 2),
+    "wait": lambda v1, w, p: v1.cond(p, lambda: _behind(v1, v1.assign_add(w, 2.0)), lambda: v1.constant(0.0)),
+    "inside": lambda v1, w, p: v1.cond(p, lambda: v1.cond(w > 0, lambda: v1.assign(w, 3.0), lambda: w), lambda: w),
+    "outside": lambda v1, w, p: (lambda a: v1.cond(p, lambda: a * 2, lambda: v1.constant(0.0)))(v1.assign_add(w, 2.0)),
+}
+
+
+def _behind(v1, operation):
+    with v1.control_dependencies([operation]):
+        return v1.constant(1.0)
+
+
+@pytest.mark.parametrize("case", BRANCHES)
+def test_only_the_taken_branch_of_tensorflow_1_assigns(tmp_path, case):
+    there, file = real.compat.v1, str(tmp_path / "m.meta")
+
+    def run(module, graph, p):
+        with module.Session(graph=graph) as session:
+            session.run("init")
+            return [session.run("y:0", {"p:0": p}).tolist(), session.run("w:0").tolist()]
+
+    there.disable_control_flow_v2()
+    try:
+        with there.Graph().as_default() as graph:
+            w = there.Variable(1.0, use_resource=False, name="w")
+            there.group(w.initializer, name="init")
+            there.identity(BRANCHES[case](there, w, there.placeholder("bool", [], name="p")), name="y")
+            there.train.export_meta_graph(file)
+            wanted = [run(there, graph, p) for p in (True, False)]
+    finally:
+        there.enable_control_flow_v2()
+    with v1.Graph().as_default() as graph:
+        v1.train.import_meta_graph(file)
+        assert [run(v1, graph, p) for p in (True, False)] == wanted

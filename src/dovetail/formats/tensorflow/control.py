@@ -218,7 +218,7 @@ def _merge(node: Node) -> Any:
     predicate = node.taken(reader.value(body, condition))
 
     def result(text: str) -> list[Any]:
-        return reader.read(body.inside(given), [text])
+        return list(map(node.read, reader.read(body.inside(given), [text])))  # in the branch, which assigns
 
     found = branches(node, predicate, [lambda: result(yes), lambda: result(no)])
     return [*found, ops.cast(predicate, "int32")]

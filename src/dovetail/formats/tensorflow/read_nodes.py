@@ -53,14 +53,17 @@ class Node:
         Raises:
             Unreadable: it is something else.
         """
-        value = self.inputs[index]
-        if isinstance(value, Handle) and value.is_reference:
-            with self.reader.graph.control_dependencies(value.after) if value.after else nullcontext():
-                return hooks.read(self.reader.graph, value.variable)
-        value = self.taken(value)
+        value = self.taken(self.read(self.inputs[index]))
         if not is_tensor(value):
             raise self.refused(index, "no tensor")
         return value
+
+    def read(self, value: Any) -> Any:
+        """A value; instead of a reference, that of its variable after the assignments that gave the reference."""
+        if not isinstance(value, Handle) or not value.is_reference:
+            return value
+        with self.reader.graph.control_dependencies(value.after) if value.after else nullcontext():
+            return hooks.read(self.reader.graph, value.variable)
 
     def taken(self, value: Any) -> Any:
         """A value as nodes of the graph take it: numbers that the host computes are placeholders."""
