@@ -116,3 +116,14 @@ def test_refusals():
         dt.flops(lambda x: x + 1.0, dt.spec((None, 3)))
     with pytest.raises(TypeError, match="a function, a graph or a model"):
         dt.flops(3)
+
+
+def test_the_comparison_in_random_numbers_counts_nothing():
+    v1 = importlib.import_module("dovetail.compat.tensorflow").compat.v1
+    with v1.Graph().as_default() as graph:
+        v1.random_uniform([3, 4], 1.0, 2.0)
+        x = v1.placeholder("float32", [5])
+        v1.where(x < 2.0, x, x)
+    options = v1.profiler.ProfileOptionBuilder.float_operation() | {"output": "none"}
+    found = {one.name: one.total_float_ops for one in v1.profiler.profile(graph, cmd="op", options=options).children}
+    assert found["Less"] == 5 and found["Mul"] == 12

@@ -10,6 +10,8 @@ from typing import Any
 
 from dovetail.compat.tensorflow.table import V1, function, value
 from dovetail.core.errors import op_error
+from dovetail.graph.operation import Operation
+from dovetail.graph.reach import reach
 from dovetail.observe.flops import Cost, costs_of
 
 # The types that TensorFlow counts; it knows no numbers of others.
@@ -19,6 +21,7 @@ _TYPES = (
     "Minimum Mul Neg NotEqual Pow RealDiv Reciprocal Rsqrt Softmax Square SquaredDifference Sub Sum"
 )
 COUNTED = frozenset(_TYPES.split())
+DRAWS = "StatelessRandomUniform"  # the type that draws uniform numbers
 FLOATS, PARAMETERS = "float_ops", "params"
 FILE = "file:outfile="
 
@@ -140,14 +143,24 @@ def profile(
     options = options or _options(FLOATS)
     selected = options.get("select", [FLOATS])
     root = Node(ROOT)
-    for cost in costs_of((graph or V1["get_default_graph"]()).get_operations()):
-        flops = cost.flops if FLOATS in selected and cost.type in COUNTED else 0
+    operations = (graph or V1["get_default_graph"]()).get_operations()
+    inner = {one.name for one in operations if one.type == "Less" and _keeps_below(one)}
+    for cost in costs_of(operations):
+        flops = cost.flops if FLOATS in selected and cost.type in COUNTED and cost.name not in inner else 0
         parameters = cost.parameters if PARAMETERS in selected else 0
         if flops or parameters:
             path = [cost.type] if cmd == "op" else cost.name.split("/")
             root.add(path, replace(cost, flops=flops, parameters=parameters))
     _write("\n".join(root.lines(options.get("order_by", FLOATS))) + "\n", options.get("output", "stdout"))
     return root
+
+
+def _keeps_below(less: Operation) -> bool:
+    """Whether a comparison keeps a random number below its bound, which is part of one operation in TensorFlow."""
+    number = less.inputs[0]
+    if any(user.type != "SelectV2" or user.inputs[1] is not number for user in less.outputs[0].consumers()):
+        return False
+    return any(one.type == DRAWS and one.where == less.where for one in reach([number]))
 
 
 def _write(text: str, output: str) -> None:
