@@ -20,6 +20,7 @@ from keras import layers
 import dovetail as dt
 from dovetail.core.errors import FormatError
 from tests.formats.keras.test_weights import MODELS, changed
+from tests.formats.memory import little
 from tests.keras_backends import ENGINES, main
 from tests.keras_dovetail.mutations import mutations
 from tests.parts import WHOLE
@@ -310,6 +311,21 @@ def check_configurations_are_refused_by_one_error():
         changed(MODELS / f"{stem}.h5", FOLDER / "changed.h5", old.encode(), new.encode())
         with pytest.raises(FormatError, match="model_config"):
             keras.models.load_model(FOLDER / "changed.h5")
+
+
+def check_layers_of_any_size_are_refused_with_the_limit():
+    keras.Sequential([keras.Input((3,)), layers.Dense(7, name="wide")]).save(FOLDER / "wide.keras")
+    with zipfile.ZipFile(FOLDER / "wide.keras") as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    parts["config.json"] = parts["config.json"].replace(b'"units": 7', b'"units": 300000000')
+    with zipfile.ZipFile(FOLDER / "wide.keras", "w") as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+    changed(MODELS / "mlp.h5", FOLDER / "wide.h5", b'"units": 5', b'"units": 500000000')
+    for name, variable in (("wide.keras", "wide/kernel"), ("wide.h5", ".*dense/kernel")):
+        message = rf"{name}.*, the last for '{variable}'.*set_read_limits\(bytes="
+        with little(), pytest.raises(FormatError, match=message):
+            keras.models.load_model(FOLDER / name)
 
 
 if __name__ == "__main__":

@@ -107,7 +107,7 @@ class Budget:
         kept: what is known of a file that is being read, by whoever keeps it.
     """
 
-    operations: int
+    operations: float
     bytes: int
     made: int = 0
     folded: int = 0
@@ -138,22 +138,26 @@ FOLDING = _Folding()
 
 
 @contextmanager
-def reading(file: str | os.PathLike[str], place: str, nodes: int = 0, size: int = 0) -> Iterator[None]:
+def reading(
+    file: str | os.PathLike[str], place: str, nodes: int = 0, size: int = 0, *, folds_alone: bool = False
+) -> Iterator[None]:
     """Count in the block, as a part of a block around it, how much a file asks for.
 
     Args:
         file: its path.
         place: the part of it that is read, for errors.
         nodes, size: how many nodes and bytes it has.
+        folds_alone: whether what `fold` is told counts alone, since a library computes and records for the file.
 
     Raises:
         FormatError: it asks for too much, for more memory than there is, or for more levels than Python's calls can be.
     """
     known = budget()
-    limits = _limits.operations + EACH_NODE * nodes, _limits.bytes + EACH_BYTE * size
-    token = _budget.set(known or Budget(*limits))
+    most = math.inf if folds_alone else _limits.operations + EACH_NODE * nodes
+    token = _budget.set(known or Budget(most, _limits.bytes + EACH_BYTE * size))
+    is_seen = known is not None or folds_alone
     try:
-        with nullcontext() if known else opened(lambda around: {"probes": (*(around.probes or ()), FOLDING)}):
+        with nullcontext() if is_seen else opened(lambda around: {"probes": (*(around.probes or ()), FOLDING)}):
             yield
     except PastLimit as error:
         raise error.at(file, place) from None
@@ -213,25 +217,30 @@ def need_operations(count: int) -> None:
         raise PastLimit("operations", f"{own.made + count:,} operations", own.operations)
 
 
-def fold(size: int) -> None:
+def fold(size: int, of: str = "") -> None:
     """Count bytes of values that are computed.
+
+    Args:
+        size: their bytes.
+        of: the part of the file that asks for them, if the error of a node does not name it.
 
     Raises:
         PastLimit: a file asks for too many.
     """
     if (own := budget()) is not None:
-        own.folded += size
-        need_bytes(0)
+        own.folded += min(size, LARGEST)  # a number of thousands of digits has no text
+        need_bytes(0, of)
 
 
-def need_bytes(count: int) -> None:
+def need_bytes(count: int, of: str = "") -> None:
     """Check that a number of further bytes would be within the limit.
 
     Raises:
         PastLimit: they would not.
     """
     if (own := budget()) is not None and own.folded + count > own.bytes:
-        raise PastLimit("bytes", f"values of {own.folded + count:,} bytes", own.bytes)
+        last = f", the last for {of!r}" if of else ""
+        raise PastLimit("bytes", f"values of {own.folded + count:,} bytes{last}", own.bytes)
 
 
 def each_step(count: int) -> Iterator[int]:

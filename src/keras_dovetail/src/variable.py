@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
@@ -9,7 +10,9 @@ from weakref import WeakValueDictionary
 
 import dovetail
 from dovetail.core.creations import note_creation
+from dovetail.core.dtypes import as_dtype
 from dovetail.core.engine_registry import HOME, current_engine, get_engine, on_engine
+from dovetail.core.read_limits import fold
 from dovetail.core.recording import DEFAULT_GRAPH
 from dovetail.core.scopes import Scoped, opened, scopes
 from dovetail.core.tensor import Tensor
@@ -60,6 +63,7 @@ class Variable(KerasVariable):
     def _initialize_with_initializer(self, initializer: Any) -> None:
         """Compute the first value on numpy, since engines may compile each call; the variable converts it."""
         home = get_engine(HOME)
+        fold(math.prod(self._shape) * as_dtype(self._dtype).itemsize, self._path)
         with on_engine(home):
             value = initializer(self._shape, dtype=self._dtype)
         is_home = type(value) is Tensor and value._engine is home

@@ -18,8 +18,9 @@ from dovetail.core import arguments
 from dovetail.core.errors import FormatError
 from dovetail.core.hooks import hooks
 from dovetail.core.infer import fits
-from dovetail.core.read_limits import reading
+from dovetail.core.read_limits import fold, reading
 from dovetail.core.variable import Variable
+from dovetail.formats.constants import PYTHON_NUMBER
 from dovetail.formats.expansion import TRACE, Expansion, Part
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow import bodies as bodies  # these declare rows, special nodes, and nodes of the host
@@ -178,6 +179,10 @@ class SavedGraph:
     @cached_property
     def _restored(self) -> dict[str, tuple[str, str]]:
         """Name of a variable's node → its key, and the text of its slice, which is empty for a whole tensor."""
+        with reading(self.file, "the nodes that restore variables", len(self.nodes), len(self.data)):
+            return self._restored_by_nodes()
+
+    def _restored_by_nodes(self) -> dict[str, tuple[str, str]]:
         found = dict(_restored(self.nodes.values(), {}, self.file))
         for call in self.nodes.values():
             name = call.attr["f"].func.name if call.op.endswith("PartitionedCall") else ""
@@ -501,7 +506,9 @@ def _texts(node: Any, file: Path) -> list[str]:
     """The texts of a constant; none of another node."""
     if node is None or "value" not in node.attr:
         return []
-    array = array_of(node.attr["value"].tensor, file, f"the node {node.name!r}").reshape(-1)
+    array = array_of(node.attr["value"].tensor, file, f"the node {node.name!r}")
+    fold(array.size * PYTHON_NUMBER)
+    array = array.reshape(-1)
     return [text.decode(errors="replace") for text in array] if array.dtype.kind == "O" else []
 
 

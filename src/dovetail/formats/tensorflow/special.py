@@ -9,6 +9,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.infer import broadcast
+from dovetail.core.read_limits import fold
 from dovetail.core.table import OPS
 from dovetail.formats.constants import constant_of, filled, is_tensor, recorded
 from dovetail.formats.tensorflow.bodies.gradients import broadcast_axes
@@ -33,6 +34,7 @@ def _const(node: Node) -> Any:
     graph = node.reader.graph
     if array.nbytes > LARGEST and not any(array.strides):  # a few bytes may say any number of elements
         return ops.broadcast_to(graph.constant(np.array(array.flat[0]), "Const"), array.shape)
+    fold(array.nbytes if not any(array.strides) else 0)
     return graph.constant(np.array(array), "Const")
 
 

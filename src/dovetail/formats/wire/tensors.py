@@ -15,6 +15,7 @@ import numpy as np
 
 from dovetail.core.dtypes import DATATYPES
 from dovetail.core.errors import FormatError, did_you_mean
+from dovetail.core.read_limits import fold
 from dovetail.formats.wire.messages import TENSORFLOW
 
 STRING, VARIANT = 7, 21
@@ -150,6 +151,7 @@ def array_of(proto: Any, file: str | os.PathLike[str] = "", place: str = "a tens
         return np.broadcast_to(values.reshape(()) if len(values) else _zero(dtype), shape)
     if len(values) > count or count * dtype.itemsize > max(MOST, 64 * values.nbytes):
         raise FormatError(file, place, f"{len(values)} values", f"{count} values, or fewer of which the last repeats")
+    fold(count * dtype.itemsize)
     return np.concatenate([values, np.full(count - len(values), values[-1], dtype)]).reshape(shape)
 
 

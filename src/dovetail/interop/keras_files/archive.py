@@ -13,6 +13,7 @@ import keras
 import numpy as np
 
 from dovetail.core.errors import FormatError
+from dovetail.core.read_limits import PastLimit
 from dovetail.formats import hdf5
 from dovetail.formats.strict_json import parse, room_of
 from dovetail.interop.keras_files import layers
@@ -157,6 +158,8 @@ def _of_keras3(
 ) -> Any:
     try:
         model = saving_lib._model_from_config(text, dict(custom_objects), compile, safe_mode)
+    except PastLimit:
+        raise
     except Exception as error:  # Keras' constructors raise any error for arguments that they do not take
         needed = "a model that this version of Keras makes; pass classes of your own in custom_objects"
         raise FormatError(file, CONFIG, f"{type(error).__name__}: {str(error)[:500]}", needed) from error

@@ -11,6 +11,7 @@ import keras
 
 from dovetail.core.errors import FormatError
 from dovetail.core.op import Op
+from dovetail.core.read_limits import PastLimit
 from dovetail.formats.keras.configs import Configs
 from dovetail.interop.keras_files import op_layers
 from dovetail.interop.keras_files.lambdas import with_functions
@@ -51,7 +52,7 @@ def built(
         }
         with keras.saving.CustomObjectScope(classes):  # a scope, for layers of the program that make layers
             model = keras.saving.deserialize_keras_object(found)
-    except FormatError:
+    except (FormatError, PastLimit):
         raise
     except Exception as error:  # Keras' constructors raise any error for arguments that they do not take
         reason = str(error).rpartition("Exception encountered: ")[2].strip()[:500]

@@ -13,6 +13,7 @@ import numpy as np
 
 from dovetail.core.errors import FormatError
 from dovetail.core.files import replacing
+from dovetail.core.read_limits import reading
 from dovetail.formats import hdf5, safetensors
 from dovetail.formats.keras.saved_model import is_folder
 from dovetail.formats.keras.weights import is_stored, stored
@@ -65,11 +66,17 @@ def load_model(
     Source: `keras.models.load_model` of Keras 1 to 3.
     """
     file = Path(path)
+    size = sum(part.stat().st_size for part in ([file, *file.rglob("*")] if file.is_dir() else [file]))
+    with reading(file, "its model", size=size, folds_alone=True):  # a configuration may say any sizes
+        return _loaded(file, custom_objects or {}, compile, safe_mode)
+
+
+def _loaded(file: Path, custom_objects: Mapping[str, Any], compile: bool, safe_mode: bool) -> Any:
     if is_folder(file):
         return load_folder(file, custom_objects, compile)
     if zipfile.is_zipfile(file) or file.suffix == ".keras":
-        return archive.load_model(file, custom_objects or {}, compile, safe_mode)
-    return _of_hdf5(file, custom_objects or {}, compile)
+        return archive.load_model(file, custom_objects, compile, safe_mode)
+    return _of_hdf5(file, custom_objects, compile)
 
 
 def _of_hdf5(file: Path, custom_objects: Mapping[str, Any], compile: bool) -> Any:
