@@ -11,7 +11,7 @@ import pytest
 
 from tests import foreign
 from tests.compat.tensorflow import legacy
-from tests.libraries import require
+from tests.libraries import Library, require
 
 for library in ("tensorflow", "tf_keras", "tf_slim"):
     require(library, "the oracle")
@@ -90,6 +90,26 @@ def test_a_graph_of_tensorflow_with_parts_is_imported(files, engine):
     np.testing.assert_allclose(foreign.checkpoint(folder / "again")["net/table"], table)
     loaded = dt.saved_model.load(f"{folder}/theirs.meta")
     np.testing.assert_allclose(loaded.results("rows")(IDS)["rows"], own[0], atol=1e-5)
+
+
+def test_parts_that_are_resources_are_imported(tmp_path):
+    import dovetail.compat.tensorflow.compat.v1 as ours
+
+    theirs, found = Library("tensorflow").compat.v1, []
+    with theirs.Graph().as_default(), theirs.Session() as session, theirs.variable_scope("", use_resource=True):
+        build(theirs, 3)
+        session.run(theirs.global_variables_initializer())
+        first = theirs.train.Saver().save(session, f"{tmp_path}/first")
+    for names in (theirs, ours):
+        with names.Graph().as_default(), names.Session() as session:
+            saver = names.train.import_meta_graph(f"{first}.meta")
+            saver.restore(session, first)
+            feeds = {"ids:0": IDS}
+            rows = [session.run(["rows:0", "train"], feeds)[0] for _ in range(2)]
+            saver.save(session, f"{tmp_path}/last", write_meta_graph=False)
+        found.append([*rows, foreign.checkpoint(tmp_path / "last")["net/table"]])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
 
 
 def test_tensorflow_imports_our_graph_with_parts(files):

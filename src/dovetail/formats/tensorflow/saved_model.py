@@ -38,6 +38,7 @@ from dovetail.formats.tensorflow.host.program import Program
 from dovetail.formats.tensorflow.host.store import Store
 from dovetail.formats.tensorflow.host.table import HOST
 from dovetail.formats.tensorflow.names import behind, original, split
+from dovetail.formats.tensorflow.op_defs import op_def
 from dovetail.formats.tensorflow.read_nodes import Body
 from dovetail.formats.tensorflow.reading import FORKS, PASSING, SPECIAL, Reader, called, spec_of
 from dovetail.formats.tensorflow.records import LOOPS, Records
@@ -50,7 +51,6 @@ from dovetail.formats.wire.tensors import array_of, dtype_of, known_shape
 
 PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
 HANDLES = ("VarHandleOp", "VariableV2", "Variable")
-NO_ENDS = (*PLACEHOLDERS, "NoOp", "Assert")  # types without results, and inputs
 ASSIGNMENTS = ("AssignVariableOp", "Assign")
 GRAPH = "graph"  # the signature of a file that has none
 EFFECTS = re.compile(r"Assign(Variable|Add|Sub|$)|(Resource)?(Sparse)?Apply[A-Z]|ResourceScatter|Scatter[A-MO-Z]")
@@ -465,7 +465,9 @@ def alike(name: str, names: Iterable[str]) -> str:
 
 def _ends_nothing(type: str) -> bool:
     """Whether nodes of a type have no results, or are inputs or variables."""
-    return type in (*NO_ENDS, *HANDLES) or EFFECTS.match(type) is not None
+    defined = op_def(type)
+    has_none = defined is not None and not defined.output_arg
+    return has_none or type in (*PLACEHOLDERS, *HANDLES) or EFFECTS.match(type) is not None
 
 
 def has_rule(type: str) -> bool:
