@@ -158,6 +158,69 @@ def test_tensorflow_reads_a_variable_before_a_step_assigns_it(tmp_path):
             np.testing.assert_allclose(found, losses, rtol=1e-5)
 
 
+def nested(x, w):
+    def outer(i, a):
+        return i + 1, v1.while_loop(lambda j, b: j < i + 1, lambda j, b: (j + 1, b * 1.5), [0, a])[1] + x
+
+    return v1.while_loop(lambda i, a: i < 3, outer, [0, x])[1] + w
+
+
+def assigned(x, w):
+    """A loop that assigns in rounds of an inner one, and in a branch; what waits for it reads the last value."""
+
+    def changed(factor, value):
+        with v1.control_dependencies([w.assign_add(value)]):
+            return factor * value
+
+    def outer(i, a):
+        a = v1.while_loop(lambda j, b: j < 2, lambda j, b: (j + 1, changed(1.5, b)), [0, a])[1]
+        return i + 1, v1.cond(i % 2 > 0, lambda: changed(2.0, a), lambda: a + 1.0)
+
+    last = v1.while_loop(lambda i, a: i < 3, outer, [0, x])[1]
+    with v1.control_dependencies([last]):
+        return last + w.read_value()
+
+
+def in_a_branch(x, w):
+    def loop():
+        return v1.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * w), [0, x])[1]
+
+    return v1.cond(v1.reduce_sum(x) > 0, loop, lambda: -x)
+
+
+def differentiated(x, w):
+    """Gradients of nested loops, which keep values on stacks."""
+
+    def outer(i, a):
+        return i + 1, v1.while_loop(lambda j, b: j < i + 1, lambda j, b: (j + 1, v1.sin(b) * w), [0, a])[1] * a
+
+    last = v1.while_loop(lambda i, a: i < 3, outer, [0, x])[1]
+    return v1.add_n(v1.gradients(v1.reduce_sum(last), [x, w]))
+
+
+@pytest.mark.parametrize("of", [nested, assigned, in_a_branch, differentiated])
+@pytest.mark.parametrize("use_resource", [True, False])
+def test_loops_in_loops_of_tensorflow_are_imported(tmp_path, monkeypatch, of, use_resource, engine):
+    theirs, found = real.compat.v1, []
+    monkeypatch.setitem(globals(), "v1", theirs)
+    with theirs.Graph().as_default(), theirs.Session() as session:
+        x = theirs.placeholder("float32", [2], name="x")
+        w = theirs.get_variable("w", [2], initializer=theirs.ones_initializer(), use_resource=use_resource)
+        theirs.disable_control_flow_v2()
+        try:
+            theirs.identity(of(x, w), name="y")
+        finally:
+            theirs.enable_control_flow_v2()
+        session.run(theirs.global_variables_initializer())
+        path = theirs.train.Saver().save(session, str(tmp_path / "model"))
+    for names in (theirs, tf.compat.v1):
+        with names.Graph().as_default(), names.Session() as session:
+            names.train.import_meta_graph(f"{path}.meta").restore(session, path)
+            found.append([session.run("y:0", {"x:0": value}) for value in (X[0], X[1], X[0])])
+            found[-1].append(session.run(names.global_variables()[0]))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-5)
+
+
 def test_a_meta_graph_in_a_scope(tmp_path):
     with v1.Graph().as_default():
         build()

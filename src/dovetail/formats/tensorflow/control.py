@@ -227,10 +227,14 @@ def _merge(node: Node) -> Any:
 @special("Exit RefExit")
 def _exit(node: Node) -> Any:
     """A result of a loop, which is read once for all its exits."""
-    frame, merge = node.body.frames.frame_of(node.proto)
-    if id(frame) not in node.body.loops:
-        node.body.loops[id(frame)] = dict(zip(frame.merges, _run(node, frame), strict=True))
-    return node.body.loops[id(frame)][merge]
+    body = node.body
+    frame, merge = body.frames.frame_of(node.proto)
+    if id(frame) not in body.loops:
+        body.loops[id(frame)] = node.name, dict(zip(frame.merges, _run(node, frame), strict=True))
+    first, results = body.loops[id(frame)]
+    if first in body.effects:  # whoever waits for any exit waits for the assignments of the loop
+        body.effects[node.name] = body.effects[first]
+    return results[merge]
 
 
 def _run(node: Node, frame: Frame) -> list[Any]:
@@ -238,15 +242,60 @@ def _run(node: Node, frame: Frame) -> list[Any]:
     reader, body = node.reader, node.body
     constants = {enter: [node.taken(reader.value(body, text))] for enter, text in frame.constants.items()}
 
+    handles = (one for (one,) in constants.values() if isinstance(one, Foreign))
+    names = list(dict.fromkeys(one.name for one in handles if one.name in body.stacks))
+    count = len(frame.merges)
+
     def test(values: list[Any]) -> Any:
-        merged = {merge: [value] * 2 for merge, value in zip(frame.merges, values, strict=True)}
+        merged = {merge: [value] * 2 for merge, value in zip(frame.merges, values, strict=False)}
         return reader.read(body.inside(constants | merged), [frame.condition])[0]
 
     def step(values: list[Any]) -> list[Any]:
-        pairs = list(zip(frame.merges, values, strict=True))
+        pairs = list(zip(frame.merges, values[:count], strict=True))
         given = {merge: [value] * 2 for merge, value in pairs}
         given |= {frame.switches[merge]: [value] * 2 for merge, value in pairs if merge in frame.switches}
-        return reader.read(body.inside(constants | given), [text for _, text in frame.merges.values()])
+        inner = body.inside(constants | given)
+        inner.stacks |= zip(names, values[count:], strict=True)
+        found = reader.read(inner, [*frame.waits, *(text for _, text in frame.merges.values())])
+        return [*found, *(inner.stacks[name] for name in names)]
 
     first = [node.taken(reader.value(body, text)) for text, _ in frame.merges.values()]
-    return (repeated if reader.runs else looped)(first, step, test)
+    found = (repeated if reader.runs else looped)([*first, *(body.stacks[name] for name in names)], step, test)
+    body.stacks |= zip(names, found[count:], strict=True)
+    return found[:count]
+
+
+# stacks, in which loops keep what the loops of their gradients need
+
+
+@special("StackV2")
+def _stack(node: Node) -> Any:
+    node.body.stacks[node.name] = TensorList(None, 0, None, node.attrs("elem_type"))
+    return Foreign(node.name, "it is the handle of a stack")
+
+
+def _name_of_stack(node: Node) -> str:
+    """The name of the stack of an input.
+
+    Raises:
+        Unreadable: it is none, or another branch has it.
+    """
+    handle = node.inputs[0]
+    if not isinstance(handle, Foreign) or handle.name not in node.body.stacks:
+        raise node.refused(0, "no stack of this loop")
+    return handle.name
+
+
+@special("StackPushV2")
+def _push(node: Node) -> Any:
+    name = _name_of_stack(node)
+    node.body.stacks[name] = node.body.stacks[name].grown(node.tensor(1))
+    return node.tensor(1)
+
+
+@special("StackPopV2")
+def _pop(node: Node) -> Any:
+    name = _name_of_stack(node)
+    rows = node.body.stacks[name].rows()
+    node.body.stacks[name] = TensorList.of(rows[:-1])
+    return rows[-1]

@@ -14,6 +14,7 @@ from typing import Any
 
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.names import behind, split
+from dovetail.graph.reach import walk
 
 ENTERS, MERGES, SWITCHES = ("Enter", "RefEnter"), ("Merge", "RefMerge"), ("Switch", "RefSwitch")
 EXITS, NEXTS = ("Exit", "RefExit"), ("NextIteration", "RefNextIteration")
@@ -31,12 +32,14 @@ class Frame:
         switches: name of a `Merge` → the name of its `Switch`.
         constants: name of an `Enter` of a value that the loop does not change → the name of the value.
         condition: the name of the condition.
+        waits: the control inputs of the next round.
     """
 
     merges: dict[str, tuple[str, str]] = field(default_factory=dict)
     switches: dict[str, str] = field(default_factory=dict)
     constants: dict[str, str] = field(default_factory=dict)
     condition: str = ""
+    waits: list[str] = field(default_factory=list)
 
 
 class Frames:
@@ -48,7 +51,6 @@ class Frames:
 
     def __init__(self, nodes: Mapping[str, Any]) -> None:
         self._nodes = {name: node for name, node in nodes.items() if len(node.input) >= INPUTS.get(node.op, 0)}
-        self._contexts: dict[str, Context] = {}
 
     @cached_property
     def loops(self) -> dict[str, Frame]:
@@ -65,6 +67,7 @@ class Frames:
                 enter, following = entered
                 frame = found[self._frame_name(enter)]
                 frame.merges[node.name] = enter.input[0], following.input[0]
+                frame.waits += [text for text in following.input if text.startswith("^")]
         for node in self._nodes.values():
             merge = self._nodes.get(split(node.input[0])[0]) if node.op in SWITCHES else None
             entered = self.enter_of(merge) if merge is not None else None
@@ -93,7 +96,7 @@ class Frames:
         Raises:
             Unreadable: it is no exit of a loop.
         """
-        switch = self._nodes.get(split(exit_node.input[0])[0])
+        switch = self._nodes.get(split(behind(exit_node.input[0], self._nodes))[0])
         merge = self._nodes.get(split(switch.input[0])[0]) if switch is not None and switch.op in SWITCHES else None
         entered = None if merge is None else self.enter_of(merge)
         if merge is None or entered is None:
@@ -104,29 +107,32 @@ class Frames:
 
     def context(self, name: str) -> Context:
         """The conditions under which a node runs."""
-        stack = [(name, False)]
-        open_nodes: set[str] = set()
-        while stack:
-            one, is_ready = stack.pop()
-            if is_ready:
-                self._contexts[one] = self._context(self._nodes[one])
-            elif one not in self._contexts and one not in open_nodes and one in self._nodes:
-                open_nodes.add(one)
-                stack.append((one, True))
-                entered = self.enter_of(self._nodes[one])  # the next value of a loop does not say when it runs
-                texts = self._nodes[one].input if entered is None else [entered[0].name]
-                stack += [(split(text)[0], False) for text in texts]
         return self._contexts.get(name, frozenset())
 
-    def _context(self, node: Any) -> Context:
-        if (entered := self.enter_of(node)) is not None:
-            return self._contexts.get(entered[0].name, frozenset())
-        if node.op in EXITS and (switch := self._nodes.get(split(node.input[0])[0])) is not None:
-            return self._contexts.get(split(switch.input[0])[0], frozenset())  # of the values that enter the loop
-        parts = [self._of_reference(text) for text in node.input]
-        if node.op in MERGES:
-            return frozenset.intersection(*parts) if parts else frozenset()
-        return frozenset().union(*parts)
+    def _before(self, name: str) -> list[str]:
+        """The nodes before a node, without those of the rounds of a loop before."""
+        node = self._nodes[name]
+        entered = self.enter_of(node)
+        texts = [entered[0].name] if entered is not None else node.input
+        return [found for text in texts if (found := split(text)[0]) in self._nodes]
+
+    @cached_property
+    def _contexts(self) -> dict[str, Context]:
+        """The conditions under which each node runs; the end of a loop is outside of the loop's."""
+        found = self.__dict__["_contexts"] = dict[str, Context]()
+        for name in walk(self._nodes, self._before):
+            node = self._nodes[name]
+            source = self._before(name)
+            if node.op in EXITS:
+                switch = split(behind(node.input[0], self._nodes))[0]
+                source = self._before(switch) if switch in self._nodes else []
+            if self.enter_of(node) is not None or node.op in EXITS:
+                found[name] = found.get(source[0], frozenset()) if source else frozenset()
+                continue
+            parts = [self._of_reference(text) for text in node.input]
+            join = frozenset[tuple[str, int]].intersection if node.op in MERGES and parts else frozenset().union
+            found[name] = join(*parts)
+        return found
 
     def _of_reference(self, text: str) -> Context:
         name, _, number = split(text)
@@ -152,8 +158,6 @@ class Frames:
         if len(texts) != 2:
             raise Unreadable(f"it merges {len(texts)} values")
         first, second = texts
-        for text in (first, second):
-            self.context(split(text)[0])
         sides = [self._of_reference(text) for text in (first, second)]
         for condition, side in sorted(sides[0]):
             if (condition, 1 - side) in sides[1]:
@@ -183,25 +187,14 @@ class Frames:
         return switches, [*dict.fromkeys(waits)]
 
     @cached_property
-    def looping(self) -> set[str]:
-        """The nodes that are in loops."""
-        users: dict[str, list[str]] = {}
-        for node in self._nodes.values():
-            for text in node.input:
-                users.setdefault(split(text)[0], []).append(node.name)
-        inside = {node.name for node in self._nodes.values() if node.op in ENTERS}
-        stack = list(inside)
-        while stack:
-            for name in users.get(stack.pop(), ()):
-                if name not in inside and self._nodes[name].op not in EXITS:
-                    inside.add(name)
-                    stack.append(name)
-        return inside
-
-    @cached_property
     def outside(self) -> list[str]:
         """The nodes that are in no branch and no loop."""
-        inside = self.looping | {name for name, node in self._nodes.items() if node.op in SWITCHES}
+        depths: dict[str, int] = {}  # the number of loops around a node
+
+        for name in walk(self._nodes, self._before):
+            step = {**dict.fromkeys(ENTERS, 1), **dict.fromkeys(EXITS, -1)}.get(self._nodes[name].op, 0)
+            depths[name] = step + max((depths.get(other, 0) for other in self._before(name)), default=0)
+        inside = {name for name, node in self._nodes.items() if depths[name] > 0 or node.op in SWITCHES}
         return [name for name in self._nodes if name not in inside and not self.context(name)]
 
     # reading

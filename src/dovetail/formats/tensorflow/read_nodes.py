@@ -135,7 +135,8 @@ class Body:
         self._taken: dict[str, list[str]] = {}  # the references of nodes, likewise, once they are needed
         self.hosts: dict[str, Host] = {}  # names of host nodes → their first values, or stand-ins
         self.frames = Frames(self.nodes)
-        self.loops: dict[int, dict[str, Any]] = {}  # the results of loops, by their frames
+        self.loops: dict[int, tuple[str, dict[str, Any]]] = {}  # frame of a loop → the exit that was read, and results
+        self.stacks: dict[str, TensorList] = {}  # name of a stack → what is in it now
         # name of a node that assigns, or needs one that does → operations, and whether what takes its results waits
         self.effects: dict[str, tuple[list[Any], bool]] = {}
 
@@ -144,7 +145,7 @@ class Body:
         inner = Body.__new__(Body)
         inner.place, inner.nodes, inner.frames = self.place, self.nodes, self.frames
         inner.values, inner.wanted, inner._taken = dict(given), {}, self._taken
-        inner.hosts, inner.loops, inner.effects = {}, {}, {}
+        inner.hosts, inner.loops, inner.stacks, inner.effects = {}, {}, {}, {}
         return inner
 
     def references(self, name: str) -> list[str]:

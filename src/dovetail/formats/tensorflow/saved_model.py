@@ -294,14 +294,10 @@ class SavedGraph:
     def _whole(self, left_out: set[str]) -> Signature:
         nodes = [node for node in self.graph_def.node if node.name not in left_out]
         taken = {split(text)[0] for node in nodes for text in node.input}
-        taken |= frames.Frames(self.nodes).looping  # the results of loops are their exits
-        ends = [one for one in nodes if one.name not in taken and not (_ends_nothing(one.op) or self._is_pivot(one))]
+        outside = {*frames.Frames(self.nodes).outside}  # a run has no value of a node in a branch or a loop
+        free = (one for one in nodes if one.name in outside and one.name not in taken)
+        ends = [one for one in free if not _ends_nothing(one.op)]
         return Signature(_keyed(one for one in nodes if one.op in PLACEHOLDERS[:2]), _keyed(ends))
-
-    def _is_pivot(self, node: Any) -> bool:
-        """Whether a node only tells which way a `Switch` goes, so that a run has no value of it for the other way."""
-        source = self.nodes.get(split(node.input[0])[0]) if node.op == "Identity" and node.input else None
-        return source is not None and source.op in frames.SWITCHES
 
     @cached_property
     def _acting(self) -> set[str]:
