@@ -49,7 +49,7 @@ def optimizer(config: Any, *, takes_decay: bool = False) -> dict[str, Any]:
     found = {ARGUMENTS.get(key, key): value for key, value in given.items() if key not in DROPPED}
     decay = found.pop("decay", 0)
     if name == "Nadam":
-        found |= _decay_of_momentum(given) if takes_decay else {}
+        found.update(_decay_of_momentum(given) if takes_decay else {})
     elif decay and takes_decay:
         found["decay"] = decay
     elif decay and isinstance(rate := found.get("learning_rate"), (int, float)):
