@@ -134,24 +134,22 @@ def _(
 ) -> Any:
     """Regions of images in one size: the mean, or the largest share, of some points of each cell.
 
-    With a ratio of 0, a cell has a point for each pixel that it covers.  A region that is not known takes at most as
-    many as the image has.
+    With a ratio of 0, a cell has a point for each pixel that it covers, also beyond the image.
     """
     if None in x.shape[2:]:
         raise Unreadable("the sizes of its input must be known")
     ends = rois * scale - (0.5 if positions == "half_pixel" else 0.0)
     count = rois.shape[0] if rois.shape[0] is not None else dims_of(rois)[0]
     parts, used, most = [], [], []
-    for axis, (cells, size) in enumerate(zip((height, width), x.shape[2:], strict=True)):
+    for axis, cells in enumerate((height, width)):
         first, last = ends[:, 1 - axis, None, None], ends[:, 3 - axis, None, None]
         length = last - first if positions == "half_pixel" else ops.maximum(last - first, 1)
         points = ops.full_like(length, ratio) if ratio else ops.maximum(ops.ceil(length / cells), 1)
-        most.append(ratio or _most_points(points, -(-size // cells)))
-        within(most[-1], cells)
-        points = ops.minimum(points, most[-1])
-        at = (recorded(np.arange(most[-1]), x.dtype) + 0.5) / points + recorded(np.arange(cells)[:, None], x.dtype)
+        most.append(ratio or _most_points(points))
+        numbers = ops.cast(ops.arange(0, most[-1]), x.dtype)
+        at = (numbers + 0.5) / points + recorded(np.arange(cells)[:, None], x.dtype)
         parts.append(ops.reshape(first + length / cells * at, [count, -1]))
-        used.append(ops.less(ops.zeros_like(at) + recorded(np.arange(most[-1]), x.dtype), points))
+        used.append(ops.less(ops.zeros_like(at) + numbers, points))
     rows, columns = (ops.reshape(one, [count, -1]) for one in used)
     counts = ops.logical_and(ops.expand_dims(rows, 2), ops.expand_dims(columns, 1))
     dims = [count, height * most[0], width * most[1]]
@@ -178,10 +176,12 @@ def _(
     return ops.sum(found, [3, 5]) / total
 
 
-def _most_points(points: Any, bound: int) -> int:
-    """The largest number of points along an axis of a cell, as far as it is known."""
-    known = constant_of(points)
-    return bound if known is None else int(known.max(initial=1))
+def _most_points(points: Any) -> Any:
+    """The largest number of points along an axis of a cell."""
+    if (known := constant_of(points)) is None:
+        return ops.cast(ops.max(ops.concatenate([ops.reshape(points, [-1]), recorded([1], points.dtype)], 0)), "int32")
+    within(most := int(known.max(initial=1)))
+    return most
 
 
 @row("DeformConv: x kernel offset bias mask; dilations group kernel_shape:size offset_group:sets pads strides")
