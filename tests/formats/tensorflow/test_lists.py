@@ -288,6 +288,15 @@ def test_gradients_that_tensorflow_wrote_compute_its_numbers(tmp_path: Path, eng
             np.testing.assert_allclose(found[key].numpy(), value, rtol=1e-5, err_msg=name)
 
 
+@pytest.mark.parametrize("name", ["relu", "relu6", "elu", "selu", "leaky_relu"])
+def test_gradients_at_nan(engine: str, name: str, tmp_path: Path):
+    module, x = tf.Module(), np.float32([np.nan, -1, 0, 2, 7, np.inf, -np.inf])
+    module.f = tf.function(keyed(gradient(getattr(tf.nn, name))), input_signature=[tf.TensorSpec([None], tf.float32)])
+    tf.saved_model.save(module, str(tmp_path), signatures=module.f)
+    found = dt.saved_model.load(tmp_path).signatures["serving_default"](x)
+    np.testing.assert_allclose(found["y0"].numpy(), module.f(x)["y0"], rtol=1e-5)
+
+
 SEVERAL_STACKED = {
     "at once": lambda x: array(2).write(0, x).write(1, x[:1]).stack(),
     "in a loop": lambda x: looped(array(3), 0, 3, lambda i, _: x[: i + 1]).stack(),

@@ -17,6 +17,11 @@ FORMULAS: dict[str, Callable[..., Any]] = {
     "Xlogy: x/T y/T": lambda x, y: _zero_wins(x, y, ops.log),
     "Xlog1py: x/T y/T": lambda x, y: _zero_wins(x, y, ops.log1p),
     "Xdivy: x/T y/T": lambda x, y: _zero_wins(x, y, lambda y: 1 / y),
+    "FloorDiv: x/T y/T": lambda x, y: (
+        ops.floor(x / y) if x.dtype.is_floating else ops.floor_divide(x, y)
+    ),  # -0.5 // inf is 0
+    "ReluGrad: g/T y/T; T>0": lambda g, y: ops.where(y > 0, g, 0),  # 0 where y is NaN
+    "Relu6Grad: g/T y/T; T>0": lambda g, y: ops.where(ops.logical_and(y > 0, y < 6), g, 0),
     "MulNoNan: x/T y/T": lambda x, y: ops.where(ops.logical_or(OPS["IsFinite"](x), ops.not_equal(y, 0)), x, 0) * y,
 }
 for _text, _formula in FORMULAS.items():
