@@ -81,7 +81,7 @@ FIRST = {case.type: case for case in reversed(CASES) if not any(isinstance(one, 
 
 
 KNOWN = (  # types whose shapes must be known
-    *("MatrixDiagV", "MatrixSetDiagV"),  # in TensorFlow
+    *("MatrixDiagV", "MatrixSetDiagV", "ApproxTopK"),  # in TensorFlow
     *("Dilation2D", "CombinedNonMaxSuppression", "CropAndResizeGrad"),  # windows, classes and crops, here
 )
 FULL = (  # types that are not computed of empty tensors

@@ -133,6 +133,7 @@ TensorArrayV3: handle flow
 TensorArrayConcatV3: value lengths
 TensorListConcatV2: tensor lengths
 TopKV2: values indices
+ApproxTopK: values indices
 BlockLSTMV2: i cs f o ci co h
 CombinedNonMaxSuppression: nmsed_boxes nmsed_scores nmsed_classes valid_detections
 CudnnRNNV2: output output_h output_c reserve_space host_reserved

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dovetail import ops
-from dovetail.compat.tensorflow.table import alike_values, function, row
+from dovetail.compat.tensorflow.table import alike_values, constant_value, function, row
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import dtype_of
+from dovetail.formats.tensorflow.bodies.linalg import diagonals_of, of_diagonals, with_diagonals
 from dovetail.ops.shapes.shape import dims_of
 
 
@@ -23,10 +25,9 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
     return ops.band_part(input, lower, upper)
 
 
-def _one(title: str, k: Any) -> int:
-    if isinstance(k, Sequence):
-        raise op_error(NotImplementedError, f"tf.{title}", "several diagonals at once; take one after the other.")
-    return int(k)
+def _bounds(k: Any) -> Any:
+    """The numbers of a diagonal, or of the lowest and the highest one."""
+    return k if isinstance(k, int) else np.asarray(constant_value(k)).reshape(-1).tolist()
 
 
 @function("linalg.diag", scope=True)
@@ -39,14 +40,13 @@ def diag(
     padding_value: Any = 0,
     align: str = "RIGHT_LEFT",
 ) -> Any:
-    """Matrices with vectors on a diagonal.
+    """Matrices with vectors on a diagonal, or on several, of which each has a row.
 
     Source: `tf.linalg.diag`.
     """
-    if (num_rows, num_cols, padding_value) != (-1, -1, 0):
-        problem = "num_rows, num_cols and padding_value are not offered; tf.pad the matrices."
-        raise op_error(NotImplementedError, "tf.linalg.diag", problem)
-    return ops.matrix_diag(diagonal, _one("linalg.diag", k))
+    diagonal = ops.convert(diagonal)
+    padding = ops.cast(padding_value, diagonal.dtype)
+    return of_diagonals(diagonal, _bounds(k), num_rows, num_cols, padding, align)
 
 
 row("matrix_diag", ops.matrix_diag, "diagonal:x")
@@ -67,11 +67,12 @@ def tensor_diag(diagonal: Any, name: str | None = None) -> Any:
 def diag_part(
     input: Any, name: str | None = None, k: Any = 0, padding_value: Any = 0, align: str = "RIGHT_LEFT"
 ) -> Any:
-    """A diagonal of matrices.
+    """A diagonal of matrices, or several as rows of one length.
 
     Source: `tf.linalg.diag_part`.
     """
-    return ops.diagonal(input, _one("linalg.diag_part", k))
+    input = ops.convert(input)
+    return diagonals_of(input, _bounds(k), ops.cast(padding_value, input.dtype), align)
 
 
 @function("diag_part linalg.tensor_diag_part", scope=True, defers=True)
@@ -88,20 +89,12 @@ def tensor_diag_part(input: Any, name: str | None = None) -> Any:
 
 @function("linalg.set_diag matrix_set_diag", scope=True, defers=True)
 def set_diag(input: Any, diagonal: Any, name: str | None = None, k: Any = 0, align: str = "RIGHT_LEFT") -> Any:
-    """Matrices with another diagonal.
+    """Matrices with another diagonal, or with several.
 
     Source: `tf.linalg.set_diag`.
     """
-    offset = _one("linalg.set_diag", k)
-    *_, rows, columns = dims_of(ops.convert(input))
-    down, across = ops.expand_dims(ops.arange(0, rows), 1), ops.arange(0, columns)
-    on = ops.equal(ops.subtract(across, down), offset)
-    place = ops.add(
-        ops.multiply(down, 0), ops.minimum(ops.add(across, min(-offset, 0)), dims_of(ops.convert(diagonal))[-1] - 1)
-    )
-    place = ops.maximum(place, 0)
-    spread = ops.gather(diagonal, ops.reshape(place, (-1,)), axis=-1)
-    return ops.where(on, ops.reshape(spread, dims_of(ops.convert(input))), input)
+    input = ops.convert(input)
+    return with_diagonals(input, ops.convert(diagonal, input.dtype), align, _bounds(k))
 
 
 def _inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Any:

@@ -12,6 +12,7 @@ from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import shape_of
 from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
+from dovetail.formats.tensorflow.bodies.indexing import counted, largest
 from dovetail.ops.shapes.shape import shaped
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
@@ -236,11 +237,26 @@ def bincount(
     maxlength: Any = None,
     dtype: Any = "int32",
     name: str | None = None,
+    axis: int | None = None,
+    binary_output: bool = False,
 ) -> Any:
-    """The count of each integer; numbers of `maxlength` and more do not count.
+    """The count of each integer, of all or in each row; numbers of `maxlength` and more do not count.
+
+    Args:
+        axis: None and 0 for all numbers, -1 for those of each row.
+        binary_output: whether each number that occurs counts once.
 
     Source: `tf.math.bincount`.
     """
+    if axis not in (None, 0, -1):
+        raise op_error(ValueError, "tf.math.bincount", f"axis must be None, 0 or -1, not {axis}.")
+    arr = ops.convert(arr)
+    if binary_output or (axis == -1 and len(arr.shape) > 1):
+        size: Any = ops.max(ops.concatenate([ops.reshape(arr, (-1,)), ops.cast([-1], arr.dtype)], 0)) + 1
+        size = size if minlength is None else ops.maximum(size, minlength)
+        size = size if maxlength is None else ops.minimum(size, maxlength)
+        given = ops.zeros((0,), as_dtype(dtype)) if weights is None else ops.convert(weights)
+        return counted(arr if axis == -1 else ops.reshape(arr, (-1,)), size, given, binary_output)
     arr = ops.reshape(arr, (-1,))
     if maxlength is not None:
         keep = ops.less(arr, maxlength)
@@ -250,6 +266,27 @@ def bincount(
     found = ops.bincount(arr, weights, minlength=0 if minlength is None else minlength)
     return found if weights is not None else ops.cast(found, as_dtype(dtype))
 
+
+def _most(is_max: bool, name: str) -> None:
+    @function(f"math.{name}", scope=True)
+    def most(
+        operand: Any,
+        k: int,
+        reduction_dimension: int = -1,
+        recall_target: float = 0.95,
+        reduction_input_size_override: int = -1,
+        aggregate_to_topk: bool = True,
+        name: str | None = None,
+    ) -> Any:
+        """The largest or the smallest elements along an axis, and their positions, exactly.
+
+        Source: `tf.math.approx_max_k`, `tf.math.approx_min_k`.
+        """
+        return tuple(largest(ops.convert(operand), k, reduction_dimension, is_max_k=is_max))
+
+
+_most(True, "approx_max_k")
+_most(False, "approx_min_k")
 
 # -- norms and clipping -----------------------------------------------------------------------------------------------
 

@@ -98,19 +98,30 @@ def _(x: Any, y: Any, dtype: Any = None) -> list[Any]:
 
 
 @row("Bincount: x/- size?/- weights/T", "DenseBincount: x/Tidx size?/Tidx weights/T; binary_output:binary")
-def _(x: Any, size: Any, weights: Any, binary: bool = False) -> Any:
+def counted(x: Any, size: Any, weights: Any, binary: bool = False) -> Any:
     """How often numbers occur; of matrices, in each row."""
     given = ops.ones_like(x, weights.dtype) if weights.shape == (0,) or binary else weights
     rank = len(x.shape)
     size = scalar(size)
-    counted = ops.logical_and(x >= 0, x < size)
-    places = [ops.where(counted, x, 0)]
+    counts = ops.logical_and(x >= 0, x < size)
+    places = [ops.where(counts, x, 0)]
     if rank == 2:
         rows = ops.expand_dims(ops.arange(dims_of(x)[0], dtype=x.dtype), -1)
         places = [ops.broadcast_to(rows, dims_of(x)), *places]
     none = ops.zeros([*dims_of(x)[: rank - 1], size], weights.dtype)
     change = "TensorScatterMax" if binary else "TensorScatterAdd"
-    return OPS[change](none, ops.stack(places, -1), ops.where(counted, given, 0))
+    return OPS[change](none, ops.stack(places, -1), ops.where(counts, given, 0))
+
+
+@row(
+    "ApproxTopK: x/T; k reduction_dimension:axis|-1 is_max_k|True recall_target|0.95"
+    " reduction_input_size_override|-1 aggregate_to_topk|True"
+)
+def largest(x: Any, k: int, axis: int = -1, is_max_k: bool = True, **approximation: Any) -> Any:
+    """The largest or the smallest elements along an axis, exactly."""
+    moved = ops.moveaxis(x, axis, -1)
+    values, places = OPS["TopKV2"](moved if is_max_k else -moved, k)
+    return [ops.moveaxis(one, -1, axis) for one in (values if is_max_k else -values, places)]
 
 
 @row("Bucketize: x/T; boundaries")

@@ -133,7 +133,8 @@ def _bounds(k: Any) -> tuple[int, int]:
     "MatrixDiagPartV2: x/T k!/- padding/T; +align=LEFT_LEFT",
     "MatrixDiagPartV3: x/T k!/- padding/T; align|RIGHT_LEFT",
 )
-def _(x: Any, k: Any, padding: Any, align: str) -> Any:
+def diagonals_of(x: Any, k: Any, padding: Any, align: str) -> Any:
+    """A diagonal of matrices, or several as rows of one length."""
     (low, high), (*batch, rows, columns) = _bounds(k), dims_of(x)
     longest = _smaller(rows + min(high, 0), columns - max(low, 0))
     diagonals = ops.expand_dims(high - ops.arange(high - low + 1, dtype="int32"), -1)
@@ -170,7 +171,8 @@ def with_diagonals(x: Any, diagonal: Any, align: str, k: Any = 0) -> Any:
     "MatrixDiagV2: diagonal/T k!/- rows!/- columns!/- padding/T; +align=LEFT_LEFT",
     "MatrixDiagV3: diagonal/T k!/- rows!/- columns!/- padding/T; align|RIGHT_LEFT",
 )
-def _(diagonal: Any, k: Any, rows: int, columns: int, padding: Any, align: str) -> Any:
+def of_diagonals(diagonal: Any, k: Any, rows: int, columns: int, padding: Any, align: str) -> Any:
+    """Matrices of one diagonal each, or of several."""
     low, high = _bounds(k)
     dims = dims_of(diagonal)
     batch, longest = dims[: -1 if low == high else -2], dims[-1]
