@@ -264,3 +264,54 @@ def test_files_of_pytorch_are_refused_with_advice(tmp_path, capsys, part, advice
             read(path)
     assert run(path, tmp_path / "x.onnx") == main(["show", str(path)]) == 1
     assert re.search(advice, capsys.readouterr().err)
+
+
+def relu(path: Path, opset: int = 18, result: str = "y") -> None:
+    """A file of ONNX with one node."""
+    x, y = (ONNX.ValueInfoProto(name=name) for name in "xy")
+    x.type.tensor_type.elem_type = y.type.tensor_type.elem_type = 1
+    node = ONNX.NodeProto(op_type="Relu", input=["x"], output=[result])
+    message = ONNX.ModelProto(ir_version=8, graph=ONNX.GraphProto(name="g", node=[node], input=[x], output=[y]))
+    message.opset_import.add(version=opset)
+    path.write_bytes(message.SerializeToString())
+
+
+def cut_off(path: Path) -> None:
+    relu(path)
+    path.write_bytes(path.read_bytes()[:-3])
+
+
+DAMAGED = {
+    "new.onnx": (lambda path: relu(path, 99), "'new.onnx' cannot be read: its opset: found 99; needed: at most 28"),
+    "named.onnx": (lambda path: relu(path, result="z"), "'named.onnx' cannot be read: .*'y'; needed: the name of a"),
+    "cut.onnx": (cut_off, "'cut.onnx' cannot be read: the file: found no ModelProto; needed: the bytes of one, whole"),
+    "empty.onnx": (Path.touch, "'empty.onnx' cannot be read: the model: found no graph"),
+    "bad.pb": (lambda path: path.write_bytes(b"\n\xff\xff"), "'bad.pb' cannot be read: the file: found no GraphDef"),
+    "bad.npz": (lambda path: path.write_bytes(b"PK\3\4x"), "'bad.npz' cannot be read: the archive: found BadZipFile"),
+    "gone.onnx": (lambda path: None, "there is no file 'gone.onnx'[.]$"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_files_that_cannot_be_read_are_named_in_one_line(name, tmp_path, monkeypatch, capsys):
+    make, message = DAMAGED[name]
+    monkeypatch.chdir(tmp_path)
+    make(Path(name))
+    assert run(name, "other.npz" if name.endswith("npz") else "other") == 1
+    said = capsys.readouterr().err.strip()
+    assert re.search(message, said), said
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("other.keras", "'other.keras' holds layers of Keras, which cannot be made of a model[.]"),
+        ("gone/other.onnx", "'gone/other.onnx' cannot be written: there is no folder 'gone'; make it first[.]"),
+    ],
+)
+def test_targets_that_cannot_be_written_are_named(target, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    relu(Path("x.onnx"))
+    assert run("x.onnx", target) == 1
+    assert re.search(message, capsys.readouterr().err)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -145,8 +147,11 @@ def _signature(name: str, found: Any) -> Signature:
 
 
 def _npz(file: Path) -> Arrays:
-    with np.load(file, allow_pickle=False) as archive:
-        return Arrays(dict(archive))
+    try:
+        with np.load(file, allow_pickle=False) as archive:
+            return Arrays(dict(archive))
+    except (BadZipFile, EOFError, OSError, ValueError, zlib.error) as error:
+        raise FormatError(file, "the archive", f"{type(error).__name__}: {error}", "an .npz of arrays, whole") from None
 
 
 def _bundle(file: Path) -> Arrays:
@@ -257,5 +262,7 @@ def _told(function: Callable[..., Any], *args: Any) -> Any:
     """The result of a call, whose errors about names are the user's."""
     try:
         return function(*args)
+    except FormatError:
+        raise
     except (KeyError, ValueError) as error:
         raise WrongInput(error.args[0]) from None

@@ -27,6 +27,7 @@ from dovetail.saved_model.loading import SERVING
 from dovetail.saved_model.saving import endpoint_of
 
 FOLDER, INDEX = "", ".index"
+FORMS = (Layers, Model, Arrays)  # each can be made of the ones before it
 NAMES = {Layers: "layers of Keras", Model: "a model", Arrays: "arrays"}
 
 
@@ -58,17 +59,18 @@ def write(value: Any, path: Path, opset: int | None = None) -> None:
     writers, options = WRITERS[ending(path)], {} if opset is None else {"opset": opset}
     if options and ending(path) != ".onnx":
         raise WrongInput(f"--opset is for files of ONNX, and {str(path)!r} is none.")
+    if FORMS.index(type(value)) > max(map(FORMS.index, writers)):
+        needed = " or ".join(NAMES[form] for form in writers)
+        raise WrongInput(f"{str(path)!r} holds {needed}, which cannot be made of {NAMES[type(value)]}.")
+    if ending(path) != FOLDER and not path.parent.is_dir():
+        raise WrongInput(f"{str(path)!r} cannot be written: there is no folder {str(path.parent)!r}; make it first.")
     try:
-        for form in forms_of(value):
-            if type(form) in writers:
-                writers[type(form)](form, path, **options)
-                return
+        form = next(form for form in forms_of(value) if type(form) in writers)
+        writers[type(form)](form, path, **options)
     except (FormatError, WrongInput):
         raise
     except (ArithmeticError, LookupError, NotImplementedError, TypeError, ValueError) as error:
         raise WrongInput(f"{str(path)!r} cannot be written: {error or type(error).__name__}") from error
-    needed = " or ".join(NAMES[form] for form in writers)
-    raise WrongInput(f"{str(path)!r} holds {needed}, which cannot be made of {NAMES[type(value)]}.")
 
 
 def is_there(path: Path) -> bool:

@@ -101,7 +101,10 @@ class LoadedModel(OneSignature):
             ValueError: it takes or gives values that are no tensors of numbers.
         """
         if self._read.inputs != self._names or self._read.results != list(map(Output, range(len(self.outputs)))):
-            problem = f"{str(self._model.file)!r} takes or gives values that are no tensors of numbers; call the model."
+            values = {**self._model.inputs, **self._model.outputs}
+            others = [repr(name) for name, type in values.items() if type.spec is None] or ["a result"]
+            problem = f"{str(self._model.file)!r} takes or gives values that are no tensors of numbers"
+            problem += f" ({', '.join(others)}); call the model, dt.onnx.load(path)(...), or keep other results."
             raise op_error(ValueError, "onnx", problem)
         is_edited = self.graph.version != self._version
         found = Signature(SERVING, read_of(self.graph, list(self.inputs), list(self.outputs), self.opaque))
@@ -137,7 +140,7 @@ class LoadedModel(OneSignature):
         try:
             found = [known.get(key) or self.graph.get_tensor(key) for key in outputs]
         except KeyError as error:
-            raise KeyError(f"there is no result {error.args[0]}; the results are {', '.join(known)}") from None
+            raise KeyError(f"there is no such result: {error.args[0]}; the results are {', '.join(known)}") from None
         pairs = [
             one if isinstance(one, tuple) else (one, Type("tensor", number_of(one.dtype), one.shape)) for one in found
         ]

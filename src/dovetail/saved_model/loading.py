@@ -204,7 +204,7 @@ class Signature(OneSignature):
         try:
             kept = [known[key] if key in known else self.graph.get_tensor(key) for key in outputs]
         except KeyError as error:
-            problem = f"{self.name!r} has no result {error.args[0]}; its results are {', '.join(known)}"
+            problem = f"{self.name!r} has no such result: {error.args[0]}; its results are {', '.join(known)}"
             raise KeyError(problem) from None
         self._program.keep(kept)
         self.output_keys = list(outputs)

@@ -129,7 +129,7 @@ def _file(path: Path) -> Path:
     if index.is_file() and (not path.exists() or SHARD.search(path.name)):
         return index
     if not path.exists():
-        raise FileNotFoundError(f"there is no file {os.fspath(path)!r} to show.")
+        raise FileNotFoundError(f"there is no file {os.fspath(path)!r}.")
     return path
 
 
