@@ -315,3 +315,26 @@ def test_targets_that_cannot_be_written_are_named(target, message, tmp_path, mon
     relu(Path("x.onnx"))
     assert run("x.onnx", target) == 1
     assert re.search(message, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("name", ["x.pb", "x.pbtxt", "x"])
+@pytest.mark.parametrize("names", [("a/", "a", "b", "c"), ("a", "a/", "b/", "b"), ("c", "d", "a", "a/")])
+def test_names_that_tensorflow_takes_for_one_return(tmp_path, name, names):
+    graph = ONNX.GraphProto()
+    for kind, x, y in zip(("Relu", "Neg"), names[:2], names[2:], strict=True):
+        graph.node.append(ONNX.NodeProto(op_type=kind, input=[x], output=[y], name=x))
+        for values, text in ((graph.input, x), (graph.output, y)):
+            values.add(name=text).type.tensor_type.elem_type = 1
+            values[-1].type.tensor_type.shape.dim.add(dim_value=2)
+    message = ONNX.ModelProto(graph=graph, ir_version=8)
+    message.opset_import.add(version=18)
+    (tmp_path / "x.onnx").write_bytes(message.SerializeToString())
+    assert run(tmp_path / "x.onnx", tmp_path / name) == run(tmp_path / name, tmp_path / "back.onnx") == 0
+    given = dict(zip(names, np.float32([[-1, 2], [3, 4]]), strict=False))
+    with dt.engine("numpy"):
+        for path in (tmp_path / name, tmp_path / "back.onnx"):
+            found = forms.signature_of(forms.read(path), None, [])(**given)
+            assert [found[key].numpy().tolist() for key in names[2:]] == [[0, 2], [-3, -4]]
+    if name == "x":
+        found = foreign.saved_model(tmp_path / name, given)
+        assert [found[key].tolist() for key in names[2:]] == [[0, 2], [-3, -4]]

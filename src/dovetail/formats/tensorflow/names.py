@@ -13,10 +13,10 @@ def node_name(name: str) -> str:
     """A name as TensorFlow takes it for nodes and functions: letters and digits of ASCII, and a few marks.
 
     Example:
-        >>> node_name("/0/Gemm"), node_name("my kernel:0"), node_name("_x"), node_name("a>b>")
-        ('0/Gemm', 'my_kernel_0', 'x_x', 'a>b_')
+        >>> node_name("/0/Gemm"), node_name("my kernel:0"), node_name("_x"), node_name("a>b>"), node_name("a/")
+        ('0/Gemm', 'my_kernel_0', 'x_x', 'a>b_', 'a')
     """
-    plain = re.sub(r"[^A-Za-z0-9_./>-]|>(?![A-Za-z0-9.])", "_", name.lstrip("/"))
+    plain = re.sub(r"[^A-Za-z0-9_./>-]|>(?![A-Za-z0-9.])", "_", name.strip("/"))
     return plain if re.match(r"[A-Za-z0-9.]", plain) else f"x{plain}"
 
 

@@ -43,7 +43,7 @@ class Node:
     def __init__(self, reader: Reader, body: Body, proto: Any, inputs: list[Any]) -> None:
         self.reader, self.body, self.proto, self.inputs = reader, body, proto, inputs
         self.name, self.type, self.attrs = proto.name, proto.op, Attributes(proto)
-        self.title = original(proto)
+        self.title = original(proto).rstrip("/") or "x"  # a slash at the end would ask for the very name
         names = (text[1:] for text in proto.input if text.startswith("^"))
         self.waits = [body.hosts[name] for name in names if name in body.hosts]
 
