@@ -111,3 +111,53 @@ def test_positions_outside_of_an_image(mode: str, padding: str):
 def test_losses_leave_out_ignored_rows(op: str, reduction: str, weight: list):
     target = np.array([0, -1, -1, 2])
     compare(op, [SCORES, target], weight, opset=18, reduction=reduction, ignore_index=-1)
+
+
+LIMITS = np.array([[2**63 - 1, -(2**63), 0, -1, 1, 5]])
+OUT = np.float32([[np.nan, 1, -np.inf, np.inf, 0, 3]])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
+@pytest.mark.parametrize("by", [3, -3, 5])
+def test_rests_of_the_least_integers(by: int, dtype: str):
+    limits = np.iinfo(dtype)
+    x = np.array([limits.min, limits.max, -1, 0, 7], dtype)
+    if dtype == "int8":  # whose rests have the sign of the divisor alone
+        compare("Mod", [x, np.full_like(x, by)], [], dtype=dtype)
+    else:
+        compare("Mod", [x, np.full_like(x, by)], [], dtype=dtype, fmod=1)
+
+
+def test_indices_of_64_bits_are_no_others():
+    compare("OneHot", [LIMITS], [np.array(3), np.float32([0, 1])])
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize("type", ["ReduceLogSum", "ReduceLogSumExp"])
+def test_logarithms_of_integers_are_integers(type: str, dtype: str):
+    compare(type, [np.array([[1, 5, 9], [2, 2, 2]], dtype)], [np.array([1])], dtype=dtype, keepdims=0)
+
+
+@pytest.mark.parametrize("limits", [(), (-1,), (2, None)], ids=str)
+def test_limits_of_clip_are_finite(limits: Any):
+    compare("Clip", [OUT], [np.float32(one) for one in limits if one is not None])
+
+
+def test_positions_that_are_none():
+    x = np.random.RandomState(0).randn(1, 2, 4, 4).astype("float32")
+    grid = np.random.RandomState(1).uniform(-1.5, 1.5, (1, 3, 3, 2)).astype("float32")
+    grid[0, 0, 0, 0], grid[0, 1, 1, 1], grid[0, 2, 2, 0] = np.nan, np.inf, -np.inf
+    for mode in ("linear", "nearest", "cubic"):
+        for padding in ("zeros", "border", "reflection"):
+            compare("GridSample", [x, grid], [], mode=mode, padding_mode=padding)
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_resize_of_nan_stays_near_it(mode: str):
+    x = np.random.RandomState(0).randn(1, 1, 9, 9).astype("float32")
+    x[0, 0, 4, 4] = np.nan
+    node = helper.make_node("Resize", ["x", "", "s"], ["y"], mode=mode)
+    scales = numpy_helper.from_array(np.float32([1, 1, 1.7, 2.3]), "s")
+    graph = helper.make_graph([node], "g", [described("x", x, x.shape)], [described("y", x, None)], [scales])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    np.testing.assert_allclose(dt.onnx.load(model)(x).numpy(), run(model, [x]), rtol=1e-4, atol=1e-5)

@@ -10,7 +10,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.table import OPS
-from dovetail.formats.constants import constant_of
+from dovetail.formats.constants import constant_of, is_tensor
 from dovetail.formats.onnx.bodies.normalization import by_channel
 from dovetail.formats.onnx.rows import row
 from dovetail.ops.shapes.shape import dims_of
@@ -38,6 +38,10 @@ def _(x: Any, y: Any, fmod: int = 0) -> Any:
     """The rest that has the sign of x."""
     if not x.dtype.is_signed_integer and not x.dtype.is_floating:
         return OPS["FloorMod"](x, y)
+    if x.dtype.is_integer:  # the least integer has no absolute value
+        rest = OPS["FloorMod"](x, y)
+        is_other = ops.logical_xor(ops.less(x, 0), ops.less(y, 0))
+        return ops.where(ops.logical_and(ops.not_equal(rest, 0), is_other), rest - y, rest)
     rest = OPS["FloorMod"](ops.absolute(x), ops.absolute(y))
     return ops.where(ops.less(x, 0), -rest, rest)
 
@@ -77,8 +81,13 @@ def _(x: Any, low: int = 1, high: int = 1) -> Any:
 
 @row("Clip 11: x low high")
 def _(x: Any, low: Any = None, high: Any = None) -> Any:
-    """Limits are tried one after the other, since the upper one counts if it is below the lower one."""
-    known = [constant_of(limit) for limit in (low, high)]
+    """Limits are tried one after the other, since the upper one counts if it is below the lower one.
+
+    A limit that is left out is the largest or least finite number.
+    """
+    if x.dtype.is_floating:
+        low, high = (x.dtype.min if low is None else low), (x.dtype.max if high is None else high)
+    known = [constant_of(limit) if is_tensor(limit) else np.asarray(limit) for limit in (low, high)]
     if None not in (low, high) and all(one is not None for one in known) and np.all(known[0] <= known[1]):  # type: ignore[operator]
         return ops.clip(x, low, high)
     x = x if low is None else ops.maximum(x, low)

@@ -47,7 +47,7 @@ def elements_at(x: Any, places: Sequence[Any], padding: str, borders: Sequence[t
     points = dims_of(flat)[1]
     index = ops.broadcast_to(ops.expand_dims(flat, 1), [batch, channels, points])
     found = OPS["TakeAlongAxis"](ops.reshape(x, [batch, channels, -1]), index, 2)
-    return found if inside is None else found * ops.cast(ops.expand_dims(inside, 1), x.dtype)
+    return found if inside is None else ops.where(ops.expand_dims(inside, 1), found, ops.zeros_like(found))
 
 
 def _shares(mode: str, part: Any) -> list[tuple[int, Any]]:
@@ -86,6 +86,7 @@ def _(x: Any, grid: Any, aligned: int = 0, mode: str = "linear", padding: str = 
         raise Unreadable("the sizes of its input must be known")
     dims = dims_of(grid)
     points = ops.reshape(grid, [dims[0], -1, rank])
+    points = ops.where(ops.less(ops.absolute(points), 2.0**30), points, -1.0)  # ONNX Runtime does so, also for NaN
     borders = [(0.0, size - 1.0) if aligned else (-0.5, size - 0.5) for size in sizes]
     parts = []
     for i, size in enumerate(sizes):

@@ -67,6 +67,8 @@ def _(x: Any, indices: Any, batch: int = 0) -> Any:
 def _(indices: Any, depth: Any, values: Any, axis: int = -1) -> Any:
     size = scalar(depth)
     size = int(size) if isinstance(size, (int, float)) else ops.cast(size, "int32")
+    if indices.dtype.is_signed_integer:  # none of 64 bits may become one within
+        indices = ops.clip(indices, ops.cast(-size - 1, indices.dtype), ops.cast(size, indices.dtype))
     hot = ops.one_hot(wrapped(indices, size), size, axis, "bool")
     return ops.where(hot, values[1], values[0])
 

@@ -42,6 +42,11 @@ def _log_sum_exp(x: Any, axis: Any, keepdims: bool) -> Any:
     return ops.logsumexp(x, axis, keepdims)
 
 
+def _of_floats(function: Callable[..., Any], x: Any, axis: Any, keepdims: bool) -> Any:
+    """A function of floats; of integers, its result is cut to integers."""
+    return ops.cast(function(x if x.dtype.is_floating else ops.cast(x, "float64"), axis, keepdims), x.dtype)
+
+
 # type → the function of (x, axis, keepdims), and the first version whose axes are an input
 REDUCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "ReduceSum": (ops.sum, 13),
@@ -57,8 +62,8 @@ REDUCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
         ),
         18,
     ),
-    "ReduceLogSum": (lambda x, axis, keepdims: ops.log(ops.sum(x, axis, keepdims)), 18),
-    "ReduceLogSumExp": (_log_sum_exp, 18),
+    "ReduceLogSum": (partial(_of_floats, lambda x, axis, keepdims: ops.log(ops.sum(x, axis, keepdims))), 18),
+    "ReduceLogSumExp": (partial(_of_floats, _log_sum_exp), 18),
     "ReduceSumSquare": (lambda x, axis, keepdims: ops.sum(ops.square(x), axis, keepdims), 18),
 }
 

@@ -50,7 +50,12 @@ def _positions(xp: Any, mode: str, size: Any, length: Any, scale: Any, roi: Sequ
 
 
 def _weights(xp: Any, x: Any, size: Any, kernel: Kernel, reach: int, scale: Any, excludes: bool, smooths: bool) -> Any:
-    """A matrix that gives the elements at some positions along an axis as sums of its elements."""
+    """The elements at some positions along an axis as sums of its elements.
+
+    Returns:
+        A matrix if it smooths; else the places of the few elements of each sum, and their shares, so that others do
+        not count, even if they are NaN.
+    """
     scale = xp.minimum(scale, 1) if smooths else 1
     far = _whole(xp.ceil(reach / scale))
     if xp is np:
@@ -64,6 +69,8 @@ def _weights(xp: Any, x: Any, size: Any, kernel: Kernel, reach: int, scale: Any,
         shares = xp.where(xp.logical_and(xp.greater_equal(at, 0), xp.less(at, size)), shares, 0)
         shares = shares / xp.sum(shares, 1, keepdims=True)
     at = xp.clip(at, 0, size - 1)
+    if not smooths:
+        return at, shares
     if xp is ops:
         is_there = ops.equal(at[..., None], ops.arange(_whole(size), dtype="float32"))
         return ops.sum(ops.where(is_there, shares[..., None], 0), 1)
@@ -153,10 +160,18 @@ def _(
             found = xp.clip(NEAREST[nearest or "floor"](xp, at), 0, size - 1)
             x = OPS["GatherV2"](x, _held(found, "int32"), axis)
         else:
-            matrix = _weights(xp, at, size, kernel, reach, scale, bool(excludes), bool(antialias))
+            weights = _weights(xp, at, size, kernel, reach, scale, bool(excludes), bool(antialias))
             wide = x if x.dtype.is_floating else ops.cast(x, "float32")
-            turned = _held(xp.transpose(matrix), wide.dtype)
-            x = ops.moveaxis(ops.matmul(ops.moveaxis(wide, axis, -1), turned), -1, axis)
+            if antialias:
+                turned = _held(xp.transpose(weights), wide.dtype)
+                x = ops.moveaxis(ops.matmul(ops.moveaxis(wide, axis, -1), turned), -1, axis)
+            else:
+                shape = [-1, *[1] * (len(x.shape) - 1 - axis)]
+                x = sum(
+                    OPS["GatherV2"](wide, _held(weights[0][:, k], "int32"), axis)
+                    * _held(xp.reshape(weights[1][:, k], shape), wide.dtype)
+                    for k in range(2 * reach)
+                )
         if positions == "tf_crop_and_resize":
             is_outside = xp.logical_or(xp.less(at, 0), xp.greater(at, size - 1))
             is_outside = xp.reshape(is_outside, [-1, *[1] * (len(x.shape) - 1 - axis)])
