@@ -124,7 +124,7 @@ def _cut(node: Node) -> Any:
     if axes is None and node.has(3):
         only = ops.reshape(ops.cast(node.tensor(3), "int32"), []) % len(x.shape)
         places = range(len(x.shape))
-        cuts = [lambda axis=axis: _along(x, axis, starts[0], ends[0], steps[0]) for axis in places]  # type: ignore[misc]
+        cuts = [lambda axis=axis: _along(x, axis, starts[0], ends[0], steps[0]) for axis in places]
         return ops.switch_case(only, cuts)
     for i, axis in enumerate(range(count) if axes is None else axes.reshape(-1).tolist()):
         x = _along(x, axis, starts[i], ends[i], steps[i])
