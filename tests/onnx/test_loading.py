@@ -179,3 +179,16 @@ def test_a_branch_in_a_branch_that_gives_a_rank():
     assert np.allclose(loaded(X, np.array(True), np.array(True)).numpy(), np.maximum(X, 0))
     assert np.allclose(loaded(X, np.array(True), np.array(False)).numpy(), np.abs(X[0]))
     assert np.allclose(loaded(X, np.array(False), np.array(False)).numpy(), -X)
+
+
+def test_functions_may_give_one_name_to_two_constants():
+    functions = []
+    for name, values in (("F", [1, 2]), ("G", [10, 20])):
+        constant = helper.make_node("Constant", [], ["c"], value=numpy_helper.from_array(np.float32(values), "c"))
+        nodes, imports = [constant, helper.make_node("Mul", ["a", "c"], ["b"])], [helper.make_opsetid("", 18)]
+        functions.append(helper.make_function("local", name, ["a"], ["b"], nodes, imports))
+    nodes = [helper.make_node("F", ["x"], ["h"], domain="local"), helper.make_node("G", ["h"], ["y"], domain="local")]
+    message = model(nodes, [value("x", 2)], [value("y", 2)])
+    message.functions.extend(functions)
+    message.opset_import.add(domain="local", version=1)
+    assert dt.onnx.load(message)(np.ones(2, "float32")).numpy().tolist() == [10, 40]

@@ -50,8 +50,9 @@ def kept(model: Model, external: bool) -> tuple[Any, Data]:
 def _tensors(message: Any) -> Iterator[tuple[str, bool, Any]]:
     """The tensors in a message: names of weights, whether they are initializers of the model, and messages."""
     yield from ((one.name, True, one) for one in message.graph.initializer)
-    for owner in (message.graph, *message.functions):
-        yield from _inner(owner)
+    yield from _inner(message.graph)
+    for function in message.functions:
+        yield from (("", place, found) for _, place, found in _inner(function))  # its constants are no variables
 
 
 def _inner(owner: Any) -> Iterator[tuple[str, bool, Any]]:

@@ -179,6 +179,11 @@ class Reader(Building):
         body = Body(place, graph.node, node.body.versions, given, node.body, node.body.attrs)
         return self.read(body, [value.name for value in graph.output])
 
+    @property
+    def is_in_function(self) -> bool:
+        """Whether the nodes of a function are being read."""
+        return bool(self._calling)
+
     def call(self, node: Node, function: Any) -> list[Any]:
         """The results of a function of the model, whose nodes become part of the graph.
 

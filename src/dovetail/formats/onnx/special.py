@@ -31,10 +31,11 @@ MOVES += " Pad ai.onnx.ml.ArrayFeatureExtractor"
 @special("Constant")
 def _constant(node: Node) -> Any:
     name, value = next(iter(node.attrs.items()), ("", np.zeros(0)))
+    title = "" if node.reader.is_in_function else node.proto.output[0]  # functions may give one name to several
     if name == "value":
-        return Weight(node.proto.output[0], value)
+        return Weight(title, value)
     if name in VALUES:
-        return Weight(node.proto.output[0], np.asarray(value, VALUES[name]))
+        return Weight(title, np.asarray(value, VALUES[name]))
     if name in STRINGS:
         return Weight(node.proto.output[0], np.asarray(value, object))
     if name == "sparse_value":
