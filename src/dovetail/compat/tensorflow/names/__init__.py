@@ -102,3 +102,4 @@ from dovetail.compat.tensorflow.names import variable_scope as variable_scope
 from dovetail.compat.tensorflow.names import variables as variables
 from dovetail.compat.tensorflow.names import warm_starts as warm_starts
 from dovetail.compat.tensorflow.names import windows as windows
+from dovetail.compat.tensorflow.names import wrapped as wrapped
