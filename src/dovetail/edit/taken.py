@@ -11,6 +11,7 @@ from typing import Any
 
 from dovetail.core.errors import CONVENTIONAL, op_error
 from dovetail.core.table import OPS
+from dovetail.edit.edit import order_before
 from dovetail.edit.inference import infer_from
 from dovetail.edit.subgraph_edits import body_of
 from dovetail.graph.operation import GraphTensor, Operation
@@ -81,6 +82,7 @@ def _release(operation: Operation) -> None:
         inner = body_of(operation, name)
         for copy in _copies(inner):
             old, new = copy.outputs[0], capture_into(inner, operation, copy.taken["value"])
+            order_before(inner, new.op, [copy])
             rewire(inner, old, new)
             for user in inner:
                 user.retake({t: t for t in user.takes()} | {old: new}, inner)

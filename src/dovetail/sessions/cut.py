@@ -45,7 +45,7 @@ def cut(
     """
     asked = [op for start in wanted for op in _computed(start)]
     given = [t for x in inputs for t in _tensors_of(graph, x)]
-    targets = [*(x for x in outputs if isinstance(x, GraphTensor)), *asked]
+    targets: list[GraphTensor | Operation] = [*(x for x in outputs if isinstance(x, GraphTensor)), *asked]
     known = [t for t in given if t.op.type not in GIVEN]  # a taker of their values has to compute with them
     needed = needed_for(graph, targets, given)
     while more := {t for held in takers(needed, known).values() for t in held}.difference(targets):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from dovetail.compat.tensorflow.compat import v1 as ours
 
+from dovetail.compat.tf_graph.definition import snapshot
 from tests.libraries import Library, require
 
 require("tensorflow", "it runs the same programs")
@@ -145,6 +146,16 @@ def test_a_copied_and_an_unpickled_graph_know_the_constant():
     for made in (copy.deepcopy(graph), pickle.loads(pickle.dumps(graph))):
         with ours.Session(graph=made) as session:
             assert session.run("y:0", {"x:0": M, "c:0": [1, 6]}).shape == (1, 6)
+
+
+def test_a_constant_in_branches_is_before_its_users():
+    with ours.Graph().as_default() as graph:
+        x, c = ours.placeholder("float32", [None, 3], name="x"), ours.constant(1, name="c")
+        SHAPES["cond"][0](ours, x, c)
+    again = pickle.loads(pickle.dumps(snapshot(graph)))
+    again.validate()
+    with ours.Session(graph=again) as session:
+        assert session.run("y:0", {"x:0": M, "c:0": 5}) == 10
 
 
 def test_an_operation_with_a_known_count_keeps_its_name():

@@ -36,7 +36,7 @@ def settling(title: str, function: Callable[..., Any], parameters: Sequence[str]
     def call(*args: Any, **kwargs: Any) -> Any:
         taken: dict[str, GraphTensor] = {}
         for number, word in places:
-            given = args[number] if number < len(args) else kwargs.get(word)
+            given: Any = args[number] if number < len(args) else kwargs.get(word)
             known = known_value(given) if type(given) is GraphTensor and given.dtype.is_integer else None
             if known is not None:
                 taken[SETTLED[word]] = given

@@ -147,8 +147,8 @@ class Nodes:
             before = [*operation.control_inputs, *waits.get(operation, ())]
             refs = [known[tensor] for tensor in operation.inputs]
             place = Place(self, operation, name, refs, [names[other] for other in before if other in names])
-            own = {word: (known[t], known_value(t)) for word, t in operation.taken.items() if t in known}
-            place.held = own or self.held
+            taken = {word: (known[t], known_value(t)) for word, t in operation.taken.items() if t in known}
+            place.held = taken or self.held
             known.update(zip(operation.outputs, self.writer.written(place), strict=False))
             if not scope and name != operation.name:
                 own = next(one for one in reversed(self.messages[first:]) if one.name == name)
