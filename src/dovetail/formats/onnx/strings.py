@@ -59,7 +59,7 @@ def array_of(values: Sequence[Any], shape: Sequence[int], dtype: Any = object) -
     return Weight("", found.reshape(shape))
 
 
-def _pair(node: Node) -> list[np.ndarray]:
+def _pair(node: Node) -> tuple[np.ndarray, ...]:
     """The strings of two inputs, with one shape."""
     x, y = _strings(node), _strings(node, 1)
     within(*np.broadcast_shapes(x.shape, y.shape))
