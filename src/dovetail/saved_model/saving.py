@@ -254,6 +254,9 @@ class _Walk:
         if isinstance(value, (Function, Graph, Signature, Trace)):
             found = self._parts[id(given)] = _kinds(value)
             return found
+        if hasattr(type(value), "traced_kinds"):  # a function that says itself what a file has of it
+            found = self._parts[id(given)] = value.traced_kinds()
+            return found
         pairs: Any
         if isinstance(value, Mapping):
             pairs, kind = value.items(), DICT

@@ -441,6 +441,21 @@ def test_a_file_of_tensorflow_1_says_which_variables_are_trainable(tmp_path):
         assert {"w", "mean"} <= {variable.name for variable in model.variables}
 
 
+def test_a_concrete_function_is_a_signature(tmp_path, engine):
+    module, path = tf.Module(), str(tmp_path / "model")
+    module.w = tf.Variable([2.0, 3.0])
+    scaled = tf.function(lambda x, y=1.0: {"out": x * module.w + y})
+    concrete = scaled.get_concrete_function(tf.TensorSpec([None, 2], tf.float32, name="given"))
+    (spec, y), named = concrete.structured_input_signature
+    assert ((spec.shape, spec.dtype), y, named) == (((None, 2), "float32"), 1.0, {})
+    assert [*concrete.structured_outputs] == ["out"] and concrete.trainable_variables == [module.w]
+    tf.saved_model.save(module, path, signatures=concrete)
+    for names in (tf, real):
+        served = names.saved_model.load(path).signatures["serving_default"]
+        assert [*served.structured_input_signature[1]] == ["given"] and [*served.structured_outputs] == ["out"]
+        np.testing.assert_allclose(served(given=names.constant([[1.0, 2.0]]))["out"], [[3.0, 7.0]])
+
+
 def test_operations_that_no_file_can_hold_are_refused(trained, tmp_path):
     session, _ = trained
     with session.graph.as_default():

@@ -8,9 +8,15 @@ from typing import Any
 from dovetail.compat.tensorflow.table import function
 from dovetail.compat.tf_graph.graph import TensorFlowGraph
 from dovetail.core.errors import check_callable
+from dovetail.core.structure import map_structure
+from dovetail.core.variable import Variable
+from dovetail.formats.tensorflow.saving import Traced
 from dovetail.functions.function import Function, Options
 from dovetail.functions.traced import Recording, TracedFunction
 from dovetail.graph.operation import GraphTensor
+from dovetail.passes.resolve import resolved
+from dovetail.saved_model.loading import variables_of
+from dovetail.saved_model.saving import traced
 
 _settings = {"eager": False}
 
@@ -84,7 +90,8 @@ class ConcreteFunction:
 
     def __init__(self, compiled: Function[..., Any], args: Any, kwargs: Any) -> None:
         self.graph = compiled.graph(*args, **kwargs)
-        recording = Recording.of(compiled.trace(*args, **kwargs))._replace(graph=self.graph)
+        self._compiled, self._trace = compiled, compiled.trace(*args, **kwargs)
+        recording = Recording.of(self._trace)._replace(graph=self.graph)
         self._run = _OneTrace(compiled._name, [recording], None, compiled._options._replace(passes=()))
 
     @property
@@ -94,6 +101,35 @@ class ConcreteFunction:
     @property
     def outputs(self) -> list[GraphTensor]:
         return self.graph.outputs
+
+    @property
+    def variables(self) -> list[Variable]:
+        """The variables that it reads or assigns."""
+        return variables_of(self.graph)
+
+    @property
+    def trainable_variables(self) -> list[Variable]:
+        """The variables that training changes."""
+        return [variable for variable in self.variables if variable.trainable]
+
+    @property
+    def structured_input_signature(self) -> tuple[Any, Any]:
+        """Its arguments and keywords, with specs in place of tensors."""
+        (kind,) = self.traced_kinds()
+        found: tuple[Any, Any] = map_structure(lambda leaf: getattr(leaf, "spec", leaf), (kind.args, kind.kwargs))
+        return found
+
+    @property
+    def structured_outputs(self) -> Any:
+        """The tensors of its graph in the structure of its result."""
+        return self._trace.rebuild(list(self.graph.outputs))
+
+    def traced_kinds(self) -> list[Traced]:
+        """Its graph for a file, in which inputs have the names of their specs."""
+        one = traced(self._trace, self._compiled, resolved(self.graph, self.graph.name))
+        pairs = zip(one.names, one.args, strict=True)
+        one.names = [value.op.name if isinstance(value, GraphTensor) else name for name, value in pairs]
+        return [one]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute it.
