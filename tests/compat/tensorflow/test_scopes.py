@@ -48,6 +48,7 @@ COLLECTIONS = (
 MAKERS = {
     "get_variable": lambda tf, **given: tf.get_variable("v", [2], **given),
     "get_variable from numbers": lambda tf, **given: tf.get_variable("v", initializer=[1.0], partitioner=None, **given),
+    "get_variable from a function": lambda tf, **given: tf.get_variable("v", initializer=lambda: tf.ones([2]), **given),
     "get_variable that is reused": lambda tf, **given: twice(tf, **given),
     "get_variable by a getter": lambda tf, **given: got(tf, **given),
     "get_local_variable": lambda tf, collections, **given: tf.get_local_variable(

@@ -137,11 +137,18 @@ def _reused(found: Any, name: str, shape: Any, dtype: Any, reuse: Any) -> Any:
     return found
 
 
+def _needed(initializer: Any) -> Any:
+    """The parameters of an initializer that have no defaults."""
+    return [one for one in signature(initializer).parameters.values() if one.default is one.empty]
+
+
 def _first_value(name: str, shape: Any, dtype: Any, initializer: Any, part: SaveSliceInfo | None) -> Any:
     if initializer is not None and not callable(initializer):
         if shape is not None:
             raise op_error(ValueError, "tf.get_variable", "with numbers as initializer there must be no shape.")
         return ops.cast(initializer, dtype) if isinstance(initializer, GraphTensor) else ops.convert(initializer, dtype)
+    if shape is None and callable(initializer) and not isinstance(initializer, type) and not _needed(initializer):
+        return _first_value(name, None, dtype, initializer(), part)
     if shape is None:
         problem = f"the shape of a new variable ({name!r}) must be said, or its initializer be numbers."
         raise op_error(ValueError, "tf.get_variable", problem)
