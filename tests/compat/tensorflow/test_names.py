@@ -97,7 +97,6 @@ def test_modules_are_imported_as_those_of_tensorflow(module, name):
     [
         "math.sobol_sample",
         "strings.unicode_script",
-        "math.approx_max_k",
         "train.Server",
         "initializers.unit",
         "xla",

@@ -88,10 +88,10 @@ def _print(node: Node) -> Any:
 @special("BroadcastGradientArgs")
 def _broadcast(node: Node) -> Any:
     """The axes over which two gradients are summed; if a rank is not known, the shapes to which they are."""
-    shapes = node.tensors()
-    if all(shape.shape != (None,) for shape in shapes):
-        return broadcast_axes(*shapes, node.attrs("T", "int32"))
-    return [Foreign(node.name, "the rank of a shape is not known", sum_to=shape) for shape in shapes]
+    a, b = node.tensors()
+    if (None,) not in (a.shape, b.shape):
+        return broadcast_axes(a, b, node.attrs("T", "int32"))
+    return [Foreign(node.name, "the rank of a shape is not known", sum_to=shape) for shape in (a, b)]
 
 
 @special("Sum")

@@ -319,7 +319,7 @@ class RaggedList(TensorList):
             whole = self._of(none, filled([self.size, rank], 0, "int32"), self.shape)
         place = _place_of(index)
         is_known = place is not None and type(item) is GraphTensor and (bool(self.known) or self.data is None)
-        known = {**self.known, place: item} if is_known else {}
+        known: dict[Any, Any] = {**self.known, place: item} if is_known else {}
         if rank is None or whole.sizes.shape[-1] != rank or (self.sizes is None and self.known):
             if not known:
                 raise Unreadable("it sets tensors of several ranks in a list, at indices that are not constant")
@@ -342,7 +342,8 @@ class RaggedList(TensorList):
             return reduce(lambda rows, i: rows.set(i, rows.get(i) + self.known[i]), self.known, other)
         if isinstance(other, RaggedList) and self.known and other.known:
             sums = {i: self.known[i] + x if i in self.known else x for i, x in other.known.items()}
-            return reduce(lambda rows, i: rows.set(recorded(i, "int32"), sums[i]), sums, self)
+            start: TensorList = self
+            return reduce(lambda rows, i: rows.set(recorded(i, "int32"), sums[i]), sums, start)
         if self.data is None or other.data is None:
             return self if other.data is None else other
         return replace(self, data=self.data + other.data, known={})
