@@ -268,7 +268,7 @@ def bincount(
 
 
 def _most(is_max: bool, name: str) -> None:
-    @function(f"math.{name}", scope=True)
+    @function(f"math.{name} nn.{name}", scope=True)
     def most(
         operand: Any,
         k: int,
