@@ -184,3 +184,17 @@ def test_a_frozen_signature_has_its_keys_as_names(tmp_path: Path):
     dt.saved_model.save(dt.saved_model.load(tmp_path / "alone"), tmp_path / "again.pb")
     again = tf.compat.v1.GraphDef.FromString((tmp_path / "again.pb").read_bytes())
     assert {"features", "scores"} <= {node.name for node in again.node}
+
+
+def test_dicts_and_lists_of_an_object_are_those_of_tensorflow(tmp_path: Path):
+    v = dt.Variable(4.0, name="v")
+    inside = {"k": v, "deeper": {"m": dt.Variable([1.0, 2.0])}}
+    f = dt.function(lambda x: x * v, input_signature=[dt.spec((2,))])
+    dt.saved_model.save({"parts": [dt.Variable(3.0), inside], "f": f, "table": inside}, str(tmp_path / "m"))
+    theirs = Library("tensorflow").saved_model.load(str(tmp_path / "m"))
+    ours = dt.saved_model.load(str(tmp_path / "m"))
+    for model in (theirs, ours):
+        assert float(model.parts[1]["k"]) == 4.0 and float(model.parts[0]) == 3.0
+        assert np.asarray(model.table["deeper"]["m"]).tolist() == [1.0, 2.0] and sorted(model.table) == ["deeper", "k"]
+        assert np.asarray(model.f(np.float32([1, 2]))).tolist() == [4.0, 8.0]
+        assert model.table["k"] is model.parts[1]["k"]

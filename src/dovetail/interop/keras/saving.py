@@ -21,7 +21,7 @@ from dovetail.core.tensor import Tensor
 from dovetail.core.variable import Variable
 
 # Keras has functions of these names that compute the same: it loads them without Dovetail, too.
-OF_KERAS = ("relu", "sigmoid", "tanh", "softplus", "softsign", "softmax", "elu")
+OF_KERAS: tuple[str, ...] = ("relu", "sigmoid", "tanh", "softplus", "softsign", "softmax", "elu")
 OF_KERAS += ("binary_crossentropy", "categorical_crossentropy", "sparse_categorical_crossentropy")
 
 
