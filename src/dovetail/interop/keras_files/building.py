@@ -37,7 +37,8 @@ def built(
         FormatError: it is no configuration, or has a class that is not known; the error names the layer.
     """
     in_scope = global_state.get_global_attribute("custom_objects_scope_dict") or {}
-    ops = {kind.__name__: kind for kind in (Op, *Op.__subclasses__())}
+    kinds: list[type] = [Op, *Op.__subclasses__()]
+    ops = {kind.__name__: kind for kind in kinds}
     objects = {**ops, **keras.saving.get_custom_objects(), **in_scope, **custom_objects}
     config, functions = with_functions(config)
     objects |= functions
