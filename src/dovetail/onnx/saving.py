@@ -214,13 +214,13 @@ def _fill(proto: Any, array: np.ndarray, beside: Any, name: str) -> None:
         return
     values = data_of(array)
     if beside is None or len(values) <= SMALL:
-        proto.raw_data = values
+        proto.raw_data = values.tobytes()
         return
     beside.write(b"\0" * (-beside.tell() % ALIGNED))
     proto.data_location = type(proto).EXTERNAL
     for key, value in (("location", name), ("offset", beside.tell()), ("length", len(values))):
         proto.external_data.add(key=key, value=str(value))
-    beside.write(values)
+    beside.write(values.data)
 
 
 LoadedModel.saver = staticmethod(save)

@@ -258,7 +258,7 @@ def test_a_signature_keeps_tensors_and_has_other_keys():
     found = signature(features=x)
     assert found["hidden"].shape == (3, 8) and "(features) -> hidden, scores" in str(signature)
     np.testing.assert_allclose(found["scores"].numpy(), expected, atol=1e-4)
-    with pytest.raises(KeyError, match=r"no result .*Relu"):
+    with pytest.raises(KeyError, match=r"no such result: .*Relu"):
         signature.keep("dense/Relu:0")
     with pytest.raises(KeyError, match="no key 'x' among its inputs, features"):
         signature.rename({"x": "y"})

@@ -45,6 +45,7 @@ ELSEWHERE = {  # types that models have, or that give no values; test_models.py 
     *["VarHandleOp", "Variable", "VariableV2", "PartitionedCall", "StatefulPartitionedCall"],
     *["FFTND", "IFFTND", "RFFTND", "IRFFTND"],  # TensorFlow has no kernels of these for CPUs; NumPy is the oracle
     *["If", "StatelessIf", "Case", "StatelessCase", "While", "StatelessWhile", "Merge", "RefMerge", "Exit", "RefExit"],
+    *["StackV2", "StackPushV2", "StackPopV2"],  # of gradients of loops
 }
 
 

@@ -15,7 +15,7 @@ from dovetail.formats.wire.messages import ONNX
 def tensor_proto(array: np.ndarray, name: str = "") -> Any:
     """An array as a message, with its data inside."""
     proto = ONNX.TensorProto(name=name, dims=array.shape, data_type=number_of(array.dtype))
-    proto.raw_data = data_of(array)
+    proto.raw_data = data_of(array).tobytes()
     return proto
 
 

@@ -83,15 +83,20 @@ def number_of(dtype: Any) -> int:
     return NUMBERS[name]
 
 
-def data_of(array: np.ndarray) -> bytes:
+def bytes_of(array: np.ndarray) -> np.ndarray:
+    """The bytes of an array's elements in order, without a copy if they lie so."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def data_of(array: np.ndarray) -> np.ndarray:
     """The bytes of an array in files; elements of less than a byte share one."""
     bits = PACKED.get(number_of(array.dtype))
     if bits is None:
-        return little_endian(array).tobytes()
+        return bytes_of(little_endian(array))
     count = 8 // bits
     parts = np.zeros((-(-array.size // count), count), np.uint8)
     parts.reshape(-1)[: array.size] = array.reshape(-1).view(np.uint8) & ((1 << bits) - 1)
-    return np.bitwise_or.reduce(parts << np.arange(0, 8, bits, dtype=np.uint8), axis=1).astype(np.uint8).tobytes()
+    return np.bitwise_or.reduce(parts << np.arange(0, 8, bits, dtype=np.uint8), axis=1).astype(np.uint8)
 
 
 class Tensors:
@@ -207,6 +212,7 @@ __all__ = [
     "PACKED",
     "STRING",
     "Tensors",
+    "bytes_of",
     "carried",
     "data_of",
     "dtype_of",

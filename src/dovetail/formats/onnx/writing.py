@@ -21,7 +21,7 @@ from dovetail.core.errors import op_error
 from dovetail.formats.onnx import written, written_bodies, written_control, written_nn, written_windows
 from dovetail.formats.onnx.encoding import value_info
 from dovetail.formats.onnx.layouts import Layouts, rename
-from dovetail.formats.onnx.tensors import dtype_of, number_of
+from dovetail.formats.onnx.tensors import bytes_of, dtype_of, number_of
 from dovetail.formats.onnx.written import HAVE_PARTS, NO_WAY
 from dovetail.formats.onnx.written_nodes import BODIES, WRITE, Nodes, Place, Ref, by_row, row_for
 from dovetail.formats.ways import unique, way
@@ -117,8 +117,8 @@ class Writer:
 
     def constant(self, array: np.ndarray, name: str) -> Ref:
         """The value of a constant; equal ones become one initializer."""
-        data = array.tobytes()
-        key = array.dtype, array.shape, data if array.nbytes <= SMALL else sha256(data).digest()
+        is_small = array.nbytes <= SMALL or array.dtype.hasobject
+        key = array.dtype, array.shape, array.tobytes() if is_small else sha256(bytes_of(array).data).digest()
         found = self._constants.get(key)
         if found is None:
             found = unique(f"{name}/{array.dtype.name}" if name in self.values else name, self.values)
