@@ -314,3 +314,101 @@ def test_tensors_of_several_shapes_are_not_stacked(name: str, tmp_path: Path):
     tf.saved_model.save(module, str(tmp_path / "model"), signatures=module.f)
     with pytest.raises(Exception, match="pad the tensors to one shape, or concatenate them"):
         dt.saved_model.load(tmp_path / "model").f(ROWS)
+
+
+def empty(shape: Any = -1) -> Any:
+    return tf.raw_ops.EmptyTensorList(element_shape=shape, max_num_elements=-1, element_dtype=tf.float32)
+
+
+def pushed(items: Any, *tensors: Any) -> Any:
+    for tensor in tensors:
+        items = tf.raw_ops.TensorListPushBack(input_handle=items, tensor=tensor)
+    return items
+
+
+def popped(items: Any, count: int) -> list[Any]:
+    """The last elements of a list, and the number of those that are left."""
+    found = []
+    for _ in range(count):
+        items, last = tf.raw_ops.TensorListPopBack(input_handle=items, element_shape=-1, element_dtype=tf.float32)
+        found.append(last)
+    return [*found, tf.raw_ops.TensorListLength(input_handle=items)]
+
+
+def pushed_in_a_loop(x: Any) -> Any:
+    body = lambda i, items: (i + 1, pushed(items, x[i:] * 2))  # noqa: E731
+    return popped(tf.while_loop(lambda i, items: i < 3, body, (0, empty([-1, 2])))[1], 2)
+
+
+def resized(x: Any) -> Any:
+    items = tf.raw_ops.TensorListResize(input_handle=pushed(empty([-1, 2]), x, x[:1]), size=tf.shape(x)[0] - 3)
+    return popped(pushed(items, x[:3]), 2)
+
+
+def joined(x: Any) -> Any:
+    pair = {"input_a": pushed(empty([-1, 2]), x), "input_b": pushed(empty([-1, 2]), x[:1], x[:2])}
+    return popped(tf.raw_ops.TensorListConcatLists(**pair, element_dtype=tf.float32), 2)
+
+
+def in_a_loop_of_several_shapes(step: Any) -> Any:
+    """The sum of numbers that each round of a loop makes more or fewer."""
+
+    def build(x: Any) -> Any:
+        shapes = (tf.TensorShape([]), tf.TensorShape([None, 2]))
+        return tf.reduce_sum(tf.while_loop(lambda i, v: i < 3, lambda i, v: (i + 1, step(v)), (0, x), shapes)[1])
+
+    return build
+
+
+def by_parts(x: Any) -> Any:
+    step = lambda i, s: (i + 1, s + s * tf.reduce_sum(tf.sin(x[: i + 1]) ** 2))  # noqa: E731
+    return tf.while_loop(lambda i, s: i < 3, step, (0, tf.reduce_sum(x) / 10))[1]
+
+
+SHRINKING = in_a_loop_of_several_shapes(lambda v: tf.sin(v[1:] * v[:-1]))
+GROWN = {  # lists that grow by several shapes, and gradients of loops that keep such tensors in lists
+    "several ranks": lambda x: popped(pushed(empty(), x, x[:1], x[:, 0]), 3),
+    "appended in a loop": pushed_in_a_loop,
+    "appended in a branch": lambda x: popped(
+        tf.cond(tf.reduce_sum(x) > 0, lambda: pushed(empty([-1, 2]), x[:1]), lambda: pushed(empty([-1, 2]), x)), 1
+    ),
+    "resized": resized,
+    "joined": joined,
+    "shrinking": gradient(SHRINKING),
+    "second gradient": gradient(lambda x: tf.reduce_sum(gradient(SHRINKING)(x)[0])),
+    "longer": gradient(in_a_loop_of_several_shapes(lambda v: tf.concat([v * v, tf.sin(v[:1])], 0))),
+    "parts": gradient(by_parts),
+    "array": gradient(lambda x: tf.reduce_sum(in_a_loop(x)[0] ** 2)),
+}
+
+
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The folder of a model of TensorFlow with a signature for each function, and their results."""
+    folder, module = str(tmp_path_factory.mktemp("grown")), tf.Module()
+    signature = [tf.TensorSpec([None, 2], tf.float32)]
+    module.calls = {name: tf.function(keyed(build), signature, autograph=False) for name, build in GROWN.items()}
+    tf.saved_model.save(module, folder, signatures={f"s{i}": one for i, one in enumerate(module.calls.values())})
+    return folder, [[y.numpy() for y in call(tf.constant(ROWS)).values()] for call in module.calls.values()]
+
+
+def test_lists_grow_by_tensors_of_several_shapes(grown: Any, engine: str):
+    folder, right = grown
+    signatures = dt.saved_model.load(folder).signatures
+    for number, values in enumerate(right):
+        check_close(signatures[f"s{number}"](ROWS), values)
+
+
+def check_close(found: Any, right: list[np.ndarray]) -> None:
+    assert len(found) == len(right)
+    for number, value in enumerate(right):
+        np.testing.assert_allclose(found[f"y{number}"].numpy(), value, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", GROWN)
+def test_lists_that_grow_are_written(grown: Any, name: str, tmp_path: Path):
+    folder, right = grown
+    number = [*GROWN].index(name)
+    dt.saved_model.save(dt.saved_model.load(folder).signatures[f"s{number}"].as_function(), tmp_path / "model")
+    again = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"](tf.constant(ROWS))
+    check_close(again, right[number])

@@ -15,7 +15,8 @@ from dovetail.formats.tensorflow.frames import Frame
 from dovetail.formats.tensorflow.names import behind, split
 from dovetail.formats.tensorflow.read_nodes import Node
 from dovetail.formats.tensorflow.reading import special
-from dovetail.formats.tensorflow.values import Foreign, Optional, TensorList
+from dovetail.formats.tensorflow.tensor_lists import TensorList
+from dovetail.formats.tensorflow.values import Foreign, Optional
 
 # -- functions --------------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,8 @@ from dovetail.formats.tensorflow.names import node_name, split
 from dovetail.formats.tensorflow.read_nodes import Body, first_number
 from dovetail.formats.tensorflow.records import Record, Records
 from dovetail.formats.tensorflow.saved_model import Read
-from dovetail.formats.tensorflow.values import Host, TensorList, Variants
+from dovetail.formats.tensorflow.tensor_lists import TensorList, Variants
+from dovetail.formats.tensorflow.values import Host
 from dovetail.formats.tensorflow.written_nodes import Nodes, Ref
 from dovetail.formats.ways import unique
 from dovetail.graph.operation import Operation

@@ -15,7 +15,8 @@ from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.read_nodes import Node, first_number
 from dovetail.formats.tensorflow.reading import called, special
 from dovetail.formats.tensorflow.rows import READ
-from dovetail.formats.tensorflow.values import Foreign, Optional, RaggedList, TensorList, Variants
+from dovetail.formats.tensorflow.tensor_lists import RaggedList, TensorList, Variants
+from dovetail.formats.tensorflow.values import Foreign, Optional
 from dovetail.formats.tensorflow.variants import VariantList
 
 
@@ -56,6 +57,9 @@ KEEPING = (
     "Identity",
     "TensorListSetItem",
     "TensorListPushBack",
+    "TensorListPopBack",
+    "TensorListConcatLists",
+    "TensorListResize",
 )
 FIRST = {"If": 1, "StatelessIf": 1, "Case": 1, "StatelessCase": 1}  # the number of a function's first argument
 DEEPEST = 20  # functions in each other
@@ -64,12 +68,13 @@ DEEPEST = 20  # functions in each other
 def _new(node: Node, size: Any, shape: Any, dtype: Any) -> TensorList:
     """A new list, of ragged tensors if it has no dtype.
 
-    The elements of others may differ in shape if they are taken one by one, or joined.
+    The elements of others may differ in shape if they are taken one by one, or joined, or appended and not stacked.
     """
     users = set() if _is_known(shape) else _users(node.reader, node.body.nodes, (node.name, 0), ())[0]
     if dtype is None:
         return VariantList(None, size, None, None)
-    kind = RaggedList if users.intersection(PARTS) and not users.intersection(WHOLE) else TensorList
+    differ = users.intersection(PARTS) or (node.type == "EmptyTensorList" and not _is_known(shape))
+    kind = RaggedList if differ and not users.intersection(WHOLE) else TensorList
     return kind(None, size, shape, dtype)
 
 
@@ -134,14 +139,17 @@ def _push(node: Node) -> Any:
 
 @special("TensorListPopBack")
 def _pop(node: Node) -> Any:
-    rows = _list(node).rows()
-    return [TensorList.of(rows[:-1]), rows[-1]]
+    return list(_list(node, 0, 1).popped())
+
+
+@special("TensorListConcatLists")
+def _join(node: Node) -> Any:
+    return _list(node).joined(_list(node, 1))
 
 
 @special("TensorListResize")
 def _resize(node: Node) -> Any:
-    size = node.tensor(1)
-    return TensorList.of(_list(node).longer(size)[:size])
+    return _list(node).resized(node.tensor(1))
 
 
 @special("TensorListReserve")

@@ -15,7 +15,8 @@ from dovetail.formats.tensorflow.frames import EXITS, MERGES, Frames
 from dovetail.formats.tensorflow.host.table import KNOWN, number_of_result, specs_of
 from dovetail.formats.tensorflow.names import original, split
 from dovetail.formats.tensorflow.rows import NAMES
-from dovetail.formats.tensorflow.values import Foreign, Handle, Host, TensorList
+from dovetail.formats.tensorflow.tensor_lists import TensorList
+from dovetail.formats.tensorflow.values import Foreign, Handle, Host
 from dovetail.formats.wire.tensors import shape_of
 
 if TYPE_CHECKING:

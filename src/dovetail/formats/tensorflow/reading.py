@@ -26,8 +26,9 @@ from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.read_nodes import Body, Node, by_node, first_number, types_of
 from dovetail.formats.tensorflow.records import Records
 from dovetail.formats.tensorflow.rows import READ
+from dovetail.formats.tensorflow.tensor_lists import TensorList, Variants
 from dovetail.formats.tensorflow.unread import UNREAD
-from dovetail.formats.tensorflow.values import Foreign, Handle, Host, Spec, TensorList, Variants
+from dovetail.formats.tensorflow.values import Foreign, Handle, Host, Spec
 from dovetail.formats.wire.tensors import STRING, VARIANT
 from dovetail.graph.base import name_new, unique_name
 from dovetail.graph.operation import GraphTensor

@@ -12,7 +12,7 @@ from dovetail.formats.constants import is_tensor
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.read_nodes import Node
 from dovetail.formats.tensorflow.reading import special
-from dovetail.formats.tensorflow.values import RaggedList, TensorList, Variants
+from dovetail.formats.tensorflow.tensor_lists import RaggedList, TensorList, Variants
 
 
 @dataclass(frozen=True, eq=False)

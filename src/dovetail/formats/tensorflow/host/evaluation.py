@@ -25,7 +25,8 @@ from dovetail.formats.tensorflow.calls import listed
 from dovetail.formats.tensorflow.host.table import HOST, host
 from dovetail.formats.tensorflow.read_nodes import JOINS, Node
 from dovetail.formats.tensorflow.reading import FORKS, PASSING, Reader
-from dovetail.formats.tensorflow.values import Foreign, TensorList
+from dovetail.formats.tensorflow.tensor_lists import TensorList
+from dovetail.formats.tensorflow.values import Foreign
 from dovetail.formats.wire.tensors import STRING, VARIANT, array_of
 
 NUMBER = as_dtype("uint64")  # the dtype of numbers that stand for strings and variants

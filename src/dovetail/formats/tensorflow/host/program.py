@@ -25,7 +25,8 @@ from dovetail.formats.tensorflow.host.store import Store
 from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.read_nodes import Body, Node
 from dovetail.formats.tensorflow.reading import Reader
-from dovetail.formats.tensorflow.values import Handle, Host, TensorList
+from dovetail.formats.tensorflow.tensor_lists import TensorList
+from dovetail.formats.tensorflow.values import Handle, Host
 
 ADVICE = "Keep results before or after it, as signature.keep(...) does, or cut the graph there."
 
