@@ -365,6 +365,14 @@ def by_parts(x: Any) -> Any:
     return tf.while_loop(lambda i, s: i < 3, step, (0, tf.reduce_sum(x) / 10))[1]
 
 
+def in_loops_in_each_other(x: Any) -> Any:
+    def outer(i: Any, s: Any) -> Any:
+        inner = lambda j, t: (j + 1, t * tf.reduce_sum(tf.cos(x[: j + 1] * t)))  # noqa: E731
+        return i + 1, tf.while_loop(lambda j, t: j <= i, inner, (0, s))[1]
+
+    return tf.while_loop(lambda i, s: i < 3, outer, (0, tf.reduce_sum(x) / 10))[1]
+
+
 SHRINKING = in_a_loop_of_several_shapes(lambda v: tf.sin(v[1:] * v[:-1]))
 GROWN = {  # lists that grow by several shapes, and gradients of loops that keep such tensors in lists
     "several ranks": lambda x: popped(pushed(empty(), x, x[:1], x[:, 0]), 3),
@@ -378,6 +386,16 @@ GROWN = {  # lists that grow by several shapes, and gradients of loops that keep
     "second gradient": gradient(lambda x: tf.reduce_sum(gradient(SHRINKING)(x)[0])),
     "longer": gradient(in_a_loop_of_several_shapes(lambda v: tf.concat([v * v, tf.sin(v[:1])], 0))),
     "parts": gradient(by_parts),
+    "loops in each other": gradient(in_loops_in_each_other),
+    "a branch in a loop": gradient(
+        in_a_loop_of_several_shapes(
+            lambda v: tf.cond(tf.shape(v)[0] > 3, lambda: tf.sin(v[1:]) * v[1:], lambda: tf.concat([v, v * v], 0))
+        )
+    ),
+    "a loop in a branch": gradient(lambda x: tf.cond(x[0, 0] < 1, lambda: SHRINKING(x), lambda: tf.reduce_sum(x * x))),
+    "a loop in the other branch": gradient(
+        lambda x: tf.reduce_sum(tf.cond(x[0, 0] > 1, lambda: SHRINKING(x) * x, lambda: x * x))
+    ),
     "array": gradient(lambda x: tf.reduce_sum(in_a_loop(x)[0] ** 2)),
 }
 

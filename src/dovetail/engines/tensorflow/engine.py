@@ -84,10 +84,12 @@ class TensorFlowEngine(Engine):
         return None if shape.rank is None else tuple(shape.as_list())
 
     def to_ints(self, value: Any) -> Any:
-        known = tf.get_static_value(value)
-        if known is None:
-            return tuple(tf.unstack(tf.reshape(value, (-1,))))
-        return tuple(known.reshape(-1).tolist())
+        known = tf.get_static_value(value, partial=True)
+        known = [None] if known is None else np.asarray(known).reshape(-1).tolist()
+        if None not in known:
+            return tuple(known)
+        sizes = tf.unstack(tf.reshape(value, (-1,)))
+        return tuple(sizes if known == [None] else [x if n is None else n for n, x in zip(known, sizes, strict=True)])
 
     def make_control(self) -> Control:
         return TensorFlowControl(self.unstack, self.stack, self._stack_nothing, self.truth)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dovetail import ops
-from dovetail.formats.constants import constant_of, filled, is_tensor, recorded
+from dovetail.formats.constants import constant_of, filled, recorded
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.frames import Frame
 from dovetail.formats.tensorflow.names import behind, split
 from dovetail.formats.tensorflow.read_nodes import Node
 from dovetail.formats.tensorflow.reading import special
-from dovetail.formats.tensorflow.tensor_lists import TensorList
+from dovetail.formats.tensorflow.tensor_lists import TensorList, is_carried, rebuilt, tensors_of
 from dovetail.formats.tensorflow.values import Foreign, Optional
 
 # -- functions --------------------------------------------------------------------------------------------------------
@@ -55,15 +55,16 @@ def branches(node: Node, condition: Any, calls: Sequence[Callable[[], list[Any]]
     if known is not None:
         return calls[0 if known else 1]()
     whole: list[list[Any]] = []
-    specs: dict[int, list[Any]] = {}  # number of a result → the specs of its optional tensors
+    specs: dict[int, tuple[Optional, list[Any]]] = {}  # number of a result → its optional values, and their specs
 
     def branch(call: Any) -> list[Any]:
         values = list(map(node.taken, call()))
         whole.append(values)
         optional = [
             tensor
-            for number, each in specs.items()
-            for tensor in values[number].tensors or [filled([n or 0 for n in one.shape], 0, one.dtype) for one in each]
+            for number, (_, each) in specs.items()
+            for tensor in values[number].tensors()
+            or [filled([n or 0 for n in one.shape], 0, one.dtype) for one in each]
         ]
         return tensors_of(values) + optional
 
@@ -73,45 +74,27 @@ def branches(node: Node, condition: Any, calls: Sequence[Callable[[], list[Any]]
 
     found = chosen()
     for number, pair in enumerate(zip(*whole, strict=True)):
-        if given := next((one.tensors for one in pair if isinstance(one, Optional) and one.tensors), ()):
-            specs[number] = [tensor.spec for tensor in given]
+        if given := next((one for one in pair if isinstance(one, Optional) and one.values), None):
+            specs[number] = given, [tensor.spec for tensor in given.tensors()]
     found = chosen() if specs else found  # once more, with stand-ins in the branch without these tensors
     left = iter(found)
     results = rebuilt([_common(*pair) for pair in zip(*whole, strict=True)], left)
-    for number, each in specs.items():
-        results[number] = Optional(tuple(next(left) for _ in each))
+    for number, (given, _) in specs.items():
+        results[number] = given.rebuilt(left)
     return results
 
 
 def _common(one: Any, other: Any) -> Any:
     """A result of two branches."""
-    if _is_carried(one) or isinstance(one, Optional) or one == other:
+    if is_carried(one) or isinstance(one, Optional) or one == other:
         return one
     return Foreign("a branch", "the branches give different variables, strings or tables")
 
 
-def _is_carried(value: Any) -> bool:
-    return is_tensor(value) or isinstance(value, TensorList)
-
-
-def tensors_of(values: Sequence[Any]) -> list[Any]:
-    """The tensors among some values; a list of tensors has one."""
-    found = (value.tensors() if isinstance(value, TensorList) else [value] for value in values if _is_carried(value))
-    return [tensor for tensors in found for tensor in tensors]
-
-
-def rebuilt(values: Sequence[Any], tensors: Iterable[Any]) -> list[Any]:
-    """The values with other tensors in place of theirs."""
-    left = iter(tensors)
-    return [
-        value.rebuilt(left) if isinstance(value, TensorList) else next(left) if is_tensor(value) else value
-        for value in values
-    ]
-
-
 @special("OptionalFromValue OptionalNone")
 def _optional(node: Node) -> Any:
-    return Optional(tuple(node.tensors()))
+    values = enumerate(node.inputs)
+    return Optional(tuple(one if isinstance(one, TensorList) else node.tensor(i) for i, one in values))
 
 
 @special("OptionalGetValue OptionalHasValue")
@@ -120,10 +103,10 @@ def _value(node: Node) -> Any:
     if not isinstance(value, Optional):
         raise node.refused(0, "no optional value")
     if node.type == "OptionalHasValue":
-        return recorded(bool(value.tensors), "bool")
-    if not value.tensors:
+        return recorded(bool(value.values), "bool")
+    if not value.values:
         raise Unreadable("the optional value is not there")
-    return list(value.tensors)
+    return list(value.values)
 
 
 @special("While StatelessWhile")
@@ -200,7 +183,7 @@ def _moving(node: Node, body: str) -> list[int]:
         name = split(behind(function.ret[output.name], nodes))[0]
         if number < len(arguments) and name == arguments[number]:
             continue
-        if not _is_carried(node.taken(node.inputs[number])):
+        if not is_carried(node.taken(node.inputs[number])):
             raise Unreadable(f"its value {number} changes, and is no tensor")
         moving.append(number)
     return moving

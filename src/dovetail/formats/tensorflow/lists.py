@@ -30,8 +30,9 @@ def _list(node: Node, index: int = 0, shape: int | None = None) -> TensorList:
 
 
 def _item(node: Node, index: int) -> Any:
-    """A tensor, or ragged ones, for a list."""
-    return node.inputs[index] if isinstance(node.inputs[index], Variants) else node.tensor(index)
+    """A tensor, or a value that is a variant in TensorFlow, for a list."""
+    value = node.inputs[index]
+    return value if isinstance(value, (Variants, TensorList, Optional)) else node.tensor(index)
 
 
 def _is_known(shape: Any) -> bool:
@@ -66,7 +67,7 @@ DEEPEST = 20  # functions in each other
 
 
 def _new(node: Node, size: Any, shape: Any, dtype: Any) -> TensorList:
-    """A new list, of ragged tensors if it has no dtype.
+    """A new list, of variants if it has no dtype.
 
     The elements of others may differ in shape if they are taken one by one, or joined, or appended and not stacked.
     """

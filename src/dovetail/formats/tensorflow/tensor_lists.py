@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
 from dovetail import ops
 from dovetail.core.table import OPS
-from dovetail.formats.constants import constant_of, filled, recorded
+from dovetail.formats.constants import constant_of, filled, is_tensor, recorded
 from dovetail.formats.opaque import Unreadable
 from dovetail.graph.operation import GraphTensor
 from dovetail.ops.shapes.shape import dims_of
@@ -137,6 +137,26 @@ class TensorList:
         return other.plus(self) if isinstance(other, RaggedList) else replace(self, data=self.data + other.data)
 
 
+def is_carried(value: Any) -> bool:
+    """Whether branches and loops can pass a value on as tensors."""
+    return is_tensor(value) or isinstance(value, TensorList)
+
+
+def tensors_of(values: Sequence[Any]) -> list[Any]:
+    """The tensors among some values; a list has some."""
+    found = (value.tensors() if isinstance(value, TensorList) else [value] for value in values if is_carried(value))
+    return [tensor for tensors in found for tensor in tensors]
+
+
+def rebuilt(values: Sequence[Any], tensors: Iterable[Any]) -> list[Any]:
+    """The values with other tensors in place of theirs."""
+    left = iter(tensors)
+    return [
+        value.rebuilt(left) if isinstance(value, TensorList) else next(left) if is_tensor(value) else value
+        for value in values
+    ]
+
+
 @dataclass(frozen=True, eq=False)
 class Variants:
     """A ragged tensor in a variant, or those in a vector of variants.
@@ -152,6 +172,10 @@ class Variants:
         """The tensors of the parts."""
         parts = (part.tensors() if isinstance(part, TensorList) else [part] for part in self.parts)
         return list(itertools.chain(*parts))
+
+    def rebuilt(self, tensors: Iterator[Any]) -> Variants:
+        """The ragged tensor of other tensors in place of `tensors()`."""
+        return Variants(tuple(tensors))
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dovetail import ops
+from dovetail.formats.tensorflow.tensor_lists import TensorList, rebuilt, tensors_of
 
 
 @dataclass(frozen=True)
@@ -41,23 +43,32 @@ class Foreign(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Optional:
-    """Tensors that are there in one of two branches, with which TensorFlow differentiates branches.
+    """Tensors and lists that are there in one of two branches, with which TensorFlow differentiates branches.
 
     Attributes:
-        tensors: the tensors; empty where nothing is there.
+        values: the tensors and lists; empty where nothing is there.
     """
 
-    tensors: tuple[Any, ...] = ()
+    values: tuple[Any, ...] = ()
+
+    def tensors(self) -> list[Any]:
+        """The tensors that branches and loops pass on."""
+        return tensors_of(self.values)
+
+    def rebuilt(self, tensors: Iterator[Any]) -> Optional:
+        """The values of other tensors in place of `tensors()`."""
+        return Optional(tuple(rebuilt(self.values, tensors)))
 
     def zeros(self) -> Optional:
-        """Zeros for the tensors."""
-        return Optional(tuple(map(ops.zeros_like, self.tensors)))
+        """Zeros for the values."""
+        return Optional(tuple(x.zeros() if isinstance(x, TensorList) else ops.zeros_like(x) for x in self.values))
 
     def plus(self, other: Optional) -> Optional:
-        """The sums of the tensors of two; nothing stands for zeros."""
-        if not self.tensors or not other.tensors:
-            return self if self.tensors else other
-        return Optional(tuple(x + y for x, y in zip(self.tensors, other.tensors, strict=True)))
+        """The sums of the values of two; nothing stands for zeros."""
+        if not self.values or not other.values:
+            return self if self.values else other
+        pairs = zip(self.values, other.values, strict=True)
+        return Optional(tuple(x.plus(y) if isinstance(x, TensorList) else x + y for x, y in pairs))
 
 
 class Spec(NamedTuple):

@@ -1,9 +1,9 @@
-"""Ragged tensors in variants, which loops over their rows take from lists, as tensors of the graph."""
+"""Ragged tensors, lists and optional values in variants, which loops keep in lists, as tensors of the graph."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dovetail import ops
@@ -13,22 +13,30 @@ from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.read_nodes import Node
 from dovetail.formats.tensorflow.reading import special
 from dovetail.formats.tensorflow.tensor_lists import RaggedList, TensorList, Variants
+from dovetail.formats.tensorflow.values import Optional
 
 
 @dataclass(frozen=True, eq=False)
 class VariantList(TensorList):
-    """A list of ragged tensors; `data` is a vector of variants, or None while no element is set."""
+    """A list of ragged tensors, of lists, or of optional values.
+
+    Attributes:
+        data: for each tensor of an element the list of them, as a vector of variants; None while no element is set.
+        item: an element, as the others are; None if all are ragged tensors.
+    """
+
+    item: Any = None
 
     @classmethod
     def of(cls, data: Any) -> VariantList:
-        return cls(data, ops.shape(data.parts[0].sizes)[0], None, None)
+        return cls(data, data.parts[0].size, None, None)
 
-    def _each(self, parts: Iterable[Any]) -> VariantList:
-        return self.of(Variants(tuple(parts)))
+    def _each(self, parts: Iterable[Any], item: Any = None) -> VariantList:
+        return replace(self.of(Variants(tuple(parts))), item=self.item if item is None else item)
 
     def rows(self) -> Any:
         if self.data is None:
-            raise Unreadable("no element of a list of ragged tensors is set")
+            raise Unreadable("no element of a list of ragged tensors, of lists or of optional values is set")
         return self.data
 
     def tensors(self) -> list[Any]:
@@ -41,21 +49,32 @@ class VariantList(TensorList):
         return self._each(part.blank(size) for part in self.rows().parts)
 
     def get(self, index: Any) -> Any:
-        return Variants(tuple(part.get(index) for part in self.rows().parts))
+        return self._like([part.get(index) for part in self.rows().parts])
 
     def grown(self, item: Any) -> TensorList:
-        parts = self._parts(item)
-        return self._each(part.grown(one) for part, one in zip(parts, item.parts, strict=True))
+        tensors = item.tensors()
+        parts = self._parts(item, tensors)
+        return self._each((part.grown(one) for part, one in zip(parts, tensors, strict=True)), item)
+
+    def popped(self) -> tuple[TensorList, Any]:
+        lists, items = zip(*(part.popped() for part in self.rows().parts), strict=True)
+        return self._each(lists), self._like(items)
 
     def set(self, index: Any, item: Any, grows: bool = False) -> TensorList:
-        parts = self._parts(item)
-        return self._each(part.set(index, one, grows) for part, one in zip(parts, item.parts, strict=True))
+        tensors = item.tensors()
+        parts = self._parts(item, tensors)
+        return self._each((part.set(index, one, grows) for part, one in zip(parts, tensors, strict=True)), item)
 
-    def _parts(self, item: Variants) -> tuple[Any, ...]:
-        """The lists of the parts; empty ones for such an item while no element is set."""
+    def _like(self, tensors: Sequence[Any]) -> Any:
+        """An element with these tensors."""
+        return Variants(tuple(tensors)) if self.item is None else self.item.rebuilt(iter(tensors))
+
+    def _parts(self, item: Any, tensors: Sequence[Any]) -> tuple[Any, ...]:
+        """The lists of the tensors of an element; empty ones for such an element while none is set."""
         if self.data is not None:
             return self.data.parts
-        return tuple(RaggedList(None, self.size, _open(part), part.dtype) for part in item.parts)
+        shapes = [None if isinstance(item, Optional) else _open(one) for one in tensors]
+        return tuple(RaggedList(None, self.size, shape, one.dtype) for one, shape in zip(tensors, shapes, strict=True))
 
 
 def _open(part: Any) -> list[int]:
