@@ -45,6 +45,10 @@ FOLLOWED = {
     "keras.src.optimizers.optimizer": "keras_dovetail.pluggable:inherit",
     "keras.src.saving.saving_api": "keras_dovetail.files:read_by_dovetail",
     "keras.src.saving.serialization_lib": "keras_dovetail.imported:wait_for_tensorflow",
+    **{
+        f"keras.src.utils.{kind}dataset_utils": "keras_dovetail.datasets:give_ours"
+        for kind in ("", "audio_", "image_", "text_", "timeseries_")
+    },
     "keras.src.utils.rng_utils": "keras_dovetail.imported:wait_for_tensorflow",
     "tensorflow": "keras_dovetail.seeds:seed_tensorflow",
 }

@@ -77,6 +77,7 @@ PRIVATES = {
     "DataAdapter": "keras.src.trainers.data_adapters.data_adapter:DataAdapter",
     "ArrayDataAdapter": "keras.src.trainers.data_adapters.array_data_adapter:ArrayDataAdapter",
     "array_slicing": "keras.src.trainers.data_adapters.array_slicing",
+    "lazy_tensorflow": "keras.src.utils.module_utils:tensorflow",
     "data_adapter_utils": "keras.src.trainers.data_adapters.data_adapter_utils",
     "LossFunctionWrapper": "keras.src.losses.losses:LossFunctionWrapper",
     "CompileLoss": "keras.src.trainers.compile_utils:CompileLoss",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -101,6 +103,45 @@ def check_a_layer_takes_operations_of_tensorflow():
     inputs = tf.keras.Input((3,))
     model = tf.keras.Model(inputs, Doubled()(inputs))
     assert model.predict(tf.ones((2, 3)).numpy(), verbose=0).tolist() == [[6.0], [6.0]]
+
+
+def check_data_sets_of_keras_utils_mix_with_those_of_tensorflows_names():
+    keras, series, d = _keras(), np.arange(20.0, dtype="float32"), tf.data.Dataset
+    data = keras.utils.timeseries_dataset_from_array(series, series[3:], 3, batch_size=4)
+    doubled = keras.Sequential([keras.layers.Rescaling(2.0)])
+    found = [x.numpy() for x in data.map(lambda x, y: doubled(x))]
+    assert isinstance(data, d) and len(data) == 5 and found[0][0].tolist() == [0, 2, 4] and found[4].shape == (1, 3)
+    assert [int(n) for n, _ in d.zip((d.range(9), data))] == [*range(5)]
+    assert [*map(len, (data.concatenate(data), d.range(3).concatenate(d.range(2)), data.window(2)))] == [10, 5, 3]
+    assert [[len(part) for part in keras.utils.split_dataset(one, 0.5)] for one in (d.range(6), data)] == [
+        [3, 3],
+        [2, 3],
+    ]
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    model.fit(data.take(1).repeat(2), verbose=0)
+    assert model.predict(data.map(lambda x, y: x), verbose=0).shape == (17, 1)
+
+
+def check_images_and_texts_of_keras_utils():
+    with TemporaryDirectory() as folder:
+        _images_and_texts(_keras(), Path(folder))
+
+
+def _images_and_texts(keras, folder):
+    for label in "ab":
+        (folder / label).mkdir()
+        for number in range(2):
+            keras.utils.save_img(folder / label / f"{number}.png", np.full((4, 4, 3), 50.0 * number), scale=False)
+            (folder / label / f"{number}.txt").write_text("one two")
+    images = keras.utils.image_dataset_from_directory(folder, image_size=(4, 4), batch_size=2, verbose=False)
+    scaled = keras.Sequential([keras.layers.Rescaling(0.02), keras.layers.RandomFlip()])
+    found = [x.numpy().max() for x, y in images.map(lambda x, y: (scaled(x), y)).unbatch().prefetch(tf.data.AUTOTUNE)]
+    assert images.class_names == ["a", "b"] and sorted(found) == [0, 0, 1, 1]
+    texts = keras.utils.text_dataset_from_directory(folder, batch_size=4, verbose=False).map(lambda x, y: x)
+    words = keras.layers.TextVectorization()
+    words.adapt(texts)
+    assert isinstance(texts, tf.data.Dataset) and next(iter(texts.map(words))).shape == (4, 2)
 
 
 def check_optimizers_of_tensorflow_1_train_variables_of_keras():

@@ -35,6 +35,14 @@ PIPELINES = {
     "unbatched": lambda tf, d: d.from_tensors((X, Y)).unbatch().take_while(lambda x, y: y < 3),
     "applied": lambda tf, d: d.range(4).apply(lambda data: data.with_options(tf.data.Options()).batch(2)),
     "endless": lambda tf, d: d.from_tensors(np.int64(7)).repeat().take(3),
+    "chosen": lambda tf, d: d.choose_from_datasets([d.range(3), d.range(5, 9)], d.range(2).repeat()),
+    "chosen to the end": lambda tf, d: tf.data.experimental.choose_from_datasets(
+        [d.range(3), d.range(5, 9)], d.from_tensor_slices(np.array([0, 1, 0, 0, 0, 1])), stop_on_empty_dataset=False
+    ),
+    "drawn": lambda tf, d: d.sample_from_datasets([d.range(3), d.range(5, 9)], [1.0, 0.0]),
+    "drawn by rows": lambda tf, d: d.sample_from_datasets(
+        [d.range(3), d.range(5, 9)], d.from_tensor_slices([[0.0, 1.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    ),
     "shuffled": lambda tf, d: d.from_tensor_slices(np.zeros(5)).shuffle(3, seed=1),
 }
 
@@ -85,3 +93,62 @@ def test_sums_lengths_and_their_errors():
         ours.data.Dataset.from_tensor_slices((X, Y[:3]))
     with pytest.raises(ValueError, match="use padded_batch"):
         [*ours.data.Dataset.from_generator(rows, "int32").batch(2)]
+
+
+def test_draws_take_all_elements_or_end_with_the_first_set():
+    draw = ours.data.Dataset.sample_from_datasets
+    few, many = ours.data.Dataset.range(3), ours.data.Dataset.range(10, 50)
+    data = draw([few, many], [0.5, 0.5], seed=3)
+    found = [*map(int, data)]
+    assert sorted(found) == [*range(3), *range(10, 50)] and [x for x in found if x > 9] == [*range(10, 50)]
+    assert [*map(int, data)] == found
+    again = draw([few, many], seed=3, rerandomize_each_iteration=True)
+    assert [*map(int, again)] != [*map(int, again)]
+    assert len([*draw([few, many], seed=3, stop_on_empty_dataset=True)]) < 43
+    with pytest.raises(ValueError, match="one for each data set"):
+        draw([few, many], [1.0])
+    with pytest.raises(ValueError, match="none has the number 2"):
+        [*ours.data.Dataset.choose_from_datasets([few, many], few)]
+    assert int(few.take(1).get_single_element()) == 0
+    with pytest.raises(ValueError, match="more than one"):
+        few.get_single_element()
+
+
+SPECS = {
+    "strings": lambda tf, d: d.from_tensors({"x": ["a"], "y": (1, 2.0)}),
+    "batches": lambda tf, d: d.from_tensor_slices((X, Y)).batch(4),
+    "equal sizes": lambda tf, d: d.from_tensors(X).concatenate(d.from_tensors(X)),
+    "other sizes": lambda tf, d: d.from_tensors(X).concatenate(d.from_tensors(X[:2])),
+    "other ranks": lambda tf, d: d.sample_from_datasets([d.from_tensors(Y), d.from_tensors(X.astype(Y.dtype))]),
+}
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_the_specs_of_elements_are_those_of_tensorflow(name):
+    def specs(tf):
+        found = tf.nest.flatten(SPECS[name](tf, tf.data.Dataset).element_spec)
+        return [(x.dtype.name, None if getattr(x.shape, "rank", 0) is None else x.shape) for x in found]
+
+    assert specs(ours) == specs(theirs)
+
+
+def test_data_sets_of_tensorflow_itself_stand_beside_ours():
+    d, other = ours.data.Dataset, theirs.data.Dataset.from_tensor_slices({"x": ["a", "b"], "y": X[:2]})
+    assert isinstance(other, d) and not isinstance(other, ours.data.TextLineDataset) and not isinstance(3, d)
+    zipped = d.zip((d.range(5), other))
+    assert len(zipped) == 2 and [str(x) for x in ours.nest.flatten(zipped.element_spec)] == [
+        *("int64[]", "string[]", "float32[2]")
+    ]
+    assert [(int(n), row["x"], row["y"].tolist()) for n, row in zipped.as_numpy_iterator()] == [
+        *((0, b"a", [0, 1]), (1, b"b", [2, 3]))
+    ]
+    numbers = theirs.data.Dataset.range(7, 9)
+    assert [*map(int, d.range(2).concatenate(numbers).map(lambda n: n * 2))] == [0, 2, 14, 16]
+    assert [*map(int, d.range(2).flat_map(lambda _: numbers))] == [7, 8, 7, 8]
+    assert [*map(int, d.sample_from_datasets([numbers, d.range(2)], [1.0, 0.0]))] == [7, 8]
+    shapes = [batch.shape for batch in d.from_generator(lambda: iter(numbers), output_signature=numbers.element_spec)]
+    assert shapes == [(), ()]
+    with ours.Graph().as_default(), ours.compat.v1.Session() as session:
+        found = ours.compat.v1.data.make_one_shot_iterator(numbers).get_next()
+        inner = d.range(2).flat_map(lambda _: numbers).make_one_shot_iterator().get_next()
+        assert [session.run((found, inner)) for _ in range(2)] == [(7, 7), (8, 8)]

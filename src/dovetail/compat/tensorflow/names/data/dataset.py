@@ -19,12 +19,21 @@ from dovetail.compat.tensorflow.names.data.traced import Function
 from dovetail.compat.tensorflow.names.random import seed_of_draw
 from dovetail.compat.tensorflow.table import value
 from dovetail.core.dtypes import as_dtype
+from dovetail.core.errors import op_error
+from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor_shape import shape_of
 
 INFINITE, UNKNOWN = -1, -2
 
 
-class Dataset:
+class _Kind(type):
+    """The class of data sets, of which TensorFlow's own are instances, too."""
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return super().__instancecheck__(value) or (cls.__base__ is object and parts.is_of_tensorflow(value))
+
+
+class Dataset(metaclass=_Kind):
     """A sequence of elements; each loop over it begins with the first one.
 
     Args:
@@ -61,6 +70,11 @@ class Dataset:
             first = each(parts.leaf_of, each(np.asarray, next(iter(self._elements()))))
             self._leaf = each(lambda x: Leaf(x.dtype, shape_of([None] * len(x.shape))), first)
         return self._leaf
+
+    @property
+    def element_spec(self) -> Any:
+        """The shapes and dtypes of an element, in its structure."""
+        return each(lambda x: TensorSpec(None if x.shape.rank is None else tuple(x.shape), x.dtype), self.leaf)
 
     # -- sources
 
@@ -120,7 +134,7 @@ class Dataset:
     @staticmethod
     def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
         """Tuples of the elements of several data sets, as long as the shortest one."""
-        whole = plain(args[0] if len(args) == 1 else args or datasets)
+        whole = each(taken, plain(args[0] if len(args) == 1 else args or datasets))
         flat = list(leaves(whole))
         known = [part._length for part in flat if part._length != INFINITE]
         length = UNKNOWN if UNKNOWN in known else min(known, default=INFINITE)
@@ -161,6 +175,14 @@ class Dataset:
             state = reduce_func(state, element)
         return state
 
+    def get_single_element(self, name: str | None = None) -> Any:
+        """The only element."""
+        found = list(itertools.islice(self, 2))
+        if len(found) == 1:
+            return found[0]
+        problem = f"there must be one element, but there is {'more than one' if found else 'none'}"
+        raise op_error(ValueError, "tf.data.Dataset.get_single_element", f"{problem}: take or batch the elements.")
+
     # -- functions of the program
 
     def map(
@@ -200,7 +222,7 @@ class Dataset:
         name: str | None = None,
     ) -> Dataset:
         """The elements of the data sets that a function makes of each element, in blocks from several of them."""
-        called = Function(map_func, self._leaf)
+        called = Function(lambda *element: taken(map_func(*element)), self._leaf)
         width, block = 1 if cycle_length is None else int(cycle_length), int(block_length)
 
         def elements() -> Iterator[Any]:
@@ -355,9 +377,12 @@ class Dataset:
 
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
         """These elements, then the ones of another data set."""
-        lengths = self._length, dataset._length
+        other = taken(dataset)
+        lengths = self._length, other._length
         length = sum(lengths) if min(lengths) >= 0 else INFINITE if INFINITE in lengths else UNKNOWN
-        return self._with(lambda: itertools.chain(self._elements(), dataset._elements()), length, *dataset.needs)
+        leaf = None if None in (self._leaf, other._leaf) else each(Leaf.or_other, self._leaf, other._leaf)
+        whole = lambda: itertools.chain(self._elements(), other._elements())  # noqa: E731
+        return self._with(whole, length, *other.needs, leaf=leaf)
 
     def enumerate(self, start: Any = 0, name: str | None = None) -> Dataset:
         """Pairs of a number and an element."""
@@ -392,6 +417,36 @@ class Dataset:
     def with_options(self, options: Any, name: str | None = None) -> Dataset:
         """The same elements: options tell TensorFlow how to compute, and change nothing here."""
         return self
+
+
+class Taken(Dataset):
+    """A data set of TensorFlow itself as one of these names; it has the other's further names, too.
+
+    Args:
+        whole: the data set.
+
+    Attributes:
+        whole: the data set.
+
+    Source: `tf.data.Dataset`.
+    """
+
+    def __init__(self, whole: Any) -> None:
+        spec = plain(whole.element_spec)
+        shapes = each(lambda leaf: None if leaf.shape.rank is None else leaf.shape.as_list(), spec)
+        leaf = parts.leaves_of(each(lambda leaf: leaf.dtype.name, spec), shapes)
+        super().__init__(lambda: map(plain, whole.as_numpy_iterator()), int(whole.cardinality()), leaf)
+        self.whole = whole
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "whole":  # it is being copied
+            raise AttributeError(name)
+        return getattr(self.whole, name)
+
+
+def taken(x: Any) -> Any:
+    """A data set of these names; one of TensorFlow itself is its source."""
+    return Taken(x) if parts.is_of_tensorflow(x) else x
 
 
 class Options:

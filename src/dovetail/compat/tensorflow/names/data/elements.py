@@ -39,6 +39,13 @@ class Leaf:
         """The leaf of slices of such leaves."""
         return Leaf(self.dtype, shape_of(None if self.shape.rank is None else tuple(self.shape)[1:]))
 
+    def or_other(self, other: Leaf) -> Leaf:
+        """The leaf of elements of both kinds."""
+        if self.shape.rank is None or self.shape.rank != other.shape.rank:
+            return Leaf(self.dtype, shape_of(None))
+        pairs = zip(self.shape.as_list(), other.shape.as_list(), strict=True)
+        return Leaf(self.dtype, shape_of([a if a == b else None for a, b in pairs]))
+
 
 def leaf_of(x: Any) -> Leaf:
     """The dtype and shape of an array or a tensor."""
@@ -90,6 +97,11 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: plain(part) for key, part in value.items()}
     return tuple(map(plain, value)) if _has_parts(value) else value
+
+
+def is_of_tensorflow(x: Any) -> bool:
+    """Whether a value is a data set of TensorFlow itself."""
+    return any(kind.__name__ == "DatasetV2" and kind.__module__.startswith("tensorflow.") for kind in type(x).__mro__)
 
 
 # -- leaves -----------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.data.dataset import Dataset
+from dovetail.compat.tensorflow.names.data.dataset import Dataset, taken
 from dovetail.compat.tensorflow.names.data.elements import continued, each, leaves, leaves_of
 from dovetail.compat.tensorflow.names.python_calls import done_in
 from dovetail.compat.tensorflow.names.session import running
@@ -70,6 +70,7 @@ class DataIterator:
 
     def make_initializer(self, dataset: Dataset, name: str | None = None) -> Any:
         """The operation after which the next element is the first one of a data set."""
+        dataset = taken(dataset)
         pairs = [list(leaves(each(lambda x: x.dtype, leaf))) for leaf in (self._leaf, dataset.leaf)]
         if pairs[0] != pairs[1]:
             problem = f"the data set has elements of {_shown(pairs[1])}, and the iterator of {_shown(pairs[0])}"
@@ -193,12 +194,13 @@ def _shown(dtypes: list[Any]) -> str:
 
 def make_one_shot_iterator(dataset: Dataset) -> Any:
     """An iterator that each session goes through once."""
+    dataset = taken(dataset)
     return LoopIterator(dataset) if graph_mode.graph() is None else DataIterator(dataset.leaf, dataset)
 
 
 def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None) -> Any:
     """An iterator that begins whenever its `initializer` is run."""
-    return DataIterator(dataset.leaf, initializer=dataset)
+    return DataIterator(taken(dataset).leaf, initializer=taken(dataset))
 
 
 def output_types(dataset_or_iterator: Any) -> Any:
@@ -217,7 +219,7 @@ def output_classes(dataset_or_iterator: Any) -> Any:
 
 
 def _leaf(source: Any) -> Any:
-    return source.leaf if isinstance(source, Dataset) else source._leaf
+    return taken(source).leaf if isinstance(source, Dataset) else source._leaf
 
 
 for _method in (make_one_shot_iterator, make_initializable_iterator):

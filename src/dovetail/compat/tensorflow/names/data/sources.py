@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.compat.tensorflow.names.data import elements as parts
-from dovetail.compat.tensorflow.names.data.dataset import UNKNOWN, Dataset
+from dovetail.compat.tensorflow.names.data.dataset import UNKNOWN, Dataset, taken
 from dovetail.compat.tensorflow.names.data.elements import Leaf
 from dovetail.compat.tensorflow.names.data.traced import Function
 from dovetail.compat.tensorflow.names.files import found_files
@@ -36,7 +36,7 @@ class FileDataset(Dataset):
     """
 
     def __init__(self, filenames: Any, reader: Any) -> None:
-        names = filenames
+        names = taken(filenames)
         if not isinstance(filenames, Dataset):
             flat = filenames if parts.is_of_run(filenames) else strings_of(filenames).reshape(-1)
             names = Dataset.from_tensors(flat)
@@ -231,7 +231,7 @@ def group_by_window(
     """
     key_of, token = Function(key_func, dataset._leaf), object()
     window = Dataset(lambda: iter(parts.VALUES.get()[token]), UNKNOWN, dataset._leaf)
-    made = Function(lambda key: reduce_func(key, window), Leaf(np.dtype("int64"), shape_of(())))
+    made = Function(lambda key: taken(reduce_func(key, window)), Leaf(np.dtype("int64"), shape_of(())))
 
     def reduced(key: int, elements: list[Any]) -> Iterator[Any]:
         return parts.continued({token: elements}, made.inner(np.int64(key)))
