@@ -182,3 +182,56 @@ def test_an_edited_node_of_integers_is_written_anew(tmp_path: Path):
     loaded.save(tmp_path / "model.onnx")
     assert np.array_equal(session(tmp_path / "model.onnx").run(None, {"x": x})[0], loaded(x).numpy())
     assert "QLinearMatMul" not in types_in(onnx.load(tmp_path / "model.onnx").graph)
+
+
+@pytest.mark.parametrize("type", INTEGERS)
+def test_nodes_of_integers_inside_a_function_are_saved_as_nodes_that_run(type: str, tmp_path: Path):
+    message, x = of_integers(type)
+    loaded = dt.onnx.load(message)
+    graph = dt.function(lambda x: dt.ops.cast(loaded(x), "float64") * 2.0).graph(dt.spec((None, *x.shape[1:]), "uint8"))
+    dt.onnx.save(graph, tmp_path / "model.onnx")
+    ready = session(tmp_path / "model.onnx")
+    (found,) = ready.run(None, {ready.get_inputs()[0].name: x})
+    (right,) = session_of(message.SerializeToString()).run(None, {"x": x})
+    assert np.array_equal(found, 2 * right.astype("float64"))
+
+
+WINDOWS = {  # spatial sizes, groups, strides, padding, data format, dilations
+    "plain": ((9, 8), 1, 1, "valid", "channels_last", 1),
+    "same": ((9, 8), 1, 2, "same", "channels_last", 1),
+    "dilated": ((9,), 1, 1, "same", "channels_first", 2),
+    "groups": ((9, 8), 2, (2, 1), ((1, 0), (2, 1)), "channels_first", 1),
+    "deep": ((5, 6, 7), 1, 2, "same", "channels_last", 1),
+}
+
+
+@pytest.mark.parametrize("is_dynamic", [False, True])
+@pytest.mark.parametrize("name", WINDOWS)
+def test_convolutions_of_float64_and_their_gradients_run(name: str, is_dynamic: bool, tmp_path: Path):
+    sizes, groups, strides, padding, layout, dilations = WINDOWS[name]
+    shape = (2, 4, *sizes) if layout == "channels_first" else (2, *sizes, 4)
+    dims = tuple(size if size == 4 or not is_dynamic else None for size in shape)
+    x, kernel = (
+        RNG.integers(-9, 9, shape).astype("float64"),
+        RNG.normal(size=(*(3, 2, 2)[: len(sizes)], 4 // groups, 8)),
+    )
+
+    def convolved(x, kernel):
+        return dt.ops.conv(x, kernel, strides, padding, layout, dilations)
+
+    def whole(x, kernel):
+        y = convolved(x, kernel)
+        of = [x, kernel][groups > 1 :]  # a gradient by an image of groups is a ConvTranspose, without a kernel
+        return [y, *dt.gradients(dt.ops.sum(y * y), of)]
+
+    graph = dt.function(whole).graph(dt.spec(dims, "float64"), dt.spec(kernel.shape, "float64"))
+    dt.onnx.save(graph, tmp_path / "model.onnx")
+    ready = session(tmp_path / "model.onnx")
+    found = ready.run(None, dict(zip([one.name for one in ready.get_inputs()], (x, kernel), strict=True)))
+    with dt.GradientTape() as tape:
+        given = [dt.ops.convert(x), dt.ops.convert(kernel)]
+        tape.watch(given)
+        y = convolved(*given)
+        total = dt.ops.sum(y * y)
+    for one, right in zip(found, [y, *tape.gradient(total, given)[groups > 1 :]], strict=True):
+        np.testing.assert_allclose(one, right.numpy(), rtol=1e-12, atol=1e-10)

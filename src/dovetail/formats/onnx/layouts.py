@@ -63,10 +63,13 @@ class Layouts:
         initializers: name → array, if it may be changed; new ones are added.
         outputs: the names of values that stay.
         names: the names of values that are taken.
+        nodes: the names of nodes that are taken.
     """
 
-    def __init__(self, graph: Any, initializers: dict[str, np.ndarray], outputs: set[str], names: set[str]) -> None:
-        self._graph, self._arrays, self._outputs, self._names = graph, initializers, outputs, names
+    def __init__(
+        self, graph: Any, initializers: dict[str, np.ndarray], outputs: set[str], names: set[str], nodes: set[str]
+    ) -> None:
+        self._graph, self._arrays, self._outputs, self._names, self._nodes = graph, initializers, outputs, names, nodes
         self._moved: dict[str, tuple[str, Order]] = {}  # result of a Transpose → its input and its order
         self._same: dict[str, str] = {}  # value → the value that it is
         self._uses = Counter(_texts(graph))
@@ -177,7 +180,7 @@ class Layouts:
             return [new]
         new.output[0] = unique(f"{text}/ordered", self._names)
         self._moved[text] = new.output[0], result
-        return [new, _transpose(unique(f"{node.name}/Transpose", self._names), new.output[0], text, result)]
+        return [new, _transpose(unique(f"{node.name}/Transpose", self._nodes), new.output[0], text, result)]
 
     def _constant(self, text: str, array: np.ndarray) -> str:
         """The name of a constant in another order; it keeps its name if nothing else takes it."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
-from dovetail.formats.onnx import written, written_bodies, written_control, written_nn, written_windows
+from dovetail.formats.onnx import written, written_bodies, written_control, written_nn, written_wide, written_windows
 from dovetail.formats.onnx.encoding import value_info
 from dovetail.formats.onnx.layouts import Layouts, rename
 from dovetail.formats.onnx.tensors import bytes_of, dtype_of, number_of
@@ -27,7 +27,7 @@ from dovetail.formats.onnx.written_nodes import BODIES, WRITE, Nodes, Place, Ref
 from dovetail.formats.ways import unique, way
 from dovetail.formats.wire.messages import ONNX
 
-TABLES = written, written_bodies, written_control, written_nn, written_windows  # they fill the tables
+TABLES = written, written_bodies, written_control, written_nn, written_wide, written_windows  # they fill the tables
 IR_VERSIONS = {18: 8, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12, 25: 13, 26: 13, 27: 13, 28: 14}  # lowest, by opset
 SMALL = 1024  # bytes of a constant that is compared itself, not by its hash
 
@@ -112,7 +112,7 @@ class Writer:
     def _arrange(self, graph: Any, outputs: set[str]) -> None:
         """Move the Transposes of a graph; the initializers of variables that are inputs stay as they are."""
         fixed = {name: self.initializers.pop(name) for name in self._state.values()}
-        Layouts(graph, self.initializers, outputs, self.values).arrange()
+        Layouts(graph, self.initializers, outputs, self.values, self.names).arrange()
         self.initializers = {**fixed, **self.initializers}
 
     def constant(self, array: np.ndarray, name: str) -> Ref:
