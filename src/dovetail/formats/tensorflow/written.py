@@ -81,6 +81,12 @@ def _assert(place: Place, condition: Ref, data: Sequence[Ref], message: str, sum
     return [condition]
 
 
+@writes("EnsureShape", lambda operation: operation.attrs["shape"] is None)
+def _any_shape(place: Place, x: Ref, shape: None) -> list[Ref]:
+    """Any shape will do; TensorFlow refuses to say so of a value whose rank is known."""
+    return place.result("Identity", x)
+
+
 # -- shapes -----------------------------------------------------------------------------------------------------------
 
 
