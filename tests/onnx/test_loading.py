@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from onnx.parser import parse_model
 
 import dovetail as dt
 from dovetail.core.errors import FormatError
@@ -160,6 +161,20 @@ def test_a_loop_whose_first_step_gives_a_rank():
     found = dt.onnx.load(model(nodes, [value("x", 2, 4)], ends, *weights))(X)
     assert np.allclose(found["last"].numpy(), 3 * X)
     assert np.allclose(found["rows"].numpy(), np.stack([X, 2 * X, 3 * X]))
+
+
+@pytest.mark.parametrize(
+    ("most", "last", "steps"), [("", 3, 3), ("", 1500, 1500), (2**63 - 1, 3, 3), (2, 1500, 2)], ids=str
+)
+def test_a_loop_over_a_sequence_has_the_steps_that_its_body_asks_for(most, last, steps):
+    found = parse_model(f"""<ir_version: 8, opset_import: ["": 20]> g (float[n] x) => (int64 y)
+        <int64 most = {{{most or 0}}}, bool go = {{1}}, int64 one = {{1}}, int64 last = {{{last}}}> {{
+        none = SequenceEmpty ()
+        q = Loop ({"most" if most else ""}, go, none) <
+            body = b (int64 i, bool c, seq(float[n]) q) => (bool d, seq(float[n]) r) {{
+            r = SequenceInsert (q, x) j = Add (i, one) d = Less (j, last) }}>
+        y = SequenceLength (q) }}""")
+    assert dt.onnx.load(found)(X[0]).numpy() == steps
 
 
 def test_a_branch_in_a_branch_that_gives_a_rank():

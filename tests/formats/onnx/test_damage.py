@@ -283,6 +283,13 @@ def test_files_that_ask_for_too_much_are_refused_with_the_limit(case):
         dt.onnx.load(data)
 
 
+def test_a_loop_without_an_end_is_refused_with_the_limit():
+    body = "b (int64 i, bool c, seq(float[2]) s) => (bool c, seq(float[2]) t) { t = Identity (s) }"
+    nodes = f"q = SequenceConstruct (x) l = Loop (, go, q) <body = {body}> y = ConcatFromSequence <axis = 0> (l)"
+    with little(8), pytest.raises(FormatError, match=r"'t': .*set_read_limits\(operations="):
+        dt.onnx.load(model(nodes, "bool go = {1}"))
+
+
 def test_nodes_that_share_what_is_known_are_read_in_linear_time():
     steps = chain("{new} = Mul ({old}, o) r{new} = Reshape (x, {new})", STEPS, "y = Relu (x)")
     with little(8):

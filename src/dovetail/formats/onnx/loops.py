@@ -1,11 +1,12 @@
 """Loops of subgraphs.
 
 A loop is one of Dovetail's if it is over tensors, and the sizes of what its steps give are known.  Any other one is
-unrolled: its number of steps must be known.
+unrolled: its number of steps, or after each step whether it goes on, must be known.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.hooks import hooks
-from dovetail.core.read_limits import each_step
+from dovetail.core.read_limits import each_step, make
 from dovetail.core.recording import record_on
 from dovetail.core.spec import TensorSpec
 from dovetail.formats.constants import constant_of, filled, is_tensor, recorded
@@ -22,7 +23,7 @@ from dovetail.formats.onnx.reading import special
 from dovetail.formats.opaque import Unreadable
 from dovetail.ops.shapes.shape import dims_of
 
-LONGEST = 1000  # steps of a loop that is unrolled
+LONGEST = 1000  # steps that are unrolled; a loop that its body ends has as many as the limits of reading allow
 
 
 def _is_number(value: Any) -> bool:
@@ -92,12 +93,13 @@ def _starts(goes_on: Any, limit: Any) -> bool:
 
 
 def _unrolled(node: Node) -> list[Any]:
-    count = node.constant(0) if node.has(0) else LONGEST
+    most = int(np.reshape(node.constant(0), -1)[0]) if node.has(0) else None
     goes_on, states = not node.has(1) or node.constant(1), list(node.inputs[2:])
     given: list[list[Any]] = []
-    for step in each_step(bounded(np.reshape(count, -1)[0])):
-        if not goes_on:
+    for step in itertools.count() if most is None or most > LONGEST else each_step(most):
+        if not goes_on or step == most:
             break
+        make(1)  # so that a loop without an end comes to the limit
         now = [Weight("", np.asarray(step, "int64")), Weight("", np.asarray(True))]
         found = node.reader.subgraph(node, node.attrs["body"], [*now, *states])
         after = found[0].array if isinstance(found[0], Weight) else constant_of(found[0])
