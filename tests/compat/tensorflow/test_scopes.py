@@ -94,3 +94,16 @@ def test_collections_are_those_of_tensorflow(maker):
     for collections, trainable in itertools.product(takes, (None, True, False)):
         given = {"collections": collections, "trainable": trainable}
         assert collected(compat, MAKERS[maker], given) == collected(tf, MAKERS[maker], given), given
+
+
+@pytest.mark.parametrize(("given", "error"), [([3], TypeError), (2.5, TypeError), (["nothing"], KeyError)])
+def test_control_inputs_are_operations_and_tensors(given, error):
+    with compat.Graph().as_default(), pytest.raises(error), compat.control_dependencies(given):
+        pass
+
+
+def test_control_inputs_may_be_names():
+    with compat.Graph().as_default():
+        first = compat.no_op(name="first")
+        with compat.control_dependencies(["first"]):
+            assert list(compat.no_op().control_inputs) == [first]

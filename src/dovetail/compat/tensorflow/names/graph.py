@@ -12,9 +12,9 @@ from dovetail.compat.tensorflow.names.string_tensors import NUMBER, StringTensor
 from dovetail.compat.tensorflow.names.structures import nest_flatten
 from dovetail.compat.tensorflow.names.text import is_text
 from dovetail.compat.tensorflow.table import function, value
-from dovetail.core.errors import op_error
+from dovetail.core.errors import describe, op_error
 from dovetail.core.spec import spec
-from dovetail.core.value_kinds import is_recorded
+from dovetail.core.value_kinds import is_recorded, is_tensor
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.graph.base import in_contrast
 from dovetail.graph.nesting import outermost_of
@@ -206,7 +206,13 @@ def control_dependencies(control_inputs: Any) -> AbstractContextManager[Any]:
     graph = graph_mode.graph()
     if graph is None:
         return nullcontext()
-    return graph.control_dependencies(None if control_inputs is None else nodes_of(control_inputs))
+    given = [] if control_inputs is None else nest_flatten(control_inputs)
+    given = [graph.as_graph_element(x) if isinstance(x, str) else x for x in given]
+    for x in given:
+        if not (x is None or is_tensor(x) or hasattr(x, "op") or hasattr(x, "graph")):
+            problem = f"control_inputs are tensors, operations and their names, not {describe(x)}."
+            raise op_error(TypeError, "tf.control_dependencies", problem)
+    return graph.control_dependencies(None if control_inputs is None else nodes_of(given))
 
 
 def nodes_of(values: Any) -> list[Operation]:
