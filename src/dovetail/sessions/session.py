@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, NoReturn
 from weakref import WeakKeyDictionary, WeakSet
 
-from dovetail.compat.tf_graph.elements import element_of
+from dovetail.compat.tf_graph.elements import element_of, face_of
 from dovetail.compat.tf_graph.variable_operation import VariableOperation
 from dovetail.core.cache import Cache
 from dovetail.core.devices import soft_placement
@@ -101,9 +101,10 @@ class Session:
         Source: `tf.compat.v1.Session.run`.
         """
         leaves, structure = flatten(fetches, "Session.run")
-        parts = [x.tensors if hasattr(x, "written") else [x] for x in leaves]
         feeds = flat_feeds(feed_dict)
         with not_building():
+            leaves = [self._face(x) for x in leaves]
+            parts = [x.tensors if hasattr(x, "written") else [x] for x in leaves]
             keys = [self._fed(key) for key in feeds]
             fetched = [self._fetched(x) for part in parts for x in part]
             found = iter(self._computed(keys, fetched, list(feeds.values())))
@@ -134,6 +135,11 @@ class Session:
             program = CutProgram(self.graph, *known, "run", self._is_soft, self.values)
             found = self._programs.put(key, (program, known))
         return found[0]
+
+    def _face(self, x: Any) -> Any:
+        """A leaf of the fetches; the tensor of the strings in place of one of their numbers, or of its name."""
+        found = self._element(x) if isinstance(x, str) else x
+        return face_of(found) if hasattr(found, "face") else x
 
     def _fetched(self, x: Any) -> Any:
         """A leaf of the fetches, as a tensor or operation of the graph, a variable or a Tensor."""

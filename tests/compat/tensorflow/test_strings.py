@@ -168,6 +168,27 @@ def test_variables_of_strings(engine):
     assert stored(v1) == stored(tensorflow.compat.v1)
 
 
+def by_names(tf: Any) -> list[Any]:
+    """What fetches by names, and tensors that the graph gives by names, say of strings."""
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        x = tf.placeholder(tf.string, [None], name="x")
+        tf.strings.upper(x, name="upper")
+        tf.identity(x, name="same")
+        kept = tf.Variable("kept", name="kept", use_resource=False)
+        found = [graph.get_tensor_by_name("upper:0"), graph.as_graph_element("upper:0")]
+        length = tf.strings.length(found[0])
+        session.run(kept.initializer)
+        wanted = ["same:0", {"a": "upper:0", "n": length}, found, found[0].op.outputs[0], "kept:0"]
+        return [one.dtype.name for one in found] + plain(session.run(wanted, {"x:0": WORDS}))
+
+
+def test_strings_are_fetched_by_their_names():
+    require("tensorflow", "the oracle")
+    import tensorflow
+
+    assert repr(by_names(v1)) == repr(by_names(tensorflow.compat.v1))
+
+
 def test_strings_of_a_run_are_free_after_it():
     with v1.Graph().as_default(), v1.Session() as session:
         x = v1.placeholder(v1.string, [])

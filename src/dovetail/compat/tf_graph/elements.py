@@ -42,4 +42,9 @@ def named_element(graph: Graph, name: Any, **allowed: bool) -> Any:
     """
     if not isinstance(name, str):
         raise TypeError(f"a name is a string, not {describe(name)}.")
-    return element_of(graph, name, **allowed)
+    return face_of(element_of(graph, name, **allowed))
+
+
+def face_of(element: Any) -> Any:
+    """The tensor that programs see in place of a graph's, which has only numbers for its strings; else itself."""
+    return getattr(element, "face", element)

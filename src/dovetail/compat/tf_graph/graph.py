@@ -8,7 +8,7 @@ from typing import Any
 
 from dovetail.compat.tf_graph.definition import definition_of
 from dovetail.compat.tf_graph.device_scopes import colocation_scope, device_scope
-from dovetail.compat.tf_graph.elements import element_of, named_element
+from dovetail.compat.tf_graph.elements import element_of, face_of, named_element
 from dovetail.compat.tf_graph.operation import TensorFlowOperation
 from dovetail.compat.tf_graph.variable_operation import VariableOperation
 from dovetail.core.hooks import hooks
@@ -104,7 +104,7 @@ class TensorFlowGraph(Graph):
             >>> graph.as_graph_element("x"), graph.as_graph_element("x:0")
             (<operation x Placeholder>, <graph tensor x:0 float32[]>)
         """
-        return element_of(self, obj, allow_tensor, allow_operation)
+        return face_of(element_of(self, obj, allow_tensor, allow_operation))
 
     def get_name_scope(self) -> str:
         """The name scope of new operations, without its slash.

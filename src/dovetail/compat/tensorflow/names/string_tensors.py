@@ -120,6 +120,7 @@ class StringTensor(Strings):
 
     def __init__(self, numbers: Any) -> None:
         self.numbers, self.tensors = numbers, [numbers]
+        numbers.face = self
 
     @property
     def graph(self) -> Any:
