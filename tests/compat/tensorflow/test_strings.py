@@ -189,6 +189,47 @@ def test_strings_are_fetched_by_their_names():
     assert repr(by_names(v1)) == repr(by_names(tensorflow.compat.v1))
 
 
+def definition() -> bytes:
+    """A graph of TensorFlow with strings."""
+    import tensorflow as tf
+
+    with tf.Graph().as_default() as graph:
+        x, word = tf.compat.v1.placeholder(tf.string, [None], "x"), tf.constant("k", name="word")
+        tf.strings.length(tf.strings.join([x, "-", word], name="joined"), name="length")
+        tf.identity(x, name="same")
+        tf.where(tf.equal(x, word), x, tf.fill(tf.shape(x), "other"), name="chosen")
+        tf.multiply(tf.strings.to_number(tf.strings.regex_replace(x, "k", "3")), [2.0], name="number")
+        tf.compat.v1.string_split(x, "k")
+        return graph.as_graph_def().SerializeToString()
+
+
+def imported(tf: Any, data: bytes) -> list[Any]:
+    """What sessions give of the graph, imported three times: as it is, for strings of the graph, and for known ones."""
+    message = tf.GraphDef.FromString(data)
+    wanted = ["joined:0", "length:0", "same:0", "chosen:0", "number:0", "StringSplit/StringSplit:1"]
+    with tf.Graph().as_default(), tf.Session() as session:
+        mine = tf.placeholder(tf.string, [None])
+        *found, x = tf.import_graph_def(message, name="a", return_elements=[*wanted, "x:0"])
+        fed = tf.import_graph_def(message, {"x:0": tf.strings.join([mine, "5"])}, wanted)
+        known = tf.import_graph_def(message, {"x:0": tf.constant(["8"])}, wanted, name="")
+        again = [tf.strings.length(found[0]), x.dtype.name]
+        results = [
+            session.run([*found, again[0]], {x: ["k", "6"]}),
+            session.run("a/joined:0", {"a/x:0": ["new"], "a/word:0": "fed"}),
+            session.run(fed, {mine: ["k"]}),
+            session.run(known),
+        ]
+        return [plain(one) for one in results] + again[1:]
+
+
+def test_imported_graphs_compute_strings(engine):
+    require("tensorflow", "the oracle")
+    import tensorflow
+
+    data = definition()
+    assert repr(imported(v1, data)) == repr(imported(tensorflow.compat.v1, data))
+
+
 def test_strings_of_a_run_are_free_after_it():
     with v1.Graph().as_default(), v1.Session() as session:
         x = v1.placeholder(v1.string, [])

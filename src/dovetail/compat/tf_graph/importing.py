@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from typing import Any
 
-from dovetail.compat.tf_graph.elements import element_of
+from dovetail.compat.tf_graph.elements import element_of, face_of
 from dovetail.edit.graph import Graph
 from dovetail.edit.inference import infer_from
 from dovetail.edit.overriding import override_gradients
@@ -57,6 +57,9 @@ def import_definition(
         given = [tensor for tensor in source.inputs if tensor not in mapped]
         copies = transplant(source.operations, target, mapped, inputs=given, variables=kind, own=True)
         made = copies.operations
+        for old, new in [*copies.tensors.items()]:
+            if hasattr(old, "face"):
+                type(old.face)(new)
         if records:
             override_gradients(made.values(), target.gradient_overrides)
             for copy in made.values():
@@ -72,7 +75,7 @@ def import_definition(
         release(made.values(), [new for old, new in mapped.items() if old.op.type not in GIVEN])
         changed = [old for old, new in mapped.items() if old.spec != new.spec]
         infer_from([made[user] for old in changed for user in old.consumers() if user in made])
-    return [_counterpart(copies, x) for x in wanted]
+    return [face_of(_counterpart(copies, x)) for x in wanted]
 
 
 def _put_last(target: Graph, variable: Any, assignment: Operation) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,13 +51,16 @@ class Match(NamedTuple):
     inner: set[str]
 
 
-def restored(message: Any, file: str = "a definition", make: Make = zeros) -> Graph:
+def restored(
+    message: Any, file: str = "a definition", make: Make = zeros, reader: Callable[..., Reader] | None = None
+) -> Graph:
     """The graph of a message `GraphDef`.
 
     Args:
         message: is not changed.
         file: its name, for errors.
         make: makes the variables that are not of this process.
+        reader: makes a reader of nodes that are TensorFlow's; it is given the tables of the model as `store`, too.
 
     Raises:
         FormatError: it is damaged.
@@ -74,15 +78,16 @@ def restored(message: Any, file: str = "a definition", make: Make = zeros) -> Gr
     check_nodes(message, file)
     saved = saved_graph(message, Path(file))
     if first is None and documented is None:
-        return imported(saved, make)
+        return imported(saved, make, reader)
     found = _Marks(message, documented)
     saved.variables |= found.variables
     _make_variables(saved, make)
     return _read(saved, found)
 
 
-def imported(saved: SavedGraph, make: Make) -> Graph:
-    """All that a graph of TensorFlow computes, as a graph."""
+def imported(saved: SavedGraph, make: Make, reader: Callable[..., Reader] | None = None) -> Graph:
+    """All that a graph of TensorFlow computes, as a graph; see `restored`."""
+    saved.reader = Reader if reader is None else partial(reader, store=saved.store)
     _make_variables(saved, make)
     return saved.read_signature(GRAPH, saved.session, is_session=True).graph
 

@@ -131,6 +131,7 @@ class SavedGraph:
         objects: the `Objects`, once they are made.
         shapes: keys of inputs of signatures → the shapes that they have in place of the declared ones.
         trained: names of the variables that a collection of TensorFlow 1 calls trainable; None if there is none.
+        reader: makes a reader of its nodes.
     """
 
     file: Path
@@ -145,6 +146,7 @@ class SavedGraph:
     objects: Any = None
     shapes: Mapping[str, Any] = field(default_factory=dict)
     trained: frozenset[str] | None = None
+    reader: Callable[..., Reader] = Reader
 
     def __post_init__(self) -> None:
         is_empty = self.kind is None or not self.file.stat().st_size
@@ -377,7 +379,7 @@ class SavedGraph:
         """
         graph = hooks.new_tensorflow_graph(name)
         graph.dialect = graph.dialect._replace(records_effects=is_session)
-        reader = Reader(self.file, self.functions, self.variable, is_session=is_session)
+        reader = self.reader(self.file, self.functions, self.variable, is_session=is_session)
         reader.records.begin(graph)
         with graph.as_default(), self.reading(f"the signature {name!r}"):
             given = {node.name: reader.read_constant(node) for node in self.store.paths}

@@ -11,6 +11,9 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.string_nodes import StringReader
+from dovetail.compat.tensorflow.names.string_tensors import in_graph
+from dovetail.compat.tensorflow.names.text import is_text
 from dovetail.compat.tensorflow.nearest import close_op
 from dovetail.compat.tensorflow.table import absent, function, told, value
 from dovetail.compat.tf_graph.definition import file_of, mark_of
@@ -78,7 +81,7 @@ def import_graph_def(
     if missing or not controls.keys() <= known:
         graph_def, names = _with_placeholders(target, graph_def, missing, controls)
         given |= names
-    graph = restored(graph_def)
+    graph = restored(graph_def, reader=StringReader)
     ops_of = {key: x if isinstance(x, Operation) else x.op for key, x in controls.items()}
     try:
         given = {key: _of_graph(target, graph, key, x) for key, x in given.items()}
@@ -118,6 +121,8 @@ def _of_graph(target: Graph, graph: Graph, key: str, x: Any) -> Any:
     with graph_mode.inside(target):
         if isinstance(x, Variable):
             return x.read()
+        if is_text(x):
+            return in_graph(x).numbers
         if is_recorded(x):
             return x
         replaced = named_element(graph, key if ":" in key else f"{key}:0", allow_operation=False)

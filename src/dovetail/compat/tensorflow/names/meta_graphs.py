@@ -13,6 +13,7 @@ from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.names.graph_util import write_message
 from dovetail.compat.tensorflow.names.partitions import SaveSliceInfo, slice_info, variables_of
+from dovetail.compat.tensorflow.names.string_nodes import StringReader
 from dovetail.compat.tensorflow.names.variables import variable
 from dovetail.compat.tensorflow.table import function, lazy
 from dovetail.compat.tf_graph.definition import file_of, snapshot
@@ -259,9 +260,9 @@ def import_message(given: Any, import_scope: str | None, clear_devices: bool = F
 
     with graph_mode.inside(target):
         if is_theirs:
-            source = imported(saved_meta_graph(meta, Path(file), checkpoint), make)
+            source = imported(saved_meta_graph(meta, Path(file), checkpoint), make, StringReader)
         else:
-            source = restored(meta.graph_def, file, make)
+            source = restored(meta.graph_def, file, make, StringReader)
         if clear_devices:
             _clear_devices(source)
         names = [name for key, said in meta.collection_def.items() for name in said.node_list.value]

@@ -198,11 +198,11 @@ def numbers_of(value: Any) -> Any:
     return value.numbers if isinstance(value, StringTensor) else NUMBERS.of(strings_of(value), keep=True)
 
 
-def in_graph(value: Any) -> StringTensor:
+def in_graph(value: Any, name: str = "Const") -> StringTensor:
     """Strings as a tensor of the graph that is being built."""
     if isinstance(value, StringTensor):
         return value
-    return StringTensor(_graph().constant(numbers_of(value), "Const"))
+    return StringTensor(_graph().constant(numbers_of(value), name))
 
 
 def joined(value: Any) -> Any:
