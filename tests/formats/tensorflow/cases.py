@@ -447,6 +447,11 @@ CASES = [
     *(case(type, array(2, 4, 3), static(-1, 2), scalar(rows), scalar(columns), np.float32(7))
       for type in ("MatrixDiagV2", "MatrixDiagV3") for rows, columns in ((-1, -1), (4, -1))),
     case("MatrixDiagV3", array(2, 3), scalar(1), scalar(-1), scalar(-1), np.float32(0)),
+    *(case("MatrixDiagPartV3", array(2, 3, 4), np.array(bounds, "int32"), np.float32(7))
+      for bounds in (1, [-2], [-1, 2], [1, 1])),
+    *(case("MatrixDiagV3", array(2, 3), np.array(bounds, "int32"), scalar(-1), np.array(columns, "int32"),
+           np.float32(7)) for bounds, columns in ((1, -1), ([-1, 0], 3), ([2, 2], 6))),
+    case("MatrixSetDiagV3", array(2, 3, 4), array(2, 4, 3), np.array([-1, 2], "int32")),
     case("MatrixSetDiag", array(2, 3, 4), array(2, 3)),
     *(case(type, array(2, 3, 4), array(2, 4, 3), static(-1, 2)) for type in ("MatrixSetDiagV2", "MatrixSetDiagV3")),
     case("SparseMatMul", array(3, 4), array(5, 4), transpose_b=True),

@@ -56,6 +56,12 @@ def minimized(v1, x):
         return w.read_value()
 
 
+def diagonals(v1, k, bounds):
+    wide, rows = (v1.linalg.diag_part(N, k=one, padding_value=9.0) for one in (k, bounds))
+    again = v1.linalg.diag(rows, k=bounds, num_rows=3, num_cols=k + 3)
+    return [wide, rows, again, v1.linalg.set_diag(N, rows, k=bounds), v1.linalg.band_part(N, k, k)]
+
+
 def repeated(v1, x):
     return v1.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, a * 2.0), [0, x])[1]
 
@@ -148,6 +154,7 @@ INFERRED = {  # name → a function of placeholders without a shape, and the val
     "set_shape (a gradient)": (as_said([2, 3], lambda v1, y: v1.gradients(v1.reduce_sum(y**2), y)), MATRIX),
 }  # fmt: skip
 COMPUTED = {
+    "linalg.diag_part (k)": (diagonals, np.int32(1), np.array([-1, 0], "int32")),
     "nn.conv2d_transpose": (
         lambda v1, x: v1.nn.conv2d_transpose(x, KERNEL, [2, 8, 8, 3], [1, 2, 2, 1]), array(2, 4, 4, 2)
     ),

@@ -11,7 +11,7 @@ from dovetail.compat.tensorflow.table import alike_values, constant_value, funct
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import dtype_of
-from dovetail.formats.tensorflow.bodies.linalg import diagonals_of, of_diagonals, with_diagonals
+from dovetail.formats.tensorflow.bodies.linalg import banded, diagonals_of, of_diagonals, with_diagonals
 from dovetail.ops.shapes.shape import dims_of
 
 
@@ -21,13 +21,13 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
 
     Source: `tf.linalg.band_part`.
     """
-    lower, upper = (None if int(n) < 0 else int(n) for n in (num_lower, num_upper))
-    return ops.band_part(input, lower, upper)
+    return banded(ops.convert(input), _ints(num_lower), _ints(num_upper))
 
 
-def _bounds(k: Any) -> Any:
-    """The numbers of a diagonal, or of the lowest and the highest one."""
-    return k if isinstance(k, int) else np.asarray(constant_value(k)).reshape(-1).tolist()
+def _ints(numbers: Any) -> Any:
+    """Integers as a list if they are known, else as a tensor."""
+    found = constant_value(numbers)
+    return ops.convert(numbers, "int32") if found is None else np.reshape(found, -1).tolist()
 
 
 @function("linalg.diag", scope=True)
@@ -35,8 +35,8 @@ def diag(
     diagonal: Any,
     name: str | None = None,
     k: Any = 0,
-    num_rows: int = -1,
-    num_cols: int = -1,
+    num_rows: Any = -1,
+    num_cols: Any = -1,
     padding_value: Any = 0,
     align: str = "RIGHT_LEFT",
 ) -> Any:
@@ -46,7 +46,7 @@ def diag(
     """
     diagonal = ops.convert(diagonal)
     padding = ops.cast(padding_value, diagonal.dtype)
-    return of_diagonals(diagonal, _bounds(k), num_rows, num_cols, padding, align)
+    return of_diagonals(diagonal, _ints(k), _ints(num_rows), _ints(num_cols), padding, align)
 
 
 row("matrix_diag", ops.matrix_diag, "diagonal:x")
@@ -72,7 +72,7 @@ def diag_part(
     Source: `tf.linalg.diag_part`.
     """
     input = ops.convert(input)
-    return diagonals_of(input, _bounds(k), ops.cast(padding_value, input.dtype), align)
+    return diagonals_of(input, _ints(k), ops.cast(padding_value, input.dtype), align)
 
 
 @function("diag_part linalg.tensor_diag_part", scope=True, defers=True)
@@ -94,7 +94,7 @@ def set_diag(input: Any, diagonal: Any, name: str | None = None, k: Any = 0, ali
     Source: `tf.linalg.set_diag`.
     """
     input = ops.convert(input)
-    return with_diagonals(input, ops.convert(diagonal, input.dtype), align, _bounds(k))
+    return with_diagonals(input, ops.convert(diagonal, input.dtype), align, _ints(k))
 
 
 def _inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Any:

@@ -7,13 +7,15 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.core.table import OPS
+from dovetail.formats.constants import is_tensor
 from dovetail.formats.tensorflow.bodies.shapes import element, scalar
 from dovetail.formats.tensorflow.rows import row
 from dovetail.ops.shapes.shape import dims_of
 
 
 @row("MatrixBandPart: x/T lower?/Tindex upper?/Tindex")
-def _(x: Any, lower: Any, upper: Any) -> Any:
+def banded(x: Any, lower: Any, upper: Any) -> Any:
+    """Matrices with zeros outside of a band; a negative number keeps that side whole."""
     bounds = scalar(lower), scalar(upper)
     if all(isinstance(bound, int) for bound in bounds):
         return OPS["MatrixBandPart"](x, *(None if bound < 0 else bound for bound in bounds))
@@ -124,19 +126,28 @@ def _offset(k: Any, rows: Any, columns: Any, longest: Any, align: str) -> tuple[
     return length, ops.where(is_left, 0, longest - length)
 
 
-def _bounds(k: Any) -> tuple[int, int]:
-    low, high = (k, k) if isinstance(k, int) else (k[0], k[-1])
-    return low, high
+def _bounds(k: Any) -> tuple[Any, Any, bool | None]:
+    """The lowest and the highest diagonal, and whether they are one: None if a run says it."""
+    if is_tensor(k) and k.shape in ((), (1,)):
+        one = ops.reshape(k, ())
+        return one, one, True
+    k = ops.reshape(k, [-1]) if is_tensor(k) else [k] if isinstance(k, int) else k
+    low, high = element(k, 0), element(k, -1)
+    return low, high, low == high if isinstance(low, int) and isinstance(high, int) else None
+
+
+def _either(is_first: Any, first: Any, second: Any) -> Any:
+    return (first if is_first else second) if isinstance(is_first, bool) else ops.where(is_first, first, second)
 
 
 @row(
-    "MatrixDiagPartV2: x/T k!/- padding/T; +align=LEFT_LEFT",
-    "MatrixDiagPartV3: x/T k!/- padding/T; align|RIGHT_LEFT",
+    "MatrixDiagPartV2: x/T k?/- padding/T; +align=LEFT_LEFT",
+    "MatrixDiagPartV3: x/T k?/- padding/T; align|RIGHT_LEFT",
 )
 def diagonals_of(x: Any, k: Any, padding: Any, align: str) -> Any:
     """A diagonal of matrices, or several as rows of one length."""
-    (low, high), (*batch, rows, columns) = _bounds(k), dims_of(x)
-    longest = _smaller(rows + min(high, 0), columns - max(low, 0))
+    (low, high, is_one), (*batch, rows, columns) = _bounds(k), dims_of(x)
+    longest = _smaller(rows + _smaller(high, 0), columns - _larger(low, 0))
     diagonals = ops.expand_dims(high - ops.arange(high - low + 1, dtype="int32"), -1)
     length, offset = _offset(diagonals, rows, columns, longest, align)
     number = ops.arange(longest, dtype="int32") - offset  # (diagonals, longest): the element of a diagonal
@@ -145,18 +156,22 @@ def diagonals_of(x: Any, k: Any, padding: Any, align: str) -> Any:
     flat = ops.reshape(x, [*batch, rows * columns])
     found = OPS["GatherV2"](flat, ops.where(is_inside, place, 0), len(batch))
     found = ops.where(is_inside, found, padding)
-    return ops.reshape(found, [*batch, longest]) if low == high else found
+    if is_one is None:
+        dims = ops.shape(found)
+        kept = dims[len(batch) + ops.cast(ops.equal(low, high), "int32") :]
+        return ops.reshape(found, ops.concatenate([dims[: len(batch)], kept], 0))
+    return ops.reshape(found, [*batch, longest]) if is_one else found
 
 
 @row(
     "MatrixSetDiag: x/T diagonal/T; +align=RIGHT_LEFT",
-    "MatrixSetDiagV2: x/T diagonal/T k!/-; +align=LEFT_LEFT",
-    "MatrixSetDiagV3: x/T diagonal/T k!/-; align|RIGHT_LEFT",
+    "MatrixSetDiagV2: x/T diagonal/T k?/-; +align=LEFT_LEFT",
+    "MatrixSetDiagV3: x/T diagonal/T k?/-; align|RIGHT_LEFT",
 )
 def with_diagonals(x: Any, diagonal: Any, align: str, k: Any = 0) -> Any:
     """Matrices with other diagonals."""
-    (low, high), (*batch, rows, columns) = _bounds(k), dims_of(x)
-    longest = dims_of(diagonal)[-1]
+    (low, high, _), (*batch, rows, columns) = _bounds(k), dims_of(x)
+    longest = ops.shape(diagonal)[-1] if diagonal.shape is None else dims_of(diagonal)[-1]
     below = ops.expand_dims(ops.arange(rows, dtype="int32"), -1)
     right = ops.arange(columns, dtype="int32")
     distance = right - below
@@ -168,19 +183,28 @@ def with_diagonals(x: Any, diagonal: Any, align: str, k: Any = 0) -> Any:
 
 
 @row(
-    "MatrixDiagV2: diagonal/T k!/- rows!/- columns!/- padding/T; +align=LEFT_LEFT",
-    "MatrixDiagV3: diagonal/T k!/- rows!/- columns!/- padding/T; align|RIGHT_LEFT",
+    "MatrixDiagV2: diagonal/T k?/- rows?/- columns?/- padding/T; +align=LEFT_LEFT",
+    "MatrixDiagV3: diagonal/T k?/- rows?/- columns?/- padding/T; align|RIGHT_LEFT",
 )
-def of_diagonals(diagonal: Any, k: Any, rows: int, columns: int, padding: Any, align: str) -> Any:
+def of_diagonals(diagonal: Any, k: Any, rows: Any, columns: Any, padding: Any, align: str) -> Any:
     """Matrices of one diagonal each, or of several."""
-    low, high = _bounds(k)
-    dims = dims_of(diagonal)
-    batch, longest = dims[: -1 if low == high else -2], dims[-1]
-    least = longest - min(high, 0), longest + max(low, 0)
-    if rows < 0 and columns < 0:
-        least = (_larger(*least),) * 2
-    size = [least[0] if rows < 0 else rows, least[1] if columns < 0 else columns]
-    return with_diagonals(ops.broadcast_to(padding, [*batch, *size]), diagonal, align, k)
+    (low, high, is_one), rows, columns = _bounds(k), scalar(rows), scalar(columns)
+    is_open = is_one is None or diagonal.shape is None  # the rank of the result depends on values
+    dims = ops.shape(diagonal) if is_open else dims_of(diagonal)
+    longest = dims[-1]
+    least = longest - _smaller(high, 0), longest + _larger(low, 0)
+    square = _larger(*least)
+    size = [
+        _either(given >= 0, given, _either(other < 0, square, own))
+        for given, other, own in ((rows, columns, least[0]), (columns, rows, least[1]))
+    ]
+    if not is_open:
+        batch = dims[: -1 if is_one else -2]
+        return with_diagonals(ops.broadcast_to(padding, [*batch, *size]), diagonal, align, k)
+    count = ops.size(diagonal) // ((high - low + 1) * longest)
+    found = with_diagonals(ops.broadcast_to(padding, [count, *size]), diagonal, align, k)
+    before = dims[: ops.size(dims) - 2 + ops.cast(ops.equal(low, high), "int32")]
+    return ops.reshape(found, ops.concatenate([before, ops.shape(found)[1:]], 0))
 
 
 # -- bands -----------------------------------------------------------------------------------------------------------
