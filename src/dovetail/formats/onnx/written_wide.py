@@ -21,11 +21,11 @@ def _is_wide(operation: Operation) -> bool:
     part = operation.type.partition("D")[2]
     ends = [*operation.inputs, *operation.outputs]
     image = ends[-1] if part == "BackpropInput" else ends[0]
-    kernel = {"": ends[1], "BackpropInput": ends[-3], "BackpropFilter": ends[-1]}[part]
+    kernel: Any = {"": ends[1], "BackpropInput": ends[-3], "BackpropFilter": ends[-1]}[part].shape
     channels = image.shape and image.shape[1 if operation.attrs["data_format"] == "channels_first" else -1]
-    if image.dtype != "float64" or not channels or not all(kernel.shape or [None]):
+    if image.dtype != "float64" or not channels or not all(kernel or [None]):
         return False
-    return part != "BackpropInput" or bool(channels == kernel.shape[-2])
+    return part != "BackpropInput" or bool(channels == kernel[-2])
 
 
 def _channels_last(x: Any, layout: str) -> Any:
