@@ -14,7 +14,7 @@ _ONE_FILE = "A checkpoint has one shard, in the second version of the format."
 _ONLY_PATHS = "The state of a folder has the paths of its checkpoints alone."
 _DIMENSIONS = "Shapes are inferred anyway, and are right."
 _COMPOSITE = "Sparse tensors are leaves either way."
-_ALIGN = "One diagonal at a time is set or taken, so there is nothing to align or to fill up."
+_EXACT = "The elements are found exactly, whatever part of them would do."
 _ONLY_IN_ERRORS = "TensorFlow has it in errors alone; these say which feature is wrong."
 _LIMIT = "An error names one line of the program."
 _NO_GRAPH = "A trace writes no graph; `tf.summary.graph` does."
@@ -210,15 +210,16 @@ TENSORFLOW = {
     # graphs
     "enable_eager_execution.device_policy": "Values go where the operation is computed.",
     "enable_eager_execution.execution_mode": "Operations are computed in order.",
+    "StringReader.node": INTERFACE,
+    "WrappedFunction.name": _NO_OPERATION,
+    "WrappedFunction.input_signature": "The tensors of the graph say their shapes and dtypes.",
     "import_graph_def.op_dict": "TensorFlow ignores it, too.",
     "import_graph_def.producer_op_list": "Nodes say their attributes, or Dovetail knows the defaults.",
     "select_ops.restrict_ts_regex": "It is of select_ts, which has the same arguments.",
     "select_ts.restrict_ops_regex": "It is of select_ops, which has the same arguments.",
     # numbers
-    "diag.align": _ALIGN,
-    "diag_part.align": _ALIGN,
-    "diag_part.padding_value": _ALIGN,
-    "set_diag.align": _ALIGN,
+    **dict.fromkeys((f"most.{one}" for one in ("recall_target", "aggregate_to_topk")), _EXACT),
+    "most.reduction_input_size_override": _EXACT,
     "ctc_loss.unique": _HINT,
     "top_k.sorted": "The largest come first, which any order allows.",
     "argsort.stable": "The order is always stable.",
