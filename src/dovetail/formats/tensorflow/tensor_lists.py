@@ -289,7 +289,7 @@ class RaggedList(TensorList):
         item = ops.reshape(self.data[start:], self._dims(sizes))
         return self._of(self.data[:start], self.sizes[:-1], self.shape), item
 
-    def joined(self, other: Any) -> TensorList:
+    def joined(self, other: Any) -> RaggedList:
         if self.sizes is None or other.sizes is None:
             return self if other.sizes is None else other
         data, sizes = (ops.concatenate(pair, 0) for pair in ((self.data, other.data), (self.sizes, other.sizes)))
