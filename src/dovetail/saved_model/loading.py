@@ -10,13 +10,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dovetail import ops
 from dovetail.core.errors import op_error
 from dovetail.core.infer import fits
 from dovetail.core.spec import TensorSpec
 from dovetail.core.value_kinds import is_tensor, static_shape
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
-from dovetail.formats.tensorflow.objects import Concrete, Objects, filled, leaves, numbered
+from dovetail.formats.tensorflow.objects import Concrete, Objects, Parameters, filled, leaves, numbered
 from dovetail.formats.tensorflow.patching import Patch
 from dovetail.formats.tensorflow.saved_model import (
     Read,
@@ -306,12 +307,34 @@ class RestoredFunction:
         Raises:
             TypeError: the function was not saved for such arguments.
         """
+        number, values = self._chosen(args, kwargs)
+        return filled(self._known[number].result, iter(self.signatures[number](*values).values()))
+
+    @cached_property
+    def concrete_functions(self) -> list[RestoredConcrete]:
+        """The functions, one for each kind of arguments."""
+        return [RestoredConcrete(self, number) for number in range(len(self._known))]
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> RestoredConcrete:
+        """The function for a kind of arguments; without any, the only one.
+
+        Args:
+            args, kwargs: as for a call, or specs in place of tensors.
+
+        Raises:
+            TypeError: the function was not saved for such arguments.
+        """
+        if not args and not kwargs and len(self._known) == 1:
+            return self.concrete_functions[0]
+        return self.concrete_functions[self._chosen(args, kwargs)[0]]
+
+    def _chosen(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[int, list[Any]]:
+        """The number of the function for some arguments, and the tensors among them."""
         bound = self._parameters.bound(args, kwargs)
         for number, known in enumerate(self._known):
             values = _matched(known, *bound)
             if values is not None:
-                found = iter(self.signatures[number](*values).values())
-                return filled(known.result, found)
+                return number, values
         kinds = "; ".join(f"{known.args} {known.kwargs or ''}".strip() for known in self._known) or "no arguments"
         problem = f"it was saved for {kinds}, not for {len(args)} arguments and {', '.join(kwargs) or 'no keywords'}."
         raise op_error(TypeError, self._name, problem)
@@ -332,6 +355,68 @@ class RestoredFunction:
 
     def __repr__(self) -> str:
         return f"<function {self._name}: {len(self._known)} kinds of arguments>"
+
+
+class RestoredConcrete(RestoredFunction):
+    """A function of a model, for one kind of arguments.
+
+    Args:
+        whole: the function for all its kinds of arguments.
+        number: of the kind.
+
+    Attributes:
+        name: in the file, as bytes, as TensorFlow has it.
+    """
+
+    def __init__(self, whole: RestoredFunction, number: int) -> None:
+        known = whole._known[number]
+        self._name, self._objects, self._known, self._whole = whole._name, whole._objects, [known], (whole, number)
+        names, defaults = whole._parameters.names, whole._parameters.defaults
+        plain = {name: value for name, value in zip(names, known.args, strict=False) if not any(leaves(value))}
+        self._parameters = Parameters(names, {**defaults, **plain})
+        self.name = known.name.encode()
+
+    @cached_property
+    def signatures(self) -> list[Signature]:
+        """The function as a graph."""
+        whole, number = self._whole
+        return [whole.signatures[number]]
+
+    @property
+    def graph(self) -> Graph:
+        """The graph."""
+        return self.signatures[0].graph
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables that the graph reads or assigns."""
+        return tuple(self.signatures[0].variables)
+
+    @property
+    def trainable_variables(self) -> tuple[Variable, ...]:
+        """The variables that training changes."""
+        return tuple(self.signatures[0].trainable_variables)
+
+    @property
+    def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The structure of the arguments: specs, and values that are no tensors."""
+        return self._known[0].args, self._known[0].kwargs
+
+    @property
+    def structured_outputs(self) -> Any:
+        """The structure of the result, with specs."""
+        return self._known[0].result
+
+    @property
+    def captured_inputs(self) -> list[Any]:
+        """The variables, constants and other objects that the function captured."""
+        objects = self._objects
+        return [
+            ops.convert(objects.constant(number))
+            if objects.kind(number) == "constant"
+            else _object(objects, "", number)
+            for number in objects.captured(self._known[0])
+        ]
 
 
 def _matched(known: Concrete, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any] | None:
@@ -357,6 +442,8 @@ def _fits(structure: Any, value: Any, values: list[Any]) -> bool:
     """Whether an argument has a structure; its tensors are added to the values."""
     if isinstance(structure, Spec):
         values.append(value)
+        if isinstance(value, (Spec, TensorSpec)):
+            return fits(value.shape, structure.shape)
         shape = static_shape(value) if is_tensor(value) else np.shape(value)
         return fits(shape, structure.shape)
     if isinstance(structure, dict):
@@ -395,9 +482,9 @@ def _object(objects: Objects, name: str, number: int) -> Any:
         if objects.collection(number) is not None:
             _collect(objects, number)
         else:
-            objects.made[number] = (
-                RestoredFunction(name, objects, number) if is_function else LoadedObject(objects, number)
-            )
+            made = RestoredFunction(name, objects, number) if is_function else LoadedObject(objects, number)
+            is_one = isinstance(made, RestoredFunction) and objects.kind(number) == "bare_concrete_function"
+            objects.made[number] = made.concrete_functions[0] if is_one else made
     return objects.made[number]
 
 

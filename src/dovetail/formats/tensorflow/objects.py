@@ -18,7 +18,7 @@ from dovetail.formats.tensorflow.saving import DICT, LIST
 from dovetail.formats.tensorflow.values import Foreign, Handle, Spec
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.objects import GRAPH, StoredObjects
-from dovetail.formats.wire.tensors import shape_of
+from dovetail.formats.wire.tensors import array_of, shape_of
 
 DEEPEST = 50  # lists in each other
 COLLECTIONS: Mapping[str, type[list[Any] | dict[str, Any]]] = {  # TensorFlow's load gives a list for a tuple, too
@@ -245,6 +245,15 @@ class Objects:
         keys = [output.name for output in saved.functions[name].signature.output_arg]
         outputs = dict(zip(keys, results, strict=True))
         return saved.made(reader, graph, dict(zip(arguments, inputs, strict=False)), outputs)
+
+    def captured(self, concrete: Concrete) -> list[int]:
+        """The numbers of the objects that a function captured."""
+        return list(self._saved.object_graph.concrete_functions[concrete.name].bound_inputs)
+
+    def constant(self, number: int) -> Any:
+        """The value of a constant that a function captured, as an array."""
+        node = self._saved.node(split(self._node(number).constant.operation)[0])
+        return array_of(node.attr["value"].tensor, self._saved.file, f"the constant {node.name!r}")
 
     def _captured(self, reader: Reader, main: Body, number: int) -> Any:
         """A value that a function captured."""
