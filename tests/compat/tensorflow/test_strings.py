@@ -230,6 +230,15 @@ def test_imported_graphs_compute_strings(engine):
     assert repr(imported(v1, data)) == repr(imported(tensorflow.compat.v1, data))
 
 
+def test_numbers_do_not_replace_strings_of_imported_graphs():
+    require("tensorflow", "it makes the graph")
+    message = v1.GraphDef.FromString(definition())
+    with v1.Graph().as_default():
+        for given in ({"x:0": v1.placeholder(v1.int64, [None])}, {"x:0": [1]}, {"length:0": "text"}):
+            with pytest.raises(TypeError, match="strings"):
+                v1.import_graph_def(message, given)
+
+
 def test_strings_of_a_run_are_free_after_it():
     with v1.Graph().as_default(), v1.Session() as session:
         x = v1.placeholder(v1.string, [])

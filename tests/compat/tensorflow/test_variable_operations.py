@@ -137,3 +137,29 @@ def test_variables_take_values_of_other_shapes(engine):
     assert grown(v1) == grown(tensorflow.compat.v1)
     with v1.Graph().as_default(), pytest.raises(ValueError, match="has the shape"):
         v1.assign(v1.Variable([1.0, 2.0]), [1.0])
+
+
+def imported(tf: Any, data: bytes) -> list[Any]:
+    """What programs find of variables in a definition that they import, twice, and what runs give."""
+    found: list[Any] = []
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        for scope, name in (("", ""), ("import/", None), ("import_1/", None)):
+            tf.import_graph_def(tf.GraphDef.FromString(data), name=name)
+            tensor, op = graph.get_tensor_by_name(f"{scope}w:0"), graph.get_operation_by_name(f"{scope}w")
+            session.run([f"{scope}w/Assign", f"{scope}w"])
+            found += [op.name, tensor.name, tensor.shape.as_list(), tensor.op.name]
+            found += [session.run(f"{scope}y:0", feeds).tolist() for feeds in ({}, {tensor: [5.0, 6.0]})]
+        session.run("w/Assign", {"w/initial_value:0": [3.0, 4.0]})
+        found += [one.tolist() for one in session.run(["w:0", graph.get_tensor_by_name("import/w:0"), "import_1/w:0"])]
+        return [*found, len(tf.global_variables())]
+
+
+def test_variables_of_imported_definitions_are_found_by_name(engine):
+    require("tensorflow", "the oracle")
+    import tensorflow
+
+    tf = tensorflow.compat.v1
+    with tf.Graph().as_default() as graph:
+        tf.identity(tf.Variable([1.0, 2.0], name="w", use_resource=False) * 2.0, name="y")
+    data = graph.as_graph_def().SerializeToString()
+    assert imported(v1, data) == imported(tf, data)

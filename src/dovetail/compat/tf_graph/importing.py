@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from dovetail.compat.tf_graph.elements import element_of, face_of
+from dovetail.compat.tf_graph.variable_operation import VariableOperation
 from dovetail.edit.graph import Graph
 from dovetail.edit.inference import infer_from
 from dovetail.edit.overriding import override_gradients
@@ -24,6 +25,7 @@ def import_definition(
     elements: Iterable[str],
     name: str,
     controls: Mapping[str, Operation] | None = None,
+    variables: Mapping[str, Any] | None = None,
 ) -> list[GraphTensor | Operation]:
     """Copy the operations of a graph, which a definition gave, into another one.
 
@@ -34,6 +36,7 @@ def import_definition(
         elements: names of its tensors or operations.
         name: a name scope for the copies.
         controls: names of its operations → operations of the target for which the copies wait instead.
+        variables: names of its variables → those that the target finds by name from then on.
 
     Returns:
         The counterparts of `elements`.
@@ -49,16 +52,18 @@ def import_definition(
         target.check_tensor(tensor)
         if old.dtype != tensor.dtype:
             raise TypeError(f"{tensor!r} cannot replace {old!r}: the dtypes differ; cast it first.")
+        if hasattr(old, "face") != hasattr(tensor, "face"):
+            raise TypeError(f"{face_of(tensor)!r} cannot replace {face_of(old)!r}: one of them has strings.")
         mapped[old] = tensor
     records = source.dialect.records_effects and target.dialect.records_effects
     scope: Any = target.name_scope(name) if name else nullcontext()
-    with all_or_nothing(), scope:
+    with all_or_nothing(), scope as whole:
         kind = Variables.KEEP if records else Variables.READ
         given = [tensor for tensor in source.inputs if tensor not in mapped]
         copies = transplant(source.operations, target, mapped, inputs=given, variables=kind, own=True)
         made = copies.operations
         for old, new in [*copies.tensors.items()]:
-            if hasattr(old, "face"):
+            if hasattr(old, "face") and not hasattr(new, "face"):
                 type(old.face)(new)
         if records:
             override_gradients(made.values(), target.gradient_overrides)
@@ -75,6 +80,10 @@ def import_definition(
         release(made.values(), [new for old, new in mapped.items() if old.op.type not in GIVEN])
         changed = [old for old, new in mapped.items() if old.spec != new.spec]
         infer_from([made[user] for old in changed for user in old.consumers() if user in made])
+    for title, variable in (variables or {}).items():
+        variable.name, variable.graph = f"{whole or ''}{title}:0", target
+        variable.op = VariableOperation(variable)
+        target.add_variable_operation(variable.op)  # type: ignore[attr-defined]
     return [face_of(_counterpart(copies, x)) for x in wanted]
 
 

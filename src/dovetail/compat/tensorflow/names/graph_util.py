@@ -14,10 +14,12 @@ from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.string_nodes import StringReader
 from dovetail.compat.tensorflow.names.string_tensors import in_graph
 from dovetail.compat.tensorflow.names.text import is_text
+from dovetail.compat.tensorflow.names.variables import TFVariable
 from dovetail.compat.tensorflow.nearest import close_op
 from dovetail.compat.tensorflow.table import absent, function, told, value
 from dovetail.compat.tf_graph.definition import file_of, mark_of
 from dovetail.compat.tf_graph.elements import named_element
+from dovetail.compat.tf_graph.graph import TensorFlowGraph
 from dovetail.compat.tf_graph.importing import import_definition
 from dovetail.compat.tf_graph.restoring import restored
 from dovetail.core.errors import op_error, warn
@@ -81,11 +83,17 @@ def import_graph_def(
     if missing or not controls.keys() <= known:
         graph_def, names = _with_placeholders(target, graph_def, missing, controls)
         given |= names
-    graph = restored(graph_def, reader=StringReader)
+    variables: dict[str, Any] = {}
+
+    def make(title: str, first: np.ndarray, trainable: bool) -> Any:
+        return variables.setdefault(title, TFVariable(first, name=title, trainable=trainable))
+
+    graph = restored(graph_def, make=make, reader=StringReader)
+    named = variables if isinstance(target, TensorFlowGraph) else {}
     ops_of = {key: x if isinstance(x, Operation) else x.op for key, x in controls.items()}
     try:
         given = {key: _of_graph(target, graph, key, x) for key, x in given.items()}
-        found = import_definition(target, graph, given, return_elements or (), scope, ops_of)
+        found = import_definition(target, graph, given, return_elements or (), scope, ops_of, named)
     except KeyError as error:
         raise op_error(ValueError, "tf.import_graph_def", f"graph_def has {error.args[0]}.") from None
     return None if return_elements is None else found
