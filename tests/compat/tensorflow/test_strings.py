@@ -182,6 +182,15 @@ def by_names(tf: Any) -> list[Any]:
         return [one.dtype.name for one in found] + plain(session.run(wanted, {"x:0": WORDS}))
 
 
+@pytest.mark.parametrize("given", [[0], np.array([1]), [2.5], 3], ids=str)
+def test_numbers_are_not_fed_for_strings(given):
+    with v1.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(v1.string)
+        with pytest.raises(TypeError, match="takes strings"):
+            session.run(x, {x: given})
+        assert session.run(x, {x: []}).shape == session.run(x, {x: np.array([], object)}).shape == (0,)
+
+
 def test_strings_are_fetched_by_their_names():
     require("tensorflow", "the oracle")
     import tensorflow

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+
+import numpy as np
 
 from dovetail.backend.feeding import map_sparse
 from dovetail.compat.tensorflow import graph_mode
@@ -26,7 +28,7 @@ from dovetail.compat.tensorflow.names.text import is_text, strings_of
 from dovetail.compat.tensorflow.table import value
 from dovetail.compat.tf_graph.definition import definition_of
 from dovetail.core.engine_registry import current_engine
-from dovetail.core.errors import op_error
+from dovetail.core.errors import describe, op_error
 from dovetail.core.scopes import Scoped
 from dovetail.core.structure import flatten, refuse_nesting
 from dovetail.edit.graph import Operation
@@ -112,10 +114,13 @@ class Session(sessions.Session):
             run_metadata.Clear()
         traced = run_metadata if options is not None and options.trace_level else None
         with _metadata.scope(traced), _running.scope(self), _timed(traced), strings_of_a_run(), without_printing():
-            feeds = {
-                key: NUMBERS.of(strings_of(x)) if is_text(x) else x for key, x in fed_parts(fed(feed_dict)).items()
-            }
-            return super().run(given, feeds)
+            return super().run(given, fed_parts(fed(feed_dict)))
+
+    def _computed(self, keys: Sequence[Any], fetched: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+        for key, x in zip(keys, values, strict=True):
+            if hasattr(key, "face") and not is_text(x) and np.size(x):
+                raise op_error(TypeError, "tf.Session.run", f"{key.face!r} takes strings, not {describe(x)}.")
+        return super()._computed(keys, fetched, [NUMBERS.of(strings_of(x)) if is_text(x) else x for x in values])
 
     def _program(self, *parts: Any) -> CutProgram | None:
         program, metadata = super()._program(*parts), _metadata.get()
