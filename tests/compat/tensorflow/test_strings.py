@@ -191,6 +191,14 @@ def test_numbers_are_not_fed_for_strings(given):
         assert session.run(x, {x: []}).shape == session.run(x, {x: np.array([], object)}).shape == (0,)
 
 
+def test_strings_that_are_fed_for_numbers_are_read():
+    with v1.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(v1.float32)
+        assert session.run(x * 2.0, {x: ["3", "4.5"]}).tolist() == [6.0, 9.0]
+        with pytest.raises(ValueError, match="could not convert"):
+            session.run(x, {x: "three"})
+
+
 def test_strings_are_fetched_by_their_names():
     require("tensorflow", "the oracle")
     import tensorflow

@@ -117,10 +117,13 @@ class Session(sessions.Session):
             return super().run(given, fed_parts(fed(feed_dict)))
 
     def _computed(self, keys: Sequence[Any], fetched: Sequence[Any], values: Sequence[Any]) -> list[Any]:
-        for key, x in zip(keys, values, strict=True):
-            if hasattr(key, "face") and not is_text(x) and np.size(x):
+        given = list(values)
+        for place, (key, x) in enumerate(zip(keys, values, strict=True)):
+            if is_text(x):  # TensorFlow reads the numbers that a text has, if they are fed for numbers
+                given[place] = NUMBERS.of(strings_of(x)) if hasattr(key, "face") else np.asarray(x, key.dtype.numpy)
+            elif hasattr(key, "face") and np.size(x):
                 raise op_error(TypeError, "tf.Session.run", f"{key.face!r} takes strings, not {describe(x)}.")
-        return super()._computed(keys, fetched, [NUMBERS.of(strings_of(x)) if is_text(x) else x for x in values])
+        return super()._computed(keys, fetched, given)
 
     def _program(self, *parts: Any) -> CutProgram | None:
         program, metadata = super()._program(*parts), _metadata.get()
