@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -196,6 +197,10 @@ def values_of(tf, folder):
         summary.histogram("flat", [1.0, 2.0])
         summary.text("words", "some", step=1)
         summary.image("picture", np.linspace(0, 1, 24).reshape(2, 2, 2, 3), max_outputs=1)
+        summary.audio(
+            "sound", np.linspace(-1.1, 1.1, 60, dtype="float32").reshape(2, 15, 2), 8000, description="how loud"
+        )
+        summary.audio("sounds", np.linspace(-1, 1, 45, dtype="float32").reshape(3, 15, 1), 44100, max_outputs=1)
         summary.write("own", np.arange(3), metadata=None)
         summary.write("lazy", lambda: tf.constant([1.0]), step=2)
         with summary.record_if(lambda: False):
@@ -220,6 +225,29 @@ def values_of(tf, folder):
 
 def test_what_is_written_is_what_tensorflow_writes(tmp_path, engine):
     assert values_of(tf, tmp_path / "ours") == values_of(real, tmp_path / "theirs")
+
+
+@pytest.mark.parametrize(("shape", "most"), [((2, 9), 3), ((4, 9, 2), 3), ((2, 9, 1), 1), ((0, 9), 3)])
+def test_sounds_of_graphs_are_those_of_tensorflow(shape, most, engine):
+    def made(v1):
+        with v1.Graph().as_default(), v1.Session() as session:
+            x = v1.placeholder(v1.float32, [None] * len(shape))
+            node = v1.summary.audio("sound", x, v1.constant(8000.0), max_outputs=most, family="kind")
+            written = session.run(node, {x: np.linspace(-1.1, 1.1, math.prod(shape)).reshape(shape)})
+        return real.compat.v1.Summary.FromString(written)
+
+    assert made(tf.compat.v1) == made(real.compat.v1)
+
+
+def test_sounds_have_a_known_rate_and_frames(tmp_path):
+    v1 = tf.compat.v1
+    with v1.Graph().as_default(), pytest.raises(TypeError, match=r"sample_rate.*give a Python number"):
+        v1.summary.audio("sound", v1.zeros([1, 9]), v1.placeholder(v1.float32, []))
+    with tf.summary.create_file_writer(str(tmp_path)).as_default(step=0):
+        with pytest.raises(ValueError, match=r"\(batch, frames, channels\), not \(3,\)"):
+            tf.summary.audio("sound", np.zeros(3), 8000)
+        with pytest.raises(ValueError, match="the encoding is 'wav'"):
+            tf.summary.audio("sound", np.zeros((1, 3, 1)), 8000, encoding="mp3")
 
 
 def test_a_writer_writes_again(tmp_path):

@@ -1,11 +1,13 @@
-"""Summaries: numbers, histograms, pictures and texts as TensorBoard reads them.
+"""Summaries: numbers, histograms, pictures, sounds and texts as TensorBoard reads them.
 
 TensorFlow 1 has a field for each kind; TensorFlow 2 writes tensors, and the name of the plugin that shows them.
 """
 
 from __future__ import annotations
 
+import io
 import struct
+import wave
 import zlib
 from typing import Any
 
@@ -16,6 +18,7 @@ from dovetail.formats.wire.tensors import tensor_proto
 
 BUCKETS = 30  # of a histogram
 SCALAR, TENSOR, BLOBS = 1, 2, 3  # the classes of data
+WAV = b"\x10\x0b"  # what the plugin of sounds reads: encoding, 11
 COLOURS = {1: 0, 2: 4, 3: 2, 4: 6}  # channels → PNG's type of colour: grey, grey and alpha, RGB, RGB and alpha
 
 
@@ -77,6 +80,31 @@ def _stretched(image: np.ndarray) -> np.ndarray:
     return np.clip(image * (255 / high if high else 0.0), 0, 255).astype("uint8")
 
 
+def audio_values(tag: str, array: np.ndarray, rate: float, most: int = 3) -> list[Any]:
+    """Sounds, as TensorFlow 1 writes them.
+
+    Args:
+        tag: the beginning of their tags.
+        array: numbers from -1 to 1, of shape (batch, frames) or (batch, frames, channels).
+        rate: frames a second.
+        most: how many of them are written.
+    """
+    if array.ndim not in (2, 3):
+        raise ValueError(f"sounds have the shape (batch, frames) or (batch, frames, channels), not {array.shape}.")
+    found = []
+    for number, frames in enumerate((array[..., None] if array.ndim == 2 else array)[:most]):
+        sound = TENSORFLOW.Summary.Audio(
+            sample_rate=rate,
+            num_channels=frames.shape[1],
+            length_frames=len(frames),
+            encoded_audio_string=wav(frames, rate),
+            content_type="audio/wav",
+        )
+        name = f"{tag}/audio" if most == 1 else f"{tag}/audio/{number}"
+        found.append(TENSORFLOW.Summary.Value(tag=name, audio=sound))
+    return found
+
+
 # -- of TensorFlow 2 --------------------------------------------------------------------------------------------------
 
 
@@ -136,6 +164,14 @@ def image_tensor(tag: str, array: np.ndarray, most: int, description: str | None
     return tensor_value(tag, np.array([*sizes, *pictures], object), metadata("images", BLOBS, description))
 
 
+def audio_tensor(tag: str, array: np.ndarray, rate: float, most: int, description: str | None = None) -> list[Any]:
+    """Sounds of numbers from -1 to 1, (batch, frames, channels), as TensorFlow 2 writes them."""
+    if array.ndim != 3:
+        raise ValueError(f"sounds have the shape (batch, frames, channels), not {array.shape}.")
+    rows = np.array([[wav(frames, rate), b""] for frames in array[:most]], object).reshape(-1, 2)  # with empty labels
+    return tensor_value(tag, rows, metadata("audio", BLOBS, description, WAV))
+
+
 def _bytes(images: np.ndarray) -> np.ndarray:
     """Numbers as bytes: floats from 0 to 1, and the highest bits of integers, as TensorFlow converts images."""
     if images.dtype.kind not in "iu":
@@ -193,3 +229,26 @@ def png(pixels: np.ndarray) -> bytes:
 
 def _chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+# -- sounds -----------------------------------------------------------------------------------------------------------
+
+
+def wav(frames: np.ndarray, rate: float) -> bytes:
+    """Numbers from -1 to 1 as a sound in WAV, of 16 bits.
+
+    Args:
+        frames: (frames, channels).
+        rate: frames a second.
+
+    Example:
+        >>> wav(np.zeros((2, 1)), 8000)[:4]
+        b'RIFF'
+    """
+    scaled = frames.astype("float32") * 32768
+    rounded = np.trunc(scaled + np.copysign(np.float32(0.5), scaled))
+    with io.BytesIO() as file:
+        with wave.open(file, "wb") as writer:
+            writer.setparams((frames.shape[1], 2, round(rate), len(frames), "NONE", "not compressed"))
+            writer.writeframes(np.clip(rounded, -32768, 32767).astype("<i2").tobytes())
+        return file.getvalue()

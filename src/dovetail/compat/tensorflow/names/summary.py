@@ -1,4 +1,4 @@
-"""TensorFlow's names for summaries: numbers, histograms, images and texts for TensorBoard."""
+"""TensorFlow's names for summaries: numbers, histograms, images, sounds and texts for TensorBoard."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dovetail.compat.tensorflow.names.event_files import default_step, writers
 from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.names.string_tensors import NUMBERS, numbers_of
 from dovetail.compat.tensorflow.names.text import STRING, HostOperation
-from dovetail.compat.tensorflow.table import function, value
+from dovetail.compat.tensorflow.table import constant_value, function, value
 from dovetail.core.errors import describe, op_error
 from dovetail.core.op import Op
 from dovetail.core.scopes import Setting
@@ -124,6 +124,27 @@ def image_v1(name: str, tensor: Any, max_outputs: int = 3, collections: Any = No
     Source: `tf.compat.v1.summary.image`.
     """
     return _node("ImageSummary", name, tensor, partial(summaries.image_values, most=max_outputs), collections, family)
+
+
+@function("summary.audio", "v1")
+def audio_v1(
+    name: str, tensor: Any, sample_rate: Any, max_outputs: int = 3, collections: Any = None, family: Any = None
+) -> SummaryNode:
+    """A summary of sounds.
+
+    Source: `tf.compat.v1.summary.audio`.
+    """
+    write = partial(summaries.audio_values, rate=_rate(sample_rate), most=max_outputs)
+    return _node("AudioSummaryV2", name, tensor, write, collections, family)
+
+
+def _rate(given: Any) -> float:
+    """Frames a second as a number."""
+    found = constant_value(given)
+    if found is None or np.ndim(found):
+        problem = "sample_rate, frames a second, must be one number that is known while the graph is built"
+        raise op_error(TypeError, "tf.summary.audio", f"{problem}, not {describe(given)}; give a Python number.")
+    return float(found)
 
 
 @function("summary.text", "v1")
@@ -244,6 +265,26 @@ def image(name: str, data: Any, step: Any = None, max_outputs: int = 3, descript
     Source: `tf.summary.image`.
     """
     return _write(name, data, step, partial(summaries.image_tensor, most=max_outputs, description=description))
+
+
+@function("summary.audio", "v2")
+def audio(
+    name: str,
+    data: Any,
+    sample_rate: Any,
+    step: Any = None,
+    max_outputs: int = 3,
+    encoding: Any = None,
+    description: Any = None,
+) -> bool:
+    """Write sounds of numbers from -1 to 1 as WAV, and return whether they are written.
+
+    Source: `tf.summary.audio`.
+    """
+    if encoding not in (None, "wav"):
+        raise op_error(ValueError, "tf.summary.audio", f"the encoding is 'wav', not {encoding!r}.")
+    known = {"rate": _rate(sample_rate), "most": max_outputs, "description": description}
+    return _write(name, data, step, partial(summaries.audio_tensor, **known))
 
 
 @function("summary.text", "v2")
