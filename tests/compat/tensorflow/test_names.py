@@ -95,7 +95,6 @@ def test_modules_are_imported_as_those_of_tensorflow(module, name):
 @pytest.mark.parametrize(
     "name",
     [
-        "math.sobol_sample",
         "strings.unicode_script",
         "train.Server",
         "initializers.unit",

@@ -453,6 +453,8 @@ CASES = [
            np.float32(7)) for bounds, columns in ((1, -1), ([-1, 0], 3), ([2, 2], 6))),
     case("MatrixSetDiagV3", array(2, 3, 4), array(2, 4, 3), np.array([-1, 2], "int32")),
     case("MatrixSetDiag", array(2, 3, 4), array(2, 3)),
+    case("SobolSample", scalar(3), scalar(9), scalar(5)),
+    case("SobolSample", scalar(40), scalar(5), scalar(0), dtype="float64"),
     *(case(type, array(2, 3, 4), array(2, 4, 3), static(-1, 2)) for type in ("MatrixSetDiagV2", "MatrixSetDiagV3")),
     case("SparseMatMul", array(3, 4), array(5, 4), transpose_b=True),
     *each("RFFT2D", array(2, 4, 6), static(4, 6)),

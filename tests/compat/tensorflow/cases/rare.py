@@ -18,6 +18,8 @@ def of_types():
     yield call("math.betainc", X, Y, array(3, 4, low=0.05, high=0.95))
     for name in ("igamma", "igammac", "xlogy", "xlog1py", "xdivy", "multiply_no_nan", "nextafter"):
         yield call(f"math.{name}", X, Y)
+    yield call("math.sobol_sample", 3, 9)
+    yield call("math.sobol_sample", 40, 5, skip=7, dtype="float64")
     yield call("math.zeta", array(4, low=1.5, high=5), array(4, low=0.5, high=3))
     yield call("math.polygamma", np.float32([0, 1, 2]), array(3, low=0.5, high=3))
     yield call("math.angle", WAVES)

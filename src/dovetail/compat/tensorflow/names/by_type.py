@@ -31,6 +31,7 @@ zeta math.zeta: Zeta x q
 polygamma math.polygamma: Polygamma a x
 angle math.angle: Angle input
 math.ndtri: Ndtri x
+math.sobol_sample: SobolSample dim num_results skip=0 dtype='float32'
 math.xlogy: Xlogy x y
 math.xlog1py: Xlog1py x y
 math.xdivy: Xdivy x y

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.read_limits import need_bytes
 from dovetail.core.recording import not_building
 from dovetail.formats.constants import is_tensor
 from dovetail.formats.tensorflow.bodies.shapes import scalar
@@ -144,3 +146,15 @@ def _() -> Any:
 def _(state: Any, alg: Any, delta: Any) -> list[Any]:
     moved = state[:1] + ops.cast(delta, "int64") * 256
     return [ops.concatenate([moved, state[1:]]), ops.identity(state)]
+
+
+@row("SobolSample: dim!/- count!/- skip!/-; dtype|float32")
+def _(dim: int, count: int, skip: int = 0, dtype: Any = "float32") -> Any:
+    """Points of Sobol's sequence, without the first one, 0; by SciPy's table of Joe and Kuo's numbers."""
+    if dim < 1 or count < 1 or skip < 0:
+        raise ValueError(f"dim and num_results must be at least 1, and skip 0; given: {dim}, {count} and {skip}.")
+    need_bytes(8 * dim * (count + skip))
+    from scipy.stats import qmc  # here, because importing it takes long
+
+    points = qmc.Sobol(dim, scramble=False, bits=32).fast_forward(skip + 1).random(count)
+    return ops.convert(points.astype(as_dtype(dtype).numpy))
