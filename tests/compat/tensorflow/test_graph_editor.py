@@ -254,12 +254,31 @@ def test_gradients_are_overridden_while_a_definition_is_imported(graph):
         assert run(other, v1.gradients(y, x)[0], input=[[-1.0, 0.0]]) == [[4.0, 8.0]]
 
 
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("ApproxTopK", {"input": np.float32([[3, 1, 2]]), "k": 2}),
+        ("ApproxTopK", {"input": np.float32([[3, 1, 2]]), "k": 1, "reduction_dimension": -1, "is_max_k": True}),
+        ("DenseBincount", {"input": np.int32([1, 3, 1]), "size": np.int32(5), "weights": np.float32([])}),
+        ("DenseBincount", {"input": np.int32([[1, 1]]), "size": np.int32(3), "weights": np.float32([[2, 3]])}),
+        ("MatrixDiagPartV3", {"input": np.float32([[1, 2], [3, 4]]), "k": [-1, 0], "padding_value": np.float32(9)}),
+    ],
+)
+def test_types_of_files_are_raw_ops(name, given, engine):
+    ours, theirs = (getattr(library.raw_ops, name)(**given) for library in (tf, Library("tensorflow")))
+    lists = [[*found] if isinstance(found, list | tuple) else [found] for found in (ours, theirs)]
+    for one, other in zip(*lists, strict=True):
+        np.testing.assert_array_equal(one.numpy(), other.numpy(), strict=True)
+
+
 def test_raw_ops(engine):
     assert tf.raw_ops.MatMul(a=[[1.0, 2.0]], b=[[3.0], [4.0]]).numpy().tolist() == [[11.0]]
     assert tf.raw_ops.Sum(input=[[1.0, 2.0]], axis=1, keep_dims=True).numpy().tolist() == [[3.0]]
     assert tf.raw_ops.Relu(features=np.float32([-1, 2])).numpy().tolist() == [0.0, 2.0]
     with pytest.raises(TypeError, match=r"no argument 'c'.*takes x, y"):
         tf.raw_ops.AddV2(a=1.0, c=2.0)
+    with pytest.raises(TypeError, match=r"no argument 'x'.*takes input, size, weights, binary_output"):
+        tf.raw_ops.DenseBincount(x=[1], size=2, weights=[])
 
 
 @tf.RegisterGradient("EditorsGuided")

@@ -16,6 +16,8 @@ from dovetail.core.errors import op_error
 from dovetail.core.table import OPS
 from dovetail.formats.constants import constant_of
 from dovetail.formats.tensorflow import bodies as bodies  # fills the table of types
+from dovetail.formats.tensorflow.attributes import value_of
+from dovetail.formats.tensorflow.op_defs import op_def
 from dovetail.formats.tensorflow.rows import READ
 from dovetail.ops.shapes.shape import shaped
 
@@ -113,6 +115,30 @@ def of_type(type: str) -> Callable[..., Any]:
     run.__signature__ = signature  # type: ignore[attr-defined]
     run.__name__, run.__doc__ = type, f"The results of TensorFlow's op {type}."
     return run
+
+
+def raw(type: str) -> Callable[..., Any] | None:
+    """The function of a type by TensorFlow's own words for its inputs and attributes; None if no row is for tensors."""
+    found, known = READ.get(type), op_def(type)
+    if found is None or known is None or any(one.way in ("&", "^") for one in found.inputs):
+        return None
+    function, taken = of_type(type), [one for one in found.attributes if one.ours and one.theirs]
+    if any(one.converter or one.result is not None for one in found.attributes):
+        return None
+    words = {theirs.name: one.param for theirs, one in zip(known.input_arg, found.inputs, strict=True)}
+    words |= {one.theirs: one.ours for one in taken}
+    defaults = {
+        words[one.name]: value_of(one.default_value)
+        for one in known.attr
+        if one.name in words and one.HasField("default_value")
+    }
+
+    def call(*, name: str | None = None, **given: Any) -> Any:
+        if unknown := given.keys() - words.keys():
+            raise TypeError(f"no argument {min(unknown)!r} is computed here; the op takes {', '.join(words)}.")
+        return function(**defaults | {words[word]: argument for word, argument in given.items()})
+
+    return call
 
 
 def _parameter(name: str, may_lack: bool) -> inspect.Parameter:

@@ -11,6 +11,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.by_type import raw
 from dovetail.compat.tensorflow.names.string_nodes import StringReader
 from dovetail.compat.tensorflow.names.string_tensors import in_graph
 from dovetail.compat.tensorflow.names.text import is_text
@@ -338,6 +339,8 @@ class RawOps(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         op = OPS.get(name)
+        if op is None and (call := raw(name)) is not None:
+            return told(f"raw_ops.{name}", call, scope=False)
         if op is None:
             close = close_op(name, OPS)
             hint = f"did you mean {close!r}? A" if close else "a"
