@@ -35,7 +35,7 @@ rules["BroadcastTo"] = lambda x, shape: tf.raw_ops.BroadcastTo(input=x, shape=in
 
 @rules("Shape")
 def _(x: Any) -> Any:
-    return tf.convert_to_tensor(ints(dims(x)))
+    return tf.shape(x) if x.shape.rank is None else tf.convert_to_tensor(ints(dims(x)))
 
 
 @rules("SumLike")

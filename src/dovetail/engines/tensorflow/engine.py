@@ -88,7 +88,10 @@ class TensorFlowEngine(Engine):
         known = [None] if known is None else np.asarray(known).reshape(-1).tolist()
         if None not in known:
             return tuple(known)
-        sizes = tf.unstack(tf.reshape(value, (-1,)))
+        flat = tf.reshape(value, (-1,))
+        if flat.shape[0] is None:
+            return flat
+        sizes = tf.unstack(flat)
         return tuple(sizes if known == [None] else [x if n is None else n for n, x in zip(known, sizes, strict=True)])
 
     def make_control(self) -> Control:

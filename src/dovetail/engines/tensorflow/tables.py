@@ -74,6 +74,8 @@ def dims(x: Any) -> tuple[Any, ...]:
 
 def ints(values: Any, dtype: Any = tf.int32) -> Any:
     """Integers, some of which may be scalar tensors, as an array or a tensor of one axis."""
+    if tf.is_tensor(values):  # how many there are depends on values
+        return tf.cast(values, dtype)
     if all(isinstance(v, int) for v in values):
         return np.array(values, dtype.as_numpy_dtype)
     return tf.stack([tf.cast(v, dtype) for v in values])
