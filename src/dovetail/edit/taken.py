@@ -66,13 +66,13 @@ def release(operations: Iterable[Operation], given: Iterable[GraphTensor]) -> No
 def capture_copies(graph: Any) -> None:
     """Let branches and bodies take constants as inputs, instead of copies of which they took no value."""
     for operation in graph.of_types(SUBGRAPH_CALLS):
-        copies = {part: [c.outputs[0] for c in _copies(part)] for part in operation.subgraphs()}
+        copies = {part: [c.outputs[0] for c in copies_in(part)] for part in operation.subgraphs()}
         if any(copies.values()) and not any(takers(part.operations, found) for part, found in copies.items()):
             _release(operation)
 
 
-def _copies(part: Any) -> list[Operation]:
-    """The copies of constants around a branch or body."""
+def copies_in(part: Any) -> list[Operation]:
+    """The copies that a branch or body has of constants around it; `taken["value"]` is the constant."""
     return [op for op in part.of_types(("Const",)) if "value" in op.taken]
 
 
@@ -80,7 +80,7 @@ def _release(operation: Operation) -> None:
     graph: Any = operation.graph
     for name in subgraph_names(operation):
         inner = body_of(operation, name)
-        for copy in _copies(inner):
+        for copy in copies_in(inner):
             old, new = copy.outputs[0], capture_into(inner, operation, copy.taken["value"])
             order_before(inner, new.op, [copy])
             rewire(inner, old, new)

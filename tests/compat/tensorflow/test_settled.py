@@ -218,3 +218,21 @@ def test_a_placeholder_gives_its_default_or_what_is_fed(case):
             np.testing.assert_allclose(run(ours, copied(defaults(is_ours, case)), feeds), found)
     other = lambda: {"p:0": ours.placeholder_with_default(np.float32(3), [], name="q")}  # noqa: E731
     np.testing.assert_allclose(run(ours, copied(defaults(False, case)), {}, input_map=other), found)
+
+
+def test_a_constant_whose_value_a_body_took_cannot_have_another():
+    def body(i, a):
+        return i + 1, ours.reshape(ours.cumsum(ours.reshape(a, shape), 0), [6])
+
+    with ours.Graph().as_default() as graph:
+        x = ours.placeholder("float32", [6], name="x")
+        shape = ours.constant([2, 3], name="shape")
+        ours.identity(ours.while_loop(lambda i, _: i < 1, body, [ours.constant(0), x])[1], name="y")
+    definition = graph.as_graph_def()
+    with ours.Graph().as_default(), ours.Session() as session:
+        ours.import_graph_def(definition, name="")
+        np.testing.assert_array_equal(session.run("y:0", {"x:0": M.ravel()}), np.cumsum(M, 0).ravel())
+    (node,) = (node for node in definition.node if node.name == "shape")
+    node.attr["value"].tensor.CopyFrom(ours.make_tensor_proto([3, 2], "int32"))
+    with ours.Graph().as_default(), pytest.raises(ValueError, match=r"'shape': found another value.*'While' took it"):
+        ours.import_graph_def(definition, name="")
