@@ -8,7 +8,9 @@ from types import ModuleType
 from typing import Any
 
 from dovetail.core.variable import Variable as State
-from dovetail.saved_model.loading import LoadedModel, RestoredFunction, Signature, load
+from dovetail.saved_model.loading import LoadedModel, load
+from dovetail.saved_model.objects import RestoredFunction
+from dovetail.saved_model.signatures import Signature
 from keras_dovetail.src.variable import Variable
 
 

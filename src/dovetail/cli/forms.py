@@ -30,7 +30,7 @@ from dovetail.formats.wire.bundle import Bundle
 from dovetail.functions.function import Function
 from dovetail.functions.traced import TracedFunction
 from dovetail.saved_model import LoadedModel, Signature
-from dovetail.saved_model.loading import SERVING
+from dovetail.saved_model.signatures import SERVING
 
 
 class Layers(NamedTuple):

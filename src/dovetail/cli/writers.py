@@ -23,8 +23,8 @@ from dovetail.formats.tensorflow.saved_model import GRAPH
 from dovetail.formats.wire.bundle import exists, write_bundle
 from dovetail.onnx.saving import write as write_onnx
 from dovetail.saved_model import Signature
-from dovetail.saved_model.loading import SERVING
 from dovetail.saved_model.saving import endpoint_of
+from dovetail.saved_model.signatures import SERVING
 
 FOLDER, INDEX = "", ".index"
 FORMS = (Layers, Model, Arrays)  # each can be made of the ones before it

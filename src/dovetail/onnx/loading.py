@@ -27,7 +27,7 @@ from dovetail.formats.wire.libraries import need
 from dovetail.functions.function import function
 from dovetail.graph.unchecked import rewire
 from dovetail.passes.resolve import resolve, waits
-from dovetail.saved_model.loading import SERVING, OneSignature, Signature, given_shapes, renamed, variables_of
+from dovetail.saved_model.signatures import SERVING, OneSignature, Signature, given_shapes, renamed, variables_of
 
 KEPT = 16  # graphs that a model keeps, for shapes and values that differ
 

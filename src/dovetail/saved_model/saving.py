@@ -32,7 +32,8 @@ from dovetail.formats.wire.libraries import need
 from dovetail.formats.wire.messages import TENSORFLOW, to_text
 from dovetail.functions.function import Function, GraphFunction, Trace
 from dovetail.passes.resolve import resolved
-from dovetail.saved_model.loading import SERVING, LoadedModel, OneSignature, Signature
+from dovetail.saved_model.loading import LoadedModel
+from dovetail.saved_model.signatures import SERVING, OneSignature, Signature
 
 FILE, VARIABLES = "saved_model.pb", "variables/variables"
 SKIPPED = (ModuleType, type, FunctionType, MethodType, str, bytes, LoadedModel)  # attributes that hold no variables

@@ -15,8 +15,8 @@ from dovetail.functions.function import Function, Options
 from dovetail.functions.traced import Recording, TracedFunction
 from dovetail.graph.operation import GraphTensor
 from dovetail.passes.resolve import resolved
-from dovetail.saved_model.loading import variables_of
 from dovetail.saved_model.saving import traced
+from dovetail.saved_model.signatures import variables_of
 
 _settings = {"eager": False}
 
