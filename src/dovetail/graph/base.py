@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from dovetail.core.errors import Where, describe, op_error, place, user_line
 from dovetail.core.gradients import checked_overrides
 from dovetail.core.hooks import hooks
 from dovetail.core.op import Op
-from dovetail.core.read_limits import made
+from dovetail.core.read_limits import budget, made
 from dovetail.core.scopes import opened, scopes
 from dovetail.core.spec import Ints, TensorSpec
 from dovetail.core.table import OPS
@@ -208,7 +208,7 @@ class GraphBase(Pins):
         layout = layout or (SINGLE,) * len(inputs)
         where = like.where if like is not None else where or user_line()
         operation = self._operation_type(self, op, name, inputs, layout, attrs, where)  # type: ignore[arg-type]  # it is a graph
-        for number, spec in enumerate(made(specs)):
+        for number, spec in enumerate(specs if budget() is None else made(specs)):
             operation.outputs.append(GraphTensor(operation, number, spec))
         if like is not None:
             operation.take_after(like)
@@ -556,7 +556,8 @@ class GraphBase(Pins):
 
     def everywhere(self) -> list[Graph]:
         """The graph itself and its `subgraphs`."""
-        return [cast("Graph", self), *self.subgraphs()]
+        found: list[Any] = [self]  # most graphs hold none, and plans ask often
+        return found if SUBGRAPH_CALLS.keys().isdisjoint(self.by_type) else found + self.subgraphs()
 
     def depends_on(self, operation: Operation, other: Operation) -> bool:
         """Whether `operation` needs `other`, through inputs and control inputs."""

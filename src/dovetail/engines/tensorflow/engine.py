@@ -85,7 +85,7 @@ class TensorFlowEngine(Engine):
 
     def to_ints(self, value: Any) -> Any:
         known = tf.get_static_value(value, partial=True)
-        known = [None] if known is None else np.asarray(known).reshape(-1).tolist()
+        known = [None] if known is None else [n if n is None else int(n) for n in np.asarray(known).reshape(-1)]
         if None not in known:
             return tuple(known)
         flat = tf.reshape(value, (-1,))

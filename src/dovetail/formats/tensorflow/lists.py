@@ -47,6 +47,7 @@ def _element_shape(node: Node, index: int) -> Any:
 
 WHOLE = ("TensorListStack", "TensorListGather", "TensorArrayGatherV3")  # their lists have elements of one shape
 PARTS = ("TensorListConcatV2", "TensorListGetItem", "TensorArrayConcatV3", "TensorArrayReadV3")
+LOOPS = ("While", "StatelessWhile")
 KEEPING = (
     "ZerosLike",
     "AddN",
@@ -74,7 +75,9 @@ def _new(node: Node, size: Any, shape: Any, dtype: Any) -> TensorList:
     users = set() if _is_known(shape) else _users(node.reader, node.body.nodes, (node.name, 0), ())[0]
     if dtype is None:
         return VariantList(None, size, None, None)
-    differ = users.intersection(PARTS) or (node.type == "EmptyTensorList" and not _is_known(shape))
+    has_rank = isinstance(shape, list) or users.isdisjoint(LOOPS)  # a loop carries what has no rank as one tensor
+    grows = node.type == "EmptyTensorList" and has_rank and not _is_known(shape)
+    differ = grows or users.intersection(PARTS)
     kind = RaggedList if differ and not users.intersection(WHOLE) else TensorList
     return kind(None, size, shape, dtype)
 
