@@ -104,7 +104,7 @@ class Budget:
     Attributes:
         operations, bytes: the limits for this file.
         made, folded: operations and bytes so far.
-        kept: what is known of a file that is being read, by whoever keeps it.
+        kept: facts that readers keep until the file is read, by their keys.
     """
 
     operations: float
@@ -119,7 +119,7 @@ budget = _budget.get
 
 
 class _Folding(Probe):
-    """The probe that counts what is computed while a file is read, before it is computed."""
+    """The probe that counts the bytes of eager results while a file is read, before each call."""
 
     sees_all = True
 
@@ -147,7 +147,7 @@ def reading(
         file: its path.
         place: the part of it that is read, for errors.
         nodes, size: how many nodes and bytes it has.
-        folds_alone: whether what `fold` is told counts alone, since a library computes and records for the file.
+        folds_alone: whether only calls of `fold` count, since another library computes for the file.
 
     Raises:
         FormatError: it asks for too much, for more memory than there is, or for more levels than Python's calls can be.
@@ -171,7 +171,7 @@ def reading(
 
 
 def kept(key: Any, make: Callable[[], Any]) -> Any:
-    """What a function makes: the same for a key while a file is read, else anew."""
+    """Call a function once for each key while a file is read, and each time elsewhere; return its result."""
     own = budget()
     if own is None:
         return make()

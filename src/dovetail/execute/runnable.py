@@ -1,4 +1,4 @@
-"""Runnable: what runs a graph, by one plan or by the best of several."""
+"""Runnable: the base class of plans, measured plans and plans under probes."""
 
 from __future__ import annotations
 

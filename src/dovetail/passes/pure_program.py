@@ -22,8 +22,8 @@ class PureProgram:
     """A graph with its variables as inputs, and their new values as outputs.
 
     Args:
-        graph: it has no variables any more.  The values of those that it reads are its last inputs.  Its outputs are
-            its results, then the new values of those that it assigns, then further values.
+        graph: it has no variables any more.  Its last inputs are the values of `read`.  Its outputs are its results,
+            then the new values of `assigned`, then further values.
         results: the number of its results; all outputs if not given.
         read: the variables that it reads.
         assigned: the variables that it assigns.
