@@ -1,4 +1,4 @@
-"""Import time: `import dovetail`, and its K, in a fresh interpreter, above importing NumPy.
+"""Import time: `import dovetail`, and its K, in a fresh interpreter, beside `import numpy`.
 
 python benchmarks/imports.py
 """
@@ -23,8 +23,8 @@ def main() -> None:
     rows = []
     for statement in ("import dovetail", "import dovetail.backend"):
         found = compare(fresh(statement), fresh("import numpy"), rounds=11, seconds=0.01)
-        rows.append([f"`{statement}`", f"{found.ours:.3f}", f"{found.theirs:.3f}", f"{found.difference:+.3f}"])
-    print(table("Import", ["statement", "s", "import numpy s", "difference s"], rows))
+        rows.append([f"`{statement}`", f"{found.ours:.3f}", f"{found.theirs:.3f}", f"{found.ratio:.2f}"])
+    print(table("Import", ["statement", "s", "import numpy s", "ratio"], rows))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The package `dovetail`: its attributes, its imports, and how it is installed."""
 
+import ast
 import importlib
 import re
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 import dovetail as dt
 from dovetail.cli import demo
 from dovetail.core.engine_registry import BUILT_IN
+from dovetail.core.hooks import _Hooks
 from dovetail.core.version import VERSION
 from tests.libraries import require
 
@@ -40,6 +42,49 @@ def test_the_backend_is_imported_when_it_is_used():
     subprocess.run([sys.executable, "-c", program], check=True)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = dt.nonsense
+
+
+def test_names_that_come_later_are_those_that_type_checkers_see():
+    block = next(node for node in ast.parse(Path(dt.__file__).read_text()).body if isinstance(node, ast.If))
+    seen = {}
+    for node in block.body:
+        (alias,) = node.names
+        submodule = node.module in ("dovetail", "dovetail.graph")
+        assert alias.asname == alias.name
+        seen[alias.name] = f"{node.module}.{alias.name}" if submodule else node.module
+    assert seen == dt._MODULES
+    assert set(seen) <= set(dir(dt)) and all(getattr(dt, name) is not None for name in dir(dt))
+
+
+HOOKS = [name for name in _Hooks.__annotations__ if name not in vars(_Hooks) and name not in ("reads", "seen")]
+
+
+def test_a_hook_imports_the_module_that_sets_it():
+    program = f"import dovetail; from dovetail.core.hooks import hooks; [getattr(hooks, name) for name in {HOOKS}]"
+    subprocess.run([sys.executable, "-c", program], check=True)
+    assert len(HOOKS) > 20
+
+
+COUNT = "names = [name for name in sys.modules if name.partition('.')[0] == 'dovetail']"
+LATER = {"formats", "sessions", "compat", "choose", "observe"}
+
+
+@pytest.mark.parametrize(
+    ("program", "limit"),
+    [("", 200), ("dt.function(lambda x: x * 2.0, engine='numpy')(dt.ops.ones(3))", 280)],
+    ids=["import", "function"],
+)
+def test_few_modules_are_imported(program, limit):
+    check = f"{COUNT}; print(len(names), *{{name.split('.')[1] for name in names if '.' in name}})"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys, dovetail as dt\n{program}\n{check}"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    count, *packages = done.stdout.split()
+    assert int(count) <= limit
+    assert program or not LATER & set(packages)
 
 
 # -- how it is installed ----------------------------------------------------------------------------------------------

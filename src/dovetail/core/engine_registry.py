@@ -14,9 +14,8 @@ import importlib
 import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,6 +30,8 @@ from dovetail.core.locks import holding, let_forks_wait, make_lock
 from dovetail.core.scopes import change, scopes, within
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from dovetail.core.engine import Engine
 
 
@@ -80,9 +81,16 @@ _threads: int | None = None
 _chosen = False  # whether `set_engine` set the default
 
 
+def _points(group: str) -> Iterable[EntryPoint]:
+    """The entry points of a group in the installed packages."""
+    from importlib.metadata import entry_points  # a slow import
+
+    return entry_points(group=group)
+
+
 def known_engines() -> list[str]:
     """The names of all engines that could be used, installed or not."""
-    points = (point.name for point in entry_points(group=ENGINES))
+    points = (point.name for point in _points(ENGINES))
     return list(dict.fromkeys([*BUILT_IN, *points, *_registered]))
 
 
@@ -227,7 +235,7 @@ def _load(name: str) -> Engine:
         return found
     if name in _registered:
         return _registered[name]
-    for point in entry_points(group=ENGINES):
+    for point in _points(ENGINES):
         if point.name == name:
             return point.load()
     raise _unknown(name)
@@ -312,7 +320,7 @@ def device_owner(kind: str | None) -> str | None:
     """
     if kind is None or kind in LIBRARY_DEVICES:
         return None
-    others = (point.name for point in entry_points(group=ENGINES) if point.name not in _loaded)
+    others = (point.name for point in _points(ENGINES) if point.name not in _loaded)
     return next((name for name in (*_loaded, *others) if kind in get_engine(name).device_types), None)
 
 
@@ -496,7 +504,7 @@ def _arrays(path: tuple[str, ...]) -> dict[str, str]:
     Args:
         path: the folders of packages; results hold as long as it is the same.
     """
-    outside = {point.value.replace(" ", ""): point.name for point in entry_points(group=ARRAYS)}
+    outside = {point.value.replace(" ", ""): point.name for point in _points(ARRAYS)}
     return {**outside, **{text: name for name, found in BUILT_IN.items() for text in found.arrays}}
 
 

@@ -1,8 +1,12 @@
-"""Hooks: functions that lower modules call and higher modules define; each module sets its own when it is imported."""
+"""Hooks: functions that lower modules call and higher modules define.
+
+Each module sets its own when it is imported, which is when they are first asked for.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -51,6 +55,8 @@ class _Hooks:
         engine_loaded: (engine) → None, for an engine that is used for the first time; of an open profile, of `observe`.
         numerics: looks for NaN and infinity, as `core.probe.Probe`; of `functions`.
         seen: (value) → a Tensor for an engine's own array, else the value; of `core.value_kinds`.
+        forms: () → None; the modules then are imported that say how documents hold their types; of `dovetail`.
+        owners: hook → the module that sets it, which is imported when the hook is asked for and not set; of `dovetail`.
     """
 
     new_graph: Callable[..., Any]
@@ -80,12 +86,20 @@ class _Hooks:
     run_keras: Callable[[], Any]
     numerics: Any
     seen: Callable[[Any], Any]
+    forms: Callable[[], None]
     reads: dict[str, Callable[[Any], Any]]
     array_result: Callable[[Any], Any] | None = None
     engine_loaded: Callable[[Any], None] | None = None
 
     def __init__(self) -> None:
         self.reads = {}
+        self.owners: dict[str, str] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.owners:
+            raise AttributeError(f"no module sets the hook {name!r}")
+        import_module(self.owners[name])
+        return self.__dict__[name]
 
 
 hooks = _Hooks()

@@ -9,12 +9,11 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
 
-class _Refusal(Loader):
+class _Refusal:
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         raise ImportError(f"{spec.name} is imported when the program uses it", name=spec.name)
 
@@ -22,7 +21,7 @@ class _Refusal(Loader):
         raise NotImplementedError
 
 
-class _Finder(MetaPathFinder):
+class _Finder:
     """Finds Keras, as libraries ask where it is, but lets this thread's imports of it fail."""
 
     def __init__(self) -> None:
@@ -34,7 +33,7 @@ class _Finder(MetaPathFinder):
         if name != "keras" or threading.get_ident() != self._thread:
             return None
         if (spec := PathFinder.find_spec(name, path, target)) is not None:
-            spec.loader = _Refusal()
+            spec.loader = _Refusal()  # type: ignore[assignment]  # its base class, Loader, is slow to import
         return spec
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import cached_property
+from importlib import import_module
 from threading import RLock
 from types import MappingProxyType
 from typing import Any
@@ -25,13 +26,12 @@ from dovetail.execute.footprint import counted
 from dovetail.execute.lower import BodyFunctions, Laps, Lowered, failed_operation, lower
 from dovetail.execute.optimize import optimized_copy
 from dovetail.execute.placement import Place
-from dovetail.formats.onnx.programs import program
 from dovetail.passes.composites import rank_error
 from dovetail.passes.specialize import check_static
 from dovetail.trace.deferred import has_unknown_rank
 
-# name → what writes a graph without variables, with the values of some inputs as constants
-FORMATS: dict[str, Callable[[Graph, Mapping[int, Any]], bytes]] = {"onnx": program}
+# name → the module whose `program` writes a graph without variables, with the values of some inputs as constants
+FORMATS = {"onnx": "dovetail.formats.onnx.programs"}
 
 _made: WeakSet[Segment] = WeakSet()  # those with an executable
 _form: Callable[[Segment], Callable[..., tuple[Any, ...]]] | None = None
@@ -200,7 +200,7 @@ class Segment:
         if format not in FORMATS:
             problem = f"there is no format {format!r}; there is {', '.join(FORMATS)}. {did_you_mean(format, FORMATS)}"
             raise op_error(ValueError, "segment.to", problem.rstrip())
-        return FORMATS[format](self.graph, known)
+        return import_module(FORMATS[format]).program(self.graph, known)
 
     @property
     def source(self) -> str:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dovetail.edit.graph import Operation
-from dovetail.formats.wire.messages import PROFILER, parsed
 
 MARK = "dovetail#"  # begins the name of the span of a call
 FUSED = "Fused"  # in the type of a kernel of TensorFlow that computes several operations
@@ -44,6 +43,8 @@ def spans_of(folder: Path) -> Iterator[Span]:
         ImportError: protobuf is not installed.
         FormatError: a file is damaged.
     """
+    from dovetail.formats.wire.messages import PROFILER, parsed  # few programs read traces
+
     for file in folder.rglob("*.xplane.pb"):
         for number, plane in enumerate(parsed(PROFILER.XSpace, file.read_bytes(), file).planes):
             yield from _spans_of_plane(number, plane)

@@ -17,7 +17,6 @@ from dovetail.edit.graph import Graph
 from dovetail.execute.choice import Choice
 from dovetail.execute.plan import Plan
 from dovetail.execute.runnable import Runnable
-from dovetail.formats.saved import load
 from dovetail.graph.attributes import Beside, Form, decode, encode, register
 
 
@@ -28,6 +27,8 @@ def replayed(given: Any) -> Choice:
         OSError: the file cannot be read.
         ValueError: it is neither.
     """
+    from dovetail.formats.saved import load  # few programs replay plans
+
     found = load(given) if isinstance(given, (str, Path)) else given
     choice = found.choice if isinstance(found, Runnable) else found
     if not isinstance(choice, Choice):

@@ -16,7 +16,7 @@ from __future__ import annotations
 import base64
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FunctionType
@@ -27,6 +27,7 @@ import numpy as np
 from dovetail.core.dimension import Dimension
 from dovetail.core.dtypes import DType, as_dtype
 from dovetail.core.errors import describe
+from dovetail.core.hooks import hooks
 from dovetail.core.spec import TensorSpec
 from dovetail.core.structure import fields_of, of_fields
 from dovetail.core.tensor import Tensor
@@ -117,7 +118,7 @@ class Beside:
         if type(number) is not int or not 0 <= number < len(self.parts) or self._is_inside:
             raise ValueError(f"there is no part {number!r} here")
         data = self.parts[number]
-        if type(data) is not dict or not data.keys() <= PARTS:
+        if type(data) is not dict or not all(_is_known(kind, PARTS) for kind in data):
             raise ValueError(f"the part {number} is none of {', '.join(sorted(PARTS))}")
         if number not in self._read:
             self._read[number] = _BEGUN
@@ -196,7 +197,7 @@ def decode(data: Any, beside: Beside) -> Any:
         return tuple([decode(item, beside) for item in data])
     if not isinstance(data, dict):
         return data
-    if len(data) != 1 or (kind := next(iter(data))) not in DECODERS:
+    if len(data) != 1 or not _is_known(kind := next(iter(data)), DECODERS):
         raise ValueError(f"{data!r} is not an encoded attribute: its kind is unknown.")
     try:
         return DECODERS[kind](data[kind], beside)
@@ -302,6 +303,13 @@ def register(kind: type, form: Form) -> None:
     FORMS[kind], DECODERS[form.kind] = form, form.decode
     if form.is_part:
         PARTS.add(form.kind)
+
+
+def _is_known(kind: str, kinds: Container[str]) -> bool:
+    """Whether a kind is registered, or is so once the modules are imported that register kinds."""
+    if kind not in kinds:
+        hooks.forms()
+    return kind in kinds
 
 
 def named(name: str) -> Callable[[Any], Any]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -22,7 +21,7 @@ WANTED: dict[str, Callable[[Any], bool]] = {  # older versions, and Keras on Dov
 }
 
 
-class _Finder(MetaPathFinder):
+class _Finder:
     """A finder that asks the finders behind it, and imports a library's companion after the library."""
 
     def find_spec(

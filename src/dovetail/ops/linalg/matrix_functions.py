@@ -41,7 +41,7 @@ PADE = [
     math.comb(DEGREE, k) * math.factorial(2 * DEGREE - k) / math.factorial(2 * DEGREE) for k in range(DEGREE + 1)
 ]  # rising powers of x in its numerator
 ROOTS = 8  # square roots before the logarithm's integral
-LEGENDRE = np.polynomial.legendre.leggauss(10)
+POINTS = 10  # of Gauss and Legendre, for the integral
 
 
 @composite(
@@ -187,6 +187,6 @@ def logm(x: Any) -> Any:
     one = eye(dims_of(x)[-1], dtype=root.dtype)
     rest = root - one
     total = zeros_like(root)
-    for point, weight in zip(*LEGENDRE, strict=True):
+    for point, weight in zip(*np.polynomial.legendre.leggauss(POINTS), strict=True):
         total = total + _solve(one + rest * ((point + 1) / 2), rest) * (weight / 2 * 2**ROOTS)
     return cast(total, x.dtype)
