@@ -98,6 +98,30 @@ class Stop(Exception):
 
 
 @needs_two
+@pytest.mark.parametrize("home", ENGINES[:2])
+def test_an_engine_that_fails_in_an_untimed_call_is_left_out(monkeypatch, home):
+    """Check that the call is done elsewhere; an exception of a signal's handler reaches the program."""
+    with dt.engine(home):
+        function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
+        x = ops.constant(X)
+        function(x)
+        plan = function.plan(x)
+        plan.pin("torch")
+        candidate, errors = plan.chosen, [Stop("now"), MemoryError("too large")]
+
+        def call(arguments):
+            raise errors.pop(0)
+
+        monkeypatch.setattr(candidate, "call", call)
+        monkeypatch.setattr(plan, "_untimed", 2)
+        with pytest.raises(Stop, match="now"):
+            function(x)
+        assert plan.chosen is candidate
+        np.testing.assert_allclose(function(x).numpy(), np.tanh(X * 2 + 1), rtol=1e-5)
+        assert plan.chosen is not candidate and not errors
+
+
+@needs_two
 @pytest.mark.parametrize(
     ("error", "told", "text"),
     [(MemoryError, NotDelivered, r"the call is done on .* MemoryError: no room"), (Stop, Stop, "no room")],

@@ -96,6 +96,16 @@ def main():
     for given, device in ((x, SECOND), (ops.constant([1.0, 2.0]), FIRST), (x, SECOND)):
         check_on(device, *step(given))
 
+    array = np.float32([1, 2])
+    for device in (FIRST, SECOND, FIRST):
+        with dt.device(device):
+            for _ in range(3):
+                check_on(device, *step(array))
+
+    scaled = dt.function(lambda x: x * v)
+    for _ in range(3):
+        check_on(SECOND, scaled(array))
+
     train = dt.function(lambda: v.assign_sub(0.5 * v))
     for _ in range(3):
         train()

@@ -6,17 +6,21 @@ import contextlib
 import gc
 import sys
 import warnings
+from functools import partial
 from itertools import product
 from pathlib import Path
+from unittest.mock import patch
 
 import keras_dovetail  # must be first: it makes Keras run on Dovetail
 
 # isort: split
 import keras
 import numpy as np
+import optree
 from keras import layers
 
 import dovetail as dt
+from keras_dovetail.src import steps
 from tests.frames import frames
 from tests.keras_backends import ENGINES, main
 from tests.packages import OUTSIDE
@@ -26,6 +30,7 @@ X, Y = RANDOM.normal(size=(70, 8)).astype("float32"), RANDOM.integers(0, 3, 70)
 IMAGES = RANDOM.normal(size=(40, 10, 10, 2)).astype("float32")
 PACKAGES = tuple(str(Path(package.__file__).parent) for package in (dt, keras_dovetail))
 MOST_FRAMES = {"numpy": 50_000, "torch": 35_500}  # 10 % more than when this was written
+STEP_FRAMES = 120  # the most, also of Keras' own code
 LOSS = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
 
@@ -425,6 +430,22 @@ def check_the_first_step_takes_few_frames():
                 first_fit()  # libraries and tables need this once
                 found = [first_fit() for _ in range(3)]  # callbacks of other objects may come in between
                 assert min(found) < most, (name, found)
+
+
+def check_a_settled_step_takes_few_frames():
+    """Check the frames of Keras and of Dovetail in a step on two arrays, without the engines' libraries."""
+    x, y = np.ones((1280, 8), "float32"), np.ones((1280, 3), "float32")
+    packages = *PACKAGES, *(str(Path(package.__file__).parent) for package in (keras, optree)), contextlib.__file__
+    with patch.object(steps.Program, "may_group", False):  # calls of several steps are compared with single ones
+        for name in ENGINES:
+            with dt.engine(name):
+                model = keras.Sequential([keras.Input((8,)), layers.Dense(8, activation="relu"), layers.Dense(3)])
+                model.compile(keras.optimizers.Adam(), "mse")
+                fit = partial(model.fit, batch_size=16, verbose=0, shuffle=False)
+                for _ in range(2):
+                    fit(x, y)
+                few, many = (min(frames(partial(fit, x[:n], y[:n]), *packages) for _ in range(3)) for n in (320, 1280))
+                assert (many - few) / 60 <= STEP_FRAMES, (name, (many - few) / 60)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from dovetail import backend as K
 from dovetail.backend.symbolic import interop_keras, is_of_keras, learning_phase_of
 from dovetail.backend.table import k_error, k_function
 from dovetail.backend.values import own, told_to_layer
-from dovetail.core.config import register_context
+from dovetail.core.context import note_change, register_context
 from dovetail.core.kinds import TensorLike
 from dovetail.core.scopes import Setting
 from dovetail.sessions.session_graph import recording_graph
@@ -25,6 +25,7 @@ PHASE: Setting[Any] = Setting(None)  # as it was set; None if it was not
 def forget_learning_phase() -> None:
     """Unset the learning phase."""
     PHASE.set(None)
+    note_change()
 
 
 @k_function
@@ -63,7 +64,7 @@ def learning_phase() -> Any:
     return phase or 0
 
 
-register_context(PHASE.get)
+register_context(PHASE.get, PHASE)
 
 
 @k_function
@@ -87,6 +88,7 @@ def set_learning_phase(value: Any) -> None:
         >>> K.clear_session()
     """
     PHASE.set(_checked("set_learning_phase", value))
+    note_change()
 
 
 def _checked(name: str, value: Any) -> Any:

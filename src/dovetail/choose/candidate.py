@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -43,6 +43,7 @@ class Candidate:
     Attributes:
         strategy: as given.
         plan: the plan of the graph by the strategy.
+        call: runs it as `run` does; the plan itself if it computes on arrays of the home engine.
 
     Raises:
         UnknownEngine, EngineNotInstalled: an engine is unknown, or its library is not installed.
@@ -56,16 +57,20 @@ class Candidate:
         self._threads = strategy.threads
         engine = get_engine(strategy.engine)
         self._is_home = engine.holder is home.holder
+        self.plan = self._planned(graph, engine, shapes)
+        self.call: Callable[..., tuple[Any, ...]] = self.plan if self._is_home and not strategy.threads else self.run
+
+    def _planned(self, graph: Graph, engine: Engine, shapes: Sequence[Any]) -> Plan:
+        strategy = self.strategy
         is_open = any(not t.spec.is_static for t in graph.inputs)
         if strategy.split:
-            self.plan = Plan(_split(graph, get_engine(strategy.split)), engine, shapes if is_open else None)
-            return
+            return Plan(_split(graph, get_engine(strategy.split)), engine, shapes if is_open else None)
         if strategy.variant not in engine.strategies:
             known = ", ".join(filter(None, engine.strategies)) or "none"
             problem = f"the engine {engine.name!r} has no strategy {strategy.variant!r}; it has {known}."
             raise ValueError(problem)
         given = shapes if is_open and needs_shapes(graph, engine) else None
-        self.plan = Plan(graph, engine, given, variants=engine.strategies[strategy.variant])
+        return Plan(graph, engine, given, variants=engine.strategies[strategy.variant])
 
     def further_variants(self) -> list[str]:
         """The other variants of the engine that change the plan.

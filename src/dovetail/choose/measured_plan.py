@@ -277,6 +277,13 @@ class MeasuredPlan(Runnable):
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Run the graph on native arrays of the home engine; the results are such arrays."""
+        if self._untimed > 0 and _open.plan is None and self._measuring.backward is None:
+            self._untimed -= 1
+            candidate, before = self._chosen, (WORLD.exchanged, CALLED.count)
+            try:
+                return candidate.call(arguments)
+            except Exception as error:
+                return self._instead(candidate, Candidate.run, arguments, error, before)[0]
         if _open.plan is not None:
             _open.end()
         if self._measuring.backward is not None:
@@ -367,7 +374,7 @@ class MeasuredPlan(Runnable):
         chosen = self._started()
         if self._skipped:
             self.count_untimed()
-            self._refilling = REFILLING
+            self._refilling = REFILLING if self._measuring.stays else 0  # other calls do not wait when they are timed
         if self._agreement is None:
             strategy, counts = self.decided(chosen)
             found = self.candidates[strategy]
@@ -422,16 +429,25 @@ class MeasuredPlan(Runnable):
         try:
             return run(candidate, arguments), candidate
         except Exception as error:
-            is_done = (WORLD.exchanged, CALLED.count) != before
-            if self._measuring.fixed is not None or not candidate.failed_by(error) or is_done:
-                raise
-            other = holding(self.lock, self._last_resort, candidate)
-            if other is None:
-                raise
-            results = run(other, arguments)  # raises, too, if the program is at fault
-            holding(self.lock, self.measurer.fail, candidate.strategy, error)
-            self._chosen = other
-            return results, other
+            return self._instead(candidate, run, arguments, error, before)
+
+    def _instead(
+        self, candidate: Candidate, run: Callable[..., Any], arguments: Sequence[Any], error: Exception, before: Any
+    ) -> tuple[Any, Candidate]:
+        """The results of the last resort for a candidate that failed; the error if no other candidate can run.
+
+        `before` are the counts of exchanges and of users' functions before the call.
+        """
+        is_done = (WORLD.exchanged, CALLED.count) != before
+        if self._measuring.fixed is not None or not candidate.failed_by(error) or is_done:
+            raise
+        other = holding(self.lock, self._last_resort, candidate)
+        if other is None:
+            raise
+        results = run(other, arguments)  # raises, too, if the program is at fault
+        holding(self.lock, self.measurer.fail, candidate.strategy, error)
+        self._chosen = other
+        return results, other
 
     def _last_resort(self, failed: Candidate) -> Candidate | None:
         """The candidate that runs if another one fails: the champion, else the last resort; None if that has failed.

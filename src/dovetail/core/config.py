@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
+from dovetail.core.context import note_change, register_context
 from dovetail.core.errors import did_you_mean, op_error
 from dovetail.core.memory import keep_memory as keep_memory
 from dovetail.core.memory import set_keep_memory as set_keep_memory
 from dovetail.core.read_limits import read_limits as read_limits
 from dovetail.core.read_limits import set_read_limits as set_read_limits
 
-R = TypeVar("R")
-
 DEFAULTS: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7, "image_data_format": "channels_last"}
 _settings = dict(DEFAULTS)
 version: tuple[object, ...] = tuple(_settings.values())  # all settings; a change makes a new tuple
 of_calls: tuple[object, ...] = version  # the same for eager calls, which a profile also changes; it changes no trace
+register_context(lambda: version)
 is_profiled = False  # whether a profile is open, whose calls take more time
-_contexts: list[Callable[[], object]] = []
 
 FLOATX_CHOICES = ("float16", "bfloat16", "float32", "float64")
 DATA_FORMATS = ("channels_last", "channels_first")
@@ -79,23 +76,6 @@ def set_image_data_format(value: str) -> None:
     _set("image_data_format", value, DATA_FORMATS)
 
 
-def register_context(read: Callable[[], R]) -> Callable[[], R]:
-    """Decorator that adds a value on which traces depend.
-
-    The function returns the value in this thread or task, which is hashable; None has no effect on traces.
-    """
-    _contexts.append(read)
-    return read
-
-
-def context() -> tuple[object, ...]:
-    """The values that traces depend on besides arguments: the settings, gradient overrides, K's learning phase."""
-    values: list[object] = [version, *map(operator.call, _contexts)]
-    while values[-1] is None:  # the value of a library that is imported later counts once it is not None
-        del values[-1]
-    return tuple(values)
-
-
 def note_memory() -> None:
     """Let later calls be resolved and traced anew, since engines take memory in another way."""
     _change("memory", object())
@@ -120,3 +100,4 @@ def _change(setting: str, value: object) -> None:
     _settings[setting] = value
     version = tuple(_settings.values())
     note_profile(is_profiled)
+    note_change()

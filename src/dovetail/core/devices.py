@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from dovetail.core import config
+from dovetail.core.context import note_change, register_context
 from dovetail.core.engine_registry import LIBRARY_DEVICES, get_engine
 from dovetail.core.errors import describe, did_you_mean, op_error
 from dovetail.core.scopes import NOWHERE, Device, Scoped, scopes, within
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("dovetail.place")
 
-config.register_context(lambda: ((around := scopes()).device, around.probes))  # one frame for both
+register_context(lambda: ((around := scopes()).device, around.probes))  # one frame for both
 
 _is_soft = True
 _uses_gpus = False  # for new values outside of scopes
@@ -65,11 +65,10 @@ def set_soft_placement(enabled: bool) -> None:
     if not isinstance(enabled, bool):
         raise op_error(TypeError, "set_soft_placement", f"it must be True or False, not {describe(enabled)}.")
     _is_soft = enabled
+    note_change()
 
 
-@config.register_context
-def _strict() -> bool | None:
-    return None if soft_placement() else True
+register_context(lambda: None if soft_placement() else True, _of_run)
 
 
 def soft_placement_of_run(enabled: bool) -> AbstractContextManager[None]:

@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dovetail.core import config
+from dovetail.core.context import note_change, register_context
 from dovetail.core.errors import EngineNotInstalled, UnknownEngine, describe, did_you_mean, op_error
 from dovetail.core.garbage import NoGarbageCollection
 from dovetail.core.global_random import without_draws
@@ -342,6 +342,7 @@ def set_engine(name: str) -> None:
     """
     global _default, _chooses, _chosen
     _default, _chooses, _chosen = named_engine(name), name == AUTO, True
+    note_change()
     if scopes().engine is not None:
         change({"engine": _default, "chooses": _chooses})
 
@@ -433,6 +434,7 @@ def _first_default() -> Engine:
     global _default, _chooses
     name = os.environ.get("DOVETAIL_ENGINE") or AUTO
     _default, _chooses = named_engine(name), name == AUTO
+    note_change()
     return _default
 
 
@@ -444,7 +446,7 @@ def chooses_engine() -> bool:
     return _chooses if here is None else here
 
 
-@config.register_context
+@register_context
 def _runs_programs() -> Any:
     """AUTO if each program runs where it is fastest; the current engine if it only compiles; else None."""
     around = scopes()

@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, contextmanager
 from difflib import get_close_matches
 from typing import Any
 
-from dovetail.core.config import register_context
+from dovetail.core.context import register_context
 from dovetail.core.errors import op_error
 from dovetail.core.scopes import scopes, within
 from dovetail.core.table import OPS

@@ -43,7 +43,13 @@ if TYPE_CHECKING:
 # -- elementwise ------------------------------------------------------------------------------------------------------
 
 rules = Rules()
-rules.fresh |= {*FRESH, *slices.COPIES, "OverlapAdd", *(name for names in CONVOLUTIONS.values() for name in names)}
+rules.fresh |= {
+    *FRESH,
+    *slices.COPIES,
+    "OverlapAdd",
+    "SelectV2",
+    *(name for names in CONVOLUTIONS.values() for name in names),
+}
 _FUNCTIONS: dict[str, Rule] = {**by_name(np), "Equal": np.equal, "Rint": np.rint}
 for _name, _function in _FUNCTIONS.items():
     rules(_name, layers=WITH_OUT if isinstance(_function, np.ufunc) else CALLS)(_function)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core import config
+from dovetail.core.context import context
 from dovetail.core.engine import Engine
 from dovetail.core.op import Op
 from dovetail.core.places import engine as engine_context
@@ -38,7 +38,7 @@ def run_body(op: Op, engine: Engine, *values: Any) -> Any:
         values: the arguments in parameter order; tensors are Tensors of the engine.
     """
     given: list[Tensor] = []
-    key = op, engine, config.context(), *(_key(value, given) for value in values)
+    key = op, engine, context(), *(_key(value, given) for value in values)
     segment = _segments.get(key) or _segment(op, engine, values, key)
     # The function, not the executable: the engine's library traces it together with the code around it.
     outputs = [Tensor(v, engine) for v in segment.function(*[t._value for t in given])]

@@ -2,29 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from dovetail.core import arguments, config
+from dovetail.core import arguments
 from dovetail.core.engine import Engine, native_to_dtype
-from dovetail.core.engine_registry import current_engine
 from dovetail.core.signature import static_key
 from dovetail.core.spec import TensorSpec
-from dovetail.core.tensor import Tensor, engine_of, native_of
+from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of
 
-_TENSORS = frozenset([Tensor])
+_STATIC = frozenset([bool, int, str])
+_NESTED = frozenset([tuple, list])
+_NAMES = frozenset([str])
+LEVELS = 8  # of lists, tuples and dicts in a call with a key
 
 
-def call_key(args: tuple[Any, ...]) -> Any:
-    """The key of a call on tensors of one engine; None for other calls, and if the engine has several devices."""
-    if not _TENSORS.issuperset(map(type, args)):
-        return None
-    engine = args[0]._engine if args else current_engine()
-    if engine.has_devices or not {engine}.issuperset(map(engine_of, args)):
-        return None
-    return engine, config.context(), *map(engine.array_key, map(native_of, args))
+def call_key(values: Iterable[Any], natives: list[Any], levels: int = LEVELS) -> tuple[Any, ...] | None:
+    """The key of a call on tensors and plain NumPy arrays, also nested, with None and static values; else None.
+
+    Args:
+        values: the arguments.
+        natives: a list to which the native arrays of the tensors, and the NumPy arrays, are appended in their order.
+        levels: how deep the arguments may be.
+    """
+    key: list[Any] = []
+    for value in values:
+        kind = type(value)
+        if kind is Tensor:
+            engine, native = value._engine, value._value
+            natives.append(native)
+            key += engine, engine.array_key(native)
+            if engine.has_devices:
+                key.append(engine.put_on(native))
+        elif kind is np.ndarray:
+            dtype = value.dtype
+            if dtype.hasobject or not dtype.isnative:
+                return None
+            natives.append(value)
+            key += dtype, value.shape
+        elif value is None:
+            key.append(None)
+        elif kind in _STATIC:
+            key += kind, value
+        elif levels and (kind in _NESTED or (kind is dict and _NAMES.issuperset(map(type, value)))):
+            names = sorted(value) if kind is dict else ()
+            inner = call_key(map(value.__getitem__, names) if names else value, natives, levels - 1)
+            if inner is None:
+                return None
+            key += kind, *names, inner
+        else:
+            return None
+    return tuple(key)
 
 
 def given_and_key(leaves: list[Any], engine: Engine) -> tuple[list[Any], list[Any]]:

@@ -185,9 +185,25 @@ class Concrete:
         """The arguments of the plan for Tensors of the engine's holder and NumPy arrays."""
         if _TENSORS.issuperset(map(type, given)):
             return list(map(native_of, given))
-        holder = engine.holder
-        take = holder.asarray if holder.has_devices or self._is_pinned else holder.argument
+        take = self._take(engine)
         return [v._value if type(v) is Tensor else take(v, dtype_of(v)) for v in given]
+
+    def _take(self, engine: Engine) -> Callable[..., Any]:
+        holder = engine.holder
+        return holder.asarray if holder.has_devices or self._is_pinned else holder.argument
+
+    def quick_call(self, given: Sequence[Any], engine: Engine) -> tuple[Runnable, Any, list[Any]]:
+        """The parts by which further calls run that are like one on Tensors of the engine's holder and NumPy arrays.
+
+        Returns:
+            The plan; if the place of variables decides about it, a function that gives it for native arrays, else None;
+            and of each NumPy array its number, and the function and the dtype by which it becomes a native array.
+        """
+        take = self._take(engine)
+        takes = [(i, take, dtype_of(v)) for i, v in enumerate(given) if type(v) is not Tensor]
+        follows = engine.has_devices and self._deciding
+        following = functools.partial(self.plan_for, engine=engine) if follows else None
+        return self.plan_for(self.natives(given, engine), engine), following, takes
 
     def _call_taped(self, tensors: Sequence[Tensor], engine: Engine) -> list[Tensor]:
         tapes = scopes().tapes

@@ -21,8 +21,9 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar, over
 
 from dovetail.autodiff.recorder import ClosureRecorder
 from dovetail.choose.measured_plan import MeasuredPlan, Measuring, steady
-from dovetail.core import arguments, config
+from dovetail.core import arguments
 from dovetail.core.cache import Cache
+from dovetail.core.context import context
 from dovetail.core.creations import AGAIN, LATER, Creations
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import AUTO, chooses_engine, compiling_engine, current_engine, get_engine
@@ -34,7 +35,7 @@ from dovetail.core.recording import record_on
 from dovetail.core.scopes import scopes, within
 from dovetail.core.spec import TensorSpec
 from dovetail.core.structure import flatten, unflatten
-from dovetail.core.tensor import Tensor, native_of
+from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import is_recorded, kind_of, static_shape
 from dovetail.edit.graph import Graph
 from dovetail.edit.replay import replay as replay_graph
@@ -117,7 +118,7 @@ class Function(Generic[P, R]):
         self._name: str = name or str(getattr(python_function, "__name__", "function"))
         self._signature = None if input_signature is None else flatten(tuple(input_signature), self._name)
         self._traces: Cache[Any, Trace] = Cache(TRACES)
-        self._calls: Cache[Any, tuple[Runnable, Any]] = Cache(TRACES)  # plans of calls on tensors, by `call_key`
+        self._calls: Cache[Any, Any] = Cache(TRACES)  # by `call_key`: the parts of a `quick_call`, then the rebuilding
         self._last_key: Any = None  # the key of the latest trace
         self._is_first = True  # whether the next trace is the first one, which can make variables
         self._lock = make_lock()
@@ -143,15 +144,22 @@ class Function(Generic[P, R]):
         return bound
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        around = scopes()
-        key = None if kwargs or around.tapes or around.graphs else call_key(args)
-        known = key and self._calls.get(key)
-        if not known:
-            return self._called(args, kwargs, key)
-        plan, rebuild = known
-        return rebuild(list(map(Tensor, plan(list(map(native_of, args))), repeat(plan.holder))))
+        around, natives, key = scopes(), list[Any](), None
+        if not (kwargs or around.tapes or around.graphs) and (key := call_key(args, natives)) is not None:
+            engine = None if args and type(args[0]) is Tensor else current_engine()
+            known = self._calls.get(key := (context(), engine, key))
+            if known is not None:
+                plan, following, takes, rebuild = known
+                for i, take, dtype in takes:
+                    natives[i] = take(natives[i], dtype)
+                if following is not None:
+                    plan = following(natives)
+                if self._options.stays:
+                    return rebuild(plan.tensors(natives))
+                return rebuild(list(map(Tensor, plan(natives), repeat(plan.holder))))
+        return self._called(args, kwargs, key, natives)
 
-    def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any], call_key: Any) -> Any:
+    def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any], call_key: Any, natives: list[Any]) -> Any:
         leaves, structure, has_kwargs = self._flat(args, kwargs)
         is_computed = _TENSORS.issuperset(map(type, leaves)) or all(kind_of(v).is_computed for v in leaves)
         around = scopes().graph
@@ -165,9 +173,9 @@ class Function(Generic[P, R]):
             return found
         given, engine, key = self._classify(leaves, structure, has_kwargs)
         trace = self._traces.get(key) or self._trace(key, leaves, has_kwargs, structure)
-        if call_key is not None and all(map(operator.is_, given, args)):
-            plan = trace.concrete.plan_for(list(map(native_of, args)), engine)
-            self._calls.put(call_key, (plan, trace.rebuild))
+        own = [v._value if type(v) is Tensor else v for v in given]
+        if call_key is not None and len(own) == len(natives) and all(map(operator.is_, natives, own)):
+            self._calls.put(call_key, (*trace.concrete.quick_call(given, engine), trace.rebuild))
         return trace.rebuild(trace.concrete(given, engine))
 
     def _taking_part(self, around: Graph | None, leaves: list[Any], structure: Any, args: Any, kwargs: Any) -> Any:
@@ -228,9 +236,9 @@ class Function(Generic[P, R]):
         """The tensors and NumPy arrays among the leaves, the engine that compiles, and the key of the signature."""
         engine = self._engine_for(leaves)
         if self._signature is not None:
-            return self._checked(leaves, structure, engine.holder), engine, ("signature", config.context())
+            return self._checked(leaves, structure, engine.holder), engine, ("signature", context())
         given, key = given_and_key(leaves, engine.holder)
-        return given, engine, ((structure, has_kwargs), config.context(), *key)
+        return given, engine, ((structure, has_kwargs), context(), *key)
 
     def _engine_for(self, leaves: list[Any]) -> Engine:
         """The engine that compiles: the function's, else the first tensor's, else the current one.
@@ -291,7 +299,7 @@ class Function(Generic[P, R]):
     def _plain(self, key: Any, leaves: list[Any], has_kwargs: bool, structure: Any) -> Concrete:
         """The same trace without the probes around, whose choice of an engine holds under them, too."""
         with within(probes=None):
-            return self._traced((key[0], config.context(), *key[2:]), leaves, has_kwargs, structure).concrete
+            return self._traced((key[0], context(), *key[2:]), leaves, has_kwargs, structure).concrete
 
     def _recorded(
         self,
@@ -502,8 +510,8 @@ class Function(Generic[P, R]):
     @property
     def traces(self) -> list[Trace]:
         """The traces under the present settings, in the order in which they were made."""
-        context = config.context()
-        return [trace for key, trace in self._traces.items() if key[1] == context]
+        now = context()
+        return [trace for key, trace in self._traces.items() if key[1] == now]
 
     @property
     def graphs(self) -> list[Graph]:

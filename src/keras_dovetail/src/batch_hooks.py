@@ -58,10 +58,11 @@ class BatchHooks:
             self._shown = now
             self.finish()
 
-    def show(self, status: str) -> None:
-        """Show a status next to the progress bars."""
+    def show(self, program: Any) -> None:
+        """Show the `status` of a program next to the progress bars."""
         for bar in self._bars:
             if bar.progbar is not None:
+                status = program.status
                 bar.progbar.unit_name = f"step ({status})" if status else "step"
 
     def finish(self) -> None:

@@ -7,6 +7,7 @@ results are divided.  The values that a program gives to variables get the varia
 from __future__ import annotations
 
 import logging
+from functools import cache
 from typing import Any, NamedTuple, NoReturn
 
 from dovetail import ops
@@ -71,11 +72,16 @@ def refuse(problem: str, count: int) -> NoReturn:
     )
 
 
-def current() -> Any:
-    """Keras' distribution, if it divides values among several devices of this process."""
+@cache
+def _state() -> Any:
     from dovetail.interop.privates import global_state  # as the backend is imported, Keras may lack it
 
-    found = global_state.get_global_attribute("distribution")
+    return global_state
+
+
+def current() -> Any:
+    """Keras' distribution, if it divides values among several devices of this process."""
+    found = _state().get_global_attribute("distribution")
     if found is None or found.device_mesh.devices.size == 1:
         return None
     return None if WORLD.size > 1 and type(found).__name__ == "DataParallel" else found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, cast
 
 from dovetail import ops
@@ -108,7 +108,7 @@ class Program:
             self._last = self._many
             return self._last(Group.of(batches).parts)
         self._last = self._one
-        found = [self._one(each_leaf(lambda v: given(v, self._eagerly), batch)) for batch in batches]
+        found = [self._one(each_leaf(partial(given, eagerly=self._eagerly), batch)) for batch in batches]
         if len(found) == 1 or not self._keeps_all:
             return found[-1]
         return tree.map_structure(lambda *parts: ops.concatenate(parts), *found)
@@ -228,7 +228,7 @@ def run_all(
         with hooks.around(data):
             found = function(data)
         yield found
-        hooks.show(program.status)
+        hooks.show(program)
         hooks.end(end, found)
         profile.step(len(data))
         if len(data) == 1:

@@ -24,6 +24,8 @@ _LEAVES = (np.ndarray, Tensor, NoneType)
 
 # The dtypes that Keras uses instead of 64 bits by default, on all of its backends except one.
 _NARROW = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
+# Dtypes that tensors keep.
+_PLAIN = frozenset(map(np.dtype, ("float16", "float32", "int32", "int8", "uint8", "bool")))
 
 
 def is_tensor(x: Any) -> bool:
@@ -81,6 +83,8 @@ def in_32_bits(x: np.ndarray) -> np.ndarray:
 
     An integer that the dtype does not hold becomes the nearest one that it holds, so an index out of range stays so.
     """
+    if x.dtype in _PLAIN:
+        return x
     name = narrowed(x)
     if x.dtype.kind in "iu" and x.dtype != name:
         x = np.clip(x, np.iinfo(name).min, np.iinfo(name).max)

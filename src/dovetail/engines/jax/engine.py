@@ -116,7 +116,7 @@ class JaxEngine(Engine):
         return placed(made, device) if self.has_devices else made
 
     def argument(self, value: np.ndarray, dtype: DType) -> Any:
-        if value.dtype.itemsize == 8:  # programs would take it as 32 bits without `enable_x64`
+        if value.dtype.itemsize == 8 or not value.dtype.isnative:  # without `enable_x64` programs take 64 bits as 32
             return self.asarray(value, dtype)
         return aligned_copy(value)  # a copy, since JAX reads it in place, and maybe after the call
 

@@ -14,7 +14,7 @@ import torch.utils.checkpoint
 
 from dovetail.core.accumulation import PRODUCTS
 from dovetail.core.allocation import lent_bytes
-from dovetail.core.dtypes import FLOAT8S, DType
+from dovetail.core.dtypes import FLOAT8S, DType, as_dtype
 from dovetail.core.engine import Engine, Segment
 from dovetail.engines.torch.tables import native_device, new_device
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dovetail.core.routines import Routines
 
 _NOT_NUMPYS = frozenset(["bfloat16", *FLOAT8S])  # torch does not read the types of ml_dtypes
+_OF_ML_DTYPES = frozenset(as_dtype(name).numpy for name in _NOT_NUMPYS)
 
 _REPORTED = ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved")  # of torch.cuda
 _REQUIRES_GRAD = attrgetter("requires_grad")
@@ -231,7 +232,7 @@ class TorchEngine(Engine):
 
 def _shared(array: np.ndarray) -> torch.Tensor:
     """A tensor in the memory of an array."""
-    if array.dtype.name in _NOT_NUMPYS:
+    if array.dtype in _OF_ML_DTYPES:
         return torch.from_numpy(array.view(f"u{array.itemsize}")).view(getattr(torch, array.dtype.name))
     return torch.from_numpy(array)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any, TypeAlias
@@ -60,8 +61,8 @@ def _own(arrays: Sequence[Any]) -> list[Any]:
 
     A torch mode, such as the mode of `torch.set_default_device`, is Python code around each of torch's functions.
     """
-    runs_python = any(mode is None or mode() for mode in _MODES)
-    return [t.clone() if runs_python else t.contiguous() for t in arrays]
+    runs_python = None in _MODES or any(map(operator.call, _MODES))
+    return list(map(torch.Tensor.clone if runs_python else torch.Tensor.contiguous, arrays))
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 
 from dovetail.backend.values import told_to_layer
-from dovetail.core.config import register_context
+from dovetail.core.context import register_context
 from dovetail.core.structure import flatten, show, unflatten
 from dovetail.interop.keras.control_layers import Body, promote_outputs, symbolic_or_native, taken_by
 from dovetail.interop.keras.parts import LayerOfParts
@@ -15,11 +15,13 @@ from dovetail.interop.keras.tensors import KerasTensor
 from dovetail.ops.control.subgraphs import join_specs
 
 
-@register_context
 def _told_to_layer() -> int | None:
     """The `training` argument of the running layer, as 0 or 1; None if it is not a Python number."""
     told = told_to_layer()
     return int(told) if isinstance(told, int) else None
+
+
+register_context(_told_to_layer, is_of_library=True)
 
 
 def in_train_phase(x: Any, alt: Any) -> Any:
