@@ -22,7 +22,6 @@ from types import CodeType, ModuleType
 BACKEND = "dovetail"
 
 CONFIG = "keras.src.backend.config"  # Keras' settings
-IMAGES = "keras.src.layers.preprocessing.image_preprocessing"
 
 # Module → the functions of this package that are called with Keras' settings before it is executed. In Keras 3.16, the
 # settings import this module at their end, and it imports modules that take functions and names from them.
@@ -36,11 +35,7 @@ FOLLOWED = {
     "keras.src.export.onnx": "keras_dovetail.onnx_export:write_by_dovetail",
     "keras.src.export.tfsm_layer": "keras_dovetail.tfsm_layer:run_on_dovetail",
     "keras.src.layers.layer": "keras_dovetail.src.phase:follow",
-    f"{IMAGES}.base_image_preprocessing_layer": "keras_dovetail.src.whole_batch:mix_all_rows",
-    "keras.src.layers.normalization.batch_normalization": "keras_dovetail.src.whole_batch:synchronize",
-    "keras.src.losses.loss": "keras_dovetail.src.whole_batch:weigh_losses",
-    "keras.src.metrics.metric": "keras_dovetail.src.whole_batch:update_by_all_rows",
-    "keras.src.metrics.reduction_metrics": "keras_dovetail.src.whole_batch:weigh_scalars",
+    "keras.src.layers.normalization.batch_normalization": "keras_dovetail.src.parallel.whole_batch:synchronize",
     "keras.src.models.model": "keras_dovetail.onnx_export:refuse_litert",
     "keras.src.optimizers.optimizer": "keras_dovetail.pluggable:inherit",
     "keras.src.saving.saving_api": "keras_dovetail.files:read_by_dovetail",

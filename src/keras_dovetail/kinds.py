@@ -30,6 +30,7 @@ from dovetail.interop.keras_values import RUN, in_run
 from dovetail.interop.privates import tree
 from dovetail.ops.control.flow import EAGER_CONTROL
 from dovetail.sessions.session_graph import SessionGraph
+from keras_dovetail.src.parallel.whole_batch import follow_ranks
 
 
 class _Computing(computing.Computing):
@@ -103,3 +104,4 @@ def register_kinds(module: ModuleType) -> None:
     computing.use(_Computing())
     register(module.KerasTensor, _Symbolic())
     saving.register()
+    follow_ranks()

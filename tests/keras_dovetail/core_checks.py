@@ -33,6 +33,14 @@ def check_keras_runs_on_dovetail():
     assert keras_dovetail.finder.FOLLOWED.keys() - {"tensorflow"} <= sys.modules.keys()
 
 
+def check_one_process_has_keras_own_classes():
+    """Check that only several ranks have losses and metrics that see the whole batch."""
+    for kind in (keras.losses.Loss, keras.metrics.Metric):
+        assert "__init_subclass__" not in vars(kind)
+    for method in (keras.losses.Dice.call, keras.metrics.Mean.update_state, keras.layers.MixUp.call):
+        assert method.__module__.startswith("keras.") and not hasattr(method, "__wrapped__"), method
+
+
 def check_nothing_for_stock_backends_is_registered():
     assert "dovetail.interop.keras.stock" not in sys.modules
     assert not hooks.reads and hooks.array_result is None

@@ -18,7 +18,7 @@ import dovetail as dt
 from dovetail.core.collectives import WORLD
 from dovetail.ops.random import dropout
 from keras_dovetail.src import random as keras_random
-from keras_dovetail.src import shards
+from keras_dovetail.src.parallel import shards
 
 keras.distribution.initialize()
 layers = keras.layers

@@ -32,6 +32,7 @@ class World:
         shares: "equal" or "measured": how batches are divided among the ranks.
         note: what this rank tells all others by the next exchanges.
         heard: the notes of all ranks in the latest exchange among all of them.
+        followers: functions to call once the world has several processes.
     """
 
     rank: int = 0
@@ -44,6 +45,7 @@ class World:
     shares: str = "equal"
     note: bytes = b""
     heard: Sequence[bytes] = ()
+    followers: list[Callable[[], Any]] = field(default_factory=list)
 
     def members(self, ranks: Sequence[int]) -> tuple[int, ...]:
         """The ranks of a group; all ranks for ().

@@ -78,6 +78,8 @@ def init(timeout: float = 300.0, start: float = 300.0, wire: str | None = None, 
     transport = Transport(store, rank, timeout)
     atexit.register(transport.close)
     WORLD.rank, WORLD.size, WORLD.transport = rank, size, transport
+    for follow in WORLD.followers:
+        follow()
 
 
 def _end_with_launcher() -> None:

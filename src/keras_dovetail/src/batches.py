@@ -14,7 +14,7 @@ import numpy as np
 from dovetail import ops
 from dovetail.distributed.random_states import same_random_state
 from dovetail.interop.privates import ArrayDataAdapter, EpochIterator, tree
-from keras_dovetail.src import layouts, shards
+from keras_dovetail.src.parallel import layouts, shards
 from keras_dovetail.src.pipelines import adapted
 from keras_dovetail.src.tensors import convert_to_tensor, each_leaf, in_32_bits
 

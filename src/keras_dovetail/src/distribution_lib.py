@@ -8,7 +8,7 @@ from typing import Any
 from dovetail.core.collectives import WORLD
 from dovetail.core.engine_registry import chooses_engine, current_engine, get_engine, is_installed
 from dovetail.distributed import init
-from keras_dovetail.src import layouts
+from keras_dovetail.src.parallel import layouts
 
 
 def list_devices(device_type: str | None = None) -> list[str]:

@@ -14,8 +14,8 @@ from dovetail.core.recording import DEFAULT_GRAPH
 from dovetail.core.scopes import scopes
 from dovetail.core.value_kinds import is_recorded
 from dovetail.interop.privates import BaseOptimizer, no_automatic_dependency_tracking
-from keras_dovetail.src import merging
 from keras_dovetail.src.layer import tapped
+from keras_dovetail.src.parallel import merging
 from keras_dovetail.src.scopes import computing
 from keras_dovetail.src.variable import Variable, held
 

@@ -9,7 +9,7 @@ from dovetail.interop.privates import SeedGenerator, draw_seed, floatx, make_def
 from dovetail.ops import random
 from dovetail.ops.shapes.shape import dims_of
 from keras_dovetail.src.dtypes import as_tensor
-from keras_dovetail.src.shards import by_all_rows, drawn, part_of
+from keras_dovetail.src.parallel.shards import by_all_rows, drawn, part_of
 
 
 def _key(seed: Any) -> Any:

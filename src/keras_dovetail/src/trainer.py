@@ -24,11 +24,11 @@ from dovetail.interop.privates import (
     pythonify_logs,
     tree,
 )
-from keras_dovetail.src import backups, merging, shards, whole_batch
 from keras_dovetail.src.batch_hooks import BatchHooks
 from keras_dovetail.src.batches import Batches
 from keras_dovetail.src.building import build_by_output
 from keras_dovetail.src.callbacks import in_default_graph
+from keras_dovetail.src.parallel import backups, merging, shards, whole_batch
 from keras_dovetail.src.scopes import at_once
 from keras_dovetail.src.steps import Program, Step, run_all
 from keras_dovetail.src.tensors import convert_to_numpy, each_leaf

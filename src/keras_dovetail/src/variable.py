@@ -20,7 +20,7 @@ from dovetail.core.value_kinds import Wrapper, default_graph, is_recorded, regis
 from dovetail.interop.privates import KerasVariable, get_stateless_scope
 from dovetail.trace.trace import assign_any
 from dovetail.trace.variables import read_variable
-from keras_dovetail.src import layouts
+from keras_dovetail.src.parallel import layouts
 from keras_dovetail.src.phase import assigned
 from keras_dovetail.src.scopes import computing
 from keras_dovetail.src.tensors import convert_to_tensor

@@ -8,8 +8,8 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.ops.nn.attention import HIDDEN
-from keras_dovetail.src import shards
 from keras_dovetail.src.dtypes import as_tensor, is_float, name_of, promoted, result_type
+from keras_dovetail.src.parallel import shards
 
 
 def moments(x: Any, axes: Any, keepdims: bool = False, synchronized: bool = False) -> Any:

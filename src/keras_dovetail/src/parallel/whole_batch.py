@@ -5,14 +5,31 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 from dovetail import ops
-from keras_dovetail.src import merging, shards
+from dovetail.core.collectives import WORLD
+from keras_dovetail.src.parallel import merging, shards
 
 COMPARE_ROWS = {"Circle"}  # losses of each row that depend on the other rows of the batch
 MIX_ROWS = {"MixUp", "CutMix"}  # layers
+
+
+def follow_ranks() -> None:
+    """Change Keras' classes once several ranks have met; until then, Keras is as it was."""
+    if WORLD.size > 1:
+        _change_keras()
+    else:
+        WORLD.followers.append(_change_keras)
+
+
+@functools.cache  # once
+def _change_keras() -> None:
+    for module, change in CHANGED.items():
+        change(import_module(module))
+
 
 # -- losses -----------------------------------------------------------------------------------------------------------
 
@@ -23,7 +40,7 @@ def weigh_losses(module: ModuleType) -> None:
     A loss that is no mean of rows, as Dice, sees the rows of all ranks.
 
     Args:
-        module: `keras.src.losses.loss`, which has just been imported.
+        module: `keras.src.losses.loss`.
     """
     losses: Any = module
     reduce = losses.reduce_weighted_values
@@ -73,14 +90,24 @@ def _is_by_row(values: Any) -> bool:
 
 
 def _change_in_classes(base: Any, name: str, change: Callable[[Any], Any]) -> None:
-    """Change a method in each class that will inherit from another one, and defines it."""
+    """Change a method in each class that inherits, or will inherit, from another one, and defines it."""
 
-    def __init_subclass__(cls: Any, **kwargs: Any) -> None:
-        super(base, cls).__init_subclass__(**kwargs)
+    def change_in(cls: Any) -> None:
         if name in vars(cls):
             setattr(cls, name, change(vars(cls)[name]))
 
+    def __init_subclass__(cls: Any, **kwargs: Any) -> None:
+        super(base, cls).__init_subclass__(**kwargs)
+        change_in(cls)
+
     base.__init_subclass__ = classmethod(__init_subclass__)
+    for cls in _subclasses(base):
+        change_in(cls)
+
+
+def _subclasses(base: Any) -> set[Any]:
+    own = {*base.__subclasses__()}
+    return own.union(*map(_subclasses, own))
 
 
 # -- metrics ----------------------------------------------------------------------------------------------------------
@@ -90,7 +117,7 @@ def update_by_all_rows(module: ModuleType) -> None:
     """Let metrics that are not Keras' own, whose variables may be no sums, see the rows of all ranks.
 
     Args:
-        module: `keras.src.metrics.metric`, which has just been imported.
+        module: `keras.src.metrics.metric`.
     """
     _change_in_classes(module.Metric, "update_state", _by_all_rows)
 
@@ -111,7 +138,7 @@ def weigh_scalars(module: ModuleType) -> None:
     """Let `Mean` weigh a number of a batch, such as its loss, by the rank's rows.
 
     Args:
-        module: `keras.src.metrics.reduction_metrics`, which has just been imported.
+        module: `keras.src.metrics.reduction_metrics`.
     """
     metrics: Any = module
     mean = metrics.Mean.update_state
@@ -186,7 +213,7 @@ def mix_all_rows(module: ModuleType) -> None:
     """Let layers that mix rows of a batch, as `MixUp`, mix the rows of all ranks.
 
     Args:
-        module: `keras.src.layers.preprocessing.image_preprocessing.base_image_preprocessing_layer`, just imported.
+        module: `keras.src.layers.preprocessing.image_preprocessing.base_image_preprocessing_layer`.
     """
     layer: Any = module.BaseImagePreprocessingLayer
     of_rank = layer.call
@@ -198,3 +225,11 @@ def mix_all_rows(module: ModuleType) -> None:
         return shards.by_all_rows(lambda rows: of_rank(self, rows, training), data)
 
     layer.call = call
+
+
+CHANGED: dict[str, Callable[[ModuleType], None]] = {
+    "keras.src.losses.loss": weigh_losses,
+    "keras.src.metrics.metric": update_by_all_rows,
+    "keras.src.metrics.reduction_metrics": weigh_scalars,
+    "keras.src.layers.preprocessing.image_preprocessing.base_image_preprocessing_layer": mix_all_rows,
+}

@@ -15,8 +15,8 @@ from dovetail.core.collectives import WORLD
 from dovetail.core.value_kinds import static_shape
 from dovetail.distributed import replicas
 from dovetail.interop.privates import tree
-from keras_dovetail.src import shards
-from keras_dovetail.src.shards import Share, part_metrics
+from keras_dovetail.src.parallel import shards
+from keras_dovetail.src.parallel.shards import Share, part_metrics
 
 
 @dataclass

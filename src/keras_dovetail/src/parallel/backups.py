@@ -11,8 +11,8 @@ from dovetail.core.collectives import WORLD
 from dovetail.distributed import Checkpoints, barrier
 from dovetail.distributed.random_states import random_state, set_random_state
 from dovetail.interop.privates import BackupAndRestore, Callback
-from keras_dovetail.src import merging
 from keras_dovetail.src.batches import Batches
+from keras_dovetail.src.parallel import merging
 
 
 class Backup(Callback):
