@@ -19,8 +19,8 @@ import numpy as np
 from dovetail import ops
 from dovetail.autodiff.recorder import Recorder
 from dovetail.core import arguments
-from dovetail.core.dtypes import promote
-from dovetail.core.engine import Engine, native_to_dtype
+from dovetail.core.dtypes import native_to_dtype, promote
+from dovetail.core.engine import Engine
 from dovetail.core.errors import check_callable, describe, op_error
 from dovetail.core.recording import DEFAULT_GRAPH, Record, record_on
 from dovetail.core.scopes import Scoped, scopes

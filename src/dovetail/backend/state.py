@@ -13,7 +13,7 @@ from dovetail.backend.session import KerasUpdate, session_of
 from dovetail.backend.symbolic import in_default_graph, is_of_keras, recorded_update
 from dovetail.backend.table import k_error, k_function
 from dovetail.core import arguments, host
-from dovetail.core.engine import native_to_dtype
+from dovetail.core.dtypes import native_to_dtype
 from dovetail.core.errors import describe
 from dovetail.core.kinds import TensorLike
 from dovetail.core.recording import not_building

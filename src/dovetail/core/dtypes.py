@@ -7,7 +7,7 @@ are weak, an integer never widens a float, and the two halves (float16, bfloat16
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -15,6 +15,7 @@ import ml_dtypes
 import numpy as np
 
 from dovetail.core import config
+from dovetail.core.cache import Computed
 from dovetail.core.errors import describe, did_you_mean
 
 
@@ -311,3 +312,6 @@ def limits(old: DType, new: DType) -> tuple[Any, Any]:
 
 def _number(value: Any, dtype: DType) -> Any:
     return int(value) if dtype.is_integer else float(value)
+
+
+native_to_dtype: Callable[[Any], DType] = Computed(as_dtype).__getitem__  # as quick as a dict

@@ -147,7 +147,7 @@ def _get_loaded(name: str) -> Engine:
             _tell(found, count)
         for op, rule in _added.get(name, {}).items():
             if op not in found.rules:
-                found.add_rule(op, rule)
+                found.rules.add(op, rule)
         if hooks.engine_loaded is not None:
             hooks.engine_loaded(found)
         _loaded[name] = found
@@ -188,7 +188,7 @@ def add_rules(op: str, rules: Mapping[str, Any]) -> None:
 def _add_rules(op: str, rules: Mapping[str, Any]) -> None:
     for name, rule in rules.items():
         if name in _loaded:
-            _loaded[name].add_rule(op, rule)
+            _loaded[name].rules.add(op, rule)
         _added.setdefault(name, {})[op] = rule
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.dtypes import ALL, DType
-from dovetail.core.engine import native_to_dtype
+from dovetail.core.dtypes import ALL, DType, native_to_dtype
 from dovetail.core.errors import describe
 
 

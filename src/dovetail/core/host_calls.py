@@ -35,13 +35,13 @@ CALLED = _Called()
 class HostCalls:
     """The part of an engine that calls Python with its arrays; `Engine` is one."""
 
-    def host_rules(self: Any) -> dict[str, Rule]:
+    def _host_rules(self: Any) -> dict[str, Rule]:
         """The rules of the ops that Python computes."""
         return {
             "Print": self.print_value,
-            **dict.fromkeys(("PyFunc", "PyFuncStateless", "EagerPyFunc"), self.call_python),
+            **dict.fromkeys(("PyFunc", "PyFuncStateless", "EagerPyFunc"), self._call_python),
             "Assert": self.require,
-            "CheckNumerics": self.require_finite,
+            "CheckNumerics": self._require_finite,
             **{name: functools.partial(self.meet, name) for name in COLLECTIVES},
         }
 
@@ -50,7 +50,7 @@ class HostCalls:
         print_array(self.to_numpy(value), message, summarize)
         return value
 
-    def call_python(
+    def _call_python(
         self: Any, inputs: Values, function: Callable[..., Any], dtypes: Sequence[DType], shapes: Sequence[Any]
     ) -> list[Any]:
         """The results of a Python function of arrays."""
@@ -68,7 +68,7 @@ class HostCalls:
             raise ValueError(f"{message} {' and '.join(array_text(array, summarize) for array in arrays)}.")
         return condition
 
-    def require_finite(self: Any, value: Any, message: str) -> Any:
+    def _require_finite(self: Any, value: Any, message: str) -> Any:
         """Return a value; raise an error if an element is NaN or infinite."""
         array = np.asarray(self.to_numpy(value))
         if not np.isfinite(array).all():
@@ -87,7 +87,7 @@ class HostCalls:
             return hooks.meet_traced(self, name, x, static)
         return self.received(WORLD.exchange(name, self.sent(x), ranks, *options), x)
 
-    def differentiated(self: Any, name: str, rule: Rule) -> Rule:
+    def _differentiated(self: Any, name: str, rule: Rule) -> Rule:
         """The rule of a collective for users' values, which the library differentiates by the op's gradient."""
 
         def run(x: Any, *static: Any) -> Any:

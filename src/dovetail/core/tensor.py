@@ -229,10 +229,10 @@ class Tensor(Operators):
         return self._value if self._engine.name == "jax" else jnp.asarray(np.asarray(self))
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self._engine.to_dlpack(self._value, **options)
+        return self._engine.plain(self._value).__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self._engine.dlpack_device(self._value)
+        return self._value.__dlpack_device__()
 
     def __copy__(self) -> Tensor:
         return self  # a tensor is a value

@@ -21,8 +21,7 @@ import numpy as np
 
 from dovetail.core import host
 from dovetail.core.dimension import Dimension, Size
-from dovetail.core.dtypes import DType, promote, weak_type
-from dovetail.core.engine import native_to_dtype
+from dovetail.core.dtypes import DType, native_to_dtype, promote, weak_type
 from dovetail.core.engine_registry import owner_of_type
 from dovetail.core.hooks import hooks
 from dovetail.core.recording import DEFAULT_GRAPH

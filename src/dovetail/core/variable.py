@@ -17,8 +17,7 @@ import numpy as np
 
 from dovetail.core import arguments
 from dovetail.core.creations import note_creation, of_trace
-from dovetail.core.dtypes import DType, as_dtype
-from dovetail.core.engine import native_to_dtype
+from dovetail.core.dtypes import DType, as_dtype, native_to_dtype
 from dovetail.core.engine_registry import tracing_engine
 from dovetail.core.errors import CONVENTIONAL, StaleValueError, annotate, describe, op_error
 from dovetail.core.hooks import hooks

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from dovetail.core.dtypes import DType, promote
-from dovetail.core.engine import native_to_dtype
+from dovetail.core.dtypes import DType, native_to_dtype, promote
 from dovetail.core.errors import op_error
 from dovetail.core.scopes import opened, scopes
 from dovetail.core.variable import Variable

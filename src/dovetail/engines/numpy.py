@@ -14,8 +14,8 @@ import numpy as np
 from dovetail.core import threefry
 from dovetail.core.allocation import HUGE, SMALLEST, aligned, aligned_empty, lent_bytes
 from dovetail.core.control_flow import Values
-from dovetail.core.dtypes import DType
-from dovetail.core.engine import Engine, Segment, native_to_dtype
+from dovetail.core.dtypes import DType, native_to_dtype
+from dovetail.core.engine import Engine, Segment
 from dovetail.core.infer import shape_of_nothing
 from dovetail.core.op import BinaryOp, UnaryOp
 from dovetail.core.optional_api import optional_api
@@ -529,7 +529,7 @@ class NumPyEngine(Engine):
         return routines(segment, arguments)
 
     def allocating(self, name: str, rule: Rule) -> Rule:
-        if name in self.own_rules or self.allocator is not None:
+        if name in self._own_rules or self.allocator is not None:
             return rule
         return functools.wraps(rule)(lambda *args: aligned(rule, *args))
 

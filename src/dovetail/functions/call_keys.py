@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from dovetail.core import arguments
-from dovetail.core.engine import Engine, native_to_dtype
+from dovetail.core.dtypes import native_to_dtype
+from dovetail.core.engine import Engine
 from dovetail.core.signature import static_key
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dovetail.core import host
-from dovetail.core.dtypes import promote
-from dovetail.core.engine import native_to_dtype
+from dovetail.core.dtypes import native_to_dtype, promote
 from dovetail.core.errors import Where, describe, op_error, place, user_line
 from dovetail.core.gradients import checked_overrides
 from dovetail.core.hooks import hooks

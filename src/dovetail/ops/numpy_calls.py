@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.engine import native_to_dtype
+from dovetail.core.dtypes import native_to_dtype
 from dovetail.core.errors import GradientLostWarning, warn
 from dovetail.core.scopes import scopes
 from dovetail.core.tensor import Operators

@@ -14,8 +14,7 @@ import numpy as np
 
 from dovetail.core import arguments, config, dispatch, host, infer_call
 from dovetail.core.cache import Cache
-from dovetail.core.dtypes import DType
-from dovetail.core.engine import native_to_dtype
+from dovetail.core.dtypes import DType, native_to_dtype
 from dovetail.core.engine_registry import owner_of_type
 from dovetail.core.errors import Where, op_error
 from dovetail.core.hooks import hooks

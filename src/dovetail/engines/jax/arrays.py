@@ -10,8 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from dovetail.core.dtypes import DType, limits
-from dovetail.core.engine import native_to_dtype
+from dovetail.core.dtypes import DType, limits, native_to_dtype
 from dovetail.core.infer import shape_of_nothing
 from dovetail.core.rules import EAGER, NATIVE, PROGRAM, Rule
 from dovetail.engines import slices

@@ -17,8 +17,8 @@ from jax.experimental import io_callback
 from dovetail.core.accumulation import PRODUCTS
 from dovetail.core.control_flow import Control, Values
 from dovetail.core.devices import is_several
-from dovetail.core.dtypes import DType
-from dovetail.core.engine import Engine, Segment, native_to_dtype
+from dovetail.core.dtypes import DType, native_to_dtype
+from dovetail.core.engine import Engine, Segment
 from dovetail.core.host_calls import print_array
 from dovetail.core.optional_api import optional_api
 from dovetail.core.rules import PROGRAM, Rule, Rules

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from dovetail.core.engine import native_to_dtype
+from dovetail.core.dtypes import native_to_dtype
 from dovetail.core.rules import Rule
 from dovetail.engines.jax.tables import rules
 from dovetail.engines.numpy_like import infinite_bounds, reduction, running

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from dovetail.core.dtypes import DType
-from dovetail.core.engine import native_to_dtype
+from dovetail.core.dtypes import DType, native_to_dtype
 from dovetail.core.infer import normalize_axes
 from dovetail.core.rules import NATIVE, Rule
 from dovetail.engines import slices

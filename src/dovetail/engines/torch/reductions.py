@@ -9,8 +9,7 @@ from typing import Any
 
 import torch
 
-from dovetail.core.dtypes import DType
-from dovetail.core.engine import native_to_dtype
+from dovetail.core.dtypes import DType, native_to_dtype
 from dovetail.core.infer import normalize_axes
 from dovetail.core.rules import Rule
 from dovetail.engines.numpy_like import infinite_bounds, running

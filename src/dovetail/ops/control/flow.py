@@ -16,7 +16,7 @@ from dovetail.core import arguments
 from dovetail.core.check_arguments import checked
 from dovetail.core.control_flow import Control, HostControl, Values
 from dovetail.core.domains import Count
-from dovetail.core.engine import native_to_dtype
+from dovetail.core.dtypes import native_to_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.hooks import hooks
 from dovetail.core.scopes import scopes

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.core.collectives import COLLECTIVES
-from dovetail.core.engine import native_to_dtype
+from dovetail.core.dtypes import native_to_dtype
 from dovetail.core.infer import any_rank, require_shape
 from dovetail.core.kinds import Each, Eachs
 from dovetail.core.op import primitive

@@ -12,7 +12,7 @@ from typing import Any
 from dovetail.core import config
 from dovetail.core.check_arguments import checked
 from dovetail.core.domains import NotNegative
-from dovetail.core.engine import native_to_dtype
+from dovetail.core.dtypes import native_to_dtype
 from dovetail.core.infer import elementwise, normalize_axis, require_shape
 from dovetail.core.kinds import Float, Integer
 from dovetail.core.op import composite

@@ -10,8 +10,7 @@ import numpy as np
 from dovetail.core import host
 from dovetail.core.check_arguments import checked
 from dovetail.core.domains import at_least
-from dovetail.core.dtypes import DType
-from dovetail.core.engine import native_to_dtype
+from dovetail.core.dtypes import DType, native_to_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.infer import normalize_axis
 from dovetail.core.kinds import Anything, Ints

@@ -11,7 +11,7 @@ from typing import Any
 
 from dovetail.core import infer
 from dovetail.core.check_arguments import checked
-from dovetail.core.engine import native_to_dtype
+from dovetail.core.dtypes import native_to_dtype
 from dovetail.core.infer import normalize_axis
 from dovetail.core.kinds import Anything, Index, Number, Real
 from dovetail.core.op import composite, primitive

@@ -15,7 +15,7 @@ import numpy as np
 
 from dovetail.core import host, infer
 from dovetail.core.check_arguments import checked
-from dovetail.core.engine import native_to_dtype
+from dovetail.core.dtypes import native_to_dtype
 from dovetail.core.errors import describe, op_error
 from dovetail.core.hooks import hooks
 from dovetail.core.tensor import Operators

@@ -16,7 +16,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.compat.tensorflow.table import V2, function, row, value
-from dovetail.core.engine import native_to_dtype
+from dovetail.core.dtypes import native_to_dtype
 from dovetail.core.errors import op_error, warn
 from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
 from dovetail.ops.shapes.shape import dims_of

@@ -9,7 +9,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow.names import samplers as samplers  # whose words are replaced below
 from dovetail.compat.tensorflow.table import V1, Lazy, value
-from dovetail.core.engine import native_to_dtype
+from dovetail.core.dtypes import native_to_dtype
 from dovetail.core.value_kinds import dtype_of
 
 NAMES = {  # the old name → the name since 1.0

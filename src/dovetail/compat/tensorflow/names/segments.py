@@ -8,7 +8,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow.names.math import divide
 from dovetail.compat.tensorflow.table import function
-from dovetail.core.engine import native_to_dtype
+from dovetail.core.dtypes import native_to_dtype
 from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
 from dovetail.ops.shapes.shape import dims_of
 
