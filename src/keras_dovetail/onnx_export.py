@@ -38,7 +38,7 @@ def write_by_dovetail(module: ModuleType) -> None:
             filepath: the file.
             verbose: whether to print a line; True if not given.
             input_signature: a list with a spec or a structure of specs for each argument.
-            opset_version: 18 to 28; 18 if not given.
+            opset_version: 13 to 28; 18 if not given.
             external: whether the weights go to a second file.
 
         Raises:

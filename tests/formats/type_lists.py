@@ -1,4 +1,4 @@
-"""The dtypes that ops of ONNX and TensorFlow have; `python -m tests.formats.type_lists` asks the libraries."""
+"""The dtypes and forms that ops of ONNX and TensorFlow have, as `python -m tests.formats.type_lists` asks for them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ dtypes = Library("tensorflow.python.framework.dtypes")
 
 FOLDER = Path(dovetail.formats.__file__).parent
 FILES = {name: FOLDER / name / "type_lists.txt" for name in ("onnx", "tensorflow")}
+FILES["forms"] = FOLDER / "onnx" / "forms.txt"
 THEIRS = {"float": "float32", "double": "float64"}  # ONNX's names of dtypes
-OPSETS = 18, 28
+OPSETS = 13, 28
 HALVES = {"e", "E"}  # ONNX Runtime casts them by itself, or has kernels for them elsewhere
 
 
@@ -47,18 +48,42 @@ def onnx_lines() -> Iterator[str]:
     for kernel in get_all_opkernel_def():
         if kernel.provider == "CPUExecutionProvider" and kernel.domain == "":
             known.setdefault(kernel.op_name, []).append(kernel)
-    history: dict[str, list[Any]] = {}
-    for schema in onnx.defs.get_all_schemas_with_history():
-        if schema.domain == "" and not schema.deprecated and schema.since_version <= OPSETS[1]:
-            history.setdefault(schema.name, []).append(schema)
-    for name, schemas in sorted(history.items()):
-        before = [one for one in schemas if one.since_version <= OPSETS[0]]
-        now = [max(before, key=lambda one: one.since_version)] if before else []
-        later = sorted((one for one in schemas if one.since_version > OPSETS[0]), key=lambda one: one.since_version)
-        for schema in (*now, *later):
+    for name, schemas in history():
+        for schema in schemas:
             text = _onnx_line(schema, known.get(name, []))
-            if text or schema in later:
+            if text or schema.since_version > OPSETS[0]:
                 yield text or f"{name} {schema.since_version}: > ;"
+
+
+def history() -> Iterator[tuple[str, list[Any]]]:
+    """Each type, and its schemas from the one of the first opset on."""
+    found: dict[str, list[Any]] = {}
+    for schema in sorted(onnx.defs.get_all_schemas_with_history(), key=lambda one: one.since_version):
+        if schema.domain == "" and not schema.deprecated and schema.since_version <= OPSETS[1]:
+            found.setdefault(schema.name, []).append(schema)
+    for name, schemas in sorted(found.items()):
+        before = [one for one in schemas if one.since_version <= OPSETS[0]]
+        yield name, [*before[-1:], *schemas[len(before) :]]
+
+
+def form_lines() -> Iterator[str]:
+    """Types, attributes with their defaults, and numbers of inputs that came behind the first opset."""
+    for name, schemas in history():
+        old = None if schemas[0].since_version > OPSETS[0] else schemas[0]
+        for schema in schemas[old is not None :]:
+            attrs = (
+                {} if old is None else {key: schema.attributes[key] for key in {*schema.attributes} - {*old.attributes}}
+            )
+            added = [f"{key}={_default(one)}" for key, one in sorted(attrs.items())]
+            added += [f"#{schema.max_input}"] * (old is not None and schema.max_input > old.max_input)
+            if added or old is None:
+                yield " ".join((name, str(schema.since_version), *added))
+            old = schema
+
+
+def _default(attribute: Any) -> str:
+    found = onnx.helper.get_attribute_value(attribute.default_value) if attribute.default_value.name else ""
+    return found.decode() if isinstance(found, bytes) else str(found)
 
 
 def _onnx_line(schema: Any, kernels: list[Any]) -> str:
@@ -122,7 +147,7 @@ def _tensorflow_line(definition: Any, found: list[Any]) -> str:
     return line(definition.name, 0, inputs, results, lists)
 
 
-LINES = {"onnx": onnx_lines, "tensorflow": tensorflow_lines}
+LINES = {"onnx": onnx_lines, "forms": form_lines, "tensorflow": tensorflow_lines}
 
 
 def text_of(name: str) -> str:

@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.errors import op_error
+from dovetail.core.errors import op_error, warn
 from dovetail.core.files import replacing
 from dovetail.core.scopes import scopes
 from dovetail.edit.transplant import copy_graph
 from dovetail.formats.onnx.keeping import Data, keep_nodes, kept
 from dovetail.formats.onnx.tensors import FIELDS, data_of, number_of
-from dovetail.formats.onnx.writing import IR_VERSIONS, Writer
+from dovetail.formats.onnx.writing import IR_VERSIONS, USUAL, Writer
+from dovetail.formats.onnx.written_nodes import NeedsOpset
 from dovetail.formats.wire.libraries import need
 from dovetail.formats.wire.messages import LONGEST
 from dovetail.graph.effects import ASSIGN, thread
@@ -54,14 +55,16 @@ def save(
             call it before, or use `input_signature` or `function.trace(dt.spec((None, 3)))`.  A model of ONNX keeps its
             metadata.
         path: the file.
-        opset: the version of ONNX's operators, 18 to 28; if not given, that of a loaded model of ONNX, or else 18.
+        opset: the version of ONNX's operators, 13 to 28; if not given, 18, or for a loaded model of ONNX its own, or
+            with a warning the next one that has all its nodes.
         external: whether the values of variables go to a second file, of the same name and `.data`.
         metadata: texts of the file by their keys; if not given, those of a loaded model of ONNX.
 
     Raises:
         TypeError: it is no function and no graph, or ONNX lacks a dtype.
         ValueError: the opset is not known, the function was not traced, or the rank of a tensor is not known.
-        NotImplementedError: ONNX has no way to compute an operation, which the error names with its line.
+        NotImplementedError: ONNX has no way to compute an operation, or the opset lacks it.  The error names the
+            operation, its line and the opset that it needs.
         RuntimeError: a graph is being built.
         ImportError: the extra `formats` is not installed.
         OSError: a file cannot be written.
@@ -110,17 +113,26 @@ def write(
         metadata: as for `save`.
         source: the model that it was, whose opset, metadata, descriptions and unedited nodes it keeps.
     """
+    is_fixed = source is None or opset is not None
     if opset is None:
-        opset = source.usable_opset if source else min(IR_VERSIONS)
+        opset = source.usable_opset if source else USUAL
     if metadata is None:
         metadata = source.metadata if source else {}
     if opset not in IR_VERSIONS:
         problem = f"the opset must be from {min(IR_VERSIONS)} to {max(IR_VERSIONS)}, not {opset!r}."
         raise op_error(ValueError, "onnx.save", problem)
-    graph, given, results, state = _pure(inputs, outputs, source, opset)
-    writer = Writer(opset)
-    symbols = dict.fromkeys((*given, *results), (batch,)) if batch else {}
-    message = writer.model(graph, given, results, state, symbols)
+    while True:
+        try:
+            graph, given, results, state = _pure(inputs, outputs, source, opset)
+            writer = Writer(opset)
+            symbols = dict.fromkeys((*given, *results), (batch,)) if batch else {}
+            message = writer.model(graph, given, results, state, symbols)
+            break
+        except NeedsOpset as error:
+            if is_fixed:
+                raise
+            warn(UserWarning, "onnx.save", f"the opset of the file becomes {error.opset}: {error}")
+            opset = error.opset
     if source:
         _describe(message, source._model.proto)
     _add_metadata(message, {key: text for key, text in metadata.items() if key != STATE})

@@ -12,7 +12,9 @@ import pytest
 import dovetail as dt
 from dovetail.core.collectives import COLLECTIVES
 from dovetail.core.table import OPS
+from dovetail.formats.onnx.writing import IR_VERSIONS, USUAL
 from dovetail.formats.onnx.written import NO_WAY
+from dovetail.formats.onnx.written_nodes import NeedsOpset
 from tests.conftest import ENGINES
 from tests.formats.dtypes import PAIRED, calls, tolerance
 from tests.formats.graphs import CONTROL, built, comparable, graph_of, values
@@ -34,7 +36,7 @@ ABSENT = {  # ops that ONNX cannot say → why
     **dict.fromkeys(HOST.split(), "cannot hold its Python function"),
     **dict.fromkeys(COLLECTIVES, "is computed by several processes"),
     "Bitcast": "BitCast",
-    "NextAfter": "has BitCast from opset 26 on",
+    "NextAfter": "lacks BitCast, which ONNX has from opset 26 on",
 }
 DIFFERENT = {  # (op, number of a sample) → the reason why ONNX Runtime's kernel gives another value, or none
     ("FloorDiv", 2): "it refuses to divide integers by zero",
@@ -80,6 +82,25 @@ def test_each_op_is_computed_by_onnx_runtime_and_read_again(op: Any, number: int
         assert [(x.dtype, x.shape) for x in results] == [(x.dtype, x.shape) for x in expected]
         for ours, theirs in zip(comparable(op, results), comparable(op, expected), strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.each("op")
+@cases(WRITTEN)
+def test_each_op_is_computed_in_the_lowest_opset_that_has_it(op: Any, number: int, rng: Any, tmp_path: Path):
+    sample, path, opset = op.samples[number], tmp_path / "model.onnx", min(IR_VERSIONS)
+    args, kwargs = draw(sample, rng)
+    with dt.engine("numpy"):
+        expected = values(op(*args, **kwargs))
+    graph, arrays = graph_of(op, args, kwargs)
+    try:
+        dt.onnx.save(graph, path, opset)
+    except NeedsOpset as error:
+        assert opset < error.opset <= USUAL
+        dt.onnx.save(graph, path, error.opset)
+    tolerance = max(sample.tolerance, TOLERANCE.get(op.name, 0))
+    for ours, theirs in zip(comparable(op, run(path, *arrays)), comparable(op, expected), strict=True):
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("name", [name for name in ABSENT if OPS[name].samples])
@@ -217,7 +238,8 @@ def test_each_dtype_of_an_op_is_computed_by_onnx_runtime(op: Any, tmp_path: Path
 
 
 def test_the_lists_of_dtypes_are_the_libraries():
-    assert FILES["onnx"].read_text() == text_of("onnx")
+    for name in ("onnx", "forms"):
+        assert FILES[name].read_text() == text_of(name)
 
 
 def test_few_ops_have_no_way(tmp_path: Path):

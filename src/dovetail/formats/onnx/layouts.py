@@ -50,7 +50,7 @@ COMPUTED: Mapping[str, Callable[..., Any]] = {  # operators of constants: (attri
     "Reshape": lambda attrs, x, shape: [x.reshape(shape)],
     "Concat": lambda attrs, *xs: [np.concatenate(xs, attrs["axis"])],
     "Split": lambda attrs, x, sizes=None: np.split(
-        x, attrs["num_outputs"] if sizes is None else np.cumsum(sizes)[:-1], attrs["axis"]
+        x, attrs["outputs"] if sizes is None else np.cumsum(sizes)[:-1], attrs["axis"]
     ),
 }
 
@@ -112,7 +112,9 @@ class Layouts:
         """Compute an operator of constants."""
         if any(text not in self._arrays for text in node.input) or self._outputs & {*node.output}:
             return False
-        found = COMPUTED[node.op_type](attrs_of(node), *(self._arrays[text] for text in node.input))
+        found = COMPUTED[node.op_type](
+            attrs_of(node) | {"outputs": len(node.output)}, *(self._arrays[text] for text in node.input)
+        )
         for text, array in zip(node.output, found, strict=True):
             source = node.input[0]
             is_only = len(found) == 1 and node.op_type == "Transpose" and self._uses[source] == 1

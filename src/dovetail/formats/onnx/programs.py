@@ -7,14 +7,14 @@ from typing import Any
 
 from dovetail.core.errors import op_error
 from dovetail.formats.onnx.encoding import tensor_proto
-from dovetail.formats.onnx.writing import IR_VERSIONS, Writer
+from dovetail.formats.onnx.writing import IR_VERSIONS, USUAL, Writer
 from dovetail.ops.control.plumbing import PRINTS
 
 
 def program(graph: Any, known: Mapping[int, Any]) -> bytes:
     """The bytes of a model of a graph without variables, whose inputs and outputs have the graph's order.
 
-    The model has the lowest opset, or the newest one if that has an operator that the lowest lacks.
+    The model has the usual opset, or the newest one if that has an operator that the usual one lacks.
 
     Args:
         graph: the graph.
@@ -34,7 +34,7 @@ def program(graph: Any, known: Mapping[int, Any]) -> bytes:
                 problem = f"{operation.name!r} checks a shape that is known when it runs, and a model of ONNX cannot."
                 raise op_error(NotImplementedError, operation.type, problem, where=operation.where)
     try:
-        return _program(graph, known, min(IR_VERSIONS))
+        return _program(graph, known, USUAL)
     except NotImplementedError:
         return _program(graph, known, max(IR_VERSIONS))
 

@@ -23,12 +23,13 @@ from dovetail.formats.onnx.encoding import value_info
 from dovetail.formats.onnx.layouts import Layouts, rename
 from dovetail.formats.onnx.tensors import bytes_of, dtype_of, number_of
 from dovetail.formats.onnx.written import HAVE_PARTS, NO_WAY
-from dovetail.formats.onnx.written_nodes import BODIES, WRITE, Nodes, Place, Ref, by_row, row_for
+from dovetail.formats.onnx.written_nodes import BODIES, WRITE, Lacking, Nodes, Place, Ref, by_row, row_for
 from dovetail.formats.ways import unique, way
 from dovetail.formats.wire.messages import ONNX
 
 TABLES = written, written_bodies, written_control, written_nn, written_wide, written_windows  # they fill the tables
-IR_VERSIONS = {18: 8, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12, 25: 13, 26: 13, 27: 13, 28: 14}  # lowest, by opset
+IR_VERSIONS = dict(zip(range(13, 29), (7, 7, 8, 8, 8, 8, 9, 9, 10, 10, 11, 12, 13, 13, 13, 14), strict=True))  # lowest
+USUAL = 18  # the opset of models that are not of ONNX
 SMALL = 1024  # bytes of a constant that is compared itself, not by its hash
 
 
@@ -46,7 +47,7 @@ class Writer:
         domains: domain → its version, of nodes that are kept.
     """
 
-    def __init__(self, opset: int = 18) -> None:
+    def __init__(self, opset: int = USUAL) -> None:
         self.opset = opset
         self.values: set[str] = set()
         self.names: set[str] = set()
@@ -138,11 +139,13 @@ class Writer:
         """Add the nodes of an operation, and return the values of its results.
 
         Raises:
-            NotImplementedError: ONNX has no way to compute it.
+            NotImplementedError: ONNX has no way to compute it, or not in this opset.
             ValueError: the rank of an input must be known.
         """
         try:
             return self._written(place)
+        except Lacking as error:
+            raise place.lacking(*error.args) from None
         except (TypeError, ValueError, LookupError) as error:
             unknown = [tensor.name for tensor in place.operation.inputs if tensor.shape is None]
             if not unknown:
@@ -167,6 +170,9 @@ class Writer:
         if (row := row_for(operation, self.opset)) is not None:
             return by_row(place, row)
         if operation.type in NO_WAY or operation.op.body is None:
+            first = next((n for n in IR_VERSIONS if n > self.opset and row_for(operation, n)), None)
+            if first:
+                raise Lacking(operation.type, first)
             reason = NO_WAY.get(operation.type, "it has neither a row nor a body")
             advice = f"ONNX has no way to compute it: {reason}. Cut the graph before it."
             raise place.refused(NotImplementedError, advice)

@@ -12,7 +12,7 @@ from dovetail.core.collectives import COLLECTIVES
 from dovetail.core.dtypes import as_dtype
 from dovetail.formats.onnx.written_nodes import LAST, Place, Ref, writes
 
-BITCAST = 26  # the first opset with the operator
+COPIES = 13  # the last opset in which a 0 in a shape is the size of the input, which for a batch of none is the same
 # Dovetail's type → the reason why ONNX cannot compute it
 NO_WAY = {
     **dict.fromkeys(("PyFunc", "PyFuncStateless", "EagerPyFunc"), "a file cannot hold its Python function"),
@@ -70,7 +70,8 @@ def _shape(place: Place, x: Ref) -> list[Ref]:
 
 @writes("Reshape")
 def _reshape(place: Place, x: Ref, shape: Any) -> list[Ref]:
-    return place.result("Reshape", x, place.ints(shape), allowzero=int(isinstance(shape, Ref) or 0 in shape) or None)
+    has_zero = place.opset > COPIES if isinstance(shape, Ref) else 0 in shape
+    return place.result("Reshape", x, place.ints(shape), allowzero=int(has_zero) or None)
 
 
 @writes("BroadcastTo")
@@ -112,7 +113,8 @@ def _sum_along(place: Place, total: Ref, like: Ref, axis: int) -> Ref:
         place.node("Slice", whole, place.constant([axis + 1]), place.constant([LAST])),
     ]
     shape = place.node("Concat", parts, axis=0)
-    return place.node("ReduceSum", place.node("Reshape", total, shape, allowzero=1), place.constant([axis]), keepdims=0)
+    repeated = place.node("Reshape", total, shape, allowzero=int(place.opset > COPIES) or None)
+    return place.node("ReduceSum", repeated, place.constant([axis]), keepdims=0)
 
 
 @writes("Squeeze")
@@ -305,8 +307,6 @@ def _bits(place: Place, x: Ref, dtype: Any) -> list[Ref]:
         raise place.refused(NotImplementedError, "ONNX's BitCast keeps the size of elements. Cut the graph before it.")
     if x.dtype.is_integer and dtype.is_integer:
         return place.result("Cast", x, to=dtype)
-    if place.opset < BITCAST:
-        raise place.refused(NotImplementedError, f"ONNX has BitCast from opset {BITCAST} on; give opset={BITCAST}.")
     return place.result("BitCast", x, to=dtype)
 
 
@@ -328,7 +328,8 @@ def _part(place: Place, x: Ref) -> list[Ref]:
 
 @writes("Abs", lambda operation: operation.inputs[0].dtype.is_complex)
 def _length(place: Place, x: Ref) -> list[Ref]:
-    return place.result("ReduceL2", x, place.constant([-1]), keepdims=0)
+    axes = (x, place.constant([-1])) if place.opset >= 18 else (x,)
+    return place.result("ReduceL2", *axes, axes=None if len(axes) > 1 else [-1], keepdims=0)
 
 
 @writes("RFFT")

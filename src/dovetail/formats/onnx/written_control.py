@@ -53,7 +53,10 @@ def _scan(
     slices = [("slice", tensor.spec) for tensor in body.inputs[count : count + len(xs)]]
     if not xs:
         return _counted(place, init, constants, carried, body, length, reverse)
-    graph = place.graph("body", [*carried, *slices], lambda inner, refs: _part(inner, body, [*refs, *constants]))
+    shapes = [tensor.shape for tensor in body.outputs]
+    graph = place.graph(
+        "body", [*carried, *slices], lambda inner, refs: _part(inner, body, [*refs, *constants]), shapes
+    )
     ways = {"scan_input_directions": [1] * len(xs), "scan_output_directions": [1] * stacked} if reverse else {}
     return place.result(
         "Scan", *init, *xs, body=graph, num_scan_inputs=len(xs), **{k: v or None for k, v in ways.items()}

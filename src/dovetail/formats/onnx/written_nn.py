@@ -11,8 +11,6 @@ from dovetail.formats.onnx.written_windows import first, given_back
 from dovetail.graph.operation import Operation
 from dovetail.ops.nn.attention import HIDDEN
 
-RMS, ATTENTION = 23, 23  # the first opsets with the operators
-
 # -- recurrent layers -------------------------------------------------------------------------------------------------
 
 
@@ -25,7 +23,8 @@ def _gates(place: Place, x: Ref, order: Any) -> Ref:
     """The parts along the last axis in another order."""
     if [*order] == sorted(order):
         return x
-    parts = place.several("Split", x, dtypes=[x.dtype] * len(order), axis=-1, num_outputs=len(order))
+    count = len(order) if place.opset >= 18 else None
+    parts = place.several("Split", x, dtypes=[x.dtype] * len(order), axis=-1, num_outputs=count)
     return place.node("Concat", [parts[number] for number in order], axis=-1)
 
 
@@ -90,6 +89,8 @@ def _axes(operation: Operation) -> list[int] | None:
 
 @writes("LayerNormalization", lambda operation: _axes(operation) is not None)
 def _layer_norm(place: Place, x: Ref, gamma: Ref | None, beta: Ref | None, axis: Any, epsilon: float) -> list[Ref]:
+    if not place.has("LayerNormalization"):
+        return place.by_body()
     start = (_axes(place.operation) or [0])[0]
     gamma = place.constant(np.ones(place.shapes[0][start:]), x.dtype) if gamma is None else gamma
     return place.result("LayerNormalization", x, gamma, beta, axis=start, epsilon=epsilon)
@@ -98,7 +99,7 @@ def _layer_norm(place: Place, x: Ref, gamma: Ref | None, beta: Ref | None, axis:
 @writes("RmsNormalization", lambda operation: _axes(operation) is not None)
 def _rms_norm(place: Place, x: Ref, scale: Ref | None, axis: Any, epsilon: float) -> list[Ref]:
     start = (_axes(place.operation) or [0])[0]
-    if place.opset < RMS:
+    if not place.has("RMSNormalization"):
         return place.by_body()
     scale = place.constant(np.ones(place.shapes[0][start:]), x.dtype) if scale is None else scale
     return place.result("RMSNormalization", x, scale, axis=start, epsilon=epsilon)
@@ -135,7 +136,7 @@ def _attention(
     place: Place, query: Ref, key: Ref, value: Ref, mask: Ref | None, scale: float | None, is_causal: bool
 ) -> list[Ref]:
     """A mask of truth values becomes scores that are finite: a target that sees nothing gets the mean of all."""
-    if place.opset < ATTENTION:
+    if not place.has("Attention"):
         return place.by_body()
     if mask is not None and mask.dtype.is_bool:
         ends = place.constant(0, query.dtype), place.constant(HIDDEN, query.dtype)

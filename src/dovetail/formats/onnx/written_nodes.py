@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from dovetail.core.errors import op_error
 from dovetail.core.spec import TensorSpec
 from dovetail.formats.kernels import Casts, casts
 from dovetail.formats.onnx.encoding import attribute, value_info
+from dovetail.formats.onnx.forms import exists, form
 from dovetail.formats.onnx.rows import WRITTEN
 from dovetail.formats.rows import Input, Row
 from dovetail.formats.ways import Table, adder, traced, unique
@@ -33,6 +35,17 @@ class Ref(NamedTuple):
 
 
 Given = Ref | Sequence[Ref] | None  # an input of a node: a value, several, or none
+
+
+class NeedsOpset(NotImplementedError):
+    """An opset lacks a node, `what`; `opset` is the first that has it."""
+
+    opset = 0
+    what = ""
+
+
+class Lacking(Exception):
+    """What an opset lacks, and the first opset that has it; the writer says of which operation."""
 
 
 def _flat(inputs: Iterable[Given]) -> list[Ref | None]:
@@ -67,16 +80,23 @@ class Nodes:
             inputs: its inputs, in ONNX's order.
             dtypes: of its results; None for one that is left out.
             attrs: its attributes; None for one that is left out.
+
+        Raises:
+            Lacking: the opset does not have the node.
         """
         node = ONNX.NodeProto(op_type=type, name=name)
         refs = _flat(inputs)
+        said = {key: item for key, item in attrs.items() if item is not None}
+        said, first, reason = form(type, len(refs), said, self.writer.opset)
+        if first:
+            raise Lacking(f"{type}{reason}", first)
         needed = _casts(type, refs, self.writer.opset)
         for number, ref in enumerate(refs):
             ref = ref and self.cast(ref, needed.inputs.get(number, ref.dtype), name)
             node.input.append("" if ref is None else ref.text)
         while node.input and not node.input[-1]:
             node.input.pop()
-        node.attribute.extend(attribute(key, item) for key, item in attrs.items() if item is not None)
+        node.attribute.extend(attribute(key, item) for key, item in said.items())
         found = []
         dtypes = list(dtypes)
         for number, dtype in enumerate(dtypes):
@@ -154,8 +174,8 @@ class Place:
         return self.nodes.add(type, unique(f"{self.name}/{type}", self.nodes.writer.names), inputs, dtypes, attrs)
 
     def node(self, type: str, *inputs: Given, dtype: Any = None, **attrs: Any) -> Ref:
-        """Add a node below the operation's name, and return its result, with the first input's dtype if not given."""
-        first: Any = inputs[0]
+        """Add a node below the operation's name, and return its result, with the first value's dtype if not given."""
+        first: Any = inputs[type == "Where"]
         first = first if isinstance(first, Ref) else first[0]
         return self.several(type, *inputs, dtypes=[first.dtype if dtype is None else dtype], **attrs)[0]
 
@@ -175,13 +195,20 @@ class Place:
         """The shape of a value, as int64; complex numbers have a last axis of their two parts."""
         return self.node("Shape", x, dtype="int64", end=-1 if x.dtype.is_complex else None)
 
-    def graph(self, name: str, inputs: Sequence[tuple[str, Any]], fill: Callable[[Place, list[Ref]], Any]) -> Any:
+    def graph(
+        self,
+        name: str,
+        inputs: Sequence[tuple[str, Any]],
+        fill: Callable[[Place, list[Ref]], Any],
+        shapes: Sequence[Any] = (),
+    ) -> Any:
         """A graph for an attribute, of a branch or a loop.
 
         Args:
             name: its name.
             inputs: the name and the spec of each of its inputs.
             fill: adds its nodes at a place in it, from the values of its inputs, and returns the values of its results.
+            shapes: of its results, which a Scan must say before opset 16.
         """
         writer, inner = self.nodes.writer, Nodes(self.nodes.writer)
         message = ONNX.GraphProto(name=f"{self.name}/{name}")
@@ -189,8 +216,8 @@ class Place:
         for ref, (_, spec) in zip(refs, inputs, strict=True):
             message.input.append(value_info(ref.text, spec.dtype, spec.shape))
         place = Place(inner, self.operation, message.name, self.inputs)
-        for ref in inner.results(fill(place, refs), message.name):
-            message.output.append(value_info(ref.text, ref.dtype, None))
+        for ref, shape in zip_longest(inner.results(fill(place, refs), message.name), shapes):
+            message.output.append(value_info(ref.text, ref.dtype, shape))
         message.node.extend(inner.messages)
         return message
 
@@ -198,7 +225,10 @@ class Place:
         """Add the nodes of a function, which calls ops on values of some specs, and return its results."""
         graph = traced(self.operation.type, function, [spec for _, spec in given])
         refs = dict(zip(graph.inputs, (ref for ref, _ in given), strict=True))
-        return self.nodes.part(graph, refs, graph.outputs, f"{self.name}/")
+        try:
+            return self.nodes.part(graph, refs, graph.outputs, f"{self.name}/")
+        except NeedsOpset as error:
+            raise self.lacking(error.what, error.opset) from None
 
     def by(self, function: Callable[..., Any]) -> list[Ref]:
         """Add the nodes of a function of the operation's arguments, such as its body, and return its results."""
@@ -215,6 +245,10 @@ class Place:
         """The version of ONNX's operators."""
         return self.nodes.writer.opset
 
+    def has(self, type: str) -> bool:
+        """Whether the opset has a type."""
+        return exists(type, self.opset)
+
     @property
     def shapes(self) -> list[Any]:
         """The shapes of the operation's inputs."""
@@ -228,6 +262,13 @@ class Place:
     def refused(self, kind: type[Exception], reason: str) -> Exception:
         """The error for the operation, which names it and the user's line."""
         return op_error(kind, self.operation.type, f"{self.operation.name!r}: {reason}", where=self.operation.where)
+
+    def lacking(self, what: str, first: int) -> Exception:
+        """The error for an operation whose node the opset lacks."""
+        text = f"opset {self.opset} lacks {what}, which ONNX has from opset {first} on; give opset={first}."
+        error: Any = self.refused(NeedsOpset, text)
+        error.opset, error.what = first, what
+        return error
 
 
 # -- rows -------------------------------------------------------------------------------------------------------------
@@ -246,7 +287,7 @@ def row_for(operation: Operation, opset: int) -> Row | None:
 
 
 def _fits(row: Row, operation: Operation, opset: int) -> bool:
-    if not row.first <= opset <= row.last or opset >= UNREADY.get(row.ours, opset + 1):
+    if not (row.first <= opset <= row.last and exists(row.type, opset)) or opset >= UNREADY.get(row.ours, opset + 1):
         return False
     known = {one.param for one in row.inputs} | {one.ours for one in row.attributes if one.theirs}
     said = {one.ours: one.only for one in row.attributes if not one.theirs}
@@ -270,7 +311,8 @@ def by_row(place: Place, row: Row) -> list[Ref]:
         elif one.only is not None and one.theirs:
             attrs[one.theirs] = one.only
         elif one.ours and one.theirs:
-            attrs[one.theirs] = arguments[one.ours]
+            found = arguments[one.ours]
+            attrs[one.theirs] = [found] if one.theirs == "axes" and isinstance(found, int) else found
     if dtype is None:
         return place.result(row.type, *inputs, **attrs)
     (output,) = place.operation.outputs

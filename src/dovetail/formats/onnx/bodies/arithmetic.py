@@ -29,7 +29,7 @@ def divided(x: Any, y: Any) -> Any:
     if not x.dtype.is_signed_integer:
         return ops.floor_divide(x, y)
     low = ops.floor_divide(x, y)
-    is_below = ops.logical_and(ops.not_equal(low * y, x), ops.less(ops.bitwise_xor(x, y), 0))
+    is_below = ops.logical_and(ops.not_equal(low * y, x), ops.logical_xor(ops.less(x, 0), ops.less(y, 0)))
     return ops.where(is_below, low + 1, low)
 
 

@@ -1,0 +1,47 @@
+"""The opset from which a node is possible.
+
+`forms.txt` lists types, attributes with their defaults, and numbers of inputs that came behind the lowest opset;
+`tests.formats.type_lists` makes it of the schemas.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+@functools.cache
+def _forms() -> Mapping[str, list[tuple[int, dict[str, str]]]]:
+    """Type → opsets, and what each adds: "" for the type itself, "#2" for a second input, attributes → defaults."""
+    found: dict[str, list[tuple[int, dict[str, str]]]] = {}
+    for line in Path(__file__).with_name("forms.txt").read_text().splitlines():
+        type, first, *added = line.split()
+        pairs = {name: default for name, _, default in (one.partition("=") for one in added or [""])}
+        found.setdefault(type, []).append((int(first), pairs))
+    return found
+
+
+def form(type: str, inputs: int, attrs: Mapping[str, Any], opset: int) -> tuple[dict[str, Any], int, str]:
+    """The attributes of a node that an opset has, the first opset that has all of the node, and what it adds.
+
+    Args:
+        type: of the node.
+        inputs: their number.
+        attrs: its attributes.
+        opset: that it is written in, which lacks attributes that have their defaults.
+    """
+    kept, needed, reason = dict(attrs), 0, ""
+    for first, added in _forms().get(type, ()):
+        for name, default in added.items() if first > opset else ():
+            if name in kept and str(kept[name]) == default:
+                del kept[name]
+            elif not name or name in kept or (name[0] == "#" and inputs >= int(name[1:])):
+                needed, reason = first, name and f" with {'more inputs' if name[0] == '#' else repr(name)}"
+    return kept, needed, reason
+
+
+def exists(type: str, opset: int) -> bool:
+    """Whether an opset has a type."""
+    return not form(type, 0, {}, opset)[1]
