@@ -126,6 +126,83 @@ def test_weights_of_branches_are_saved_once(opset: int | None, tmp_path: Path):
     np.testing.assert_allclose(found, right, atol=1e-4)
 
 
+STEP = [V("i", TensorProto.INT64, ()), V("on", TensorProto.BOOL, ())]
+C, X64, A, T, OUT = (
+    V(name, *of) for name, of in zip("cxato", [(TensorProto.BOOL, ())] + 4 * [(1, (2, 64))], strict=True)
+)
+GIVEN = {"c": np.array(True), "n": np.array(3), "rows": RNG.normal(size=(3, 2, 64)).astype("float32")}
+
+
+def inside(kind: str, number: int, is_own: bool) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
+    """A model whose weights of four bits are taken inside a branch or a loop, which has them if they are its own."""
+    low, high = (-8, 8) if number == TensorProto.INT4 else (0, 16)
+    drawn = RNG.integers(low, high, (65, 64))
+    weights = [
+        helper.make_tensor("w", number, (64, 64), drawn[1:].ravel()),
+        helper.make_tensor("z", number, (64,), drawn[0]),
+    ]
+    weights.append(numpy_helper.from_array(RNG.uniform(0.001, 0.002, 64).astype("float32"), "s"))
+    nodes = [
+        N("DequantizeLinear", ["w", "s", "z"], ["d"], axis=1),
+        N("MatMul", ["a", "d"], ["m"]),
+        N("Tanh", ["m"], ["t"]),
+    ]
+    own, outer = (weights, []) if is_own else ([], weights)
+    if kind == "If":
+        nodes[1].input[0] = "x"
+        other = helper.make_graph([N("Neg", ["x"], ["o"])], "other", [], [OUT])
+        then = helper.make_graph(nodes, "then", [], [T], own)
+        for result in ("r", "y"):  # a branch in a branch
+            node = N("If", ["c"], [result], then_branch=then, else_branch=other)
+            then = helper.make_graph([node], "outer", [], [V(result, 1, None)])
+        inputs = [C]
+    elif kind == "Loop":
+        nodes.append(N("Identity", ["on"], ["go"]))
+        body = helper.make_graph(nodes, "body", [*STEP, A], [V("go", TensorProto.BOOL, ()), T], own)
+        node, inputs = N("Loop", ["n", "c", "x"], ["y"], body=body), [V("n", TensorProto.INT64, ()), C]
+    else:
+        nodes.append(N("Add", ["t", "row"], ["o"]))
+        body = helper.make_graph(nodes, "body", [A, V("row", 1, (2, 64))], [T, OUT], own)
+        node, inputs = N("Scan", ["x", "rows"], ["y", ""], body=body, num_scan_inputs=1), [V("rows", 1, (3, 2, 64))]
+    graph = helper.make_graph([node], "graph", [X64, *inputs], [V("y", 1, (2, 64))], outer)
+    given = {"x": RNG.normal(size=(2, 64)).astype("float32")} | {one.name: GIVEN[one.name] for one in inputs}
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), given
+
+
+def large(graph: onnx.GraphProto) -> list[int]:
+    """The dtypes of the large initializers of a graph, and of the graphs inside."""
+    inner = [one.g for node in graph.node for one in node.attribute if one.HasField("g")]
+    own = [one.data_type for one in graph.initializer if np.prod(one.dims) > 64]
+    return own + [number for one in inner for number in large(one)]
+
+
+@pytest.mark.parametrize("way", ["edited", "newer", "edited inside", "edited node"])
+@pytest.mark.parametrize("is_own", [False, True])
+@pytest.mark.parametrize("number", [TensorProto.INT4, TensorProto.UINT4])
+@pytest.mark.parametrize("kind", ["If", "Loop", "Scan"])
+def test_weights_of_four_bits_stay_inside_branches_and_loops(
+    kind: str, number: int, is_own: bool, way: str, tmp_path: Path
+):
+    message, given = inside(kind, number, is_own)
+    loaded = dt.onnx.load(message)
+    if way == "edited":
+        with loaded.graph.as_default():
+            loaded.graph.outputs = [loaded.graph.outputs[0] * 2.0]
+    elif way != "newer":
+        (product,) = (op for part in loaded.graph.everywhere() for op in part.find("MatMul"))
+        changed, body = product if way == "edited inside" else product.inputs[1].op.inputs[0].op, product.graph
+        with body.insert_after(changed):
+            body.replace_all_uses(changed.outputs[0], changed.outputs[0] * 2.0)
+    loaded.save(tmp_path / "model.onnx", opset=23 if way == "newer" else None)
+    saved = onnx.load(tmp_path / "model.onnx")
+    onnx.checker.check_model(saved, full_check=True)
+    assert large(saved.graph) == [number if way != "edited node" else {22: 3, 21: 2}[number]]
+    expected = loaded(**given).numpy()
+    np.testing.assert_allclose(ReferenceEvaluator(saved).run(None, given)[0], expected, atol=1e-5)
+    if is_own:  # ONNX Runtime wants the weights of a product of four bits in its own graph
+        np.testing.assert_allclose(session_of(str(tmp_path / "model.onnx")).run(None, given)[0], expected, atol=0.01)
+
+
 U8, I8, I32 = TensorProto.UINT8, TensorProto.INT8, TensorProto.INT32
 SCALES = {"xs": np.float32(0.02), "ws": np.float32(0.01), "ys": np.float32(4)}
 ZEROS = {"xz": np.uint8(120), "wz": np.int8(3), "yz": np.uint8(128)}

@@ -21,6 +21,7 @@ from dovetail.formats.opaque import OpaqueOp, opaque_outputs
 from dovetail.formats.ways import unique
 from dovetail.graph.order import position, stands_before
 from dovetail.graph.unchecked import rewire
+from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 
 Data = list[tuple[Any, np.ndarray]]  # messages of tensors, and the arrays whose data they are to have
 
@@ -83,7 +84,7 @@ def keep_nodes(graph: Any, copy: Any, records: Records, opset: int) -> None:
     """Replace the operations of unedited nodes in a copy of their graph, which is to be written, by one for each.
 
     Args:
-        graph: the graph that was read.
+        graph: the graph that was read, or one of a branch or a loop in it.
         copy: is edited.
         records: of the reading.
         opset: of the new file.
@@ -94,7 +95,10 @@ def keep_nodes(graph: Any, copy: Any, records: Records, opset: int) -> None:
     def now(tensor: Any) -> Any:
         return kept[tensor.name] if tensor.name in kept else copy.get_tensor(tensor.name)
 
-    for number, record in enumerate(records.all):
+    for operation in graph.of_types(SUBGRAPH_CALLS):
+        for part, other in zip(operation.subgraphs(), copy.get_operation(operation.name).subgraphs(), strict=True):
+            keep_nodes(part, other, records, opset)
+    for number, record in enumerate(records.all.get(graph, ())):
         swapped = record.swapped(outputs)
         named = [one for one in record.results if one is not None]
         if swapped is None or not record.is_in(opset) or not any(one in outputs or one.consumers() for one in named):
@@ -140,10 +144,18 @@ def _kept(place: Place, tensors: Sequence[Ref], *_: Any) -> list[Ref]:
         else next(refs)
         for one in op.sources
     ]
-    message.input[:] = ["" if ref is None else ref.text for ref in given]
+    message.input[:] = [
+        "" if ref is None else _named(place, name, ref) for name, ref in zip(node.proto.input, given, strict=True)
+    ]
     message.name = unique(node.name, writer.names)
     message.output[:] = [name and unique(name, writer.values) for name in message.output]
     writer.domains[message.domain] = node.version
     place.nodes.messages.append(message)
     named = filter(None, message.output)
     return [Ref(name, tensor.dtype) for name, tensor in zip(named, place.operation.outputs, strict=True)]
+
+
+def _named(place: Place, name: str, ref: Ref) -> str:
+    """The name of an input; a weight that is inside a branch in the file stays there, as ONNX Runtime wants it."""
+    op: Any = place.operation.op
+    return place.nodes.named(ref) if isinstance(op.node.body.values.get(name), Weight) else ref.text

@@ -26,7 +26,7 @@ SHARED = ("Placeholder", "ReadVariableOp")  # types of operations that belong to
 
 
 class Record(NamedTuple):
-    """A node that was read into the graph itself, without being a part of a function.
+    """A node that was read into a graph, without being a part of a function.
 
     Attributes:
         node: the node.
@@ -66,36 +66,49 @@ class Records:
     """The records of one reading.
 
     Attributes:
-        all: the records, each behind those of its inputs.
+        all: the graph itself, or one of a branch or a loop → its records, each behind those of its inputs.
     """
 
     def __init__(self) -> None:
-        self.all: list[Record] = []
-        self._graph: Any = None
+        self.all: dict[Any, list[Record]] = {}
+        self._graphs: list[Any] = []  # whose operations are noted
 
     def begin(self, graph: Any) -> None:
-        """Begin to note the operations that a graph gets."""
-        self._graph, graph.changed_ops = graph, []
+        """Begin to note the operations that a graph gets, and the graphs inside."""
+        graph.changed_ops = []
+        self._graphs.append(graph)
 
     def end(self) -> None:
         """End the reading."""
-        self._graph.changed_ops, self._graph = None, None
+        for graph in self._graphs:
+            graph.changed_ops = None
+        self._graphs = []
 
     @contextmanager
     def reading(self, node: Node) -> Iterator[list[Any]]:
         """Record the node that the `with` block reads, if it may be kept; the block adds its results to the list."""
         results: list[Any] = []
-        changed = None if self._graph is None or self._graph is not scopes().graph else self._graph.changed_ops
+        graph: Any = scopes().graph
+        if self._graphs and graph.changed_ops is None:
+            self.begin(graph)
+        changed = graph.changed_ops if self._graphs else None
         first = len(changed or ())
         yield results
         is_plain = node.type in KEPT or node.type.startswith(f"{DOMAIN}.")
         if changed is None or not is_plain or any(one.ref_attr_name for one in node.proto.attribute):
             return
         named = [value if name else None for name, value in zip(node.proto.output, results, strict=False)]
-        inputs = [value if value is None else node.taken.get(i, value) for i, value in enumerate(node.inputs)]
+        inputs = [_inside(graph, node.taken.get(i, value)) for i, value in enumerate(node.inputs)]
         if all(one is None or is_tensor(one) for one in named) and all(
             one is None or is_tensor(one) or isinstance(one, Weight) for one in inputs
         ):
             made = dict.fromkeys(changed[first:])
             states = {one: State.of(one) for one in made if one.type not in SHARED and not one.is_removed}
-            self.all.append(Record(node, inputs, named, states))
+            self.all.setdefault(graph, []).append(Record(node, inputs, named, states))
+
+
+def _inside(graph: Any, value: Any) -> Any:
+    """A value of a graph around a branch or a loop, as its graph has it."""
+    if not is_tensor(value) or value.op.graph is graph:
+        return value
+    return Weight(value.op.name, value.op.attrs["value"]) if value.op.type == "Const" else graph.captures.get(value, ())

@@ -135,6 +135,10 @@ class Writer:
             self._variables[variable] = Ref(name, variable.dtype)
         return self._variables[variable]
 
+    def is_fixed(self, ref: Ref) -> bool:
+        """Whether a value is an initializer that is no input."""
+        return ref.text in self.initializers and ref.text not in self._state.values()
+
     def written(self, place: Place) -> list[Ref]:
         """Add the nodes of an operation, and return the values of its results.
 

@@ -12,7 +12,7 @@ from dovetail.core.dtypes import DType, as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.spec import TensorSpec
 from dovetail.formats.kernels import Casts, casts
-from dovetail.formats.onnx.encoding import attribute, value_info
+from dovetail.formats.onnx.encoding import attribute, tensor_proto, value_info
 from dovetail.formats.onnx.forms import exists, form
 from dovetail.formats.onnx.rows import WRITTEN
 from dovetail.formats.rows import Input, Row
@@ -62,14 +62,17 @@ class Nodes:
 
     Args:
         writer: holds the names and the constants of the whole model.
+        is_inner: whether they are of a branch or a loop.
 
     Attributes:
         messages: the messages `NodeProto`.
+        own: names of initializers of the model → those of a branch or a loop that have the same values.
     """
 
-    def __init__(self, writer: Writer) -> None:
-        self.writer = writer
+    def __init__(self, writer: Writer, is_inner: bool = False) -> None:
+        self.writer, self.is_inner = writer, is_inner
         self.messages: list[Any] = []
+        self.own: dict[str, str] = {}
 
     def add(self, type: str, name: str, inputs: Sequence[Given], dtypes: Iterable[Any], attrs: Any) -> list[Ref]:
         """Add a node, and return its results.
@@ -106,6 +109,14 @@ class Nodes:
         self.messages.append(node)
         wanted = [as_dtype(dtype) if dtype is not None else ref.dtype for ref, dtype in zip(found, dtypes, strict=True)]
         return [self.cast(ref, dtype, name) for ref, dtype in zip(found, wanted, strict=True)]
+
+    def named(self, ref: Ref) -> str:
+        """The name of a value; an initializer of the model gets a copy for a branch or a loop."""
+        if not self.is_inner or not self.writer.is_fixed(ref):
+            return ref.text
+        if ref.text not in self.own:
+            self.own[ref.text] = unique(ref.text, self.writer.values)
+        return self.own[ref.text]
 
     def cast(self, x: Ref, dtype: Any, name: str) -> Ref:
         """A value in another dtype, by a node below a name."""
@@ -210,7 +221,7 @@ class Place:
             fill: adds its nodes at a place in it, from the values of its inputs, and returns the values of its results.
             shapes: of its results, which a Scan must say before opset 16.
         """
-        writer, inner = self.nodes.writer, Nodes(self.nodes.writer)
+        writer, inner = self.nodes.writer, Nodes(self.nodes.writer, True)
         message = ONNX.GraphProto(name=f"{self.name}/{name}")
         refs = [Ref(unique(f"{message.name}/{title}", writer.values), spec.dtype) for title, spec in inputs]
         for ref, (_, spec) in zip(refs, inputs, strict=True):
@@ -219,6 +230,7 @@ class Place:
         for ref, shape in zip_longest(inner.results(fill(place, refs), message.name), shapes):
             message.output.append(value_info(ref.text, ref.dtype, shape))
         message.node.extend(inner.messages)
+        message.initializer.extend(tensor_proto(writer.initializers[key], name) for key, name in inner.own.items())
         return message
 
     def computed(self, function: Callable[..., Any], *given: tuple[Ref, TensorSpec]) -> list[Ref]:
