@@ -57,7 +57,18 @@ def test_ranges_of_large_numbers():
     compare("Range", [], [np.array(end, "int64") for end in (2**33, 2**33 + 5, 2)], dtype="int64")
 
 
-STEPS_BACK = [(-9, -99), (-9, -(2**62)), (-5, -99), (-1, -99), (9, -9), (-9, 2), (-6, -6), (2, -99)]
+STEPS_BACK = [
+    (-9, -99),
+    (-9, -(2**62)),
+    (-5, -99),
+    (-1, -99),
+    (9, -9),
+    (-9, 2),
+    (-6, -6),
+    (2, -99),
+    (3, 2**31 - 1),
+    (-9, 2**63 - 1),
+]
 
 
 @pytest.mark.parametrize("ends", STEPS_BACK, ids=str)
@@ -65,6 +76,25 @@ STEPS_BACK = [(-9, -99), (-9, -(2**62)), (-5, -99), (-1, -99), (9, -9), (-9, 2),
 def test_slices_from_before_the_first_element(ends: tuple[int, int], step: int):
     parts = [np.array([one], "int64") for one in (*ends, 0, step)]
     compare("Slice", [np.arange(10, dtype="float32").reshape(5, 2)], parts)
+
+
+def test_slices_whose_ends_are_values(tmp_path: Path):
+    """An end that is the largest integer is none for ONNX Runtime, also where the slice goes backwards."""
+    declared = [helper.make_tensor_value_info("x", 1, ("n", 2))]
+    declared += [helper.make_tensor_value_info(name, 7, (1,)) for name in "abcd"]
+    node, y = helper.make_node("Slice", ["x", *"abcd"], ["y"]), helper.make_tensor_value_info("y", 1, ("m", 2))
+    graph = helper.make_graph([node], "graph", declared, [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    loaded, path = dt.onnx.load(model), str(tmp_path / "model.onnx")
+    inside = dt.function(lambda *args: loaded(*args), input_signature=list(loaded.input_specs.values()))
+    dt.onnx.save(inside, path)
+    x = np.arange(10, dtype="float32").reshape(5, 2)
+    for ends in STEPS_BACK:
+        for step in (-1, -2, 1):
+            args = [x, *(np.array([one], "int64") for one in (*ends, 0, step))]
+            right = run(model, args)
+            np.testing.assert_array_equal(inside(*args).numpy(), right)
+            np.testing.assert_array_equal(run(path, args), right)
 
 
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
@@ -81,6 +111,7 @@ def test_images_of_one_row(places: str, mode: str):
 @pytest.mark.parametrize("size", [5, None])
 def test_written_slices_from_before_the_first_element(size: int | None, tmp_path: Path):
     slices = [slice(-9, None, -1), slice(-9, -20, -2), slice(-5, None, -1), slice(-6, 0, -1), slice(None, None, -1)]
+    slices += [slice(3, 2**31 - 1, -1), slice(-1, 2**63 - 1, -2)]
     x, path = np.arange(10, dtype="float32").reshape(5, 2), str(tmp_path / "model.onnx")
     for one in (*slices, slice(-2, -9, -1), (slice(3, None, -1), slice(-7, None, -1))):
         dt.onnx.save(dt.function(lambda x, one=one: x[one], input_signature=[dt.spec((size, 2))]), path)

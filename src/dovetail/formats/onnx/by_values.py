@@ -17,6 +17,7 @@ from dovetail.core.table import OPS
 from dovetail.formats.constants import counted, is_tensor
 from dovetail.formats.onnx.calls import listed
 from dovetail.formats.onnx.nodes import Node, Weight
+from dovetail.formats.onnx.tensors import OPEN_ENDS
 from dovetail.formats.opaque import Unreadable
 from dovetail.ops.shapes.shape import dims_of
 
@@ -135,8 +136,10 @@ def _along(x: Any, axis: int, start: Any, end: Any, step: Any) -> Any:
     size = dims_of(x)[axis]
     size = ops.cast(size, "int64") if is_tensor(size) else np.int64(size)
     is_forth = ops.greater(step, 0)
+    is_whole = ops.logical_and(ops.any(ops.equal(end, OPEN_ENDS)), ops.less(step, 0))
+    end = ops.where(is_whole, -1 - size, end)
     start, end = (ops.where(ops.less(one, 0), one + size, one) for one in (start, end))
-    start = ops.where(is_forth, ops.clip(start, 0, size), ops.clip(start, -1, size - 1))
+    start = ops.where(is_forth, ops.clip(start, 0, size), ops.clip(start, 0, size - 1))
     end = ops.where(is_forth, ops.clip(end, 0, size), ops.clip(end, -1, size - 1))
     return OPS["GatherV2"](x, ops.arange(start, end, ops.cast(step, "int64")), axis)
 

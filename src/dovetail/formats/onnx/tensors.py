@@ -14,6 +14,7 @@ from dovetail.core.dtypes import DType, as_dtype
 from dovetail.core.errors import FormatError, did_you_mean
 from dovetail.formats.wire.tensors import little_endian
 
+OPEN_ENDS = (2**31 - 1, 2**63 - 1)  # ends of slices that ONNX Runtime takes for none, also where it goes backwards
 STRING = 8
 NUMBERS = {  # NumPy's name of a dtype → its number
     "float32": 1,

@@ -12,6 +12,7 @@ from dovetail.core.collectives import COLLECTIVES
 from dovetail.core.dtypes import as_dtype
 from dovetail.formats.onnx.written_nodes import LAST, Place, Ref, writes
 
+SHORT = 2**31 - 2  # an index behind all elements that ONNX Runtime does not take for none
 COPIES = 13  # the last opset in which a 0 in a shape is the size of the input, which for a batch of none is the same
 # Dovetail's type → the reason why ONNX cannot compute it
 NO_WAY = {
@@ -165,6 +166,8 @@ def _slice_static(place: Place, x: Ref, begin: Any, end: Any, strides: Any, mask
                 return _slice_at(place, x, begin, end, strides, masks)
             if size is not None and first < -size:  # ONNX would begin at the first element
                 first = last = no_end = 0
+        if step < 0:
+            last = min(last, SHORT)
         starts.append((0 if step > 0 else LAST) if no_begin else first)
         ends.append((LAST if step > 0 else -LAST) if no_end else last)
         axes.append(axis)
@@ -186,7 +189,7 @@ def _slice_at(place: Place, x: Ref, begin: Any, end: Any, strides: Any, masks: t
     def chosen(flags: Sequence[int], yes: Ref, no: Ref) -> Ref:
         return place.node("Where", place.constant(flags, "bool"), yes, no, dtype="int64") if any(flags) else no
 
-    zero, last, least, one = (place.constant([n]) for n in (0, LAST, -LAST, 1))
+    zero, last, least, one, short = (place.constant([n]) for n in (0, LAST, -LAST, 1, SHORT))
     next_one = place.node("Add", starts, one)
     after = place.node("Where", place.node("Equal", next_one, zero, dtype="bool"), last, next_one, dtype="int64")
     starts = chosen(no_begin, place.node("Where", ahead, zero, last, dtype="int64"), starts)
@@ -196,6 +199,7 @@ def _slice_at(place: Place, x: Ref, begin: Any, end: Any, strides: Any, masks: t
         size = place.node("Slice", place.shape(x), zero, place.constant([count]))
         before = place.node("Less", starts, place.node("Neg", size), dtype="bool")
         before = place.node("And", before, place.node("Less", steps, zero, dtype="bool"), dtype="bool")
+        ends = place.node("Where", place.node("Less", steps, zero, dtype="bool"), place.node("Min", ends, short), ends)
         starts, ends = (place.node("Where", before, zero, value, dtype="int64") for value in (starts, ends))
     return place.node("Slice", x, starts, ends, place.constant([*range(count)]), chosen(is_one, one, steps))
 

@@ -12,7 +12,7 @@ from dovetail.core.read_limits import need_operations
 from dovetail.core.table import OPS
 from dovetail.formats.constants import counted, filled, is_tensor, recorded, within
 from dovetail.formats.onnx.rows import row
-from dovetail.formats.onnx.tensors import RANKS
+from dovetail.formats.onnx.tensors import OPEN_ENDS, RANKS
 from dovetail.formats.opaque import Unreadable
 from dovetail.graph.shape_values import known_ints
 from dovetail.ops.shapes.shape import dims_of
@@ -75,7 +75,8 @@ def _(x: Any, starts: Sequence[int], ends: Sequence[int], axes: Any = None, step
         if step < 0 and -END < start < -1:  # NumPy takes none where it is before the first element
             size = dims_of(x)[axis]
             first = max(start, -size) if isinstance(size, int) else ops.maximum(start, -size)
-        last = None if (end >= END if step > 0 else end <= -END) else max(-END, min(END, end))
+        is_whole = end >= END if step > 0 else end <= -END or end in OPEN_ENDS
+        last = None if is_whole else max(-END, min(END, end))
         item[axis] = slice(first, last, step)
     return x[tuple(item)]
 
