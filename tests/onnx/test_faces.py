@@ -249,6 +249,19 @@ def test_values_that_are_fed_have_gradients_and_meet_edits():
     assert dt.onnx.load(with_defaults(3)).defaults == []  # ONNX Runtime takes them for constants, too
 
 
+def test_weights_that_can_be_fed_stay_inputs_of_an_edited_file(tmp_path: Path):
+    x, message = np.ones((5, 4), "float32"), with_defaults(8)
+    loaded = dt.onnx.load(message)
+    loaded.graph.insert_after(loaded.graph.outputs[0], lambda t: t + 1)
+    loaded.rename({"x": "image"})
+    loaded.save(tmp_path / "model.onnx")
+    ready, right = session(tmp_path / "model.onnx"), session_of(message.SerializeToString())
+    assert [one.name for one in ready.get_overridable_initializers()] == ["w"]
+    for fed in ({}, {"w": FED["w"]}):
+        (found,), (expected,) = ready.run(None, {"image": x, **fed}), right.run(None, {"x": x, **fed})
+        np.testing.assert_allclose(found, expected + 1, atol=1e-5)
+
+
 def described() -> onnx.ModelProto:
     """A model of opset 17 whose descriptions are texts."""
     message = told(model("Pad", X.shape))

@@ -228,7 +228,9 @@ class LoadedModel(OneSignature):
         """
         if self.graph.version != self._version:
             problem = f"the graph was edited for what the file says of {', '.join({**shapes, **values})}"
-            raise op_error(ValueError, "onnx", f"{problem}: load the model with shapes={dict(shapes)}, then edit it.")
+            advice = f"load the model with shapes={dict(shapes)}, then edit it"
+            advice = advice if shapes else "give them to a model that is not edited, or write them into the file"
+            raise op_error(ValueError, "onnx", f"{problem}: {advice}.")
         key = tuple(shapes.items()), tuple((name, _key(value)) for name, value in values.items())
         if key not in self._others:
             self._others = {key: self._model.read(shapes, values)}

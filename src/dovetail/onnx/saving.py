@@ -30,6 +30,7 @@ from dovetail.passes.cse import merge_common
 from dovetail.passes.prune import prune
 from dovetail.passes.simplify import simplify
 from dovetail.saved_model.saving import endpoint_of
+from dovetail.saved_model.signatures import variables_of
 
 ALIGNED = 4096  # bytes, at whose multiples external data begins, so that it can be mapped
 SMALL = 1024  # bytes of data that stays in the message
@@ -126,7 +127,10 @@ def write(
             graph, given, results, state = _pure(inputs, outputs, source, opset)
             writer = Writer(opset)
             symbols = dict.fromkeys((*given, *results), (batch,)) if batch else {}
-            message = writer.model(graph, given, results, state, symbols)
+            known = source._model.variables if source else {}
+            fed = {known[name]: name for name in source.defaults if name in known} if source else {}
+            fed = {one: fed[one] for one in variables_of(graph) if one in fed and one not in state}
+            message = writer.model(graph, given, results, {**state, **fed}, symbols)
             break
         except NeedsOpset as error:
             if is_fixed:
