@@ -145,8 +145,12 @@ class Variable(Operators):
         made._begin(shape, name, trainable=False, constraint=None)
         return made
 
-    def holder(self) -> Variable:
-        """The variable that holds the value here: itself, except if each session has its own value."""
+    def holder(self, written: bool = False) -> Variable:
+        """The variable that holds the value here: itself, except if each session has its own value.
+
+        Args:
+            written: whether the value is about to be replaced, so that there need be none.
+        """
         return self
 
     @property

@@ -26,7 +26,7 @@ def cut(
     outputs: Sequence[Value],
     wanted: Sequence[GraphTensor | Operation] = (),
     name: str = "function",
-    holder: Callable[[Variable], Variable] = Variable.holder,
+    holder: Callable[..., Variable] = Variable.holder,
 ) -> Graph:
     """Make a program that computes some tensors of a graph from others, and assigns variables.
 
@@ -38,7 +38,7 @@ def cut(
         outputs: tensors and variables, which become its outputs; for a variable, its value before the run.
         wanted: tensors and operations to compute, too; their results are outputs behind the others.
         name: the name of the program.
-        holder: variable of the graph → the variable that the program reads and assigns.
+        holder: as `SessionValues.holder`, from a variable of the graph to the one that the program reads or assigns.
 
     Raises:
         ValueError: it needs a placeholder that is not among the inputs, or a tensor was removed.
@@ -73,7 +73,7 @@ def cut(
         for read in part.find("ReadVariableOp"):
             read.attrs["variable"] = holder(read.attrs["variable"])
         for variable, value in assigned.items():
-            variables.assign_variable(part, holder(variable), value)
+            variables.assign_variable(part, holder(variable, written=True), value)
     return part
 
 

@@ -34,10 +34,15 @@ class SessionValues:
     def __contains__(self, holder: Variable) -> bool:
         return holder in self._owners
 
-    def holder(self, variable: Variable) -> Variable:
-        """The variable that holds a variable's value; for one of another graph, that graph's sessions decide."""
+    def holder(self, variable: Variable, written: bool = False) -> Variable:
+        """The variable that holds a variable's value; for one of another graph, that graph's sessions decide.
+
+        Args:
+            variable: the variable.
+            written: as for `Variable.holder`.
+        """
         if getattr(variable, "session_graph", None) is not self._graph:
-            return variable.holder()
+            return variable.holder(written)
         found = self._holders.get(variable)
         if found is None:
             return holding(self._lock, self._made, variable)

@@ -65,23 +65,18 @@ class SessionVariable(Variable):
         self.session_graph: Any = first.graph
         hooks.variable_made(first.graph, self)
 
-    def holder(self) -> Variable:
+    def holder(self, written: bool = False) -> Variable:
         if self.session_graph is None:
             return self
         values = session_of(self.session_graph).values
         found = values.holder(self)
-        values.require(found)
+        if not written:
+            values.require(found)
         return found
 
     def _elsewhere(self, written: bool = False) -> Variable | None:
-        """The variable that holds the value, if it is another one; else None.
-
-        Args:
-            written: whether the value is about to be replaced, so that there need be none.
-        """
-        if self.session_graph is None:
-            return None
-        return session_of(self.session_graph).values.holder(self) if written else self.holder()
+        """The variable that holds the value, if it is another one, as for `holder`; else None."""
+        return None if self.session_graph is None else self.holder(written)
 
     def read(self, engine: Any = None) -> Any:
         other = None if scopes().graphs else self._elsewhere()

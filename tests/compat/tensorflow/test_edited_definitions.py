@@ -448,11 +448,12 @@ def test_another_process_reads_all_but_python(calls_python, monkeypatch):
     with ours.Graph().as_default() as other:
         step, y = ours.import_graph_def(made, return_elements=["step", "y:0"], name="")
     session, feed = ours.Session(graph=other), {"x:0": [[1.0, 1.0]]}
+    with session.as_default():
+        other.get_operation("w").outputs[0].load([[1.0], [2.0]], session)
     if calls_python:
         with pytest.raises(NotImplementedError, match="only the process that made the definition can compute PyFunc"):
             session.run(y, feed)
     else:
-        other.get_operation("w/Read").attrs["variable"].assign([[1.0], [2.0]])
         session.run(step, feed)
         assert session.run(y, feed).tolist() == [[4.0]]
 

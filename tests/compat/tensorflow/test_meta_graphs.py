@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -156,6 +157,62 @@ def test_tensorflow_reads_a_variable_before_a_step_assigns_it(tmp_path):
             saver.restore(session, path)
             found = [session.run(["loss:0", "all"], feeds)[0] for _ in range(5)]
             np.testing.assert_allclose(found, losses, rtol=1e-5)
+
+
+def first_values(names, path, makes_initializer):
+    """Write a graph whose variables begin with numbers, random numbers, and what another one begins with."""
+    with names.Graph().as_default() as graph:
+        v = names.get_variable("v", initializer=3.0)
+        u = names.get_variable("u", [500], initializer=names.random_normal_initializer(1.0, 0.1))
+        w = names.get_variable("w", initializer=v.initial_value * 2.0, trainable=False)
+        x = names.placeholder("float32", [None], name="x")
+        kept = names.reduce_mean(names.nn.dropout(u, rate=0.5), name="kept")
+        loss = names.reduce_sum(names.square(x * v - w), name="loss")
+        names.train.GradientDescentOptimizer(0.1).minimize(loss + 0.0 * kept, name="step")
+        if makes_initializer:
+            names.global_variables_initializer()
+        names.train.export_meta_graph(f"{path}.meta")
+        Path(f"{path}.pb").write_bytes(graph.as_graph_def().SerializeToString())
+
+
+def begun(names, path, begins):
+    """What runs of the graph in a file give, before and after its variables begin."""
+    feed, step = {"x:0": [1.0]}, ["step", "loss:0"]
+    with names.Graph().as_default() as graph, names.Session() as session:
+        if begins == "init":
+            names.import_graph_def(names.GraphDef.FromString(Path(f"{path}.pb").read_bytes()), name="")
+        else:
+            names.train.import_meta_graph(f"{path}.meta")
+        variables = names.global_variables()
+        with pytest.raises(names.errors.FailedPreconditionError):
+            session.run("loss:0", feed)
+        first = [v.initializer for v in variables] if begins == "each" else begins
+        session.run(names.global_variables_initializer() if begins == "all" else first)
+        kept = [float(session.run("kept:0")) for _ in range(3)]
+        assert len({*kept}) == 3 and abs(np.mean(kept) - 1.0) < 0.2
+        losses = [float(session.run("loss:0", feed)), float(session.run(step, feed)[1] > 0.0)]
+        names_of = [(v.name, v.initializer.name, v.initial_value is not None) for v in variables]
+        return [*losses, float(session.run("loss:0", feed)), names_of, graph.get_operation_by_name("v/Assign").name]
+
+
+@pytest.mark.parametrize("is_ours", [True, False])
+@pytest.mark.parametrize("begins", ["all", "each", "init"])
+def test_variables_begin_as_the_graph_says(tmp_path, is_ours, begins, engine):
+    first_values(v1 if is_ours else real.compat.v1, tmp_path / "one", begins == "init")
+    found = begun(v1, tmp_path / "one", begins)
+    assert found == begun(real.compat.v1, tmp_path / "one", begins)
+    np.testing.assert_allclose(found[:3], [9.0, 1.0, 5.76], rtol=1e-6)
+
+
+def test_an_initializer_of_this_process_runs_in_another_graph():
+    with v1.Graph().as_default() as graph:
+        v1.identity(v1.get_variable("v", initializer=3.0) * 2.0, name="y")
+        init, definition = v1.global_variables_initializer(), graph.as_graph_def()
+    definition.node.add(name="more", op="NoOp")
+    with v1.Graph().as_default(), v1.Session() as session:
+        v1.import_graph_def(definition, name="")
+        session.run(init.name)
+        assert session.run("y:0") == 6.0
 
 
 def nested(x, w):

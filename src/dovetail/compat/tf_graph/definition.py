@@ -16,6 +16,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dovetail.compat.tf_graph.device_spec import written
 from dovetail.compat.tf_graph.graph_bytes import DOCUMENT, document
 from dovetail.compat.tf_graph.graph_proto import Viewed, variable_proto
@@ -279,7 +281,7 @@ class _Recorder(Writer):
         first, self._is_inside = len(messages), True
         taken = {word: ref.text for word, (ref, _) in place.held.items()}
         try:
-            refs = super().written(place)
+            refs = _counted(place) or super().written(place)
         finally:
             self._is_inside = False
         members = messages[first:]
@@ -288,6 +290,20 @@ class _Recorder(Writer):
         _note(operation, members)
         self._groups.append(Group(operation, [ref.text for ref in place.inputs], taken, members))
         return refs
+
+
+def _counted(place: Place) -> list[Ref] | None:
+    """The results of a read or an assignment of a count of random draws; None if the operation is another one.
+
+    TensorFlow has no value of the count, so there each run draws a number instead.
+    """
+    variable = place.operation.attrs.get("variable")
+    if variable is None or not variable.is_counter:
+        return None
+    if place.inputs:
+        return place.result("Identity", place.inputs[0], dtypes=[variable.dtype])
+    ends = [place.constant(end, word) for word, end in (("minval", 0), ("maxval", 2**31 - 1))]
+    return place.result("RandomUniformInt", place.constant(np.zeros(0, "int32"), "shape"), *ends, seed=0, seed2=0)
 
 
 def _note(operation: Operation, members: list[Any]) -> None:

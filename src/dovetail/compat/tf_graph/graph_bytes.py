@@ -56,6 +56,7 @@ def document(graph: Graph, variables: Iterable[Variable] = ()) -> Any:
     for key, variable in beside.variables.items():
         said = function.attr[VARIABLE + key].func
         said.name, said.attr["trainable"].b = variable.op_name, variable.trainable
+        said.attr["is_counter"].b = variable.is_counter
         said.attr["dtype"].type = number_of(variable.dtype)
         said.attr["shape"].shape.CopyFrom(shape_proto(variable.shape))
     return function
@@ -119,4 +120,6 @@ def _variable(said: Any, file: str, place: str, make: Callable[[str, np.ndarray,
     shape = known_shape(said.attr["shape"].shape, file, place)
     dtype = dtype_of(said.attr["dtype"].type, file, place)
     first = np.broadcast_to(np.zeros((), dtype), shape)
-    return make(said.name, first, said.attr["trainable"].b)
+    made = make(said.name, first, said.attr["trainable"].b)
+    made.is_counter = said.attr["is_counter"].b
+    return made

@@ -81,7 +81,7 @@ def import_definition(
         changed = [old for old, new in mapped.items() if old.spec != new.spec]
         infer_from([made[user] for old in changed for user in old.consumers() if user in made])
     for title, variable in (variables or {}).items():
-        variable.name, variable.graph = f"{whole or ''}{title}:0", target
+        variable.name = f"{whole or ''}{title}:0"
         variable.op = VariableOperation(variable)
         target.add_variable_operation(variable.op)  # type: ignore[attr-defined]
     return [face_of(_counterpart(copies, x)) for x in wanted]

@@ -27,6 +27,7 @@ TensorListStack: - -
 Print: T U*
 Assert: - T*
 Range: Tidx Tidx Tidx
+RandomUniformInt: T Tout Tout
 BroadcastGradientArgs: T T
 StridedSlice: T Index Index Index
 StridedSliceGrad: Index Index Index Index T

@@ -221,7 +221,8 @@ def import_meta_graph(
         **saver: arguments of the saver.
 
     Returns:
-        A saver of the variables of the graph, which begin with zeros; None if it has none.
+        A saver of the variables of the graph, which have no values before an initializer or the saver gives them
+        some; None if it has none.
 
     Raises:
         FileNotFoundError: there is no such file.

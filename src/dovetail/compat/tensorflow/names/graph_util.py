@@ -15,7 +15,7 @@ from dovetail.compat.tensorflow.names.by_type import raw
 from dovetail.compat.tensorflow.names.string_nodes import StringReader
 from dovetail.compat.tensorflow.names.string_tensors import in_graph
 from dovetail.compat.tensorflow.names.text import is_text
-from dovetail.compat.tensorflow.names.variables import TFVariable
+from dovetail.compat.tensorflow.names.variables import TFGraphVariable, TFVariable
 from dovetail.compat.tensorflow.nearest import close_op
 from dovetail.compat.tensorflow.table import absent, function, told, value
 from dovetail.compat.tf_graph.definition import file_of, mark_of
@@ -86,11 +86,18 @@ def import_graph_def(
         given |= names
     variables: dict[str, Any] = {}
 
+    in_session = isinstance(target, TensorFlowGraph) and target.dialect.records_effects
+
     def make(title: str, first: np.ndarray, trainable: bool) -> Any:
-        return variables.setdefault(title, TFVariable(first, name=title, trainable=trainable))
+        made: Any = TFVariable(first, name=title, trainable=trainable)
+        if in_session:
+            made = TFGraphVariable.of_graph(target, made.shape, made.dtype, title, trainable)
+        return variables.setdefault(title, made)
 
     graph = restored(graph_def, make=make, reader=StringReader)
-    named = variables if isinstance(target, TensorFlowGraph) else {}
+    for made in {*graph.state.last} & {*variables.values()}:  # counts of random draws, which nothing initializes
+        made.carried = np.zeros(made.shape, made.dtype.numpy)
+    named = variables if in_session else {}
     ops_of = {key: x if isinstance(x, Operation) else x.op for key, x in controls.items()}
     try:
         given = {key: _of_graph(target, graph, key, x) for key, x in given.items()}

@@ -24,12 +24,14 @@ from dovetail.compat.tf_graph.restoring import imported, restored
 from dovetail.core.errors import FormatError, describe
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
-from dovetail.formats.tensorflow.names import ORIGINAL, node_name, original
-from dovetail.formats.tensorflow.saved_model import saved_meta_graph, variable_def
+from dovetail.formats.tensorflow.names import ORIGINAL, node_name, original, split
+from dovetail.formats.tensorflow.saved_model import ASSIGNMENTS, saved_meta_graph, variable_def
 from dovetail.formats.tensorflow.saving import VERSION, add_saver
 from dovetail.formats.wire.libraries import need
 from dovetail.formats.wire.messages import TENSORFLOW, from_text, parsed
 from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.graph.unchecked import discard
+from dovetail.trace.variables import add_assignment, add_read
 
 lazy("MetaGraphDef", lambda: TENSORFLOW.MetaGraphDef)
 lazy("train.SaverDef", lambda: TENSORFLOW.SaverDef)
@@ -100,8 +102,11 @@ def meta_graph(
     made = TENSORFLOW.MetaGraphDef()
     made.meta_info_def.tensorflow_version = VERSION
     used = dict.fromkeys(v for values in collections.values() for v in values if isinstance(v, Variable))
+    firsts: dict[Variable, tuple[str, str]] = {}
     if graph_def is None:
-        made.graph_def.CopyFrom(file_of(without_devices(graph) if clear_devices else graph, used))
+        copy = without_devices(graph) if clear_devices else snapshot(graph)
+        firsts = _add_first_values(copy, graph, used)
+        made.graph_def.CopyFrom(file_of(copy, used))
     else:
         made.graph_def.CopyFrom(graph_def)
         for node in made.graph_def.node if clear_devices else ():
@@ -113,6 +118,11 @@ def meta_graph(
     specs = specs_of({variable: variable.op_name for variable in kept})
     pairs = add_saver(made, rows, {node.name for node in made.graph_def.node}, specs) if rows else []
     defined = {variable: definition_of(variable, *pair) for variable, pair in zip(kept, pairs, strict=True)}
+    nodes = {original(node): node for node in made.graph_def.node}
+    for one, (assigned, read) in firsts.items():
+        handle, value = nodes[assigned].input[:2]
+        first = value if ":" in value else f"{value}:0"
+        defined[one] = definition_of(one, nodes[assigned].name, nodes[read].name, handle, first)
     if saver_def is not None:
         made.saver_def.MergeFrom(saver_def)
     for key, values in collections.items():
@@ -135,9 +145,23 @@ DEFINED = {  # the collections in which TensorFlow wants definitions of variable
 }
 
 
-def definition_of(variable: Variable, assigned: str, read: str, handle: str = "") -> bytes:
-    """The message `VariableDef` of a variable, which the checkpoint initializes."""
-    made = TENSORFLOW.VariableDef(initializer_name=assigned, snapshot_name=f"{read}:0")
+def _add_first_values(copy: Graph, graph: Graph, used: Iterable[Variable]) -> dict[Variable, tuple[str, str]]:
+    """Add the assignments of first values, and reads, that a copy of a graph lacks; the names of both by variable."""
+    assigned = {(op.attrs["variable"], op.inputs[0]): op for op in reversed(copy.find("AssignVariableOp"))}
+    read = {op.attrs["variable"]: op for op in reversed(copy.find("ReadVariableOp")) if not op.control_inputs}
+    found = {}
+    for one in used:
+        first = getattr(one, "initial_value", None)
+        if first is not None and first.graph is graph and not first.op.is_removed:
+            value = copy.get_tensor(first.name)
+            assign = assigned.get((one, value)) or add_assignment(copy, one, value)
+            found[one] = assign.name, (read.get(one) or add_read(copy, one).op).name
+    return found
+
+
+def definition_of(variable: Variable, assigned: str, read: str, handle: str = "", first: str = "") -> bytes:
+    """The message `VariableDef` of a variable: the nodes that initialize, read and hold it, and its first value."""
+    made = TENSORFLOW.VariableDef(initializer_name=assigned, snapshot_name=f"{read}:0", initial_value_name=first)
     made.variable_name = f"{handle or variable.op_name}:0"
     made.is_resource, made.trainable = True, variable.trainable
     info = slice_info(variable)
@@ -227,7 +251,7 @@ def import_message(given: Any, import_scope: str | None, clear_devices: bool = F
         given: a message `MetaGraphDef`, or the path of a file; of Dovetail or of TensorFlow.
         import_scope: a name scope for all that is added.
         clear_devices: whether operations lose their devices.
-        checkpoint: the path of the first values of variables, which are zeros without.
+        checkpoint: the path of the first values of variables; without, these are as the graph computes them.
 
     Raises:
         FormatError: the file is damaged.
@@ -253,8 +277,15 @@ def import_message(given: Any, import_scope: str | None, clear_devices: bool = F
         collections = keys.get(f"{plain}:0", []) if keys and is_theirs else [] if is_hidden else None
         trainable = trainable if collections is None else GraphKeys.TRAINABLE_VARIABLES in collections
         whole = f"{scope}/{plain}" if scope else plain
-        known[f"{name}:0"] = made = variable(first, trainable, name=whole, collections=collections)
-        made.begins_alone = bool(checkpoint) or is_hidden
+        has_zeros = is_hidden or first.dtype.hasobject
+        value: Any = first if has_zeros else target.constant(first, f"{whole}/unknown")
+        known[f"{name}:0"] = made = variable(value, trainable, name=whole, collections=collections)
+        made.begins_alone = is_hidden
+        if checkpoint:
+            made.carried = first
+        if not has_zeros:
+            made.initial_value = None
+            discard(target, [value.op])
         made._save_slice_info = parts.get(f"{plain}:0")
         return made
 
@@ -268,15 +299,22 @@ def import_message(given: Any, import_scope: str | None, clear_devices: bool = F
         names = [name for key, said in meta.collection_def.items() for name in said.node_list.value]
         wanted = [name for name in dict.fromkeys(names) if name not in known]
         before = set(target.operations)
+        firsts = {key: pair for key, pair in _first_values(meta).items() if key in known and _has(source, pair[1])}
         elements = [name for name in wanted if _has(source, name)] if is_theirs else _elements(source, wanted, file)
+        elements += [name for _, name in firsts.values()]
         found = import_definition(target, source, {}, elements, scope)
     added = {op.name: op for op in target.operations if op not in before}
     for name, copy in zip(elements, found, strict=True):  # the copy of an assignment is the operation of its value
         known[name] = added.get(f"{scope}/{name}" if scope else name, copy) if ":" not in name else copy
+    for key, (assignment, first) in firsts.items():
+        known[key].begin_with_tensor(known[first], added.get(f"{scope}/{assignment}" if scope else assignment))
     for key, said in meta.collection_def.items():
-        if key not in _VARIABLES:  # these the variables have joined by themselves
-            for item in _items(said, known, is_theirs):
-                target.add_to_collection(key, item)
+        items, joined = [*_items(said, known, is_theirs)], target.get_collection_ref(key)
+        if key not in _VARIABLES:
+            joined.extend(items)
+        else:  # these the variables have joined by themselves, in another order
+            ordered = [one for one in items if one in joined]
+            joined[:] = [*(one for one in joined if one not in ordered), *ordered]
     return any(isinstance(value, Variable) for value in known.values())
 
 
@@ -289,16 +327,35 @@ def _variable_keys(meta: Any) -> dict[str, list[str]]:
     return found
 
 
+def _first_values(meta: Any) -> dict[str, tuple[str, str]]:
+    """Name of a variable → the node that gives it its first value, and the tensor of that."""
+    nodes = {node.name: node for node in meta.graph_def.node}
+    names = {name: original(node) for name, node in nodes.items()}
+    found = {}
+    for one in _definitions(meta):
+        node, handle = nodes.get(one.initializer_name), split(one.variable_name)[0]
+        if node is not None and node.op in ASSIGNMENTS and len(node.input) > 1:
+            first, _, number = split(node.input[1])
+            found[f"{names.get(handle, handle)}:0"] = names[node.name], f"{names.get(first, first)}:{number}"
+    return found
+
+
+def _definitions(meta: Any) -> list[Any]:
+    """The messages `VariableDef` in the collections."""
+    found = [variable_def(data) for said in meta.collection_def.values() for data in said.bytes_list.value]
+    return [one for one in found if one is not None]
+
+
 def _parts(meta: Any, scope: str) -> dict[str, SaveSliceInfo]:
     """Name of a variable → the part that it is of a whole one."""
-    defined = [variable_def(data) for said in meta.collection_def.values() for data in said.bytes_list.value]
-    infos = {one.variable_name: one.save_slice_info_def for one in defined if one and one.save_slice_info_def.full_name}
+    infos = {one.variable_name: one.save_slice_info_def for one in _definitions(meta)}
     return {
         name: SaveSliceInfo(
             f"{scope}/{said.full_name}" if scope else said.full_name,
             *map(list, (said.full_shape, said.var_offset, said.var_shape)),
         )
         for name, said in infos.items()
+        if said.full_name
     }
 
 

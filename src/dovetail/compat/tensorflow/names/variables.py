@@ -173,6 +173,13 @@ class TFGraphVariable(_Names, SessionVariable):
     _initializer: Any = None
     _save_slice_info = None  # which TF-Slim reads: a variable is whole
 
+    @classmethod
+    def of_graph(cls, graph: Any, shape: Any, dtype: Any, name: str, trainable: bool) -> TFGraphVariable:
+        """Make a variable of a graph without a first value, which is in no collection."""
+        made: Any = cls.without_value(shape, dtype, name)
+        made.session_graph, made.trainable = graph, trainable
+        return made
+
     @property
     def graph(self) -> Any:
         return self.session_graph
@@ -198,8 +205,11 @@ class TFGraphVariable(_Names, SessionVariable):
     def begin_with(self, value: Any) -> None:
         """Let it begin with a value, in initializers that are made from now on, and in new sessions."""
         array = np.asarray(value).astype(self.dtype.numpy)
-        self.initial_value = self.session_graph.constant(array, f"{self.op_name}/initial_value")
-        self._initializer = None
+        self.begin_with_tensor(self.session_graph.constant(array, f"{self.op_name}/initial_value"))
+
+    def begin_with_tensor(self, first: Any, assignment: Any = None) -> None:
+        """Let it begin with the value of a tensor of the graph, which an assignment of the graph may give it."""
+        self.initial_value, self._initializer = first, assignment
 
     def take_shape(self, shape: Any) -> None:
         """Let its values also have another shape of its rank: dimensions that differ are unknown from then on."""
