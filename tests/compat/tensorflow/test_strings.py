@@ -247,6 +247,21 @@ def test_imported_graphs_compute_strings(engine):
     assert repr(imported(v1, data)) == repr(imported(tensorflow.compat.v1, data))
 
 
+@pytest.mark.parametrize("is_edited", [False, True])
+def test_strings_of_own_definitions_stay_strings(is_edited):
+    with v1.Graph().as_default() as graph:
+        x = v1.placeholder(v1.string, [None], name="x")
+        v1.strings.length(v1.identity(v1.strings.join([x, v1.constant("k")], name="y"), name="z"), name="n")
+    message = graph.as_graph_def()
+    if is_edited:
+        message.node.add(name="more", op="NoOp")
+    with v1.Graph().as_default(), v1.Session() as session:
+        v1.import_graph_def(message, {"x:0": v1.constant(["a", "bb"])}, name="given")
+        v1.import_graph_def(message, name="")
+        found = session.run(["y:0", "z:0", "n:0", "given/y:0"], {"x:0": ["a", "bb"]})
+    assert [one.tolist() for one in found] == [[b"ak", b"bbk"], [b"ak", b"bbk"], [2, 3], [b"ak", b"bbk"]]
+
+
 def test_numbers_do_not_replace_strings_of_imported_graphs():
     require("tensorflow", "it makes the graph")
     message = v1.GraphDef.FromString(definition())

@@ -43,6 +43,14 @@ EDITS = {
     "dtype of a placeholder": typed("x", "dtype", 3),
     "an input less": lambda message: named(message, "y").input.pop(),
     "an input more": lambda message: named(message, "y").input.append("x"),
+    "no T": lambda message: named(message, "y").attr.pop("T"),
+    "no dtype of a placeholder": lambda message: named(message, "x").attr.pop("dtype"),
+    "no DstT": lambda message: named(message, "c").attr.pop("DstT"),
+    "a number for a type": lambda message: setattr(named(message, "y").attr["T"], "i", 1),
+    "no name": lambda message: setattr(named(message, "y"), "name", ""),
+    "a name with a space": lambda message: setattr(named(message, "y"), "name", "a b"),
+    "a name with an underscore first": lambda message: setattr(named(message, "y"), "name", "_y"),
+    "control inputs first": lambda message: named(message, "y").input.insert(0, "^z"),
     "N": lambda message: setattr(named(message, "j").attr["N"], "i", 3),
 }
 

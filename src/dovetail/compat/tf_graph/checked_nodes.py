@@ -1,7 +1,8 @@
-"""Nodes that contradict each other: names that two nodes have, and inputs of other dtypes than a node says."""
+"""Nodes that contradict each other or their types: names, inputs, and attributes."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -15,6 +16,8 @@ from dovetail.formats.wire.tensors import NUMBERS
 UNKNOWN = 0  # the number of a dtype that nobody says
 REFERENCE = 100  # the number of a reference is that of its dtype and this
 _NAMES = {number: name for name, number in NUMBERS.items()}
+_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")  # TensorFlow's, of a node
+_FIELDS = {"string": "s", "int": "i", "float": "f", "bool": "b"}  # type of an attribute → the field with its value
 
 
 def check_nodes(message: Any, file: str) -> None:
@@ -25,16 +28,37 @@ def check_nodes(message: Any, file: str) -> None:
         file: its name, for the error.
 
     Raises:
-        FormatError: a name is there twice, or a node is not given the dtypes or the number of inputs that it says.
+        FormatError: a name is there twice, or is none; a node is not given the dtypes or the number of inputs that it
+            says; or it lacks an attribute of its type.
     """
     twice = [name for name, count in Counter(node.name for node in message.node).items() if count > 1]
     if twice:
         raise FormatError(file, "the graph", f"several nodes {twice[0]!r}", "another name for each node")
     made = {node.name: _dtypes(node, "output_arg") for node in message.node}
     for node in message.node:
+        _check_alone(node, file)
         wanted = _dtypes(node, "input_arg")
         if wanted is not None:
             _check_inputs(node, wanted, made, file)
+
+
+def _check_alone(node: Any, file: str) -> None:
+    """Refuse a node with another name than TensorFlow takes, with inputs out of order, or without an attribute."""
+    place = f"the node {node.name!r}"
+    if not _NAME.fullmatch(node.name):
+        raise FormatError(file, place, "this name", "letters, digits and '._\\/>-', the first no '_', '/' or '-'")
+    waits = [text.startswith("^") for text in node.input]
+    if waits != sorted(waits):
+        raise FormatError(file, place, f"{list(node.input)}", "the inputs before the control inputs")
+    definition = None if KEPT in node.attr else op_def(node.op)
+    for one in () if definition is None else definition.attr:
+        field = "list" if one.type.startswith("list(") else _FIELDS.get(one.type, one.type)
+        is_there = one.name in node.attr
+        if is_there and node.attr[one.name].WhichOneof("value") not in (field, None, "placeholder"):
+            raise FormatError(file, place, f"another attribute {one.name!r}", f"one of the type {one.type}")
+        if not is_there and not one.HasField("default_value"):
+            needed = f"the attribute {one.name!r} ({one.type}), as all nodes of the type {node.op} have it"
+            raise FormatError(file, place, "none of this name", needed)
 
 
 def _check_inputs(node: Any, wanted: list[int], made: Mapping[str, list[int] | None], file: str) -> None:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dovetail.compat.tf_graph.device_spec import written
+from dovetail.compat.tf_graph.elements import keep_face
 from dovetail.compat.tf_graph.graph_bytes import DOCUMENT, document
 from dovetail.compat.tf_graph.graph_proto import Viewed, variable_proto
 from dovetail.core.variable import Variable
@@ -222,6 +223,8 @@ def snapshot(graph: Graph) -> Graph:
     """A copy of a graph that shares its variables."""
     copy = type(graph)(graph.name)
     copies = transplant(graph.operations, copy, inputs=graph.inputs, own=True)
+    for old, new in copies.tensors.items():
+        keep_face(old, new)
     copy.outputs = copies.of(graph.outputs)
     copy.state = graph.state.copied(copies.tensors)
     capture_copies(copy)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from typing import Any
 
-from dovetail.compat.tf_graph.elements import element_of, face_of
+from dovetail.compat.tf_graph.elements import element_of, face_of, keep_face
 from dovetail.compat.tf_graph.variable_operation import VariableOperation
 from dovetail.edit.graph import Graph
 from dovetail.edit.inference import infer_from
@@ -63,8 +63,7 @@ def import_definition(
         copies = transplant(source.operations, target, mapped, inputs=given, variables=kind, own=True)
         made = copies.operations
         for old, new in [*copies.tensors.items()]:
-            if hasattr(old, "face") and not hasattr(new, "face"):
-                type(old.face)(new)
+            keep_face(old, new)
         if records:
             override_gradients(made.values(), target.gradient_overrides)
             for copy in made.values():

@@ -16,6 +16,7 @@ import numpy as np
 
 from dovetail.compat.tf_graph.checked_nodes import check_nodes
 from dovetail.compat.tf_graph.definition import KEPT, Group, Mark, Origin, digest, hidden_document, mark_of
+from dovetail.compat.tf_graph.elements import keep_face
 from dovetail.compat.tf_graph.graph import TensorFlowGraph
 from dovetail.compat.tf_graph.graph_bytes import DOCUMENT, document_in, graph_of_proto, zeros
 from dovetail.core.errors import FormatError
@@ -296,11 +297,14 @@ class _Restorer(Reader):
         if old.type == "Placeholder":
             tensor = self.graph.placeholder(old.outputs[0].spec, f"{node.name}/", known=old.attrs["known"])
             tensor.op.take_after(old)
+            keep_face(old.outputs[0], tensor)
             return [tensor]
         self._check_constants(node, old)
         copies = Copies(self.graph, taken | dict(zip(old.inputs, inputs, strict=True)), True, None)
         copies.copy(old)
         copy = copies.operations[old]
+        for was, new in zip(old.outputs, copy.outputs, strict=True):
+            keep_face(was, new)
         for value in values.values():
             if isinstance(value, Handle) and "variable" in copy.attrs:
                 copy.hold_attr("variable", value.variable)
