@@ -255,7 +255,19 @@ def differentiated(x, w):
     return v1.add_n(v1.gradients(v1.reduce_sum(last), [x, w]))
 
 
-@pytest.mark.parametrize("of", [nested, assigned, in_a_branch, differentiated])
+def of_branches(x, w):
+    """Gradients of branches, and of nested ones."""
+    y, p, q = x * w, v1.reduce_sum(x) > 0, v1.reduce_max(x) > 1
+    inner = lambda: v1.cond(q, lambda: y * y * x, lambda: v1.sin(y))  # noqa: E731
+    found = [
+        v1.cond(p, lambda: v1.square(y), lambda: y),
+        v1.cond(p, lambda: v1.square(x * w), lambda: v1.zeros_like(x)),
+        v1.cond(p, inner, lambda: y),
+    ]
+    return v1.add_n([one for y in found for one in v1.gradients(y, [x, w])])
+
+
+@pytest.mark.parametrize("of", [nested, assigned, in_a_branch, differentiated, of_branches])
 @pytest.mark.parametrize("use_resource", [True, False])
 def test_loops_in_loops_of_tensorflow_are_imported(tmp_path, monkeypatch, of, use_resource, engine):
     theirs, found = real.compat.v1, []

@@ -175,16 +175,21 @@ class Frames:
             if name in seen or node is None:
                 continue
             seen.add(name)
-            is_edge = node.op in SWITCHES and self._condition(node) == condition
+            is_edge = self._is_edge(name, condition)
             switches += [node] * is_edge
             for text in node.input:
                 source = split(text)[0]
-                is_outside = text.startswith("^") and condition not in dict(self.context(source))
-                if is_outside and source in self._nodes:
+                is_inside = self._is_edge(source, condition) or condition in dict(self.context(source))
+                if text.startswith("^") and not is_inside and source in self._nodes:
                     waits.append(source)
                 elif not is_edge:
                     stack.append(source)
         return switches, [*dict.fromkeys(waits)]
+
+    def _is_edge(self, name: str, condition: str) -> bool:
+        """Whether a node is a switch with a condition; gradients of branches wait for some."""
+        node = self._nodes.get(name)
+        return node is not None and node.op in SWITCHES and self._condition(node) == condition
 
     @cached_property
     def outside(self) -> list[str]:
