@@ -54,6 +54,15 @@ def test_tensorflows_profiler_counts_the_same(kind):
     assert found == expected and any(expected)
 
 
+def test_the_count_of_random_draws_is_no_parameter():
+    from dovetail.compat.tensorflow.compat import v1
+
+    with v1.Graph().as_default() as graph:
+        v1.nn.dropout(v1.ones([2, 3]) @ v1.get_variable("w", [3, 4], initializer=v1.zeros_initializer()), rate=0.5)
+    options = v1.profiler.ProfileOptionBuilder.trainable_variables_parameter() | {"output": "none"}
+    assert v1.profiler.profile(graph, options=options).total_parameters == 12
+
+
 def test_the_profile_is_printed_written_and_refused(capsys, tmp_path):
     tf = importlib.import_module("dovetail.compat.tensorflow")
     graph, profiler = network(tf), tf.compat.v1.profiler

@@ -110,7 +110,10 @@ def flops_of_graph(graph: Graph) -> Flops:
 
 
 def costs_of(operations: Iterable[Operation]) -> list[Cost]:
-    """The costs of operations in their order; a variable counts at the first one that computes with it."""
+    """The costs of operations in their order; a variable counts at the first one that computes with it.
+
+    The count of random draws is no parameter.
+    """
     found: list[Cost] = []
     carried: dict[GraphTensor, list[Variable]] = {}
     seen: set[int] = set()
@@ -121,7 +124,7 @@ def costs_of(operations: Iterable[Operation]) -> list[Cost]:
         if op.type in CARRYING:
             carried.update(dict.fromkeys(op.outputs, variables))
             continue
-        new = {id(v): v for v in variables if id(v) not in seen}
+        new = {id(v): v for v in variables if id(v) not in seen and not v.is_counter}
         seen |= new.keys()
         parameters = sum(math.prod(v.shape) for v in new.values())
         found.append(Cost(op.name, op.type, round(flops_of(op)), parameters))

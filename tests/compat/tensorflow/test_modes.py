@@ -207,6 +207,25 @@ def test_a_concrete_function_of_an_input_signature(engine):
         f()
 
 
+def test_a_concrete_function_takes_lists_and_numbers(engine):
+    require("tensorflow", "it is compared")
+    import tensorflow as theirs
+
+    found = []
+    for lib in (tf, theirs):
+        f = lib.function(lambda x, y, n=1: x * y + n)
+        concrete = f.get_concrete_function(lib.TensorSpec([None], lib.float32), lib.TensorSpec([], lib.float32), 2)
+        found.append([np.asarray(concrete(*some, 2)).tolist() for some in (([1.0, 2.0], 3.0), ([4], 5))])
+        for other in (([1.0], [2.0], 2), (["text"], 1.0, 2), ([[1.0]], 1.0, 2), ([1.0], 2.0, 3)):
+            with pytest.raises((TypeError, ValueError)):
+                concrete(*other)
+        whole = lib.function(lambda n: n * 2).get_concrete_function(lib.TensorSpec([], lib.int32))
+        found[-1].append(int(whole(3)))
+        with pytest.raises(TypeError):
+            whole(3.5)
+    assert found[0] == found[1] == [[5.0, 8.0], [22.0], 6]
+
+
 def test_a_concrete_function_sees_edits_of_its_graph(engine):
     f = tf.function(lambda x: {"y": tf.nn.relu(x) * 2.0})
     x = tf.constant([-1.0, 2.0])

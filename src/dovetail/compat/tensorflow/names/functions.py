@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from dovetail.compat.tensorflow.table import function
 from dovetail.compat.tf_graph.graph import TensorFlowGraph
 from dovetail.core.errors import check_callable
+from dovetail.core.spec import TensorSpec
 from dovetail.core.structure import map_structure
 from dovetail.core.variable import Variable
 from dovetail.formats.tensorflow.saving import Traced
@@ -134,10 +138,36 @@ class ConcreteFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute it.
 
+        Args:
+            *args, **kwargs: as it is made for; lists and numbers of Python are tensors where it takes some.
+
         Raises:
             TypeError: the arguments are others than those that it is made for.
         """
+        if any(isinstance(value, _PYTHONS) for value in (*args, *kwargs.values())):
+            given, named = self._specs
+            args = (*map(_taken, given, args), *args[len(given) :])
+            kwargs = {key: _taken(named.get(key), value) for key, value in kwargs.items()}
         return self._run(*args, **kwargs)
+
+    @functools.cached_property
+    def _specs(self) -> tuple[Any, Any]:
+        return self.structured_input_signature
+
+
+_PYTHONS = int, float, list
+
+
+def _taken(spec: Any, value: Any) -> Any:
+    """An argument, as an array if it is a list or a number of Python in place of a tensor that has all its values."""
+    if not isinstance(spec, TensorSpec) or not isinstance(value, _PYTHONS):
+        return value
+    try:
+        array = np.asarray(value)
+    except ValueError:  # the lists are not equally long
+        return value
+    is_kind = array.dtype.kind in "bif" and np.can_cast(array.dtype, spec.dtype.numpy, "same_kind")
+    return array.astype(spec.dtype.numpy) if is_kind else value
 
 
 class _OneTrace(TracedFunction):
