@@ -262,6 +262,31 @@ def test_strings_of_own_definitions_stay_strings(is_edited):
     assert [one.tolist() for one in found] == [[b"ak", b"bbk"], [b"ak", b"bbk"], [2, 3], [b"ak", b"bbk"]]
 
 
+def chosen(tf):
+    """Strings that conditions give."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        p, n = tf.placeholder(tf.bool, []), tf.placeholder(tf.float32, [])
+        x = tf.placeholder(tf.string, [None])
+        twice = lambda: tf.strings.join([x, x])  # noqa: E731
+        found = [
+            tf.cond(p, lambda: x, twice),
+            tf.cond(p, lambda: {"a": x, "n": n * 2.0}, lambda: {"a": tf.constant(["q"]), "n": n}),
+            tf.cond(p, lambda: tf.cond(n > 0.0, twice, lambda: x), lambda: tf.constant(["q"])),
+            tf.case([(p, lambda: tf.constant("a"))], default=lambda: tf.constant("b")),
+            tf.strings.length(tf.cond(p, lambda: x, twice)),
+        ]
+        return [session.run(found, {p: value, x: ["r", "st"], n: 1.0}) for value in (True, False)]
+
+
+def test_conditions_give_strings(engine):
+    require("tensorflow", "it is compared")
+    import tensorflow
+
+    assert repr(chosen(v1)) == repr(chosen(tensorflow.compat.v1))
+    with v1.Graph().as_default(), pytest.raises(TypeError, match="strings in one branch"):
+        v1.cond(v1.placeholder(v1.bool, []), lambda: v1.constant("a"), lambda: v1.constant(1))
+
+
 def test_numbers_do_not_replace_strings_of_imported_graphs():
     require("tensorflow", "it makes the graph")
     message = v1.GraphDef.FromString(definition())

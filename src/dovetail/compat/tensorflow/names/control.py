@@ -9,8 +9,10 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.debugging import require
 from dovetail.compat.tensorflow.names.graph import group
+from dovetail.compat.tensorflow.names.string_tensors import StringTensor, in_graph
 from dovetail.compat.tensorflow.names.structures import nest_flatten, pack_sequence_as
 from dovetail.compat.tensorflow.names.tensor_array import TensorArray
+from dovetail.compat.tensorflow.names.text import is_text
 from dovetail.compat.tensorflow.table import function, row, value
 from dovetail.compat.tf_graph.variable_operation import VariableOperation
 from dovetail.core.dtypes import as_dtype
@@ -34,8 +36,17 @@ def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, strict: bool = Tr
     """
     if not callable(true_fn) or not callable(false_fn):
         raise op_error(TypeError, "tf.cond", "true_fn and false_fn must be functions without arguments.")
-    leaves, structure = flatten(ops.cond(pred, _of_tensors(true_fn, pred), _of_tensors(false_fn, pred)))
-    return _unpacked(unflatten(structure, list(map(_own, leaves))), strict)
+    return _unpacked(_either(pred, true_fn, false_fn, _own), strict)
+
+
+def _either(pred: Any, true_fn: Any, false_fn: Any, own: Callable[[Any], Any] = lambda x: x) -> Any:
+    """The results of a condition, through a function; strings go as their numbers."""
+    texts, others = set[int](), set[int]()  # the places of strings among the results of each branch
+    found = ops.cond(pred, _of_tensors(true_fn, pred, texts), _of_tensors(false_fn, pred, others))
+    leaves, structure = flatten(found)
+    if is_recorded(pred) and texts != others:
+        raise op_error(TypeError, "tf.cond", "a result is of strings in one branch, and of numbers in the other one.")
+    return unflatten(structure, [StringTensor(own(x)) if n in texts else own(x) for n, x in enumerate(leaves)])
 
 
 def _own(x: Any) -> Any:
@@ -53,11 +64,18 @@ row(
 )
 
 
-def _of_tensors(branch: Callable[[], Any], pred: Any) -> Callable[[], Any]:
-    """Wrap a branch: an operation among its results becomes the condition, as a tensor that waits for the operation."""
+def _of_tensors(branch: Callable[[], Any], pred: Any, texts: set[int]) -> Callable[[], Any]:
+    """Wrap a branch: an operation among its results becomes the condition, as a tensor that waits for the operation.
+
+    Of strings that runs make, or that are in a graph, the numbers are results; `texts` gets their places.
+    """
 
     def run() -> Any:
         leaves, structure = flatten(branch())
+        if is_recorded(pred):
+            for number in [n for n, x in enumerate(leaves) if is_text(x)]:
+                texts.add(number)
+                leaves[number] = in_graph(leaves[number]).numbers
         return unflatten(structure, [_after(x, pred) if isinstance(x, _OPERATIONS) else x for x in leaves])
 
     return graph_mode.body(run)
@@ -103,7 +121,7 @@ def case(
             return default()
         (condition, function), *others = left
         branches = function, lambda: chosen(others)
-        return ops.cond(condition, *(_of_tensors(branch, condition) for branch in branches))
+        return _either(condition, *branches)
 
     return _unpacked(chosen(pairs), strict)
 
