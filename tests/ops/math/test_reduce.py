@@ -107,6 +107,23 @@ def test_halves_are_summed_in_more_than_halves(engine, dtype):
     assert ops.mean(of(dtype, np.full(4096, 100.0))).item() == 100
 
 
+@pytest.mark.parametrize("name", ["mean", "var", "std", "moments"])
+def test_gradients_of_means_of_more_elements_than_float16_can_count(engine, name):
+    x = np.tile([-1.0, 1.0], 40000)
+
+    def slopes(x):
+        with dt.GradientTape() as tape:
+            tape.watch(x)
+            y = ops.moments(x, 0)[1] if name == "moments" else getattr(ops, name)(x)
+        return tape.gradient(y, x)
+
+    expected = slopes(ops.convert(x)).numpy()
+    for call in (slopes, dt.function(slopes)):
+        found = call(ops.convert(of("float16", x)))
+        assert found.dtype == "float16"
+        np.testing.assert_allclose(found.numpy(), expected, rtol=5e-3)
+
+
 LOGARITHMS = {
     "logsumexp": lambda x: ops.logsumexp(x, 1),
     "cumulative": lambda x: ops.cumulative_logsumexp(x, 1),

@@ -128,7 +128,8 @@ def mean(x: Inexact, axis: Axes = None, keepdims: bool = False) -> Tensor:
 @mean.gradient
 def _(op: Any, g: Any) -> Any:
     x, axis, keepdims = op.args
-    return broadcast_to(restore_axes(g / count_along(x, axis), x, axis, keepdims), shape_of(x))
+    share = narrow(wide(g) / count_along(x, axis), x)
+    return broadcast_to(restore_axes(share, x, axis, keepdims), shape_of(x))
 
 
 @composite(

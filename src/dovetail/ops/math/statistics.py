@@ -20,7 +20,7 @@ from dovetail.ops.math.rounding import ceil, floor, rint
 from dovetail.ops.samples import array, sample
 from dovetail.ops.shapes.index import take
 from dovetail.ops.shapes.rearrange import moveaxis
-from dovetail.ops.shapes.shape import cast, dims_of, reshape
+from dovetail.ops.shapes.shape import cast, dims_of, narrow, reshape, wide
 from dovetail.ops.shapes.sort import sort
 
 SAMPLES = [
@@ -46,8 +46,10 @@ def var(x: Float, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
 @var.gradient
 def _(op: Any, g: Any) -> Any:
-    x, axis, keepdims = op.args
-    return restore_axes(g * 2 / count_along(x, axis), x, axis, keepdims) * (x - mean(x, axis, keepdims=True))
+    given, axis, keepdims = op.args
+    x = wide(given)
+    scaled = wide(g) * 2 / count_along(x, axis)
+    return narrow(restore_axes(scaled, x, axis, keepdims) * (x - mean(x, axis, keepdims=True)), given)
 
 
 @composite("StandardDeviation", cost="reduction", infer=infer.reduction, samples=SAMPLES)
@@ -65,9 +67,10 @@ def std(x: Float, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
 @std.gradient
 def _(op: Any, g: Any) -> Any:
-    x, axis, keepdims = op.args
-    scaled = divide_no_nan(g, op.outputs[0] * count_along(x, axis))
-    return restore_axes(scaled, x, axis, keepdims) * (x - mean(x, axis, keepdims=True))
+    given, axis, keepdims = op.args
+    x = wide(given)
+    scaled = divide_no_nan(wide(g), wide(op.outputs[0]) * count_along(x, axis))
+    return narrow(restore_axes(scaled, x, axis, keepdims) * (x - mean(x, axis, keepdims=True)), given)
 
 
 @composite(

@@ -20,7 +20,7 @@ from dovetail.ops.math.compare import maximum
 from dovetail.ops.math.exponential import rsqrt
 from dovetail.ops.math.reduce import count_along, mean, restore_axes, sum
 from dovetail.ops.samples import array, sample
-from dovetail.ops.shapes.shape import cast, dims_of, reshape, shaped
+from dovetail.ops.shapes.shape import cast, dims_of, narrow, reshape, shaped, wide
 
 
 def _other_axes(x: Any, axes: Sequence[int]) -> tuple[int, ...]:
@@ -124,10 +124,11 @@ def moments(x: Float, axes: Axes, keepdims: bool = False) -> tuple[Tensor, Tenso
 
 @moments.gradient
 def _(op: Any, g_mean: Any, g_variance: Any) -> Any:
-    x, axes, keepdims = op.args
+    given, axes, keepdims = op.args
+    x = wide(given)
     count = cast(count_along(x, axes), x.dtype)
-    center, g_mean, g_variance = [restore_axes(t, x, axes, keepdims) for t in (op.outputs[0], g_mean, g_variance)]
-    return g_mean / count + (x - center) * (g_variance * 2 / count)
+    center, g_mean, g_variance = [restore_axes(wide(t), x, axes, keepdims) for t in (op.outputs[0], g_mean, g_variance)]
+    return narrow(g_mean / count + (x - center) * (g_variance * 2 / count), given)
 
 
 # -- batch ------------------------------------------------------------------------------------------------------------
