@@ -133,6 +133,21 @@ def test_functions_and_graphs_are_saved_and_loaded_again(tmp_path: Path):
         np.testing.assert_allclose(theirs(tf.constant(X)), X * [1, 2, 3, 4], atol=1e-6)
 
 
+@pytest.mark.parametrize("is_called", [False, True])
+def test_the_inputs_of_a_signature_have_the_names_of_specs(is_called: bool, tmp_path: Path):
+    specs = [dt.spec((None, 4), name="pixels"), {"u": dt.spec((4,), name="scale"), "v": dt.spec((4,))}]
+    function = dt.function(lambda x, by: x * by["u"] + by["v"], input_signature=specs)
+    if is_called:
+        function(X, {"u": X[0], "v": X[1]})
+    dt.saved_model.save(function, tmp_path / "model")
+    given = {"pixels": tf.constant(X), "scale": tf.constant(X[0]), "by_v": tf.constant(X[1])}
+    (found,) = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"](**given).values()
+    np.testing.assert_allclose(found, X * X[0] + X[1], atol=1e-6)
+    twice = dt.function(lambda x, y: x - y, input_signature=[dt.spec((None, 4), name="x")] * 2)
+    dt.saved_model.save(twice, tmp_path / "twice")
+    assert dt.saved_model.load(tmp_path / "twice").signatures["serving_default"].inputs == ["x", "y"]
+
+
 def test_a_failed_save_harms_nothing(module: Module, tmp_path: Path):
     dt.saved_model.save(module, tmp_path / "model")
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}

@@ -336,6 +336,7 @@ def traced(trace: Trace, function: Function[..., Any] | None, graph: Graph | Non
     graph = graph or resolved(trace.concrete.graph, trace.concrete.graph.name)
     tensors = iter(graph.inputs)
     leaves = [next(tensors) if type(leaf) is TensorSpec else leaf for leaf in trace.leaves]
+    keys = {tensor: leaf.name for tensor, leaf in zip(leaves, trace.leaves, strict=True) if type(leaf) is TensorSpec}
     given, result = unflatten(trace.structure, leaves), trace.rebuild(list(graph.outputs))
     signature = ANY if function is None else inspect.signature(function)
     if function is not None and function._owner is not None:  # a method
@@ -346,7 +347,7 @@ def traced(trace: Trace, function: Function[..., Any] | None, graph: Graph | Non
     names += [f"arg{i}" for i in range(len(names), len(bound.args))]
     defaults = tuple(one.default for one in named if one.default is not inspect.Parameter.empty)
     has_more = len(names) > len(named)  # then the last parameters are others
-    return Traced(graph.name, names, bound.args, bound.kwargs, result, () if has_more else defaults)
+    return Traced(graph.name, names, bound.args, bound.kwargs, result, () if has_more else defaults, keys)
 
 
 def _bound(signature: inspect.Signature, given: Any) -> inspect.BoundArguments:
@@ -376,14 +377,15 @@ def endpoint(kinds: list[Traced], keys: Sequence[str] = ()) -> Endpoint:
 
     Args:
         kinds: one for each kind of arguments; the one with the most unknown dimensions is taken.
-        keys: of the inputs; the names of the arguments if not given.
+        keys: of the inputs; the names of their specs, or of the arguments, if not given.
     """
     one = max(kinds, key=lambda kind: kind.unknowns)
     is_named = isinstance(one.result, Mapping)
     outputs = {name if is_named else f"output_{i}": tensor for i, (name, tensor) in enumerate(one.outputs)}
-    inputs = {
-        key or name: tensor for key, (name, tensor) in zip(keys or [""] * len(one.inputs), one.inputs, strict=True)
-    }
+    named = keys or [one.keys.get(tensor) or name for name, tensor in one.inputs]
+    if len({*named}) < len(named):  # two specs have one name
+        named = [name for name, _ in one.inputs]
+    inputs = {key: tensor for key, (_, tensor) in zip(named, one.inputs, strict=True)}
     return Endpoint(one, inputs, outputs)
 
 

@@ -41,6 +41,7 @@ class Traced:
         args, kwargs: the structure of its arguments; tensors are inputs of a graph.
         result: the structure of its result; tensors are of the same graph.
         defaults: the defaults of its last parameters.
+        keys: the names that the specs of arguments have, by tensors.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Traced:
     kwargs: dict[str, Any]
     result: Any
     defaults: tuple[Any, ...] = ()
+    keys: Mapping[Any, str] = field(default_factory=dict)
 
     @property
     def inputs(self) -> list[tuple[str, Any]]:

@@ -129,11 +129,8 @@ class ConcreteFunction:
         return self._trace.rebuild(list(self.graph.outputs))
 
     def traced_kinds(self) -> list[Traced]:
-        """Its graph for a file, in which inputs have the names of their specs."""
-        one = traced(self._trace, self._compiled, resolved(self.graph, self.graph.name))
-        pairs = zip(one.names, one.args, strict=True)
-        one.names = [value.op.name if isinstance(value, GraphTensor) else name for name, value in pairs]
-        return [one]
+        """Its graph for a file."""
+        return [traced(self._trace, self._compiled, resolved(self.graph, self.graph.name))]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute it.
