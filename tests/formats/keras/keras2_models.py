@@ -298,6 +298,13 @@ def scheduled():
     return compiled(net, keras.optimizers.SGD(rate)), [normal(4, 3)]
 
 
+@model
+def averages():
+    net = keras.Sequential([L.Dense(3, activation="tanh", input_shape=(4,)), L.Dense(2)])
+    optimizer = keras.optimizers.SGD(0.1, momentum=0.9, use_ema=True, ema_momentum=0.7, ema_overwrite_frequency=2)
+    return compiled(net, optimizer), [normal(4, 4)]
+
+
 def cube_loss(y, z):
     return tf.reduce_mean(tf.abs(y - z) ** 3, axis=-1)
 

@@ -29,12 +29,16 @@ SLOTS = {  # lists of optimizers → the names of the same in Keras 2
     "_velocities": ("v", "rms", "velocity"),
     "_velocity_hats": ("vhat",),
     "_average_gradients": ("mg", "average_gradient"),
+    "_model_variables_moving_average": ("average",),
     "_accumulators": ("accumulator",),
     "_accumulated_grads": ("accum_grad", "accumulated_grad"),
     "_accumulated_delta_vars": ("accum_var", "accumulated_delta_var"),
     "_linears": ("linear",),
     "_m": ("m",),
     "_u": ("v", "u"),
+    "_r": ("r",),
+    "_c": ("c",),
+    "_v": ("v",),
 }
 
 OLD_NAMES = {  # class → names of its weights → the names in Keras 2
@@ -121,8 +125,9 @@ class _Found:
         """The key of a value that the optimizer keeps for the variable of a number."""
         if self.stored is None:
             return None
-        if (key := self.stored.key((*OPTIMIZER, name, str(number)))) is not None:
-            return key
+        for attribute in (name, name.strip("_")):
+            if (key := self.stored.key((*OPTIMIZER, attribute, str(number)))) is not None:
+                return key
         path = self.paths.get(id(variable), ())
         return next(filter(None, (self.stored.slot(OPTIMIZER, each, path) for each in SLOTS[name])), None)
 

@@ -179,6 +179,8 @@ def _slots(model: Any, stored: Mapping[str, Any]) -> list[tuple[Any, Any]]:
     if found.keys() == {""}:  # names without meaning, in Keras 2.0 to 2.2
         values = found[""]
         found = {a: values[n * len(weights) : (n + 1) * len(weights)] for n, a in enumerate(lists)}
+    if "" in found:
+        raise _Unfit(f"{len(found[''])} values that are in none of its lists")
     pairs = []
     for attribute, slots in lists.items():
         values = found.get(attribute, [])
