@@ -63,6 +63,7 @@ X, Y = array(2, 3), array(3, 2, 3)
 IMAGE, KERNEL = array(2, 6, 6, 3), array(3, 3, 3, 4)
 NAN = np.where(ints(2, 6, 6, 3) > 4, np.float32("nan"), IMAGE)
 NAN[0, :3, :3], NAN[1, 2:, 2:] = float("nan"), -np.inf
+OUTLIERS = np.array([np.nan, np.inf, -np.inf, 3e9, 1.3], "float32")
 NAN_POOLED = np.fmax(NAN, np.finfo("float32").min).reshape(2, 3, 2, 3, 2, 3).max((2, 4))
 TIES = np.round(array(1, 4, 4, 4, 2))
 AROUND = {"padding": "EXPLICIT", "explicit_paddings": [0, 0, 1, 0, 0, 1, 0, 0]}
@@ -536,6 +537,9 @@ UNUSUAL = [
     *each("ArgMax ArgMin", NAN, scalar(1)),
     *each("Unique UniqueWithCounts", np.array([3, np.nan, 3, 2, np.nan, 1], "float32")),
     case("QuantizeAndDequantizeV2", np.array([1, np.nan, -2, 0.3], "float32"), np.float32(-1), np.float32(1)),
+    case("QuantizeAndDequantizeV2", OUTLIERS, np.float32(-4), np.float32(4), range_given=True),
+    case("FakeQuantWithMinMaxArgs", OUTLIERS, min=-2.0, max=3.0),
+    case("FakeQuantWithMinMaxArgsGradient", array(5), OUTLIERS, min=-2.0, max=3.0),
     case("MaxPoolGrad", IMAGE, array(2, 3, 3, 3), array(2, 3, 3, 3), **POOL | AROUND),
     case("MaxPoolGrad", NAN, array(2, 3, 3, 3), array(2, 3, 3, 3), **POOL),
     case("MaxPoolGrad", NAN, array(2, 6, 6, 3), array(2, 6, 6, 3), **POOL | {"strides": [1, 1, 1, 1]}),

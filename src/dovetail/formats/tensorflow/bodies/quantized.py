@@ -23,9 +23,14 @@ def fake_quantized(x: Any, low: Any, high: Any, bits: int = 8, narrow: bool = Fa
     zero = ops.clip(ops.floor(first - low / scale + 0.5), first, last)
     bounds = (first - zero) * scale, (last - zero) * scale
     low, high = (bound + ops.stop_gradient(moved - bound) for bound, moved in zip((low, high), bounds, strict=True))
-    inside = ops.where(x < low, low, ops.where(x > high, high, x))
+    inside = ops.where(x < low, low, ops.where(x > high, high, ops.where(x <= high, x, ops.stop_gradient(x))))
     rounded = ops.floor((inside - low) * (1 / scale) + 0.5) * scale + low  # halves as in TensorFlow's kernel
-    return inside + ops.stop_gradient(rounded - inside)
+    return _as(rounded, inside)
+
+
+def _as(value: Any, like: Any) -> Any:
+    """The value, with the gradient of another tensor where that is finite."""
+    return ops.stop_gradient(value) + ops.where(ops.isfinite(like), like - ops.stop_gradient(like), 0)
 
 
 @row(f"FakeQuantWithMinMaxArgsGradient: g/- x/-; min:low|-6.0 max:high|6.0 {_BITS}")
@@ -77,7 +82,7 @@ def quantized(
     inside = ops.minimum(ops.maximum(x, first * unit), last * unit) if given else x
     rounded = (ops.rint(inside * scale) if rounding == "HALF_TO_EVEN" else ops.floor(inside * scale + 0.5)) * unit
     passed = ops.where(ops.logical_and(x >= bounds[0], x <= bounds[1]), x, ops.stop_gradient(x)) if cut else x
-    return passed + ops.stop_gradient(rounded - x)
+    return _as(rounded, passed)
 
 
 @row("QuantizeAndDequantizeV4Grad: g/T x/T low/T high/T; axis=-1")
