@@ -95,5 +95,9 @@ def test_one_hot(engine):
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_zeros_and_nan_are_equal_whatever_their_signs(engine, dtype):
     x = ops.convert([-0.0, 0.0, np.nan, -np.nan, 0.0, -1.0], dtype)
-    assert ops.top_k(x, 6)[1].tolist() == [2, 3, 0, 1, 4, 5]
+    places = lambda x: (ops.top_k(x, 6)[1], ops.argsort(x), ops.searchsorted(ops.sort(x), x))  # noqa: E731
+    for call in (places, dt.function(places)):
+        found = [one.tolist() for one in call(x)]
+        assert found == [[2, 3, 0, 1, 4, 5], [5, 0, 1, 4, 2, 3], [1, 1, 4, 4, 1, 0]]
+    assert ops.searchsorted(ops.sort(x), x, side="right").tolist() == [4, 4, 6, 6, 4, 1]
     assert np.signbit(ops.top_k(x, 4)[0].numpy().astype("float32"))[2:].tolist() == [True, False]

@@ -282,8 +282,9 @@ def _order(x: Any) -> Any:
     if not x.dtype.is_floating:
         return tf.cast(x, tf.uint8) if x.dtype == tf.bool else x
     x = cast(x, HALVES.get(x.dtype, x.dtype))
-    nan = tf.constant(math.nan, x.dtype)
-    bits = tf.bitcast(tf.where(tf.math.is_nan(x), nan, x + 0), tf.int64 if x.dtype == tf.float64 else tf.int32)
+    x = tf.where(tf.equal(x, 0), tf.zeros([], x.dtype), x)  # XLA takes x + 0 for x
+    x = tf.where(tf.math.is_nan(x), tf.constant(math.nan, x.dtype), x)
+    bits = tf.bitcast(x, tf.int64 if x.dtype == tf.float64 else tf.int32)
     return tf.where(bits < 0, tf.bitwise.bitwise_xor(bits, bits.dtype.max), bits)
 
 

@@ -191,7 +191,14 @@ rules["ArgSort"] = lambda x, axis: torch.argsort(x, dim=axis, stable=True).int()
 def _(sequence: Any, values: Any, side: str) -> Any:
     if sequence.dtype == torch.bool:
         sequence, values = sequence.byte(), values.byte()
-    return torch.searchsorted(sequence.contiguous(), values.contiguous(), out_int32=True, side=side)
+    none = torch.isnan(sequence)
+    ordered = sequence.masked_fill(none, math.inf) if sequence.is_floating_point() else sequence
+    found = torch.searchsorted(ordered.contiguous(), values.contiguous(), out_int32=True, side=side)
+    if not sequence.is_floating_point():
+        return found
+    numbers = (~none).sum(dtype=torch.int32)  # NaN is behind them, and would mislead torch's search
+    last = numbers if side == "left" else torch.full_like(numbers, len(sequence))
+    return torch.where(torch.isnan(values), last, torch.minimum(found, numbers))
 
 
 @rules("TopKV2")
