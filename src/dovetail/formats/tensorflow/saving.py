@@ -50,7 +50,7 @@ class Traced:
     kwargs: dict[str, Any]
     result: Any
     defaults: tuple[Any, ...] = ()
-    keys: Mapping[Any, str] = field(default_factory=dict)
+    keys: Mapping[Any, str | None] = field(default_factory=dict)
 
     @property
     def inputs(self) -> list[tuple[str, Any]]:
