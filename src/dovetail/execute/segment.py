@@ -26,9 +26,7 @@ from dovetail.execute.footprint import counted
 from dovetail.execute.lower import BodyFunctions, Laps, Lowered, failed_operation, lower
 from dovetail.execute.optimize import optimized_copy
 from dovetail.execute.placement import Place
-from dovetail.passes.composites import rank_error
 from dovetail.passes.specialize import check_static
-from dovetail.trace.deferred import has_unknown_rank
 
 # name → the module whose `program` writes a graph without variables, with the values of some inputs as constants
 FORMATS = {"onnx": "dovetail.formats.onnx.programs"}
@@ -246,6 +244,4 @@ class Segment:
             operation = failed_operation(error)
             if operation is None or getattr(error, "dovetail", False):
                 raise
-            if self.engine.compiles_programs and has_unknown_rank(operation.inputs):
-                raise rank_error(operation) from error
             raise operation.failure(error, self.engine.name) from error

@@ -39,7 +39,7 @@ def inline_composites(graph: Graph, claimed: Callable[[Operation], Collection[st
 
 def waits_for_rank(op: Operation, engine: Engine) -> bool:
     """Whether a program runs the body of a composite on values, since the body needs a rank that depends on values."""
-    if op.op.body is None or engine.compiles_programs or not has_unknown_rank(op.inputs):
+    if op.op.body is None or engine.eager is not None or not has_unknown_rank(op.inputs):
         return False
     try:
         body_graph(op.op, op.args)

@@ -84,6 +84,31 @@ def test_results_of_unknown_rank_are_taken(engine):
     np.testing.assert_allclose(dt.Session(graph).run(z, {x: X}), np.exp([7, 5, 3]), rtol=1e-5)
 
 
+OF_UNKNOWN_RANK = {
+    "sum": lambda y: ops.sum(y, -1),
+    "softmax": lambda y: ops.softmax(y * 2.0),
+    "transpose": lambda y: ops.transpose(y),
+    "norm": lambda y: ops.norm(y),
+    "gradient": lambda y: dt.gradients(ops.sum(ops.softmax(y) * y), y)[0],
+    "branch": lambda y: ops.cond(ops.sum(y) > 0, lambda: ops.softmax(y), lambda: y),
+    "loop": lambda y: ops.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * ops.sum(a, -1, True)), (0, y))[1],
+    "changing rank": lambda y: ops.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, ops.expand_dims(a, 0)), (0, y))[
+        1
+    ],
+}
+
+
+@pytest.mark.parametrize("name", OF_UNKNOWN_RANK)
+def test_ops_take_values_whose_rank_a_run_shows(engine, name):
+    function = OF_UNKNOWN_RANK[name]
+
+    def f(x):
+        return function(OPS["PyFunc"]([x], lambda array: array, ("float32",), [None])[0])
+
+    for x in (X, np.float32([[1, 2], [3, -4]])):
+        np.testing.assert_allclose(dt.function(f)(x), dt.function(f, engine="numpy")(x), rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("function", "error", "words"),
     [

@@ -14,7 +14,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import cache
 from typing import Any
 
@@ -22,7 +22,7 @@ import tensorflow as tf
 import tensorflow.python as tf_python
 
 from dovetail.core.engine import FILE, OPERATIONS, Segment
-from dovetail.core.errors import conventional, op_error
+from dovetail.core.errors import CONVENTIONAL, conventional, op_error
 from dovetail.core.optional_api import optional_api
 from dovetail.core.rules import Rule
 from dovetail.core.windows import CONVOLUTIONS, POOLS
@@ -87,6 +87,7 @@ class Executable:
 
     def __init__(self, segment: Segment) -> None:
         self._function = segment.function
+        self._graph = segment.graph
         self._inputs = segment.inputs
         self._device = segment.device
         self._calls = 0
@@ -94,12 +95,21 @@ class Executable:
         self._at_once = XLA in segment.variants
         self._has_loops = not LOOPS.isdisjoint(op.type for part in segment.graph.everywhere() for op in part.operations)
         self._may_not_compile = any(op.op.is_users for op in segment.graph.operations)
+        self._lacks_ranks = any(t.shape is None for op in segment.graph.operations for t in (*op.inputs, *op.outputs))
         self._run: Any = None
 
     def prepare(self) -> None:
-        """Trace the function for the specs of the graph's inputs, and compile it now if the plan asks for XLA."""
+        """Trace the function for the specs of the graph's inputs, and compile it now if the plan asks for XLA.
+
+        A function is called on values instead if its rules need ranks that only these have.
+        """
         if self._run is None:
-            self._run = self.traced(xla=False)
+            try:
+                self._run = self.traced(xla=False)
+            except CONVENTIONAL:
+                if not self._lacks_ranks:
+                    raise
+                self._run = self._function
             if self._compiles and self._at_once:
                 self._compile([tf.zeros(t.shape, t.dtype.numpy) for t in self._inputs])
 
@@ -140,6 +150,8 @@ class Executable:
     def source(self) -> str:
         """The graph that TensorFlow runs, as the text of a GraphDef; or the HLO of XLA, if XLA has compiled it."""
         self.prepare()
+        if self._run is self._function:
+            return str(self._graph)
         if not self._run.function_def.attr["_XlaMustCompile"].b:
             return str(self._run.graph.as_graph_def())
         return self.hlo("hlo")
@@ -160,6 +172,16 @@ class Executable:
 
 
 def as_program(rule: Rule) -> Rule:
-    """A rule of many kernels that an eager call runs as one program for each shape of its arguments."""
+    """A rule of many kernels that an eager call runs as one program for each shape of its arguments.
+
+    Kernels run one by one if ranks change from step to step, which no program can say.
+    """
     program = tf.function(rule, autograph=False)
-    return lambda *args: in_loops(program, args) if tf.executing_eagerly() else rule(*args)
+
+    def run(*args: Any) -> Any:
+        if tf.executing_eagerly():
+            with suppress(*CONVENTIONAL):  # of tracing; kernels raise others
+                return in_loops(program, args)
+        return rule(*args)
+
+    return run
