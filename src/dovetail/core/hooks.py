@@ -37,6 +37,7 @@ class _Hooks:
         gradients: (graph tensors, graph tensors, gradients that arrive) → those by the second ones; of `autodiff`.
         run: (fetches, feed_dict, graph, a session or None) → their values, by a session of the graph; of `sessions`.
         control: branches and loops in graphs; of `trace`.
+        capture: (graph, tensor) → the graph's own tensor for one of a graph around it; of `trace`.
         stacked_specs: (body, init, xs) → the specs of the values that a scan stacks, each with a native value that it
             depends on, or None; of `trace`.
         batched: (function of slices, xs) → its results for all slices at once, stacked, or None; of `batching`.
@@ -74,6 +75,7 @@ class _Hooks:
     gradients: Callable[[Any, Any, Any], list[Any]]
     run: Callable[..., Any]
     control: Control
+    capture: Callable[[Any, Any], Any]
     stacked_specs: Callable[..., list[tuple[Any, Any]]]
     batched: Callable[..., list[Any] | None]
     has_unknown_rank: Callable[..., bool]

@@ -12,10 +12,12 @@ from typing import Any
 from dovetail.core.errors import CONVENTIONAL, op_error
 from dovetail.core.table import OPS
 from dovetail.edit.edit import order_before
+from dovetail.edit.graph import Graph
 from dovetail.edit.inference import infer_from
 from dovetail.edit.subgraph_edits import body_of
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.reach import reach
+from dovetail.graph.shape_values import known_ints
 from dovetail.graph.unchecked import discard, rewire
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 from dovetail.trace.captures import capture_into, subgraph_names
@@ -63,32 +65,37 @@ def release(operations: Iterable[Operation], given: Iterable[GraphTensor]) -> No
             raise op_error(ValueError, operation.type, said, where=operation.origin.where) from error
 
 
-def capture_copies(graph: Any) -> None:
-    """Let branches and bodies take constants as inputs, instead of copies of which they took no value."""
+def hold_copies(graph: Any) -> None:
+    """Let branches and bodies take the constants around them as inputs with known elements, instead of copies."""
     for operation in graph.of_types(SUBGRAPH_CALLS):
-        copies = {part: [c.outputs[0] for c in copies_in(part)] for part in operation.subgraphs()}
-        if any(copies.values()) and not any(takers(part.operations, found) for part, found in copies.items()):
-            _release(operation)
+        for name in subgraph_names(operation):
+            inner = body_of(operation, name)
+            _capture_copies(inner, operation)
+            hold_copies(inner)
 
 
-def copies_in(part: Any) -> list[Operation]:
-    """The copies that a branch or body has of constants around it; `taken["value"]` is the constant."""
-    return [op for op in part.of_types(("Const",)) if "value" in op.taken]
+def _capture_copies(inner: Graph, operation: Operation) -> None:
+    """Let one branch or body take its constants from around it as inputs, instead of copies."""
+    for copy in [op for op in inner.of_types(("Const",)) if "value" in op.taken]:
+        old, new = copy.outputs[0], capture_into(inner, operation, copy.taken["value"])
+        new.op.hold_attr("known", known_ints(old))
+        order_before(inner, new.op, [copy])
+        rewire(inner, old, new)
+        for user in inner:
+            user.retake({t: t for t in user.takes()} | {old: new}, inner)
+        discard(inner, [copy])
 
 
 def _release(operation: Operation) -> None:
     graph: Any = operation.graph
     for name in subgraph_names(operation):
         inner = body_of(operation, name)
-        for copy in copies_in(inner):
-            old, new = copy.outputs[0], capture_into(inner, operation, copy.taken["value"])
-            order_before(inner, new.op, [copy])
-            rewire(inner, old, new)
-            for user in inner:
-                user.retake({t: t for t in user.takes()} | {old: new}, inner)
-            discard(inner, [copy])
-            release(inner.operations, [new])
-        if any(True for op in inner for t in op.takes() if t.graph is graph):
+        _capture_copies(inner, operation)
+        captured = inner.inputs[len(inner.inputs) - len(operation.captured) :]
+        for tensor in captured:
+            tensor.op.hold_attr("known", None)
+        release(inner.operations, captured)
+        if any(True for op in inner for t in op.takes() if t.op.graph is graph):
             raise TypeError(f"an operation in {name} took it")
     if operation.taken:
         if not operation.taken.keys() <= operation.attrs.keys():

@@ -51,6 +51,13 @@ def needed_for(
         wanted += others
 
 
+def needed_with_taken(graph: Graph, targets: Iterable[GraphTensor | Operation]) -> list[Operation]:
+    """`needed_for`, with the operations that compute tensors whose values these took when they were made."""
+    wanted = list(targets)
+    taken = (t for op in needed_for(graph, wanted) for t in op.takes())
+    return needed_for(graph, [*wanted, *(t for t in taken if t.op.graph is graph)])
+
+
 def _brought_along(graph: Graph, operations: Iterable[Operation]) -> Iterator[Operation]:
     """The assignments that a run makes whenever it executes these operations."""
     for op in operations:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 NOT_PINNED = Pin()
 NO_NOTES: Mapping[str, Any] = MappingProxyType({})
 SINGLE = -1  # in Operation.layout: the parameter is one tensor
+# op type → the parameter whose tensors are the last inputs of each of its subgraphs, the same in each step
+CAPTURED = {"If": "inputs", "While": "constants", "Scan": "constants", "WhileGrad": "constants"}
 _INSTEAD = {
     "Keras": "keras.Input for what Keras computes with, or K's functions in place of the layer",
     "TensorFlow": f"the op of the same name in dovetail.ops, or in TensorFlow's words: {AS_TENSORFLOW}",
@@ -480,7 +482,15 @@ class Operation:
         """The tensors whose values it took, or operations inside it, which have constants as copies of them."""
         yield from self.taken.values()
         for part in self.subgraphs():
-            yield from (t for inner in part for t in inner.takes() if t.op.graph is not part)
+            outer = dict(zip(reversed(part.inputs), reversed(self.captured), strict=False))
+            yield from (t for own, t in outer.items() if own.op.attrs["known"] is not None)
+            found = (t for inner in part for t in inner.takes())
+            yield from (outer.get(t, t) for t in found if t in outer or t.op.graph is not part)
+
+    @property
+    def captured(self) -> Sequence[GraphTensor]:
+        """The tensors that its branches or bodies took from around them, as their last inputs."""
+        return self.args[self.op.index_of(CAPTURED[self.type])] if self.type in CAPTURED else ()
 
     def retake(self, known: Mapping[GraphTensor, GraphTensor], graph: Graph) -> None:
         """Let it, and the operations inside it, refer to other tensors as those whose values they took.

@@ -9,13 +9,10 @@ from dovetail.core.hooks import hooks
 from dovetail.core.op import Op
 from dovetail.graph.base import add_input_at
 from dovetail.graph.nesting import holders_of
-from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.graph.operation import CAPTURED, GraphTensor, Operation
 
 if TYPE_CHECKING:
     from dovetail.edit.graph import Graph
-
-# op type → the parameter whose tensors are the last inputs of each of its subgraphs, the same in each step
-_TAKEN = {"If": "inputs", "While": "constants", "Scan": "constants", "WhileGrad": "constants"}
 
 
 def subgraph_names(operation: Operation) -> list[str]:
@@ -54,7 +51,7 @@ def capture_into(graph: Graph, holder: Operation, tensor: GraphTensor) -> GraphT
     Raises:
         ValueError: the tensor depends on the holder.
     """
-    index = holder.op.index_of(_TAKEN[holder.type])
+    index = holder.op.index_of(CAPTURED[holder.type])
     taken = holder.args[index]
     first = len(graph.inputs) - len(taken)
     for number, known in enumerate(taken):

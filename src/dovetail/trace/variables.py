@@ -15,7 +15,7 @@ from dovetail.core.scopes import scopes
 from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import static_shape
-from dovetail.graph.effects import ASSIGN, READ, needed_for, new_history, thread
+from dovetail.graph.effects import ASSIGN, READ, needed_with_taken, new_history, thread
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.pins import scoped
 from dovetail.graph.unchecked import discard
@@ -183,7 +183,7 @@ def settle_effects(graph: Graph) -> None:
     """
     if not graph.dialect.records_effects:
         return
-    needed = set(needed_for(graph, graph.outputs))
+    needed = set(needed_with_taken(graph, graph.outputs))
     discard(graph, [op for op in graph.operations if op not in needed and op.type not in INPUTS])
     state = graph.state
     state.values, state.last = {}, {}

@@ -9,6 +9,7 @@ from typing import Any
 from dovetail.core.structure import flatten
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.shape_values import known_value
+from dovetail.trace.trace import capture, current_graph
 
 # TensorFlow's word → the parameter of ops; `axis` for words that are not here
 SETTLED = {"perm": "axes", "k": "k", "num": "num", "num_or_size_splits": "indices_or_sections", "batch_dims": "axis"}
@@ -39,7 +40,7 @@ def settling(title: str, function: Callable[..., Any], parameters: Sequence[str]
             given: Any = args[number] if number < len(args) else kwargs.get(word)
             known = known_value(given) if type(given) is GraphTensor and given.dtype.is_integer else None
             if known is not None:
-                taken[SETTLED[word]] = given
+                taken[SETTLED[word]] = capture(current_graph() or given.op.graph, given)
                 if number < len(args):
                     args = (*args[:number], known.tolist(), *args[number + 1 :])
                 else:

@@ -24,7 +24,7 @@ from dovetail.compat.tf_graph.graph_bytes import DOCUMENT, document
 from dovetail.compat.tf_graph.graph_proto import Viewed, variable_proto
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph
-from dovetail.edit.taken import capture_copies
+from dovetail.edit.taken import hold_copies
 from dovetail.edit.transplant import transplant
 from dovetail.formats.tensorflow.attributes import set_attribute
 from dovetail.formats.tensorflow.saving import graph_versions
@@ -33,7 +33,7 @@ from dovetail.formats.tensorflow.written_nodes import Nodes, Place, Ref
 from dovetail.formats.wire.libraries import library
 from dovetail.formats.wire.messages import TENSORFLOW, parsed
 from dovetail.formats.wire.tensors import shape_proto
-from dovetail.graph.operation import Operation
+from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.ops.control.plumbing import EFFECTS
 
 MARK = 5000  # the number of the field
@@ -49,13 +49,13 @@ class Group(NamedTuple):
     Attributes:
         operation: in the copy of the graph.
         inputs: the references of its inputs.
-        taken: its static arguments → the references of the tensors of which they were taken.
+        taken: the tensors whose values it took, or operations inside it → their references.
         members: the nodes, the one with the operation's name last.
     """
 
     operation: Operation
     inputs: list[str]
-    taken: dict[str, str]
+    taken: dict[GraphTensor, str]
     members: list[Any]
 
 
@@ -227,7 +227,7 @@ def snapshot(graph: Graph) -> Graph:
         keep_face(old, new)
     copy.outputs = copies.of(graph.outputs)
     copy.state = graph.state.copied(copies.tensors)
-    capture_copies(copy)
+    hold_copies(copy)
     return copy
 
 
@@ -282,7 +282,9 @@ class _Recorder(Writer):
             return refs
         place.waits = [*place.waits, *(tensor.op.name for tensor in operation.inputs if tensor.op.type in EFFECTS)]
         first, self._is_inside = len(messages), True
-        taken = {word: ref.text for word, (ref, _) in place.held.items()}
+        given = dict(zip(operation.inputs, (ref.text for ref in place.inputs), strict=True))
+        taken = {t: given[t] for t in operation.takes() if t in given}
+        taken |= {operation.taken[word]: ref.text for word, (ref, _) in place.held.items()}
         try:
             refs = _counted(place) or super().written(place)
         finally:
@@ -291,7 +293,7 @@ class _Recorder(Writer):
         members.sort(key=lambda node: node.name == place.name)
         members[-1].device = written(operation.device)
         _note(operation, members)
-        self._groups.append(Group(operation, [ref.text for ref in place.inputs], taken, members))
+        self._groups.append(Group(operation, [given[t] for t in operation.inputs], taken, members))
         return refs
 
 

@@ -19,12 +19,10 @@ from dovetail.compat.tf_graph.definition import KEPT, Group, Mark, Origin, diges
 from dovetail.compat.tf_graph.elements import keep_face
 from dovetail.compat.tf_graph.graph import TensorFlowGraph
 from dovetail.compat.tf_graph.graph_bytes import DOCUMENT, document_in, graph_of_proto, zeros
-from dovetail.core.errors import FormatError
 from dovetail.core.table import OPS
 from dovetail.edit.graph import Graph
 from dovetail.edit.inference import infer_from
 from dovetail.edit.overriding import override_gradients
-from dovetail.edit.taken import copies_in
 from dovetail.edit.transplant import Copies
 from dovetail.formats.constants import is_tensor
 from dovetail.formats.tensorflow.names import split
@@ -288,7 +286,7 @@ class _Restorer(Reader):
         old = match.group.operation
         values = {text: self.value(node.body, now) for text, now in match.given.items()}
         inputs = [values[text] for text in match.group.inputs]
-        taken = {old.taken[word]: values[text] for word, text in match.group.taken.items() if text in values}
+        taken = {tensor: values[text] for tensor, text in match.group.taken.items() if text in values}
         if not all(map(is_tensor, inputs)) or not all(_are_alike(*pair) for pair in taken.items()):
             body, outer = node.body, node.body.wanted
             given = self.read(body, [text for text in node.proto.input if not text.startswith("^")])
@@ -299,7 +297,6 @@ class _Restorer(Reader):
             tensor.op.take_after(old)
             keep_face(old.outputs[0], tensor)
             return [tensor]
-        self._check_constants(node, old)
         copies = Copies(self.graph, taken | dict(zip(old.inputs, inputs, strict=True)), True, None)
         copies.copy(old)
         copy = copies.operations[old]
@@ -311,19 +308,6 @@ class _Restorer(Reader):
         if any(new.spec != was.spec for new, was in zip(inputs, old.inputs, strict=True)):
             infer_from([copy])
         return self.noted(node, list(copy.outputs))
-
-    def _check_constants(self, node: Node, old: Operation) -> None:
-        """Refuse another value of a constant that a branch or a body took while it was made."""
-        for constant in (copy.taken["value"] for part in old.subgraphs() for copy in copies_in(part)):
-            name, body = constant.op.name, node.body
-            if name not in body.nodes or self.marks.match(name) is not None:
-                continue
-            outer = body.wanted
-            (now,) = self.read(body, [name])
-            body.wanted = outer
-            if not _are_alike(constant, now):
-                needed = f"the value that it had: {node.name!r} took it when it was made; make that anew"
-                raise FormatError(self.file, f"the node {name!r}", "another value", needed)
 
     def _read_anew(self, node: Node) -> list[Any]:
         """The results of a node that was edited, or is new."""

@@ -118,12 +118,14 @@ class Reader(Building):
         """
         wanted = list(wanted)
         body.wanted = by_node(wanted)
+        notes_taken = not self.runs and self.graph.outermost.dialect.records_effects
         for name in self._order(body, wanted):
             inputs = [self.value(body, text) for text in body.needs(name) if not text.startswith("^")]
+            inputs = [_held(self.graph, value) for value in inputs] if notes_taken else inputs
             node = Node(self, body, body.nodes[name], inputs)
             with self.counted(node), self.records.reading(body, name, inputs) as results, self._waiting(body, name):
                 results += self._results(node)
-            if not self.runs and self.graph.outermost.dialect.records_effects:
+            if notes_taken:
                 _note_taken(node, results)
             body.values[name] = results
         return [self.value(body, text) for text in wanted if not text.startswith("^")]
@@ -336,17 +338,34 @@ class Reader(Building):
         return opaque_outputs(self.graph, op, tensors, reason, dtypes, shapes, name)
 
 
+def _held(graph: Any, value: Any) -> Any:
+    """A value, or the copy that a branch or a body has of a constant around it."""
+    is_constant = type(value) is GraphTensor and value.op.type == "Const" and not value.dtype.is_differentiable
+    return hooks.capture(graph, value) if is_constant else value
+
+
 def _note_taken(node: Node, results: Sequence[Any]) -> None:
     """Let the operations of a node's results know the tensors whose values were taken while it was read."""
     given = {number: t for number, t in enumerate(node.inputs) if type(t) is GraphTensor}
     found = {t for t in results if type(t) is GraphTensor}
     made = reach(found, control=False, given=given.values())
     used = {*found, *(t for op in made for t in (*op.inputs, *op.takes()))}
-    is_one = len([op for op in made if op.type not in ("Const", "Cast")]) == 1 and node.type in READ
+    is_one = len([op for op in made if op.type not in ("Const", "Cast", "Placeholder")]) == 1 and node.type in READ
     words = [one.param for one in READ[node.type].inputs] if is_one else []  # else several may have the value
-    held = {words[n] if n < len(words) else f"input {n}": t for n, t in given.items() if t not in used}
-    for operation in {t.op for t in found} & {*made} if held else ():
-        operation.taken = {**held, **operation.taken}
+    graph = node.reader.graph
+    for number, tensor in given.items():
+        if graph.captures.get(tensor, tensor) in used:
+            continue
+        word = words[number] if number < len(words) else f"input {number}"
+        same = [] if is_one else [place for op in made for place in _places_with(op, constant_of(tensor))]
+        for operation, name in same if len(same) == 1 else [(op, word) for op in {t.op for t in found} & {*made}]:
+            operation.taken = {name: hooks.capture(graph, tensor), **operation.taken}
+
+
+def _places_with(operation: Any, value: Any) -> list[tuple[Any, str]]:
+    """The static integers of an operation that are the elements of an array, each with the operation."""
+    names = [operation.op.params[index].name for index in operation.op.ints_positions if value is not None]
+    return [(operation, name) for name in names if operation.attrs.get(name) == tuple(value.reshape(-1).tolist())]
 
 
 def _is_fixed(node: Node) -> bool:

@@ -18,7 +18,7 @@ from dovetail.formats.tensorflow.names import ORIGINAL, node_name
 from dovetail.formats.ways import Table, adder, traced, unique
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import number_of
-from dovetail.graph.effects import needed_for, waits_of_effects, waits_of_runs
+from dovetail.graph.effects import needed_with_taken, waits_of_effects, waits_of_runs
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.shape_values import known_value
 from dovetail.ops.control.plumbing import PRINTS
@@ -168,7 +168,7 @@ class Nodes:
             wanted: the tensors.
             scope: as for `graph`.
         """
-        needed = needed_for(graph, [*wanted, *(one for one in graph if one.is_kept)]) if graph else ()
+        needed = needed_with_taken(graph, [*wanted, *(one for one in graph if one.is_kept)]) if graph else ()
         known = self.graph(needed, given, scope)
         return [known[tensor] for tensor in wanted]
 
