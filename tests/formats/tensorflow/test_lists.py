@@ -223,6 +223,34 @@ def test_arrays_grow_in_loops_of_tensorflow_1(tmp_path: Path, engine: str):
         check_equal([model.results(name)(n=np.int32(3), x=given)[name].numpy()], [value])
 
 
+IN_LOOPS = {  # arrays that loops of TensorFlow 1 write and read
+    "written": lambda x: looped(tf.TensorArray("float32", 3), 0, 3, lambda i, _: x * x * tf.cast(i, x.dtype)).stack(),
+    "map": lambda x: tf.compat.v1.map_fn(lambda row: row * row, x),
+    "scan": lambda x: tf.compat.v1.scan(lambda a, row: a * row + tf.sin(a), x),
+    "fold": lambda x: tf.compat.v1.foldl(lambda a, row: a * row + row, x),
+}
+
+
+@pytest.mark.parametrize("name", IN_LOOPS)
+def test_gradients_of_arrays_in_loops_of_tensorflow_1(name: str, tmp_path: Path, engine: str):
+    v1, rows = tf.compat.v1, np.arange(1, 7, dtype="float32").reshape(3, 2) / 4
+    v1.disable_control_flow_v2()
+    try:
+        with tf.Graph().as_default() as graph, v1.Session() as session:
+            x = v1.placeholder("float32", [None, 2], "x")
+            y = tf.identity(IN_LOOPS[name](x), name="y")
+            tf.identity(v1.gradients(y * y, x)[0], name="gradient")
+            right = session.run({key: f"{key}:0" for key in ("y", "gradient")}, {x: rows})
+    finally:
+        v1.enable_control_flow_v2()
+    (tmp_path / "x.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    model = dt.saved_model.load(tmp_path / "x.pb")
+    for key, value in right.items():
+        found = model.results(key)(x=rows)[key]
+        assert found.shape == value.shape
+        np.testing.assert_allclose(found, value, rtol=1e-5, err_msg=key)
+
+
 def gradient(build: Any) -> Any:
     def by(*xs: Any) -> Any:
         with tf.GradientTape() as tape:

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.formats.constants import constant_of, filled, recorded
+from dovetail.formats.constants import constant_of, filled, is_tensor, recorded
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.frames import Frame
 from dovetail.formats.tensorflow.names import behind, split
 from dovetail.formats.tensorflow.read_nodes import Node
 from dovetail.formats.tensorflow.reading import special
-from dovetail.formats.tensorflow.tensor_lists import TensorList, is_carried, rebuilt, tensors_of
+from dovetail.formats.tensorflow.tensor_lists import TensorList, is_carried, is_zero, rebuilt, tensors_of
 from dovetail.formats.tensorflow.values import Foreign, Optional
 
 # -- functions --------------------------------------------------------------------------------------------------------
@@ -244,9 +244,20 @@ def _run(node: Node, frame: Frame) -> list[Any]:
         return [*found, *(inner.stacks[name] for name in names)]
 
     first = [node.taken(reader.value(body, text)) for text, _ in frame.merges.values()]
-    found = (repeated if reader.runs else looped)([*first, *(body.stacks[name] for name in names)], step, test)
+    first += [body.stacks[name] for name in names]
+    if any(isinstance(one, Foreign) and one.name not in body.stacks for (one,) in constants.values()):
+        first = _with_flows(first, step)
+    found = (repeated if reader.runs else looped)(first, step, test)
     body.stacks |= zip(names, found[count:], strict=True)
     return found[:count]
+
+
+def _with_flows(first: list[Any], step: Callable[[list[Any]], list[Any]]) -> list[Any]:
+    """The first values of a loop; lists of zeros for the numbers 0 to which it adds gradients of arrays."""
+    zero = [is_tensor(value) and value.shape == () and is_zero(value) for value in first]
+    once = step(first) if any(zero) else first
+    pairs = zip(zero, first, once, strict=True)
+    return [new.zeros() if flag and isinstance(new, TensorList) else value for flag, value, new in pairs]
 
 
 # stacks, in which loops keep what the loops of their gradients need
@@ -272,9 +283,10 @@ def _name_of_stack(node: Node) -> str:
 
 @special("StackPushV2")
 def _push(node: Node) -> Any:
-    name = _name_of_stack(node)
-    node.body.stacks[name] = node.body.stacks[name].grown(node.tensor(1))
-    return node.tensor(1)
+    name, item = _name_of_stack(node), node.inputs[1]
+    is_flow = isinstance(item, TensorList)  # it orders what is written to an array, which needs no order here
+    node.body.stacks[name] = node.body.stacks[name].grown(filled([], 0, "float32") if is_flow else node.tensor(1))
+    return item
 
 
 @special("StackPopV2")

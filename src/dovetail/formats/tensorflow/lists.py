@@ -8,14 +8,14 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.core.table import OPS
-from dovetail.formats.constants import constant_of, filled, plain, recorded
+from dovetail.formats.constants import constant_of, filled, is_tensor, plain, recorded
 from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.calls import by_row
 from dovetail.formats.tensorflow.names import split
 from dovetail.formats.tensorflow.read_nodes import Node, first_number
 from dovetail.formats.tensorflow.reading import called, special
 from dovetail.formats.tensorflow.rows import READ
-from dovetail.formats.tensorflow.tensor_lists import RaggedList, TensorList, Variants
+from dovetail.formats.tensorflow.tensor_lists import RaggedList, TensorList, Variants, is_zero
 from dovetail.formats.tensorflow.values import Foreign, Optional
 from dovetail.formats.tensorflow.variants import VariantList
 
@@ -254,10 +254,12 @@ def _shape(node: Node) -> Any:
     return ops.cast(count, node.attrs("out_type", "int32"))
 
 
-@special("ZerosLike AddN")
+@special("ZerosLike AddN AddV2")
 def _sum(node: Node) -> Any:
     """Zeros or a sum of lists and of optional values, as gradients have them; of tensors, what rows compute."""
-    first, *others = node.inputs
+    lists = [value for value in node.inputs if isinstance(value, TensorList)]
+    others = [value for value in node.inputs if not isinstance(value, TensorList)]
+    first, *others = lists if lists and all(is_tensor(x) and is_zero(x) for x in others) else node.inputs
     if not isinstance(first, (TensorList, Optional)):
         return by_row(READ[node.type], node)
     for index, value in enumerate(others, 1):

@@ -57,7 +57,7 @@ class TensorList:
 
     def rebuilt(self, tensors: Iterator[Any]) -> TensorList:
         """The list of other tensors in place of `tensors()`."""
-        return TensorList.of(next(tensors))
+        return replace(TensorList.of(next(tensors)), gradient=self.gradient)
 
     def blank(self, size: Any) -> TensorList:
         """A list of this number of zeros that have the shape of its elements."""
@@ -137,6 +137,12 @@ class TensorList:
         return other.plus(self) if isinstance(other, RaggedList) else replace(self, data=self.data + other.data)
 
 
+def is_zero(value: Any) -> bool:
+    """Whether a tensor is the number 0, as gradients of arrays begin."""
+    found = constant_of(value)
+    return found is not None and found.ndim == 0 and not found
+
+
 def is_carried(value: Any) -> bool:
     """Whether branches and loops can pass a value on as tensors."""
     return is_tensor(value) or isinstance(value, TensorList)
@@ -208,7 +214,7 @@ class RaggedList(TensorList):
         return [self.data, self.sizes]
 
     def rebuilt(self, tensors: Iterator[Any]) -> TensorList:
-        return self._of(next(tensors), next(tensors), self.shape)
+        return replace(self._of(next(tensors), next(tensors), self.shape), gradient=self.gradient)
 
     def blank(self, size: Any) -> TensorList:
         sizes = ops.zeros([size, *dims_of(self.sizes)[1:]], self.sizes.dtype)
