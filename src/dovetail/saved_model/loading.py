@@ -70,8 +70,15 @@ class LoadedModel(OneSignature, LoadedObject):
 
         Raises:
             KeyError: there is no such tensor, or no such placeholder; the message lists names that end alike.
+            NotImplementedError: Dovetail has no value of one of them, such as a handle.
         """
-        return Signature("results", self._saved.read_signature("results", self._saved.results(names, feeds)))
+        wanted = self._saved.results(names, feeds)
+        read = self._saved.read_signature("results", wanted)
+        lost = [repr(key) for key in wanted.outputs if key not in read.outputs]
+        if lost:
+            problem = f"Dovetail has no value of {', '.join(lost)}; ask for tensors that its node needs."
+            raise op_error(NotImplementedError, "results", problem)
+        return Signature("results", read)
 
     @cached_property
     def _main(self) -> Signature:

@@ -251,6 +251,14 @@ def test_gradients_of_arrays_in_loops_of_tensorflow_1(name: str, tmp_path: Path,
         np.testing.assert_allclose(found, value, rtol=1e-5, err_msg=key)
 
 
+def test_a_result_without_a_value_is_refused(tmp_path: Path):
+    with tf.Graph().as_default() as graph:
+        tf.raw_ops.TensorArrayV3(size=2, dtype=tf.float32, name="array")
+    (tmp_path / "x.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    with pytest.raises(NotImplementedError, match="no value of 'array'"):
+        dt.saved_model.load(tmp_path / "x.pb").results("array")
+
+
 def gradient(build: Any) -> Any:
     def by(*xs: Any) -> Any:
         with tf.GradientTape() as tape:
