@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
@@ -53,7 +54,7 @@ def set_read_limits(operations: int | None = None, bytes: int | None = None, sec
         operations: the nodes that are read, and the results of their operations, besides forty for each node of the
             file.
         bytes: the memory of the values that are computed while it is read, besides four bytes for each byte of it.
-        seconds: the time of a node with a regular expression.
+        seconds: the time of all searches by regular expressions while it is read, or of one when a model is called.
 
     Raises:
         TypeError: a limit is no number.
@@ -103,7 +104,7 @@ class Budget:
 
     Attributes:
         operations, bytes: the limits for this file.
-        made, folded: operations and bytes so far.
+        made, folded, spent: operations, bytes and seconds so far.
         kept: facts that readers keep until the file is read, by their keys.
     """
 
@@ -111,6 +112,7 @@ class Budget:
     bytes: int
     made: int = 0
     folded: int = 0
+    spent: float = 0.0
     kept: dict[Any, Any] = field(default_factory=dict)
 
 
@@ -239,6 +241,17 @@ def need_bytes(count: int, of: str = "") -> None:
     if (own := budget()) is not None and own.folded + count > own.bytes:
         last = f", the last for {of!r}" if of else ""
         raise PastLimit("bytes", f"values of {own.folded + count:,} bytes{last}", own.bytes)
+
+
+@contextmanager
+def spending() -> Iterator[float]:
+    """Count the time of the block, which gets the seconds that are left for it."""
+    own, start = budget(), time.perf_counter()
+    try:
+        yield _limits.seconds - (own.spent if own else 0)
+    finally:
+        if own:
+            own.spent += time.perf_counter() - start
 
 
 def each_step(count: int) -> Iterator[int]:

@@ -15,7 +15,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dovetail.core.read_limits import PastLimit, read_limits
+from dovetail.core.read_limits import PastLimit, budget, read_limits, spending
 from dovetail.formats import regex_search
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.regex_search import is_short, search
@@ -55,24 +55,25 @@ def searched(pattern: str, texts: Sequence[str], rewrite: str | None = None, cou
 
     Raises:
         Unreadable: Python's `re` does not have it, or no process starts.
-        PastLimit: the search takes longer than the limit.
+        PastLimit: the searches of a file take longer than the limit, or this one of a call.
 
     Example:
         >>> searched(r"[[:punct:]]+", ["a,b!"], "")
         ['ab']
     """
-    known = translated(pattern)
-    if is_short(known, texts):
-        return search(known, texts, rewrite, count)
-    command, seconds = [sys.executable or "python3", "-I", "-S", regex_search.__file__], read_limits().seconds
-    task = json.dumps([known, list(texts), rewrite, count])
-    try:
-        done = subprocess.run(command, input=task, capture_output=True, text=True, timeout=seconds, check=True)
-    except subprocess.TimeoutExpired:
-        raise PastLimit("seconds", f"a search for {pattern[:80]!r} of {seconds} s", seconds) from None
-    except (OSError, subprocess.CalledProcessError) as error:
-        problem = f"its pattern {pattern[:80]!r} needs a process of its own, which fails"
-        raise Unreadable(f"{problem}: {getattr(error, 'stderr', error)!s:.200}") from None
+    known, most = translated(pattern), read_limits().seconds
+    with spending() as seconds:
+        if seconds > 0 and is_short(known, ["".join(texts)] if budget() else texts):  # a file may have many texts
+            return search(known, texts, rewrite, count)
+        command = [sys.executable or "python3", "-I", "-S", regex_search.__file__]
+        task = json.dumps([known, list(texts), rewrite, count])
+        try:
+            done = subprocess.run(command, input=task, capture_output=True, text=True, timeout=seconds, check=True)
+        except subprocess.TimeoutExpired:
+            raise PastLimit("seconds", f"searches, the last for {pattern[:80]!r}, of {most} s", most) from None
+        except (OSError, subprocess.CalledProcessError) as error:
+            problem = f"its pattern {pattern[:80]!r} needs a process of its own, which fails"
+            raise Unreadable(f"{problem}: {getattr(error, 'stderr', error)!s:.200}") from None
     return json.loads(done.stdout)
 
 

@@ -7,32 +7,38 @@ a program, this file reads a task as JSON, and writes the results.  It imports n
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 LONGEST = 10**7  # steps of a search in this process, at most
-# what a pattern has beside plain characters: escapes and classes as a whole, repeats, ends of groups
+# what a pattern has beside plain characters: escapes and classes as a whole, repeats, ends of groups, alternatives
 PART = re.compile(
-    r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<group>\))?(?P<repeat>[*+?]|\{\d*,\d*\})|(?P<count>\)\{\d+\})", re.S
+    r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<group>\))?(?P<repeat>[*+?]|\{\d*,\d*\})|(?P<count>\)\{\d+\})"
+    r"|(?P<open>\()|(?P<other>\|)",
+    re.S,
 )
 
 
 def is_short(pattern: str, texts: Sequence[str]) -> bool:
     """Whether each search in the texts takes few steps, whatever the pattern is.
 
-    Without repeats of groups, a search goes over the text once for each repeat, inside of each other.
+    Without repeats of groups, a search goes over the text once for each repeat, inside of each other, and this for each
+    choice of alternatives.  With them, each character can be taken in any of these ways.
 
     Example:
         >>> is_short("[a-z]+,", ["x" * 1000]), is_short("[a-z]+,", ["x" * 10000]), is_short("(a+)+", ["x" * 50])
         (True, False, False)
     """
     parts = list(PART.finditer(pattern))
+    repeats, groups, others = (sum(part[kind] is not None for part in parts) for kind in ("repeat", "open", "other"))
+    ways = (groups + 1) * math.log2(1 + others / (groups + 1))  # at most: as if each group had as many alternatives
     length = max(map(len, texts), default=0) + 2
     if any(part["group"] or part["count"] for part in parts):
-        return 4**length < LONGEST  # a short text
-    return length ** (1 + sum(part["repeat"] is not None for part in parts)) < LONGEST
+        return length * (1 + repeats + ways) < math.log2(LONGEST)
+    return (1 + repeats) * math.log2(length) + ways < math.log2(LONGEST)
 
 
 def search(pattern: str, texts: Sequence[str], rewrite: str | None = None, count: int = 0) -> list[Any]:

@@ -272,6 +272,29 @@ CRAFTED = {
         ),
         "seconds",
     ),
+    "many searches": (
+        model(
+            numbered("r{}", 'z{0} = RegexFullMatch <pattern = "(a*)*b{0}"> (c) r{0} = Cast <to = 1> (z{0})', 300),
+            'string[1] c = {"aaaaaaaaaa"}',
+        ),
+        "seconds",
+    ),
+    "alternatives": (
+        model(
+            f'z = RegexFullMatch <pattern = "{"(|)" * 40}b"> (c) y = Relu (x)',
+            'string[1] c = {"a"}',
+            outputs="float[2] y, bool[1] z",
+        ),
+        "seconds",
+    ),
+    "RoiAlign": (
+        model(
+            "y = RoiAlign <output_height = 100000000, output_width = 100000000, sampling_ratio = 9> (x, r, b)",
+            "int64[1] b = {0}, float[1, 4] r = {0, 0, 1, 1}",
+            "float[1, 1, 2, 2] x",
+        ),
+        "bytes",
+    ),
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.formats.constants import counted
+from dovetail.formats.constants import counted, within
 from dovetail.formats.onnx.bodies.attention import heads_first, heads_last
 from dovetail.formats.onnx.nodes import Node
 from dovetail.formats.onnx.reading import special
@@ -175,6 +175,7 @@ def _product(node: Node) -> Any:
     if bits not in (2, 4, 8):
         raise Unreadable(f"its weights have {bits} bits")
     x, block = node.tensor(0), node.attrs["block_size"]
+    within(size)
     blocks = -(-size // block)
     zero: Any = float(2 ** (bits - 1))
     if node.has(3):

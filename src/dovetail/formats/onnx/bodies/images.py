@@ -147,6 +147,7 @@ def _(
         length = last - first if positions == "half_pixel" else ops.maximum(last - first, 1)
         points = ops.full_like(length, ratio) if ratio else ops.maximum(ops.ceil(length / cells), 1)
         most.append(ratio or _most_points(points))
+        within(cells, most[-1])
         numbers = ops.cast(ops.arange(0, most[-1]), x.dtype)
         at = (numbers + 0.5) / points + recorded(np.arange(cells)[:, None], x.dtype)
         parts.append(ops.reshape(first + length / cells * at, [count, -1]))

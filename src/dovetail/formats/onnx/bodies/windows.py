@@ -163,6 +163,7 @@ def _windows(x: Any, window: Window, ceil: int) -> list[Any]:
             wait_for("the sizes of its input must be known")
             is_behind = ops.greater_equal((count - 1) * strides[i], length + low)
             count = count - ops.cast(is_behind, count.dtype) if ceil else count
+            within(size[i])
             inside = np.arange(size[i], dtype="int32") * np.int32(dilations[i])
             places.append(ops.expand_dims(counted(count), 1) * strides[i] - low + inside)
             continue
