@@ -328,5 +328,20 @@ def check_layers_of_any_size_are_refused_with_the_limit():
             keras.models.load_model(FOLDER / name)
 
 
+def check_lists_of_any_length_are_refused_with_the_limit():
+    model = keras.Sequential([keras.Input((3,)), layers.Dense(1)])
+    model.compile("sgd", "mse", metrics=[keras.metrics.AUC(num_thresholds=77)])
+    model.save(FOLDER / "listed.keras")
+    with zipfile.ZipFile(FOLDER / "listed.keras") as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    parts["config.json"] = parts["config.json"].replace(b'"num_thresholds": 77', b'"num_thresholds": 1000000000')
+    with zipfile.ZipFile(FOLDER / "listed.keras", "w") as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+    message = r"listed.keras.*, the last for 'num_thresholds'.*set_read_limits\(bytes="
+    with little(), pytest.raises(FormatError, match=message):
+        keras.models.load_model(FOLDER / "listed.keras")
+
+
 if __name__ == "__main__":
     main(globals())

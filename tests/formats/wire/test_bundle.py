@@ -12,6 +12,7 @@ from dovetail.formats.wire import bundle
 from dovetail.formats.wire import table as tables
 from dovetail.formats.wire.bundle import Bundle, write_bundle
 from dovetail.formats.wire.messages import TENSORFLOW
+from dovetail.formats.wire.slices import slice_key
 from dovetail.formats.wire.table import MAGIC, read_table, table
 from dovetail.formats.wire.tensors import DTYPES, QUANTIZED, STRING
 from tests.libraries import Library, require
@@ -207,6 +208,7 @@ def header(**given):
     return TENSORFLOW.BundleHeaderProto(**({"num_shards": 1} | given)).SerializeToString()
 
 
+ONE = TENSORFLOW.TensorSliceProto(extent=[{"start": 0, "length": 1}])
 DAMAGED = {  # the entries of an index whose checksums are right
     "no header": ([(b"x", entry())], "the header"),
     "no shard": ([(b"", header(num_shards=0)), (b"x", entry())], "the header: found 0 shards"),
@@ -233,6 +235,18 @@ DAMAGED = {  # the entries of an index whose checksums are right
     "slices of a huge tensor": (
         [(b"", header()), (b"x", entry(shape=[2**38], slices=[{"extent": [{"start": 0, "length": 1}]}]))],
         "slices of 0 bytes",
+    ),
+    "a slice that stands often": (
+        [
+            (b"", header()),
+            (slice_key("x", ONE), entry(shape=[1])),
+            (b"x", entry(size=0, shape=[2**38], slices=[ONE] * 2**16)),
+        ],
+        "slices of 4 bytes",
+    ),
+    "tensors over each other": (
+        [(b"", header()), (b"x", entry(size=4)), (b"y", entry(size=2, offset=2))],
+        "at 2 of shard 0",
     ),
     "keys that are not in order": ([(b"", header()), (b"y", entry()), (b"x", entry())], "not in order"),
 }

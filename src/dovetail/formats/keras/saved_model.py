@@ -12,7 +12,7 @@ from typing import Any
 
 from dovetail.core.errors import FormatError
 from dovetail.core.spec import spec
-from dovetail.formats.strict_json import parse, room_of
+from dovetail.formats.keras.texts import config_of
 from dovetail.formats.wire.messages import KERAS, TENSORFLOW, parsed
 
 MODEL, METADATA = "saved_model.pb", "keras_metadata.pb"
@@ -52,7 +52,7 @@ def read_folder(path: str | os.PathLike[str]) -> SavedKeras:
     """
     folder = Path(path)
     file, text = _root(folder)
-    found = parse(text, file, "the model", room_of(len(text)), infinite=True) if text else {}
+    found = config_of(text, file, "the model") if text else {}
     if not isinstance(found, dict):
         raise FormatError(file, "the model", f"{type(found).__name__}", "an object of JSON")
     try:

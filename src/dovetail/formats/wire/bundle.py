@@ -9,6 +9,7 @@ import math
 import os
 import shutil
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -229,6 +230,11 @@ class Bundle(Mapping[str, np.ndarray]):
         self.entries = {key: parsed(kind, data, self._file, f"the entry {key!r}") for key, data in entries.items()}
         self.names = [_text(key, self._file) for key in self.entries if key[:1] != b"\0"]  # the others are slices
         self._shards: dict[int, Shard] = {}
+        places = sorted((entry.shard_id, entry.offset, entry.size) for entry in self.entries.values() if entry.size)
+        for (shard, offset, size), (other, start, _) in pairwise(places):
+            if shard == other and offset + size > start:  # they could ask for any memory, and any time
+                found = f"tensors that lie over each other, at {start} of shard {shard}"
+                raise FormatError(self._file, "the entries", found, "an undamaged file")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -293,8 +299,7 @@ class Bundle(Mapping[str, np.ndarray]):
         shape, dtype = self.shape(name), self.dtype(name)
         _check_size(math.prod(shape) * dtype.itemsize, self._size_of(entry, name), self._file, name)
         whole = np.zeros(shape, dtype)
-        for part in entry.slices:
-            key = slice_key(name, part)
+        for key, part in _parts(entry, name).items():
             if key not in self.entries:
                 raise FormatError(self._file, f"the tensor {name!r}", "a slice without an entry", "a whole checkpoint")
             place = tuple(slice(e.start, e.start + e.length) if is_cut(e) else slice(None) for e in part.extent)
@@ -307,8 +312,7 @@ class Bundle(Mapping[str, np.ndarray]):
 
     def _size_of(self, entry: Any, name: str) -> int:
         """The bytes of the slices of a tensor."""
-        keys = (slice_key(name, part) for part in entry.slices)
-        return sum(self.entries[key].size for key in keys if key in self.entries)
+        return sum(self.entries[key].size for key in _parts(entry, name) if key in self.entries)
 
     def _values(self, entry: Any, place: str) -> np.ndarray:
         dtype, shape = dtype_of(entry.dtype, self._file, place), known_shape(entry.shape, self._file, place)
@@ -348,6 +352,11 @@ def _text(key: bytes, file: Path) -> str:
         return key.decode()
     except UnicodeDecodeError:
         raise FormatError(file, f"the key {key!r}", "no text", "names in UTF-8") from None
+
+
+def _parts(entry: Any, name: str) -> dict[bytes, Any]:
+    """The slices of a tensor, by the keys of their entries; a slice that a file repeats is read once."""
+    return {slice_key(name, part): part for part in entry.slices}
 
 
 def _check_size(size: int, known: int, file: Path, name: str) -> None:

@@ -15,7 +15,8 @@ import numpy as np
 from dovetail.core.errors import FormatError
 from dovetail.core.read_limits import PastLimit
 from dovetail.formats import hdf5
-from dovetail.formats.strict_json import parse, room_of
+from dovetail.formats.keras.texts import config_of
+from dovetail.formats.strict_json import parse
 from dovetail.interop.keras_files import layers
 from dovetail.interop.keras_files.building import built
 from dovetail.interop.keras_files.compiling import compile_as, load_numbered
@@ -138,7 +139,7 @@ def load_model(file: Path, custom_objects: Mapping[str, Any], compile: bool, saf
         text, metadata = _part(archive, CONFIG, file, LONGEST), _part(archive, METADATA, file, LONGEST)
         version = parse(metadata, file, METADATA)
         root = hdf5.read(_part(archive, WEIGHTS, file), file)
-        config = parse(text, file, CONFIG, room_of(len(text)), infinite=True)
+        config = config_of(text, file, CONFIG)
     if not isinstance(version, dict) or not isinstance(config, dict):
         raise FormatError(file, CONFIG, "no object", "the configuration of a model")
     if not str(version.get("keras_version")).startswith("2."):

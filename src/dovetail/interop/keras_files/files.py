@@ -16,8 +16,8 @@ from dovetail.core.files import replacing
 from dovetail.core.read_limits import reading
 from dovetail.formats import hdf5, safetensors
 from dovetail.formats.keras.saved_model import is_folder
+from dovetail.formats.keras.texts import config_of
 from dovetail.formats.keras.weights import is_stored, stored
-from dovetail.formats.strict_json import parse, room_of
 from dovetail.interop.keras_files import archive, checkpoint, layers
 from dovetail.interop.keras_files.building import built
 from dovetail.interop.keras_files.compiling import compile_as, load_optimizer
@@ -96,7 +96,7 @@ def _of_hdf5(file: Path, custom_objects: Mapping[str, Any], compile: bool) -> An
 
 def _json(root: hdf5.Group, name: str, file: Path) -> Any:
     text = root.attributes.get(name)
-    return parse(text, file, name, room_of(len(text)), infinite=True) if isinstance(text, bytes) and text else None
+    return config_of(text, file, name) if isinstance(text, bytes) and text else None
 
 
 # -- weights ----------------------------------------------------------------------------------------------------------
