@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 import dovetail as dt
@@ -61,6 +62,38 @@ def test_the_count_of_random_draws_is_no_parameter():
         v1.nn.dropout(v1.ones([2, 3]) @ v1.get_variable("w", [3, 4], initializer=v1.zeros_initializer()), rate=0.5)
     options = v1.profiler.ProfileOptionBuilder.trainable_variables_parameter() | {"output": "none"}
     assert v1.profiler.profile(graph, options=options).total_parameters == 12
+
+
+def odd(tf: Any) -> Any:
+    """A graph with an unknown batch, a variable that is not trained, one that nothing uses, and random numbers."""
+    v1, graph = tf.compat.v1, tf.Graph()
+    with graph.as_default():
+        x = v1.placeholder(tf.float32, (None, 4))
+        zeros = v1.zeros_initializer()
+        x @ v1.get_variable("w", (4, 5), initializer=zeros)
+        v1.get_variable("still", (3,), initializer=zeros, trainable=False) + 1.0
+        v1.get_variable("unused", (7,))
+    return graph
+
+
+@pytest.mark.parametrize("kind", ["float_operation", "trainable_variables_parameter"])
+def test_unknown_sizes_and_variables_count_as_in_tensorflow(kind):
+    theirs = pytest.importorskip("tensorflow")
+    ours = importlib.import_module("dovetail.compat.tensorflow")
+    found, expected = (counted(tf, odd(tf), kind)[:2] for tf in (ours, theirs))
+    assert found == expected and any(expected)
+
+
+def test_models_of_files_are_counted(tmp_path):
+    w = dt.Variable(np.ones((4, 5), "float32"))
+    model = dt.function(lambda x: x @ w, input_signature=[dt.spec((None, 4))])
+    dt.onnx.save(model, tmp_path / "x.onnx")
+    dt.saved_model.save(model, tmp_path / "folder")
+    loaded = dt.saved_model.load(tmp_path / "folder")
+    for one in (dt.onnx.load(tmp_path / "x.onnx"), loaded, loaded.signature()):
+        assert dt.flops(one, dt.spec((2, 4))).total == 80
+    known = dt.onnx.load(tmp_path / "x.onnx", shapes={"x": (1, 4)})
+    assert dt.flops(known).total == 40
 
 
 def test_the_profile_is_printed_written_and_refused(capsys, tmp_path):

@@ -83,7 +83,7 @@ def flops(target: Any, *args: Any, **kwargs: Any) -> Flops:
     each element, and a composite as the operations of its definition.
 
     Args:
-        target: a function, compiled or not; a graph; or a Keras model, if Keras runs on Dovetail.
+        target: a function, compiled or not; a graph; a model of a file; or a Keras model, if Keras runs on Dovetail.
         args, kwargs: the arguments of the function: arrays, tensors or specs.  Of a model the inputs, in its
             structure; by default, one example of the shapes that the model declares.
 
@@ -113,8 +113,10 @@ def _graph_for(target: Any, args: Any, kwargs: Any) -> Graph:
         return graph_of(target, *args or [map_structure(_one_example, _inputs(target))], **kwargs)
     if not callable(target):
         raise op_error(TypeError, "flops", f"it takes a function, a graph or a model, not {describe(target)}.")
-    made = target if hasattr(target, "graph") else function(target)
-    return made.graph(*args, **kwargs)
+    own = getattr(target, "graph", None)
+    if isinstance(own, Graph) and not args and not kwargs:  # of a signature, or of a model that was loaded
+        return own
+    return (target if callable(own) else function(target)).graph(*args, **kwargs)
 
 
 def _one_example(x: Any) -> TensorSpec:

@@ -120,7 +120,7 @@ def costs_of(operations: Iterable[Operation]) -> list[Cost]:
     for op in operations:
         variables = [v for t in op.inputs for v in carried.get(t, ())]
         if op.type == "ReadVariableOp":
-            variables = [op.attrs["variable"]]
+            variables = [v for v in (op.attrs["variable"],) if not v.is_counter]
         if op.type in CARRYING:
             carried.update(dict.fromkeys(op.outputs, variables))
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -127,7 +128,8 @@ def profile(
 ) -> Node:
     """Count the floating-point operations and the parameters of a graph, without a run.
 
-    A type that TensorFlow does not count, as Relu, counts nothing; `dovetail.flops` counts all types.
+    A type that TensorFlow does not count, as Relu, counts nothing, nor does an operation with an unknown size;
+    `dovetail.flops` counts all types.
 
     Args:
         cmd: "scope" or "graph" for a tree of name scopes; "op" for types.
@@ -143,14 +145,17 @@ def profile(
     options = options or _options(FLOATS)
     selected = options.get("select", [FLOATS])
     root = Node(ROOT)
-    operations = (graph or V1["get_default_graph"]()).get_operations()
-    inner = {one.name for one in operations if one.type == "Less" and _keeps_below(one)}
-    for cost in costs_of(operations):
-        flops = cost.flops if FLOATS in selected and cost.type in COUNTED and cost.name not in inner else 0
-        parameters = cost.parameters if PARAMETERS in selected else 0
-        if flops or parameters:
-            path = [cost.type] if cmd == "op" else cost.name.split("/")
-            root.add(path, replace(cost, flops=flops, parameters=parameters))
+    graph = graph or V1["get_default_graph"]()
+    operations = graph.get_operations()
+    left_out = {one.name for one in operations if one.type == "Less" and _keeps_below(one)}
+    left_out |= {one.name for one in operations if not all(t.is_static for t in (*one.inputs, *one.outputs))}
+    costs = [cost for cost in costs_of(operations) if cost.type in COUNTED and cost.name not in left_out]
+    costs = [replace(cost, parameters=0) for cost in costs if cost.flops and FLOATS in selected]
+    if PARAMETERS in selected:
+        variables = graph.get_collection("trainable_variables")
+        costs += [Cost(v.op.name, "VariableV2", 0, math.prod(v.shape.as_list())) for v in variables]
+    for cost in costs:
+        root.add([cost.type] if cmd == "op" else cost.name.split("/"), cost)
     _write("\n".join(root.lines(options.get("order_by", FLOATS))) + "\n", options.get("output", "stdout"))
     return root
 
