@@ -90,7 +90,7 @@ def test_models_of_files_are_counted(tmp_path):
     dt.onnx.save(model, tmp_path / "x.onnx")
     dt.saved_model.save(model, tmp_path / "folder")
     loaded = dt.saved_model.load(tmp_path / "folder")
-    for one in (dt.onnx.load(tmp_path / "x.onnx"), loaded, loaded.signature()):
+    for one in (dt.onnx.load(tmp_path / "x.onnx"), loaded, loaded.signature):
         assert dt.flops(one, dt.spec((2, 4))).total == 80
     known = dt.onnx.load(tmp_path / "x.onnx", shapes={"x": (1, 4)})
     assert dt.flops(known).total == 40
