@@ -125,6 +125,24 @@ def test_files_of_others_say_what_to_use(name, message, tmp_path, capsys):
         assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["m.pb", "m.onnx", "m"])
+@pytest.mark.parametrize(
+    ("data", "message"), [(b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"), (b"\n<html>", "HTML")]
+)
+def test_what_stands_in_place_of_a_file_is_told(name, data, message, tmp_path, capsys):
+    (tmp_path / name).write_bytes(data)
+    for command in (["show", str(tmp_path / name)], ["convert", str(tmp_path / name), str(tmp_path / "out.onnx")]):
+        assert main(command) == 1
+        assert message in capsys.readouterr().err
+
+
+def test_a_model_without_inputs_and_outputs_is_not_saved(tmp_path, capsys):
+    (tmp_path / "m").write_bytes(b"\x08\x01\x12\x00")
+    for name in ("x.onnx", "x.pb"):
+        assert main(["convert", str(tmp_path / "m"), str(tmp_path / name)]) == 1
+        assert "neither inputs nor outputs" in capsys.readouterr().err
+
+
 KERAS = """
 import os, sys
 os.environ["KERAS_BACKEND"] = "numpy"

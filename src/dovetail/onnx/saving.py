@@ -183,6 +183,10 @@ def _write(message: Any, data: Data, path: Path, external: bool) -> None:
 
 def _pure(inputs: Mapping[str, Any], outputs: Mapping[str, Any], source: LoadedModel | None, opset: int) -> Any:
     """A copy of a graph without assignments, its inputs and outputs, and the names of the variables it assigned."""
+    if not inputs and not outputs:
+        raise op_error(
+            ValueError, "onnx.save", "the model has neither inputs nor outputs, so there is nothing to save."
+        )
     original = next(tensor.op.graph for tensor in (*outputs.values(), *inputs.values()))
     places = {tensor: number for number, tensor in enumerate(original.inputs)}
     copy = copy_graph(original)

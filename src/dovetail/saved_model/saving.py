@@ -104,7 +104,11 @@ def _frozen(obj: Any, signatures: Any) -> Any:
         )
         raise op_error(ValueError, "saved_model.save", problem)
     (one,) = endpoints.values()
-    graph = next(tensor.op.graph for _, tensor in [*one.function.inputs, *one.function.outputs])
+    ends = [*one.function.inputs, *one.function.outputs]
+    if not ends:
+        problem = "the signature has neither inputs nor outputs, so there is nothing to save."
+        raise op_error(ValueError, "saved_model.save", problem)
+    graph = ends[0][1].op.graph
     if isinstance(obj, OneSignature):
         return graph_def_of(_with_keys(obj.signature))
     copy = copy_graph(graph, own=True)

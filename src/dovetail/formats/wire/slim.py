@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from dovetail.core.errors import FormatError
+from dovetail.formats.outside import outside
 from dovetail.formats.wire.messages import parsed
 from dovetail.formats.wire.table import varint
 
@@ -92,7 +93,7 @@ def slim(kind: Any, data: Any, file: str | os.PathLike[str], place: str = "the f
     try:
         short = _slim(kind.DESCRIPTOR, data, 0, len(data), 0)
     except ValueError as error:
-        raise FormatError(file, place, f"{error}", f"a {kind.DESCRIPTOR.name}, whole") from None
+        raise FormatError(file, place, outside(file) or f"{error}", f"a {kind.DESCRIPTOR.name}, whole") from None
     return parsed(kind, short, file, place)
 
 
