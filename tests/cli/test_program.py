@@ -57,6 +57,19 @@ def test_the_engine_may_be_one_whose_library_imports_keras(script):
     assert (code, said) == (0, ["dovetail tensorflow"]), complaint
 
 
+@pytest.mark.parametrize("backend", ["jax", "tensorflow"])
+def test_keras_beside_tensorflow_runs_on_dovetail_whatever_the_script_says(script, backend):
+    script.write_text(
+        f"import os\nos.environ['KERAS_BACKEND'] = {backend!r}\nimport keras\nimport numpy as np\n"
+        "import tensorflow as tf\ndata = tf.data.Dataset.from_tensor_slices((np.ones((4, 2)), np.ones(4))).batch(2)\n"
+        "model = keras.Sequential([keras.layers.Dense(1)])\nmodel.compile('sgd', 'mse')\n"
+        "print(keras.backend.backend(), len(model.fit(data, verbose=0).history['loss']))"
+    )
+    code, said, complaint = run(str(script))
+    assert (code, said) == (0, ["dovetail 1"]), complaint
+    assert f"in place of KERAS_BACKEND={backend}" in complaint
+
+
 def test_the_engine_stands_before_the_script_or_behind(script):
     pytest.importorskip("torch")
     for before, behind in (([], ["--engine", "torch"]), (["--engine", "torch"], [])):

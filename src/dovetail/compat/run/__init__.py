@@ -165,6 +165,8 @@ def running(
         imports = stack.enter_context(Imports(_view(uses, decision.kind), [home], packages, proxies(uses), changes))
         vars(imports.builtins).update(old_builtins(trees) if decision.kind != "keras3" else {})
         _process(stack)
+        if decision.kind != "keras3":  # Keras on another library would not know the TensorFlow that the program gets
+            stack.enter_context(after_keras(partial(_on_dovetail, stack)))
         stack.enter_context(answered(data, synthetic_data))
         of_tensorflow = _is_of_tensorflow(uses, decision.kind)
         if decision.uses_keras_2 or decision.kind in ("tf1", "keras2") or (decision.kind == "tf2" and of_tensorflow):
@@ -191,6 +193,14 @@ def _is_of_tensorflow(uses: Iterable[Use], kind: str) -> bool:
     """Whether a program's Keras is `tf.keras`: it names no `keras` of its own."""
     roots = {use.name.partition(".")[0] for use in uses}
     return "keras" not in roots and (kind == "tf1" or "tensorflow" in roots)
+
+
+def _on_dovetail(stack: ExitStack) -> None:
+    """Let Keras run on Dovetail until the stack closes, also if the program says another backend."""
+    said = os.environ.get("KERAS_BACKEND", "dovetail")
+    if said != "dovetail" and "keras" not in sys.modules:
+        print(f"dovetail: Keras runs on Dovetail, in place of KERAS_BACKEND={said}", file=sys.stderr)
+        stack.enter_context(replaced(os.environ, "KERAS_BACKEND", "dovetail"))
 
 
 def _keras_2(stack: ExitStack, of_tensorflow: bool, steps: int | None) -> None:
