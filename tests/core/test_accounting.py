@@ -279,6 +279,28 @@ def test_wrong_allocators(counting):
         ops.convert(ONES)
 
 
+def test_memory_that_is_in_use_is_not_given_again(counting):
+    class One(Pool):
+        array = None
+
+        def allocate(self, shape, dtype, device):
+            if self.array is None:
+                self.array = super().allocate(shape, dtype, device)
+            return self.array
+
+        def release(self, array):
+            pass
+
+    dt.set_allocator(One(current_engine()))
+    first = ops.convert(ONES)
+    with pytest.raises(ValueError, match="in use until `release` has it"):
+        ops.convert(ONES)
+    assert first.tolist() == ONES.tolist()
+    del first
+    gc.collect()
+    assert ops.convert(ONES).tolist() == ONES.tolist()
+
+
 def test_an_allocator_and_a_limit(counting):
     pool = Pool(current_engine())
     dt.set_allocator(pool)

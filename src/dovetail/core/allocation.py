@@ -100,6 +100,9 @@ class _Block:
         self.__array_interface__ = {"version": 3, "shape": (size,), "typestr": "|u1", "data": (address, False)}
 
 
+_lent: set[int] = set()  # where the memory of arrays in use begins
+
+
 def lent_bytes(holder: Any, address: int, size: int, released: Callable[[], None]) -> np.ndarray:
     """An array of the bytes of another object.  The object is told when the array and all views of it are gone.
 
@@ -108,9 +111,20 @@ def lent_bytes(holder: Any, address: int, size: int, released: Callable[[], None
         address: where its memory begins.
         size: the number of bytes.
         released: called once, in any thread.
+
+    Raises:
+        ValueError: the bytes are in another such array, which is still in use.
     """
+    if address in _lent and size:
+        raise ValueError("an allocator gives memory that is free, and this array is in use until `release` has it.")
     memory = np.asarray(_Block(holder, address, size))  # views of it keep it, as its memory is a stranger's
-    weakref.finalize(memory, released).atexit = False
+    _lent.add(address)
+
+    def over() -> None:
+        _lent.discard(address)  # first, since the memory may be given again at once
+        released()
+
+    weakref.finalize(memory, over).atexit = False
     return memory
 
 
