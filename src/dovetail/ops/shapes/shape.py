@@ -239,9 +239,9 @@ def reorder(x: Any, axes: Any) -> Any:
 
 def _expanded(shape: Any, axis: Any) -> tuple[int | None, ...]:
     axes = axis if isinstance(axis, tuple) else (axis,)
-    axes = {*normalize_axes(axes, len(shape) + len(axes))}
+    new = {*normalize_axes(axes, len(shape) + len(axes))}
     dims = iter(shape)
-    return tuple(1 if i in axes else next(dims) for i in range(len(shape) + len(axes)))
+    return tuple(1 if i in new else next(dims) for i in range(len(shape) + len(axes)))
 
 
 def _expand_dims_spec(x: TensorSpec, axis: Any) -> TensorSpec:
@@ -288,8 +288,8 @@ def _squeezed_axes(shape: Any, axis: Any) -> tuple[int, ...]:
 def _squeeze_spec(x: RankedSpec, axis: Any) -> TensorSpec:
     if axis is None and None in x.shape:
         return TensorSpec(None, x.dtype)
-    axes = {*_squeezed_axes(x.shape, axis)}
-    return TensorSpec(tuple(dim for i, dim in enumerate(x.shape) if i not in axes), x.dtype)
+    gone = {*_squeezed_axes(x.shape, axis)}
+    return TensorSpec(tuple(dim for i, dim in enumerate(x.shape) if i not in gone), x.dtype)
 
 
 @composite(
