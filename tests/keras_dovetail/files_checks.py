@@ -19,6 +19,7 @@ from keras import layers
 
 import dovetail as dt
 from dovetail.core.errors import FormatError
+from dovetail.interop.keras_files import compiling
 from tests.formats.keras.test_weights import MODELS, changed
 from tests.formats.memory import little
 from tests.keras_backends import ENGINES, main
@@ -341,6 +342,15 @@ def check_lists_of_any_length_are_refused_with_the_limit():
     message = r"listed.keras.*, the last for 'num_thresholds'.*set_read_limits\(bytes="
     with little(), pytest.raises(FormatError, match=message):
         keras.models.load_model(FOLDER / "listed.keras")
+
+
+def check_a_state_without_numbers_lets_the_optimizer_start_again():
+    model = keras.Sequential([keras.Input((3,)), layers.Dense(1)])
+    model.compile("sgd", "mse")
+    model.optimizer.build(model.trainable_variables)
+    for nothing in (None, np.array(b"x")):
+        compiling.load_numbered(model, [nothing] * len(model.optimizer.variables), FOLDER / "none.keras")
+    assert int(model.optimizer.iterations) == 0
 
 
 if __name__ == "__main__":

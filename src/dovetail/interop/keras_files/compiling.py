@@ -143,8 +143,11 @@ def _load(model: Any, file: Path, pairs_of: Callable[[], list[tuple[Any, Any]]])
     try:
         pairs = pairs_of()
         for variable, value in pairs:
-            if tuple(variable.shape) != np.shape(value):
-                raise _Unfit(f"an array {np.shape(value)} for {variable.path}, which is {tuple(variable.shape)}")
+            array = np.asarray(value)
+            if tuple(variable.shape) != array.shape or array.dtype.kind in "OSU":  # a group, or texts
+                raise _Unfit(
+                    f"an array {array.shape} of {array.dtype} for {variable.path}, which is {tuple(variable.shape)}"
+                )
     except _Unfit as error:
         logger.warning(
             "%s has no whole state of the optimizer %s for this model, so it starts again: the file has %s.",
