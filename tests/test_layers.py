@@ -41,7 +41,7 @@ FLOOR = {package: number for number, packages in enumerate(FLOORS) for package i
 # `dovetail.engines` is also the name of a log, and of a group of entry points; explain names K's functions as users do.
 UP = """
 core.engine_registry: engines
-graph.base graph.document graph.effects graph.nesting graph.operation graph.pins: edit.graph
+graph.base graph.document graph.effects graph.nesting graph.operation graph.pin_scopes: edit.graph
 observe.explain: backend
 trace.captures trace.control trace.results trace.trace trace.variables: edit.graph
 """

@@ -10,7 +10,7 @@ from dovetail.choose import calibration, costs, rates
 from dovetail.choose.costs import Corrections
 from dovetail.cli.main import main
 from dovetail.core import cache_folder
-from dovetail.functions import samples
+from dovetail.functions import rate_programs
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +18,7 @@ def _quick(monkeypatch, tmp_path):
     monkeypatch.setenv(cache_folder.VARIABLE, str(tmp_path))
     monkeypatch.setattr(calibration, "_recalled", [])
     monkeypatch.setattr(costs, "known", Corrections())
-    monkeypatch.setattr(samples, "MOST", samples.LEAST)
+    monkeypatch.setattr(rate_programs, "MOST", rate_programs.LEAST)
 
 
 def test_the_table(capsys, tmp_path):
@@ -42,7 +42,7 @@ def test_an_engine_that_fails_is_left_out(capsys, monkeypatch):
     def fails(*arguments):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(samples, "calibrate", fails)
+    monkeypatch.setattr(rate_programs, "calibrate", fails)
     assert main(["tune", "--engine", "numpy"]) == 1
     assert "numpy does not run calls: no room" in capsys.readouterr().err
 

@@ -16,7 +16,7 @@ from dovetail.choose.candidate import Candidate
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.routines import NOT_REPORTED
 from dovetail.execute.strategy import Strategy
-from dovetail.observe.reported import reported, segments_of
+from dovetail.observe.engine_routines import reported, segments_of
 from tests.conftest import ENGINES
 from tests.libraries import require
 from tests.packages import OUTSIDE

@@ -22,7 +22,7 @@ from dovetail.core.recording import tensors_in
 from dovetail.core.scopes import scopes, within
 from dovetail.core.tensor import Tensor
 from dovetail.graph.operation import GraphTensor, Operation
-from dovetail.graph.pins import made_for_gradient
+from dovetail.graph.pin_scopes import made_for_gradient
 from dovetail.trace.deferred import gradient_of
 from dovetail.trace.trace import current_graph
 

@@ -13,9 +13,9 @@ from dovetail.autodiff.graph_gradients import gradients
 from dovetail.core.recording import record_on
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.transplant import copy_graph, transplant
-from dovetail.graph.pins import made_for_gradient
+from dovetail.graph.pass_edits import discard
+from dovetail.graph.pin_scopes import made_for_gradient
 from dovetail.graph.reach import reach
-from dovetail.graph.unchecked import discard
 
 
 @dataclass

@@ -28,7 +28,7 @@ from dovetail.formats.summary.kinds import kind_of
 from dovetail.formats.tensorflow.saved_model import read_of
 from dovetail.formats.wire.bundle import Bundle
 from dovetail.functions.function import Function
-from dovetail.functions.traced import TracedFunction
+from dovetail.functions.function_files import TracedFunction
 from dovetail.saved_model import LoadedModel, Signature
 from dovetail.saved_model.signatures import SERVING
 

@@ -14,7 +14,7 @@ from dovetail.cli.progress import tracked
 from dovetail.core import cache_folder
 from dovetail.core.engine_registry import known_engines, list_candidates
 from dovetail.core.texts import table
-from dovetail.functions import samples
+from dovetail.functions import rate_programs
 
 DESCRIPTION = """\
 Measures how quick each engine is on this machine: at products, convolutions, recurrent layers, optimizers and so on.
@@ -62,9 +62,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _measured(name: str) -> Rates | None:
     """The measured rates of an engine; None if it cannot be used."""
-    for family in tracked(samples.SAMPLES, name):
+    for family in tracked(rate_programs.SAMPLES, name):
         try:
-            samples.calibrate(name, family, costs.known)
+            rate_programs.calibrate(name, family, costs.known)
         except FAILURES as error:
             print(f"\ndovetail: {name} does not run {family}: {error}", file=sys.stderr)
             return None

@@ -2,7 +2,7 @@
 
 Each function works on the operations that it touches, not on the whole graph.  Methods check first: they refuse an edit
 that would make a cycle or a type error, and leave the graph as it was.  Passes keep that by construction, and use the
-functions of `graph.unchecked`.
+functions of `graph.pass_edits`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from dovetail.graph.journal import all_or_nothing, note
 from dovetail.graph.nesting import holders_of
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.order import position, stands_before
+from dovetail.graph.pass_edits import discard
 from dovetail.graph.reach import reach
-from dovetail.graph.unchecked import discard
 from dovetail.trace.trace import capture
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dovetail.edit import changes, lookup, parts, placing, retyping, taps
+from dovetail.edit import changes, extracting, lookup, placing, retyping, taps
 from dovetail.edit import edit as edits
 from dovetail.edit.transplant import copy_graph
 from dovetail.edit.validate import problems
@@ -86,10 +86,10 @@ class Graph(GraphBase):
     place = placing.place
     tap = taps.tap
 
-    subgraph = parts.subgraph
-    import_graph = parts.import_graph
-    copy_part = parts.copy_part
-    freeze = parts.freeze
+    subgraph = extracting.subgraph
+    import_graph = extracting.import_graph
+    copy_part = extracting.copy_part
+    freeze = extracting.freeze
 
     set_input_shapes = retyping.set_input_shapes
     replace_variables = retyping.replace_variables

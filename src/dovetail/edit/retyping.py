@@ -12,7 +12,7 @@ from dovetail.core.value_kinds import followed
 from dovetail.edit.edit import tell_holders
 from dovetail.edit.inference import infer_from, set_shape
 from dovetail.graph.operation import GraphTensor
-from dovetail.graph.unchecked import discard, supersede
+from dovetail.graph.pass_edits import discard, supersede
 
 if TYPE_CHECKING:
     from dovetail.core.variable import Variable

@@ -16,9 +16,9 @@ from dovetail.edit.graph import Graph
 from dovetail.edit.inference import infer_from
 from dovetail.edit.subgraph_edits import body_of
 from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.graph.pass_edits import discard, rewire
 from dovetail.graph.reach import reach
 from dovetail.graph.shape_values import known_ints
-from dovetail.graph.unchecked import discard, rewire
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 from dovetail.trace.captures import capture_into, subgraph_names
 

@@ -20,7 +20,7 @@ from dovetail.edit.overriding import override_gradients
 from dovetail.graph.base import GraphBase
 from dovetail.graph.journal import note
 from dovetail.graph.operation import GraphTensor, Operation
-from dovetail.graph.pins import put_in_scope
+from dovetail.graph.pin_scopes import put_in_scope
 from dovetail.graph.reach import waited_for
 from dovetail.graph.recompute_groups import RecomputeGroup
 from dovetail.graph.shape_values import known_ints

@@ -24,7 +24,7 @@ from dovetail.edit.graph import SINGLE, Graph, GraphTensor, Operation
 from dovetail.execute.buffers import BufferPlan, plan_buffers, written_places
 from dovetail.execute.events import Subject, subject_of
 from dovetail.execute.placement import Place
-from dovetail.execute.traces import scope_of
+from dovetail.execute.profiler_traces import scope_of
 
 PROGRAMS = 500  # programs whose code is kept
 LARGEST = 1 << 14  # characters: the code of a longer text is not kept

@@ -33,7 +33,7 @@ from dovetail.edit.transplant import copy_graph
 from dovetail.execute.fallback import plan_on
 from dovetail.execute.placement import fixes_engine, has_pinned_devices, is_pinned, pinned_engines
 from dovetail.execute.runnable import Runnable
-from dovetail.functions.probe import ProbedPlan
+from dovetail.functions.probed_plan import ProbedPlan
 from dovetail.graph.journal import no_part_of_edits
 from dovetail.passes.pure_program import pure_copy
 from dovetail.passes.resolve import resolve_wholly, waits

@@ -45,9 +45,9 @@ from dovetail.execute.optimize import optimized_copy
 from dovetail.execute.runnable import Runnable
 from dovetail.functions.call_keys import call_key, difference, given_and_key, spec_of
 from dovetail.functions.concrete import Concrete
-from dovetail.functions.nested import inline_call
+from dovetail.functions.inlining import inline_call
 from dovetail.functions.numerics import with_check
-from dovetail.functions.stored import replayed
+from dovetail.functions.plan_files import replayed
 from dovetail.functions.taps import Points, Taps, joined
 from dovetail.graph.journal import no_part_of_edits
 from dovetail.graph.naming import is_name

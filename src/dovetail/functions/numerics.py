@@ -21,7 +21,7 @@ from dovetail.functions.statistics import Statistics, bad_numbers
 from dovetail.passes.probe import add_finite
 
 if TYPE_CHECKING:
-    from dovetail.functions.probe import Run
+    from dovetail.functions.probed_plan import Run
 
 WHOLE = (
     "the compiled program returned NaN or infinity, but its operations give finite numbers, one by one. The program "

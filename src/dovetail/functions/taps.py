@@ -26,7 +26,7 @@ from dovetail.ops.control.plumbing import STRUCTURAL
 from dovetail.passes.probe import SHAPE, STATISTICS, VALUE, add_points
 
 if TYPE_CHECKING:
-    from dovetail.functions.probe import Run
+    from dovetail.functions.probed_plan import Run
 
 GRADIENT, SUFFIX = "gradient", "/gradient"
 KINDS = (SHAPE, STATISTICS, VALUE, GRADIENT)

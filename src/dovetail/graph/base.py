@@ -30,7 +30,7 @@ from dovetail.graph.nesting import graphs_around, holders_of, outermost_of
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.order import NOWHERE, Order, position, stands_before
 from dovetail.graph.outputs import Outputs
-from dovetail.graph.pins import Pins, scoped
+from dovetail.graph.pin_scopes import Pins, scoped
 from dovetail.graph.reach import reach
 from dovetail.graph.recompute_groups import RecomputeGroup, computes
 from dovetail.ops.control.plumbing import EFFECTS, INPUTS

@@ -22,8 +22,8 @@ from dovetail.core.table import OPS
 from dovetail.core.value_kinds import static_shape
 from dovetail.graph.attributes import named
 from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.graph.pass_edits import discard, rewire
 from dovetail.graph.reach import reach
-from dovetail.graph.unchecked import discard, rewire
 
 if TYPE_CHECKING:
     from dovetail.edit.graph import Graph

@@ -19,7 +19,7 @@ from dovetail.core.texts import time_text
 from dovetail.core.windows import CONVOLUTIONS
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.execute.strategy import Strategy
-from dovetail.observe.reported import reported, segments_of
+from dovetail.observe.engine_routines import reported, segments_of
 
 TYPES = frozenset(name for names in CONVOLUTIONS.values() for name in names)
 CALLS = 7  # calls of which the median is taken, after two that are not timed

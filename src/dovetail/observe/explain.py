@@ -33,9 +33,9 @@ from dovetail.execute.runnable import Runnable
 from dovetail.execute.segment import Segment
 from dovetail.functions.function import Function, function
 from dovetail.observe.algorithms import Algorithm, algorithms_of
+from dovetail.observe.engine_routines import reported, segments_of
 from dovetail.observe.explanation import Explained, Explanation, Line
-from dovetail.observe.reported import reported, segments_of
-from dovetail.observe.touched import Touches
+from dovetail.observe.pass_changes import Touches
 from dovetail.ops.control.plumbing import STRUCTURAL
 
 ROOT = os.path.dirname(os.path.dirname(core.__file__ or ""))

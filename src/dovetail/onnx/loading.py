@@ -25,7 +25,7 @@ from dovetail.formats.tensorflow.saved_model import read_of
 from dovetail.formats.waiting import Waits
 from dovetail.formats.wire.libraries import need
 from dovetail.functions.function import function
-from dovetail.graph.unchecked import rewire
+from dovetail.graph.pass_edits import rewire
 from dovetail.passes.resolve import resolve, waits
 from dovetail.saved_model.signatures import SERVING, OneSignature, Signature, given_shapes, renamed, variables_of
 

@@ -22,7 +22,7 @@ from dovetail.formats.onnx.written_nodes import NeedsOpset
 from dovetail.formats.wire.libraries import need
 from dovetail.formats.wire.messages import LONGEST
 from dovetail.graph.effects import ASSIGN, thread
-from dovetail.graph.unchecked import discard, rewire
+from dovetail.graph.pass_edits import discard, rewire
 from dovetail.onnx.loading import LoadedModel
 from dovetail.passes import base
 from dovetail.passes.constant_folding import fold_for_files

@@ -11,7 +11,7 @@ from dovetail.core.errors import CONVENTIONAL, op_error
 from dovetail.core.table import COMPOSITES
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.transplant import transplant
-from dovetail.graph.unchecked import discard, supersede
+from dovetail.graph.pass_edits import discard, supersede
 from dovetail.passes.base import needs
 from dovetail.trace.deferred import has_unknown_rank
 from dovetail.trace.trace import body_graph

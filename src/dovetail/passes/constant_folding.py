@@ -19,9 +19,9 @@ from dovetail.edit.inference import infer_again, merged, set_shape
 from dovetail.edit.transplant import copy_graph
 from dovetail.graph.folding import folded
 from dovetail.graph.index import note_change
-from dovetail.graph.pins import made_for_operation
+from dovetail.graph.pass_edits import discard, rewire, supersede
+from dovetail.graph.pin_scopes import made_for_operation
 from dovetail.graph.shape_values import ShapeValues
-from dovetail.graph.unchecked import discard, rewire, supersede
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 from dovetail.passes.base import Local, Visit, needs, sweep
 from dovetail.passes.composites import copy_for

@@ -11,7 +11,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.graph.order import position
-from dovetail.graph.pins import made_for_operation
+from dovetail.graph.pin_scopes import made_for_operation
 from dovetail.graph.reach import waited_for
 
 

@@ -8,7 +8,7 @@ from dovetail.core.signature import static_key
 from dovetail.edit.graph import Graph, Operation
 from dovetail.edit.patterns import COMMUTATIVE
 from dovetail.graph.index import note_change
-from dovetail.graph.unchecked import rewire
+from dovetail.graph.pass_edits import rewire
 from dovetail.ops.control.plumbing import EFFECTS, PRINTS, STRUCTURAL
 
 LARGEST = 1 << 16  # bytes; larger constants are equal only if they are one array

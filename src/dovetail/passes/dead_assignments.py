@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.edit.graph import Graph, Operation
-from dovetail.graph.unchecked import discard, rewire
+from dovetail.graph.pass_edits import discard, rewire
 from dovetail.passes.base import needs
 
 

@@ -9,7 +9,7 @@ from dovetail import ops
 from dovetail.core import infer
 from dovetail.edit.graph import Graph, Operation
 from dovetail.edit.patterns import Match, build, match, scalar_constant, wildcards
-from dovetail.graph.unchecked import rewire
+from dovetail.graph.pass_edits import rewire
 from dovetail.passes.base import needs, sweep
 
 x, y, bias = wildcards("x y bias")

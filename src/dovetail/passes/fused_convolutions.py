@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from dovetail import ops
 from dovetail.core.windows import CONVOLUTIONS
 from dovetail.edit.graph import Graph, GraphTensor, Operation
-from dovetail.graph.unchecked import rewire
+from dovetail.graph.pass_edits import rewire
 from dovetail.ops.nn.fused import ACTIVATIONS, fused_conv
 from dovetail.passes.base import needs, sweep
 

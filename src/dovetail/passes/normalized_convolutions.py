@@ -12,7 +12,7 @@ from dovetail import ops
 from dovetail.core.infer import normalize_axis, size_of
 from dovetail.core.windows import CONVOLUTIONS
 from dovetail.edit.graph import Graph, GraphTensor, Operation
-from dovetail.graph.unchecked import rewire
+from dovetail.graph.pass_edits import rewire
 from dovetail.passes.base import needs, sweep
 
 TIMES = 4  # the least size of the result, in sizes of the kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.graph.base import set_outputs
 from dovetail.graph.journal import note
-from dovetail.graph.unchecked import discard
+from dovetail.graph.pass_edits import discard
 
 # op type → (the parameter of the values that its subgraphs only read, which are their last inputs; the parameter of the
 # first results, if these must stay)

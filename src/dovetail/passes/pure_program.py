@@ -13,7 +13,7 @@ from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor
 from dovetail.edit.transplant import Variables, transplant
 from dovetail.graph.base import add_input_at
-from dovetail.graph.unchecked import discard, rewire
+from dovetail.graph.pass_edits import discard, rewire
 
 LIFTED = frozenset(["ReadVariableOp", "AssignVariableOp", "NoOp"])
 

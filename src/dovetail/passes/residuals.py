@@ -16,7 +16,7 @@ from dovetail import ops
 from dovetail.autodiff.vjp import split
 from dovetail.core.table import GRADIENTS
 from dovetail.edit.graph import Graph, Operation
-from dovetail.graph.unchecked import discard, supersede
+from dovetail.graph.pass_edits import discard, supersede
 from dovetail.passes.base import needs
 from dovetail.passes.composites import body_of, copy_for
 

@@ -11,7 +11,7 @@ from dovetail.edit.transplant import copy_graph
 from dovetail.formats.waiting import FOR_ALL, WaitingOp, Waits
 from dovetail.graph.base import name_new
 from dovetail.graph.journal import all_or_nothing
-from dovetail.graph.unchecked import discard, supersede
+from dovetail.graph.pass_edits import discard, supersede
 from dovetail.passes.base import sweep
 from dovetail.passes.constant_folding import folding
 

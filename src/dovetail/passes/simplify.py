@@ -18,8 +18,8 @@ from dovetail.core.dtypes import DType
 from dovetail.core.infer import broadcast, fits
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.patterns import Call, Match, build, match, scalar_constant, uniform_constant, wildcards
+from dovetail.graph.pass_edits import rewire
 from dovetail.graph.reach import walk
-from dovetail.graph.unchecked import rewire
 from dovetail.ops.control.plumbing import STRUCTURAL
 from dovetail.passes.base import Local, Visit, needs
 

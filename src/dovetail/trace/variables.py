@@ -17,8 +17,8 @@ from dovetail.core.table import OPS
 from dovetail.core.value_kinds import static_shape
 from dovetail.graph.effects import ASSIGN, READ, needed_with_taken, new_history, thread
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
-from dovetail.graph.pins import scoped
-from dovetail.graph.unchecked import discard
+from dovetail.graph.pass_edits import discard
+from dovetail.graph.pin_scopes import scoped
 from dovetail.ops.control.plumbing import INPUTS
 from dovetail.trace.captures import capture_into, check_open, holder_of
 

@@ -17,7 +17,7 @@ from dovetail.core.tensor import Tensor
 from dovetail.graph.base import name_new, new_scope
 from dovetail.graph.nesting import outermost_of
 from dovetail.graph.operation import GraphTensor, Operation
-from dovetail.graph.pins import open_places
+from dovetail.graph.pin_scopes import open_places
 from dovetail.graph.places import Places
 from dovetail.sessions.session_graph import SessionGraph, open_default_graph
 from dovetail.trace import variables

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.compat.tf_graph.device_spec import DeviceSpec, as_device
 from dovetail.graph.pin import Pin
-from dovetail.graph.pins import scoped
+from dovetail.graph.pin_scopes import scoped
 from dovetail.graph.places import Places
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from dovetail.edit.taken import GIVEN, release
 from dovetail.edit.transplant import Variables, transplant
 from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.operation import GraphTensor, Operation
-from dovetail.graph.pins import put_in_scope
+from dovetail.graph.pin_scopes import put_in_scope
 
 
 def import_definition(

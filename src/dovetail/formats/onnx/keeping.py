@@ -20,7 +20,7 @@ from dovetail.formats.onnx.written_nodes import Place, Ref, writes
 from dovetail.formats.opaque import OpaqueOp, opaque_outputs
 from dovetail.formats.ways import unique
 from dovetail.graph.order import position, stands_before
-from dovetail.graph.unchecked import rewire
+from dovetail.graph.pass_edits import rewire
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 
 Data = list[tuple[Any, np.ndarray]]  # messages of tensors, and the arrays whose data they are to have

@@ -16,7 +16,7 @@ from dovetail.core.structure import map_structure
 from dovetail.core.variable import Variable
 from dovetail.formats.tensorflow.saving import Traced
 from dovetail.functions.function import Function, Options
-from dovetail.functions.traced import Recording, TracedFunction
+from dovetail.functions.function_files import Recording, TracedFunction
 from dovetail.graph.operation import GraphTensor
 from dovetail.passes.resolve import resolved
 from dovetail.saved_model.saving import traced

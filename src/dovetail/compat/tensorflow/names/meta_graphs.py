@@ -30,7 +30,7 @@ from dovetail.formats.tensorflow.saving import VERSION, add_saver
 from dovetail.formats.wire.libraries import need
 from dovetail.formats.wire.messages import TENSORFLOW, from_text, parsed
 from dovetail.graph.operation import GraphTensor, Operation
-from dovetail.graph.unchecked import discard
+from dovetail.graph.pass_edits import discard
 from dovetail.trace.variables import add_assignment, add_read
 
 lazy("MetaGraphDef", lambda: TENSORFLOW.MetaGraphDef)

@@ -1,4 +1,4 @@
-"""Samples: a program for each family of ops, by which `dovetail tune` measures the rates of an engine."""
+"""Programs for rates: one for each family of ops, by which `dovetail tune` measures the rates of an engine."""
 
 from __future__ import annotations
 

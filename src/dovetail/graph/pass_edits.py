@@ -1,4 +1,4 @@
-"""Unchecked edits, for passes: the caller knows that the graph stays valid."""
+"""Edits of passes, unchecked: the caller knows that the graph stays valid."""
 
 from __future__ import annotations
 

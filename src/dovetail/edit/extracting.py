@@ -1,4 +1,4 @@
-"""Parts: the methods of Graph that take a part of it out, and put another graph in."""
+"""Extracting: the methods of Graph that take a part of it out, and put another graph in."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from dovetail.edit.transplant import Copies, Variables, transplant
 from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.order import position
+from dovetail.graph.pass_edits import discard, supersede
 from dovetail.graph.reach import reach
 from dovetail.graph.shape_values import known_ints
-from dovetail.graph.unchecked import discard, supersede
 from dovetail.ops.control.plumbing import EFFECTS
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from dovetail.execute.exchanges import recorded, replayed
 from dovetail.execute.plan import Plan
 from dovetail.execute.runnable import Runnable
 from dovetail.execute.strategy import Strategy
+from dovetail.functions.fault_search import Replay
 from dovetail.functions.faults import Fault
-from dovetail.functions.replay import Replay
 from dovetail.passes.pure_program import pure_copy
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Reported: the routines of a plan's segments, as their engines report them."""
+"""Routines of engines: the routines of a plan's segments, as their engines report them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from dovetail.core.routines import NOT_REPORTED, NotRun, Routine, Routines
 from dovetail.edit.graph import GraphTensor
+from dovetail.execute.profiler_traces import operation_of
 from dovetail.execute.schedule import Schedule
 from dovetail.execute.segment import Segment
-from dovetail.execute.traces import operation_of
 from dovetail.ops.control.plumbing import PRINTS
 
 

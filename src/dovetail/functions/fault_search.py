@@ -1,4 +1,4 @@
-"""Replay: a graph computed operation by operation, to find those whose bad numbers reach a result."""
+"""Search for faults: a graph computed operation by operation, to find those whose bad numbers reach a result."""
 
 from __future__ import annotations
 

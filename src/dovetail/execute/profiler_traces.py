@@ -1,4 +1,4 @@
-"""Traces of libraries: the wall time of the instructions of compiled programs, by the operations that they compute.
+"""Traces of profilers: the wall time of the instructions of compiled programs, by the operations that they compute.
 
 A library writes its trace as an XSpace, a message of named spans in threads.  A span `dovetail#7` is the seventh call
 of a program.  The spans of instructions inside of it share its time: an instant belongs to the innermost span of each

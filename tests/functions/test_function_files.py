@@ -14,7 +14,7 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.core.errors import FormatError
 from dovetail.functions.function import GraphFunction
-from dovetail.functions.traced import TracedFunction
+from dovetail.functions.function_files import TracedFunction
 from dovetail.ops.control.host_calls import py_func
 from tests.formats.test_saved import again, changed
 

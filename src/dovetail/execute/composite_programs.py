@@ -1,4 +1,4 @@
-"""Bodies as programs: the body of a composite on one engine, as one function of native arrays.
+"""Programs of composites: the body of a composite on one engine, as one function of native arrays.
 
 In a graph, operations compute the shapes that are unknown, and loops are operations.  So if an engine traces a user's
 function for unknown shapes, the body is traced to a graph first.  The graph's segment then adds to the engine's trace.

@@ -1,4 +1,4 @@
-"""Nested functions: the part that a compiled function adds to another graph, after its passes have edited it."""
+"""Inlining: the part that a compiled function adds to another graph, after its passes have edited it."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from dovetail import ops
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
-from dovetail.execute import bodies
-from dovetail.execute.bodies import run_body
+from dovetail.execute import composite_programs
+from dovetail.execute.composite_programs import run_body
 
 ENGINE = get_engine("numpy").native
 X = np.array([[1.0, 2.0], [3.0, 5.0]], "float32")
@@ -17,8 +17,8 @@ X = np.array([[1.0, 2.0], [3.0, 5.0]], "float32")
 
 @pytest.fixture(autouse=True)
 def kept(monkeypatch):
-    monkeypatch.setattr(bodies, "_segments", {})
-    return bodies._segments
+    monkeypatch.setattr(composite_programs, "_segments", {})
+    return composite_programs._segments
 
 
 def run(name, *values):
@@ -59,9 +59,9 @@ def test_lists_of_tensors(kept):
 
 def test_what_is_like_no_other_is_not_kept(kept):
     """Check a static argument that is a unique object, alone or in a list; a key would keep it alive."""
-    for value in (bodies._UNKNOWN, object(), [1, object()]):
-        key = ("Softmax", bodies._key(value, []))
-        bodies._segment(OPS["Softmax"], ENGINE, (Tensor(X, ENGINE), -1), key)
+    for value in (composite_programs._UNKNOWN, object(), [1, object()]):
+        key = ("Softmax", composite_programs._key(value, []))
+        composite_programs._segment(OPS["Softmax"], ENGINE, (Tensor(X, ENGINE), -1), key)
     assert kept == {}
 
 
@@ -71,7 +71,7 @@ def test_engines_that_write_into_buffers_keep_nothing(kept):
 
 
 def test_it_is_bounded(kept, monkeypatch):
-    monkeypatch.setattr(bodies, "_LIMIT", 3)
+    monkeypatch.setattr(composite_programs, "_LIMIT", 3)
     for axis in (0, 1, -1, -2):
         run("Softmax", X, axis)
     assert len(kept) == 1

@@ -1,4 +1,4 @@
-"""Pins: the scopes of Graph that say where new operations are computed."""
+"""Scopes of pins: the scopes of Graph that say where new operations are computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Touched: which passes changed the operations of a graph, told by the states before and after each pass."""
+"""Changes by passes: which passes changed the operations of a graph, told by the states before and after each pass."""
 
 from __future__ import annotations
 
