@@ -1,6 +1,6 @@
 """Logical lines of code: what the tokenizer ends by NEWLINE, without docstrings, by room.
 
-    python -m tests.lines
+python -m tests.lines
 """
 
 from __future__ import annotations

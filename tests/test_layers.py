@@ -45,6 +45,26 @@ graph.base graph.document graph.effects graph.nesting graph.operation graph.pin_
 observe.explain: backend
 trace.captures trace.control trace.results trace.trace trace.variables: edit.graph
 """
+# The floors of core, which CONTRIBUTING prints: modules import those of their floor and of lower ones.
+CORE = {
+    "base": """
+        cache cache_folder config context dimension domains dtypes ending errors files garbage global_random
+        hooks keras_aside kinds locks memory notebook optional_api probe progress read_limits scopes table
+        tensor_shape texts threefry version windows wish
+    """,
+    "engines": """
+        accumulation allocation around collectives control_flow devices engine engine_arrays engine_autodiff
+        engine_branches engine_devices engine_memory engine_registry engine_threads engine_tracing host_calls
+        routines rules
+    """,
+    "values": """
+        accounting arguments creations host infer places recording signature spec state structure tensor
+        value_kinds variable
+    """,
+    "calls": """
+        check_arguments dispatch gradients infer_call op static_types user_ops
+    """,
+}
 IMPORTERS = {"import_module", "_import_module", "importlib.import_module", "__import__"}
 TABLES = {"sys.modules", "_sys.modules"}
 
@@ -124,6 +144,16 @@ def test_modules_name_lower_floors_alone():
     pairs = {(name, other) for name, path in FILES.items() for other in named(ast.parse(path.read_text()))}
     up = {(name, other) for name, other in pairs if name != other and not is_allowed(name, other)}
     assert (sorted(up - listed()), sorted(listed() - up)) == ([], [])
+
+
+def test_core_has_floors():
+    floors = {f"dovetail.core.{name}": number for number, names in enumerate(CORE.values()) for name in names.split()}
+    assert {"dovetail.core", *floors} == {name for name in FILES if package_of(name) == "core"}
+    pairs = [(name, other) for name in floors for other in imports()[name] & floors.keys()]
+    assert [(name, other) for name, other in pairs if floors[other] > floors[name]] == []
+    printed = (ROOTS[0].parent.parent / "CONTRIBUTING.md").read_text()
+    for floor, names in CORE.items():
+        assert f"| {floor} | {', '.join(names.split())} |" in printed
 
 
 def test_imports_by_name_are_seen():

@@ -16,7 +16,7 @@ import pytest
 import dovetail as dt
 from dovetail import backend as K
 from dovetail.core.engine_registry import get_engine
-from dovetail.core.recording import DEFAULT_GRAPH
+from dovetail.core.scopes import DEFAULT_GRAPH
 from tests.backend.parity import oracle
 from tests.conftest import ENGINES
 

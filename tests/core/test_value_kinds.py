@@ -7,7 +7,7 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.core import value_kinds
 from dovetail.core.engine_registry import get_engine
-from dovetail.core.recording import DEFAULT_GRAPH
+from dovetail.core.scopes import DEFAULT_GRAPH
 from dovetail.core.value_kinds import EAGER, HOST, NATIVE, dtype_of, highest, is_recorded, is_tensor, kind_of
 from dovetail.core.variable import STATE
 from dovetail.edit.graph import Graph

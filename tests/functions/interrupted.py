@@ -16,8 +16,7 @@ import dovetail.backend as K
 from dovetail import ops
 from dovetail.choose import measurer
 from dovetail.core.engine_registry import current_engine
-from dovetail.core.recording import record_on
-from dovetail.core.scopes import scopes
+from dovetail.core.scopes import record_on, scopes
 
 COUNT = 12
 LONG_AGO = -1e12  # seconds; after so long, learning may cost anything

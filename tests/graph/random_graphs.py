@@ -14,7 +14,7 @@ from dovetail import ops
 from dovetail.core import dispatch
 from dovetail.core.arguments import as_tensor, dtype_of
 from dovetail.core.engine_registry import get_engine
-from dovetail.core.recording import not_building
+from dovetail.core.scopes import not_building
 from dovetail.edit.graph import Graph, Operation
 from dovetail.graph.nesting import outermost_of
 

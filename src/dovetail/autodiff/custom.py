@@ -22,8 +22,8 @@ from dovetail.core import arguments
 from dovetail.core.dtypes import native_to_dtype, promote
 from dovetail.core.engine import Engine
 from dovetail.core.errors import check_callable, describe, op_error
-from dovetail.core.recording import DEFAULT_GRAPH, Record, record_on
-from dovetail.core.scopes import Scoped, scopes
+from dovetail.core.recording import Record
+from dovetail.core.scopes import DEFAULT_GRAPH, Scoped, record_on, scopes
 from dovetail.core.structure import flatten, flatten_like, unflatten
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, followed, highest, is_tensor, kind_of

@@ -24,8 +24,7 @@ from dovetail.autodiff.reverse import through
 from dovetail.core.engine import Engine
 from dovetail.core.errors import check_callable
 from dovetail.core.gradients import exactly
-from dovetail.core.recording import record_on
-from dovetail.core.scopes import scopes
+from dovetail.core.scopes import record_on, scopes
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.variable import Variable
 

@@ -18,8 +18,7 @@ from dovetail.autodiff import jacobian, reverse
 from dovetail.autodiff.recorder import Recorder, others
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
-from dovetail.core.recording import record_on
-from dovetail.core.scopes import leave, scopes
+from dovetail.core.scopes import leave, record_on, scopes
 from dovetail.core.structure import flatten, flatten_like, unflatten
 from dovetail.core.value_kinds import kind_of
 from dovetail.core.variable import Variable

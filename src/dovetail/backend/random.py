@@ -22,7 +22,7 @@ from dovetail.backend.table import k_error, k_function
 from dovetail.core.dtypes import DType, as_dtype
 from dovetail.core.errors import describe
 from dovetail.core.kinds import TensorLike
-from dovetail.core.recording import not_building
+from dovetail.core.scopes import not_building
 from dovetail.core.value_kinds import seen
 from dovetail.ops.shapes.shape import shaped
 

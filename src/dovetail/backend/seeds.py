@@ -27,7 +27,7 @@ from dovetail.backend.values import running_keras
 from dovetail.core.dtypes import ALL
 from dovetail.core.engine_registry import current_engine, tracing_engine
 from dovetail.core.places import engine as engine_context
-from dovetail.core.recording import not_building
+from dovetail.core.scopes import not_building
 from dovetail.core.value_kinds import ValueKind, engine_of, highest, is_recorded, is_tensor
 from dovetail.edit.graph import Graph
 from dovetail.graph.nesting import outermost_of

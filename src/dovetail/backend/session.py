@@ -24,7 +24,7 @@ from dovetail.backend.table import k_error, k_function, named
 from dovetail.core.dtypes import promote
 from dovetail.core.errors import describe
 from dovetail.core.infer import fits
-from dovetail.core.recording import DEFAULT_GRAPH, not_building
+from dovetail.core.scopes import DEFAULT_GRAPH, not_building
 from dovetail.core.structure import LEAF, Structure, flatten, flatten_like, show, unflatten
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import dtype_of, kind_of

@@ -16,7 +16,7 @@ from dovetail.core import arguments, host
 from dovetail.core.dtypes import native_to_dtype
 from dovetail.core.errors import describe
 from dovetail.core.kinds import TensorLike
-from dovetail.core.recording import not_building
+from dovetail.core.scopes import not_building
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import kind_of, require_numbers, unwrapped
 from dovetail.core.variable import Variable

@@ -21,7 +21,7 @@ from dovetail import ops
 from dovetail.backend.feeding import sparse_placeholder
 from dovetail.backend.sparse import values_of
 from dovetail.backend.table import k_error, k_function
-from dovetail.core.recording import not_building
+from dovetail.core.scopes import not_building
 from dovetail.core.spec import spec
 from dovetail.core.structure import flatten
 from dovetail.core.table import OPS

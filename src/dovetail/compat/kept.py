@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from dovetail.core.recording import not_building, record_on
-from dovetail.core.scopes import Scoped
+from dovetail.core.scopes import Scoped, not_building, record_on
 
 NAME = "_kept_variables"  # an attribute of the owner
 _place: Scoped[tuple[list[Any], Iterator[int]] | None] = Scoped(None)

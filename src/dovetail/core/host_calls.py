@@ -15,8 +15,8 @@ from dovetail.core.control_flow import Values
 from dovetail.core.dtypes import DType
 from dovetail.core.errors import describe
 from dovetail.core.hooks import hooks
-from dovetail.core.recording import not_building, record_on
 from dovetail.core.rules import Rule
+from dovetail.core.scopes import not_building, record_on
 from dovetail.core.tensor_shape import shape_of
 
 if TYPE_CHECKING:

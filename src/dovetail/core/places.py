@@ -7,8 +7,7 @@ from typing import Any
 from dovetail.core.devices import found_device, missing_device
 from dovetail.core.engine_registry import AUTO, check_known, current_engine, device_owner, named_engine
 from dovetail.core.errors import describe, op_error
-from dovetail.core.recording import DEFAULT_GRAPH
-from dovetail.core.scopes import NOWHERE, Device, enter, leave, scopes
+from dovetail.core.scopes import DEFAULT_GRAPH, NOWHERE, Device, enter, leave, scopes
 from dovetail.core.wish import as_wish
 
 

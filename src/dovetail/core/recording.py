@@ -1,33 +1,13 @@
-"""Recording: the gradient tapes and graphs that record ops, and the record of one op call on a tape."""
+"""Recording: the record of one op call on a tape."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from typing import Any
 
 from dovetail.core.errors import user_line
-from dovetail.core.probe import seeing_all
-from dovetail.core.scopes import Setting, opened, scopes, within
+from dovetail.core.scopes import scopes
 from dovetail.core.tensor import Operators
-
-# The graph that records ops on symbolic variables while no graph is being built and no tape records; None for no graph.
-DEFAULT_GRAPH: Setting[Any] = Setting(None)
-
-
-def record_on(tapes: Iterable[Any]) -> AbstractContextManager[None]:
-    """A scope in which ops are recorded on these tapes alone."""
-    return within(tapes=tuple(tapes))
-
-
-def not_building() -> AbstractContextManager[None]:
-    """A scope in which ops are computed, even while a function is being traced around it."""
-    return opened({"graphs": (), DEFAULT_GRAPH: None})
-
-
-def unseen() -> AbstractContextManager[None]:
-    """A scope in which ops are computed, and no tape, graph or probe sees them, but for probes that see all."""
-    return opened(lambda around: {"graphs": (), "tapes": (), "probes": seeing_all(around.probes), DEFAULT_GRAPH: None})
 
 
 class Record:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_ITERABLE_COROUTINE, CO_NEWLOCALS
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
-from dovetail.core.probe import Probe, from_environment
+from dovetail.core.probe import Probe, from_environment, seeing_all
 
 if TYPE_CHECKING:
     from dovetail.core.engine import Engine
@@ -263,3 +263,24 @@ def _is_in_task() -> bool:
         is_of_loop |= bool(code.co_flags & _AWAITED) or frame.f_globals.get("__name__") == "asyncio.events"
         frame = frame.f_back
     return is_of_loop
+
+
+# -- recording --------------------------------------------------------------------------------------------------------
+
+# The graph that records ops on symbolic variables while no graph is being built and no tape records; None for no graph.
+DEFAULT_GRAPH: Setting[Any] = Setting(None)
+
+
+def record_on(tapes: Iterable[Any]) -> AbstractContextManager[None]:
+    """A scope in which ops are recorded on these tapes alone."""
+    return within(tapes=tuple(tapes))
+
+
+def not_building() -> AbstractContextManager[None]:
+    """A scope in which ops are computed, even while a function is being traced around it."""
+    return opened({"graphs": (), DEFAULT_GRAPH: None})
+
+
+def unseen() -> AbstractContextManager[None]:
+    """A scope in which ops are computed, and no tape, graph or probe sees them, but for probes that see all."""
+    return opened(lambda around: {"graphs": (), "tapes": (), "probes": seeing_all(around.probes), DEFAULT_GRAPH: None})

@@ -24,8 +24,7 @@ from dovetail.core.dimension import Dimension, Size
 from dovetail.core.dtypes import DType, native_to_dtype, promote, weak_type
 from dovetail.core.engine_registry import owner_of_type
 from dovetail.core.hooks import hooks
-from dovetail.core.recording import DEFAULT_GRAPH
-from dovetail.core.scopes import scopes
+from dovetail.core.scopes import DEFAULT_GRAPH, scopes
 from dovetail.core.tensor import Tensor
 from dovetail.core.tensor_shape import TensorShape
 

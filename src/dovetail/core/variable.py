@@ -24,8 +24,7 @@ from dovetail.core.hooks import hooks
 from dovetail.core.host import is_foreign
 from dovetail.core.infer import fits
 from dovetail.core.locks import Guard
-from dovetail.core.recording import DEFAULT_GRAPH, not_building
-from dovetail.core.scopes import scopes
+from dovetail.core.scopes import DEFAULT_GRAPH, not_building, scopes
 from dovetail.core.state import Buffer, held_alone, put
 from dovetail.core.structure import refuse_nesting
 from dovetail.core.tensor import Operators, Tensor

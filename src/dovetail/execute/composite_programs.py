@@ -12,7 +12,7 @@ from dovetail.core.context import context
 from dovetail.core.engine import Engine
 from dovetail.core.op import Op
 from dovetail.core.places import engine as engine_context
-from dovetail.core.recording import record_on
+from dovetail.core.scopes import record_on
 from dovetail.core.signature import is_plain, static_key
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor

@@ -16,8 +16,8 @@ from dovetail.core import dispatch
 from dovetail.core.engine import FILE, OPERATIONS, Engine
 from dovetail.core.kinds import IntsKind
 from dovetail.core.op import Op
-from dovetail.core.recording import unseen
 from dovetail.core.rules import OUT, OVER, PROGRAM, Rule
+from dovetail.core.scopes import unseen
 from dovetail.core.state import call_as_one
 from dovetail.core.tensor import Tensor
 from dovetail.edit.graph import SINGLE, Graph, GraphTensor, Operation

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from dovetail import ops
 from dovetail.core.hooks import hooks
-from dovetail.core.recording import record_on
+from dovetail.core.scopes import record_on
 from dovetail.core.spec import TensorSpec
 from dovetail.graph.operation import GraphTensor, Operation
 

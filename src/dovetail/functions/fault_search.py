@@ -13,7 +13,7 @@ from dovetail.core import dispatch
 from dovetail.core.control_flow import HostControl
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import on_engine
-from dovetail.core.recording import unseen
+from dovetail.core.scopes import unseen
 from dovetail.core.tensor import Tensor
 from dovetail.edit.graph import Graph, Operation
 from dovetail.functions.faults import Fault, named_inputs, statistics_of

@@ -31,8 +31,7 @@ from dovetail.core.errors import RetracingWarning, check_callable, describe, op_
 from dovetail.core.garbage import NoGarbageCollection
 from dovetail.core.infer import fits
 from dovetail.core.locks import holding, make_lock
-from dovetail.core.recording import record_on
-from dovetail.core.scopes import scopes, within
+from dovetail.core.scopes import record_on, scopes, within
 from dovetail.core.spec import TensorSpec
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.tensor import Tensor

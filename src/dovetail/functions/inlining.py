@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.recording import record_on
-from dovetail.core.scopes import scopes
+from dovetail.core.scopes import record_on, scopes
 from dovetail.core.spec import TensorSpec
 from dovetail.core.structure import unflatten
 from dovetail.core.table import OPS

@@ -15,7 +15,7 @@ from dovetail.core import dispatch
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.infer import CARRIES_NAN, size_of
 from dovetail.core.read_limits import budget, kept
-from dovetail.core.recording import unseen
+from dovetail.core.scopes import unseen
 from dovetail.core.spec import Ints
 from dovetail.core.tensor import Tensor
 from dovetail.graph.operation import GraphTensor, Operation

@@ -14,7 +14,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.recording import record_on
+from dovetail.core.scopes import record_on
 from dovetail.core.table import OPS
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.trace import trace

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 from dovetail.core.errors import place
-from dovetail.core.recording import record_on
+from dovetail.core.scopes import record_on
 from dovetail.core.spec import TensorSpec
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor, Operation

@@ -13,8 +13,7 @@ from dovetail.core.cache import Cache
 from dovetail.core.devices import soft_placement
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.errors import describe, place
-from dovetail.core.recording import not_building
-from dovetail.core.scopes import Setting
+from dovetail.core.scopes import Setting, not_building
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import kind_of

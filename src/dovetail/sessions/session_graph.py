@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from dovetail.compat.tf_graph.graph import TensorFlowGraph
-from dovetail.core.recording import DEFAULT_GRAPH
+from dovetail.core.scopes import DEFAULT_GRAPH
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import default_graph
 from dovetail.core.variable import Variable

@@ -9,7 +9,7 @@ import numpy as np
 
 from dovetail.core.errors import op_error
 from dovetail.core.locks import holding, make_lock
-from dovetail.core.recording import not_building
+from dovetail.core.scopes import not_building
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 

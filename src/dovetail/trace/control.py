@@ -14,8 +14,7 @@ from dovetail.core.control_flow import Control, Values
 from dovetail.core.dtypes import promote
 from dovetail.core.errors import op_error
 from dovetail.core.hooks import hooks
-from dovetail.core.recording import DEFAULT_GRAPH, record_on
-from dovetail.core.scopes import scopes
+from dovetail.core.scopes import DEFAULT_GRAPH, record_on, scopes
 from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import dtype_of, kind_of

@@ -20,8 +20,7 @@ from dovetail.core.errors import Where, op_error
 from dovetail.core.hooks import hooks
 from dovetail.core.infer import of_any_rank
 from dovetail.core.op import Op
-from dovetail.core.recording import DEFAULT_GRAPH, record_on
-from dovetail.core.scopes import scopes
+from dovetail.core.scopes import DEFAULT_GRAPH, record_on, scopes
 from dovetail.core.signature import static_key
 from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS

@@ -13,8 +13,7 @@ from dovetail.core.creations import note_creation
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.engine_registry import HOME, current_engine, get_engine, on_engine
 from dovetail.core.read_limits import fold
-from dovetail.core.recording import DEFAULT_GRAPH
-from dovetail.core.scopes import Scoped, opened, scopes
+from dovetail.core.scopes import DEFAULT_GRAPH, Scoped, opened, scopes
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import Wrapper, default_graph, is_recorded, register
 from dovetail.interop.privates import KerasVariable, get_stateless_scope

@@ -13,7 +13,7 @@ import keras
 from dovetail.compat.keras2 import built_tensors
 from dovetail.compat.keras2.patches import Own, Patch, methods
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.recording import record_on
+from dovetail.core.scopes import record_on
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor_shape import TensorShape
 from dovetail.core.variable import Variable

@@ -20,7 +20,7 @@ from dovetail import backend as K
 from dovetail.backend.table import FUNCTIONS
 from dovetail.compat.keras2.patches import Own, Patch, methods
 from dovetail.compat.keras2.words import named
-from dovetail.core.recording import not_building, record_on
+from dovetail.core.scopes import not_building, record_on
 from dovetail.core.value_kinds import kind_of
 from dovetail.functions.function import function
 from dovetail.sessions.session_graph import open_default_graph

@@ -228,7 +228,7 @@ def _tensorflow_1(stack: ExitStack, steps: int | None) -> None:
     """Open a graph of TensorFlow 1, whose names tell its last version, until the stack closes."""
     from dovetail.compat.tensorflow import graph_mode
     from dovetail.compat.tensorflow.names.estimators import MOST_STEPS
-    from dovetail.core.recording import DEFAULT_GRAPH
+    from dovetail.core.scopes import DEFAULT_GRAPH
 
     stack.callback(DEFAULT_GRAPH.set, DEFAULT_GRAPH.get())
     graph_mode.open_graph()

@@ -10,8 +10,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from dovetail.compat.tf_graph import device_scopes
-from dovetail.core.recording import DEFAULT_GRAPH
-from dovetail.core.scopes import Scoped, Setting, scopes
+from dovetail.core.scopes import DEFAULT_GRAPH, Scoped, Setting, scopes
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.tensor import Tensor
 from dovetail.graph.base import name_new, new_scope

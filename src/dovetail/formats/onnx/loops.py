@@ -15,7 +15,7 @@ import numpy as np
 from dovetail import ops
 from dovetail.core.hooks import hooks
 from dovetail.core.read_limits import each_step, make
-from dovetail.core.recording import record_on
+from dovetail.core.scopes import record_on
 from dovetail.core.spec import TensorSpec
 from dovetail.formats.constants import constant_of, filled, is_tensor, recorded
 from dovetail.formats.onnx.nodes import Node, Weight

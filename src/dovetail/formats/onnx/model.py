@@ -16,7 +16,7 @@ import numpy as np
 from dovetail.core.errors import FormatError
 from dovetail.core.hooks import hooks
 from dovetail.core.read_limits import reading
-from dovetail.core.recording import record_on
+from dovetail.core.scopes import record_on
 from dovetail.core.spec import TensorSpec
 from dovetail.core.variable import Variable
 from dovetail.formats.constants import is_tensor

@@ -12,7 +12,7 @@ from dovetail.backend import logits
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.errors import op_error, user_line
 from dovetail.core.op import Op
-from dovetail.core.recording import record_on
+from dovetail.core.scopes import record_on
 from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor

@@ -11,8 +11,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from dovetail.core.recording import DEFAULT_GRAPH
-from dovetail.core.scopes import opened
+from dovetail.core.scopes import DEFAULT_GRAPH, opened
 from dovetail.formats.wire import objects
 from dovetail.interop.keras_files.checkpoint import COUNTERS, SLOTS, places, set_product
 

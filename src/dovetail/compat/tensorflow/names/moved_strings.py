@@ -17,7 +17,7 @@ from dovetail.compat.tensorflow.names import shapes as shapes
 from dovetail.compat.tensorflow.names.string_tensors import NUMBERS, StringTensor, in_graph, is_of_run, joined
 from dovetail.compat.tensorflow.names.text import Text, is_text, strings_of, text
 from dovetail.compat.tensorflow.table import VIEWS
-from dovetail.core.recording import not_building
+from dovetail.core.scopes import not_building
 from dovetail.core.structure import flatten, unflatten
 
 # The parameters that may be strings → the functions; with a star, the parameter is a list of strings.

@@ -22,8 +22,7 @@ from dovetail.compat.tensorflow.names.text import STRING, Strings, Text, is_text
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.op import Op
-from dovetail.core.recording import not_building
-from dovetail.core.scopes import Scoped
+from dovetail.core.scopes import Scoped, not_building
 from dovetail.core.structure import leaf
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import ValueKind, is_recorded, is_tensor, register

@@ -22,8 +22,7 @@ from dovetail.compat.tf_graph.variable_operation import VariableOperation
 from dovetail.core.creations import once
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
-from dovetail.core.recording import not_building
-from dovetail.core.scopes import Scoped
+from dovetail.core.scopes import Scoped, not_building
 from dovetail.core.structure import leaf
 from dovetail.core.tensor_shape import shape_of
 from dovetail.core.value_kinds import is_tensor, register, static_shape, unwrapped

@@ -14,7 +14,7 @@ import numpy as np
 from dovetail import ops
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.read_limits import need_bytes
-from dovetail.core.recording import not_building
+from dovetail.core.scopes import not_building
 from dovetail.formats.constants import is_tensor
 from dovetail.formats.tensorflow.bodies.shapes import scalar
 from dovetail.formats.tensorflow.rows import row
