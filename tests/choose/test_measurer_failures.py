@@ -107,12 +107,14 @@ def test_an_engine_that_fails_in_an_untimed_call_is_left_out(monkeypatch, home):
         function(x)
         plan = function.plan(x)
         plan.pin("torch")
-        candidate, errors = plan.chosen, [Stop("now"), MemoryError("too large")]
+        candidate, errors, call = plan.chosen, [Stop("now"), MemoryError("too large")], Plan.__call__
 
-        def call(arguments):
-            raise errors.pop(0)
+        def failing_once(self, arguments):
+            if self is candidate.plan:
+                raise errors.pop(0)
+            return call(self, arguments)
 
-        monkeypatch.setattr(candidate, "call", call)
+        monkeypatch.setattr(Plan, "__call__", failing_once)
         monkeypatch.setattr(plan, "_untimed", 2)
         with pytest.raises(Stop, match="now"):
             function(x)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import repeat
 from typing import Any
 
@@ -43,7 +43,7 @@ class Candidate:
     Attributes:
         strategy: as given.
         plan: the plan of the graph by the strategy.
-        call: runs it as `run` does; the plan itself if it computes on arrays of the home engine.
+        is_direct: whether the plan alone computes what `run` does, since its arrays are those of the home engine.
 
     Raises:
         UnknownEngine, EngineNotInstalled: an engine is unknown, or its library is not installed.
@@ -58,7 +58,7 @@ class Candidate:
         engine = get_engine(strategy.engine)
         self._is_home = engine.holder is home.holder
         self.plan = self._planned(graph, engine, shapes)
-        self.call: Callable[..., tuple[Any, ...]] = self.plan if self._is_home and not strategy.threads else self.run
+        self.is_direct = self._is_home and not strategy.threads
 
     def _planned(self, graph: Graph, engine: Engine, shapes: Sequence[Any]) -> Plan:
         strategy = self.strategy

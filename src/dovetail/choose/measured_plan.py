@@ -281,7 +281,7 @@ class MeasuredPlan(Runnable):
             self._untimed -= 1
             candidate, before = self._chosen, (WORLD.exchanged, CALLED.count)
             try:
-                return candidate.call(arguments)
+                return (candidate.plan if candidate.is_direct else candidate.run)(arguments)
             except Exception as error:
                 return self._instead(candidate, Candidate.run, arguments, error, before)[0]
         if _open.plan is not None:
