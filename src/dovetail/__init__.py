@@ -87,7 +87,7 @@ _LATER = {
 _OWNERS = {
     "autodiff": "gradients",
     "batching": "batched",
-    "compat.tf_graph": "new_tensorflow_graph shape_proto variable_made",
+    "compat.tf_graph": "new_tensorflow_graph old_shape shape_proto variable_made",
     "edit": "add_output body_of change check_held_outputs new_graph order_before own_subgraph",
     "execute": "run_body",
     "functions.numerics": "numerics",

@@ -33,6 +33,7 @@ class _Hooks:
             variable, operands, change), to assign `change(old value, *operands)`.
         variable_made: (graph, variable) → None, for a variable that was made from a tensor of the graph; of
             `compat.tf_graph`.
+        old_shape: (dimensions or None) → a shape of TensorFlow 1; of `compat.tf_graph`.
         shape_proto: (dimensions or None) → the message `TensorShapeProto`; of `compat.tf_graph`.
         gradients: (graph tensors, graph tensors, gradients that arrive) → those by the second ones; of `autodiff`.
         run: (fetches, feed_dict, graph, a session or None) → their values, by a session of the graph; of `sessions`.
@@ -71,6 +72,7 @@ class _Hooks:
     read: Callable[[Any, Any], Any]
     assign: Callable[..., Any]
     variable_made: Callable[[Any, Any], None]
+    old_shape: Callable[[Any], Any]
     shape_proto: Callable[[Any], Any]
     gradients: Callable[[Any, Any, Any], list[Any]]
     run: Callable[..., Any]

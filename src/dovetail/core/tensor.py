@@ -13,7 +13,8 @@ import numpy as np
 
 from dovetail.core.dtypes import DType, as_dtype
 from dovetail.core.errors import describe, op_error
-from dovetail.core.tensor_shape import TensorShape, old_shape, shape_of
+from dovetail.core.hooks import hooks
+from dovetail.core.tensor_shape import TensorShape, shape_of
 
 if TYPE_CHECKING:
     from dovetail.core.engine import Engine
@@ -122,7 +123,7 @@ class Operators:
 
         Source: `tf.Tensor.get_shape`.
         """
-        return (old_shape if self.arrays_follow else shape_of)(self.shape)
+        return (hooks.old_shape if self.arrays_follow else shape_of)(self.shape)
 
     def set_shape(self: Any, shape: Any) -> None:
         """Set the unknown parts of the shape.

@@ -8,7 +8,7 @@ from functools import reduce
 from operator import index
 from typing import Any
 
-from dovetail.core.dimension import UNKNOWN_DIMENSION, Size, dimension, plain
+from dovetail.core.dimension import Size, dimension, plain
 from dovetail.core.hooks import hooks
 
 
@@ -29,6 +29,7 @@ class TensorShape(tuple[Any, ...]):
 
     __slots__ = ()
     __hash__ = tuple.__hash__
+    has_old_dimensions = False  # whether its dimensions are those of TensorFlow 1
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, (list, int)):
@@ -205,44 +206,6 @@ class TensorShape(tuple[Any, ...]):
         return UNKNOWN if dims is None else type(self)(dims)
 
 
-class PrintedShape(TensorShape):
-    """A shape as programs of TensorFlow print it.
-
-    Example:
-        >>> PrintedShape((None, 3))
-        TensorShape([None, 3])
-    """
-
-    __slots__ = ()
-
-    def __str__(self) -> str:
-        return f"({', '.join(map(str, self))}{',' if len(self) == 1 else ''})"
-
-    def __repr__(self) -> str:
-        return f"TensorShape({list(self)})"
-
-
-class OldShape(PrintedShape):
-    """A shape as TensorFlow 1 has it: unknown dimensions, too, have a `value`.
-
-    Example:
-        >>> shape = OldShape((None, 3))
-        >>> [dim.value for dim in shape], shape, str(shape)
-        ([None, 3], TensorShape([Dimension(None), Dimension(3)]), '(?, 3)')
-    """
-
-    __slots__ = ()
-
-    def __iter__(self) -> Iterator[Any]:
-        return map(dimension, tuple.__iter__(self))
-
-    def __getitem__(self, place: Any) -> Any:
-        return super().__getitem__(place) if type(place) is slice else dimension(tuple.__getitem__(self, place))
-
-    def _made(self, dims: Iterable[Any] | None) -> TensorShape:
-        return old_shape(dims)
-
-
 class UnknownShape(TensorShape):
     """The shape of unknown rank; methods that need the rank raise ValueError."""
 
@@ -301,24 +264,12 @@ class UnknownShape(TensorShape):
         raise ValueError("the rank of the shape is not known; give it with set_shape, or reshape the tensor.")
 
 
-class OldUnknownShape(UnknownShape):
-    """The shape of unknown rank as TensorFlow 1 has it: each dimension is unknown."""
-
-    __slots__ = ()
-
-    def __getitem__(self, place: Any) -> Any:
-        return old_shape(super().__getitem__(place)) if type(place) is slice else UNKNOWN_DIMENSION
-
-    def _made(self, dims: Iterable[Any] | None) -> TensorShape:
-        return old_shape(dims)
-
-
-UNKNOWN, OLD_UNKNOWN = UnknownShape(), OldUnknownShape()
+UNKNOWN = UnknownShape()
 
 
 def shape_of(dims: Iterable[Any] | None) -> TensorShape:
     """Dimensions as a `TensorShape`; None gives the shape of unknown rank."""
-    if isinstance(dims, TensorShape) and type(dims) is not OldShape:
+    if isinstance(dims, TensorShape) and not dims.has_old_dimensions:
         return dims
     return UNKNOWN if dims is None else TensorShape(map(plain, dims))
 
@@ -344,15 +295,3 @@ def _given_dimension(given: Any) -> int | None:
     if found is not None and found < 0:
         raise ValueError(f"a dimension must be 0 or more, or None if it is unknown, not {given!r}.")
     return found if found is None else index(found)
-
-
-def old_shape(dims: Iterable[Any] | None) -> TensorShape:
-    """Dimensions as a shape of TensorFlow 1; None gives its shape of unknown rank."""
-    shape = shape_of(dims)
-    return OLD_UNKNOWN if shape.rank is None else OldShape(shape)
-
-
-def printed_shape(dims: Iterable[Any] | None) -> TensorShape:
-    """Dimensions, which stay numbers and None, as a shape that TensorFlow's programs print."""
-    shape = shape_of(dims)
-    return shape if shape.rank is None else PrintedShape(shape)

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from dovetail.compat.source.uses import Use
+from dovetail.compat.tf_graph.old_shapes import printed_shape
 from dovetail.core.tensor import Operators
-from dovetail.core.tensor_shape import printed_shape
 
 
 def _old(owner: Any) -> Any:

@@ -13,9 +13,10 @@ from dovetail.compat.tensorflow.names.partitioners import partitions_by, slices_
 from dovetail.compat.tensorflow.names.partitions import PartitionedVariable, SaveSliceInfo
 from dovetail.compat.tensorflow.names.text import STRING, is_text
 from dovetail.compat.tensorflow.names.variables import named_variable
+from dovetail.compat.tf_graph.old_shapes import old_shape
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
-from dovetail.core.tensor_shape import old_shape, shape_of
+from dovetail.core.tensor_shape import shape_of
 from dovetail.core.value_kinds import is_tensor, static_shape
 from dovetail.graph.operation import GraphTensor
 

@@ -28,9 +28,9 @@ from dovetail.compat.tensorflow.names.partitions import by_key, key_of, slice_in
 from dovetail.compat.tensorflow.names.variable_scope import VariableScope, get_variable, get_variable_scope
 from dovetail.compat.tensorflow.names.variables import AnyVariableV1
 from dovetail.compat.tensorflow.table import V1, arguments_of, constant_value, function, value
+from dovetail.compat.tf_graph.old_shapes import old_shape
 from dovetail.core.dimension import plain
 from dovetail.core.errors import op_error, warn
-from dovetail.core.tensor_shape import old_shape
 from dovetail.core.value_kinds import is_tensor
 
 # -- new variables ----------------------------------------------------------------------------------------------------
