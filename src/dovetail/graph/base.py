@@ -167,6 +167,7 @@ class GraphBase(Pins):
         self._holders: dict[Operation, None] = {}
         self._cursors: list[Cursor] = []  # of all open scopes, in all threads and tasks
         self._counts: dict[str, int] = {}
+        self._kept: set[str] = set()  # the names of operations to come, see `keep_names`
         self.awaited: dict[Operation, None] = {}  # operations of outer graphs that its holder will wait for
 
     # building
@@ -326,13 +327,14 @@ class GraphBase(Pins):
         key_of = str.lower if self.dialect.ignores_case else str  # names with one key get numbers
         key = key_of(name)
         count, found = self._counts.get(key), name
-        if count is not None or name in self._operations:
+        if count is not None or name in self._operations or key in self._kept:
             count = count or 0
-            while found in self._operations or key_of(found) in self._counts:
+            while found in self._operations or key_of(found) in self._counts or key_of(found) in self._kept:
                 count += 1
                 found = f"{name}_{count}"
         if mark_as_used:
-            self._use_name(key, count or 0)
+            if key not in self._kept:
+                self._use_name(key, count or 0)
             if found != name:
                 self._use_name(key_of(found), 0)
         return found
@@ -602,6 +604,18 @@ def unique_name(graph: GraphBase, name: str, mark_as_used: bool = True) -> str:
         ValueError: an operation has the full name.
     """
     return graph._unique(graph.scope, name, mark_as_used)
+
+
+@contextmanager
+def keep_names(graph: GraphBase, names: Iterable[str]) -> Iterator[Callable[[str], None]]:
+    """Keep names in the scope of new operations free inside the `with` block; the value gives one of them away."""
+    scope, key_of = graph.scope, str.lower if graph.dialect.ignores_case else str
+    kept = {key_of(scope + name) for name in names} - graph._kept
+    graph._kept |= kept
+    try:
+        yield lambda name: graph._kept.discard(key_of(scope + name))
+    finally:
+        graph._kept -= kept
 
 
 def name_new(graph: GraphBase, operation: Operation, name: str) -> None:

@@ -194,3 +194,32 @@ if __name__ == "__main__":
     tf, folder = legacy.oracle(), sys.argv[1]
     own = outputs(tf, "", f"{folder}/theirs", 3)
     print("\n" + json.dumps([own, {n: outputs(tf, f"{folder}/ours{n}", "", n) for n in (0, 2, 3)}]))
+
+
+def test_nodes_keep_their_names_beside_those_inside_of_others(tmp_path):
+    import dovetail.compat.tensorflow.compat.v1 as ours
+
+    theirs, found, model = Library("tensorflow").compat.v1, [], str(tmp_path / "model")
+    with theirs.Graph().as_default() as graph, theirs.Session() as session:
+        ids = theirs.placeholder(theirs.int32, [None], name="ids")
+        table = theirs.get_variable("table", [7, 2], partitioner=theirs.fixed_size_partitioner(3))
+        rows = theirs.nn.embedding_lookup(table, ids, partition_strategy="div", name="y")  # y/Reshape_1
+        session.run(theirs.global_variables_initializer())
+        theirs.saved_model.simple_save(session, model, {"ids": ids}, {"rows": rows})
+        names = [one.name for one in graph.get_operations() if one.name.startswith("y/")]
+    for tf in (theirs, ours):
+        with tf.Graph().as_default() as graph, tf.Session() as session:
+            signature = tf.saved_model.load(session, ["serve"], model).signature_def["serving_default"]
+            found.append(session.run([signature.outputs["rows"].name, "y:0"], {"ids:0": IDS}))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert [name for name in names if graph.get_operation_by_name(name).name != name] == []
+
+
+def test_parts_say_what_they_are_of_the_whole():
+    import dovetail.compat.tensorflow.compat.v1 as tf
+
+    with tf.Graph().as_default():
+        table = tf.get_variable("table", [4, 6], partitioner=tf.fixed_size_partitioner(4, axis=1))
+    specs = ["4 6 0,4:0,2", "4 6 0,4:2,2", "4 6 0,4:4,1", "4 6 0,4:5,1"]
+    assert [one._get_save_slice_info().spec for one in table] == specs

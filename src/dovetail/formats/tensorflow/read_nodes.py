@@ -44,7 +44,7 @@ class Node:
     def __init__(self, reader: Reader, body: Body, proto: Any, inputs: list[Any]) -> None:
         self.reader, self.body, self.proto, self.inputs = reader, body, proto, inputs
         self.name, self.type, self.attrs = proto.name, proto.op, Attributes(proto)
-        self.title = original(proto).rstrip("/") or "x"  # a slash at the end would ask for the very name
+        self.title = title_of(proto)
         names = (text[1:] for text in proto.input if text.startswith("^"))
         self.waits = [body.hosts[name] for name in names if name in body.hosts]
 
@@ -119,6 +119,11 @@ class Node:
         return value.variable
 
 
+def title_of(proto: Any) -> str:
+    """The name of a node in Dovetail."""
+    return original(proto).rstrip("/") or "x"  # a slash at the end would ask for the very name
+
+
 class Body:
     """The nodes of a graph or of a function, with the values that are known so far.
 
@@ -131,6 +136,7 @@ class Body:
     def __init__(self, place: str, nodes: Iterable[Any], given: Mapping[str, list[Any]]) -> None:
         self.place = place
         self.nodes = {node.name: node for node in nodes}
+        self.titles = [title_of(node) for node in self.nodes.values()]
         self.values: dict[str, Any] = dict(given)
         self.wanted: dict[str, list[str]] = {}  # the references that are wanted, by the nodes that they name
         self._taken: dict[str, list[str]] = {}  # the references of nodes, likewise, once they are needed
@@ -144,7 +150,7 @@ class Body:
     def inside(self, given: Mapping[str, list[Any]]) -> Body:
         """The same nodes in a branch or a loop, where some have other values, and no other is read yet."""
         inner = Body.__new__(Body)
-        inner.place, inner.nodes, inner.frames = self.place, self.nodes, self.frames
+        inner.place, inner.nodes, inner.titles, inner.frames = self.place, self.nodes, [], self.frames
         inner.values, inner.wanted, inner._taken = dict(given), {}, self._taken
         inner.hosts, inner.loops, inner.stacks, inner.effects = {}, {}, {}, {}
         return inner

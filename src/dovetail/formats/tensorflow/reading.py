@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from dovetail.core.dtypes import DType
@@ -30,7 +30,7 @@ from dovetail.formats.tensorflow.tensor_lists import TensorList, Variants
 from dovetail.formats.tensorflow.unread import UNREAD
 from dovetail.formats.tensorflow.values import Foreign, Handle, Host, Spec
 from dovetail.formats.wire.tensors import STRING, VARIANT
-from dovetail.graph.base import name_new, unique_name
+from dovetail.graph.base import keep_names, name_new, unique_name
 from dovetail.graph.operation import GraphTensor
 from dovetail.graph.reach import reach
 from dovetail.ops.control.plumbing import INPUTS
@@ -119,15 +119,18 @@ class Reader(Building):
         wanted = list(wanted)
         body.wanted = by_node(wanted)
         notes_taken = not self.runs and self.graph.outermost.dialect.records_effects
-        for name in self._order(body, wanted):
-            inputs = [self.value(body, text) for text in body.needs(name) if not text.startswith("^")]
-            inputs = [_held(self.graph, value) for value in inputs] if notes_taken else inputs
-            node = Node(self, body, body.nodes[name], inputs)
-            with self.counted(node), self.records.reading(body, name, inputs) as results, self._waiting(body, name):
-                results += self._results(node)
-            if notes_taken:
-                _note_taken(node, results)
-            body.values[name] = results
+        with keep_names(self.graph, body.titles) if not self.runs else nullcontext() as give:
+            for name in self._order(body, wanted):
+                inputs = [self.value(body, text) for text in body.needs(name) if not text.startswith("^")]
+                inputs = [_held(self.graph, value) for value in inputs] if notes_taken else inputs
+                node = Node(self, body, body.nodes[name], inputs)
+                if give is not None:
+                    give(node.title)
+                with self.counted(node), self.records.reading(body, name, inputs) as results, self._waiting(body, name):
+                    results += self._results(node)
+                if notes_taken:
+                    _note_taken(node, results)
+                body.values[name] = results
         return [self.value(body, text) for text in wanted if not text.startswith("^")]
 
     @contextmanager
@@ -323,7 +326,8 @@ class Reader(Building):
             others, dtypes, shapes = [Foreign(node.name, reason)] * len(dtypes), [], []
         if not dtypes and not changed:
             return others
-        dtypes, shapes = [*(v.dtype for v in changed), *dtypes], [*(v.shape for v in changed), *shapes]
+        dtypes = [*(v.dtype for v in changed), *dtypes]
+        shapes = [*(None if v.shape.rank is None else v.shape for v in changed), *shapes]
         tensors = [value for value in node.inputs if is_tensor(value)]
         results = self._operation(node, reason, tensors, dtypes, shapes)
         for variable, value in zip(changed, results, strict=False):
@@ -365,6 +369,7 @@ def _note_taken(node: Node, results: Sequence[Any]) -> None:
 def _places_with(operation: Any, value: Any) -> list[tuple[Any, str]]:
     """The static integers of an operation that are the elements of an array, each with the operation."""
     names = [operation.op.params[index].name for index in operation.op.ints_positions if value is not None]
+    names = [name for name in names if value.ndim or name != "shape"]  # no scalar is a shape
     return [(operation, name) for name in names if operation.attrs.get(name) == tuple(value.reshape(-1).tolist())]
 
 

@@ -195,7 +195,7 @@ class PartitionedVariable(Parts, View):
             if graph is None:
                 return ops.concatenate(reads, self.axis)
             with graph.at_scope(f"{self.name}/ConcatPartitions/"):
-                joined = ops.concatenate(reads, self.axis) if len(reads) > 1 else reads[0]
+                joined = ops.concatenate(reads, self.axis, name="concat") if len(reads) > 1 else reads[0]
             with graph.at_scope(""):
                 whole = ops.identity(joined, name=self.name)
             self._whole = reads, whole

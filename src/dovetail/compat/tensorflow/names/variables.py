@@ -86,8 +86,8 @@ class _Names(DovetailVariable):
         """Assign it; in a graph, whenever the result is run.
 
         Args:
-            validate_shape: whether the value must have the variable's shape, or its rank alone.  If not, a variable
-                of a graph gets a shape that fits both, for reads that are recorded from then on.
+            validate_shape: whether the value must have the variable's shape.  If not, a variable of a graph gets a
+                shape that fits both, for reads that are recorded from then on.
         """
         with graph_mode.inside(graph_mode.graph()):
             if not validate_shape and isinstance(self, TFGraphVariable):
@@ -179,6 +179,12 @@ class TFGraphVariable(_Names, SessionVariable):
         made.session_graph, made.trainable = graph, trainable
         return made
 
+    def _get_save_slice_info(self) -> Any:
+        return self._save_slice_info
+
+    def _set_save_slice_info(self, save_slice_info: Any) -> None:
+        self._save_slice_info = save_slice_info
+
     @property
     def graph(self) -> Any:
         return self.session_graph
@@ -211,10 +217,11 @@ class TFGraphVariable(_Names, SessionVariable):
         self.initial_value, self._initializer = first, assignment
 
     def take_shape(self, shape: Any) -> None:
-        """Let its values also have another shape of its rank: dimensions that differ are unknown from then on."""
+        """Let its values also have another shape: dimensions that differ are unknown from then on, or the rank is."""
         other = shape_of(shape)
-        if other.rank is not None and other.rank == self.shape.rank:
-            self.shape = shape_of([n if n == m else None for n, m in zip(self.shape, other, strict=True)])
+        if other.rank is not None and self.shape.rank is not None:
+            dims = [n if n == m else None for n, m in zip(self.shape, other, strict=False)]
+            self.shape = shape_of(dims if other.rank == self.shape.rank else None)
 
     def set_shape(self, shape: Any) -> None:
         """Say more of its shape, for reads that are recorded from then on.
@@ -285,8 +292,10 @@ def variable(
         first = _first_tensor(graph, initial_value, dtype, whole)
         _check_shape(shape, first)
         made = TFGraphVariable(first, None, f"{whole}:0", trainable, constraint)
+    if shape is not None:
+        made.shape = shape_of(shape)
     if not validate_shape:
-        made.take_shape(None if made.shape.rank is None else [None] * len(made.shape))
+        made.shape = shape_of([None] * made.shape.rank if made.shape.rank else None)
     made.place(built)
     if collections is not None:
         for key in (GraphKeys.GLOBAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES):
@@ -421,7 +430,8 @@ def _scatter_div(x: Any, places: Any, changes: Any) -> Any:
 def _scattering(title: str, change: Any, *, nd: bool = True) -> None:
     @function(f"scatter_{title}", "v1")
     def scatter(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        rows, inner = ops.convert(indices), list(ref.shape[1:])
+        rows, is_known = ops.convert(indices), shape_of(ref.shape).is_fully_defined()
+        inner = list(ref.shape[1:]) if is_known else dims_of(ref.read())[1:]
         wide = ops.broadcast_to(ops.convert(updates, ref.dtype), [*dims_of(rows), *inner])
         places, changes = ops.reshape(rows, (-1, 1)), ops.reshape(wide, (-1, *inner))
         return named(ref.assign_changed(change, places, changes), name)
