@@ -427,3 +427,27 @@ def test_a_model_without_variables_is_not_restored(tmp_path):
     (problem,) = keras_backends.result(module, "unbuilt", "dovetail", *arguments)
     assert problem.startswith("tf.train.Checkpoint.restore at object_checkpoints.py:")
     assert "has no variables yet: call it on data, or build it with a shape, first." in problem
+
+
+def test_variables_of_any_shape_pass_through_files(tmp_path):
+    """Their ranks change by assignments; graphs with them are written here and in TensorFlow, and read here."""
+    require("tensorflow", "the oracle")
+    ours, theirs = tf.compat.v1, Library("tensorflow").compat.v1
+    for number, v1 in enumerate((ours, theirs)):
+        with v1.Graph().as_default(), v1.Session() as session:
+            v = v1.Variable(0.0, validate_shape=False, use_resource=False, name="v")
+            w = v1.Variable(v1.zeros([2]), shape=v1.TensorShape(None), use_resource=True, name="w")
+            rows = v1.Variable(v1.zeros([2, 3]), validate_shape=False, use_resource=False, name="rows")
+            changes = [v1.assign(v, [[1.0, 2.0]], validate_shape=False), w.assign([[1.0, 2.0, 3.0]])]
+            session.run(v1.global_variables_initializer())
+            session.run([*changes, v1.scatter_update(rows, [1], np.ones([1, 3], "float32"))])
+            v1.add(v1.reduce_sum(v, axis=1), v1.reduce_sum(w, axis=[0, 1]) + v1.reduce_sum(rows, axis=[0, 1]), name="y")
+            path = v1.train.Saver().save(session, f"{tmp_path}/{number}")
+        with ours.Graph().as_default(), ours.Session() as session:
+            ours.train.import_meta_graph(f"{path}.meta").restore(session, path)
+            assert session.run("y:0").tolist() == [12.0]
+            assert [one.shape.rank for one in ours.global_variables()[:2]] == [None, None]
+        with ours.Graph().as_default(), ours.Session() as session:
+            v = ours.Variable(0.0, validate_shape=False, name="v")
+            ours.train.Saver().restore(session, path)
+            assert session.run([v, ours.rank(v)])[1] == 2

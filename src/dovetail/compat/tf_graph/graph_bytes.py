@@ -14,11 +14,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dovetail import ops
+from dovetail.core import tensor_shape
 from dovetail.core.errors import FormatError
 from dovetail.core.variable import Variable
 from dovetail.formats.strict_json import parse
 from dovetail.formats.wire.messages import TENSORFLOW
-from dovetail.formats.wire.tensors import array_of, dtype_of, known_shape, number_of, shape_proto, tensor_proto
+from dovetail.formats.wire.tensors import (
+    array_of,
+    dtype_of,
+    known_shape,
+    number_of,
+    shape_of,
+    shape_proto,
+    tensor_proto,
+)
 from dovetail.graph.attributes import Beside
 from dovetail.graph.document import document_of, graph_of
 
@@ -116,10 +125,18 @@ def document_in(proto: Any) -> Any:
     return next((function for function in proto.library.function if function.signature.name == DOCUMENT), None)
 
 
+def take_unknown(variable: Any, proto: Any) -> None:
+    """Let a variable have the shape of a message, where not all of that is known."""
+    shape = shape_of(proto)
+    if (shape is None or None in shape) and hasattr(variable, "take_shape"):
+        variable.shape = tensor_shape.shape_of(shape)
+
+
 def _variable(said: Any, file: str, place: str, make: Callable[[str, np.ndarray, bool], Any]) -> Any:
-    shape = known_shape(said.attr["shape"].shape, file, place)
+    shape = known_shape(said.attr["shape"].shape, file, place, least=True)
     dtype = dtype_of(said.attr["dtype"].type, file, place)
     first = np.broadcast_to(np.zeros((), dtype), shape)
     made = make(said.name, first, said.attr["trainable"].b)
+    take_unknown(made, said.attr["shape"].shape)
     made.is_counter = said.attr["is_counter"].b
     return made

@@ -18,7 +18,7 @@ from dovetail.compat.tf_graph.checked_nodes import check_nodes
 from dovetail.compat.tf_graph.definition import KEPT, Group, Mark, Origin, digest, hidden_document, mark_of
 from dovetail.compat.tf_graph.elements import keep_face
 from dovetail.compat.tf_graph.graph import TensorFlowGraph
-from dovetail.compat.tf_graph.graph_bytes import DOCUMENT, document_in, graph_of_proto, zeros
+from dovetail.compat.tf_graph.graph_bytes import DOCUMENT, document_in, graph_of_proto, take_unknown, zeros
 from dovetail.core.table import OPS
 from dovetail.edit.graph import Graph
 from dovetail.edit.inference import infer_from
@@ -97,11 +97,12 @@ def _make_variables(saved: SavedGraph, make: Make) -> None:
     """Make the variables that are not known.
 
     Raises:
-        FormatError: the shape of one is not known.
+        FormatError: the shape of one is too large.
     """
     for node in saved.graph_def.node:
         if node.op in HANDLES and node.name not in saved.variables:
-            saved.variables[node.name] = make(node.name, saved.first(node), saved.is_trainable(node))
+            made = saved.variables[node.name] = make(node.name, saved.first(node), saved.is_trainable(node))
+            take_unknown(made, node.attr["shape"].shape)
 
 
 def _documented(message: Any, file: str, make: Make) -> Origin | None:

@@ -245,17 +245,17 @@ class SavedGraph:
         return self.variables[node.name]
 
     def first(self, node: Any) -> np.ndarray:
-        """The value of a variable in the checkpoint; zeros if it has none.
+        """The value of a variable in the checkpoint; zeros if it has none, none along unknown dimensions.
 
         Raises:
-            FormatError: its shape is not known.
+            FormatError: its shape is too large.
         """
         key = self.key(node.name)
         if key in self.bundle:
             return self.slice_in_bundle(key, self.slice_of(node.name))
         place = f"the variable {node.name!r}"
         shape, dtype = node.attr["shape"].shape, node.attr["dtype"].type
-        return np.zeros(known_shape(shape, self.file, place), dtype_of(dtype, self.file, place))
+        return np.zeros(known_shape(shape, self.file, place, least=True), dtype_of(dtype, self.file, place))
 
     @contextmanager
     def _attributes(self, node: Any) -> Iterator[Attributes]:

@@ -76,7 +76,7 @@ def dtype_of(number: int, file: str | os.PathLike[str], place: str) -> np.dtype:
 
 def shape_proto(shape: Sequence[int | None] | None) -> Any:
     """A shape as a message; None is an unknown dimension, or an unknown rank."""
-    if shape is None:
+    if shape is None or getattr(shape, "rank", 0) is None:
         return TENSORFLOW.TensorShapeProto(unknown_rank=True)
     dim = TENSORFLOW.TensorShapeProto.Dim
     return TENSORFLOW.TensorShapeProto(dim=[dim(size=-1 if size is None else size) for size in shape])
@@ -89,14 +89,20 @@ def shape_of(proto: Any) -> tuple[int | None, ...] | None:
     return tuple(None if dim.size < 0 else dim.size for dim in proto.dim)
 
 
-def known_shape(proto: Any, file: str | os.PathLike[str], place: str) -> tuple[int, ...]:
+def known_shape(proto: Any, file: str | os.PathLike[str], place: str, least: bool = False) -> tuple[int, ...]:
     """The shape of values.
+
+    Args:
+        proto: the message.
+        file, place: for errors.
+        least: whether dimensions may be unknown, which are 0 then; so may the rank be.
 
     Raises:
         FormatError: a dimension is not known, or it is too large for an array.
     """
-    sizes = tuple(dim.size for dim in proto.dim)
-    if proto.unknown_rank or min(sizes, default=0) < 0 or len(sizes) > RANKS or math.prod(sizes) > LARGEST:
+    sizes = tuple(max(dim.size, 0) if least else dim.size for dim in proto.dim)
+    is_known = least or not proto.unknown_rank
+    if not is_known or min(sizes, default=0) < 0 or len(sizes) > RANKS or math.prod(sizes) > LARGEST:
         given = "of an unknown rank" if proto.unknown_rank else str(sizes[:RANKS])
         raise FormatError(file, place, f"the shape {given}", f"a known shape of at most {LARGEST} elements")
     return sizes
