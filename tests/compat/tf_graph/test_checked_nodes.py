@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from dovetail.compat.tensorflow.compat import v1 as ours
 
@@ -20,6 +21,9 @@ def definition(v1):
         v1.reshape(x, v1.constant([1, 2], name="s"), name="z")
         v1.cast(x, "int32", name="c")
         v1.concat([x, x], 0, name="j")
+        v1.split(x, [1, 1], name="p")
+        v1.shape(v1.identity(v1.placeholder("float32", [None])), name="n")
+        v1.nn.max_pool(v1.ones([1, 2, 2, 1]) * x[0], [1, 2, 2, 1], [1, 1, 1, 1], "SAME", name="m")
     return graph.as_graph_def()
 
 
@@ -51,6 +55,12 @@ EDITS = {
     "a name with a space": lambda message: setattr(named(message, "y"), "name", "a b"),
     "a name with an underscore first": lambda message: setattr(named(message, "y"), "name", "_y"),
     "control inputs first": lambda message: named(message, "y").input.insert(0, "^z"),
+    "num_split more": lambda message: setattr(named(message, "p").attr["num_split"], "i", 3),
+    "num_split less": lambda message: setattr(named(message, "p").attr["num_split"], "i", 1),
+    "no num_split": lambda message: setattr(named(message, "p").attr["num_split"], "i", 0),
+    "out_type that is no allowed one": typed("n", "out_type", 1),
+    "a padding that is no allowed one": lambda message: setattr(named(message, "m").attr["padding"], "s", b"same"),
+    "strides of one axis": lambda message: named(message, "m").attr["strides"].list.ClearField("i"),
     "N": lambda message: setattr(named(message, "j").attr["N"], "i", 3),
 }
 
@@ -72,3 +82,15 @@ def test_an_untouched_definition_is_read():
             made.ParseFromString(definition(v1).SerializeToString())
             ours.import_graph_def(made, name="")
             assert session.run("j:0", {"x:0": [1.0, 2.0]}).tolist() == [1.0, 2.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("numbers", [[0, 0, 1, 1, 1, 1, 1, 0], [0, 1, 1, 1, 1, 1, 0, 0], []])
+def test_paddings_that_contradict_a_window_are_not_computed(numbers):
+    with ours.Graph().as_default() as graph:
+        x = ours.placeholder("float32", [1, 4, 4, 1], name="x")
+        ours.nn.conv2d(x, ours.ones([2, 2, 1, 1]), [1, 1, 1, 1], [[0, 0], [1, 1], [1, 1], [0, 0]], name="y")
+    made = graph.as_graph_def()
+    named(made, "y").attr["explicit_paddings"].list.i[:] = numbers
+    with ours.Graph().as_default(), ours.Session() as session, pytest.raises((ValueError, NotImplementedError)):
+        ours.import_graph_def(made, name="")
+        session.run("y:0", {"x:0": np.ones((1, 4, 4, 1))})

@@ -56,9 +56,29 @@ def _check_alone(node: Any, file: str) -> None:
         is_there = one.name in node.attr
         if is_there and node.attr[one.name].WhichOneof("value") not in (field, None, "placeholder"):
             raise FormatError(file, place, f"another attribute {one.name!r}", f"one of the type {one.type}")
+        if is_there and (allowed := _unmet(one, node.attr[one.name])):
+            raise FormatError(file, place, f"another value of the attribute {one.name!r}", allowed)
         if not is_there and not one.HasField("default_value"):
             needed = f"the attribute {one.name!r} ({one.type}), as all nodes of the type {node.op} have it"
             raise FormatError(file, place, "none of this name", needed)
+
+
+def _unmet(one: Any, given: Any) -> str:
+    """What the definition of an attribute says of its values, if a node has another one; else nothing."""
+    field = one.type.removeprefix("list(").removesuffix(")")
+    field = _FIELDS.get(field, field)
+    is_list = given.WhichOneof("value") == "list"
+    if one.has_minimum and (len(getattr(given.list, field)) if is_list else given.i) < one.minimum:
+        return f"at least {one.minimum}{' values' * is_list}"
+    allowed = list(getattr(one.allowed_values.list, field, ()))
+    values = getattr(given.list, field) if is_list else [getattr(given, field)]
+    if (
+        not allowed
+        or given.WhichOneof("value") in (None, "placeholder")
+        or all((value % REFERENCE if field == "type" else value) in allowed for value in values)
+    ):
+        return ""
+    return "one of " + ", ".join(_name(one) if field == "type" else repr(one.decode()) for one in allowed)
 
 
 def _check_inputs(node: Any, wanted: list[int], made: Mapping[str, list[int] | None], file: str) -> None:

@@ -97,10 +97,15 @@ class Attributes:
     def padding(self) -> Any:
         """The padding of a window, in Dovetail's words."""
         name = self("padding", kind=str)
-        if name != "EXPLICIT":
+        numbers = self("explicit_paddings", [])
+        if (name == "EXPLICIT") != bool(numbers):
+            raise Unreadable(f"explicit_paddings is {numbers}, and padding is {name}")
+        if not numbers:
             return name.lower()
-        numbers = self("explicit_paddings")
         pairs = list(zip(numbers[::2], numbers[1::2], strict=True))
+        others = pairs[:1] + (pairs[-1:] if self.layout == "channels_last" else pairs[1:2])
+        if others != [(0, 0), (0, 0)]:
+            raise Unreadable(f"explicit_paddings {numbers} is not 0 for the batch and the channels")
         return pairs[1:-1] if self.layout == "channels_last" else pairs[2:]
 
 

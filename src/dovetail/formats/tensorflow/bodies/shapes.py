@@ -90,6 +90,8 @@ def strided_slice(
     shrink_axis_mask: int = 0,
 ) -> Any:
     """A slice, whose masks are bits for the numbers of indices."""
+    if ellipsis_mask & ellipsis_mask - 1:
+        raise Unreadable("it has several ellipses")
     is_known = all(isinstance(bound, list) for bound in (begin, end, strides))
     if not ellipsis_mask and not new_axis_mask and (is_known or not shrink_axis_mask):
         return OPS["StridedSlice"](x, begin, end, strides, begin_mask, end_mask, shrink_axis_mask)
