@@ -53,9 +53,12 @@ def needed_for(
 
 def needed_with_taken(graph: Graph, targets: Iterable[GraphTensor | Operation]) -> list[Operation]:
     """`needed_for`, with the operations that compute tensors whose values these took when they were made."""
-    wanted = list(targets)
-    taken = (t for op in needed_for(graph, wanted) for t in op.takes())
-    return needed_for(graph, [*wanted, *(t for t in taken if t.op.graph is graph)])
+    wanted = dict.fromkeys(targets)
+    while True:
+        needed, known = needed_for(graph, wanted), len(wanted)
+        wanted |= dict.fromkeys(t for op in needed for t in op.takes() if t.op.graph is graph)
+        if len(wanted) == known:
+            return needed
 
 
 def _brought_along(graph: Graph, operations: Iterable[Operation]) -> Iterator[Operation]:

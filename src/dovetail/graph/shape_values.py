@@ -23,7 +23,8 @@ from dovetail.graph.operation import GraphTensor, Operation
 LARGEST = 64  # elements: shapes, and tensors computed from them, are small
 DEEPEST = 64  # operations between a shape and its use
 BARRIER = "XlaOptimizationBarrier"
-PASSING = {*CARRIES_NAN, BARRIER}
+SATURATING = "SaturateCast"
+PASSING = {*CARRIES_NAN, BARRIER, SATURATING}
 
 
 class ShapeValues:
@@ -74,6 +75,11 @@ class ShapeValues:
             return None if shape is None else np.array(shape, np.float64)
         if op.type == BARRIER:
             return self.of(op.inputs[tensor.index], depth + 1)
+        if op.type == SATURATING:
+            found = self.of(op.inputs[0], depth + 1)
+            return None if found is None else np.clip(found, tensor.dtype.min, tensor.dtype.max)
+        if op.type == "Iota" and not op.inputs and (size_of(tensor.shape) or 0) <= LARGEST:
+            return np.arange(size_of(tensor.shape), dtype=np.float64)
         if op.type not in CARRIES_NAN:
             return None
         if (size_of(tensor.shape) or 0) > LARGEST:  # one such as Tile makes a large tensor of small ones

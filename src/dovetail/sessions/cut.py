@@ -48,7 +48,8 @@ def cut(
     targets: list[GraphTensor | Operation] = [*(x for x in outputs if isinstance(x, GraphTensor)), *asked]
     known = [t for t in given if t.op.type not in GIVEN]  # a taker of their values has to compute with them
     needed = needed_for(graph, targets, given)
-    while more := {t for held in takers(needed, known).values() for t in held}.difference(targets):
+    held = takers(graph.operations, known)
+    while more := {t for op in needed for t in held.get(op, ())}.difference(targets):
         targets += more
         needed = needed_for(graph, targets, given)
     _check_fed(needed)

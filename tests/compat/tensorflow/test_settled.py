@@ -28,6 +28,9 @@ SHAPES = {
     "slice": (lambda v1, x, c: v1.slice(x, [0, 0], c, name="y"), [1, 1], [2, 2]),
     "one_hot": (lambda v1, x, c: v1.one_hot([1, 0], c, name="y"), 2, 3),
     "broadcast": (lambda v1, x, c: v1.broadcast_to(x[:1], c, name="y"), [2, 3], [4, 3]),
+    "range": (lambda v1, x, c: v1.add(v1.cast(v1.range(c), "float32"), x[0, 1], name="y"), 3, 5),
+    "range from": (lambda v1, x, c: v1.range(c, 7, 2, name="y"), 3, 4),
+    "rows": (lambda v1, x, c: v1.identity(x[:c], name="y"), 1, 2),
     "stacked": (lambda v1, x, c: v1.reshape(x, v1.stack([c, -1]), name="y"), 3, 1),
     "loop": (lambda v1, x, c: _looped(v1, x, c), 3, 5),
     "cond": (lambda v1, x, c: v1.identity(v1.cond(x[0, 1] > 0, lambda: c * 2, lambda: c), name="y"), 1, 5),
@@ -43,6 +46,7 @@ AXES = {
     "cumsum": (lambda v1, x, c: v1.cumsum(x, c, name="y"), 1, 0),
     "reverse": (lambda v1, x, c: v1.reverse(x, c, name="y"), [1], [0]),
     "top_k": (lambda v1, x, c: v1.identity(v1.nn.top_k(x, c)[0], name="y"), 1, 2),
+    "sum over a range": (lambda v1, x, c: v1.reduce_sum(x, v1.range(c), name="y"), 1, 2),
     "pad": (lambda v1, x, c: v1.pad(x, c, name="y"), [[1, 0], [0, 0]], [[0, 0], [0, 1]]),
 }
 
@@ -120,11 +124,12 @@ def test_an_edited_constant_acts_on_operations_that_took_its_value(case, is_ours
     assert np.array_equal(edited(ours, copied(definition(is_ours, case)), CASES[case][2]), wanted(case))
 
 
-@pytest.mark.parametrize("case", SHAPES)
-def test_a_constant_that_was_edited_can_be_edited_again(case):
+@pytest.mark.parametrize("is_ours", [True, False], ids=["ours", "theirs"])
+@pytest.mark.parametrize("case", [*SHAPES, *(name for name in AXES if "loop" not in name)])
+def test_a_constant_that_was_edited_can_be_edited_again(case, is_ours):
     with ours.Graph().as_default() as graph:
-        ours.import_graph_def(with_value(ours, copied(definition(True, case)), CASES[case][2]), name="")
-    first = fed(ours, copied(definition(True, case)))
+        ours.import_graph_def(with_value(ours, copied(definition(is_ours, case)), CASES[case][2]), name="")
+    first = fed(ours, copied(definition(is_ours, case)))
     assert np.array_equal(edited(ours, graph.as_graph_def(), CASES[case][1]), first)
 
 

@@ -290,9 +290,10 @@ class _Restorer(Reader):
         taken = {tensor: values[text] for tensor, text in match.group.taken.items() if text in values}
         if not all(map(is_tensor, inputs)) or not all(_are_alike(*pair) for pair in taken.items()):
             body, outer = node.body, node.body.wanted
-            given = self.read(body, [text for text in node.proto.input if not text.startswith("^")])
+            node.inputs = self.read(body, [text for text in node.proto.input if not text.startswith("^")])
             body.wanted = outer
-            return self._read_anew(Node(self, body, node.proto, given))
+            return self._read_anew(node)
+        node.inputs = []  # the operation knows what it took
         if old.type == "Placeholder":
             tensor = self.graph.placeholder(old.outputs[0].spec, f"{node.name}/", known=old.attrs["known"])
             tensor.op.take_after(old)

@@ -92,8 +92,13 @@ def _any_shape(place: Place, x: Ref, shape: None) -> list[Ref]:
 
 @writes("Iota")
 def _iota(place: Place, size: Any, dtype: Any) -> list[Ref]:
+    if isinstance(size, Ref) or "size" in place.held:
+        is_list = isinstance(size, Ref) or np.ndim(place.held["size"][1])
+        limit = place.taken(size, "size")
+        limit = place.scalar(limit) if is_list else limit
+    else:
+        limit = place.constant(size[0], "limit")
     zero, one = place.constant(0, "start"), place.constant(1, "delta")
-    limit = place.scalar(size) if isinstance(size, Ref) else place.constant(size[0], "limit")
     if dtype.name == "int32":
         return place.result("Range", zero, limit, one)
     return place.result("Cast", place.node("Range", zero, limit, one), DstT=dtype, Truncate=False)
@@ -127,7 +132,7 @@ def _strided_slice_gradient(place: Place, g: Ref, shape: Any, begin: Any, end: A
 
 @writes("PadV2")
 def _pad(place: Place, x: Ref, low: Any, high: Any, value: Any) -> list[Ref]:
-    if isinstance(low, Ref) or isinstance(high, Ref) or place.held:
+    if isinstance(low, Ref) or isinstance(high, Ref) or place.held.keys() & {"low", "high"}:
         ends = [place.taken(low, "low"), place.taken(high, "high")]
         paddings = place.node("Pack", ends, dtype="int32", axis=1)
     else:

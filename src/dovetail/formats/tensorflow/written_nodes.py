@@ -261,8 +261,9 @@ class Place:
     def constant(self, value: Any, name: str = "Const", dtype: Any = "int32") -> Ref:
         """Add a constant below the operation's name, and return its value; once, that of the tensor it was taken of."""
         array = value if isinstance(value, np.ndarray) else np.asarray(value, getattr(dtype, "numpy", dtype))
+        attrs = () if self.held is self.nodes.held else self.operation.attrs  # none if a node of its body asks
         for word, (ref, elements) in self.held.items():
-            if word == name or np.array_equal(elements, array):
+            if word == name if name in attrs and word in attrs else np.array_equal(elements, array):
                 del self.held[word]
                 return self.cast(ref, array.dtype)
         return self.nodes.constant(array, unique(f"{self.name}/{name}", self.nodes.names))

@@ -9,9 +9,10 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.table import OPS
-from dovetail.formats.constants import recorded, within
+from dovetail.formats.constants import constant_of, recorded, wanted, within
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.rows import row
+from dovetail.graph.operation import GraphTensor
 from dovetail.graph.shape_values import known_ints
 from dovetail.ops.shapes.shape import dims_of
 
@@ -63,15 +64,20 @@ def _(axis: int, shapes: Sequence[Any]) -> Any:
     return starts
 
 
-@row("Range: start?/Tidx stop?/Tidx step?/Tidx; Tidx:dtype|int32")
+@row("Range: start/Tidx stop/Tidx step/Tidx; Tidx:dtype|int32")
 def _(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
-    if all(isinstance(bound, list) for bound in (start, stop, step)):
-        (start,), (stop,), (step,) = start, stop, step
+    bounds = start, stop, step
+    in_session = type(stop) is GraphTensor and stop.op.graph.outermost.dialect.records_effects
+    if in_session and stop.dtype.is_integer:  # a run may feed one, and an edit may change it
+        is_plain = constant_of(start) == 0 and constant_of(step) == 1
+        return OPS["Iota"](stop, dtype) if is_plain else ops.arange(*bounds, dtype=dtype)
+    start, stop, step = (bound if (value := wanted(bound)) is None else value.item() for bound in bounds)
+    if all(isinstance(bound, (int, float)) for bound in (start, stop, step)):
         if step and abs((stop - start) / step) <= LARGEST:
             within(int((stop - start) / step))
             return ops.convert(np.arange(start, stop, step), dtype)
         start = recorded(start, dtype)
-    return ops.arange(scalar(start), scalar(stop), scalar(step), dtype=dtype)
+    return ops.arange(start, stop, step, dtype=dtype)
 
 
 @row(
