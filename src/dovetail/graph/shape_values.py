@@ -78,8 +78,8 @@ class ShapeValues:
         if op.type == SATURATING:
             found = self.of(op.inputs[0], depth + 1)
             return None if found is None else np.clip(found, tensor.dtype.min, tensor.dtype.max)
-        if op.type == "Iota" and not op.inputs and (size_of(tensor.shape) or 0) <= LARGEST:
-            return np.arange(size_of(tensor.shape), dtype=np.float64)
+        if op.type == "Iota" and not op.inputs and (size := size_of(tensor.shape) or 0) <= LARGEST:
+            return np.arange(size, dtype=np.float64)
         if op.type not in CARRIES_NAN:
             return None
         if (size_of(tensor.shape) or 0) > LARGEST:  # one such as Tile makes a large tensor of small ones

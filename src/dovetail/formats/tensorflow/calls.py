@@ -39,8 +39,8 @@ def by_row(row: Row, node: Any) -> list[Any]:
     results = listed(OPS[row.ours](**given) if row.body is None else row.body(**given))
     for attribute in row.attributes:
         if attribute.theirs in COUNTS and (said := node.attrs(attribute.theirs, len(results), int)) != len(results):
-            place, found = f"the node {node.name!r}", f"{attribute.theirs}={said}"
-            raise FormatError(node.reader.file, place, found, f"{len(results)}, as its inputs have it")
+            where, said_now = f"the node {node.name!r}", f"{attribute.theirs}={said}"
+            raise FormatError(node.reader.file, where, said_now, f"{len(results)}, as its inputs have it")
         if attribute.result is not None:
             dtype, number = node.attrs(attribute.theirs, attribute.default), attribute.result
             results[number] = results[number] if results[number].dtype == dtype else ops.cast(results[number], dtype)
