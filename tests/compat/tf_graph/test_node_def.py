@@ -5,7 +5,11 @@ from dovetail.compat.tensorflow.compat import v1
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.compat.tf_graph.definition import Origin, snapshot
 from dovetail.compat.tf_graph.graph import TensorFlowGraph
+from dovetail.compat.tf_graph.graph_bytes import document
+from dovetail.compat.tf_graph.restoring import restored
+from tests.libraries import Library
 
 
 def test_node_definitions():
@@ -33,3 +37,30 @@ def test_node_definitions_say_gradients_by_name():
     attr = y.op.node_def.attr
     assert (sorted(attr), attr["T"].type, attr["_gradient_op_type"].s) == (["T", "_gradient_op_type"], 1, b"Identity")
     assert y.op.attrs == {}
+
+
+def test_constants_below_nodes_have_the_names_of_tensorflows_inputs():
+    def definition(v1):
+        with v1.Graph().as_default() as graph:
+            x = v1.placeholder("float32", [2, 6], name="x")
+            v1.reduce_sum(x, 1, name="sum")
+            v1.reduce_all(x > 0, 1, name="all")
+            v1.transpose(x, [1, 0], name="turned")
+            v1.expand_dims(x, 1, name="expanded")
+            v1.tile(x, [1, 2], name="tiled")
+            v1.concat([x, x], 1, name="joined")
+            v1.split(x, [2, 4], 1, name="parts")
+        return [node.name for node in graph.as_graph_def().node if node.op == "Const" and "Greater" not in node.name]
+
+    found = set(definition(v1))
+    assert {"sum/reduction_indices", "turned/perm", "expanded/dim", "tiled/multiples", "parts/split_dim"} <= found
+    assert set(definition(Library("tensorflow").compat.v1)) - {"Const"} <= found
+
+
+def test_a_file_with_the_names_of_parameters_is_read_as_it_was():
+    with v1.Graph().as_default() as graph:
+        v1.reduce_sum(v1.placeholder("float32", [2, 3], name="x"), 1, name="y")
+    message = Origin(snapshot(graph), theirs=False).message
+    assert "y/axis" in {node.name for node in message.node}
+    message.library.function.append(document(snapshot(graph)))
+    assert [one.name for one in restored(message)] == ["x", "y"]

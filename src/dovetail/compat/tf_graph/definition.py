@@ -65,6 +65,7 @@ class Origin:
     Args:
         graph: the copy.
         names: of variables, if they are not the variables' own.
+        theirs: as of `Writer`.
 
     Attributes:
         message: the message `GraphDef`, without marks.
@@ -74,7 +75,7 @@ class Origin:
         whole: the digest of the definition with its marks.
     """
 
-    def __init__(self, graph: Graph, names: Mapping[Variable, str] | None = None) -> None:
+    def __init__(self, graph: Graph, names: Mapping[Variable, str] | None = None, theirs: bool = True) -> None:
         self.graph, self.groups = graph, list[Group]()
         self.message = message = TENSORFLOW.GraphDef(versions=graph_versions())
         viewed = Viewed(message)
@@ -82,7 +83,7 @@ class Origin:
         for variable, name in (names or {}).items():
             handles.setdefault(variable, name)
         self.variables = {name: variable for variable, name in handles.items()}
-        writer = _Recorder(self.groups, viewed, handles)
+        writer = _Recorder(self.groups, viewed, handles, theirs)
         nodes = writer.nodes(graph, handles)
         self.places = {
             node.name: (number, index)
@@ -238,7 +239,7 @@ def node_def_of(operation: Operation) -> Any:
         >>> import dovetail as dt
         >>> node = node_def_of(dt.ops.sum(dt.SessionGraph().placeholder(dt.spec((2, 3)), "x"), axis=1).op)
         >>> node.op, list(node.input), node.attr["T"].type
-        ('Sum', ['x', 'Sum/axis'], 1)
+        ('Sum', ['x', 'Sum/reduction_indices'], 1)
     """
     viewed, groups = Viewed(TENSORFLOW.GraphDef()), list[Group]()
     handles = {value: value.op_name for value in operation.attrs.values() if isinstance(value, Variable)}
@@ -260,10 +261,11 @@ class _Recorder(Writer):
         groups: gets the groups.
         viewed: makes a node for an operation that TensorFlow cannot compute.
         handles: variable → the name of its node.
+        theirs: as of `Writer`.
     """
 
-    def __init__(self, groups: list[Group], viewed: Any, handles: Mapping[Any, str]) -> None:
-        super().__init__(otherwise=self._kept)
+    def __init__(self, groups: list[Group], viewed: Any, handles: Mapping[Any, str], theirs: bool = True) -> None:
+        super().__init__(otherwise=self._kept, theirs=theirs)
         self._groups, self._viewed, self._handles, self._is_inside = groups, viewed, handles, False
 
     def _kept(self, operation: Operation) -> Any:

@@ -108,7 +108,13 @@ def _make_variables(saved: SavedGraph, make: Make) -> None:
 def _documented(message: Any, file: str, make: Make) -> Origin | None:
     """The origin that a document tells."""
     function = document_in(message) or hidden_document(message)
-    return None if function is None else Origin(*graph_of_proto(message, function, file, make, _recording))
+    if function is None:
+        return None
+    found, names = graph_of_proto(message, function, file, make, _recording), {node.name for node in message.node}
+    made = Origin(*found)
+    if made.places.keys() <= names:
+        return made
+    return max(made, Origin(*found, theirs=False), key=lambda origin: len(origin.places.keys() & names))
 
 
 def _recording(name: str) -> Graph:

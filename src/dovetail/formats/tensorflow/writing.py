@@ -50,14 +50,21 @@ class Writer:
 
     Args:
         names: the names that are taken; the names of new functions are added.
+        theirs: whether constants below nodes have the names of TensorFlow's inputs; older files have the names of
+            parameters.
         otherwise: makes a node without inputs for an operation that TensorFlow cannot compute, if not given an error.
 
     Attributes:
         library: name → message `FunctionDef`.
     """
 
-    def __init__(self, names: set[str] | None = None, otherwise: Callable[[Operation], Any] | None = None) -> None:
-        self.library: dict[str, Any] = {}
+    def __init__(
+        self,
+        names: set[str] | None = None,
+        otherwise: Callable[[Operation], Any] | None = None,
+        theirs: bool = True,
+    ) -> None:
+        self.theirs, self.library = theirs, dict[str, Any]()
         self._names = set[str]() if names is None else names
         self._bodies: dict[Any, str] = {}
         self._otherwise = otherwise

@@ -15,6 +15,7 @@ from dovetail.formats.rows import Row
 from dovetail.formats.tensorflow.attributes import CONVERTERS, constant_node, set_attribute
 from dovetail.formats.tensorflow.definitions import INPUTS, OUTPUTS
 from dovetail.formats.tensorflow.names import ORIGINAL, node_name
+from dovetail.formats.tensorflow.op_defs import op_def
 from dovetail.formats.ways import Table, adder, traced, unique
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import number_of
@@ -258,15 +259,22 @@ class Place:
         first: Any = inputs[0] if inputs else None
         return self.several(type, *inputs, dtypes=[first.dtype if dtype is None else dtype], **attrs)[0]
 
-    def constant(self, value: Any, name: str = "Const", dtype: Any = "int32") -> Ref:
-        """Add a constant below the operation's name, and return its value; once, that of the tensor it was taken of."""
+    def constant(self, value: Any, name: str = "Const", dtype: Any = "int32", title: str = "") -> Ref:
+        """Add a constant below the operation's name, and return its value; once, that of the tensor it was taken of.
+
+        Args:
+            value: its elements.
+            name: the parameter, or what it is.
+            dtype: of the elements, if they are no array.
+            title: the name below the operation's, if it is another one.
+        """
         array = value if isinstance(value, np.ndarray) else np.asarray(value, getattr(dtype, "numpy", dtype))
         attrs = () if self.held is self.nodes.held else self.operation.attrs  # none if a node of its body asks
         for word, (ref, elements) in self.held.items():
             if word == name if name in attrs and word in attrs else np.array_equal(elements, array):
                 del self.held[word]
                 return self.cast(ref, array.dtype)
-        return self.nodes.constant(array, unique(f"{self.name}/{name}", self.nodes.names))
+        return self.nodes.constant(array, unique(f"{self.name}/{title or name}", self.nodes.names))
 
     def by(self, function: Callable[..., Any]) -> list[Ref]:
         """Add the nodes of a function of the operation's arguments, such as its body, and give its results the name."""
@@ -357,12 +365,13 @@ def by_row(place: Place, row: Row) -> list[Ref]:
     arguments = dict(zip((p.name for p in operation.op.params), operation.arguments(place.inputs), strict=True))
     dtypes = {one.dtype: arguments[one.param].dtype for one in row.inputs if isinstance(arguments[one.param], Ref)}
     inputs: list[Any] = []
-    for one in row.inputs:
+    definition = op_def(row.type) if place.nodes.writer.theirs else None
+    for number, one in enumerate(row.inputs):
         value = arguments[one.param]
-        is_static = not isinstance(value, Ref) and one.way != "*"
-        inputs.append(
-            place.constant(_static(place, one.param), one.param, dtypes.get(one.dtype, "int32")) if is_static else value
-        )
+        if not isinstance(value, Ref) and one.way != "*":
+            title = "" if definition is None else definition.input_arg[number].name
+            value = place.constant(_static(place, one.param), one.param, dtypes.get(one.dtype, "int32"), title)
+        inputs.append(value)
     if operation.op.body is not None and not casts_of(row.type, inputs).are_exact:
         return place.by_body()
     found = place.result(row.type, *inputs)
