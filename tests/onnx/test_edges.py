@@ -57,6 +57,15 @@ def test_ranges_of_large_numbers():
     compare("Range", [], [np.array(end, "int64") for end in (2**33, 2**33 + 5, 2)], dtype="int64")
 
 
+@pytest.mark.parametrize("reduction", ["add", "mul"])
+def test_scattered_bools_stay_bools(reduction: str):
+    """Their sum is whether one is True, their product whether all are."""
+    x, updates = np.array([[1, 0, 1], [0, 0, 1]], bool), np.array([[1, 0, 1], [1, 0, 0]], bool)
+    compare("ScatterND", [x, np.array([[1], [1]]), updates], [], dtype="bool", reduction=reduction)
+    places = np.array([[1, 1, 0], [1, 1, 0]])
+    compare("ScatterElements", [x, places, updates], [], dtype="bool", reduction=reduction)
+
+
 STEPS_BACK = [
     (-9, -99),
     (-9, -(2**62)),

@@ -25,6 +25,15 @@ OF_BOOLS = {
 }
 
 
+CHANGES_OF_BOOLS = {"Add": "Max", "Mul": "Min"}
+
+
+def scattered(change: str, x: Any, indices: Any, updates: Any) -> Any:
+    """Elements at indices changed by updates; the sum of bools is whether one is True, the product whether all are."""
+    change = CHANGES_OF_BOOLS.get(change, change) if x.dtype.is_bool else change
+    return OPS[f"TensorScatter{change}"](x, indices, updates)
+
+
 def of(*dtypes: str) -> When:
     """Whether the first input of an operation has one of some dtypes."""
     return lambda operation: operation.inputs[0].dtype.name in dtypes

@@ -147,6 +147,7 @@ VARIABLES = [
         for change in ("Update", "Add", "Sub", "Max", "Min")
     ),
     case("ScatterNdNonAliasingAdd", array(4, 2), ROWS[:, None], array(2, 2)),
+    case("ScatterNdNonAliasingAdd", bools(4, 2), ROWS[:, None], bools(2, 2)),
     *(
         case(type, value, static(0, 1), static(2, 0), static(1, 1), array(2, 1), end_mask=2)
         for type, value in (
@@ -275,6 +276,7 @@ CASES = [
     *each("TensorScatterUpdate TensorScatterAdd TensorScatterMax TensorScatterMin TensorScatterSub", X,
           np.array([[1]], "int32"), array(1, 3)),
     case("ScatterNd", np.array([[1], [3]], "int32"), array(2, 3), static(5, 3)),
+    case("ScatterNd", np.array([[1], [3], [1]], "int32"), np.array([True, False, True]), static(np.array([5]))),
     case("ReverseV2", Y, static(0, 2)),
     case("ReverseSequence", array(2, 4, 3), np.array([3, 2], "int32"), seq_dim=1, batch_dim=0),
     case("ReverseSequence", array(4, 2, 3), np.array([3, 2], "int64"), seq_dim=0, batch_dim=1),

@@ -98,11 +98,11 @@ Tile = Tile: x repeats?
 Gather = GatherV2: x indices; axis|0
 GatherElements < TakeAlongAxis: x indices; axis|0
 GatherND 11 = GatherNd: x indices; batch_dims=0
-ScatterND 11 = TensorScatterUpdate: x indices updates; reduction=none
-ScatterND 16 = TensorScatterAdd: x indices updates; reduction=add
-ScatterND 16 = TensorScatterMul: x indices updates; reduction=mul
-ScatterND 18 = TensorScatterMax: x indices updates; reduction=max
-ScatterND 18 = TensorScatterMin: x indices updates; reduction=min
+ScatterND 11 < TensorScatterUpdate: x indices updates; reduction=none
+ScatterND 16 < TensorScatterAdd: x indices updates; reduction=add
+ScatterND 16 < TensorScatterMul: x indices updates; reduction=mul
+ScatterND 18 < TensorScatterMax: x indices updates; reduction=max
+ScatterND 18 < TensorScatterMin: x indices updates; reduction=min
 
 MatMul < MatMul: x y
 Einsum < Einsum: inputs*; equation

@@ -8,6 +8,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.table import OPS
+from dovetail.formats.bodies import scattered
 from dovetail.formats.boxes import overlap_of, selected
 from dovetail.formats.constants import counted
 from dovetail.formats.onnx.bodies.shapes import scalar
@@ -15,13 +16,7 @@ from dovetail.formats.onnx.rows import row
 from dovetail.ops.shapes.shape import dims_of
 
 ENDS = -float("inf")
-SCATTERED = {
-    "none": "TensorScatterUpdate",
-    "add": "TensorScatterAdd",
-    "mul": "TensorScatterMul",
-    "max": "TensorScatterMax",
-    "min": "TensorScatterMin",
-}
+CHANGES = {"none": "Update", "add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
 
 
 def wrapped(indices: Any, size: Any) -> Any:
@@ -46,10 +41,15 @@ def _(x: Any, indices: Any, axis: int = 0) -> Any:
     return OPS["GatherNd"](x, places(indices, dims_of(x)[axis], axis))
 
 
+@row("ScatterND 11: x indices updates; reduction")
+def _(x: Any, indices: Any, updates: Any, reduction: str = "none") -> Any:
+    return scattered(CHANGES[reduction], x, indices, updates)
+
+
 @row("ScatterElements: x indices updates; axis reduction", "Scatter: x indices updates; axis")
 def _(x: Any, indices: Any, updates: Any, axis: int = 0, reduction: str = "none") -> Any:
     axis = axis % len(x.shape)
-    return OPS[SCATTERED[reduction]](x, places(indices, dims_of(x)[axis], axis), updates)
+    return scattered(CHANGES[reduction], x, places(indices, dims_of(x)[axis], axis), updates)
 
 
 @row("GatherND 12: x indices; batch_dims:batch")

@@ -9,6 +9,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.core.table import OPS
+from dovetail.formats.bodies import scattered
 from dovetail.formats.constants import filled, recorded
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.bodies.shapes import scalar
@@ -30,7 +31,7 @@ def gathered(x: Any, indices: Any, axis: int = 0, batch: int = 0) -> Any:
 
 @row("ScatterNd: indices/Tindices updates/T shape?/Tindices; bad_indices_policy=")
 def _(indices: Any, updates: Any, shape: Any) -> Any:
-    return ops.tensor_scatter_add(filled(shape, 0, updates.dtype), indices, updates)
+    return scattered("Add", filled(shape, 0, updates.dtype), indices, updates)
 
 
 @row("Select: condition/- x/T y/T")

@@ -7,6 +7,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.core.table import OPS
+from dovetail.formats.bodies import scattered
 from dovetail.formats.tensorflow.bodies.shapes import strided_slice
 from dovetail.formats.tensorflow.rows import row
 from dovetail.ops.shapes.shape import dims_of
@@ -73,7 +74,7 @@ def _scattered(x: Any, indices: Any, updates: Any, change: str) -> Any:
         return OPS["TensorScatterAdd"](x, indices, -updates)
     if change == "Div":
         return OPS["TensorScatterMul"](x, indices, 1 / updates)
-    return OPS[f"TensorScatter{change}"](x, indices, updates)
+    return scattered(change, x, indices, updates)
 
 
 def _twins(name: str, kinds: str) -> list[str]:
