@@ -68,6 +68,8 @@ def _drawn(op: Op, number: int, name: str) -> Any:
         if name in INTEGERS and np.asarray(drawn).dtype.kind in "if":
             drawn = np.abs(drawn) if name.startswith("u") else drawn
             drawn = np.where(np.trunc(drawn) == 0, 1, drawn)  # other libraries do not divide by zero
+        if name.startswith("complex"):
+            drawn = drawn + 1j * np.roll(drawn, 1)
         return np.asarray(drawn).astype(dtype)
 
     return filled(sample.args, one), {key: filled(value, one) for key, value in sample.kwargs.items()}

@@ -102,6 +102,12 @@ def test_each_op_is_computed_by_tensorflow_and_read_again(op: Any, number: int, 
             np.testing.assert_allclose(ours, theirs, rtol=sample.tolerance, atol=sample.tolerance)
 
 
+@pytest.mark.parametrize("turned", [(True, True), (True, False), (False, True)], ids=str)
+def test_transposed_batches_of_complex_matrices_are_not_conjugated(turned: tuple[bool, bool]):
+    x, y = (np.exp(1j * np.arange(8)).reshape(2, 2, 2).astype("complex64") * n for n in (1, 2))
+    same(*graph_of(OPS["MatMul"], [x, y, *turned], {}))
+
+
 UNKNOWN = (
     "GatherNd",
     "TensorScatterAdd",

@@ -187,6 +187,9 @@ def _scatter_mul(place: Place, x: Ref, indices: Ref, updates: Ref) -> list[Ref]:
 
 @writes("MatMul", lambda operation: any(len(t.shape) != 2 for t in operation.inputs))
 def _matmul(place: Place, x: Ref, y: Ref, transpose_a: bool, transpose_b: bool) -> list[Ref]:
+    """The adjoint of the conjugate is the transpose."""
+    if place.operation.outputs[0].dtype.is_complex:
+        x, y = (place.node("Conj", z) if is_turned else z for z, is_turned in ((x, transpose_a), (y, transpose_b)))
     return place.result("BatchMatMulV2", x, y, adj_x=transpose_a, adj_y=transpose_b)
 
 
