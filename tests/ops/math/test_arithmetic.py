@@ -363,6 +363,12 @@ def slope(function, z):
     return tape.gradient(y, z, unconnected_gradients="zero")
 
 
+def test_squared_difference_of_complex_numbers_is_that_of_the_modulus(engine):
+    x, y = np.array([1 + 2j, 3 - 1j]), np.array([2j, 1])
+    np.testing.assert_allclose(ops.squared_difference(x, y).numpy(), np.abs(x - y) ** 2)
+    np.testing.assert_allclose(slope(lambda x: ops.real(ops.squared_difference(x, y)), x).numpy(), 2 * (x - y))
+
+
 def test_second_derivative_of_the_modulus_a4(engine):
     found = slope(lambda z: ops.real(slope(ops.absolute, z)), np.array(3 + 4j))
     np.testing.assert_allclose(found.numpy(), 0.128 - 0.096j)

@@ -215,7 +215,7 @@ def _log_or_zero(x: Any) -> Any:
 
 @composite("SquaredDifference", infer=elementwise, samples=binary())
 def squared_difference(x: Number, y: Number) -> Tensor:
-    """Square of the difference, `(x - y) * (x - y)`.
+    """Square of the difference, `(x - y) * (x - y)`; of complex numbers, of its absolute value.
 
     Source: `tf.math.squared_difference`.
 
@@ -223,7 +223,8 @@ def squared_difference(x: Number, y: Number) -> Tensor:
         >>> squared_difference([1., 5.], 3).numpy()
         array([4., 4.], dtype=float32)
     """
-    return square(x - y)
+    difference = x - y
+    return difference * adjoint(difference) if difference.dtype.is_complex else square(difference)
 
 
 # -- one tensor -------------------------------------------------------------------------------------------------------

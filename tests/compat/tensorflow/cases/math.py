@@ -98,6 +98,7 @@ def elementwise():
     yield from (call(name, array(2, 3, low=0.5, dtype="float64")) for name in ("sqrt", "exp", "math.log"))
     yield from (call(name, array(3, low=0.5, dtype="float16")) for name in ("sqrt", "tanh", "round"))
     yield from (call(name, ints(5, low=-4, high=5)) for name in ("abs", "square", "negative", "sign"))
+    yield call("math.squared_difference", np.complex64([1 + 2j, 3 - 1j]), np.complex64([2j, 1]))
     yield from (call(name, *PAIR) for name in BINARY)
     yield from (call(name, array(2, 3), array(3)) for name in ("add", "maximum", "divide"))
     yield from (call(name, array(2, 3), 2.0) for name in ("add", "multiply", "pow", "maximum") if name != "pow")
