@@ -114,6 +114,39 @@ def test_an_edited_file_has_names_that_tensorflow_takes(written: Any, tmp_path: 
         assert {*ODD} <= {one.name for one in dt.saved_model.load(tmp_path / target).signatures[signature.name].graph}
 
 
+def named(*names: str) -> dt.Function:
+    specs = [dt.spec((2,), name=name) for name in names]
+    return dt.function(lambda x, y: {"y:0": x, "y_0": x + 2.0 * y}, input_signature=specs)
+
+
+REFUSED = {
+    ("a:0", "a_0"): "which TensorFlow also makes of 'a_0'",
+    ("class", "x"): "which it refuses",
+    ("self", "x"): "",
+}
+
+
+@pytest.mark.parametrize("names", REFUSED, ids=str)
+def test_inputs_that_tensorflow_would_not_load_are_refused(names: tuple[str, str], tmp_path: Path):
+    reason = rf"test_names\.py.*the input '{names[0]}'.*{REFUSED[names]}.*another name"
+    with pytest.raises(ValueError, match=reason):
+        dt.saved_model.save(named(*names), tmp_path / "model")
+    dt.saved_model.save(named("p", "q"), tmp_path / "model")
+    loaded = dt.saved_model.load(tmp_path / "model")
+    loaded.rename(dict(zip("pq", names, strict=True)))
+    with pytest.raises(ValueError, match=reason):
+        loaded.save(tmp_path / "other")
+    loaded.rename(dict(zip(names, ("a:0", "a:1"), strict=True)))
+    loaded.save(tmp_path / "other")
+    found = foreign.saved_model(tmp_path / "other", {"a:0": X[0], "a:1": X[1]})
+    np.testing.assert_allclose(found["y_0"], X[0] + 2 * X[1])
+
+
+def test_a_signature_that_tensorflow_runs_itself_is_refused(tmp_path: Path):
+    with pytest.raises(ValueError, match=r"runs the signature '__saved_model_init_op' .*another name"):
+        dt.saved_model.save(named("x", "y"), tmp_path / "model", {"__saved_model_init_op": named("x", "y")})
+
+
 def test_tensorflow_opens_a_meta_graph_and_its_checkpoint(tmp_path: Path):
     v1 = pytest.importorskip("dovetail.compat.tensorflow").compat.v1
     with v1.Graph().as_default(), v1.Session() as session:

@@ -26,6 +26,7 @@ from dovetail.formats.tensorflow.frozen import graph_def_of
 from dovetail.formats.tensorflow.functions import argument_name
 from dovetail.formats.tensorflow.main_graph import edit_graph
 from dovetail.formats.tensorflow.patching import Patch, changed_values
+from dovetail.formats.tensorflow.saved_model import INIT
 from dovetail.formats.tensorflow.saving import DICT, LIST, OBJECT, Endpoint, Traced, Tree, saved_model
 from dovetail.formats.wire.bundle import Bundle, write_bundle, write_changed
 from dovetail.formats.wire.libraries import need
@@ -55,7 +56,8 @@ def save(obj: Any, path: str | os.PathLike[str], signatures: Any = None) -> None
 
     Raises:
         TypeError: it is no model, or an argument of a function is of a type that no file can hold.
-        ValueError: a function was not traced, or an operation has no equivalent in TensorFlow.
+        ValueError: a function was not traced, an operation has no equivalent in TensorFlow, or TensorFlow refuses the
+            name of an input or of a signature when it loads the model.
         StaleValueError: a variable has no value.
         RuntimeError: a graph is being built.
         ImportError: the extra `formats` is not installed.
@@ -144,6 +146,9 @@ def _save_graph(obj: Any, file: Path, message: Any) -> None:
 
 def write(root: Tree, endpoints: Mapping[str, Endpoint], folder: Path) -> None:
     """Write a tree of objects with its signatures as a SavedModel; for errors, see `save`."""
+    if INIT in endpoints:
+        problem = f"TensorFlow runs the signature {INIT!r} when it loads a model: give it another name."
+        raise op_error(ValueError, "saved_model.save", problem)
     try:
         written = saved_model(root, endpoints)
     except Unreadable as error:

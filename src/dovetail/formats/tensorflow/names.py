@@ -48,6 +48,17 @@ def behind(reference: str, nodes: Mapping[str, Any]) -> str:
     return reference
 
 
+def parameter_name(key: str) -> str:
+    """The name that TensorFlow gives the parameter of an input when it loads a signature.
+
+    Example:
+        >>> parameter_name("a:0"), parameter_name("0")
+        ('a_0', 'arg_0')
+    """
+    plain = "".join(c if c.isalnum() else "_" for c in key)
+    return plain if not plain or plain[0].isalpha() else f"arg_{plain}"
+
+
 def argument_name(name: str, taken: Iterable[str]) -> str:
     """A name for an argument or a result of a function, which no other one has."""
     plain = re.sub(r"[^a-z0-9_]", "_", name.lower())

@@ -52,6 +52,7 @@ from dovetail.formats.wire.tensors import array_of, dtype_of, known_shape
 PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
 HANDLES = ("VarHandleOp", "VariableV2", "Variable")
 ASSIGNMENTS = ("AssignVariableOp", "Assign")
+INIT = "__saved_model_init_op"  # the signature that TensorFlow runs when it loads a model
 GRAPH = "graph"  # the signature of a file that has none
 EFFECTS = re.compile(r"Assign(Variable|Add|Sub|$)|(Resource)?(Sparse)?Apply[A-Z]|ResourceScatter|Scatter[A-MO-Z]")
 SAVING = re.compile(r"(Save|Restore|MergeV2Checkpoints|ShardedFilename)(V2|Slices?)?$")
@@ -547,7 +548,7 @@ def tagged(path: str | os.PathLike[str], tags: Iterable[str] | None = None) -> t
 def saved_meta_graph(meta: Any, file: Path, prefix: str, kind: Any = None) -> SavedGraph:
     """The graph of a message `MetaGraphDef`, and the checkpoint of a path, if it is there."""
     signatures = {name: _signature(given) for name, given in sorted(meta.signature_def.items())}
-    signatures.pop("__saved_model_init_op", None)
+    signatures.pop(INIT, None)
     bundle = Bundle(prefix) if exists(prefix) else {}
     objects = meta.object_graph_def if meta.HasField("object_graph_def") else None
     assets = {split(asset.tensor_info.name)[0]: asset.filename for asset in _assets(meta, file)}

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from keyword import iskeyword
 from typing import Any
 
 import numpy as np
 
 from dovetail.core.dtypes import DType
-from dovetail.core.errors import describe
+from dovetail.core.errors import describe, op_error
 from dovetail.formats.constants import is_tensor
 from dovetail.formats.opaque import Unreadable
+from dovetail.formats.tensorflow.names import parameter_name
 from dovetail.formats.tensorflow.values import Host
 from dovetail.formats.wire.messages import TENSORFLOW
 from dovetail.formats.wire.tensors import STRING, number_of, shape_proto
@@ -85,7 +87,18 @@ def structured(value: Any, name: str = "") -> Any:
 
 
 def argument_spec(names: list[str], keywords: list[str], defaults: tuple[Any, ...] = ()) -> Any:
-    """The parameters of a function, as `inspect.getfullargspec` gives them."""
+    """The parameters of a function, as `inspect.getfullargspec` gives them.
+
+    Raises:
+        ValueError: TensorFlow refuses a keyword when it loads the file.
+    """
+    plain = [parameter_name(keyword) for keyword in keywords]
+    for name, keyword in zip(plain, keywords, strict=True):
+        if iskeyword(name) or name in ("", "self") or plain.count(name) > 1:
+            others = [other for other, one in zip(keywords, plain, strict=True) if one == name and other != keyword]
+            reason = f"which TensorFlow also makes of {others[0]!r}" if others else "which it refuses"
+            problem = f"TensorFlow would call the input {keyword!r} {name!r}, {reason}; give it another name"
+            raise op_error(ValueError, "saved_model.save", f"{problem}, by its spec or rename().")
     found = TENSORFLOW.StructuredValue()
     spec = found.named_tuple_value
     spec.name = "FullArgSpec"
