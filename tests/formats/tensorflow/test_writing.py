@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import dovetail as dt
+from dovetail import ops
 from dovetail.core.collectives import COLLECTIVES
 from dovetail.core.table import OPS
 from dovetail.formats.tensorflow.attributes import constant_node
@@ -106,6 +107,12 @@ def test_each_op_is_computed_by_tensorflow_and_read_again(op: Any, number: int, 
 def test_transposed_batches_of_complex_matrices_are_not_conjugated(turned: tuple[bool, bool]):
     x, y = (np.exp(1j * np.arange(8)).reshape(2, 2, 2).astype("complex64") * n for n in (1, 2))
     same(*graph_of(OPS["MatMul"], [x, y, *turned], {}))
+
+
+def test_complex_numbers_without_real_parts_are_true():
+    z = np.array([1j, 1, 0, 1 + 1j], "complex64")
+    for function in (lambda z: ops.cast(z, "bool"), ops.nonzero, lambda z: ops.logical_not(z)):
+        same(built(function, dt.spec((4,), z.dtype)), [z])
 
 
 UNKNOWN = (

@@ -38,7 +38,14 @@ body("LogicalXor")(by("NotEqual"))
 body("Round", lambda operation: operation.inputs[0].dtype.is_integer)(
     lambda op, *args: op.body(*args)
 )  # kernels give 0
+body("Bitcast", of("bool"))(lambda op, x, dtype: op(ops.cast(x, "uint8"), dtype))
 body("Unique")(lambda op, x: op.body(x))  # the values ascend; TensorFlow's Unique keeps the order of the input
+
+
+@body("Cast", lambda operation: operation.inputs[0].dtype.is_complex and operation.attrs["dtype"].is_bool)
+def _is_other_than_zero(op: Any, x: Any, dtype: Any) -> Any:
+    """Kernels look at real parts alone."""
+    return ops.not_equal(x, 0)
 
 
 @body("Sign", of("uint8", "uint16", "uint32", "uint64"))

@@ -235,9 +235,11 @@ class Place:
         return given, needed
 
     def cast(self, x: Ref, dtype: Any) -> Ref:
-        """A value in another dtype."""
-        dtype = as_dtype(dtype)
-        return x if as_dtype(x.dtype) == dtype else self.node("Cast", x, dtype=dtype, DstT=dtype, Truncate=False)
+        """A value in another dtype; TensorFlow's Cast to bool looks at real parts alone."""
+        dtype, given = as_dtype(dtype), as_dtype(x.dtype)
+        if dtype.is_bool and given.is_complex:
+            return self.node("NotEqual", x, self.constant(0, dtype=given), dtype=dtype, incompatible_shape_error=True)
+        return x if given == dtype else self.node("Cast", x, dtype=dtype, DstT=dtype, Truncate=False)
 
     def kept(self, node: Any) -> list[Ref]:
         """Add a node for the operation, to which its inputs are added, and return its results."""
