@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import dovetail as dt
 from dovetail.formats.waiting import WaitingOp
+from tests import foreign
 from tests.formats.onnx.running import session_of
 from tests.libraries import require
 
@@ -196,6 +197,26 @@ def test_a_node_waits_in_the_body_of_a_loop():
 
     found = dt.function(repeated, input_signature=[dt.spec(OPEN)])(X)
     assert np.allclose(found.numpy(), [results(model("MaxPool")).sum()] * 3, rtol=1e-4)
+
+
+@pytest.mark.parametrize("is_in_function", [False, True])
+def test_a_result_that_nobody_needs_has_a_type_though_no_line_declares_it(is_in_function: bool, tmp_path: Path):
+    """The positions of TopK, of which a number of elements is an input."""
+    top, opsets = N("TopK", ["x", "k"], ["y", "at"]), [helper.make_opsetid("", 18), helper.make_opsetid("my", 1)]
+    function = helper.make_function("my", "Top", ["x", "k"], ["y"], [top], opsets[:1])
+    inputs = [helper.make_tensor_value_info(*one) for one in (("x", 1, ["n", 5]), ("k", 7, [1]))]
+    nodes = [N("Top", ["x", "k"], ["y"], domain="my") if is_in_function else top]
+    graph = helper.make_graph(nodes, "g", inputs, [helper.make_tensor_value_info("y", 1, None)])
+    functions = [function] if is_in_function else []
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=9, functions=functions)
+    given = {"x": drawn(3, 5), "k": np.array([2])}
+    (expected,) = session_of(model.SerializeToString()).run(None, given)
+    loaded = dt.onnx.load(model)
+    inside = dt.function(lambda x, k: loaded(x, k) * 2.0, input_signature=list(loaded.input_specs.values()))
+    np.testing.assert_array_equal(inside(*given.values()).numpy(), 2 * expected)
+    dt.saved_model.save(loaded, tmp_path / "model")
+    (found,) = foreign.saved_model(tmp_path / "model", given).values()
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_a_graph_of_a_node_that_waits_is_not_saved(tmp_path: Path):

@@ -37,6 +37,7 @@ from dovetail.formats.onnx.nodes import EMPTY, Body, Foreign, Later, Narrow, Par
 from dovetail.formats.onnx.reading import Reader, tensors_in, versions_of
 from dovetail.formats.onnx.rows import NEWEST
 from dovetail.formats.onnx.tensors import CARRIERS, Tensors, dtype_of
+from dovetail.formats.waiting import FOR_ALL
 from dovetail.formats.wire.messages import LONGEST, ONNX, parsed
 from dovetail.graph.base import unique_name
 from dovetail.ops.random.generator import Generator
@@ -258,7 +259,7 @@ class Model:
                 guesses = [known.setdefault(symbol or f"{name}:{axis}", GUESSES[axis > 0]) for axis, symbol in symbols]
                 sizes[name] = tuple(b if a is None else a for a, b in zip(shape, guesses, strict=True))
         graph = hooks.new_graph("guess")
-        with record_on(()), graph.as_default():
+        with record_on(()), graph.as_default(), FOR_ALL.scope(True):
             reader = self._reader(weights, dict)
             self._values(reader, sizes, values)
         return reader.seen
