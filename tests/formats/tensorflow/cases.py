@@ -285,6 +285,7 @@ CASES = [
     case("Unique", np.array([3, 1, 3, 2], "int32")),
     case("Unique", np.array([3, 1, 3, 2], "int32"), out_idx="int64"),
     case("TopKV2", array(2, 5), scalar(2)),
+    case("TopKV2", array(2, 5), scalar(1), sorted=False),
     case("ApproxTopK", array(2, 5), k=2),
     case("InTopKV2", array(2, 5), np.array([1, 3], "int32"), scalar(2)),
     case("OneHot", np.array([0, 2, -1], "int32"), scalar(3), np.float32(2), np.float32(-1), axis=0),

@@ -78,7 +78,7 @@ ReverseV2: x/T axis!/Tidx
 Roll: x/T shift!/Tshift axis!/Taxis
 Where > Where: x/T; >0|int64
 Unique: x/T; out_idx>1|int32
-TopKV2: x/T k!/Tk; sorted=True index_type>1|int32
+TopKV2: x/T k!/Tk; sorted index_type>1|int32
 InTopK > InTopKV2: predictions/- targets/T; k
 InTopKV2: predictions/- targets/T k!/T
 LinSpace: start/T stop/T num!/Tidx
@@ -190,6 +190,7 @@ UNUSED = {
     "validate_indices",
     "validate_shape",
     "use_locking",
+    "sorted",
     "sparse_gradient",
     "grad_a",
     "grad_b",
