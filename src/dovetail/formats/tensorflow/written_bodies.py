@@ -48,6 +48,25 @@ def _is_other_than_zero(op: Any, x: Any, dtype: Any) -> Any:
     return ops.not_equal(x, 0)
 
 
+def _may_shift_out(operation: Operation) -> bool:
+    """Whether a number may be shifted by as many bits as it has, or more; kernels shift by one bit less then."""
+    maker, bits = operation.inputs[1].op, 8 * operation.inputs[0].dtype.itemsize
+    if maker.type == "Const":
+        return bool((maker.attrs["value"] >= bits).any() or (maker.attrs["value"] < 0).any())
+    return maker.type != "SelectV2" or maker.inputs[0].op.type != "GreaterEqual"  # as below
+
+
+@body("LeftShift RightShift", _may_shift_out)
+def _shift(op: Any, x: Any, y: Any) -> Any:
+    last = 8 * x.dtype.itemsize - 1
+    places = ops.cast(y, f"u{x.dtype.name.removeprefix('u')}")  # negative ones are large
+    is_out = ops.greater_equal(places, ops.full_like(places, last + 1))
+    found = op(x, ops.where(is_out, ops.full_like(y, last), y))
+    if op.name == "RightShift" and not x.dtype.name.startswith("u"):
+        return found
+    return ops.where(is_out, ops.zeros_like(found), found)
+
+
 @body("Sign", of("uint8", "uint16", "uint32", "uint64"))
 def _sign(op: Any, x: Any) -> Any:
     return ops.cast(ops.not_equal(x, 0), x.dtype)

@@ -125,7 +125,10 @@ def is_by_channel(operation: Operation) -> bool:
 
 
 def _is_dilated(operation: Operation) -> bool:
-    return max(operation.attrs["dilations"]) > 1 and ("Backprop" in operation.type or is_by_channel(operation))
+    """Whether TensorFlow's kernels for processors refuse its dilation."""
+    is_deep = operation.type == "Conv3D" and operation.inputs[0].dtype.name in ("float16", "float64")
+    refuses = "Backprop" in operation.type or is_by_channel(operation) or is_deep
+    return max(operation.attrs["dilations"]) > 1 and refuses
 
 
 def _is_padded(operation: Operation) -> bool:
