@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.core.infer import elementwise
-from dovetail.core.kinds import Float, Inexact, Number
+from dovetail.core.kinds import Float, Inexact
 from dovetail.core.op import composite, primitive
 from dovetail.core.tensor import Tensor
 from dovetail.ops.math.compare import equal, where
@@ -153,8 +153,10 @@ def _(op: Any, g: Any) -> Any:
     return sum_like(scaled * x, y), sum_like(-scaled * y, x)
 
 
-@composite("Angle", infer=real_spec, samples=[sample(array(2, 3, dtype="complex64")), sample([-1.0, 2.0])])
-def angle(z: Number) -> Tensor:
+@composite(
+    "Angle", infer=real_spec, samples=[sample(array(2, 3, dtype="complex64")), sample([-1.0, 2.0]), sample([-3, 0, 3])]
+)
+def angle(z: Inexact) -> Tensor:
     """The angle of complex numbers, in [-π, π]; of real numbers 0 or π.
 
     Source: `numpy.angle`.
