@@ -174,7 +174,8 @@ def test_halves_are_computed(name: str, dtype: str, rng: np.random.Generator):
 @pytest.mark.parametrize("op", [op for op in PAIRED if op.name not in NO_WAY], ids=identifier)
 def test_each_dtype_of_an_op_is_computed_by_tensorflow(op: Any):
     for name, graph, arrays, expected in calls(op):
-        assert [tensor.dtype.name for tensor in graph.outputs] == [x.dtype.name for x in expected], name
+        if op.name != "SymbolicGradient":  # bools have no gradient
+            assert [tensor.dtype.name for tensor in graph.outputs] == [x.dtype.name for x in expected], name
         found = run(graph, dict(zip((t.op.name for t in graph.inputs), arrays, strict=True)))
         assert [(x.dtype, x.shape) for x in found] == [(x.dtype, x.shape) for x in expected], name
         for ours, theirs in zip(comparable(op, found), comparable(op, expected), strict=True):
