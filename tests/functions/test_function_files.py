@@ -206,7 +206,9 @@ def test_functions_that_cannot_be_saved(tmp_path):
         dt.save([never], tmp_path / "x")
     calls = dt.function(lambda x: py_func([x], lambda v: v + 1, ("float32",), ((2,),))[0])
     calls.concrete(dt.spec((2,)))
-    with pytest.raises(TypeError, match=r"PyFunc at .*test_function_files.py:\d+: function: <function .*cannot be written"):
+    with pytest.raises(
+        TypeError, match=r"PyFunc at .*test_function_files.py:\d+: function: <function .*cannot be written"
+    ):
         dt.save(calls, tmp_path / "x")
     own = dt.function(lambda layer, x: x)
     own(object(), ops.ones(2))
