@@ -46,6 +46,8 @@ AXES = {
     "cumsum": (lambda v1, x, c: v1.cumsum(x, c, name="y"), 1, 0),
     "reverse": (lambda v1, x, c: v1.reverse(x, c, name="y"), [1], [0]),
     "top_k": (lambda v1, x, c: v1.identity(v1.nn.top_k(x, c)[0], name="y"), 1, 2),
+    "band": (lambda v1, x, c: v1.matrix_band_part(x, c, 0, name="y"), 0, 1),
+    "band above": (lambda v1, x, c: v1.matrix_band_part(x, v1.constant(-1), c, name="y"), 1, -1),
     "sum over a range": (lambda v1, x, c: v1.reduce_sum(x, v1.range(c), name="y"), 1, 2),
     "pad": (lambda v1, x, c: v1.pad(x, c, name="y"), [[1, 0], [0, 0]], [[0, 0], [0, 1]]),
 }

@@ -21,7 +21,7 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
 
     Source: `tf.linalg.band_part`.
     """
-    return banded(ops.convert(input), _ints(num_lower), _ints(num_upper))
+    return banded(ops.convert(input), num_lower, num_upper)
 
 
 def _ints(numbers: Any) -> Any:

@@ -7,16 +7,22 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.core.table import OPS
-from dovetail.formats.constants import is_tensor
+from dovetail.formats.constants import constant_of, is_tensor
 from dovetail.formats.tensorflow.bodies.shapes import element, scalar
 from dovetail.formats.tensorflow.rows import row
+from dovetail.graph.operation import GraphTensor
 from dovetail.ops.shapes.shape import dims_of
 
 
-@row("MatrixBandPart: x/T lower?/Tindex upper?/Tindex")
+@row("MatrixBandPart: x/T lower/Tindex upper/Tindex")
 def banded(x: Any, lower: Any, upper: Any) -> Any:
-    """Matrices with zeros outside of a band; a negative number keeps that side whole."""
-    bounds = scalar(lower), scalar(upper)
+    """Matrices with zeros outside of a band; a negative number keeps that side whole.
+
+    In a graph of sessions, a constant number is computed with, since it can be fed and edited.
+    """
+    in_session = type(x) is GraphTensor and x.graph.outermost.dialect.records_effects
+    known = [None if is_tensor(n) and in_session else constant_of(n) if is_tensor(n) else n for n in (lower, upper)]
+    bounds = [n if found is None else int(found) for n, found in zip((lower, upper), known, strict=True)]
     if all(isinstance(bound, int) for bound in bounds):
         return OPS["MatrixBandPart"](x, *(None if bound < 0 else bound for bound in bounds))
     rows, columns = (ops.arange(size) for size in dims_of(x)[-2:])
