@@ -45,10 +45,10 @@ def test_scopes_and_settings():
 
 
 def test_scopes_on_which_no_trace_depends_change_nothing():
-    first = context()
+    first, outside = context(), frames(context, "/src/dovetail/")
     with Scoped(0).scope(1):
         assert context() == first
-        assert frames(context, "/src/dovetail/") == 1
+        assert frames(context, "/src/dovetail/") == outside <= 5  # the values of Keras are read each time
 
 
 def test_threads_and_tasks_have_their_own():
