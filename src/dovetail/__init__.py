@@ -55,7 +55,7 @@ if _TYPE_CHECKING:
     from dovetail.sessions.session import Session as Session
     from dovetail.sessions.session_graph import SessionGraph as SessionGraph
 
-# Modules that are imported on first use → the names that they give: of this package, then of the hooks.
+# Modules that are imported on first use → the names that they give to this package, then the hooks that they set.
 _LATER = {
     "autodiff.custom": "custom_gradient",
     "autodiff.graph_gradients": "gradients",
@@ -92,7 +92,7 @@ _OWNERS = {
     "execute": "run_body",
     "functions.numerics": "numerics",
     "sessions": "run",
-    "trace": "assign control graph_kind has_unknown_rank read stacked_specs with_unknown_rank",
+    "trace": "assign capture control graph_kind has_unknown_rank read stacked_specs with_unknown_rank",
 }
 _MODULES = {name: f"dovetail.{module}" for module, names in _LATER.items() for name in names.split()}
 

@@ -1,4 +1,4 @@
-"""Quick calls: a call like one before finds its plan by a key, and computes what any other call computes."""
+"""Quick calls: a call that is like an earlier one finds its plan by a key, and gives the same results."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""Process-wide settings (the default float type, the fuzz factor, the image layout), and other context of traces."""
+"""Process-wide settings (the default float type, the fuzz factor, the image layout)."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from dovetail.core.scopes import scopes
 R = TypeVar("R")
 
 _readers: list[Callable[[], object]] = []
-_of_libraries: list[Callable[[], object]] = []  # readers whose values change without a word
-_scoped: set[Any] = set()
+_of_libraries: list[Callable[[], object]] = []  # readers whose values change without a call of `note_change`
+_scoped: set[Any] = set()  # the values of modules that readers read
 _numbers: Cache[tuple[object, ...], int] = Cache(200)
 _next = itertools.count(1)
 _lock = make_lock()

@@ -1,6 +1,6 @@
 """Hooks: functions that lower modules call and higher modules define.
 
-Each module sets its own when it is imported, which is when they are first asked for.
+A module sets its hooks when it is imported.  A program that asks for a hook which is not set imports its module.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class _Hooks:
         engine_loaded: (engine) → None, for an engine that is used for the first time; of an open profile, of `observe`.
         numerics: looks for NaN and infinity, as `core.probe.Probe`; of `functions`.
         seen: (value) → a Tensor for an engine's own array, else the value; of `core.value_kinds`.
-        forms: () → None; the modules then are imported that say how documents hold their types; of `dovetail`.
-        owners: hook → the module that sets it, which is imported when the hook is asked for and not set; of `dovetail`.
+        forms: () → None; it imports the modules that say how documents hold their types; of `dovetail`.
+        owners: hook → the module that sets it; of `dovetail`.
     """
 
     new_graph: Callable[..., Any]
