@@ -62,8 +62,8 @@ HOOKS = [name for name in _Hooks.__annotations__ if name not in vars(_Hooks) and
 def test_a_hook_imports_the_module_that_sets_it():
     program = f"import dovetail; from dovetail.core.hooks import hooks; [getattr(hooks, name) for name in {HOOKS}]"
     subprocess.run([sys.executable, "-c", program], check=True)
-    by_import = {"forms", "meet_differentiably", "meet_traced", "run_keras", "tensorflow"}  # `import dovetail` sets these
-    assert {*HOOKS} == {*hooks.owners, *by_import}
+    set_at_once = {"forms", "meet_differentiably", "meet_traced", "run_keras", "tensorflow"}
+    assert {*HOOKS} == {*hooks.owners, *set_at_once}
 
 
 COUNT = "names = [name for name in sys.modules if name.partition('.')[0] == 'dovetail']"
