@@ -24,10 +24,10 @@ def test_the_pool_counts_reuses_and_refuses(program, capsys):
     assert longer["taken"] == found["taken"] and longer["counts"]["reused"] > found["counts"]["reused"]
     assert found["counts"]["refused"] == 1 and found["after"] == longer["losses"][5]
     assert "refused: Pool.allocate at pool.py:" in capsys.readouterr().out
-    assert get_engine("numpy").allocator is None
+    assert get_engine("numpy").books.allocator is None
 
 
 def test_a_pool_that_is_too_small_refuses_at_once(program):
     with pytest.raises(MemoryError, match=r"pool.py:\d+: 131,072 bytes: the pool has 0 of 0 left"):
         program.main(["--limit", "0"])
-    assert get_engine("numpy").allocator is None
+    assert get_engine("numpy").books.allocator is None

@@ -54,9 +54,9 @@ def test_small_tensors_and_other_dtypes_come_back_from_the_host(transport):
         (torch.tensor(ROWS, device="cuda") > 3, ("max",)),
         (torch.tensor(ROWS, device="cuda").to(torch.complex64), ("sum",)),
     ):
-        found = transport("AllReduce", engine.sent(x), (0,), *options)
+        found = transport("AllReduce", engine._sent(x), (0,), *options)
         assert isinstance(found, np.ndarray)
-        received = engine.received(found, x)
+        received = engine._received(found, x)
         assert received.is_cuda and received.dtype == x.dtype and torch.equal(received, x)
 
 

@@ -20,6 +20,7 @@ from dovetail.core.allocation import SMALLEST, Arena
 from dovetail.core.devices import require_device
 from dovetail.core.dtypes import DType
 from dovetail.core.engine import Engine
+from dovetail.core.engine_memory import Memory
 from dovetail.core.errors import Where, describe, op_error
 from dovetail.core.infer import of_any_rank
 from dovetail.core.rules import Rule
@@ -109,7 +110,7 @@ def memory_info(device: str | None = None) -> list[MemoryInfo]:
 
 def _info(place: tuple[str, str], arrays: dict[Any, int], buffers: dict[Any, int], arenas: int) -> MemoryInfo:
     engine = engine_registry.get_engine(place[0])
-    account = engine.accounts.get(place[1])
+    account = engine.books.accounts.get(place[1])
     only = {key: size for key, size in arrays.items() if key not in buffers}
     return MemoryInfo(
         *place,
@@ -235,16 +236,16 @@ def set_memory_limit(limit: int | None, engine: str | None = None, device: str |
     require_device(found, device)
     if found.limit_memory(limit, device):
         return
-    accounts = {name: account for name, account in found.accounts.items() if name != device}
+    accounts = {name: account for name, account in found.books.accounts.items() if name != device}
     if limit is not None:
         accounts[device] = _opened(title, found, device, limit)
-    _configure(found, found.allocator, accounts)
+    _configure(found, found.books.allocator, accounts)
 
 
 def reset_peak(engine: Engine, device: str) -> None:
     """Let the peak of an engine's memory on a device begin at the bytes that are in use now."""
-    if device in engine.accounts:
-        account = engine.accounts[device]
+    if device in engine.books.accounts:
+        account = engine.books.accounts[device]
         account.peak = account.in_use
     engine.forget_peak(device)
 
@@ -308,15 +309,15 @@ def set_allocator(allocator: Allocator | None, engine: str | None = None) -> Non
             )
             raise op_error(TypeError, "set_allocator", f"{problem} in {describe(allocator)}.")
     found = _engine(engine)
-    if allocator is not None and not found.lends:
+    if allocator is not None and type(found).lend is Memory.lend:
         problem = f"the library of the engine {found.name!r} takes memory from its own allocator alone; engines that "
         raise op_error(NotImplementedError, "set_allocator", f"{problem}take it from a program are numpy and torch.")
-    _configure(found, allocator, found.accounts)
+    _configure(found, allocator, found.books.accounts)
 
 
 def _configure(engine: Engine, allocator: Allocator | None, accounts: dict[str, Account]) -> None:
     """Put the methods of an engine that make arrays into forms that count them, and let programs be traced again."""
-    engine.allocator, engine.accounts = allocator, accounts
+    engine.books.allocator, engine.books.accounts = allocator, accounts
     wrapper: dict[str, Callable[[Any], Any]] = {}
     if allocator is not None or accounts:
         wrapper = {method: partial(_making, engine, method) for method in _TITLES}
@@ -343,12 +344,12 @@ def _lent(engine: Engine, allocator: Allocator, shape: tuple[int, ...], dtype: D
         raise op_error(TypeError, f"{allocator_name}.allocate", problem)
 
     def released() -> None:
-        engine.lent.discard(key)
+        engine.books.lent.discard(key)
         allocator.release(array)
 
     lent = engine.lend(array, released)
     key = engine.memory_of(lent)[0]
-    engine.lent.add(key)
+    engine.books.lent.add(key)
     return lent
 
 
@@ -373,7 +374,7 @@ def _making(engine: Engine, method: str, make: Callable[..., Any]) -> Callable[.
     title, allocates = _TITLES[method], method == "allocate"
 
     def made(value: Any, *args: Any, **options: Any) -> Any:
-        if allocates and engine.accounts:
+        if allocates and engine.books.accounts:
             _admit(engine, title, [TensorSpec(tuple(value), args[0])], *args[1:])
         result = make(value, *args, **options)
         if not allocates:
@@ -392,7 +393,7 @@ def _accounted(engine: Engine, rules: Mapping[str, Any], name: str) -> Rule | No
     is_fresh = name in engine.fresh or name in engine.out_rules
 
     def run(*values: Any) -> Any:
-        if is_fresh and engine.accounts:
+        if is_fresh and engine.books.accounts:
             _admit(engine, op.title, _specs(engine, op, values))
         results = rule(*values)
         if not op.returns_tuple:
@@ -421,17 +422,17 @@ def _specs(engine: Engine, op: Any, values: tuple[Any, ...]) -> list[TensorSpec]
 
 
 def _admit(engine: Engine, title: str, specs: list[TensorSpec], device: str | None = None) -> None:
-    account = engine.accounts.get(device or engine.devices()[0])
+    account = engine.books.accounts.get(device or engine.devices()[0])
     if account is not None:
         account.admit(title, sum(spec.nbytes or 0 for spec in specs))
 
 
 def _placed(engine: Engine, result: Any, given: Any) -> Any:
     """A result in memory of the allocator; small ones and views of arguments stay where they are."""
-    if engine.allocator is None:
+    if engine.books.allocator is None:
         return result
     key, _, size = engine.memory_of(result)
-    if size < SMALLEST or key in engine.lent:
+    if size < SMALLEST or key in engine.books.lent:
         return result
     arrays = [v for value in given for v in (value if isinstance(value, list) else [value])]
     if any(engine.owns_type(type(v)) and engine.memory_of(v)[0] == key for v in arrays):
@@ -441,7 +442,7 @@ def _placed(engine: Engine, result: Any, given: Any) -> Any:
 
 def count(engine: Engine, title: str, results: Any, is_forced: bool = False) -> None:
     """Count arrays of an engine, if it has accounts; raise MemoryError if one exceeds the limit of its device."""
-    for result in results if engine.accounts else ():
-        account = engine.accounts.get(engine.device_of(result))
+    for result in results if engine.books.accounts else ():
+        account = engine.books.accounts.get(engine.device_of(result))
         if account is not None:
             account.adopt(title, result, is_forced)

@@ -23,6 +23,9 @@ class Around:
     Args:
         engine: the engine.
 
+    Attributes:
+        refused: raises an error if the engine cannot be used; None if it can.
+
     Example:
         >>> import dovetail as dt
         >>> from dovetail.core.engine_registry import get_engine
@@ -37,6 +40,7 @@ class Around:
 
     def __init__(self, engine: Any) -> None:
         self._engine = engine
+        self.refused: Callable[[], Any] | None = None
         self._wrappers: dict[str, Wrapper] = {}
         self._own: dict[str, tuple[Any, bool]] = {}  # replaced attribute → the engine's own, and if an instance has it
 

@@ -1,7 +1,7 @@
 """Control flow: the ways to run branches and loops whose bodies are Python functions of values.
 
 Each way is a `Control`: Python itself (`HostControl`, for eager Tensors and for engines without control flow of their
-own), an engine's own (`lax`), or recording operations that hold the bodies as subgraphs (`graph.recorded_control`).
+own), an engine's own (`lax`), or recording operations that hold the bodies as subgraphs (`trace.control`).
 Values come as flat tuples; the user functions in `ops.control` handle nesting.
 """
 
@@ -15,7 +15,13 @@ Body = Callable[..., Values]
 
 
 class Control:
-    """A way to run branches and loops."""
+    """A way to run branches and loops.
+
+    Attributes:
+        host: Python's way, on the same engine.
+    """
+
+    host: HostControl
 
     def cond(self, condition: Any, then_branch: Body, else_branch: Body) -> Values:
         """The results of one of two branches, which take no arguments."""

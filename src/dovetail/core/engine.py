@@ -20,7 +20,7 @@ from dovetail.core.engine_arrays import Arrays
 from dovetail.core.engine_autodiff import Autodiff
 from dovetail.core.engine_branches import Branches
 from dovetail.core.engine_devices import Devices
-from dovetail.core.engine_memory import Memory
+from dovetail.core.engine_memory import Books, Memory
 from dovetail.core.engine_threads import Threads
 from dovetail.core.engine_tracing import Tracing
 from dovetail.core.errors import LIBRARIES
@@ -120,7 +120,8 @@ class Engine(Arrays, Memory, Devices, Threads, Branches, Autodiff, Tracing, Host
         if not hasattr(type(self), "array_key"):
             self.array_key = lambda value: (self.shape(value), self.native_dtype_of(value))
         self.holder: Engine = self  # the registry sets another one
-        self.control = self.make_control()
+        self.control = self._make_control()
+        self.control.host = self._host_control()
         if not rules.is_native:
             own: dict[str, Rule] = {
                 "XlaOptimizationBarrier": tuple,
@@ -144,13 +145,10 @@ class Engine(Arrays, Memory, Devices, Threads, Branches, Autodiff, Tracing, Host
         }
         self._numbers: Cache[Any, Any] = Cache(500)
         self.around = Around(self)
-        self.refused: Callable[[], Any] | None = None  # raises an error if the engine cannot be used
-        self.allocator: Any = None  # of the program, which `accounting` uses, as the two below
-        self.accounts: dict[str, Any] = {}
-        self.lent: set[Any] = set()
-        self.native = self if rules.is_native else self.make_native(rules.on_native_values())
+        self.books = Books()
+        self.native = self if rules.is_native else self._make_native(rules.on_native_values())
 
-    def make_native(self, rules: Rules) -> Engine:
+    def _make_native(self, rules: Rules) -> Engine:
         """Make the engine for its users' own values; override this if `__init__` takes more than the rules."""
         return type(self)(rules)
 
@@ -237,7 +235,7 @@ class Engine(Arrays, Memory, Devices, Threads, Branches, Autodiff, Tracing, Host
             raise error
 
         for found in (self, self.native):
-            found.refused = refused
+            found.around.refused = refused
             methods = dict.fromkeys(("asarray", "copy", "allocate", "from_dlpack", "compile"), lambda run: refused)
             found.around.push("refusal", {**methods, "eager_rules": lambda rules: Computed(lambda name: refused)})
 

@@ -124,7 +124,7 @@ class Arrays:
         """
         if sender is self:
             return value if device is None else self.to_device(value, device)
-        sender.require_whole(value)
+        sender._require_whole(value)
         try:
             received = self.from_dlpack(sender.plain(value))
         except _NOT_EXCHANGED + self.errors + sender.errors:  # one of the two lacks the dtype, layout or device

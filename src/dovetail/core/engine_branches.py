@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,21 +14,20 @@ from dovetail.core.dtypes import DType
 class Branches:
     """The part of an engine that runs branches and loops."""
 
-    def make_control(self) -> Control:
+    def _make_control(self) -> Control:
         """Make the engine's control flow: Python's, unless the library has control flow of its own."""
-        return self.host_control
+        return self._host_control()
 
-    @functools.cached_property
-    def host_control(self) -> HostControl:
+    def _host_control(self) -> HostControl:
         """Python's control flow on its arrays."""
-        return HostControl(self.unstack, self.stack, self._stack_nothing, self.truth)
+        return HostControl(self.unstack, self.stack, self._stack_nothing, self._truth)
 
     def unstack(self: Any, value: Any) -> Values:
         """The slices along the first axis."""
         take = self.rules["StridedSlice"]
         return [take(value, (i,), (i + 1,), (1,), 0, 0, 1) for i in range(self.shape(value)[0])]
 
-    def truth(self: Any, value: Any) -> bool:
+    def _truth(self: Any, value: Any) -> bool:
         """A scalar as a bool."""
         return bool(self.to_numpy(value))
 

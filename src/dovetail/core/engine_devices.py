@@ -47,5 +47,5 @@ class Devices:
         """Move a native array to the device of another one of its shape, or divide it in the same way."""
         return self.to_device(value, self.device_of(other))
 
-    def require_whole(self, value: Any) -> None:
+    def _require_whole(self, value: Any) -> None:
         """Raise ValueError for an array that is divided among devices, so that nobody gathers it unasked."""

@@ -20,12 +20,14 @@ class Tracing:
         """A rule whose part of a compiled program has a name in the library's traces, if these tell names."""
         return rule
 
-    def start_trace(self, folder: str) -> bool:
-        """Let the library record a trace of its programs, to write it into a folder; False if it has none now."""
-        return False
+    def start_trace(self, folder: str) -> Callable[[], None] | None:
+        """Let the library record a trace of its programs.
 
-    def stop_trace(self) -> None:
-        """End the trace, which is then in a file `.xplane.pb` below the folder."""
+        Returns:
+            A function that ends the trace, which is then in a file `.xplane.pb` below the folder; None if the library
+            can record none now.
+        """
+        return None
 
     def traced_as(self, name: str) -> AbstractContextManager[Any]:
         """A span of this name in the trace, as long as the context."""

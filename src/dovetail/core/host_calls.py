@@ -38,14 +38,14 @@ class HostCalls:
     def _host_rules(self: Any) -> dict[str, Rule]:
         """The rules of the ops that Python computes."""
         return {
-            "Print": self.print_value,
+            "Print": self._print,
             **dict.fromkeys(("PyFunc", "PyFuncStateless", "EagerPyFunc"), self._call_python),
-            "Assert": self.require,
+            "Assert": self._require,
             "CheckNumerics": self._require_finite,
-            **{name: functools.partial(self.meet, name) for name in COLLECTIVES},
+            **{name: functools.partial(self._meet, name) for name in COLLECTIVES},
         }
 
-    def print_value(self: Any, value: Any, message: str, summarize: int) -> Any:
+    def _print(self: Any, value: Any, message: str, summarize: int) -> Any:
         """Print a value, also inside a program, and return it."""
         print_array(self.to_numpy(value), message, summarize)
         return value
@@ -58,7 +58,7 @@ class HostCalls:
         results = call(function, [np.array(self.to_numpy(value)) for value in inputs], dtypes, shapes)
         return [self.asarray(array, dtype) for array, dtype in zip(results, dtypes, strict=True)]
 
-    def require(self: Any, condition: Any, data: Values, message: str, summarize: int) -> Any:
+    def _require(self: Any, condition: Any, data: Values, message: str, summarize: int) -> Any:
         """Return the condition; raise an error if it does not hold everywhere."""
         if not np.all(self.to_numpy(condition)):
             arrays, parts = [np.asarray(self.to_numpy(value)) for value in data], message.split("{}")
@@ -78,14 +78,14 @@ class HostCalls:
 
     # collectives
 
-    def meet(self: Any, name: str, x: Any, *static: Any) -> Any:
+    def _meet(self: Any, name: str, x: Any, *static: Any) -> Any:
         """The result of a collective of processes, whose group is the last static argument; alone, `x` itself."""
         *options, ranks = static
         if len(WORLD.members(ranks)) == 1:
             return x
         if self.is_traced(x):
             return hooks.meet_traced(self, name, x, static)
-        return self.received(WORLD.exchange(name, self.sent(x), ranks, *options), x)
+        return self._received(WORLD.exchange(name, self._sent(x), ranks, *options), x)
 
     def _differentiated(self: Any, name: str, rule: Rule) -> Rule:
         """The rule of a collective for users' values, which the library differentiates by the op's gradient."""
@@ -97,11 +97,11 @@ class HostCalls:
 
         return run
 
-    def sent(self: Any, value: Any) -> Any:
+    def _sent(self: Any, value: Any) -> Any:
         """The array of a value for other processes: NumPy's, in the same memory if possible, or a tensor on a GPU."""
         return self.to_numpy(value)
 
-    def received(self: Any, array: Any, like: Any) -> Any:
+    def _received(self: Any, array: Any, like: Any) -> Any:
         """The library's array of a new array from other processes, in the same memory if possible.
 
         Args:

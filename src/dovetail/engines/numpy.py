@@ -517,7 +517,7 @@ class NumPyEngine(Engine):
             return self._copied(value, dtype)
         return np.array(value, dtype.numpy)  # a copy, since the owner of the array may change it
 
-    def received(self, array: Any, like: Any) -> Any:
+    def _received(self, array: Any, like: Any) -> Any:
         return array
 
     def allocate(self, shape: tuple[int, ...], dtype: DType, device: str | None = None) -> Any:
@@ -529,14 +529,12 @@ class NumPyEngine(Engine):
         return routines(segment, arguments)
 
     def allocating(self, name: str, rule: Rule) -> Rule:
-        if name in self._own_rules or self.allocator is not None:
+        if name in self._own_rules or self.books.allocator is not None:
             return rule
         return functools.wraps(rule)(lambda *args: aligned(rule, *args))
 
     def stack(self, values: Values) -> Any:
         return aligned(super().stack, values)
-
-    lends = True
 
     def lend(self, array: Any, released: Callable[[], None]) -> Any:
         if not (array.flags.c_contiguous and array.flags.writeable):
@@ -568,7 +566,7 @@ class NumPyEngine(Engine):
         with self._blas.limit(limits=count):
             return run(given)
 
-    truth = bool  # type: ignore[assignment]  # saves a Python frame in each turn of a loop
+    _truth = bool  # type: ignore[assignment]  # saves a Python frame in each turn of a loop
 
     def unstack(self, value: Any) -> Any:
         return [value[i, ...] for i in range(len(value))]

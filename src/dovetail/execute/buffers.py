@@ -19,6 +19,7 @@ from typing import Any
 
 from dovetail.core.allocation import SMALLEST, Arena
 from dovetail.core.engine import Engine
+from dovetail.core.engine_memory import allocates, fills
 from dovetail.core.infer import size_of
 from dovetail.core.spec import TensorSpec
 from dovetail.edit.graph import GraphTensor, Operation
@@ -184,8 +185,8 @@ def _fill_arena(
                 plan.of[op] = len(plan.specs)
                 plan.specs.append(out.spec)
             held[out] = plan.of[op]
-        elif not kept.keys().isdisjoint(aliases.roots(op.outputs)) and engine.allocates(specs := _specs(op)):
-            (plan.results if engine.fills(op.type, specs) else plan.allocating).add(op)
+        elif not kept.keys().isdisjoint(aliases.roots(op.outputs)) and allocates(engine, specs := _specs(op)):
+            (plan.results if fills(engine, op.type, specs) else plan.allocating).add(op)
         release([*dying, *[t for t in op.outputs if last.get(t) == at]])
 
 

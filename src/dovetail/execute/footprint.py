@@ -52,7 +52,7 @@ def footprint(graph: Graph, engine: Engine, buffers: BufferPlan | None = None) -
 def counted(segment: Segment, run: Callable[..., Any]) -> Callable[..., Any]:
     """An executable that is refused if its results exceed the limit of its device, and whose results are counted."""
     engine = segment.engine
-    account = engine.accounts.get(segment.device or engine.devices()[0])
+    account = engine.books.accounts.get(segment.device or engine.devices()[0])
     size, op = footprint(segment.graph, engine, segment.buffers)
     title, where = ("a program", None) if op is None else (op.origin.type, op.origin.where)
 

@@ -144,7 +144,7 @@ class _Writer:
         self.buffers = buffers
         self.scopes = scopes
         self.bodies = bodies or (lambda graph: lower(graph, place, laps=laps, scopes=self.scopes).function)
-        self.rules = None if bodies is None else place.engine.host_control.rules()
+        self.rules = None if bodies is None else place.engine.control.host.rules()
         self.names: dict[GraphTensor, str] = {}
         self.scope: dict[str, Any] = {}
         self.bound: dict[int, str] = {}

@@ -72,7 +72,7 @@ def _optimized_copy(
         engine = place_of(operation, home).engine
         if waits_for_rank(operation, engine):
             return (operation.type,)
-        return engine.host_control.rules() if is_divided(operation, home) else engine.claims(operation)
+        return engine.control.host.rules() if is_divided(operation, home) else engine.claims(operation)
 
     inline = partial(inline_composites, claimed=claimed)
     passes.run(

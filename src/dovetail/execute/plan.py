@@ -165,7 +165,7 @@ class Plan(Runnable):
     @property
     def can_run(self) -> bool:
         """Whether its engines can be used in this process: some cannot in a forked child."""
-        return all(engine.refused is None for engine in self._engines)
+        return all(engine.around.refused is None for engine in self._engines)
 
     def prepare(self) -> None:
         """Do the long part of the first call beforehand, in any thread."""
@@ -176,8 +176,8 @@ class Plan(Runnable):
     def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Run the plan on native arrays; the results are native arrays."""
         for engine in self._engines:
-            if engine.refused is not None:
-                engine.refused()
+            if engine.around.refused is not None:
+                engine.around.refused()
         if not self.variables and self._guard is None:
             return self._run(arguments)
         for variable, engine, device in self._leaving_read:

@@ -150,7 +150,7 @@ class Segment:
 
     def _compiled(self) -> Callable[..., tuple[Any, ...]]:
         run = self._compiled_by_engine() if self.bodies is None else self.function
-        return counted(self, run) if self.engine.accounts else run
+        return counted(self, run) if self.engine.books.accounts else run
 
     def _compiled_by_engine(self) -> Callable[..., tuple[Any, ...]]:
         """What the engine compiles; one that only compiles may refuse, so that another engine runs the graph."""

@@ -61,7 +61,7 @@ class CompiledCalls:
         self._calls: dict[int, _Call] = {}
         self._count = count(1)
         self._spans = 0
-        self._traced: dict[Engine, TemporaryDirectory[str] | None] = {}
+        self._traced: dict[Engine, tuple[TemporaryDirectory[str], Callable[[], None] | None]] = {}  # and what ends it
         self.traces: dict[str, bytes] = {}  # the latest trace of each library, as it wrote it
         self.problem = ""  # the reason why traces cannot be read
 
@@ -90,7 +90,7 @@ class CompiledCalls:
         """Let the library of an engine trace, if it can."""
         if engine not in self._traced:
             folder = TemporaryDirectory(prefix="dovetail-profile-")
-            self._traced[engine] = folder if engine.start_trace(folder.name) else None
+            self._traced[engine] = folder, engine.start_trace(folder.name)
 
     def _read_and_go_on(self) -> None:
         engines = list(self._traced)
@@ -105,9 +105,9 @@ class CompiledCalls:
     def end(self) -> None:
         """End the libraries' traces, and take in the calls."""
         spans: list[Span] = []
-        for engine, folder in self._traced.items():
-            if folder is not None:
-                engine.stop_trace()
+        for engine, (folder, stop) in self._traced.items():
+            if stop is not None:
+                stop()
                 spans += self._read(engine, folder)
         self._traced, self._spans = {}, 0
         made, self._calls = self._calls, {}

@@ -92,7 +92,7 @@ class JaxEngine(Engine):
 
     @with_64_bits
     def to_device(self, value: Any, device: str) -> Any:
-        self.require_whole(value)
+        self._require_whole(value)
         return jax.device_put(value, named(device))
 
     @with_64_bits
@@ -100,7 +100,7 @@ class JaxEngine(Engine):
         is_whole = len(other.devices()) == 1
         return self.to_device(value, self.device_of(other)) if is_whole else jax.device_put(value, other.sharding)
 
-    def require_whole(self, value: Any) -> None:
+    def _require_whole(self, value: Any) -> None:
         require_whole(value)
 
     def owns_type(self, kind: type) -> bool:
@@ -142,7 +142,7 @@ class JaxEngine(Engine):
     def wait(self, value: Any) -> None:
         jax.block_until_ready(value)
 
-    def make_control(self) -> Control:
+    def _make_control(self) -> Control:
         return LaxControl()
 
     @with_64_bits
@@ -183,7 +183,7 @@ class JaxEngine(Engine):
 
         return wide
 
-    def make_native(self, rules: Rules) -> Engine:
+    def _make_native(self, rules: Rules) -> Engine:
         return NativeJaxEngine(rules)
 
     def native_rule(self, name: str, rule: Rule) -> Rule:
@@ -215,22 +215,19 @@ class JaxEngine(Engine):
 
         return named
 
-    def start_trace(self, folder: str) -> bool:
+    def start_trace(self, folder: str) -> Callable[[], None] | None:
         options = jax.profiler.ProfileOptions()
         options.python_tracer_level, options.host_tracer_level = 0, 1
         try:
             jax.profiler.start_trace(folder, profiler_options=options)
         except RuntimeError:  # the program itself traces
-            return False
-        return True
-
-    def stop_trace(self) -> None:
-        jax.profiler.stop_trace()
+            return None
+        return jax.profiler.stop_trace
 
     def traced_as(self, name: str) -> AbstractContextManager[Any]:
         return jax.profiler.TraceAnnotation(name)
 
-    def print_value(self, value: Any, message: str, summarize: int) -> Any:
+    def _print(self, value: Any, message: str, summarize: int) -> Any:
         jax.debug.callback(lambda array: print_array(np.asarray(array), message, summarize), value)
         return value
 

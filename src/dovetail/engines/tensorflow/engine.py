@@ -94,10 +94,10 @@ class TensorFlowEngine(Engine):
         sizes = tf.unstack(flat)
         return tuple(sizes if known == [None] else [x if n is None else n for n, x in zip(known, sizes, strict=True)])
 
-    def make_control(self) -> Control:
-        return TensorFlowControl(self.unstack, self.stack, self._stack_nothing, self.truth)
+    def _make_control(self) -> Control:
+        return TensorFlowControl(self.unstack, self.stack, self._stack_nothing, self._truth)
 
-    truth = bool  # type: ignore[assignment]  # saves a Python frame in each turn of a loop
+    _truth = bool  # type: ignore[assignment]  # saves a Python frame in each turn of a loop
 
     def unstack(self, value: Any) -> Any:
         return tf.unstack(value)
@@ -151,9 +151,9 @@ class TensorFlowEngine(Engine):
             return False
         return True
 
-    def print_value(self, value: Any, message: str, summarize: int) -> Any:
+    def _print(self, value: Any, message: str, summarize: int) -> Any:
         if tf.executing_eagerly():
-            return super().print_value(value, message, summarize)
+            return super()._print(value, message, summarize)
         shown = tf.numpy_function(lambda array: print_array(array, message, summarize), [value], [])
         with tf.control_dependencies([shown]):
             return tf.identity(value)
@@ -175,16 +175,13 @@ class TensorFlowEngine(Engine):
 
         return named
 
-    def start_trace(self, folder: str) -> bool:
+    def start_trace(self, folder: str) -> Callable[[], None] | None:
         options = tf.profiler.experimental.ProfilerOptions(host_tracer_level=2, python_tracer_level=0)
         try:
             tf.profiler.experimental.start(folder, options)
         except tf.errors.AlreadyExistsError:  # the program itself traces
-            return False
-        return True
-
-    def stop_trace(self) -> None:
-        tf.profiler.experimental.stop()
+            return None
+        return tf.profiler.experimental.stop
 
     def traced_as(self, name: str) -> AbstractContextManager[Any]:
         return tf.profiler.experimental.Trace(name)

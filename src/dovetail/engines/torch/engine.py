@@ -100,20 +100,18 @@ class TorchEngine(Engine):
             return bits.cpu().numpy().view(dtype.numpy)
         return value.numpy(force=True)  # also for views whose numbers are conjugated or negated when they are read
 
-    def meet(self, name: str, x: Any, *static: Any) -> Any:
-        exchange = super().meet  # torch.compile cannot trace what the transport does
+    def _meet(self, name: str, x: Any, *static: Any) -> Any:
+        exchange = super()._meet  # torch.compile cannot trace what the transport does
         return (torch.compiler.disable(exchange) if torch.compiler.is_compiling() else exchange)(name, x, *static)
 
-    def sent(self, value: Any) -> Any:
+    def _sent(self, value: Any) -> Any:
         return value.detach() if value.is_cuda else self.to_numpy(value)
 
-    def received(self, array: Any, like: Any) -> Any:
+    def _received(self, array: Any, like: Any) -> Any:
         return array if isinstance(array, torch.Tensor) else _shared(array).to(like.device)
 
     def allocate(self, shape: tuple[int, ...], dtype: DType, device: str | None = None) -> Any:
         return torch.empty(shape, dtype=getattr(torch, dtype), device=new_device(device))
-
-    lends = True
 
     def lend(self, array: Any, released: Callable[[], None]) -> Any:
         if array.is_cuda or not array.is_contiguous():
@@ -150,7 +148,7 @@ class TorchEngine(Engine):
         if value.is_cuda:
             torch.cuda.synchronize(value.device)
 
-    truth = bool  # type: ignore[assignment]  # saves a Python frame in each turn of a loop
+    _truth = bool  # type: ignore[assignment]  # saves a Python frame in each turn of a loop
 
     def unstack(self, value: Any) -> Any:
         return value.unbind()
