@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import functools
 import importlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,13 +38,15 @@ FLOORS = (
     "cli keras_dovetail __init__ __main__",
 )
 FLOOR = {package: number for number, packages in enumerate(FLOORS) for package in packages.split()}
-# Modules of a lower floor that name a module of a higher one, until they no longer do: the list only gets shorter.
-# `dovetail.engines` is also the name of a log, and of a group of entry points; explain names K's functions as users do.
+# Modules that name a module of a higher floor, each pair for the reason above it.
 UP = """
+# The name of a log, and of a group of entry points.
 core.engine_registry: engines
+# Annotations: users' graphs are `Graph`, which edit puts together of the parts of these rooms.
 graph.base graph.document graph.effects graph.nesting graph.operation graph.pin_scopes: edit.graph
-observe.explain: backend
 trace.captures trace.control trace.results trace.trace trace.variables: edit.graph
+# The report names K's functions as users do.
+observe.explain: backend
 """
 # The floors of core, which CONTRIBUTING prints: modules import those of their floor and of lower ones.
 CORE = {
@@ -135,7 +138,7 @@ def is_allowed(module: str, other: str) -> bool:
 
 
 def listed() -> set[tuple[str, str]]:
-    lines = (line.partition(":")[::2] for line in UP.replace("\n    ", " ").strip().splitlines())
+    lines = (line.partition(":")[::2] for line in UP.strip().splitlines() if not line.startswith("#"))
     pairs = ((one, other) for ones, others in lines for one in ones.split() for other in others.split())
     return {(f"dovetail.{one}", f"dovetail.{other}") for one, other in pairs}
 
@@ -154,6 +157,16 @@ def test_core_has_floors():
     printed = (ROOTS[0].parent.parent / "CONTRIBUTING.md").read_text()
     for floor, names in CORE.items():
         assert f"| {floor} | {', '.join(names.split())} |" in printed
+
+
+def test_a_room_has_one_module_of_a_name():
+    """Check the rooms but for engines' folders, whose modules of one name have the rules of one subject."""
+    rooms = FLOOR.keys() - {"backend", "compat", "formats", "interop"}
+    names = Counter((package_of(name), name.rpartition(".")[2]) for name, path in FILES.items() if path.stem[0] != "_")
+    own = Counter(path.stem for path in (SOURCE / "dovetail/engines").glob("*.py"))
+    parts = {path.stem for path in (SOURCE / "dovetail/engines").glob("*/*.py")} - {"__init__"}
+    assert [room for room, number in names.items() if number > 1 and room[0] in rooms - {"engines"}] == []
+    assert parts & own.keys() == set()
 
 
 def test_imports_by_name_are_seen():

@@ -245,7 +245,7 @@ class Measurer:
     def follow(self) -> None:
         """Let another rank decide from now on; it keeps the times, too."""
         self.follows = True
-        self.__dict__["key"] = ""
+        self.key = ""
 
     def prepared(self, strategy: Strategy) -> None:
         """Take in that a strategy can run; the first one runs from the next call on."""

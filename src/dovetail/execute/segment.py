@@ -46,7 +46,7 @@ def set_form(form: Callable[[Segment], Callable[..., tuple[Any, ...]]] | None) -
     with _lock:
         _form = form
         for segment in list(_made):
-            segment.__dict__["executable"] = segment.own_executable if form is None else form(segment)
+            segment.executable = segment.own_executable if form is None else form(segment)
 
 
 class Segment:
@@ -173,7 +173,7 @@ class Segment:
         """The executable of the same program with a profile's clock after each line; see `lower`."""
         twin = copy(self)
         twin.__dict__.pop("function", None)
-        twin.__dict__["lowered"] = lower(self.graph, self.place, self.buffers, self.bodies, laps)
+        twin.lowered = lower(self.graph, self.place, self.buffers, self.bodies, laps)
         return twin._compiled()
 
     def to(self, format: str, known: Mapping[int, Any] = MappingProxyType({})) -> bytes:

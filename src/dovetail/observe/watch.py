@@ -75,7 +75,7 @@ def _first_call(recorder: Recorder, segment: Segment, *args: Any, **options: Any
     timed = recorder.unseen(partial(_recording, recorder, segment))
     with _lock:
         if _recorder is recorder:  # the profile is still open
-            segment.__dict__["executable"] = _like(segment.own_executable, partial(timed))
+            segment.executable = _like(segment.own_executable, partial(timed))
     return timed(*args, **options)
 
 

@@ -7,7 +7,7 @@ the user's own JAX code stays as it is.  `tables` holds the rules; each family o
 # Importing the families fills the table of rules.
 from dovetail.engines.jax import (  # noqa: F401
     arrays,
-    bodies,
+    compiled_bodies,
     elementwise,
     layouts,
     linalg,

@@ -17,7 +17,7 @@ from dovetail.core.engine import Segment
 from dovetail.core.memory import BLOCK
 from dovetail.core.state import held_by
 from dovetail.engines.jax.devices import DISAGREEING, all_named, name_of_all, told
-from dovetail.engines.jax.hlo import instructions
+from dovetail.engines.jax.hlo_scopes import instructions
 
 # XLA keeps the intermediate results of a program in one block.  An XLA thread takes and frees the block in each call.
 # glibc would not keep a large block, so this option divides it.

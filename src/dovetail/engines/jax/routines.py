@@ -9,7 +9,7 @@ import jax
 
 from dovetail.core.engine import Segment
 from dovetail.core.routines import Routine, Routines
-from dovetail.engines.hlo import instructions
+from dovetail.engines.hlo_routines import instructions
 from dovetail.engines.jax.executable import Executable
 
 

@@ -1,7 +1,7 @@
 """Rules of CTC: the bodies of the loss and of its decoders, each as one program."""
 
 from dovetail.core.rules import EAGER, PROGRAM
-from dovetail.engines.bodies import DECODERS, body_rule
+from dovetail.engines.body_rules import DECODERS, body_rule
 from dovetail.engines.tensorflow.executable import as_program
 from dovetail.engines.tensorflow.tables import rules
 

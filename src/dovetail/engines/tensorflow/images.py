@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from dovetail.core.rules import EAGER, PROGRAM, Rule
-from dovetail.engines.bodies import body_rule
+from dovetail.engines.body_rules import body_rule
 from dovetail.engines.tensorflow.executable import as_program
 from dovetail.engines.tensorflow.tables import cast, dims, ints, rules
 

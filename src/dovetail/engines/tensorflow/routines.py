@@ -12,7 +12,7 @@ from dovetail.core.engine import Segment
 from dovetail.core.optional_api import optional_api
 from dovetail.core.routines import NOT_REPORTED, Routine, Routines, native_output
 from dovetail.engines import verbose
-from dovetail.engines.hlo import instructions
+from dovetail.engines.hlo_routines import instructions
 from dovetail.engines.tensorflow.executable import XLA, Executable, fits_xla
 
 _context = optional_api(tf_python, "eager.context.context")

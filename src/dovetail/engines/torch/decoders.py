@@ -9,7 +9,7 @@ import torch
 from dovetail.core.rules import Rule
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
-from dovetail.engines.bodies import DECODERS, body_rule
+from dovetail.engines.body_rules import DECODERS, body_rule
 from dovetail.engines.numpy import engine as numpy_engine
 from dovetail.engines.torch.tables import rules
 

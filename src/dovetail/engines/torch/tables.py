@@ -12,7 +12,7 @@ from dovetail.core.accumulation import HALVES
 from dovetail.core.devices import device_for
 from dovetail.core.rules import CALLS, OUT, PROGRAM, Rule, Rules
 from dovetail.engines import slices
-from dovetail.engines.bodies import body_rule
+from dovetail.engines.body_rules import body_rule
 from dovetail.engines.numpy import engine as numpy_engine
 from dovetail.engines.numpy_like import FRESH
 

@@ -10,7 +10,7 @@ import jax
 from dovetail.core.kinds import Kind
 from dovetail.core.rules import EAGER, PROGRAM, Rule
 from dovetail.core.table import OPS
-from dovetail.engines.bodies import DECODERS, body_rule
+from dovetail.engines.body_rules import DECODERS, body_rule
 from dovetail.engines.jax.tables import rules
 
 _NEAREST = ("ResizeNearestNeighbor", "ResizeNearestNeighborGrad")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.engines.hlo import Instruction, instructions
+from dovetail.engines.hlo_routines import Instruction, instructions
 
 GPU = """\
 HloModule jit_program
