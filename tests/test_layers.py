@@ -43,7 +43,7 @@ UP = """
 # The name of a log, and of a group of entry points.
 core.engine_registry: engines
 # Annotations: users' graphs are `Graph`, which edit puts together of the parts of these rooms.
-graph.base graph.document graph.effects graph.nesting graph.operation graph.pin_scopes: edit.graph
+graph.base graph.document graph.effects graph.graph_scopes graph.nesting graph.operation: edit.graph
 trace.captures trace.control trace.results trace.trace trace.variables: edit.graph
 # The report names K's functions as users do.
 observe.explain: backend
@@ -52,7 +52,7 @@ observe.explain: backend
 CORE = {
     "base": """
         cache cache_folder config context dimension domains dtypes ending errors files garbage global_random
-        hooks keras_aside kinds locks memory notebook optional_api probe progress read_limits scopes table
+        hooks keras_aside kinds locks memory notebook optional_api pin probe progress read_limits scopes table
         tensor_shape texts threefry version windows wish
     """,
     "engines": """

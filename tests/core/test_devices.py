@@ -12,7 +12,8 @@ from dovetail import ops
 from dovetail.core.devices import soft_placement_of_run
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.engine_registry import current_engine
-from dovetail.core.scopes import NOWHERE, scopes
+from dovetail.core.pin import ANYWHERE, Pin
+from dovetail.core.scopes import scopes
 
 
 def test_values_stay_on_one_of_two_devices():
@@ -28,10 +29,10 @@ def test_values_stay_on_one_of_two_devices():
 
 def test_a_scope(engine):
     with dt.device("cpu:0"):
-        assert scopes().device == (engine, "cpu:0")
+        assert scopes().device == Pin(engine, "cpu:0")
         x = ops.constant([1.0, 2.0])
         total = dt.function(lambda x: ops.sum(x) + ops.arange(2))(x)
-    assert scopes().device is NOWHERE
+    assert scopes().device is ANYWHERE
     assert x.device == total.device == dt.Variable(x).device == "cpu:0" and total.tolist() == [3, 4]
     assert ops.convert(x, device="cpu:0").device == "cpu:0"
     own, float32 = current_engine(), as_dtype("float32")
@@ -45,7 +46,7 @@ def test_an_unknown_device(engine, name):
     problem = rf"device at .*: the engine '{engine}' has the devices .*cpu:0.* here, not"
     with soft_placement_of_run(False), pytest.raises(ValueError, match=problem), dt.device(name):
         pass
-    assert scopes().device is NOWHERE
+    assert scopes().device is ANYWHERE
     if name is not None:
         with pytest.raises(ValueError, match=problem.replace("device at", "convert: device at")):
             ops.convert([1.0], device=name)

@@ -10,8 +10,8 @@ from dovetail import ops
 from dovetail.core import devices
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import UnknownEngine
-from dovetail.core.scopes import NOWHERE, scopes
-from dovetail.graph.pin import Pin
+from dovetail.core.pin import ANYWHERE, Pin
+from dovetail.core.scopes import scopes
 
 # the places of nested scopes → the pin of an operation inside of them
 NESTED = {
@@ -45,10 +45,10 @@ def test_operations_are_pinned_by_the_scopes_around_them(case):
 def test_a_place_is_for_values_too(engine):
     with dt.place(engine, "cpu:0", part=1):
         x = ops.constant([1.0, 2.0])
-        assert scopes().device == (engine, "cpu:0") and current_engine().name == engine
+        assert scopes().device == Pin(engine, "cpu:0") and current_engine().name == engine
         with dt.place():
-            assert scopes().device is NOWHERE and scopes().engine is None
-    assert (x.engine, x.device) == (engine, "cpu:0") and scopes().device is NOWHERE
+            assert scopes().device is ANYWHERE and scopes().engine is None
+    assert (x.engine, x.device) == (engine, "cpu:0") and scopes().device is ANYWHERE
 
 
 def test_a_place_is_opened_again_and_inside_itself():
@@ -133,7 +133,7 @@ def test_wrong_places(case):
 def test_an_unknown_type_of_device_is_no_wish():
     with pytest.raises(ValueError, match="not 'gup:0'"), dt.place(device="gup:0"):
         pass
-    assert scopes().device is NOWHERE
+    assert scopes().device is ANYWHERE
 
 
 def test_soft_placement_is_a_truth_value():

@@ -434,7 +434,7 @@ def test_what_any_engine_refuses_no_plan_runs(monkeypatch):
     def refuse():
         raise RuntimeError("not in this process")
 
-    monkeypatch.setattr(get_engine("torch"), "refused", refuse)
+    monkeypatch.setattr(get_engine("torch").around, "refused", refuse)
     with pytest.raises(RuntimeError, match="not in this process"):
         f(X)
 

@@ -169,7 +169,7 @@ def test_what_an_engine_refuses_no_plan_runs(monkeypatch):
     def refuse():
         raise RuntimeError("not in this process")
 
-    monkeypatch.setattr(current_engine(), "refused", refuse)
+    monkeypatch.setattr(current_engine().around, "refused", refuse)
     with pytest.raises(RuntimeError, match="not in this process"):
         f(x)
     monkeypatch.undo()

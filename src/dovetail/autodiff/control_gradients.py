@@ -20,7 +20,7 @@ from dovetail.core.static_types import GraphLike
 from dovetail.core.tensor import Tensor
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.transplant import copy_into, transplant
-from dovetail.graph.pin_scopes import made_for_gradient
+from dovetail.graph.graph_scopes import made_for_gradient
 from dovetail.graph.reach import reach
 from dovetail.ops.control.flow import cond, scan, while_loop
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS, carried_specs, if_op, scan_op, while_op

@@ -21,8 +21,8 @@ from dovetail.core.gradients import exactly, registered_gradient
 from dovetail.core.recording import tensors_in
 from dovetail.core.scopes import scopes, within
 from dovetail.core.tensor import Tensor
+from dovetail.graph.graph_scopes import made_for_gradient
 from dovetail.graph.operation import GraphTensor, Operation
-from dovetail.graph.pin_scopes import made_for_gradient
 from dovetail.trace.deferred import gradient_of
 from dovetail.trace.trace import current_graph
 

@@ -13,8 +13,8 @@ from dovetail.autodiff.graph_gradients import gradients
 from dovetail.core.scopes import record_on
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.transplant import copy_graph, transplant
+from dovetail.graph.graph_scopes import made_for_gradient
 from dovetail.graph.pass_edits import discard
-from dovetail.graph.pin_scopes import made_for_gradient
 from dovetail.graph.reach import reach
 
 

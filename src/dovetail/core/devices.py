@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from dovetail.core.context import note_change, register_context
 from dovetail.core.engine_registry import LIBRARY_DEVICES, get_engine
 from dovetail.core.errors import describe, did_you_mean, op_error
-from dovetail.core.scopes import NOWHERE, Device, Scoped, scopes, within
+from dovetail.core.pin import ANYWHERE, Pin
+from dovetail.core.scopes import Scoped, scopes, within
 from dovetail.core.wish import as_wish
 
 if TYPE_CHECKING:
@@ -112,14 +113,14 @@ def found_device(engine: Engine, name: Any, missing: Callable[[], Exception]) ->
 @contextmanager
 def placed_on(engine: Engine, name: str) -> Iterator[None]:
     """Put the values that an engine and its library make in a `with` block on a device; no task may wait in it."""
-    with within(device=Device(engine.name, name)), engine.on_device(name):
+    with within(device=Pin(engine.name, name)), engine.on_device(name):
         yield
 
 
 def device_for(engine_name: str, given: str | None = None) -> str | None:
     """The device for a new value of an engine: the one given, the scope's, or the first GPU; None for the library's."""
-    if given is None and (found := scopes().device) is not NOWHERE and found.engine == engine_name:
-        return found.name
+    if given is None and (found := scopes().device) is not ANYWHERE and found.engine == engine_name:
+        return found.device
     return _first_gpu(engine_name) if given is None and _uses_gpus else given
 
 
@@ -146,7 +147,7 @@ def is_several(device: str | None) -> bool:
 
 def nowhere() -> AbstractContextManager[None]:
     """A scope whose new values go along with the values that they meet, also inside a scope of a device."""
-    return within(device=NOWHERE)
+    return within(device=ANYWHERE)
 
 
 def require_device(engine: Engine, name: str) -> None:

@@ -32,8 +32,9 @@ from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import CONVENTIONAL, annotate, conventional, describe_arguments, op_error
 from dovetail.core.hooks import hooks
 from dovetail.core.infer_call import infer
+from dovetail.core.pin import ANYWHERE, Pin
 from dovetail.core.probe import seeing_all
-from dovetail.core.scopes import NOWHERE, Device, Scopes, replace, scopes
+from dovetail.core.scopes import Scopes, replace, scopes
 from dovetail.core.signature import signature
 from dovetail.core.structure import refuse_nesting
 from dovetail.core.tensor import Tensor
@@ -238,7 +239,7 @@ def _execute(op: Op, resolved: Resolved, values: list[Any], around: Scopes, is_s
             return _run_body(op, values, engine, around, record=taped and whole)
     try:
         arrays = [v._value if type(v) is Tensor else v for v in values] if op.tensors_alone else natives(values)
-        if around.device is NOWHERE:
+        if around.device is ANYWHERE:
             result = rule(*arrays)  # type: ignore[misc]  # an op without a body has a rule
         else:
             result = _on_device(around.device, engine, rule, arrays)
@@ -269,11 +270,11 @@ def _probed(op: Op, resolved: Resolved, values: list[Any], around: Scopes) -> An
     return outputs
 
 
-def _on_device(device: Device, engine: Engine, rule: Any, arrays: Sequence[Any]) -> Any:
+def _on_device(device: Pin, engine: Engine, rule: Any, arrays: Sequence[Any]) -> Any:
     """Call a rule on the device of a scope; the library uses it for this call alone, since tasks share the library."""
     if device.engine != engine.name:
         return rule(*arrays)
-    with engine.on_device(device.name):
+    with engine.on_device(device.device):  # type: ignore[arg-type]  # scopes of devices name one
         return rule(*arrays)
 
 

@@ -7,7 +7,8 @@ from typing import Any
 from dovetail.core.devices import found_device, missing_device
 from dovetail.core.engine_registry import AUTO, check_known, current_engine, device_owner, named_engine
 from dovetail.core.errors import describe, op_error
-from dovetail.core.scopes import DEFAULT_GRAPH, NOWHERE, Device, enter, leave, scopes
+from dovetail.core.pin import ANYWHERE, Pin
+from dovetail.core.scopes import DEFAULT_GRAPH, enter, leave, scopes
 from dovetail.core.wish import as_wish
 
 
@@ -84,7 +85,7 @@ class place:
     def _computing(self) -> dict[Any, Any]:
         """The changes for single calls and new values."""
         if self._is_empty:
-            return {"engine": None, "chooses": None, "device": NOWHERE}
+            return {"engine": None, "chooses": None, "device": ANYWHERE}
         wish = as_wish(self.device)
         name = self.engine or (wish and device_owner(wish.kind))
         changes: dict[Any, Any] = {} if name is None else {"engine": named_engine(name), "chooses": name == AUTO}
@@ -92,7 +93,7 @@ class place:
             found = changes.get("engine") or current_engine()
             device = found_device(found, self.device, lambda: missing_device(found, self.device))
             if device is not None and device in found.holder.devices():
-                changes["device"] = Device(found.holder.name, device)
+                changes["device"] = Pin(found.holder.name, device)
         return changes
 
     def _recording(self, graph: Any) -> Any:

@@ -17,6 +17,7 @@ from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_ITERABLE_COROUTINE, CO_
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
+from dovetail.core.pin import ANYWHERE, Pin
 from dovetail.core.probe import Probe, from_environment, seeing_all
 
 if TYPE_CHECKING:
@@ -24,16 +25,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Changes: TypeAlias = "Mapping[Any, Any]"  # field of the record, or a `Scoped` → its value
-
-
-class Device(NamedTuple):
-    """A device of an engine, by their names; both are empty outside of device scopes."""
-
-    engine: str = ""
-    name: str = ""
-
-
-NOWHERE = Device()
 
 
 class Scopes(NamedTuple):
@@ -62,7 +53,7 @@ class Scopes(NamedTuple):
     graphs: tuple[Any, ...] = ()
     engine: Engine | None = None
     chooses: bool | None = None
-    device: Device = NOWHERE
+    device: Pin = ANYWHERE
     probes: tuple[Probe, ...] | None = None
     undo: list[Callable[[], Any]] | None = None
     others: Changes = {}  # noqa: RUF012  # never changed

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dovetail.core.errors import describe, did_you_mean, op_error
 from dovetail.core.hooks import hooks
+from dovetail.core.pin import Pin
 from dovetail.core.places import place as Place
 from dovetail.core.table import OPS
 from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.operation import Operation
 from dovetail.graph.parts import in_parts
-from dovetail.graph.pin import Pin
+from dovetail.graph.places import inside
 from dovetail.trace.captures import subgraph_names
 
 if TYPE_CHECKING:
@@ -91,4 +92,4 @@ def _pin(operation: Operation, said: Any) -> Pin:
         problem = f"it got {describe(said)} for {operation.name!r}: give an engine's name, a dovetail.place, or None."
         raise op_error(TypeError, "Graph.place", problem)
     pin = Pin(said.engine, said.device, said.part)
-    return pin if pin == Pin() else pin.inside(operation.pin)
+    return pin if pin == Pin() else inside(pin, operation.pin)

@@ -18,9 +18,9 @@ from dovetail.core.scopes import scopes
 from dovetail.core.table import OPS
 from dovetail.edit.overriding import override_gradients
 from dovetail.graph.base import GraphBase
+from dovetail.graph.graph_scopes import put_in_scope
 from dovetail.graph.journal import note
 from dovetail.graph.operation import GraphTensor, Operation
-from dovetail.graph.pin_scopes import put_in_scope
 from dovetail.graph.reach import waited_for
 from dovetail.graph.recompute_groups import RecomputeGroup
 from dovetail.graph.shape_values import known_ints

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import HOME
+from dovetail.core.pin import Pin
 from dovetail.edit.graph import Graph
 from dovetail.edit.transplant import copy_graph
 from dovetail.execute.claims import NotClaimed
 from dovetail.execute.placement import pinned_engines
 from dovetail.execute.plan import Plan
-from dovetail.graph.pin import Pin
 
 logger = logging.getLogger("dovetail.plan")
 

@@ -16,12 +16,11 @@ from dovetail.core.devices import device_for, found_device, soft_placement
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import device_owner, get_engine, known_engines
 from dovetail.core.errors import EngineNotInstalled, UnknownEngine, describe, did_you_mean, op_error
+from dovetail.core.pin import ANYWHERE, Pin
 from dovetail.core.wish import as_wish
 from dovetail.edit.graph import Graph, Operation
 from dovetail.graph.nesting import holders_of
-from dovetail.graph.operation import NOT_PINNED
 from dovetail.graph.parts import in_parts
-from dovetail.graph.pin import Pin
 from dovetail.ops.control.plumbing import HOST_CALLS, STRUCTURAL
 
 _INSTEAD = "place it on one of them, or allow the nearest one (set_soft_placement, allow_soft_placement=True)"
@@ -75,7 +74,7 @@ def place_of(operation: Operation, home: Place) -> Place:
     """
     holders = holders_of(operation.graph)
     around = place_of(holders[0], home) if holders else home
-    if operation._pin == NOT_PINNED:
+    if operation._pin == ANYWHERE:
         return around
     engine = _engine(operation, around.engine)
     device = _device(operation, engine) if operation.device else None
@@ -126,7 +125,7 @@ def _missing_device(operation: Operation, engine: Engine) -> Exception:
 
 def pinned_engines(operations: Iterable[Operation]) -> list[Engine]:
     """The engines that operations are pinned to, themselves or by their devices; it raises the errors of `place_of`."""
-    pinned = (op for op in operations if op.pin[:2] != NOT_PINNED[:2])
+    pinned = (op for op in operations if op.pin[:2] != ANYWHERE[:2])
     return list(dict.fromkeys(filter(None, (_engine(op, None) for op in pinned))))
 
 
@@ -136,7 +135,7 @@ def is_pinned(graph: Graph) -> bool:
         if not part.by_type.keys().isdisjoint(USERS_CALLS):
             return True
         for operation in part:
-            if operation._pin[:2] != NOT_PINNED[:2]:
+            if operation._pin[:2] != ANYWHERE[:2]:
                 return True
     return False
 
@@ -200,7 +199,7 @@ def check_pins(graph: Graph, home: Place) -> None:
     """Refuse pins that a plan cannot follow, with the errors of `place_of`; `cut` checks the order of parts."""
     for inner in graph.everywhere():
         for operation in inner.operations:
-            if operation._pin != NOT_PINNED:
+            if operation._pin != ANYWHERE:
                 place_of(operation, home)
                 if inner is not graph:
                     _check_inner_part(operation)
@@ -221,7 +220,7 @@ def is_divided(operation: Operation, home: Place) -> bool:
     if not graphs:
         return False
     inner = [part for graph in graphs for part in graph.everywhere()]
-    pinned = [op for part in inner for op in part.operations if op.pin != NOT_PINNED and op.type not in STRUCTURAL]
+    pinned = [op for part in inner for op in part.operations if op.pin != ANYWHERE and op.type not in STRUCTURAL]
     return bool(pinned) and {place_of(op, home) for op in pinned} != {place_of(operation, home)}
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
+from dovetail.core.pin import Pin
 from dovetail.core.texts import count_text, size_text, time_text
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph, GraphTensor, Operation
@@ -21,7 +22,6 @@ from dovetail.edit.transplant import transplant
 from dovetail.execute.exchanges import exchange_text, exchanges_of
 from dovetail.execute.placement import Cut, Place, cut, place_of
 from dovetail.execute.segment import Segment
-from dovetail.graph.pin import Pin
 from dovetail.ops.control.plumbing import STRUCTURAL
 from dovetail.passes.pure_program import PureProgram
 

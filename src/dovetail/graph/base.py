@@ -23,6 +23,7 @@ from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, is_tensor
 from dovetail.graph.cursor import Cursor
 from dovetail.graph.dialect import Dialect
+from dovetail.graph.graph_scopes import HasScopes, scoped
 from dovetail.graph.index import forget_type, note_type
 from dovetail.graph.journal import all_or_nothing, note
 from dovetail.graph.naming import check_name
@@ -30,7 +31,6 @@ from dovetail.graph.nesting import graphs_around, holders_of, outermost_of
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.order import NOWHERE, Order, position, stands_before
 from dovetail.graph.outputs import Outputs
-from dovetail.graph.pin_scopes import Pins, scoped
 from dovetail.graph.reach import reach
 from dovetail.graph.recompute_groups import RecomputeGroup, computes
 from dovetail.ops.control.plumbing import EFFECTS, INPUTS
@@ -136,7 +136,7 @@ def array_of(value: Any) -> np.ndarray:
     return host.from_host(lambda given, dtype: np.array(given, dtype.numpy), value, promote([dtype_of(value)]))
 
 
-class GraphBase(Pins):
+class GraphBase(HasScopes):
     """The operations of a graph, in order, and the facts about them; `Graph` adds edits, parts and text."""
 
     _operation_type: type[Operation] = Operation

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from dovetail.core.errors import op_error
 from dovetail.core.hooks import hooks
 from dovetail.core.op import Op, op_named
+from dovetail.core.pin import Pin
 from dovetail.core.spec import spec
 from dovetail.core.table import OPS
 from dovetail.core.wish import Wish
 from dovetail.graph.attributes import OBJECT, Beside, Form, Refused, decode, encode
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
-from dovetail.graph.pin import Pin
 from dovetail.graph.recompute_groups import RecomputeGroup
 
 if TYPE_CHECKING:

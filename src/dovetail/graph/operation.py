@@ -12,6 +12,7 @@ from dovetail.core.dtypes import DType
 from dovetail.core.errors import Where, called_library, conventional, describe, is_inside, op_error, place
 from dovetail.core.hooks import hooks
 from dovetail.core.op import Op
+from dovetail.core.pin import ANYWHERE, Pin
 from dovetail.core.spec import Shape, TensorSpec
 from dovetail.core.tensor import AS_TENSORFLOW, Operators
 from dovetail.core.tensor_shape import TensorShape
@@ -19,7 +20,6 @@ from dovetail.graph.index import forget_type, note_change, note_type
 from dovetail.graph.journal import note
 from dovetail.graph.nesting import outermost_of
 from dovetail.graph.order import NOWHERE, position
-from dovetail.graph.pin import Pin
 from dovetail.ops.control.plumbing import HOST_CALLS, NEVER_PRUNED
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from dovetail.edit.graph import Graph
     from dovetail.graph.recompute_groups import RecomputeGroup
 
-NOT_PINNED = Pin()
 NO_NOTES: Mapping[str, Any] = MappingProxyType({})
 SINGLE = -1  # in Operation.layout: the parameter is one tensor
 # op type → the parameter whose tensors are the last inputs of each of its subgraphs, the same in each step
@@ -289,7 +288,7 @@ class Operation:
         self.outputs: list[GraphTensor] = []
         self._control_inputs: dict[Operation, None] | None = None
         self._control_outputs: dict[Operation, None] | None = None
-        self._pin: Pin = NOT_PINNED
+        self._pin: Pin = ANYWHERE
         self.gradient_function: Callable[..., Any] | None = None
         self.notes: Mapping[str, Any] = NO_NOTES
         self.overrides: Mapping[str, str] = graph.gradient_overrides

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from dovetail.graph.pin import Pin
+from dovetail.core.engine_registry import device_owner
+from dovetail.core.pin import Pin
+from dovetail.core.wish import Wish, as_wish
 
 if TYPE_CHECKING:
     from dovetail.graph.operation import Operation
@@ -47,18 +49,35 @@ class Places(NamedTuple):
         """Record an operation's pin: its own goes before the scopes' pins, but not before their functions."""
         for scope in reversed(self.scopes):
             if isinstance(scope, Pin):
-                operation.record_pin(operation.pin.inside(scope))
+                operation.record_pin(inside(operation.pin, scope))
             elif (said := scope(operation)) is not None:
                 operation.record_pin(said.over(operation.pin))
         if (near := _device_of(self.near)) is not None:
             operation.record_pin(operation.pin._replace(device=near))
 
 
+def inside(pin: Pin, around: Pin) -> Pin:
+    """A pin inside the scope of another one, which gives what it leaves open.
+
+    A device that one engine alone has takes no engine from around it.
+
+    Example:
+        >>> inside(Pin(device="gpu:0"), Pin("torch", "cpu:0", part=1))
+        Pin(engine='torch', device='gpu:0', part=1)
+    """
+    own, other = pin.device, around.device
+    wish = as_wish(own) if pin.engine is None else None
+    engine = None if wish is not None and device_owner(wish.kind) else around.engine
+    if isinstance(own, Wish) and isinstance(other, Wish):
+        own = other.around(own)
+    return Pin(pin.engine or engine, own or other, around.part if pin.part is None else pin.part)
+
+
 def _settled(scopes: tuple[Scope, ...], near: Any) -> Places:
     pins = [scope for scope in scopes if isinstance(scope, Pin)]
     if len(pins) < len(scopes):
         return Places(scopes, near, asks=True)
-    pin = reduce(lambda outer, inner: inner.inside(outer), pins, Pin())
+    pin = reduce(lambda outer, inner: inside(inner, outer), pins, Pin())
     return Places(scopes, near, pin=pin._replace(device=_device_of(near) or pin.device))
 
 

@@ -18,9 +18,9 @@ from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.inference import infer_again, merged, set_shape
 from dovetail.edit.transplant import copy_graph
 from dovetail.graph.folding import folded
+from dovetail.graph.graph_scopes import made_for_operation
 from dovetail.graph.index import note_change
 from dovetail.graph.pass_edits import discard, rewire, supersede
-from dovetail.graph.pin_scopes import made_for_operation
 from dovetail.graph.shape_values import ShapeValues
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 from dovetail.passes.base import Local, Visit, needs, sweep

@@ -10,8 +10,8 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.edit.graph import Graph, GraphTensor, Operation
+from dovetail.graph.graph_scopes import made_for_operation
 from dovetail.graph.order import position
-from dovetail.graph.pin_scopes import made_for_operation
 from dovetail.graph.reach import waited_for
 
 

@@ -16,9 +16,9 @@ from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import static_shape
 from dovetail.graph.effects import ASSIGN, READ, needed_with_taken, new_history, thread
+from dovetail.graph.graph_scopes import scoped
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.pass_edits import discard
-from dovetail.graph.pin_scopes import scoped
 from dovetail.ops.control.plumbing import INPUTS
 from dovetail.trace.captures import capture_into, check_open, holder_of
 

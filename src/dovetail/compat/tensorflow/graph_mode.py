@@ -14,9 +14,9 @@ from dovetail.core.scopes import DEFAULT_GRAPH, Scoped, Setting, scopes
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.tensor import Tensor
 from dovetail.graph.base import name_new, new_scope
+from dovetail.graph.graph_scopes import open_places
 from dovetail.graph.nesting import outermost_of
 from dovetail.graph.operation import GraphTensor, Operation
-from dovetail.graph.pin_scopes import open_places
 from dovetail.graph.places import Places
 from dovetail.sessions.session_graph import SessionGraph, open_default_graph
 from dovetail.trace import variables

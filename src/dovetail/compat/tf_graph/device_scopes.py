@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dovetail.compat.tf_graph.device_spec import DeviceSpec, as_device
-from dovetail.graph.pin import Pin
-from dovetail.graph.pin_scopes import scoped
+from dovetail.core.pin import Pin
+from dovetail.graph.graph_scopes import scoped
 from dovetail.graph.places import Places
 
 if TYPE_CHECKING:

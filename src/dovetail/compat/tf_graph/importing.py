@@ -13,9 +13,9 @@ from dovetail.edit.inference import infer_from
 from dovetail.edit.overriding import override_gradients
 from dovetail.edit.taken import GIVEN, release
 from dovetail.edit.transplant import Variables, transplant
+from dovetail.graph.graph_scopes import put_in_scope
 from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.operation import GraphTensor, Operation
-from dovetail.graph.pin_scopes import put_in_scope
 
 
 def import_definition(

@@ -19,7 +19,7 @@ from dovetail.formats.opaque import Unreadable
 from dovetail.formats.rows import Row
 from dovetail.formats.tensorflow.attributes import CONVERTERS
 from dovetail.formats.tensorflow.values import Foreign, Host
-from dovetail.graph.pin_scopes import scoped
+from dovetail.graph.graph_scopes import scoped
 
 COUNTS = ("num", "num_split")  # attributes that are the number of results
 

@@ -29,10 +29,10 @@ from dovetail.core.value_kinds import is_tensor, register, static_shape, unwrapp
 from dovetail.core.variable import STATE
 from dovetail.core.variable import Variable as DovetailVariable
 from dovetail.formats.wire.messages import TENSORFLOW
+from dovetail.graph.graph_scopes import put_in_scope
 from dovetail.graph.naming import check_name
 from dovetail.graph.nesting import outermost_of
 from dovetail.graph.operation import GraphTensor
-from dovetail.graph.pin_scopes import put_in_scope
 from dovetail.ops.shapes.shape import dims_of
 from dovetail.sessions import session as sessions
 from dovetail.sessions.variable import Presence, SessionVariable

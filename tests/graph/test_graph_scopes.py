@@ -13,10 +13,10 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.compat.tf_graph.definition import node_def_of
 from dovetail.core.devices import soft_placement_of_run
+from dovetail.core.pin import Pin
 from dovetail.core.wish import Wish
 from dovetail.graph.attributes import Beside
 from dovetail.graph.document import document_of, graph_of
-from dovetail.graph.pin import Pin
 
 
 def test_dovetails_own_devices_are_recorded_where_a_graph_is_built(engine):
