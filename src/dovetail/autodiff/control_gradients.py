@@ -64,9 +64,9 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
     gradients = [gradient_graph(branch, targets) for branch in branches]
     reached = sorted({i for _, numbers in gradients for i in numbers})
     for graph, numbers in gradients:
-        found: dict[int, Any] = dict(zip(numbers, graph.outputs, strict=True))
+        by_number: dict[int, Any] = dict(zip(numbers, graph.outputs, strict=True))
         with graph.as_default(), made_for_gradient(graph, op):
-            departing: Any = [found[i] if i in found else zeros_like(graph.inputs[i]) for i in reached]
+            departing: Any = [by_number[i] if i in by_number else zeros_like(graph.inputs[i]) for i in reached]
         graph.outputs = departing
     given = [*inputs, *(arriving[i] for i in targets)]
     results = if_op(condition, given, *(graph for graph, _ in gradients)) if reached else ()
@@ -103,8 +103,8 @@ def _round(
 
 def _placed(op: Any, numbers: Sequence[int], gradients: Sequence[Any]) -> list[Gradient]:
     """One gradient for each input of an operation: the given ones at `numbers`, None for the others."""
-    found = dict(zip(numbers, gradients, strict=True))
-    return [found.get(i) for i in range(len(op.inputs))]
+    by_number = dict(zip(numbers, gradients, strict=True))
+    return [by_number.get(i) for i in range(len(op.inputs))]
 
 
 @scan_op.gradient
@@ -132,14 +132,14 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
     wanted = list(dict.fromkeys(t for terms in later.values() for t in terms))
     work.backward.outputs = [*work.backward.outputs, *wanted]
     copies = copy_into(work.backward, backward, inputs)
-    found = dict(zip(work.inputs, copies, strict=False))
-    there = dict(zip(wanted, copies[len(found) :], strict=True))
+    copied = dict(zip(work.inputs, copies, strict=False))
+    there = dict(zip(wanted, copies[len(copied) :], strict=True))
     stacks = {given[t]: whole for t, whole in slices.items()} | {
         y: arriving[i] for y, i in zip(ys, stacked, strict=True)
     }
     new = [t for t in dict.fromkeys(there.values()) if t not in stacks]
     with backward.as_default(), made_for_gradient(backward, op):
-        backward.outputs = [*_round(found, around, carry, summed, totals), *(found[i] for i in sliced), *new]
+        backward.outputs = [*_round(copied, around, carry, summed, totals), *(copied[i] for i in sliced), *new]
     results = scan_op(
         _carry(op, arriving, around, summed),
         [*(arriving[i] for i in stacked), *slices.values()],
@@ -232,10 +232,10 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
     carry = _placeholders(backward, [body.inputs[i] for i in around])
     totals = _placeholders(backward, [body.inputs[i] for i in summed])
     state = _placeholders(backward, body.inputs)
-    found = dict(zip(reached, copy_into(step, backward, [*state, *carry]), strict=True))
+    copied = dict(zip(reached, copy_into(step, backward, [*state, *carry]), strict=True))
     with backward.as_default(), made_for_gradient(backward, op):
         before = [state[i] for i in around]  # with the shapes of the step's inputs; its outputs may have others
-        backward.outputs = _round(found, around, before, summed, totals)
+        backward.outputs = _round(copied, around, before, summed, totals)
     first = _carry(op, arriving, around, summed)
     return _placed(op, [*around, *summed], while_gradient(init, constants, first, condition, body, backward, limit))
 

@@ -254,8 +254,8 @@ class _TracedGradient:
         gradients: list[Any] = [None] * len(node.inputs)
         with target.as_default():
             inputs = [trace.to_graph(t, t.dtype, target, node.op) for t in tensors]
-            found = copy_into(self.graph, target, inputs)
-            for i, tensor in zip(self.departing, found, strict=True):
+            departing = copy_into(self.graph, target, inputs)
+            for i, tensor in zip(self.departing, departing, strict=True):
                 gradients[i] = tensor
         return gradients
 
@@ -270,9 +270,9 @@ def _trace_gradient(
         arriving: list[Any] = [None] * len(results)
         for i in floats:
             arriving[i] = graph.placeholder(results[i].spec, "gradient")
-        found = rule(*arriving)
-        reached = [i for i, g in enumerate(found) if g is not None]
-        graph.outputs = [trace.to_graph(found[i], sources[i].dtype, graph, ops.identity_n) for i in reached]
+        gradients = rule(*arriving)
+        reached = [i for i, g in enumerate(gradients) if g is not None]
+        graph.outputs = [trace.to_graph(gradients[i], sources[i].dtype, graph, ops.identity_n) for i in reached]
     if graph.state.assigned:
         names = ", ".join(v.name for v in graph.state.assigned)
         raise op_error(ValueError, name, f"its gradient function assigns {names}, which it cannot in a graph.")

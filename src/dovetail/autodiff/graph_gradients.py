@@ -78,15 +78,15 @@ def _through(graph: Graph, seeds: list[tuple[Any, Any]], sources: list[Any], sto
     """
     points = [_points(graph, x) for x in sources]
     taken = [(outer, own) for outer, own in graph.captures.items() if type(outer) is GraphTensor]
-    flat = [*(p for found in points for p in found), *(own for _, own in taken)]
+    flat = [*(p for of_source in points for p in of_source), *(own for _, own in taken)]
     nodes = [op for op in between([y for y, _ in seeds], flat) if op not in stopped]
     gradients = dict(zip(map(id, flat), reverse.backward(reversed(nodes), seeds, flat), strict=True))
-    found = [_sum(gradients[id(p)] for p in of_source) for of_source in points]
+    by_source = [_sum(gradients[id(p)] for p in of_source) for of_source in points]
     outside = [(outer, g) for outer, own in taken if (g := gradients[id(own)]) is not None]
     if not outside:
-        return found
+        return by_source
     around = _through(outside[0][0].op.graph, outside, sources, stopped)
-    return [_sum(pair) for pair in zip(found, around, strict=True)]
+    return [_sum(pair) for pair in zip(by_source, around, strict=True)]
 
 
 def _sum(gradients: Iterable[Any]) -> Any:
@@ -100,15 +100,15 @@ def _points(graph: Graph, source: Any) -> list[Any]:
     if type(source) is GraphTensor:
         return [source] if source.op.graph is graph else []
     if type(source) is Tensor:
-        found = graph.closures.get(source, graph.captures.get(source))
+        point = graph.closures.get(source, graph.captures.get(source))
     elif graph.dialect.records_effects:  # state stops gradients: they go to the variable, not to the assigned tensor
         return [op.outputs[0] for op in graph.operations if op.type in _OF_VARIABLES and op.attrs["variable"] is source]
     else:
-        found = graph.state.inputs.get(source)
-        if found is None:
+        point = graph.state.inputs.get(source)
+        if point is None:
             reads = (op for op in graph.operations if op.type == "ReadVariableOp" and op.attrs["variable"] is source)
-            found = next((op.outputs[0] for op in reads), None)
-    return [] if found is None else [found]
+            point = next((op.outputs[0] for op in reads), None)
+    return [] if point is None else [point]
 
 
 _OF_VARIABLES = ("ReadVariableOp", "AssignVariableOp")

@@ -91,9 +91,9 @@ class _Forgetful:
         again, arriving = unflatten(structure, ops.optimization_barrier(flat))
         results = functools.partial(self._results, replaced(leaves, moving, again))
         with exactly(overrides):
-            found = through(results, [*again, *variables], arriving)
-        gradients = replaced([None] * len(leaves), moving, found)
-        return (gradients, found[len(moving) :]) if variables else gradients
+            derivatives = through(results, [*again, *variables], arriving)
+        gradients = replaced([None] * len(leaves), moving, derivatives)
+        return (gradients, derivatives[len(moving) :]) if variables else gradients
 
     def _results(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(flatten(self._run(leaves), "recompute_grad")[0])

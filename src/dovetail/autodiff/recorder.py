@@ -176,9 +176,9 @@ class ClosureRecorder(Recorder):
     def leading_to(self, tensors: Iterable[Any]) -> list[Any]:
         """The nodes that compute these tensors, in order."""
         needed = {id(t) for t in tensors}
-        found: list[Any] = []
+        nodes: list[Any] = []
         for node in reversed(self.nodes):
             if any(id(t) in needed for t in node.outputs):
                 needed.update(id(t) for t in node.inputs)
-                found.append(node)
-        return found[::-1]
+                nodes.append(node)
+        return nodes[::-1]

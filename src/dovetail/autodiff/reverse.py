@@ -39,13 +39,15 @@ def backward(nodes: Iterable[Any], seeds: Iterable[tuple[Any, Any]], sources: Se
         A gradient for each source, None for a source that no gradient reaches.
     """
     wanted = {id(source) for source in sources}
-    found: dict[int, Any] = {}  # id of a tensor → its gradient; only tensors that nodes and sources hold are looked up
+    gradients: dict[
+        int, Any
+    ] = {}  # id of a tensor → its gradient; only tensors that nodes and sources hold are looked up
     for tensor, gradient in seeds:
         with _made_for(tensor):
-            _add(found, tensor, gradient)
+            _add(gradients, tensor, gradient)
     recomputed = Recomputed()
     for node in nodes:
-        arriving = [found.get(id(t)) if id(t) in wanted else found.pop(id(t), None) for t in node.outputs]
+        arriving = [gradients.get(id(t)) if id(t) in wanted else gradients.pop(id(t), None) for t in node.outputs]
         if all(g is None for g in arriving):
             continue
         function = gradient_function(node)
@@ -53,10 +55,10 @@ def backward(nodes: Iterable[Any], seeds: Iterable[tuple[Any, Any]], sources: Se
             continue
         if isinstance(node, Operation):
             with _made_for(node):
-                _step(function, *recomputed.of(node, arriving), arguments(node), found)
+                _step(function, *recomputed.of(node, arriving), arguments(node), gradients)
         else:
-            _step(function, node, arriving, arguments(node), found)
-    return [found.get(id(source)) for source in sources]
+            _step(function, node, arriving, arguments(node), gradients)
+    return [gradients.get(id(source)) for source in sources]
 
 
 def seed(target: Any, given: Any) -> Any:
@@ -108,8 +110,8 @@ def through(function: Callable[[], Any], sources: Sequence[Any], arriving: Seque
         result = function()
     results = result if isinstance(result, tuple) else (result,)
     seeds = [(y, g) for y, g in zip(results, arriving, strict=True) if g is not None]
-    found = dict(zip(map(id, sources), backward(reversed(recorder.nodes), seeds, sources), strict=True))
-    return [found.pop(id(source), None) for source in sources]
+    gradients = dict(zip(map(id, sources), backward(reversed(recorder.nodes), seeds, sources), strict=True))
+    return [gradients.pop(id(source), None) for source in sources]
 
 
 def arguments(node: Any) -> list[Any]:

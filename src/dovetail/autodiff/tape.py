@@ -101,10 +101,10 @@ class GradientTape(Recorder):
         flat, structure = self._question("gradient", sources, unconnected_gradients)
         given = flatten_like(form, output_gradients)
         seeds = [(t, reverse.seed(t, g)) for t, g in zip(targets, given, strict=True) if self.follows(t)]
-        found = reverse.backward(self._playback(), seeds, flat)
+        gradients = reverse.backward(self._playback(), seeds, flat)
         if unconnected_gradients == "zero":
-            found = reverse.or_zeros(found, flat)
-        return unflatten(structure, found)
+            gradients = reverse.or_zeros(gradients, flat)
+        return unflatten(structure, gradients)
 
     def jacobian(self, target: Any, sources: Any, unconnected_gradients: str = "none") -> Any:
         """The derivative of every element of the target by every element of each source.
@@ -132,13 +132,13 @@ class GradientTape(Recorder):
         """
         _check_kind(target, "GradientTape.jacobian")
         flat, structure = self._question("jacobian", sources, unconnected_gradients)
-        found = jacobian.jacobian(self._pullback(target, flat), target, flat)
+        jacobians = jacobian.jacobian(self._pullback(target, flat), target, flat)
         if unconnected_gradients == "zero":
-            found = [
+            jacobians = [
                 ops.broadcast_to(ops.zeros_like(x), (*target.shape, *dims_of(x))) if j is None else j
-                for j, x in zip(found, flat, strict=True)
+                for j, x in zip(jacobians, flat, strict=True)
             ]
-        return unflatten(structure, found)
+        return unflatten(structure, jacobians)
 
     def batch_jacobian(self, target: Any, source: Any, unconnected_gradients: str = "none") -> Any:
         """The jacobian of each example of a batch, for examples that do not depend on each other.
@@ -166,11 +166,11 @@ class GradientTape(Recorder):
         """
         _check_kind(target, "GradientTape.batch_jacobian")
         flat, _ = self._question("batch_jacobian", source, unconnected_gradients)
-        found = jacobian.batch_jacobian(self._pullback(target, flat), target, flat[0])
-        if found is None and unconnected_gradients == "zero":
+        matrix = jacobian.batch_jacobian(self._pullback(target, flat), target, flat[0])
+        if matrix is None and unconnected_gradients == "zero":
             dims = dims_of(source)
             return ops.zeros((dims[0], *target.shape[1:], *dims[1:]), source.dtype)
-        return found
+        return matrix
 
     def _question(self, method: str, sources: Any, unconnected_gradients: str) -> tuple[list[Any], Any]:
         """Check a request, stop a tape that is not persistent, and return the sources, flat, and their structure."""

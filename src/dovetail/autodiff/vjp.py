@@ -62,9 +62,9 @@ def _differentiate(graph: Graph, targets: list[int] | None) -> _Whole:
         with made_for_gradient(whole, results[i].op):
             arriving.append(whole.placeholder(results[i].spec, f"gradient{i}"))
     with record_on(()), whole.as_default():
-        found = gradients([results[i] for i in targets], [inputs[i] for i in sources], arriving)
-    reached = [i for i, g in zip(sources, found, strict=True) if g is not None]
-    departing = [g for g in found if g is not None]
+        derivatives = gradients([results[i] for i in targets], [inputs[i] for i in sources], arriving)
+    reached = [i for i, g in zip(sources, derivatives, strict=True) if g is not None]
+    departing = [g for g in derivatives if g is not None]
     return _Whole(whole, results, forward, arriving, departing, targets, reached)
 
 
@@ -78,20 +78,20 @@ def gradient_graph(graph: Graph, targets: list[int] | None = None) -> tuple[Grap
     Returns:
         The graph, and the numbers of the inputs whose gradients it returns: the inputs that a gradient reaches.
     """
-    found = _differentiate(graph, targets)
-    found.graph.outputs = found.departing
-    return found.graph, found.inputs
+    whole = _differentiate(graph, targets)
+    whole.graph.outputs = whole.departing
+    return whole.graph, whole.inputs
 
 
 def split(graph: Graph, targets: list[int] | None = None) -> Split:
     """Split a graph for differentiation with respect to its float inputs; arguments as for `gradient_graph`."""
-    found = _differentiate(graph, targets)
-    whole = found.graph
-    kept, backward = _cut(found)
+    differentiated = _differentiate(graph, targets)
+    whole = differentiated.graph
+    kept, backward = _cut(differentiated)
     whole.inputs = whole.inputs[: len(graph.inputs)]
-    whole.outputs = [*found.results, *kept]
-    discard(whole, [op for op in whole.operations if op not in found.forward])
-    return Split(whole, len(kept), backward, found.outputs, found.inputs)
+    whole.outputs = [*differentiated.results, *kept]
+    discard(whole, [op for op in whole.operations if op not in differentiated.forward])
+    return Split(whole, len(kept), backward, differentiated.outputs, differentiated.inputs)
 
 
 def _cut(found: _Whole) -> tuple[list[GraphTensor], Graph]:

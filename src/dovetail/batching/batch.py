@@ -86,16 +86,16 @@ def _results(operation: Operation, values: dict[GraphTensor, Any], size: Any) ->
     if operation.type == "Scan":
         return _scanned(size, *args)
     if not any(isinstance(x, Batch) for x in inputs):
-        found = op(*args)
-        return found if op.returns_tuple else [found]
+        result = op(*args)
+        return result if op.returns_tuple else [result]
     with suppress(NotBatchable):
-        found = joined(op, size, args)
-        return found if op.returns_tuple else [found]
+        result = joined(op, size, args)
+        return result if op.returns_tuple else [result]
     rule = elementwise if op.is_elementwise else RULES.get(operation.type, Rules()).examples
     with suppress(NotBatchable):
         if rule is not None:
-            found = rule(op, size, *args)
-            return found if isinstance(found, (tuple, list)) else [found]
+            result = rule(op, size, *args)
+            return result if isinstance(result, (tuple, list)) else [result]
     with suppress(NotBatchable):
         if op.body is not None:
             body = body_graph(op, operation.args)
@@ -111,8 +111,8 @@ def _scanned(
     def step(carry: Sequence[Any], slices: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         moving = [Batch(part) if isinstance(x, Batch) else part for x, part in zip(xs, slices, strict=True)]
         given = [*map(Batch, carry), *moving, *constants]
-        found = [leading_axis(x, size) for x in _run(body, dict(zip(body.inputs, given, strict=True)), size)]
-        return found[: len(init)], found[len(init) :]
+        results = [leading_axis(x, size) for x in _run(body, dict(zip(body.inputs, given, strict=True)), size)]
+        return results[: len(init)], results[len(init) :]
 
     steps_first = [ops.moveaxis(x.value, 1, 0) if isinstance(x, Batch) else x for x in xs]
     carry, stacked = ops.scan(step, [leading_axis(x, size) for x in init], steps_first, length, reverse)
@@ -127,7 +127,7 @@ def _one_by_one(operation: Operation, inputs: list[Any]) -> list[Any]:
         given = list(inputs)
         for i, x in zip(moving, slices, strict=True):
             given[i] = x
-        found = operation.op(*operation.arguments(given))
-        return list(found) if operation.op.returns_tuple else [found]
+        result = operation.op(*operation.arguments(given))
+        return list(result) if operation.op.returns_tuple else [result]
 
     return list(map(Batch, map_fn(one, [inputs[i].value for i in moving])))

@@ -58,8 +58,8 @@ def joined(op: Op[..., Any], size: Any, args: Sequence[Any]) -> Any:
     need(all(x.rank > 0 for x in batches))
     each, *others = [x.each for x in batches]
     need(all(isinstance(each, int) and other == each for other in others))
-    found = op(*map(_rows_of, found_rule(size, each, *args)))
-    return [Rows(x, size, each) for x in found] if op.returns_tuple else Rows(found, size, each)
+    result = op(*map(_rows_of, found_rule(size, each, *args)))
+    return [Rows(x, size, each) for x in result] if op.returns_tuple else Rows(result, size, each)
 
 
 # -- rules ------------------------------------------------------------------------------------------------------------

@@ -84,8 +84,8 @@ def elementwise(op: Op[..., Any], size: Any, *args: Any) -> Any:
 def _of_last_axes(op: Op[..., Any], size: Any, *args: Any) -> Any:
     """Run an op that takes axes in front as a batch, which broadcasts."""
     rank = max(rank_of(x) for x in args if _is_tensor(x))
-    found = op(*[_with_rank(x, rank) if _is_tensor(x) else x for x in args])
-    return list(map(Batch, found)) if op.returns_tuple else Batch(found)
+    result = op(*[_with_rank(x, rank) if _is_tensor(x) else x for x in args])
+    return list(map(Batch, result)) if op.returns_tuple else Batch(result)
 
 
 @rule("Einsum")
@@ -105,8 +105,8 @@ def _(op: Op[..., Any], size: Any, x: Batch, axis: Any, keepdims: bool) -> Any:
     if axis is not None:
         return Batch(op(x.value, _later(axis, x.rank), keepdims))
     dims = x.value.shape[1:]
-    found = op(ops.reshape(x.value, (size, -1 if None in dims else math.prod(dims))), 1, False)
-    return Batch(ops.reshape(found, (size, *(1,) * x.rank)) if keepdims else found)
+    reduced = op(ops.reshape(x.value, (size, -1 if None in dims else math.prod(dims))), 1, False)
+    return Batch(ops.reshape(reduced, (size, *(1,) * x.rank)) if keepdims else reduced)
 
 
 @rule(*ALONG_AXES)
@@ -171,8 +171,8 @@ def _(op: Op[..., Any], size: Any, g: Any, like: Any) -> Any:
     extra = len(inner) - len(target)
     ones = [i + extra for i, dim in enumerate(target) if dim == 1 and inner[i + extra] != 1]
     axes = tuple(i + 1 for i in (*range(extra), *ones))
-    found = leading_axis(g, size)
-    return Batch(ops.reshape(ops.sum(found, axes), (size, *target)) if axes else found)
+    batched = leading_axis(g, size)
+    return Batch(ops.reshape(ops.sum(batched, axes), (size, *target)) if axes else batched)
 
 
 @rule("PadV2")

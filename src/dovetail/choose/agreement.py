@@ -63,18 +63,18 @@ class Agreement:
         """The candidate of the next call, and whether its time counts; the call's collective takes this rank's note."""
         plan = self._plan
         strategy, counts = self._next or (chosen.strategy, False)
-        found = plan.candidates.get(strategy)
-        if found is None or not self._can_run(strategy):
-            found, counts = chosen, False
+        candidate = plan.candidates.get(strategy)
+        if candidate is None or not self._can_run(strategy):
+            candidate, counts = chosen, False
         if self.follows:
             self._prepare()
             note = self._of_follower()
-            counts, self._latest = found.strategy == self._latest, found.strategy
+            counts, self._latest = candidate.strategy == self._latest, candidate.strategy
         else:
             self._proposed = plan.decided(chosen)
             note = self._of_leader()
         WORLD.note = self._written(note)
-        return found, counts
+        return candidate, counts
 
     def _written(self, note: Note) -> bytes:
         """A note that fits: the last strategies to prepare wait for a later one."""

@@ -74,9 +74,9 @@ class BackwardPlan(Runnable):
         Raises:
             Exception: the engine cannot run the graph.
         """
-        found = Candidate(strategy, self.graph, self.engine, self.shapes)
-        found.plan.prepare()
-        return self._candidates.setdefault(strategy, found)
+        candidate = Candidate(strategy, self.graph, self.engine, self.shapes)
+        candidate.plan.prepare()
+        return self._candidates.setdefault(strategy, candidate)
 
     def run_as(self, strategy: Strategy, arguments: Sequence[Any]) -> tuple[tuple[Any, ...], bool]:
         """The results by a strategy, and whether the strategy failed, so that numpy ran instead."""
@@ -89,7 +89,7 @@ class BackwardPlan(Runnable):
             is_named = self._leader.fixed is not None or strategy.engine == resort
             if is_named or (candidate is not None and not candidate.failed_by(error)):
                 raise
-            found = self.run_as(Strategy(resort), arguments)[0]
+            results = self.run_as(Strategy(resort), arguments)[0]
             assert self._leader.called is not None
             self._leader.called.measurer.fail(strategy, error)
-            return found, True
+            return results, True

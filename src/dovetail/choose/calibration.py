@@ -23,9 +23,9 @@ FURTHEST = 7.0  # the largest logarithm of a correction: a factor of a thousand
 def load(engine: str, known: costs.Corrections) -> Engine:
     """Import the library of an engine, and take in the seconds that this takes."""
     predicted, start = known.load_seconds(engine), time.perf_counter()
-    found = get_engine(engine)
+    loaded = get_engine(engine)
     known.learn_load(engine, predicted, time.perf_counter() - start)
-    return found
+    return loaded
 
 
 def _path() -> Path | None:
@@ -40,11 +40,11 @@ def recall() -> None:
     _recalled.append({})
     path = _path()
     try:
-        found = {} if path is None else _checked(json.loads(records.content(path)))
+        factors = {} if path is None else _checked(json.loads(records.content(path)))
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return
-    costs.known.factors = {**found, **costs.known.factors}
-    _recalled[0] = found
+    costs.known.factors = {**factors, **costs.known.factors}
+    _recalled[0] = factors
 
 
 _recalled: list[dict[tuple[str, str], float]] = []
@@ -58,11 +58,11 @@ def _checked(given: Any) -> dict[tuple[str, str], float]:
     """
     if given["format"] != FORMAT:
         raise ValueError("it is of another version")
-    found = {(engine, family): error for engine, family, error in given["factors"]}
-    kinds = {(type(engine), type(family), type(error)) for (engine, family), error in found.items()}
-    if kinds - {(str, str, float)} or not all(math.isfinite(error) for error in found.values()):
+    factors = {(engine, family): error for engine, family, error in given["factors"]}
+    kinds = {(type(engine), type(family), type(error)) for (engine, family), error in factors.items()}
+    if kinds - {(str, str, float)} or not all(math.isfinite(error) for error in factors.values()):
         raise ValueError("its numbers are none")
-    return {key: max(-FURTHEST, min(FURTHEST, error)) for key, error in found.items()}
+    return {key: max(-FURTHEST, min(FURTHEST, error)) for key, error in factors.items()}
 
 
 def keep() -> None:

@@ -84,13 +84,13 @@ class Candidate:
         """
         engine = self.plan.engine
         graphs = [segment.graph for segment in self.plan.segments]
-        found, seen = [], set()
+        variants, seen = [], set()
         for variant, rules in engine.strategies.items():
             choices = tuple(engine.rule_choices(graph, rules) for graph in graphs)
             if choices not in seen:
                 seen.add(choices)
-                found.append(variant)
-        return found[1:]
+                variants.append(variant)
+        return variants[1:]
 
     def tensors(self, arguments: Sequence[Any]) -> list[Tensor]:
         """Run the plan on arrays of the home engine; the results stay on its engine, which may still compute them."""
@@ -155,7 +155,7 @@ def split_strategies(graph: Graph, engines: Sequence[str]) -> list[Strategy]:
     """
     if WINDOWED.isdisjoint(op.type for op in graph.operations):
         return []
-    able = [found for found in map(get_engine, engines) if found.eager is None]
+    able = [engine for engine in map(get_engine, engines) if engine.eager is None]
     fusing, others = ([e.name for e in able if e.fuses_elementwise is fuses] for fuses in (True, False))
     return [Strategy(name, split=other) for name in fusing for other in others]
 

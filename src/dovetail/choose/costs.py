@@ -52,10 +52,10 @@ def work_of(*graphs: Graph) -> dict[str, float]:
         >>> sorted(work_of(graph).items())
         [('map', 800.0), ('ops', 2.0), ('product', 2000.0)]
     """
-    found: defaultdict[str, float] = defaultdict(float)
+    work: defaultdict[str, float] = defaultdict(float)
     for graph in graphs:
-        _add(found, graph, 1.0, "ops")
-    return found
+        _add(work, graph, 1.0, "ops")
+    return work
 
 
 def _add(found: dict[str, float], graph: Graph, times: float, kind: str) -> None:
@@ -240,8 +240,8 @@ class Corrections:
 
     def build_seconds(self, engine: str, work: Work) -> float:
         """The seconds to make a program of a graph."""
-        found = rates(engine)
-        seconds = found.build + work.get("ops", 0.0) * found.an_op_built
+        of_engine = rates(engine)
+        seconds = of_engine.build + work.get("ops", 0.0) * of_engine.an_op_built
         return seconds * math.exp(self.factors.get((engine, BUILD), 0.0))
 
     def start_seconds(self, engine: str, work: Work) -> float:
@@ -263,11 +263,11 @@ known = Corrections()
 
 def _parts(engine: str, work: Work) -> Iterator[tuple[str, float]]:
     """The families of a graph, each with its seconds by the shipped rates."""
-    found = rates(engine)
-    yield "calls", found.a_call + work.get("ops", 0.0) * found.an_op + work.get("turns", 0.0) * found.a_turn
+    of_engine = rates(engine)
+    yield "calls", of_engine.a_call + work.get("ops", 0.0) * of_engine.an_op + work.get("turns", 0.0) * of_engine.a_turn
     for family, amount in work.items():
         if family not in ("ops", "turns"):
-            yield family, amount / found.work.get(family, found.work[OTHER])
+            yield family, amount / of_engine.work.get(family, of_engine.work[OTHER])
 
 
 def moving_seconds(sizes: Sequence[int]) -> float:

@@ -156,18 +156,18 @@ class MeasuredPlan(Runnable):
         """A measurer with strategies; if only one strategy can run, nothing is predicted or read."""
         measuring, graph = self._measuring, self.graph
         further = [] if measuring.backward is None else [measuring.backward]
-        found = Measurer(graph, self.shapes, keeps=measuring.fixed is None, further=further)
+        measurer = Measurer(graph, self.shapes, keeps=measuring.fixed is None, further=further)
         ahead, measuring.steps = measuring.steps, 0  # for the first graph that runs, not for smaller last batches
         fixed = measuring.fixed and measuring.fixed.strategy
         only = Strategy(self.engine.name) if measuring.is_at_home else fixed
         self._chooses = only is None
         if only is None:
             names = [name for name in list_candidates() if not owns_devices(name)]
-            found.begin(names, ahead, BETWEEN if measuring.stays else 0.0)
+            measurer.begin(names, ahead, BETWEEN if measuring.stays else 0.0)
         else:
-            found.state = State({only: Arm(only, UNPREDICTED)}, ahead=ahead)
-        found.plans[1] = self._me
-        return found
+            measurer.state = State({only: Arm(only, UNPREDICTED)}, ahead=ahead)
+        measurer.plans[1] = self._me
+        return measurer
 
     @property
     def parts(self) -> list[Plan]:
@@ -226,9 +226,9 @@ class MeasuredPlan(Runnable):
         """The strategy with one thread, so that it leaves a core to the preparation of the first one."""
         if get_engine(strategy.engine).thread_count < 2:
             return strategy
-        arm, found = self.measurer.state.arms[strategy], strategy._replace(threads=1)
-        self.measurer.add([Arm(found, arm.predicted, arm.start)])
-        return found
+        arm, single = self.measurer.state.arms[strategy], strategy._replace(threads=1)
+        self.measurer.add([Arm(single, arm.predicted, arm.start)])
+        return single
 
     def _cross(self) -> None:
         """Prepare the first strategy if that pays by now, at once, or in the background if a compiler takes long.
@@ -264,14 +264,14 @@ class MeasuredPlan(Runnable):
 
     def _make(self, strategy: Strategy) -> Candidate:
         import_engine(strategy.engine)
-        found = Candidate(strategy, self.graph, self.engine, self.shapes)
+        candidate = Candidate(strategy, self.graph, self.engine, self.shapes)
         if shows(self.graph):
-            found.plan.prepare()  # a call that fails after a user's function is not made again
-        self.candidates[strategy] = found
+            candidate.plan.prepare()  # a call that fails after a user's function is not made again
+        self.candidates[strategy] = candidate
         self.measurer.add([Arm(strategy, UNPREDICTED)])
         self.measurer.prepared(strategy)
-        self._chosen = found
-        return found
+        self._chosen = candidate
+        return candidate
 
     # calls
 
@@ -305,9 +305,9 @@ class MeasuredPlan(Runnable):
         return results
 
     def _observe_forward(self) -> None:
-        found, self._forward = self._forward, None
-        if found is not None:
-            self._observe(*found)
+        forward, self._forward = self._forward, None
+        if forward is not None:
+            self._observe(*forward)
 
     def run_backward(self, plan: BackwardPlan, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Run the backward program of the latest call by the call's strategy; the two times are one observation."""
@@ -377,10 +377,10 @@ class MeasuredPlan(Runnable):
             self._refilling = REFILLING if self._measuring.stays else 0  # other calls do not wait when they are timed
         if self._agreement is None:
             strategy, counts = self.decided(chosen)
-            found = self.candidates[strategy]
+            candidate = self.candidates[strategy]
         else:
-            found, counts = self._agreement.next(chosen)
-        return found, counts and self._refilling == 0 and not config.is_profiled
+            candidate, counts = self._agreement.next(chosen)
+        return candidate, counts and self._refilling == 0 and not config.is_profiled
 
     def decided(self, chosen: Candidate) -> tuple[Strategy, bool]:
         """The measurer's decision on the next call: the strategy, and whether its time counts."""
@@ -481,13 +481,13 @@ class MeasuredPlan(Runnable):
         import_engine(strategy.engine)
         stop_if_ending()
         start = time.perf_counter()
-        found = Candidate(strategy, self.graph, self.engine, self.shapes)
-        found.plan.prepare()
+        candidate = Candidate(strategy, self.graph, self.engine, self.shapes)
+        candidate.plan.prepare()
         if self._backward is not None:
             self._backward.prepare_strategy(strategy)
         if not (strategy.variant or strategy.split):
             costs.known.learn_build(strategy.engine, self.measurer.work, time.perf_counter() - start)
-        holding(self.lock, self._prepared, found)
+        holding(self.lock, self._prepared, candidate)
 
     def try_to_prepare(self, strategy: Strategy) -> None:
         """Call `prepare_strategy`, and leave out a strategy that fails."""
@@ -566,9 +566,9 @@ class MeasuredPlan(Runnable):
             raise ValueError(f"{self.graph.name!r} has no strategy {name!r}; it has {listed}.")
         strategy = known[name]
         self._unpinned = self.measurer.state.arms = arms
-        found = self.candidates.get(strategy) or self._make(strategy)
+        candidate = self.candidates.get(strategy) or self._make(strategy)
         self.measurer.keep_one(arms[strategy])
-        self._chosen, self._under_way, self._agreement = found, None, None
+        self._chosen, self._under_way, self._agreement = candidate, None, None
 
     @property
     def choice(self) -> Choice:
@@ -601,8 +601,8 @@ class MeasuredPlan(Runnable):
         """Go on in a forked child, where some engines cannot run, and times differ."""
         self.measurer.__dict__.pop("key", None)
         self._under_way, self._forward, self.measurer.state.duel = None, None, None
-        for strategy, found in list(self.candidates.items()):
-            if not found.plan.can_run:
+        for strategy, candidate in list(self.candidates.items()):
+            if not candidate.plan.can_run:
                 del self.candidates[strategy]
                 self.measurer.state.arms[strategy].is_ready = False
         if self._chosen is not None and self._chosen.strategy not in self.candidates:
@@ -616,8 +616,8 @@ class _Open(threading.local):
 
     def end(self) -> None:
         """End that call, if its plan still lives."""
-        found, self.plan = self.plan, None
-        plan = None if found is None else found()
+        open_plan, self.plan = self.plan, None
+        plan = None if open_plan is None else open_plan()
         if plan is not None:
             plan.end_call()
 

@@ -131,12 +131,12 @@ class Measurer:
             ledger.started = now
         _prepare_next(now)
         self._notice_others()
-        found, self._decided = self._decided or policy.next_call(self.state, ledger.room(now)), None
-        if found[0].group == group:
-            return found
+        decided, self._decided = self._decided or policy.next_call(self.state, ledger.room(now)), None
+        if decided[0].group == group:
+            return decided
         able = {s: a for s, a in self.state.arms.items() if s.group == group and a.is_ready and not a.problem}
         best = policy.champion(State(able))
-        return (found[0] if best is None else best.strategy), False
+        return (decided[0] if best is None else best.strategy), False
 
     def _notice_others(self) -> None:
         """Take in whether another graph with some of its variables ran since the latest call of this one."""
@@ -324,25 +324,25 @@ class _Sharing:
 
     def shares(self, variables: Iterable[Variable]) -> bool:
         """Whether one of the variables is among these."""
-        return any((found := self.variables.get(id(v))) is not None and found() is v for v in variables)
+        return any((kept := self.variables.get(id(v))) is not None and kept() is v for v in variables)
 
 
 def _share(variables: Sequence[Variable]) -> _Sharing:
     """Join a new graph and all graphs that share variables with it, and return them."""
     joined = _Sharing(variables)
-    found = {sharing for sharing in {m._sharing for m in _measurers} if sharing.shares(variables)}
-    for measurer in list(_measurers) if found else ():
-        if measurer._sharing in found:
+    sharings = {sharing for sharing in {m._sharing for m in _measurers} if sharing.shares(variables)}
+    for measurer in list(_measurers) if sharings else ():
+        if measurer._sharing in sharings:
             measurer._sharing = joined
-    for sharing in found:
+    for sharing in sharings:
         joined.variables, joined.latest = {**sharing.variables, **joined.variables}, sharing.latest
     return joined
 
 
 def _variables(graph: Graph) -> list[Variable]:
     """The variables of a graph."""
-    found = {op.attrs["variable"] for op in graph.operations if op.type in ("ReadVariableOp", "AssignVariableOp")}
-    return [variable.holder() for variable in found]
+    variables = {op.attrs["variable"] for op in graph.operations if op.type in ("ReadVariableOp", "AssignVariableOp")}
+    return [variable.holder() for variable in variables]
 
 
 # -- all graphs of the process -----------------------------------------------------------------------------------------

@@ -184,15 +184,15 @@ def expected(state: State, arm: Arm) -> Estimate:
     A bare prediction gets the program's own work between two calls.  If a graph takes turns with others, it finds its
     variables on their engine, and they find theirs on its engine, so moves of variables are added.
     """
-    found = estimate(arm, state.widened)
+    known = estimate(arm, state.widened)
     if arm.is_bare and not arm.times:
-        alone = math.exp(found.mean)
+        alone = math.exp(known.mean)
         whole = alone + state.between
-        found = Estimate(math.log(whole), found.spread * alone / whole)  # only its own part is uncertain
+        known = Estimate(math.log(whole), known.spread * alone / whole)  # only its own part is uncertain
     rate = state.visits / max(state.done, 1)
     if not state.place or arm.strategy.engine == state.place or (arm.times and rate > OFTEN):
-        return found
-    return found._replace(mean=math.log(math.exp(found.mean) + 2 * state.move * rate))
+        return known
+    return known._replace(mean=math.log(math.exp(known.mean) + 2 * state.move * rate))
 
 
 def champion(state: State) -> Arm | None:
@@ -291,9 +291,9 @@ def bridge(state: State, strategy: Strategy, arms: Iterable[Arm], load: float = 
     """
     wait = state.arms[strategy].start
     others = [(_seconds_until(state, arm, BRIDGED), arm.strategy) for arm in arms if arm.strategy != strategy]
-    seconds, found = min(others, default=(math.inf, strategy))
-    ends_at_once = wait - load <= LONG and state.ahead * _saved(state, strategy, state.arms[found]) > EARLY * wait
-    return found if LONG < wait > seconds and not ends_at_once else None
+    seconds, bridging = min(others, default=(math.inf, strategy))
+    ends_at_once = wait - load <= LONG and state.ahead * _saved(state, strategy, state.arms[bridging]) > EARLY * wait
+    return bridging if LONG < wait > seconds and not ends_at_once else None
 
 
 def is_over(state: State, strategy: Strategy, load: float = 0.0, others: Iterable[State] = ()) -> bool:
@@ -353,8 +353,8 @@ def _can_go_on(state: State, duel: Duel) -> bool:
 
 
 def _new_duel(state: State, best: Arm, room: float) -> Duel | None:
-    found = [(prospect(state, arm), arm) for arm in state.arms.values() if arm.is_ready and arm is not best]
-    able = [(p.worth, arm.strategy) for p, arm in found if p.worth > 0 and p.cost <= max(room, 0.0)]
+    prospects = [(prospect(state, arm), arm) for arm in state.arms.values() if arm.is_ready and arm is not best]
+    able = [(p.worth, arm.strategy) for p, arm in prospects if p.worth > 0 and p.cost <= max(room, 0.0)]
     if not able:
         return None
     _, challenger = max(able)
@@ -366,13 +366,13 @@ def next_jobs(states: Sequence[State], room: float) -> list[tuple[State, Strateg
 
     A strategy without room waits, and so do all strategies after it, which are worth less.
     """
-    found = [
+    jobs = [
         (p.gain / max(p.cost, TINY), p.cost, number, arm.strategy)
         for number, state in enumerate(states)
         for arm in state.arms.values()
         if not (arm.is_ready or arm.waits) and (p := prospect(state, arm)).worth > 0
     ]
-    fitting = itertools.takewhile(lambda job: job[1] <= room, sorted(found, reverse=True))
+    fitting = itertools.takewhile(lambda job: job[1] <= room, sorted(jobs, reverse=True))
     return [(states[number], strategy) for _, _, number, strategy in fitting]
 
 

@@ -92,11 +92,11 @@ class Kept(NamedTuple):
 
 def folder() -> Path | None:
     """The folder of entries; None if nothing is kept."""
-    found = place()
-    if isinstance(found, Path):
-        return found
+    path = place()
+    if isinstance(path, Path):
+        return path
     if os.environ.get(VARIABLE) != "":
-        _warn(found)
+        _warn(path)
     return None
 
 
@@ -114,8 +114,8 @@ def _warn(problem: str) -> None:
 def read(key: str) -> Kept:
     """The records of a key; empty if there are none that can be used."""
     where = folder()
-    found = None if where is None else _read(where / f"{key}.jsonl")
-    return Kept(key) if found is None else found
+    kept = None if where is None else _read(where / f"{key}.jsonl")
+    return Kept(key) if kept is None else kept
 
 
 def append(
@@ -157,9 +157,9 @@ def _append(path: Path, kept: Kept) -> None:
                 return
     except OSError:  # a link, a pipe, a folder
         pass
-    found = _read(path) if path.is_file() and not path.is_symlink() else None
+    kept_before = _read(path) if path.is_file() and not path.is_symlink() else None
     with replacing(path) as file:
-        file.write(b"" if found is None else _lines(found))
+        file.write(b"" if kept_before is None else _lines(kept_before))
         file.write(_lines(kept))
 
 
@@ -180,9 +180,9 @@ def entries() -> Iterator[Kept]:
     """All records, the latest first."""
     where = folder()
     for path in [] if where is None else _files(where):
-        found = _read(path)
-        if found is not None:
-            yield found
+        kept = _read(path)
+        if kept is not None:
+            yield kept
 
 
 def clear(key: str = "") -> int:
@@ -200,7 +200,7 @@ def clear(key: str = "") -> int:
 
 def _files(where: Path) -> list[Path]:
     """The files of entries, the latest first, without the other files in the folder."""
-    found = []
+    dated = []
     try:
         paths = [path for path in where.iterdir() if path.suffix == ".jsonl" and IS_KEY(path.stem)]
     except OSError:
@@ -211,8 +211,8 @@ def _files(where: Path) -> list[Path]:
         except OSError:  # another process has removed it
             continue
         if stat.S_ISREG(status.st_mode):
-            found.append((status.st_mtime, path))
-    return [path for _, path in sorted(found, reverse=True)]
+            dated.append((status.st_mtime, path))
+    return [path for _, path in sorted(dated, reverse=True)]
 
 
 # -- the content of a file --------------------------------------------------------------------------------------------
@@ -224,17 +224,17 @@ def _read(path: Path) -> Kept | None:
         lines = content(path).splitlines()
     except (OSError, ValueError):
         return None
-    found, times = Kept(path.stem), dict[Strategy, Measured]()
+    kept, times = Kept(path.stem), dict[Strategy, Measured]()
     for line in lines:
         try:
             given = json.loads(line)
             steps = _checked_steps(given, path.stem)
-            said = found._replace(name=_text(given["name"]), made=_text(given["made"]), steps=max(found.steps, steps))
+            said = kept._replace(name=_text(given["name"]), made=_text(given["made"]), steps=max(kept.steps, steps))
             if "rows" in given:
-                found = said._replace(report=_checked_report(given))
+                kept = said._replace(report=_checked_report(given))
                 continue
             strategy, measured = strategy_of(given["strategy"]), _checked(given)
-            found = said
+            kept = said
             if not measured.is_disturbed or times.get(strategy, measured).is_disturbed:
                 times[strategy] = measured
         except (ValueError, TypeError, KeyError, RecursionError):
@@ -242,7 +242,7 @@ def _read(path: Path) -> Kept | None:
     if not times:
         return None
     ordered = sorted(times.items(), key=lambda item: item[1].median)
-    return found._replace(times=MappingProxyType(dict(ordered)))
+    return kept._replace(times=MappingProxyType(dict(ordered)))
 
 
 def content(path: Path) -> bytes:

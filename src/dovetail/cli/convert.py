@@ -93,10 +93,10 @@ def run(options: argparse.Namespace) -> int:
     if is_there(options.output) and not options.force:
         raise WrongInput(f"{str(options.output)!r} is there already; add --force to replace it.")
     with reading():
-        found = read(options.input, writers, options.shape)
-        changed = edited(found, options)
-        if isinstance(found, Model) and isinstance(changed, Model):
-            changed = changed._replace(source=found.source)
+        contents = read(options.input, writers, options.shape)
+        changed = edited(contents, options)
+        if isinstance(contents, Model) and isinstance(changed, Model):
+            changed = changed._replace(source=contents.source)
         write(changed, options.output, options.opset)
     print(f"wrote {options.output}")
     return 0
@@ -121,9 +121,9 @@ def edited(value: Any, options: argparse.Namespace) -> Any:
 
 def _done(option: str, value: Any, options: argparse.Namespace) -> Any:
     try:
-        found = EDITS[option][type(value)](value, options)
+        changed = EDITS[option][type(value)](value, options)
         return (
-            Model(found.signatures) if isinstance(found, Model) else found
+            Model(changed.signatures) if isinstance(changed, Model) else changed
         )  # it is not the model of the file any more
     except (KeyError, ValueError, TypeError, IndexError) as error:
         if isinstance(error, WrongInput):
@@ -135,8 +135,8 @@ def _done(option: str, value: Any, options: argparse.Namespace) -> Any:
 
 
 def _one(model: Model, options: argparse.Namespace) -> Model:
-    found = signature_of(model, options.signature, options.outputs)
-    return Model({found.name: found})
+    signature = signature_of(model, options.signature, options.outputs)
+    return Model({signature.name: signature})
 
 
 def _renamed_inputs(model: Model, options: argparse.Namespace) -> Model:

@@ -43,11 +43,11 @@ def needs(requirements: Sequence[str]) -> list[Need]:
         >>> needs(["numpy>=2", 'torch>=2.6; extra == "torch"', 'ruff; extra == "test"'])
         [Need(name='numpy', versions='>=2', extra=''), Need(name='torch', versions='>=2.6', extra='torch')]
     """
-    found = []
+    packages = []
     for requirement in map(Requirement, requirements):
         extra = EXTRA.search(str(requirement.marker))
-        found.append(Need(requirement.name, str(requirement.specifier), extra[1] if extra else ""))
-    return [need for need in found if need.extra not in FOR_DEVELOPERS]
+        packages.append(Need(requirement.name, str(requirement.specifier), extra[1] if extra else ""))
+    return [need for need in packages if need.extra not in FOR_DEVELOPERS]
 
 
 def installed(name: str) -> str | None:

@@ -32,10 +32,10 @@ def run(target: str, inputs: Sequence[str], engine: str | None, algorithms: bool
     """
     given = inputs_of(inputs)
     if is_function(target):
-        found, values = _by_position(imported(target), given, target)
+        function, values = _by_position(imported(target), given, target)
     else:
-        found, values = expression(target, list(given)), list(given.values())
-    told = explain(found, *values, engine=engine, algorithms=algorithms)
+        function, values = expression(target, list(given)), list(given.values())
+    told = explain(function, *values, engine=engine, algorithms=algorithms)
     print(json.dumps(_plain(told), indent=1) if as_json else told)
     return 0
 

@@ -101,13 +101,13 @@ def run(options: argparse.Namespace) -> int:
     if options.out is not None and not options.out.parent.is_dir():
         raise WrongInput(f"there is no folder {str(options.out.parent)!r} for --out.")
     try:
-        found = _serve(options) if options.action == "serve" else _join(options)
+        weights = _serve(options) if options.action == "serve" else _join(options)
     except KeyError as error:
         raise WrongInput(error.args[0]) from None
     if options.out is not None and options.out.suffix == SAFETENSORS:
-        safetensors.write(options.out, found, {})
+        safetensors.write(options.out, weights, {})
     elif options.out is not None:
-        write_npz(options.out, found)
+        write_npz(options.out, weights)
     return 0
 
 

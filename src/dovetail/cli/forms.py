@@ -91,12 +91,12 @@ def read(path: Path, wanted: Collection[type] = (), shapes: Sequence[str] = ()) 
 def _shape(text: str) -> tuple[str, tuple[int | None, ...]]:
     key, equals, sizes = text.rpartition("=")
     try:
-        found = tuple(None if size.strip() in ("none", "?") else int(size) for size in sizes.split(",") if size)
+        shape = tuple(None if size.strip() in ("none", "?") else int(size) for size in sizes.split(",") if size)
     except ValueError:
         equals = ""
     if not equals:
         raise WrongInput(f"{text!r} is no shape: write KEY=1,3,224,224, with none for sizes that are not known.")
-    return key, found
+    return key, shape
 
 
 # -- readers ----------------------------------------------------------------------------------------------------------
@@ -114,13 +114,13 @@ def _onnx(file: Path, shapes: Mapping[str, Any]) -> Model:
 
 
 def _own(file: Path) -> Model | Arrays:
-    found = list(leaves(load(file)))
-    programs = {".".join(place) or "function": leaf for place, leaf in found if isinstance(leaf, PROGRAMS)}
+    members = list(leaves(load(file)))
+    programs = {".".join(place) or "function": leaf for place, leaf in members if isinstance(leaf, PROGRAMS)}
     if programs:
         return Model({name: _signature(name, leaf) for name, leaf in programs.items()})
     arrays = {
         ".".join(place) or "value": np.asarray(leaf)
-        for place, leaf in found
+        for place, leaf in members
         if isinstance(leaf, (Tensor, Variable, np.ndarray))
     }
     if not arrays:
@@ -201,13 +201,13 @@ def _exported(layers: Layers) -> Model:
 
 def _variables(model: Model) -> Arrays:
     """The variables of a model, by name."""
-    found: dict[str, np.ndarray] = {}
+    arrays: dict[str, np.ndarray] = {}
     for signature in model.signatures.values():
         for operation in signature.graph.find("ReadVariableOp"):
-            found[operation.attrs["variable"].name] = operation.attrs["variable"].numpy()
-    if not found:
+            arrays[operation.attrs["variable"].name] = operation.attrs["variable"].numpy()
+    if not arrays:
         raise WrongInput("no signature of the model reads a variable; the .index of a checkpoint can be converted.")
-    return Arrays(found)
+    return Arrays(arrays)
 
 
 LOWER: dict[type, Callable[[Any], Any]] = {Layers: _exported, Model: _variables}
@@ -240,10 +240,10 @@ def signature_of(model: Any, name: str | None, outputs: Sequence[str]) -> Signat
     names = list(model.signatures)
     if not names and outputs and model.loaded is not None:
         return _told(model.loaded.results, *outputs)
-    found = model.signatures[_chosen(names, name)]
+    signature = model.signatures[_chosen(names, name)]
     if outputs:
-        _told(found.keep, *outputs)
-    return found
+        _told(signature.keep, *outputs)
+    return signature
 
 
 def _chosen(names: Sequence[str], name: str | None) -> str:

@@ -37,16 +37,16 @@ def inputs_of(texts: Iterable[str]) -> dict[str, Any]:
         >>> inputs_of(["x=float32[?,3]", "scale=float32[]", "axis=-1", "mode='same'"])
         {'x': float32[?,3], 'scale': float32[], 'axis': -1, 'mode': 'same'}
     """
-    found: dict[str, Any] = {}
+    inputs: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         name = name.strip()
         if not equals or not name.isidentifier():
             raise WrongInput(f"{text!r} is no example input: write a name and a tensor, as {EXAMPLE}.")
-        if name in found:
+        if name in inputs:
             raise WrongInput(f"the example input {name!r} is given twice.")
-        found[name] = _value(text, value)
-    return found
+        inputs[name] = _value(text, value)
+    return inputs
 
 
 def _value(text: str, value: str) -> TensorSpec | Any:
@@ -108,14 +108,14 @@ def imported(text: str) -> Any:
     name = path.stem if path.stem not in sys.modules else str(path)  # no other module is replaced
     described = spec_from_file_location(name, path)
     assert described is not None and described.loader is not None  # its name ends in .py
-    found: Any = module_from_spec(described)
-    sys.modules[name] = found
-    described.loader.exec_module(found)
+    member: Any = module_from_spec(described)
+    sys.modules[name] = member
+    described.loader.exec_module(member)
     for part in names.split("."):
-        if not hasattr(found, part):
-            raise WrongInput(f"{file} has no {names!r}. {did_you_mean(part, vars(found))}".rstrip())
-        found = getattr(found, part)
-    return found
+        if not hasattr(member, part):
+            raise WrongInput(f"{file} has no {names!r}. {did_you_mean(part, vars(member))}".rstrip())
+        member = getattr(member, part)
+    return member
 
 
 def graph_of(found: Any, inputs: Mapping[str, Any], name: str) -> Graph:

@@ -35,12 +35,12 @@ def picture_named(name: str, inputs: Sequence[str]) -> Picture:
         raise WrongInput(f"{name!r} is a file, which takes no example inputs; a function is file.py:function.")
     protos = foreign_graphs(Path(name))
     if protos is None:
-        found = {place: picture_of(graph) for place, graph in _graphs(load(name))}
+        pictures = {place: picture_of(graph) for place, graph in _graphs(load(name))}
     else:
-        found = {place: picture_of_proto(place, proto) for place, proto in protos.items()}
-    if not found:
+        pictures = {place: picture_of_proto(place, proto) for place, proto in protos.items()}
+    if not pictures:
         raise WrongInput(f"{name!r} has no graph; `dovetail show {name}` prints its contents.")
-    return joined(Path(name).name, found)
+    return joined(Path(name).name, pictures)
 
 
 def _graphs(value: Any) -> Iterator[tuple[str, Graph]]:

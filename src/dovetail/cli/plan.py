@@ -41,17 +41,17 @@ def run(options: argparse.Namespace) -> int:
     if action == "clear" and (count := records.clear(key or "")):
         print(f"forgot {count} of {records.folder()}")
         return 0
-    found = [entry for entry in records.entries() if key is None or entry.key.startswith(key)]
-    if not found and key is not None:
+    kept = [entry for entry in records.entries() if key is None or entry.key.startswith(key)]
+    if not kept and key is not None:
         print(f"dovetail: nothing is kept under {key!r}; `dovetail plan list` shows what is.", file=sys.stderr)
         return 1
-    if not found:
+    if not kept:
         where = cache_folder.place()
         print(f"nothing is kept in {where} yet" if isinstance(where, Path) else f"nothing is kept, since {where}")
     elif action == "list":
-        print(_listed(found))
+        print(_listed(kept))
     else:
-        print(*map(_shown, found), sep="\n")
+        print(*map(_shown, kept), sep="\n")
     return 0
 
 

@@ -171,15 +171,15 @@ def _launched(options: argparse.Namespace) -> int:
 
 def _for_one_process(arguments: Sequence[str], end: int) -> list[str]:
     """The command's arguments without the launcher's; the last `end` are the program and its own."""
-    found: list[str] = []
+    kept: list[str] = []
     own = iter(arguments[:-end])
     for text in own:
         name = text.partition("=")[0]
         if len(name) < 3 or not any(f"--{option}".startswith(name) for option in OF_LAUNCHERS):  # argparse takes --proc
-            found.append(text)
+            kept.append(text)
         elif "=" not in text:
             next(own)
-    return [*found, *arguments[-end:]]
+    return [*kept, *arguments[-end:]]
 
 
 def _bounds(text: str) -> tuple[int, int]:
@@ -233,9 +233,9 @@ def _run_model(options: argparse.Namespace) -> int:
             print(_described(way, options.target))
             return 0
         given = list(values.values_of(options.input, way.inputs, options.random).values())
-        first, found = _timed(way, given)
+        first, computed = _timed(way, given)
         times = [_timed(way, given)[0] for _ in range(options.steps or 0)]
-    results = dict(zip(way.outputs, found, strict=True))
+    results = dict(zip(way.outputs, computed, strict=True))
     print(values.printed(results))
     if times:
         known = map(time_text, (statistics.median(times), min(times), first))
@@ -249,8 +249,8 @@ def _run_model(options: argparse.Namespace) -> int:
 def _timed(way: Any, given: list[np.ndarray]) -> tuple[float, list[np.ndarray]]:
     """The seconds of a call, and its results."""
     start = time.perf_counter()
-    found = [np.asarray(value) for value in way.run(*given)]
-    return time.perf_counter() - start, found
+    results = [np.asarray(value) for value in way.run(*given)]
+    return time.perf_counter() - start, results
 
 
 def _described(way: Any, path: Path) -> str:

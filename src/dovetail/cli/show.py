@@ -153,12 +153,12 @@ def _stem(name: str) -> str:
 def _print_tables(options: argparse.Namespace) -> None:
     if options.inputs:
         raise WrongInput(f"{options.path!r} is a file, which takes no example inputs; a function is file.py:function.")
-    found = summarize(Path(options.path))
+    summary = summarize(Path(options.path))
     if options.json:
-        tables = [part._asdict() for part in found.tables]
-        print(json.dumps(found._asdict() | {"tables": tables}, indent=1))
+        tables = [part._asdict() for part in summary.tables]
+        print(json.dumps(summary._asdict() | {"tables": tables}, indent=1))
     else:
-        print(printed(found, None if options.all else SHORT))
+        print(printed(summary, None if options.all else SHORT))
 
 
 def printed(found: Summary, most: int | None) -> str:

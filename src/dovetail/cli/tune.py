@@ -48,16 +48,16 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Measure engines, keep the result and return the exit status."""
     calibration.recall()
-    found = {
+    measured_rates = {
         name: measured for name in options.engine or list_candidates() if (measured := _measured(name)) is not None
     }
     calibration.keep()
     if options.json:
-        print(json.dumps({name: each._asdict() for name, each in found.items()}, indent=1))
-    elif found:
-        print(_shown(found))
+        print(json.dumps({name: each._asdict() for name, each in measured_rates.items()}, indent=1))
+    elif measured_rates:
+        print(_shown(measured_rates))
         print(f"\nKept in {records.folder()}." if records.folder() else f"\nNot kept, since {cache_folder.place()}.")
-    return 0 if found else 1
+    return 0 if measured_rates else 1
 
 
 def _measured(name: str) -> Rates | None:

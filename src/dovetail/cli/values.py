@@ -37,18 +37,18 @@ def values_of(texts: Iterable[str], inputs: Mapping[str, Any], random: bool) -> 
         >>> values_of(["n=3"], {"n": TensorSpec((), "int32")}, False)
         {'n': array(3, dtype=int32)}
     """
-    found: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     for text in texts:
-        for key, value in _given(text, [key for key in inputs if key not in found]).items():
+        for key, value in _given(text, [key for key in inputs if key not in given]).items():
             if key not in inputs:
                 known = ", ".join(inputs) or "none"
                 raise WrongInput(f"there is no input {key!r}. {did_you_mean(key, inputs)} The inputs are {known}.")
-            found[key] = value
+            given[key] = value
     for key in inputs:
-        if key not in found and not random:
+        if key not in given and not random:
             raise WrongInput(f"the input {key!r}, {inputs[key]}, is not given: add --input {key}=FILE.npy or --random.")
     generator = np.random.default_rng(0)
-    values = {key: found.get(key, inputs[key]) for key in inputs}
+    values = {key: given.get(key, inputs[key]) for key in inputs}
     return {
         key: _fitted(key, value if isinstance(value, np.ndarray) else _drawn(key, value, generator), inputs[key])
         for key, value in values.items()
@@ -98,8 +98,8 @@ def _fitted(key: str, array: np.ndarray, needed: Any) -> np.ndarray:
     is_text = array.dtype.kind in "SU"
     same = is_text if needed.dtype is None else np.can_cast(array.dtype, dtype, "same_kind")
     if not (same or (dtype.kind == "b" and array.dtype.kind == "i")) or not fits(array.shape, needed.shape):
-        found = f"{'string' if is_text else array.dtype.name}{list(array.shape)}".replace(" ", "")
-        raise WrongInput(f"the input {key!r} takes {needed}, and {found} is given.")
+        text = f"{'string' if is_text else array.dtype.name}{list(array.shape)}".replace(" ", "")
+        raise WrongInput(f"the input {key!r} takes {needed}, and {text} is given.")
     return array.astype(dtype, copy=False)
 
 

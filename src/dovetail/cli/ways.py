@@ -41,10 +41,10 @@ def way_of(path: Path, name: str | None, outputs: Sequence[str]) -> Way:
         FormatError: it is damaged.
         ImportError: a library that reads it is not installed.
     """
-    found = read(path)
-    if type(found) not in WAYS:
+    contents = read(path)
+    if type(contents) not in WAYS:
         raise WrongInput(f"{str(path)!r} has arrays and no model to run; `dovetail show {path}` prints them.")
-    return WAYS[type(found)](found, name, outputs)
+    return WAYS[type(contents)](contents, name, outputs)
 
 
 def _of_model(model: Model, name: str | None, outputs: Sequence[str]) -> Way:
@@ -68,8 +68,8 @@ def _of_layers(layers: Layers, name: str | None, outputs: Sequence[str]) -> Way:
     kept = list(outputs) or list(results)
 
     def run(*values: Any) -> list[Any]:
-        found = model.predict_on_batch(list(values))
-        named = dict(zip(results, found if isinstance(found, list) else [found], strict=True))
+        predicted = model.predict_on_batch(list(values))
+        named = dict(zip(results, predicted if isinstance(predicted, list) else [predicted], strict=True))
         return [named[key] for key in kept]
 
     inputs = {tensor.name: spec(tensor.shape, tensor.dtype) for tensor in model.inputs}

@@ -37,9 +37,9 @@ def ending(path: Path) -> str:
     Raises:
         WrongInput: no file with such a name is written.
     """
-    found = next((end for end in sorted(WRITERS, key=len, reverse=True) if path.name.endswith(end)), FOLDER)
-    if found != FOLDER or not path.suffix or path.is_dir():
-        return found
+    suffix = next((end for end in sorted(WRITERS, key=len, reverse=True) if path.name.endswith(end)), FOLDER)
+    if suffix != FOLDER or not path.suffix or path.is_dir():
+        return suffix
     advice = outside(path) or f"the name says no kind of file: end it in {', '.join(filter(None, WRITERS))}, or nothing"
     raise WrongInput(f"{str(path)!r} cannot be written: {advice}.")
 
@@ -165,8 +165,8 @@ def _bundle(arrays: Arrays, path: Path) -> None:
 
 def _read(arrays: Arrays, strings: bool = False) -> dict[str, np.ndarray]:
     """The arrays, read one after the other; strings, which most formats lack, are left out."""
-    found = {name: arrays.values[name] for name in tracked(arrays.values, "reading")}
-    return {name: array for name, array in found.items() if strings or not array.dtype.hasobject}
+    read = {name: arrays.values[name] for name in tracked(arrays.values, "reading")}
+    return {name: array for name, array in read.items() if strings or not array.dtype.hasobject}
 
 
 def _prefix(path: Path) -> str:

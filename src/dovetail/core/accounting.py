@@ -87,14 +87,14 @@ def memory_info(device: str | None = None) -> list[MemoryInfo]:
         ...     dt.memory_info("cpu:0")[0].bytes - before.bytes
         4000000
     """
-    engines = [found for found in engine_registry.loaded() if found.holder is found]
-    if device is not None and not any(device in found.devices() for found in engines):
-        known = dict.fromkeys(name for found in engines for name in found.devices())
+    engines = [owner for owner in engine_registry.loaded() if owner.holder is owner]
+    if device is not None and not any(device in owner.devices() for owner in engines):
+        known = dict.fromkeys(name for owner in engines for name in owner.devices())
         problem = f"the engines in use have the devices {', '.join(known)} here, not {describe(device)}."
         raise op_error(ValueError, "memory_info", problem)
     held: dict[tuple[str, str], tuple[dict[Any, int], dict[Any, int]]] = {}
-    for found in engines:
-        held |= {(found.name, name): ({}, {}) for name in found.devices() if device in (None, name)}
+    for owner in engines:
+        held |= {(owner.name, name): ({}, {}) for name in owner.devices() if device in (None, name)}
     arenas = dict.fromkeys(held, 0)
     for engine, values, is_arena in _holders(engines):
         places = {(engine.name, engine.device_of(value)) for value in values} & held.keys()
@@ -126,14 +126,14 @@ def _info(place: tuple[str, str], arrays: dict[Any, int], buffers: dict[Any, int
 
 def _holders(engines: list[Engine]) -> Iterator[tuple[Engine, list[Any], bool]]:
     """The live objects that hold arrays of engines: (engine, arrays, whether they are an arena)."""
-    for found in gc.get_objects():
-        kind = type(found)
+    for holder in gc.get_objects():
+        kind = type(holder)
         if kind is Tensor:
-            yield from _of_engines([found._value], engines)
+            yield from _of_engines([holder._value], engines)
         elif kind is Arrays:
-            yield from _of_engines([*found.values, *found.spares], engines)
+            yield from _of_engines([*holder.values, *holder.spares], engines)
         elif kind is Arena:
-            yield found.engine, list(found), True
+            yield holder.engine, list(holder), True
 
 
 def _of_engines(values: list[Any], engines: list[Engine]) -> Iterator[tuple[Engine, list[Any], bool]]:
@@ -231,15 +231,15 @@ def set_memory_limit(limit: int | None, engine: str | None = None, device: str |
         raise op_error(TypeError, title, f"a limit is a whole number of bytes, or None, not {describe(limit)}.")
     if limit is not None and limit < 0:
         raise op_error(ValueError, title, f"a limit is 0 bytes or more, not {limit}.")
-    found = _engine(engine)
-    device = found.devices()[0] if device is None else device
-    require_device(found, device)
-    if found.limit_memory(limit, device):
+    owner = _engine(engine)
+    device = owner.devices()[0] if device is None else device
+    require_device(owner, device)
+    if owner.limit_memory(limit, device):
         return
-    accounts = {name: account for name, account in found.books.accounts.items() if name != device}
+    accounts = {name: account for name, account in owner.books.accounts.items() if name != device}
     if limit is not None:
-        accounts[device] = _opened(title, found, device, limit)
-    _configure(found, found.books.allocator, accounts)
+        accounts[device] = _opened(title, owner, device, limit)
+    _configure(owner, owner.books.allocator, accounts)
 
 
 def reset_peak(engine: Engine, device: str) -> None:
@@ -308,11 +308,11 @@ def set_allocator(allocator: Allocator | None, engine: str | None = None) -> Non
                 f"an allocator has the methods allocate(shape, dtype, device) and release(array); {method} is missing"
             )
             raise op_error(TypeError, "set_allocator", f"{problem} in {describe(allocator)}.")
-    found = _engine(engine)
-    if allocator is not None and type(found).lend is Memory.lend:
-        problem = f"the library of the engine {found.name!r} takes memory from its own allocator alone; engines that "
+    owner = _engine(engine)
+    if allocator is not None and type(owner).lend is Memory.lend:
+        problem = f"the library of the engine {owner.name!r} takes memory from its own allocator alone; engines that "
         raise op_error(NotImplementedError, "set_allocator", f"{problem}take it from a program are numpy and torch.")
-    _configure(found, allocator, found.books.accounts)
+    _configure(owner, allocator, owner.books.accounts)
 
 
 def _configure(engine: Engine, allocator: Allocator | None, accounts: dict[str, Account]) -> None:
@@ -397,12 +397,12 @@ def _accounted(engine: Engine, rules: Mapping[str, Any], name: str) -> Rule | No
             _admit(engine, op.title, _specs(engine, op, values))
         results = rule(*values)
         if not op.returns_tuple:
-            found = _placed(engine, results, values)
-            count(engine, op.title, [found])
-            return found
-        found = [_placed(engine, result, values) for result in results]
-        count(engine, op.title, found)
-        return found
+            placed = _placed(engine, results, values)
+            count(engine, op.title, [placed])
+            return placed
+        several = [_placed(engine, result, values) for result in results]
+        count(engine, op.title, several)
+        return several
 
     return run
 
@@ -417,8 +417,8 @@ def _specs(engine: Engine, op: Any, values: tuple[Any, ...]) -> list[TensorSpec]
             return list(map(seen, value))
         return TensorSpec(engine.shape(value), engine.dtype(value)) if engine.owns_type(type(value)) else value
 
-    found = of_any_rank(op.infer, list(map(seen, values)), op.ints_positions)
-    return list(found) if op.returns_tuple else [found]
+    specs = of_any_rank(op.infer, list(map(seen, values)), op.ints_positions)
+    return list(specs) if op.returns_tuple else [specs]
 
 
 def _admit(engine: Engine, title: str, specs: list[TensorSpec], device: str | None = None) -> None:

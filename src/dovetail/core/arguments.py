@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 
 def operands(op: Op, values: list[Any]) -> list[Any]:
     """The values that may be tensors: tensor arguments, members of lists, members of shape-like arguments."""
-    found: list[Any] = []
+    members: list[Any] = []
     for index, is_list in (*op.tensor_places, *zip(op.ints_positions, repeat(True))):
         value = values[index]
         if is_list and isinstance(value, (list, tuple)):
-            found.extend(value)
+            members.extend(value)
         elif value is not None:
-            found.append(value)
+            members.append(value)
     for index in tensor_settings(op, values):
-        found.append(values[index])
-    return found
+        members.append(values[index])
+    return members
 
 
 def tensor_settings(op: Op, values: list[Any]) -> list[int]:
@@ -54,12 +54,12 @@ def has_tensor_settings(op: Op, values: list[Any]) -> bool:
     Raises:
         TypeError: they are, and the op is a primitive.
     """
-    found = tensor_settings(op, values)
-    if found and op.body is None:
-        name = op.params[found[0]].name
+    places = tensor_settings(op, values)
+    if places and op.body is None:
+        name = op.params[places[0]].name
         problem = f"{name} must be known when the op is called: a Python value, not a tensor."
         raise op_error(TypeError, op.title, problem, given(op, values))
-    return bool(found)
+    return bool(places)
 
 
 _STATIC = frozenset([int, float, bool, str, tuple, DType, type(None)])
@@ -90,11 +90,11 @@ def with_stacked(op: Op, values: list[Any]) -> list[Any]:
 
 def with_signed_positions(op: Op, values: list[Any]) -> list[Any]:
     """The arguments, with unsigned 64-bit positions as int64; larger ones become its greatest number."""
-    found = list(values)
+    signed_values = list(values)
     for index in op.index_positions:
         if dtype_of(values[index]) == "uint64":
-            found[index] = signed(values[index])
-    return found if any(a is not b for a, b in zip(found, values, strict=True)) else values
+            signed_values[index] = signed(values[index])
+    return signed_values if any(a is not b for a, b in zip(signed_values, values, strict=True)) else values
 
 
 def signed(value: Any) -> Any:
@@ -109,22 +109,22 @@ def conversions(op: Op, values: list[Any], engine: Engine) -> list[tuple[int, An
         (position, dtype) of each.  The dtype of a list is a list of its members' dtypes, or an empty tuple if they are
         Tensors that fit.  It is None for an array of the engine's own that fits.
     """
-    dtypes, found = promoted_dtypes(op, values), list[tuple[int, Any]]()
+    dtypes, needed = promoted_dtypes(op, values), list[tuple[int, Any]]()
     for index, kind in op.tensor_positions:
         value, dtype = values[index], dtypes[index]
         if kind.many:
             fit = all(
                 type(v) is Tensor and v._engine is engine and v.dtype == d for v, d in zip(value, dtype, strict=True)
             )
-            found.append((index, () if fit else dtype))
+            needed.append((index, () if fit else dtype))
         elif type(value) is not Tensor:
             if value is not None:
                 owner = kind_of(value).autodiff(value)
                 fits = owner is not None and owner.native is engine and engine.dtype(value) == dtype
-                found.append((index, None if fits else dtype))
+                needed.append((index, None if fits else dtype))
         elif value._engine is not engine or value.dtype != dtype:
-            found.append((index, dtype))
-    return found + [(index, dtype_of(values[index])) for index in tensor_settings(op, values)]
+            needed.append((index, dtype))
+    return needed + [(index, dtype_of(values[index])) for index in tensor_settings(op, values)]
 
 
 def as_tensor(value: Any, dtype: DType, engine: Engine) -> Tensor:
@@ -206,10 +206,10 @@ def static_ints(op: Op, index: int, value: Any) -> Any:
 
 
 def _one_int(name: str, value: Any) -> Any:
-    found = _ints_of(name, value)
-    if len(found) != 1:
+    ints = _ints_of(name, value)
+    if len(ints) != 1:
         raise TypeError(f"{name} must be a list of ints, not of tensors such as {describe(value)}.")
-    return found[0]
+    return ints[0]
 
 
 def _ints_of(name: str, value: Any) -> tuple[Any, ...]:

@@ -64,15 +64,15 @@ class Around:
         """Set each attribute once, so that calls in other threads have the old form or the new one."""
         engine, wrappers = self._engine, [self._wrappers[kind] for kind in KINDS if kind in self._wrappers]
         for name in dict.fromkeys([*self._own, *(name for wrapper in wrappers for name in wrapper)]):
-            found, is_of_instance = self._own.get(name) or (getattr(engine, name), name in vars(engine))
+            method, is_of_instance = self._own.get(name) or (getattr(engine, name), name in vars(engine))
             forms = [wrapper[name] for wrapper in wrappers if name in wrapper]
             if not forms:
                 del self._own[name]
             else:
-                self._own[name] = found, is_of_instance
+                self._own[name] = method, is_of_instance
             for form in forms:
-                found = form(found)
+                method = form(method)
             if forms or is_of_instance:
-                setattr(engine, name, found)
+                setattr(engine, name, method)
             else:
                 delattr(engine, name)

@@ -35,12 +35,12 @@ class Cache(Generic[K, V]):
 
     def get(self, key: K) -> V | None:
         """The value of a key, or None."""
-        found = self._young.get(key)
-        if found is None:
-            found = self._old.get(key)
-            if found is not None:
-                self.put(key, found)
-        return found
+        entry = self._young.get(key)
+        if entry is None:
+            entry = self._old.get(key)
+            if entry is not None:
+                self.put(key, entry)
+        return entry
 
     def put(self, key: K, value: V) -> V:
         """Keep a value, which is not None, and return it."""
@@ -81,5 +81,5 @@ class Computed(dict[K, V]):
         self._compute = compute
 
     def __missing__(self, key: K) -> V:
-        found = self[key] = self._compute(key)
-        return found
+        value = self[key] = self._compute(key)
+        return value

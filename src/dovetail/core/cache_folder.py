@@ -30,8 +30,8 @@ def place() -> Path | str:
 
 
 def _absolute(path: str) -> Path:
-    found = Path(path).expanduser()
-    return found if found.is_absolute() else _first_directory() / found
+    expanded = Path(path).expanduser()
+    return expanded if expanded.is_absolute() else _first_directory() / expanded
 
 
 @functools.cache

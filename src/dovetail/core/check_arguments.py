@@ -62,12 +62,12 @@ class Arguments:
                 value = kwargs[name]
             else:
                 continue
-            if type(value) in plain or is_tensor(value) or (found := static.normalize(name, value)) is value:
+            if type(value) in plain or is_tensor(value) or (normal := static.normalize(name, value)) is value:
                 continue
             if position < len(args):
-                args = (*args[:position], found, *args[position + 1 :])
+                args = (*args[:position], normal, *args[position + 1 :])
             else:
-                kwargs = {**kwargs, name: found}
+                kwargs = {**kwargs, name: normal}
         return args, kwargs
 
     def describe(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:

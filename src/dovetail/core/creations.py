@@ -100,10 +100,10 @@ _taken: Scoped[tuple[Kept, Iterator[Any]] | None] = Scoped(None)  # and the vari
 
 def once(make: Callable[[], Any]) -> Any:
     """Make a variable, or take the one of the first call, if a function that is called keeps its variables."""
-    found = _taken.get()
-    if found is None:
+    taking = _taken.get()
+    if taking is None:
         return make()
-    kept, rest = found
+    kept, rest = taking
     for variable in rest:
         return variable
     kept.made.append(make())

@@ -91,9 +91,9 @@ def found_device(engine: Engine, name: Any, missing: Callable[[], Exception]) ->
     known, wish = engine.devices(), as_wish(name)
     if wish is None:
         raise missing()
-    found = wish.granted(known)
-    if found is not None or not wish.names_device:
-        return found
+    granted = wish.granted(known)
+    if granted is not None or not wish.names_device:
+        return granted
     is_known = wish is name or wish.kind in LIBRARY_DEVICES or any(d.startswith(f"{wish.kind}:") for d in known)
     if not (is_known and soft_placement()):
         raise missing()
@@ -119,8 +119,8 @@ def placed_on(engine: Engine, name: str) -> Iterator[None]:
 
 def device_for(engine_name: str, given: str | None = None) -> str | None:
     """The device for a new value of an engine: the one given, the scope's, or the first GPU; None for the library's."""
-    if given is None and (found := scopes().device) is not ANYWHERE and found.engine == engine_name:
-        return found.device
+    if given is None and (scope := scopes().device) is not ANYWHERE and scope.engine == engine_name:
+        return scope.device
     return _first_gpu(engine_name) if given is None and _uses_gpus else given
 
 

@@ -116,8 +116,8 @@ def _declare(name: str) -> None:
     def calculate(self: Dimension, other: Any) -> Any:
         if other is None:
             return UNKNOWN_DIMENSION
-        found = compute(self, other)
-        return found if found is NotImplemented else type(self)(found)
+        extent = compute(self, other)
+        return extent if extent is NotImplemented else type(self)(extent)
 
     setattr(Dimension, name, calculate)
     setattr(UnknownDimension, name, lambda self, other: self)

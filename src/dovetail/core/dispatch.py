@@ -78,12 +78,12 @@ def apply(op: Op, args: Any, kwargs: dict[str, Any]) -> Any:
     name = kwargs.pop("name", None) if kwargs else None
     try:
         key = signature(op, args, kwargs)
-        found = op.resolved.get(key) if key is not None else None
-        if found is not None:
-            values = found.values.copy()
-            for index, place in found.places:
+        resolved = op.resolved.get(key) if key is not None else None
+        if resolved is not None:
+            values = resolved.values.copy()
+            for index, place in resolved.places:
                 values[index] = args[place] if type(place) is int else kwargs[place]  # type: ignore[index]
-            return found.again(op, op.prepared(values) if op.checks_values else values, name)
+            return resolved.again(op, op.prepared(values) if op.checks_values else values, name)
         values = op.bind(args, kwargs)
         return _apply_uncached(op, values, name, key, args, kwargs)
     except CONVENTIONAL as error:
@@ -127,36 +127,36 @@ def _apply_uncached(op: Op, values: list[Any], name: str | None, key: Any, args:
 
 def _check_results(op: Op, result: Any, tensors: list[Any], engine: Engine) -> None:
     """Raise an error if the results of a user's rule do not match the op's type rule."""
-    found = tuple(t._value for t in result) if op.returns_tuple else result._value
-    op.check_results(engine, found, infer(op, known_ints(op, tensors)))
+    arrays = tuple(t._value for t in result) if op.returns_tuple else result._value
+    op.check_results(engine, arrays, infer(op, known_ints(op, tensors)))
 
 
 def _live_variables(op: Op, values: list[Any]) -> list[Any]:
     """The arguments, with reads of the variables among them while an engine's library traces."""
-    found = list(values)
+    live = list(values)
     for index, kind in op.tensor_positions:
         value = values[index]
         if kind.many and isinstance(value, (list, tuple)):
             members = [kind_of(v).live(v) for v in value]
-            found[index] = value if all(map(operator.is_, members, value)) else members
+            live[index] = value if all(map(operator.is_, members, value)) else members
         else:
-            found[index] = kind_of(value).live(value)
-    return values if all(map(operator.is_, found, values)) else found
+            live[index] = kind_of(value).live(value)
+    return values if all(map(operator.is_, live, values)) else live
 
 
 def _engine_of(members: list[Any]) -> Engine:
     """The engine of the Tensors given; of several, the current one if it is among them, else the first."""
     current = None
-    found = None
+    engine = None
     for value in members:
         if type(value) is Tensor:
-            if found is None:
-                found = value._engine
-            elif value._engine is not found:
+            if engine is None:
+                engine = value._engine
+            elif value._engine is not engine:
                 current = current or current_engine()
                 if value._engine is current:
-                    found = current
-    return found or current_engine()
+                    engine = current
+    return engine or current_engine()
 
 
 # -- resolving: from a call to its rule -------------------------------------------------------------------------------
@@ -342,12 +342,12 @@ def _owned(op: Op, result: Any, engine: Engine, values: list[Any]) -> Any:
 
 def _native_engine(op: Op, values: list[Any]) -> Engine:
     engines = [kind_of(value).autodiff(value) for value in operands(op, values)]
-    found = {engine.name: engine for engine in engines if engine is not None}
-    if len(found) > 1:
+    by_name = {engine.name: engine for engine in engines if engine is not None}
+    if len(by_name) > 1:
         raise op_error(
             TypeError,
             op.title,
-            f"got {' and '.join(found)} values in one call; convert one of them, as in ops.convert(x, engine=...).",
+            f"got {' and '.join(by_name)} values in one call; convert one of them, as in ops.convert(x, engine=...).",
             given(op, values),
         )
-    return next(iter(found.values())).native
+    return next(iter(by_name.values())).native

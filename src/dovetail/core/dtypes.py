@@ -232,13 +232,13 @@ _ABOVE: dict[Any, tuple[Any, ...]] = {
 
 
 def _reachable(start: Any) -> frozenset:
-    found, todo = {start}, [start]
+    reachable, todo = {start}, [start]
     while todo:
         for above in _ABOVE[todo.pop()]:
-            if above not in found:
-                found.add(above)
+            if above not in reachable:
+                reachable.add(above)
                 todo.append(above)
-    return frozenset(found)
+    return frozenset(reachable)
 
 
 _UPPER = {str(node) if isinstance(node, str) else node: _reachable(node) for node in _ABOVE}

@@ -211,8 +211,8 @@ class Engine(Arrays, Memory, Devices, Threads, Branches, Autodiff, Tracing, Host
     def rule_choices(self, graph: Any, variants: Collection[str]) -> frozenset[Any]:
         """The non-default rules that `variants` would select for a graph, as a set that can be compared."""
         operations = [op for part in graph.everywhere() for op in part.operations]
-        found = ((op, self.rules.fitting(op, preferred=variants)) for op in operations)
-        return frozenset((op, variant.name) for op, variant in found if variant is not None and variant.is_further)
+        choices = ((op, self.rules.fitting(op, preferred=variants)) for op in operations)
+        return frozenset((op, variant.name) for op, variant in choices if variant is not None and variant.is_further)
 
     def version(self) -> str:
         """The library's version."""
@@ -234,10 +234,10 @@ class Engine(Arrays, Memory, Devices, Threads, Branches, Autodiff, Tracing, Host
             error.dovetail = True  # type: ignore[attr-defined]  # no op adds its name
             raise error
 
-        for found in (self, self.native):
-            found.around.refused = refused
+        for engine in (self, self.native):
+            engine.around.refused = refused
             methods = dict.fromkeys(("asarray", "copy", "allocate", "from_dlpack", "compile"), lambda run: refused)
-            found.around.push("refusal", {**methods, "eager_rules": lambda rules: Computed(lambda name: refused)})
+            engine.around.push("refusal", {**methods, "eager_rules": lambda rules: Computed(lambda name: refused)})
 
     def __repr__(self) -> str:
         return f"<engine {self.name}>"

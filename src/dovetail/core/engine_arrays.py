@@ -104,15 +104,15 @@ class Arrays:
         if type(value) not in self._absorbed.get(native_dtype, ()):
             return None
         key = native_dtype, value or repr(value)  # 0.0 and -0.0 are equal, and so have one hash
-        found = self._numbers.get(key)
-        if found is None:
+        array = self._numbers.get(key)
+        if array is None:
             try:
                 with nowhere():
-                    found = self.asarray(value, native_to_dtype(native_dtype))
+                    array = self.asarray(value, native_to_dtype(native_dtype))
             except OverflowError:
                 return None
-            self._numbers.put(key, found)
-        return found
+            self._numbers.put(key, array)
+        return array
 
     def receive(self: Any, value: Any, sender: Engine, device: str | None = None) -> Any:
         """Receive a value from another engine or device: in the same memory if DLPack can describe it, else as a copy.

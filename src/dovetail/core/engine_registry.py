@@ -141,16 +141,16 @@ def _check_name(name: Any) -> None:
 def _get_loaded(name: str) -> Engine:
     if name not in _loaded:
         with NoGarbageCollection(), without_draws():
-            found = _load(name)
-            found.holder = _holder(found)
+            engine = _load(name)
+            engine.holder = _holder(engine)
         if (count := threads()) is not None:
-            _tell(found, count)
+            _tell(engine, count)
         for op, rule in _added.get(name, {}).items():
-            if op not in found.rules:
-                found.rules.add(op, rule)
+            if op not in engine.rules:
+                engine.rules.add(op, rule)
         if hooks.engine_loaded is not None:
-            hooks.engine_loaded(found)
-        _loaded[name] = found
+            hooks.engine_loaded(engine)
+        _loaded[name] = engine
     return _loaded[name]
 
 
@@ -228,11 +228,11 @@ def _load(name: str) -> Engine:
             raise EngineNotInstalled(f"the engine {name!r} needs {library}, which is not installed: {install}")
         absent = [built_in.library for built_in in BUILT_IN.values() if built_in.library not in sys.modules]
         with keras_aside():
-            found = importlib.import_module(module).engine
+            engine = importlib.import_module(module).engine
         _brought.update(library for library in absent if library in sys.modules)
         if library in _brought:
-            found.set_up_library()
-        return found
+            engine.set_up_library()
+        return engine
     if name in _registered:
         return _registered[name]
     for point in _points(ENGINES):
@@ -392,8 +392,8 @@ def set_threads(count: int) -> None:
     if count < 1:
         raise op_error(ValueError, "set_threads", f"there must be one thread or more, not {count}.")
     _threads = count
-    for found in list(_loaded.values()):
-        _tell(found, count)
+    for engine in list(_loaded.values()):
+        _tell(engine, count)
 
 
 def _tell(found: Engine, count: int) -> None:
@@ -425,8 +425,8 @@ def compiling_engine(holder: Engine | None = None) -> Engine:
         holder: the engine that holds the arguments of a program; it compiles the program if the current engine
             does not compute on its arrays.
     """
-    found = scopes().engine or _default or _first_default()
-    return found if holder is None or found.holder is holder else holder
+    engine = scopes().engine or _default or _first_default()
+    return engine if holder is None or engine.holder is holder else holder
 
 
 def _first_default() -> Engine:
@@ -450,23 +450,23 @@ def chooses_engine() -> bool:
 def _runs_programs() -> Any:
     """AUTO if each program runs where it is fastest; the current engine if it only compiles; else None."""
     around = scopes()
-    found = around.engine or _default or _first_default()
+    engine = around.engine or _default or _first_default()
     if _chooses if around.chooses is None else around.chooses:
         return AUTO
-    return None if found.eager is None else found
+    return None if engine.eager is None else engine
 
 
 def share_devices() -> None:
     """Let libraries that are imported from now on leave room for each other in the memory of a device."""
-    for name, found in BUILT_IN.items():
+    for name, built_in in BUILT_IN.items():
         if name not in _loaded:
-            for variable, value in found.sharing.items():
+            for variable, value in built_in.sharing.items():
                 os.environ.setdefault(variable, value)
 
 
 def tracing_engine() -> Engine | None:
     """The engine whose library is tracing a user's function now; None if there is none."""
-    return next((found for found in list(_loaded.values()) if found.is_tracing()), None)
+    return next((engine for engine in list(_loaded.values()) if engine.is_tracing()), None)
 
 
 def owner_of_type(kind: type) -> Any:
@@ -475,12 +475,12 @@ def owner_of_type(kind: type) -> Any:
     An engine that is not in use yet is loaded now, if it declares that arrays of this type are its own.  Other engines
     are asked once they are loaded.
     """
-    found = _owners.get(kind)
-    if found is None:
-        found = _find_owner(kind)
-        if found is not None:
-            _owners[kind] = found
-    return found
+    owner = _owners.get(kind)
+    if owner is None:
+        owner = _find_owner(kind)
+        if owner is not None:
+            _owners[kind] = owner
+    return owner
 
 
 def _find_owner(kind: type) -> Any:
@@ -492,9 +492,9 @@ def _find_owner(kind: type) -> Any:
     if root in sys.modules:  # else another module has replaced the library
         names.append(said.get(root))
     for name in dict.fromkeys(filter(None, names)):
-        found = get_engine(name)
-        if found.owns_type(kind):
-            return found
+        engine = get_engine(name)
+        if engine.owns_type(kind):
+            return engine
     outside = [e for e in list(_loaded.values()) if e.name not in BUILT_IN and e.eager is None]
     return next((e for e in outside if e.owns_type(kind)), None)
 
@@ -507,16 +507,16 @@ def _arrays(path: tuple[str, ...]) -> dict[str, str]:
         path: the folders of packages; results hold as long as it is the same.
     """
     outside = {point.value.replace(" ", ""): point.name for point in _points(ARRAYS)}
-    return {**outside, **{text: name for name, found in BUILT_IN.items() for text in found.arrays}}
+    return {**outside, **{text: name for name, built_in in BUILT_IN.items() for text in built_in.arrays}}
 
 
 def _go_on_in_child() -> None:
     """Disable, in a forked child, engines that would wait there for threads that a fork does not copy."""
-    if not all(found.forks for found in _loaded.values()):
+    if not all(engine.forks for engine in _loaded.values()):
         gc.freeze()  # freeing garbage now would make the library wait for these threads, too
-    for name, found in list(_loaded.items()):
-        if found.forks:
-            found.go_on_in_child()
+    for name, engine in list(_loaded.items()):
+        if engine.forks:
+            engine.go_on_in_child()
         else:
             del _loaded[name]
             _owners.clear()
@@ -525,7 +525,7 @@ def _go_on_in_child() -> None:
                 "forked process: start processes by multiprocessing.get_context('spawn') or with joblib, or use it "
                 "in the child alone."
             )
-            found.refuse(problem)
+            engine.refuse(problem)
 
 
 # A child could never import a library whose import another thread has begun: Python's import lock stays taken.

@@ -108,10 +108,10 @@ def warn(kind: type[Warning], name: str, text: str) -> None:
 def called_library() -> str:
     """The library that the user's line calls and that calls Dovetail; if none is seen, NumPy, whose calls are not."""
     frame: FrameType | None = sys._getframe(1)
-    found = "NumPy"
+    library = "NumPy"
     while frame is not None and not is_of_user(frame):
-        found, frame = _library(frame) or found, frame.f_back
-    return found
+        library, frame = _library(frame) or library, frame.f_back
+    return library
 
 
 def is_of_user(frame: FrameType) -> bool:
@@ -282,8 +282,8 @@ def conventional(error: Exception) -> type[Exception]:
 
 def did_you_mean(name: Any, known: Iterable[str]) -> str:
     """The start of an advice: the known name that is most like an unknown one; empty if none is like it."""
-    found = difflib.get_close_matches(name, list(known), 1) if isinstance(name, str) else []
-    return f"Did you mean {found[0]!r}? " if found else ""
+    similar = difflib.get_close_matches(name, list(known), 1) if isinstance(name, str) else []
+    return f"Did you mean {similar[0]!r}? " if similar else ""
 
 
 def describe_call(names: list[str], values: list[Any]) -> str:

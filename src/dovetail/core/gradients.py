@@ -83,10 +83,10 @@ def registered_gradient(name: str, node: Any) -> GradientFunction:
     Raises:
         LookupError: nothing is registered under the name, and it is not the type of an op that has a gradient function.
     """
-    found = _gradient_named(name)
-    if found is None:
+    gradient = _gradient_named(name)
+    if gradient is None:
         raise op_error(LookupError, node.op.name, _not_registered(name), where=node.where)
-    return found
+    return gradient
 
 
 def _gradient_named(name: str) -> GradientFunction | None:

@@ -84,10 +84,10 @@ def host_array(value: Any) -> np.ndarray:
 
 
 def _overflow(value: Any, dtype: DType) -> OverflowError:
-    found = next(v for v in (leaves(value) if isinstance(value, (list, tuple)) else [value]) if not _fits(v, dtype))
-    wider = next((d for d in ("int64", "uint64") if _fits(found, ALL[d])), "float64")
+    number = next(v for v in (leaves(value) if isinstance(value, (list, tuple)) else [value]) if not _fits(v, dtype))
+    wider = next((d for d in ("int64", "uint64") if _fits(number, ALL[d])), "float64")
     return OverflowError(
-        f"{found} does not fit into {dtype}, which holds {dtype.min} to {dtype.max}: "
+        f"{number} does not fit into {dtype}, which holds {dtype.min} to {dtype.max}: "
         f'use a wider dtype, as in cast(x, "{wider}") or dtype="{wider}".'
     )
 

@@ -138,11 +138,11 @@ def call(
         ValueError: a result has another shape.
     """
     with not_building(), record_on(()):
-        found = function(*arrays)
+        returned = function(*arrays)
     name = getattr(function, "__name__", "function")
-    results = found if isinstance(found, (list, tuple)) else [found]
+    results = returned if isinstance(returned, (list, tuple)) else [returned]
     if len(results) != len(dtypes) or any(result is None for result in results):
-        problem = f"{name} must give {len(dtypes)} results ({', '.join(dtypes)}), not {describe(found)}."
+        problem = f"{name} must give {len(dtypes)} results ({', '.join(dtypes)}), not {describe(returned)}."
         raise TypeError(problem)
     made = [np.asarray(result).astype(dtype.numpy) for result, dtype in zip(results, dtypes, strict=True)]
     for array, shape in zip(made, shapes, strict=False):
@@ -172,8 +172,8 @@ def summary(array: np.ndarray, count: int) -> str:
 
 def _summed_up(array: np.ndarray, texts: Iterator[str], is_first: bool = False) -> str:
     if array.ndim == 1:
-        found = [*islice(texts, len(array))]
-        return " ".join(found) + "..." * (not is_first and len(found) < len(array))
+        words = [*islice(texts, len(array))]
+        return " ".join(words) + "..." * (not is_first and len(words) < len(array))
     parts = [_summed_up(part, texts) for part in array]
     return "".join(f"[{part}]" for part in parts if part not in ("", "..."))
 

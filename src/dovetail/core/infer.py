@@ -108,10 +108,10 @@ def normalize_axes(axes: Any, rank: int) -> tuple[int, ...]:
     """
     if axes is None:
         return tuple(range(rank))
-    found = [normalize_axis(a, rank) for a in (axes if isinstance(axes, (tuple, list)) else (axes,))]
-    if len(set(found)) != len(found):
+    normal = [normalize_axis(a, rank) for a in (axes if isinstance(axes, (tuple, list)) else (axes,))]
+    if len(set(normal)) != len(normal):
         raise ValueError(f"the axes {axes} name one axis twice.")
-    return tuple(sorted(found))
+    return tuple(sorted(normal))
 
 
 def reduced_shape(shape: Shape, axis: Any, keepdims: bool) -> Shape:
@@ -243,20 +243,20 @@ def of_any_rank(rule: Callable[..., Any], values: Sequence[Any], ints: Sequence[
     unknown = [] if hasattr(rule, "any_rank") else _unknown_places(values, ints)
     if not unknown:
         return rule(*values)
-    found, problems = None, list[Exception]()
+    common, problems = None, list[Exception]()
     for ranks in _assignments(len(unknown)):
         try:
             result = rule(*_with_ranks(values, dict(zip(unknown, ranks, strict=True))))
         except CONVENTIONAL as error:
             problems.append(error)
             continue
-        found = result if found is None else _common(found, result)
-        specs = _specs(found)
+        common = result if common is None else _common(common, result)
+        specs = _specs(common)
         if specs and all(spec.shape is None for spec in specs):
             break
-    if found is None:
+    if common is None:
         raise most_telling(problems)
-    return found
+    return common
 
 
 def _unknown_places(values: Sequence[Any], ints: Sequence[int]) -> list[tuple[int, int | None]]:
@@ -296,19 +296,19 @@ def specs_of_each_rank(
     each: Iterable[tuple[int, ...]] = itertools.product(*ranks)
     if math.prod(map(len, ranks)) > MOST:
         each = (a for a in _assignments(len(unknown)) if all(n in of for n, of in zip(a, ranks, strict=True)))
-    for found in each:
-        yield _with_ranks(specs, dict(zip(unknown, found, strict=True)))
+    for ranks_of_each in each:
+        yield _with_ranks(specs, dict(zip(unknown, ranks_of_each, strict=True)))
 
 
 def _with_ranks(values: Sequence[Any], ranks: dict[tuple[int, int | None], int]) -> list[Any]:
-    found: list[Any] = [list(v) if isinstance(v, (list, tuple)) and any((i, k) in ranks for k in range(len(v))) else v
+    specs: list[Any] = [list(v) if isinstance(v, (list, tuple)) and any((i, k) in ranks for k in range(len(v))) else v
              for i, v in enumerate(values)]  # fmt: skip
     for (i, k), rank in ranks.items():
         if k is not None:
-            found[i][k] = TensorSpec((None,) * rank, found[i][k].dtype)
+            specs[i][k] = TensorSpec((None,) * rank, specs[i][k].dtype)
         else:
-            found[i] = TensorSpec((None,) * rank, found[i].dtype) if found[i] is not None else (None,) * rank
-    return found
+            specs[i] = TensorSpec((None,) * rank, specs[i].dtype) if specs[i] is not None else (None,) * rank
+    return specs
 
 
 def _specs(result: Any) -> Sequence[TensorSpec]:

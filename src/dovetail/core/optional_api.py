@@ -16,8 +16,8 @@ GONE: set[str] = set()
 def optional_api(library: Any, name: str) -> Any:
     """The part of a library that a dotted name names; None if this version does not have it."""
     try:
-        found = reduce(getattr, name.split("."), library)
+        part = reduce(getattr, name.split("."), library)
     except (AttributeError, RuntimeError):
-        found = None
-    (GONE if found is None else FOUND).add(f"{library.__name__}.{name}")
-    return found
+        part = None
+    (GONE if part is None else FOUND).add(f"{library.__name__}.{name}")
+    return part

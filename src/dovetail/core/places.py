@@ -90,10 +90,10 @@ class place:
         name = self.engine or (wish and device_owner(wish.kind))
         changes: dict[Any, Any] = {} if name is None else {"engine": named_engine(name), "chooses": name == AUTO}
         if self.device is not None:
-            found = changes.get("engine") or current_engine()
-            device = found_device(found, self.device, lambda: missing_device(found, self.device))
-            if device is not None and device in found.holder.devices():
-                changes["device"] = Pin(found.holder.name, device)
+            owner = changes.get("engine") or current_engine()
+            device = found_device(owner, self.device, lambda: missing_device(owner, self.device))
+            if device is not None and device in owner.holder.devices():
+                changes["device"] = Pin(owner.holder.name, device)
         return changes
 
     def _recording(self, graph: Any) -> Any:

@@ -126,8 +126,8 @@ class _Folding(Probe):
     sees_all = True
 
     def expect(self, op: Any, specs: Callable[[], Any]) -> None:
-        found = specs()
-        fold(sum(spec.nbytes or 0 for spec in (found if isinstance(found, (list, tuple)) else (found,))))
+        expected = specs()
+        fold(sum(spec.nbytes or 0 for spec in (expected if isinstance(expected, (list, tuple)) else (expected,))))
 
     def add(self, graph: Any, ends: int) -> tuple[Any, ...]:
         return ()
@@ -166,8 +166,8 @@ def reading(
     except MemoryError:
         raise FormatError(file, place, NO_MEMORY, "smaller values") from None
     except RecursionError:
-        found = "branches, loops or functions that are nested too deeply"
-        raise FormatError(file, place, found, "fewer levels") from None
+        excess = "branches, loops or functions that are nested too deeply"
+        raise FormatError(file, place, excess, "fewer levels") from None
     finally:
         _budget.reset(token)
 

@@ -48,10 +48,10 @@ class Record:
 
 def tensors_in(args: Any) -> list[Any]:
     """The tensors of an op's arguments, flat, in order."""
-    found: list[Any] = []
+    tensors: list[Any] = []
     for arg in args:
         if type(arg) is tuple:
-            found += [a for a in arg if isinstance(a, Operators)]
+            tensors += [a for a in arg if isinstance(a, Operators)]
         elif isinstance(arg, Operators) and not hasattr(arg, "assign"):
-            found.append(arg)
-    return found
+            tensors.append(arg)
+    return tensors

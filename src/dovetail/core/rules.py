@@ -203,9 +203,9 @@ class Rules(Mapping[str, Rule]):
 
     def _finished(self, layer: str, name: str) -> tuple[Variant, ...]:
         """The rules of an op for a layer, as calls and programs use them."""
-        found = [variant for layers, variant in self._declared.get(name, ()) if layer in layers]
+        variants = [variant for layers, variant in self._declared.get(name, ()) if layer in layers]
         finish = self._finish
-        return tuple(found if finish is None else [v._replace(rule=finish(layer, name, v.rule)) for v in found])
+        return tuple(variants if finish is None else [v._replace(rule=finish(layer, name, v.rule)) for v in variants])
 
     def _default(self, layer: str, name: str) -> Rule | None:
         usual = (v.rule for v in self._variants[layer][name] if v.when is None and not v.is_further)

@@ -228,8 +228,8 @@ class Setting(Scoped[T]):
         self._of_thread = _OfThread(default)
 
     def get(self) -> T:
-        found = scopes().others.get(self, self)
-        return self._of_thread.value if found is self else found
+        current = scopes().others.get(self, self)
+        return self._of_thread.value if current is self else current
 
     def set(self, value: T) -> None:
         """Set the value until it is set again, or until its innermost open scope ends."""

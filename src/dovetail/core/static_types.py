@@ -82,21 +82,21 @@ class Static:
             (1, 1)
         """
         try:
-            found = self.find(value)
+            normal = self.find(value)
         except (TypeError, OverflowError) as error:  # the value is no dtype, or fits no float
             raise type(error)(f"{name}: {error}") from None
-        if found is REFUSED:
+        if normal is REFUSED:
             raise self._refusal(name, value)
         if self.domain is not None:
-            self.domain.require(name, found)
-        return found
+            self.domain.require(name, normal)
+        return normal
 
     def find(self, value: Any) -> Any:
         """Do as `normalize`, without a check of the domain; return REFUSED if no type takes the value."""
         for static_type in self.types:
-            found = static_type.normalize(value)
-            if found is not REFUSED:
-                return found
+            normal = static_type.normalize(value)
+            if normal is not REFUSED:
+                return normal
         return REFUSED if self.types else value
 
     def _refusal(self, name: str, value: Any) -> Exception:
@@ -152,9 +152,9 @@ def _each(member: Static, length: int | None = None) -> Callable[[Any], Any]:
     def normalize(value: Any) -> Any:
         if not isinstance(value, (list, tuple)) and not (type(value) is np.ndarray and value.shape):
             return REFUSED
-        found = tuple([v if type(v) in plain else member.find(v) for v in value])
-        fits = length in (None, len(found)) and not any(map(_is_refused, found))
-        return found if fits else REFUSED
+        members = tuple([v if type(v) in plain else member.find(v) for v in value])
+        fits = length in (None, len(members)) and not any(map(_is_refused, members))
+        return members if fits else REFUSED
 
     return normalize
 
@@ -163,11 +163,11 @@ def _shape_like(value: Any) -> Any:
     """A shape; one number is a shape, too, and an empty array is one whatever its dtype."""
     if isinstance(value, np.ndarray):
         value = value.reshape(-1) if value.size else ()
-    found = _INTS.normalize(value)
-    if found is not REFUSED:
-        return found
-    found = _INT.normalize(value)
-    return found if found is REFUSED else (found,)
+    ints = _INTS.normalize(value)
+    if ints is not REFUSED:
+        return ints
+    number = _INT.normalize(value)
+    return number if number is REFUSED else (number,)
 
 
 def with_ints(value: Any) -> Any:
@@ -178,8 +178,8 @@ def with_ints(value: Any) -> Any:
         [1, (2, 'a')]
     """
     if type(value) in (list, tuple):
-        found = [with_ints(item) for item in value]
-        return value if all(map(operator.is_, found, value)) else type(value)(found)
+        members = [with_ints(item) for item in value]
+        return value if all(map(operator.is_, members, value)) else type(value)(members)
     integer = REFUSED if isinstance(value, (bool, np.bool_)) else _int(value)
     return value if integer is REFUSED else integer
 
@@ -268,8 +268,8 @@ def static_of(hint: Any) -> Static:
         return Static((word,))
     if origin in (Union, types.UnionType):
         parts = list(map(static_of, args))
-        found = tuple(t for part in parts for t in part.types) if all(part.types for part in parts) else ()
-        return Static(found, next((part.domain for part in parts if part.domain), None))
+        accepted = tuple(t for part in parts for t in part.types) if all(part.types for part in parts) else ()
+        return Static(accepted, next((part.domain for part in parts if part.domain), None))
     if origin is tuple:
         return Static((_type("pair", "a pair of ints", [], _each(static_of(args[0]), len(args))),))
     if origin is Sequence and (member := static_of(args[0])).types:

@@ -37,8 +37,8 @@ class TensorShape(tuple[Any, ...]):
         return tuple.__eq__(self, None if isinstance(other, UnknownShape) else other)
 
     def __ne__(self, other: object) -> bool:
-        found = self.__eq__(other)
-        return found if found is NotImplemented else not found
+        is_equal = self.__eq__(other)
+        return is_equal if is_equal is NotImplemented else not is_equal
 
     def __add__(self, other: Any) -> TensorShape:
         return self.concatenate(other)
@@ -196,10 +196,10 @@ class TensorShape(tuple[Any, ...]):
         self.with_rank(rank)
 
     def __getitem__(self, place: Any) -> Any:
-        found = tuple.__getitem__(self, place)
+        dims = tuple.__getitem__(self, place)
         if type(place) is slice:
-            return type(self)(found)
-        return found if found is None else Size(found)
+            return type(self)(dims)
+        return dims if dims is None else Size(dims)
 
     def _made(self, dims: Iterable[Any] | None) -> TensorShape:
         """Another shape of this kind."""
@@ -289,9 +289,9 @@ def given_shape(dims: Any) -> TensorShape:
 
 
 def _given_dimension(given: Any) -> int | None:
-    found = plain(given)
-    if found is not None and not hasattr(found, "__index__"):
+    size = plain(given)
+    if size is not None and not hasattr(size, "__index__"):
         raise TypeError(f"a dimension must be an int or None, not {given!r}.")
-    if found is not None and found < 0:
+    if size is not None and size < 0:
         raise ValueError(f"a dimension must be 0 or more, or None if it is unknown, not {given!r}.")
-    return found if found is None else index(found)
+    return size if size is None else index(size)

@@ -98,12 +98,12 @@ class UserOp(Op[Any, Any]):
 
     def check_results(self, engine: Engine, results: Any, specs: Any) -> None:
         """Raise an error if a rule's results do not match the type rule, on which all later steps rely."""
-        found = results if self.returns_tuple else (results,)
+        arrays = results if self.returns_tuple else (results,)
         wanted = specs if self.returns_tuple else (specs,)
-        if not isinstance(found, (tuple, list)) or len(found) != len(wanted):
-            problem = f"its rule for {engine.name} must return a tuple of {len(wanted)} arrays, not {describe(found)}."
+        if not isinstance(arrays, (tuple, list)) or len(arrays) != len(wanted):
+            problem = f"its rule for {engine.name} must return a tuple of {len(wanted)} arrays, not {describe(arrays)}."
             raise op_error(TypeError, self.name, problem)
-        for value, spec in zip(found, wanted, strict=True):
+        for value, spec in zip(arrays, wanted, strict=True):
             try:
                 own = TensorSpec(engine.shape(value), engine.dtype(value))
             except (AttributeError, TypeError):
@@ -208,7 +208,7 @@ def unregister_op(name: str) -> None:
     """
     op = OPS.get(name) if isinstance(name, str) else None
     if not isinstance(op, UserOp):
-        own = [known for known, found in OPS.items() if isinstance(found, UserOp)]
+        own = [known for known, op in OPS.items() if isinstance(op, UserOp)]
         problem = "it is one of Dovetail's own." if op is not None else f"no op of this name was registered: {own}."
         raise op_error(LookupError, "unregister_op", f"{name!r} cannot be taken out: {problem}")
     engine_registry.remove_rules(name)
@@ -233,10 +233,12 @@ def _checked(name: str, infer: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(infer)
     def checked(*specs: Any) -> Any:
-        found = infer(*specs)
-        if not all(isinstance(spec, TensorSpec) for spec in (found if isinstance(found, (tuple, list)) else [found])):
-            problem = f"`infer` must return what dovetail.spec(shape, dtype) gives, not {describe(found)}."
+        inferred = infer(*specs)
+        if not all(
+            isinstance(spec, TensorSpec) for spec in (inferred if isinstance(inferred, (tuple, list)) else [inferred])
+        ):
+            problem = f"`infer` must return what dovetail.spec(shape, dtype) gives, not {describe(inferred)}."
             raise op_error(TypeError, name, problem)
-        return found
+        return inferred
 
     return checked

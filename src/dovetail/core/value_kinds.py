@@ -348,9 +348,9 @@ def highest(values: Iterable[Any]) -> tuple[ValueKind, Any]:
     kind: ValueKind = HOST
     decides = None
     for value in values:
-        found = kind_of(value)
-        if found.rank > kind.rank:
-            kind, decides = found, value
+        own = kind_of(value)
+        if own.rank > kind.rank:
+            kind, decides = own, value
     return kind.handler(values), decides
 
 

@@ -161,8 +161,8 @@ class Checkpoints:
         Raises:
             FormatError, OSError: there are checkpoints, and none is whole.
         """
-        found = self._whole()
-        return found and found[0]
+        newest = self._whole()
+        return newest and newest[0]
 
     def restore(self, variables: Mapping[str, Any]) -> Checkpoint | None:
         """Give variables the values of the checkpoint that `latest` tells, and NumPy and Python their random states.
@@ -180,18 +180,20 @@ class Checkpoints:
         read = self._whole()
         if read is None:
             return None
-        found, arrays = read
+        checkpoint, arrays = read
         for name, variable in variables.items():
             if name not in arrays or _form(arrays[name]) != _form(variable):
                 has = describe(arrays[name]) if name in arrays else "no value"
                 wanted = f"{as_dtype(variable.dtype)} of the shape {tuple(variable.shape)}"
-                problem = f"the checkpoint of step {found.step} has {has} for {name!r}, and the variable is {wanted}."
+                problem = (
+                    f"the checkpoint of step {checkpoint.step} has {has} for {name!r}, and the variable is {wanted}."
+                )
                 raise op_error(ValueError, "distributed.Checkpoints", problem)
-        set_random_state(found.random)
+        set_random_state(checkpoint.random)
         for name, variable in variables.items():
             variable.assign(np.array(arrays[name]))
-        self._newest = found.step
-        return found
+        self._newest = checkpoint.step
+        return checkpoint
 
     # -- reading
 
@@ -205,15 +207,15 @@ class Checkpoints:
                 text = file.read_bytes()
             problem: Exception | None = None
             try:
-                found = _checked(from_rank_0(np.frombuffer(text, np.uint8)).tobytes(), file, step)
-                arrays = self._read(found)
+                checkpoint = _checked(from_rank_0(np.frombuffer(text, np.uint8)).tobytes(), file, step)
+                arrays = self._read(checkpoint)
             except (FormatError, OSError) as error:
                 problem = error
             damaged = WORLD.exchange("AllReduce", np.array(-1 if problem is None else WORLD.rank), (), "max").item()
             if damaged < 0:
                 for known in problems:
                     warn(UserWarning, "distributed.Checkpoints", f"{known} The one of step {step} is taken instead.")
-                return found, arrays
+                return checkpoint, arrays
             told = f"damage, of which rank {damaged} tells"
             problems.append(problem or FormatError(file, "the checkpoint", told, "files that all ranks read"))
         if not problems:
@@ -245,8 +247,8 @@ class Checkpoints:
 
     def _steps(self) -> list[int]:
         """The steps of all manifests that rank 0 sees, the newest first."""
-        found = filter(None, map(MANIFEST.fullmatch, os.listdir(self.folder) if WORLD.rank == 0 else []))
-        return sorted((int(match[1]) for match in found), reverse=True)
+        names = filter(None, map(MANIFEST.fullmatch, os.listdir(self.folder) if WORLD.rank == 0 else []))
+        return sorted((int(match[1]) for match in names), reverse=True)
 
     def _write(self, step: int, copies: dict[str, np.ndarray], head: dict[str, Any]) -> None:
         try:
@@ -305,8 +307,8 @@ def _checked(text: bytes, file: Path, step: int) -> Checkpoint:
     if type(table) is not dict or any(type(table.get(key)) is not kind for key, kind in LEAST.items()):
         raise FormatError(file, "the manifest", "something else", f"an object with {', '.join(LEAST)}")
     if (table["dovetail"], table["version"], table["step"]) != ("checkpoint", VERSION, step):
-        found = f"{table['dovetail']} {table['version']} of step {table['step']}"
-        raise FormatError(file, "the manifest", found[:80], f"checkpoint {VERSION} of step {step}")
+        actual = f"{table['dovetail']} {table['version']} of step {table['step']}"
+        raise FormatError(file, "the manifest", actual[:80], f"checkpoint {VERSION} of step {step}")
     if table != _sealed({key: value for key, value in table.items() if key != "sha256"}):
         raise FormatError(file, "the manifest", "another checksum", "the checksum that it has itself")
     if not all(PART.fullmatch(name) and type(checksum) is str for name, checksum in table["parts"].items()):
@@ -332,11 +334,11 @@ def _copied(value: Any) -> np.ndarray:
 
 def _checksum(tensors: Mapping[str, np.ndarray]) -> str:
     """The SHA-256 of some arrays with their names, dtypes and shapes."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name in sorted(tensors):
-        found.update(json.dumps([name, *_form(tensors[name])]).encode())
-        found.update(np.ascontiguousarray(tensors[name]).reshape(-1).view(np.uint8).data)
-    return found.hexdigest()
+        digest.update(json.dumps([name, *_form(tensors[name])]).encode())
+        digest.update(np.ascontiguousarray(tensors[name]).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
 
 
 def _shares(variables: Mapping[str, Any], ranks: int) -> list[list[str]]:

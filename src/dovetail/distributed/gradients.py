@@ -70,15 +70,17 @@ def exchanged(tensors: Sequence[Any], exchange: Callable[[Sequence[Any]], Any]) 
         >>> exchanged([[1., 2.], None], lambda flat: all_gather(concatenate(flat)))[0].numpy()
         array([1., 2.], dtype=float32)
     """
-    found: list[Any] = [None if t is None else convert(t) for t in tensors]
+    exchanged_tensors: list[Any] = [None if t is None else convert(t) for t in tensors]
     if len(WORLD.members(())) == 1:
-        return found
-    for dtype in dict.fromkeys(t.dtype for t in found if t is not None):
-        places = [i for i, t in enumerate(found) if t is not None and t.dtype == dtype]
-        whole = exchange([reshape(found[i], (-1,)) for i in places])
-        for i, part in zip(places, split_sizes(whole, [math.prod(found[i].shape) for i in places]), strict=True):
-            found[i] = reshape(part, found[i].shape)
-    return found
+        return exchanged_tensors
+    for dtype in dict.fromkeys(t.dtype for t in exchanged_tensors if t is not None):
+        places = [i for i, t in enumerate(exchanged_tensors) if t is not None and t.dtype == dtype]
+        whole = exchange([reshape(exchanged_tensors[i], (-1,)) for i in places])
+        for i, part in zip(
+            places, split_sizes(whole, [math.prod(exchanged_tensors[i].shape) for i in places]), strict=True
+        ):
+            exchanged_tensors[i] = reshape(part, exchanged_tensors[i].shape)
+    return exchanged_tensors
 
 
 def _mean_of_halves(flat: Sequence[Any], weight: float | None, wire: str) -> Any:

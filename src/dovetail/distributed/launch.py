@@ -31,19 +31,19 @@ class _Agent(LocalElasticAgent):
     """torchrun's agent, which tells of failed ranks, and soon kills those that do not end."""
 
     def _start_workers(self, worker_group: WorkerGroup) -> dict[int, Any]:
-        found = super()._start_workers(worker_group)
+        workers = super()._start_workers(worker_group)
         close = self._pcontext.close  # torch calls it in several places, some of which wait for 30 s
         self._pcontext.close = lambda death_sig=None, timeout=GRACE: close(death_sig, GRACE)
-        return found
+        return workers
 
     def _monitor_workers(self, worker_group: WorkerGroup) -> RunResult:
-        found = super()._monitor_workers(worker_group)
-        if found.is_failed():
-            rank, status = _first_failure(found)
+        state = super()._monitor_workers(worker_group)
+        if state.is_failed():
+            rank, status = _first_failure(state)
             left = self._remaining_restarts
             after = f"; all ranks start again (restarts left: {left - 1})" if left else ""
             print(f"dovetail: rank {rank} ended with the exit status {status}{after}", file=sys.stderr, flush=True)
-        return found
+        return state
 
 
 def launch(
@@ -119,7 +119,7 @@ def _environment(given: Mapping[str, str]) -> Iterator[None]:
 def _run(spec: WorkerSpec) -> int:
     """Run the ranks of this machine; return 0, or the exit status of the one that failed first."""
     try:
-        found = _Agent(spec, DefaultLogsSpecs()).run()
+        result = _Agent(spec, DefaultLogsSpecs()).run()
     except SignalException as ended:  # this machine leaves; the others may go on, so the rendezvous stays open
         print(f"dovetail: ended by {ended.sigval.name}, and so are the ranks", file=sys.stderr)
         return 128 + ended.sigval
@@ -127,9 +127,9 @@ def _run(spec: WorkerSpec) -> int:
         spec.rdzv_handler.shutdown()
         raise
     spec.rdzv_handler.shutdown()
-    if not found.is_failed():
+    if not result.is_failed():
         return 0
-    _, status = _first_failure(found)
+    _, status = _first_failure(result)
     return status if status > 0 else 128 - status
 
 

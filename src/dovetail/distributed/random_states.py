@@ -25,9 +25,9 @@ def same_random_state() -> None:
     import torch  # it carries
 
     of_torch, text = torch.get_rng_state().numpy(), json.dumps(random_state()).encode()
-    found = from_rank_0(np.concatenate([of_torch, np.frombuffer(text, np.uint8)]))
-    torch.set_rng_state(torch.from_numpy(found[: of_torch.size].copy()))
-    set_random_state(json.loads(found[of_torch.size :].tobytes()))
+    states = from_rank_0(np.concatenate([of_torch, np.frombuffer(text, np.uint8)]))
+    torch.set_rng_state(torch.from_numpy(states[: of_torch.size].copy()))
+    set_random_state(json.loads(states[of_torch.size :].tobytes()))
 
 
 def random_state() -> dict[str, Any]:

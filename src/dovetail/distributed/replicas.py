@@ -113,10 +113,10 @@ def all_rows(rows: Any, counts: Sequence[int] = ()) -> Any:
     rows = rows[:most]
     if rows.shape[0] < most:
         rows = concatenate([rows, zeros((most - rows.shape[0], *rows.shape[1:]), rows.dtype)])
-    found = all_gather(rows)
+    gathered = all_gather(rows)
     if len({*counts}) == 1:
-        return found
-    return concatenate([found[rank * most : rank * most + count] for rank, count in enumerate(counts)])
+        return gathered
+    return concatenate([gathered[rank * most : rank * most + count] for rank, count in enumerate(counts)])
 
 
 def broadcast_variables(variables: Iterable[Any], root: int = 0) -> list[Any]:

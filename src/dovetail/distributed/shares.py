@@ -59,11 +59,11 @@ def divided(total: int, speeds: Sequence[float]) -> list[int]:
         return [each + (rank < rest) for rank in range(count)]
     unit = max(1, min(total // UNITS, total // count))
     units, rest = divmod(total, unit)
-    found = [1] * count
+    shares = [1] * count
     for _ in range(units - count):  # the next one to the rank that lacks most
-        lacks = [units * speed / sum(speeds) - share for speed, share in zip(speeds, found, strict=True)]
-        found[lacks.index(max(lacks))] += 1
-    rows = [unit * share for share in found]
+        lacks = [units * speed / sum(speeds) - share for speed, share in zip(speeds, shares, strict=True)]
+        shares[lacks.index(max(lacks))] += 1
+    rows = [unit * share for share in shares]
     rows[rows.index(max(rows))] += rest
     return rows
 

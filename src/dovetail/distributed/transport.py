@@ -157,10 +157,10 @@ class Transport:
         """The reduction of a large array in its place, in as many parts as the first rank said; that rank times it."""
         start = time.perf_counter()
         reduce = _reduce if reduction in ("sum", "mean") and len(ranks) == 2 else _in_order
-        found = _array(reduce(_tensor(array), group, reduction, number), array.dtype)
+        reduced = _array(reduce(_tensor(array), group, reduction, number), array.dtype)
         if self._rank == ranks[0]:
             self._parts[ranks].saw(array.nbytes, number, time.perf_counter() - start)
-        return found
+        return reduced
 
     def _missing(self, ranks: tuple[int, ...], error: Exception, seconds: float) -> str:
         """The text about the ranks that did not come to the current collective, which failed after some seconds."""
@@ -233,8 +233,8 @@ def _in_slots(slots: np.ndarray, dtype: np.dtype, row: Sequence[int], is_scalar:
     """The ranks' small arrays."""
     shapes = [() if is_scalar else (rows, *row) for rows in slots["rows"].tolist()]
     sizes = [math.prod(shape) * dtype.itemsize for shape in shapes]
-    found = zip(slots["data"], shapes, sizes, strict=True)
-    return [np.frombuffer(data[:size].tobytes(), dtype).reshape(shape) for data, shape, size in found]
+    slots_of_ranks = zip(slots["data"], shapes, sizes, strict=True)
+    return [np.frombuffer(data[:size].tobytes(), dtype).reshape(shape) for data, shape, size in slots_of_ranks]
 
 
 def _gathered(array: np.ndarray, rows: Sequence[int], group: Any) -> list[np.ndarray]:
@@ -243,8 +243,8 @@ def _gathered(array: np.ndarray, rows: Sequence[int], group: Any) -> list[np.nda
     if len(array) < max(rows):
         whole = np.zeros((max(rows), *array.shape[1:]), array.dtype)
         whole[: len(array)] = array
-    found = _array(_gather(_bytes(_tensor(whole)), group), np.dtype(np.uint8)).view(array.dtype)
-    return [part[:count] for part, count in zip(found.reshape(len(rows), *whole.shape), rows, strict=True)]
+    gathered = _array(_gather(_bytes(_tensor(whole)), group), np.dtype(np.uint8)).view(array.dtype)
+    return [part[:count] for part, count in zip(gathered.reshape(len(rows), *whole.shape), rows, strict=True)]
 
 
 def _reduce_parts(parts: list[np.ndarray], place: int, reduction: str) -> np.ndarray:
@@ -276,10 +276,10 @@ def _addend(array: Any, count: int, reduction: str) -> Any:
     tensor: Any = _tensor(host) if is_host else host
     room = None if host is array else tensor  # a copy of what only the library may write, as of jax
     if reduction == "mean":
-        found = torch.div(tensor, count, out=room)
+        addend = torch.div(tensor, count, out=room)
     else:
-        found = tensor.clone() if room is None else room
-    return _array(found, array.dtype) if is_host else found.contiguous()
+        addend = tensor.clone() if room is None else room
+    return _array(addend, array.dtype) if is_host else addend.contiguous()
 
 
 def _reduce(tensor: torch.Tensor, group: Any, reduction: str, parts: int = 1) -> torch.Tensor:
@@ -318,31 +318,31 @@ def _scatter(tensor: torch.Tensor, group: Any, reduction: str) -> torch.Tensor:
         reduce = _reduce if tensor.is_cuda else _in_order
         whole = reduce(_addend(tensor, group.size(), reduction), group, reduction)
         return whole.chunk(group.size())[group.rank()].clone()
-    found = torch.empty_like(parts[0])
+    share = torch.empty_like(parts[0])
     if reduction == "mean":
         parts = [part / group.size() for part in parts]
-    group.reduce_scatter([found], [parts]).wait()
-    return found
+    group.reduce_scatter([share], [parts]).wait()
+    return share
 
 
 def _gather(tensor: torch.Tensor, group: Any) -> torch.Tensor:
-    found = tensor.new_empty((group.size() * len(tensor), *tensor.shape[1:]))
-    group.allgather([[*_bytes(found).chunk(group.size())]], [_bytes(tensor)]).wait()
-    return found
+    gathered = tensor.new_empty((group.size() * len(tensor), *tensor.shape[1:]))
+    group.allgather([[*_bytes(gathered).chunk(group.size())]], [_bytes(tensor)]).wait()
+    return gathered
 
 
 def _broadcast(tensor: torch.Tensor, group: Any, root: int) -> torch.Tensor:
-    found = tensor.clone(memory_format=torch.contiguous_format)
+    copy = tensor.clone(memory_format=torch.contiguous_format)
     options = dist.BroadcastOptions()
     options.rootRank = root
-    group.broadcast([_bytes(found)], options).wait()
-    return found
+    group.broadcast([_bytes(copy)], options).wait()
+    return copy
 
 
 def _swap(tensor: torch.Tensor, group: Any) -> torch.Tensor:
-    found = torch.empty_like(tensor, memory_format=torch.contiguous_format)
-    group.alltoall_base(_bytes(found), _bytes(tensor), [], []).wait()
-    return found
+    received = torch.empty_like(tensor, memory_format=torch.contiguous_format)
+    group.alltoall_base(_bytes(received), _bytes(tensor), [], []).wait()
+    return received
 
 
 _REDUCED: dict[str, Callable[..., torch.Tensor]] = {"AllReduce": _reduce, "ReduceScatter": _scatter}

@@ -207,8 +207,8 @@ def rename_scope(graph: Graph, old: str, new: str) -> int:
         (1, 'b/c/x:0')
     """
     old, new = old.strip("/"), new.strip("/")
-    found = [op for op in graph._order if not old or op.name == old or op.name.startswith(f"{old}/")]
-    names = {op: f"{new}/{op.name[len(old) :].lstrip('/')}".strip("/") for op in found}
+    inside = [op for op in graph._order if not old or op.name == old or op.name.startswith(f"{old}/")]
+    names = {op: f"{new}/{op.name[len(old) :].lstrip('/')}".strip("/") for op in inside}
     others = [name for op, name in names.items() if graph._operations.get(name, op) not in names]
     if "" in names.values() or others or len(set(names.values())) < len(names):
         taken = others[0] if others else new

@@ -354,11 +354,11 @@ def _idle_counts(graph: Graph) -> list[Operation]:
         if op.attrs["variable"].is_counter:
             assignments.setdefault(op.attrs["variable"], []).append(op)
     returned = graph.outputs.numbers()
-    found: list[Operation] = []
+    idle: list[Operation] = []
     for group in assignments.values():
         counting = set(reach([t for op in group for t in op.inputs])) | {*group}
         numbers = [t for op in counting if op.type != "Const" for t in op.outputs]
         is_idle = all(op.type in COUNTING and counting.issuperset(op.control_outputs) for op in counting)
         if is_idle and not any(t in returned or not counting.issuperset(t.consumers()) for t in numbers):
-            found += group
-    return found
+            idle += group
+    return idle

@@ -164,19 +164,19 @@ def freeze(graph: Graph, variables: Iterable[Variable] | None = None) -> int:
         (1, 'w', array([3., 6.], dtype=float32))
     """
     chosen = None if variables is None else set(map(followed, variables))
-    found = graph.find(("ReadVariableOp", "AssignVariableOp"))
-    found = [op for op in found if chosen is None or op.attrs["variable"] in chosen]
-    for op in found:
+    operations = graph.find(("ReadVariableOp", "AssignVariableOp"))
+    operations = [op for op in operations if chosen is None or op.attrs["variable"] in chosen]
+    for op in operations:
         if op.type == "AssignVariableOp":
             problem = f"{op.attrs['variable'].name!r} cannot be a constant, since {op.name!r} assigns it"
             raise ValueError(f"{problem}: take a part that does not, graph.subgraph(outputs, inputs).")
     with graph.edit():
-        for op in found:
+        for op in operations:
             with graph.replacing(op, scope=""):
                 constant = graph.constant(op.attrs["variable"].numpy(), op.attrs["variable"].op_name)
             supersede(graph, op, [constant])
             discard(graph, [op])
-    return len({op.attrs["variable"] for op in found})
+    return len({op.attrs["variable"] for op in operations})
 
 
 def _input_map(target: Graph, graph: Graph, input_map: Mapping[Any, GraphTensor]) -> dict[GraphTensor, GraphTensor]:

@@ -100,9 +100,9 @@ class Graph(GraphBase):
         Raises:
             ValueError: the message lists all problems; they mean that a pass or an edit has a bug.
         """
-        found = list(problems(self))
-        if found:
-            raise ValueError(f"the graph {self.name!r} is not valid: " + " ".join(found))
+        faults = list(problems(self))
+        if faults:
+            raise ValueError(f"the graph {self.name!r} is not valid: " + " ".join(faults))
 
     def show(self, path: str | Path, data: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         """Write a picture of the graph to a file.

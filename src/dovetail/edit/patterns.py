@@ -161,19 +161,19 @@ class Match(dict[Wildcard, Any]):
 
 def match(pattern: Pattern, tensor: GraphTensor) -> Match | None:
     """Match a pattern with a tensor; None if it does not fit."""
-    found = _solve((pattern, tensor, None), Match())
-    if found is not None:
-        found.tensor = tensor
-    return found
+    matched = _solve((pattern, tensor, None), Match())
+    if matched is not None:
+        matched.tensor = tensor
+    return matched
 
 
 def matches(graph: Graph, pattern: Pattern) -> Iterator[Match]:
     """Find all matches in a graph, in program order; later ones see edits that are made while iterating."""
     for operation in graph.operations:
         for tensor in operation.outputs if operation in graph else ():
-            found = match(pattern, tensor)
-            if found is not None:
-                yield found
+            matched = match(pattern, tensor)
+            if matched is not None:
+                yield matched
 
 
 def build(template: Any, found: Match) -> Any:
@@ -206,9 +206,9 @@ def rewrite(graph: Graph, pattern: Pattern, replacement: Any) -> int:
             later ones, stay as they are.
     """
     count = 0
-    for found in matches(graph, pattern):
+    for matched in matches(graph, pattern):
         with all_or_nothing():
-            count += _replace(graph, found, replacement)
+            count += _replace(graph, matched, replacement)
     return count
 
 

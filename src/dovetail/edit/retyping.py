@@ -39,17 +39,17 @@ def set_input_shapes(graph: Graph, shapes: Mapping[Any, Shape]) -> None:
         >>> graph.outputs
         [<graph tensor Sum:0 float32[?]>]
     """
-    found: dict[GraphTensor, Shape] = {}
+    by_tensor: dict[GraphTensor, Shape] = {}
     for key, shape in shapes.items():
         tensor = graph.get_tensor(key) if isinstance(key, str) else key
         graph.check_tensor(tensor)
         if tensor.op.type != "Placeholder":
             raise ValueError(f"{tensor!r} is no input of {graph.name!r}, whose inputs are {graph.inputs}.")
-        found[tensor] = None if shape is None else TensorShape(shape)
+        by_tensor[tensor] = None if shape is None else TensorShape(shape)
     with graph.edit():
-        for tensor, shape in found.items():
+        for tensor, shape in by_tensor.items():
             set_shape(tensor, shape)
-        infer_from([operation for tensor in found for operation in tensor.consumers()], found)
+        infer_from([operation for tensor in by_tensor for operation in tensor.consumers()], by_tensor)
         tell_holders(graph)
 
 
@@ -76,15 +76,15 @@ def replace_variables(graph: Graph, variables: Mapping[Variable, Variable]) -> i
     """
     pairs = ((followed(old), followed(new)) for old, new in variables.items())
     variables = {old: new for old, new in pairs if old is not new}
-    found = graph.find(where=lambda op: op.attrs.get("variable") in variables)
-    for op in found:
+    operations = graph.find(where=lambda op: op.attrs.get("variable") in variables)
+    for op in operations:
         old = op.attrs["variable"]
         if op.type == "AssignVariableOp":
             raise ValueError(f"{old.name!r} cannot be replaced, since {op.name!r} assigns it.")
         if variables[old].shape != old.shape:
             raise ValueError(f"{variables[old]!r} cannot replace {old.name!r}, which has the shape {old.shape}.")
     with graph.edit():
-        for op in found:
+        for op in operations:
             old, new = op.outputs[0], variables[op.attrs["variable"]]
             with graph.replacing(op, scope=""):  # a read of its own: other reads of the variable may come later
                 attrs, specs = {**op.attrs, "variable": new}, [TensorSpec(old.shape, new.dtype)]
@@ -92,4 +92,4 @@ def replace_variables(graph: Graph, variables: Mapping[Variable, Variable]) -> i
                 value: Any = read if read.dtype == old.dtype else ops.cast(read, old.dtype)
             supersede(graph, op, [value])
             discard(graph, [op])
-    return len(found)
+    return len(operations)

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 def body_of(operation: Operation, name: str | None) -> Graph:
     """A graph inside an operation; no other operation holds it from now on; see `Operation.body`."""
     names = subgraph_names(operation)
-    found = names[0] if name is None and len(names) == 1 else name
-    if found not in names:
+    chosen = names[0] if name is None and len(names) == 1 else name
+    if chosen not in names:
         problem = f"{operation.name!r} has no graph {name!r} inside. There are: {', '.join(names) or 'none'}."
         raise op_error(ValueError, operation.type, problem, where=operation.where)
-    return own_subgraph(operation, found)
+    return own_subgraph(operation, chosen)
 
 
 def add_output(operation: Operation, init: GraphTensor | None, parts: dict[str, Any]) -> GraphTensor:

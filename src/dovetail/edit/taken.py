@@ -32,15 +32,15 @@ def takers(operations: Iterable[Operation], given: Iterable[GraphTensor]) -> dic
         operations: of one graph, in program order.
         given: tensors of the graph.
     """
-    starts, found = list(given), dict[Operation, list[GraphTensor]]()
+    starts, tensors_of = list(given), dict[Operation, list[GraphTensor]]()
     pairs = [(op, taken) for op in operations if (taken := list(op.takes()))] if starts else []
     while pairs:
-        behind = {*starts, *(t for op in reach([*starts, *found], forward=True) for t in op.outputs)}
-        more = {op: held for op, taken in pairs if op not in found and (held := [t for t in taken if t in behind])}
+        behind = {*starts, *(t for op in reach([*starts, *tensors_of], forward=True) for t in op.outputs)}
+        more = {op: held for op, taken in pairs if op not in tensors_of and (held := [t for t in taken if t in behind])}
         if not more:
             break
-        found |= more
-    return found
+        tensors_of |= more
+    return tensors_of
 
 
 def release(operations: Iterable[Operation], given: Iterable[GraphTensor]) -> None:

@@ -38,10 +38,10 @@ def tap(graph: Graph, *patterns: str) -> list[str]:
         >>> seen["Tanh"].statistics.zeros
         2
     """
-    found = list(map(compiled, patterns))
+    compiled_patterns = list(map(compiled, patterns))
     names: list[str] = []
     with graph.edit():
-        for pattern in found:
+        for pattern in compiled_patterns:
             fitting = [
                 op
                 for part in graph.everywhere()

@@ -76,11 +76,11 @@ class Copies:
         Raises:
             ValueError: there is none, since its operation is not in that graph any more.
         """
-        found = self.tensors.get(tensor)
-        if found is None:
+        copy = self.tensors.get(tensor)
+        if copy is None:
             state = "was removed from" if tensor.op.is_removed else "is not known in"
             raise ValueError(f"{tensor!r} {state} the graph {tensor.graph.name!r}, so it has no value.")
-        return found
+        return copy
 
     def know(self, tensors: Iterable[GraphTensor]) -> bool:
         """Whether each of some tensors of the other graph has a counterpart."""
@@ -170,14 +170,14 @@ class Copies:
 
     def _found(self, operations: Iterable[Operation]) -> list[Operation]:
         """The counterparts of operations in the target, without operations that come before everything there."""
-        found = []
+        copies = []
         for operation in operations:
             copy = self.operations.get(operation)
             if copy is None and operation.outputs and operation.outputs[0] in self.tensors:
                 copy = self.tensors[operation.outputs[0]].op
             if copy is not None:
-                found.append(copy)
-        return found
+                copies.append(copy)
+        return copies
 
 
 def transplant(

@@ -44,19 +44,19 @@ def instructions(text: str) -> list[Instruction]:
         >>> instructions(text)
         [Instruction(text='tanh %tanh.0', routine='fusion %one (kLoop)', path='jit(f)/dt0.Tanh/tanh')]
     """
-    found: list[tuple[str, str, str, str]] = []  # computation, instruction, kind, the rest of the line
+    lines: list[tuple[str, str, str, str]] = []  # computation, instruction, kind, the rest of the line
     computation = ""
     for line in text.splitlines():
         if (begun := _COMPUTATION.match(line)) is not None:
             computation = begun[1]
         elif (made := _INSTRUCTION.match(line)) is not None:
-            found.append((computation, made[1], made[2], made[3]))
-    fusions = {called: (name, _fusion(name, rest)) for _, name, _, rest in found for called in _CALLS.findall(rest)}
-    applied = {name for *_, rest in found for name in _APPLIED.findall(rest)}
-    paths = _paths(found, {computation: name for computation, (name, _) in fusions.items()})
+            lines.append((computation, made[1], made[2], made[3]))
+    fusions = {called: (name, _fusion(name, rest)) for _, name, _, rest in lines for called in _CALLS.findall(rest)}
+    applied = {name for *_, rest in lines for name in _APPLIED.findall(rest)}
+    paths = _paths(lines, {computation: name for computation, (name, _) in fusions.items()})
     return [
         Instruction(f"{kind} %{name}", _routine(kind, rest, fusions.get(computation, ("", ""))[1]), paths[name])
-        for computation, name, kind, rest in found
+        for computation, name, kind, rest in lines
         if kind not in _IDLE and computation not in applied
     ]
 
@@ -73,7 +73,7 @@ def _paths(found: list[tuple[str, str, str, str]], fusions: dict[str, str]) -> d
 
 
 def _fusion(name: str, rest: str) -> str:
-    kinds = ", ".join(found[1] or found[2] for found in _KINDS.finditer(rest))
+    kinds = ", ".join(kind[1] or kind[2] for kind in _KINDS.finditer(rest))
     return f"fusion %{name} ({kinds})" if kinds else f"fusion %{name}"
 
 

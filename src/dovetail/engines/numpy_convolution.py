@@ -42,12 +42,12 @@ def _convolve_into(y: Any, x: Any, kernel: Any, of: _Convolution) -> None:
     """Write the output of a convolution into an array, which may be a view with strides; channels are last."""
     kernel = kernel.astype(of.dtype, copy=False)
     for block, part in of.blocks:
-        found = whole = y[block]
-        if not found.flags.c_contiguous:
-            whole = np.empty(found.shape, found.dtype)
+        view = whole = y[block]
+        if not view.flags.c_contiguous:
+            whole = np.empty(view.shape, view.dtype)
         of.apply(of.read(x, part), kernel, whole)
-        if whole is not found:
-            found[...] = whole
+        if whole is not view:
+            view[...] = whole
 
 
 def input_gradient(input_sizes: Any, kernel: Any, g: Any, *window: Any) -> Any:
@@ -76,9 +76,9 @@ def _shares(of: _Convolution, kernel: Any, g: Any) -> Any:
     x, kernel = np.zeros(of.padded_shape, of.dtype), kernel.astype(of.dtype, copy=False)
     for block, part in of.blocks:
         of.spread(g[block].astype(of.dtype, copy=False), kernel, x[of.covered(block, part)])
-    found = aligned_empty(of.shape, g.dtype)
-    found[...] = x[of.unpadded]
-    return found
+    gradient = aligned_empty(of.shape, g.dtype)
+    gradient[...] = x[of.unpadded]
+    return gradient
 
 
 def kernel_gradient(x: Any, filter_sizes: Any, g: Any, *window: Any) -> Any:
@@ -164,7 +164,7 @@ def _phases(size: int, windows: int, stride: int, dilation: int, pads: tuple[int
         pads: the padding before and after the input.
         length: the length of the input.
     """
-    found, before = [], pads[0]
+    phases, before = [], pads[0]
     common = math.gcd(stride, dilation)
     for rest in range(stride):
         reaching = [e for e in range(size) if e * dilation % stride == rest]
@@ -178,8 +178,8 @@ def _phases(size: int, windows: int, stride: int, dilation: int, pads: tuple[int
         elements = slice(reaching[-1], None, -(stride // common))
         cut = slice(max(first, 0), min(last + 1, windows))
         place = slice(low * stride + rest - before, length, stride)
-        found.append(Phase(elements, cut, place, dilation // common, (max(-first, 0), max(last + 1 - windows, 0))))
-    return found
+        phases.append(Phase(elements, cut, place, dilation // common, (max(-first, 0), max(last + 1 - windows, 0))))
+    return phases
 
 
 class _Convolution:
@@ -267,7 +267,7 @@ class _Convolution:
 
     def _part(self, block: Block) -> Part:
         batch, *cuts = block
-        sizes, inside, found = [batch.stop - batch.start], [slice(None)], [batch]
+        sizes, inside, elements = [batch.stop - batch.start], [slice(None)], [batch]
         windows, dims = self._windows, self.shape[1:-1]
         axes = zip(cuts, windows.strides, windows.spans, windows.pads(dims), dims, strict=True)
         for cut, stride, span, (before, _), size in axes:
@@ -275,8 +275,8 @@ class _Convolution:
             low, high = (min(max(end, 0), size) for end in (start, start + length))
             sizes.append(length)
             inside.append(slice(low - start, high - start))
-            found.append(slice(low, high))
-        return Part(tuple(sizes), tuple(inside), tuple(found))
+            elements.append(slice(low, high))
+        return Part(tuple(sizes), tuple(inside), tuple(elements))
 
     def is_plain(self, found: Any, part: Part) -> bool:
         """Whether a part of the input has no padding, and its layout fits the computation."""
@@ -284,11 +284,11 @@ class _Convolution:
 
     def read(self, x: Any, part: Part) -> Any:
         """A part of the input, with its padding."""
-        found = x[part.found]
-        if self.is_plain(found, part):
-            return found
+        elements = x[part.found]
+        if self.is_plain(elements, part):
+            return elements
         padded = np.zeros((*part.sizes, x.shape[-1]), self.dtype)
-        padded[part.inside] = found
+        padded[part.inside] = elements
         return padded
 
     def _grouped(self, y: Any) -> Any:

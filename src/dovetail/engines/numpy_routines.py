@@ -43,10 +43,10 @@ class _Logged(np.ndarray):
 def _loop(ufunc: Any, dtypes: Sequence[Any]) -> str:
     """The loop of a ufunc for the dtypes of its inputs."""
     try:
-        found = ufunc.resolve_dtypes((*dtypes, *[None] * (ufunc.nargs - len(dtypes)))[: ufunc.nargs])
+        resolved = ufunc.resolve_dtypes((*dtypes, *[None] * (ufunc.nargs - len(dtypes)))[: ufunc.nargs])
     except (TypeError, ValueError):
         return NOT_REPORTED
-    letters = "".join(dtype.char for dtype in found)
+    letters = "".join(dtype.char for dtype in resolved)
     if letters[0] in _BLAS.get(ufunc.__name__, ""):
         return _blas()
     known = _loops(func_name=f"^{ufunc.__name__}$").get(ufunc.__name__, {}) if _loops else {}
@@ -57,8 +57,8 @@ def _loop(ufunc: Any, dtypes: Sequence[Any]) -> str:
 def _blas() -> str:
     from threadpoolctl import threadpool_info  # as in `numpy`
 
-    found = [library for library in threadpool_info() if library["user_api"] == "blas"]
-    own = [library for library in found if "numpy" in library["filepath"]] or found
+    libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
+    own = [library for library in libraries if "numpy" in library["filepath"]] or libraries
     named = [f"{b['internal_api']} {b['version']} ({b.get('architecture', 'unknown')})" for b in own[:1]]
     return "".join(named) or NOT_REPORTED
 
@@ -98,4 +98,4 @@ def routines(segment: Segment, arguments: Callable[[], Sequence[Any]]) -> Routin
     _here.log = log
     with np.errstate(all="ignore"):
         _program(segment.function)(*arguments())
-    return {operation: list(found) for operation, found in log.items() if operation is not None}
+    return {operation: list(calls) for operation, calls in log.items() if operation is not None}

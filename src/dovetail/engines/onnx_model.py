@@ -114,8 +114,8 @@ class Session:
         if self._calls >= self._patience:
             self.packed = packed = self._program(weights)
             return packed
-        found = self.open = self.open or self._program()
-        return found
+        program = self.open = self.open or self._program()
+        return program
 
 
 class ModelEngine(Engine):

@@ -16,7 +16,7 @@ from dovetail.core.rules import Rules
 from dovetail.engines.onnx_model import ModelEngine
 
 INTEGERS = (f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
-ERRORS = tuple(found for found in vars(state).values() if isinstance(found, type) and issubclass(found, Exception))
+ERRORS = tuple(kind for kind in vars(state).values() if isinstance(kind, type) and issubclass(kind, Exception))
 QUIET = 4  # the level of ONNX Runtime's log without errors, which are raised, too
 
 
@@ -54,15 +54,15 @@ class OnnxRuntimeEngine(ModelEngine):
         options.intra_op_num_threads = self.threads
         options.log_severity_level = QUIET
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        found = LoadedModel(onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"]))
-        self._loaded.add(found)
-        return found
+        loaded = LoadedModel(onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"]))
+        self._loaded.add(loaded)
+        return loaded
 
     def go_on_in_child(self) -> None:
         """Let sessions be made again, and never free the parent's: that would wait for threads that a fork lacks."""
         self.made_for = object()
-        for found in self._loaded:
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(found.library))
+        for loaded in self._loaded:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(loaded.library))
 
 
 engine = OnnxRuntimeEngine(Rules())

@@ -35,8 +35,8 @@ class LoadedModel(threading.local):
         made = {number: np.empty(shape, dtype) for number, shape, dtype in self.outputs}
         for number, array in made.items():
             self.request.set_output_tensor(number, openvino.Tensor(array, shared_memory=True))
-        found = self.request.infer([arrays[number] for number in self.takes], share_inputs=True, share_outputs=True)
-        return [made[number] if number in made else np.array(value) for number, value in enumerate(found.values())]
+        results = self.request.infer([arrays[number] for number in self.takes], share_inputs=True, share_outputs=True)
+        return [made[number] if number in made else np.array(value) for number, value in enumerate(results.values())]
 
 
 class OpenvinoEngine(ModelEngine):

@@ -68,8 +68,8 @@ _base = attrgetter("base")
 
 
 def _joined(arrays: Sequence[Any]) -> Any:
-    found = in_row(arrays)
-    return np.concatenate(arrays, axis=None) if found is None else found
+    joined = in_row(arrays)
+    return np.concatenate(arrays, axis=None) if joined is None else joined
 
 
 @cache

@@ -46,22 +46,24 @@ def forward(index: tuple[Index, ...], shape: Sequence[int]) -> tuple[tuple[Index
         >>> forward((0, slice(None, None, -2)), (3, 6))
         ((0, slice(1, 6, 2)), (0,))
     """
-    found: list[Index] = []
+    positive: list[Index] = []
     flipped: list[int] = []
     axis = 0
     for entry, dim in zip(index, shape, strict=False):
         if isinstance(entry, int):
             if not -dim <= entry < dim:
-                raise IndexError(f"the index {entry} is out of range for axis {len(found)}, which has the size {dim}")
-            found.append(entry % dim)
+                raise IndexError(
+                    f"the index {entry} is out of range for axis {len(positive)}, which has the size {dim}"
+                )
+            positive.append(entry % dim)
             continue
         positions = range(*entry.indices(dim))
         if positions.step < 0:
             flipped.append(axis)
             positions = positions[::-1]
-        found.append(slice(positions.start, positions[-1] + 1, positions.step) if positions else slice(0, 0, 1))
+        positive.append(slice(positions.start, positions[-1] + 1, positions.step) if positions else slice(0, 0, 1))
         axis += 1
-    return tuple(found), tuple(flipped)
+    return tuple(positive), tuple(flipped)
 
 
 @functools.lru_cache(4096)
@@ -97,13 +99,13 @@ def rows(indices: Any, dims: Sequence[int]) -> Any:
         >>> rows(np.array([[0, 2], [-1, 0]]), (2, 3))
         array([2, 3])
     """
-    found = 0
+    numbers = 0
     for axis, dim in enumerate(dims):
         position = indices[..., axis]
         position = position + (position < 0) * dim
         check_range(position, dim, axis)
-        found = found * dim + position
-    return found
+        numbers = numbers * dim + position
+    return numbers
 
 
 def check_range(positions: Any, dim: int, axis: int = 0) -> None:

@@ -21,14 +21,14 @@ def routine(lines: Iterable[str]) -> str:
         >>> routine([])
         'not reported'
     """
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for line in lines:
         if (called := _MKL.match(line)) is not None:
-            found[f"MKL {called[1]}"] = None
+            names[f"MKL {called[1]}"] = None
         elif kind := primitive(line):
             implementation = line.split(",")[line.split(",").index("exec") + 3]
-            found[f"oneDNN {kind} {implementation}"] = None
-    return "; ".join(found) or NOT_REPORTED
+            names[f"oneDNN {kind} {implementation}"] = None
+    return "; ".join(names) or NOT_REPORTED
 
 
 def primitive(line: str) -> str:

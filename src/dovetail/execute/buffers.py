@@ -151,12 +151,12 @@ def _overwriting(
         if op.type in engine.written and owned.keys() >= {*op.outputs} and not any(t.is_used for t in op.outputs)
     ]
     taken = Counter(aliases.roots(t for op in last for t in op.inputs))
-    found: dict[Operation, list[int | None]] = {}
+    overwriting: dict[Operation, list[int | None]] = {}
     for op in last:
         over = [op.inputs[place] for place in written_places(op, engine)]
         alone = [known[root] == taken[root] == 1 for root in aliases.roots(over)]
-        found[op] = [numbers.get(t) if is_alone else None for t, is_alone in zip(over, alone, strict=True)]
-    return found
+        overwriting[op] = [numbers.get(t) if is_alone else None for t, is_alone in zip(over, alone, strict=True)]
+    return overwriting
 
 
 def _fill_arena(

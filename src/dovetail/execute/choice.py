@@ -113,11 +113,11 @@ def strategy_of(given: Any) -> Strategy:
     """
     if type(given) is not list or list(map(type, given)) not in (TYPES[:-1], TYPES):
         raise ValueError("it is no strategy")
-    found = Strategy(*given)
-    if found.threads < 0 or found.group < 1:
+    strategy = Strategy(*given)
+    if strategy.threads < 0 or strategy.group < 1:
         raise ValueError("it is no strategy")
-    is_older = len(given) < len(TYPES) and found.variant.startswith(SPLIT)
-    return found._replace(variant="", split=found.variant.removeprefix(SPLIT)) if is_older else found
+    is_older = len(given) < len(TYPES) and strategy.variant.startswith(SPLIT)
+    return strategy._replace(variant="", split=strategy.variant.removeprefix(SPLIT)) if is_older else strategy
 
 
 register(Choice, Form("choice", _data, _choice))

@@ -107,11 +107,11 @@ class Tally:
         self.moves = False
 
     def sum_of(self, subject: Subject) -> Sum:
-        found = self.sums.get(subject)
-        if found is None:
+        total = self.sums.get(subject)
+        if total is None:
             key = subject if len(self.sums) < ROWS else OTHERS
-            found = self.sums.setdefault(key, Sum())
-        return found
+            total = self.sums.setdefault(key, Sum())
+        return total
 
 
 class _OfThread(threading.local):

@@ -35,19 +35,19 @@ def exchange_text(operation: Operation) -> str:
 @contextmanager
 def recorded() -> Iterator[list[np.ndarray]]:
     """A scope that keeps the results of this process' exchanges, in order."""
-    found: list[np.ndarray] = []
+    results: list[np.ndarray] = []
     transport = WORLD.transport
     if transport is None:
-        yield found
+        yield results
         return
 
     def exchange(op: str, array: np.ndarray, ranks: tuple[int, ...], *options: object) -> np.ndarray:
-        found.append(transport(op, array, ranks, *options))
-        return found[-1]
+        results.append(transport(op, array, ranks, *options))
+        return results[-1]
 
     WORLD.transport = exchange
     try:
-        yield found
+        yield results
     finally:
         WORLD.transport = transport
 

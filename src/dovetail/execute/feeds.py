@@ -24,7 +24,7 @@ def flat_feeds(feeds: Mapping[Any, Any] | None, leaves: tuple[type, ...] = (Tens
         >>> flat_feeds({("c", ("h", "x")): (1.0, [2.0, np.array(3.0)]), "y": [4.0, 5.0]})
         {'c': 1.0, 'h': 2.0, 'x': array(3.), 'y': [4.0, 5.0]}
     """
-    found: dict[Any, Any] = {}
+    flat: dict[Any, Any] = {}
     for key, value in dict(feeds or {}).items():
         keys, values = [key], [value]
         if _is_structure(key, leaves):
@@ -33,10 +33,10 @@ def flat_feeds(feeds: Mapping[Any, Any] | None, leaves: tuple[type, ...] = (Tens
                 problem = f"the key {key!r} has {len(keys)} tensors, and its value {len(values)} leaves: {value!r}"
                 raise ValueError(f"{problem}. A list is a structure there; write numpy.array([...]) for one value.")
         for one, its in zip(keys, values, strict=True):
-            if one in found:
+            if one in flat:
                 raise ValueError(f"{one!r} is fed twice.")
-            found[one] = its
-    return found
+            flat[one] = its
+    return flat
 
 
 def _is_structure(value: Any, leaves: tuple[type, ...]) -> bool:

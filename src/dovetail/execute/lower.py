@@ -37,13 +37,13 @@ Laps: TypeAlias = Callable[[list[tuple[Subject, int | None]]], Any]
 
 def failed_operation(error: Exception) -> Operation | None:
     """The operation that a program was computing when it raised an error; in loops, the innermost one."""
-    found = None
+    operation = None
     trace = error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == FILE:
-            found = trace.tb_frame.f_globals[OPERATIONS].get(trace.tb_lineno, found)
+            operation = trace.tb_frame.f_globals[OPERATIONS].get(trace.tb_lineno, operation)
         trace = trace.tb_next
-    return found
+    return operation
 
 
 class Lowered(NamedTuple):

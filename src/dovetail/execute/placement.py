@@ -250,7 +250,7 @@ def cut(operations: Iterable[Operation], home: Place) -> list[Cut]:
         home: the plan's place.
     """
     parts = in_parts(operations)
-    return [found._replace(part=part) for part, inner in parts for found in _cut(inner, home)]
+    return [piece._replace(part=part) for part, inner in parts for piece in _cut(inner, home)]
 
 
 def _cut(operations: Iterable[Operation], home: Place) -> list[Cut]:
@@ -281,9 +281,9 @@ def _divided(where: dict[Operation, tuple[Place, bool]], order: Sequence[tuple[P
         earliest = max((rounds[t.op] for t in op.inputs if t.op in rounds), default=0)
         rounds[op] = number = earliest + (turn[key] - earliest) % len(order)
         segments.setdefault(number, []).append(op)
-    found: list[Cut] = []
+    cuts: list[Cut] = []
     for number in sorted(segments):
         place, divided = order[number % len(order)]
         parts = [[op] for op in segments[number]] if divided else [segments[number]]
-        found += [Cut(place, part, divided) for part in parts]
-    return found
+        cuts += [Cut(place, part, divided) for part in parts]
+    return cuts

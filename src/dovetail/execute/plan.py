@@ -201,7 +201,7 @@ class Plan(Runnable):
             return self._first_step(given)
         before, spares = arrays.values, arrays.spares
         lent = before
-        found: list[tuple[Any, ...]] = []
+        computed: list[tuple[Any, ...]] = []
         try:
             if self._consumes:
                 arrays.claimed = True
@@ -210,15 +210,15 @@ class Plan(Runnable):
                 lent = arrays.unborrowed(self._consumed_on) if self._consumes else before
             arguments = [*given, *lent[: len(self._changed)], *spares]
             if self._consumes:
-                self._run(arguments, into=found)
+                self._run(arguments, into=computed)
             else:
-                found.append(self._run(arguments))
-            self._write(arrays, found[0], before)
+                computed.append(self._run(arguments))
+            self._write(arrays, computed[0], before)
         except BaseException:
-            if found:
-                self._write(arrays, found[0], before)
+            if computed:
+                self._write(arrays, computed[0], before)
             raise
-        return found[0][: self._result_count]
+        return computed[0][: self._result_count]
 
     def _write(self, arrays: Arrays, results: Sequence[Any], before: Sequence[Any]) -> None:
         arrays.values = results[self._result_count :]  # the one assignment that gives all variables their new values
@@ -228,22 +228,22 @@ class Plan(Runnable):
     def _first_step(self, given: list[Any]) -> tuple[Any, ...]:
         """Run a step on variables that others have assigned, or read, since the latest step of this plan."""
         before = self._fetched()
-        found: list[tuple[Any, ...]] = []
+        computed: list[tuple[Any, ...]] = []
         try:
             arguments = [*given, *self._changed_arrays(before), *self._spare_arrays(before)]
             if self._consumes:
-                self._run(arguments, into=found)
+                self._run(arguments, into=computed)
             else:
                 results = self._run(arguments)
                 for i in self._open:
                     self.assigned[i].check_shape(Tensor(results[self._result_count + i], self._made[i][0]))
-                found.append(results)
-            self._put(found[0][self._result_count :], before)
+                computed.append(results)
+            self._put(computed[0][self._result_count :], before)
         except BaseException:
-            if found:
-                self._put(found[0][self._result_count :], before)
+            if computed:
+                self._put(computed[0][self._result_count :], before)
             raise
-        return found[0][: self._result_count]
+        return computed[0][: self._result_count]
 
     def _fetched(self) -> list[Any]:
         """Return the buffers of the assigned variables; move the ones that are also read to their places."""

@@ -51,8 +51,8 @@ def spans_of(folder: Path) -> Iterator[Span]:
 
 
 def _spans_of_plane(number: int, plane: Any) -> Iterator[Span]:
-    names = {key: found.name for key, found in plane.event_metadata.items()}
-    stats = {key: found.name for key, found in plane.stat_metadata.items()}
+    names = {key: entry.name for key, entry in plane.event_metadata.items()}
+    stats = {key: entry.name for key, entry in plane.stat_metadata.items()}
     keys = {name: key for key, name in stats.items() if name in (INSTRUCTION, RUN)}
     for line in plane.lines:
         thread = number, line.id
@@ -79,16 +79,16 @@ def calls(spans: Iterable[Span]) -> dict[int, tuple[Span, list[Span]]]:
     """
     every = sorted(spans, key=lambda span: span.start)
     marks = [span for span in every if span.name.startswith(MARK)]
-    found: dict[int, tuple[Span, list[Span]]] = {int(m.name.removeprefix(MARK)): (m, []) for m in marks}
+    by_number: dict[int, tuple[Span, list[Span]]] = {int(m.name.removeprefix(MARK)): (m, []) for m in marks}
     latest = -1
     for span in every:
         if span.name.startswith(MARK):
             latest = int(span.name.removeprefix(MARK))
-        elif latest in found and span.start < found[latest][0].end:
-            found[latest][1].append(span)
+        elif latest in by_number and span.start < by_number[latest][0].end:
+            by_number[latest][1].append(span)
     return {
         number: (mark, [span for span in inside if span.run == inside[-1].run])
-        for number, (mark, inside) in found.items()
+        for number, (mark, inside) in by_number.items()
     }
 
 
@@ -111,19 +111,19 @@ def shares(spans: Iterable[Span], end: float) -> dict[str, float]:
     for number, own in enumerate(threads.values()):
         changes += [(at, number, name) for at, name in _innermost(own)]
     changes.sort(key=lambda change: change[0])
-    found: dict[str, float] = {}
+    nanoseconds: dict[str, float] = {}
     running: dict[int, str] = {}
     before = 0.0
     for at, number, name in changes:
         passed = min(at, end) - before
         if running and passed > 0:
             for other in running.values():
-                found[other] = found.get(other, 0.0) + passed / len(running)
+                nanoseconds[other] = nanoseconds.get(other, 0.0) + passed / len(running)
         before = min(at, end)
         running[number] = name
         if not name:
             del running[number]
-    return found
+    return nanoseconds
 
 
 def _innermost(spans: list[Span]) -> Iterator[tuple[float, str]]:
@@ -155,13 +155,13 @@ def operation_of(path: str, operations: Mapping[int, Operation]) -> Operation | 
 
     A program that a library has kept on disk may have the names of another one.  So types must agree.
     """
-    found = None
+    operation = None
     for number, kind in _SCOPE.findall(path):
         inner = operations.get(int(number))
-        if inner is None or inner.type != kind or (found is not None and not found.subgraphs()):
-            return found
-        found = inner
-    return found
+        if inner is None or inner.type != kind or (operation is not None and not operation.subgraphs()):
+            return operation
+        operation = inner
+    return operation
 
 
 class Program:
@@ -185,19 +185,19 @@ class Program:
         return {name: (self._operations(known[name][0]), known[name][1]) for name in names if name in known}
 
     def _operations(self, paths: Iterable[str]) -> list[Operation]:
-        found = (operation_of(path, self._scopes) for path in paths)
-        return list(dict.fromkeys(op for op in found if op is not None))
+        operations = (operation_of(path, self._scopes) for path in paths)
+        return list(dict.fromkeys(op for op in operations if op is not None))
 
     def _of_kernels(self, names: Iterable[str]) -> dict[str, tuple[list[Operation], int]]:
         """The same for kernels; a fused one also computes the operations next to its own that no kernel computes."""
-        found = {name: self._operations([name]) for name in names}
-        present = {op for ops in found.values() for op in ops}
+        by_name = {name: self._operations([name]) for name in names}
+        present = {op for ops in by_name.values() for op in ops}
         absent = {op for op in self._scopes.values() if op not in present}
-        for name, ops in found.items():
+        for name, ops in by_name.items():
             if FUSED in name.rpartition(":")[2] and ops:
                 absent.difference_update(ops := _connected(ops, absent))
-                found[name] = ops
-        return {name: (ops, _bytes(ops[0])) for name, ops in found.items() if ops}
+                by_name[name] = ops
+        return {name: (ops, _bytes(ops[0])) for name, ops in by_name.items() if ops}
 
 
 def _bytes(operation: Operation) -> int:
@@ -207,8 +207,8 @@ def _bytes(operation: Operation) -> int:
 
 def _connected(operations: list[Operation], absent: set[Operation]) -> list[Operation]:
     """Operations, and the members of a set that they reach through other members."""
-    found = list(operations)
-    for op in found:
+    connected = list(operations)
+    for op in connected:
         near = (*(t.op for t in op.inputs), *(user for t in op.outputs for user in t.consumers()))
-        found += [other for other in dict.fromkeys(near) if other in absent and other not in found]
-    return found
+        connected += [other for other in dict.fromkeys(near) if other in absent and other not in connected]
+    return connected

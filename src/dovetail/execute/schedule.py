@@ -213,13 +213,13 @@ class Schedule:
         if into is None or isinstance(last, Transfer):
             last.run(values)
             return self._returned(values)
-        found: list[tuple[Any, ...]] = []  # the results, as soon as they exist; see `Engine.compile`
+        results: list[tuple[Any, ...]] = []  # the results, as soon as they exist; see `Engine.compile`
         try:
-            last.run(values, into=found)
+            last.run(values, into=results)
             into.append(self._returned(values))
         except BaseException:
-            if found and not into:
-                values[last.first : last.first + len(found[0])] = found[0]
+            if results and not into:
+                values[last.first : last.first + len(results[0])] = results[0]
                 into.append(self._returned(values))
             raise
         return into[0]
@@ -345,8 +345,8 @@ class Bodies:
 
 def _constants(returned: Sequence[GraphTensor], place: Place, is_inner: bool) -> list[tuple[Place, Operation]]:
     """The constants that are returned, each with its place; see `Schedule._left`."""
-    found = dict.fromkeys([t.op for t in returned if t.op.type == "Const"])
-    places = [(place_of(op, place), op) for op in found]
+    operations = dict.fromkeys([t.op for t in returned if t.op.type == "Const"])
+    places = [(place_of(op, place), op) for op in operations]
     return [(at if at.engine.holder is place.engine.holder and not is_inner else place, op) for at, op in places]
 
 
@@ -358,19 +358,19 @@ def _regions(
 ) -> list[Region]:
     """The regions of several segments; the last region at a returned constant's place gives it."""
     for place, constant in constants:
-        there = [found for found in cuts if found.place == place and not found.is_divided]
+        there = [segment for segment in cuts if segment.place == place and not segment.is_divided]
         if not there:
             cuts.append(Cut(place, []))
         (there or cuts)[-1].operations.append(constant)
-    taken = [_taken(found.operations) for found in cuts]
+    taken = [_taken(segment.operations) for segment in cuts]
     wanted = {*results, *(t for tensors in taken for t in tensors)}
     regions = []
-    for found, takes in zip(cuts, taken, strict=True):
-        made = [t for op in found.operations for t in op.outputs]
+    for segment, takes in zip(cuts, taken, strict=True):
+        made = [t for op in segment.operations for t in op.outputs]
         own = set(made)
         numbers = [number for number, t in enumerate(states) if t in own]
         gives = [*(t for t in made if t in wanted), *(states[number] for number in numbers)]
-        regions.append(Region(found, takes, gives, numbers))
+        regions.append(Region(segment, takes, gives, numbers))
     return regions
 
 

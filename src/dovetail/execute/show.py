@@ -103,5 +103,5 @@ class _Plan:
 
 def _facts(op: Operation, segment: Segment, number: int) -> dict[str, Any]:
     engine, device, _ = place_of(op, segment.place)
-    found = {"engine": engine.name, "device": device or engine.devices()[0]}
-    return found | {"segment": f"{number} {segment.engine.name}"}
+    facts = {"engine": engine.name, "device": device or engine.devices()[0]}
+    return facts | {"segment": f"{number} {segment.engine.name}"}

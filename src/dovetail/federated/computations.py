@@ -54,8 +54,8 @@ class Client:
         """
         given = [*fitted(weights, self.weights).values(), *fitted(data, self.data).values()]
         with nullcontext() if engine is None else engine_scope(engine):
-            found = map(np.asarray, run(self.graph, given))
-            return {one.name: array for one, array in zip(self.updates, found, strict=True)}
+            arrays = map(np.asarray, run(self.graph, given))
+            return {one.name: array for one, array in zip(self.updates, arrays, strict=True)}
 
     def package(self) -> bytes:
         """A safetensors file for workers: Dovetail's file, the same as an ONNX model, and a manifest in JSON.
@@ -150,13 +150,13 @@ class Computation:
 
     def _leaves(self, placement: str, values: Iterable[Any], names: Iterable[str]) -> dict[str, Any]:
         kinds = {name: kind.member for name, kind in self.arguments.items() if kind.placement == placement}
-        found = []
+        flat = []
         for (name, member), value in zip(kinds.items(), values, strict=True):
             try:
-                found += flatten_like(flatten(member)[1], value)
+                flat += flatten_like(flatten(member)[1], value)
             except ValueError as error:
                 raise op_error(ValueError, self.name, f"{name}: {error}") from None
-        return dict(zip(names, found, strict=True))
+        return dict(zip(names, flat, strict=True))
 
     def weights(self, state: Arrays) -> Arrays:
         """The arrays that the server sends to the clients."""
@@ -168,8 +168,8 @@ class Computation:
         Raises:
             ValueError: all weights of a mean are 0.
         """
-        found = run(self.after, [*state.values(), *aggregate(self.client.updates, updates)])
-        return unflatten(flatten(self.result)[1], found)
+        results = run(self.after, [*state.values(), *aggregate(self.client.updates, updates)])
+        return unflatten(flatten(self.result)[1], results)
 
     def save(self, path: str | Path) -> None:
         """Write it to a file of Dovetail's, from which `load` makes it again.
@@ -205,10 +205,10 @@ class Computation:
 
 
 def _read(path: str | Path, kind: type[Kind]) -> Kind:
-    found = saved.load(path, (Client, Computation, FederatedType, Update))
-    if not isinstance(found, kind):
-        raise FormatError(path, "the document", describe(found), "a federated computation")
-    return found
+    content = saved.load(path, (Client, Computation, FederatedType, Update))
+    if not isinstance(content, kind):
+        raise FormatError(path, "the document", describe(content), "a federated computation")
+    return content
 
 
 _compiled = lru_cache(64)(function)  # graph → function: computations are plain values, which files hold
@@ -229,15 +229,15 @@ def fitted(given: Mapping[str, Any], specs: Specs) -> Arrays:
     if not specs.keys() <= given.keys():
         problem = f"it needs the arrays {', '.join(specs)}. Given: {', '.join(given) or 'none'}."
         raise op_error(KeyError, "federated", problem)
-    found = {}
+    fitting = {}
     for name, spec in specs.items():
         array = np.asarray(given[name])
         can_cast = np.can_cast(array.dtype, spec.dtype.numpy, "same_kind")
         if not can_cast or not fits(array.shape, spec.shape):
             problem = f"{name!r} must be {spec}, not {describe(array)}."
             raise op_error(ValueError if can_cast else TypeError, "federated", problem)
-        found[name] = array.astype(spec.dtype.numpy, copy=False)
-    return found
+        fitting[name] = array.astype(spec.dtype.numpy, copy=False)
+    return fitting
 
 
 def aggregate(expected: Sequence[Update], updates: Sequence[Arrays]) -> list[np.ndarray]:
@@ -248,7 +248,7 @@ def aggregate(expected: Sequence[Update], updates: Sequence[Arrays]) -> list[np.
     Raises:
         ValueError: all weights of a mean are 0, or one is below.
     """
-    found = []
+    totals = []
     for one in expected:
         if one.how == "weight":
             continue
@@ -259,5 +259,5 @@ def aggregate(expected: Sequence[Update], updates: Sequence[Arrays]) -> list[np.
             raise op_error(ValueError, "federated_mean", f"{problem} A client without examples has the weight 0.")
         counted = [(share, update) for share, update in zip(shares, updates, strict=True) if share]
         total = sum(share * update[one.name].astype(wide) for share, update in counted)
-        found.append(np.asarray(total / sum(shares) if mean else total, one.spec.dtype.numpy))
-    return found
+        totals.append(np.asarray(total / sum(shares) if mean else total, one.spec.dtype.numpy))
+    return totals

@@ -99,9 +99,9 @@ def server_app(
 
 def _nodes(grid: Any, least: int) -> list[int]:
     """The nodes that are connected, once there are enough."""
-    while len(found := sorted(grid.get_node_ids())) < least:
+    while len(nodes := sorted(grid.get_node_ids())) < least:
         time.sleep(PAUSE)
-    return found
+    return nodes
 
 
 def _content(flwr: Any, arrays: Arrays) -> Any:

@@ -111,21 +111,21 @@ def named(value: Any, otherwise: str, taken: Container[str] = ()) -> dict[str, A
     """
     parts, structure = flatten(value)
     steps = {number: ".".join(place) for place, number in leaves(unflatten(structure, range(len(parts))))}
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for number, part in enumerate(parts):
         name, again = steps[number] or otherwise, count(1)
-        while name in found or name in taken:
+        while name in by_name or name in taken:
             name = f"{steps[number] or otherwise}_{next(again)}"
-        found[name] = part
-    return found
+        by_name[name] = part
+    return by_name
 
 
 def _tracing(name: str) -> Tracing:
-    found = TRACING.get()
-    if found is None:
+    tracing = TRACING.get()
+    if tracing is None:
         problem = "call it inside a function under @dt.federated.computation, on that function's arguments."
         raise op_error(RuntimeError, name, problem)
-    return found
+    return tracing
 
 
 def _need(name: str, given: Any, placement: str) -> Any:
@@ -179,8 +179,8 @@ def _in_graph(value: Any) -> Any:
     if isinstance(value, Placed):
         problem = f"its function returns {value!r}, which belongs to the computation around it: pass it as an argument."
         raise op_error(TypeError, "federated_map", problem)
-    found = value if type(value) is GraphTensor else ops.identity(value)
-    return found if type(found) is GraphTensor else _tracing("federated_map").graph.constant(found.numpy())
+    tensor = value if type(value) is GraphTensor else ops.identity(value)
+    return tensor if type(tensor) is GraphTensor else _tracing("federated_map").graph.constant(tensor.numpy())
 
 
 def federated_broadcast(value: Placed) -> Placed:

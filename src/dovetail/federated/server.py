@@ -168,10 +168,10 @@ class Server(ThreadingHTTPServer):
             Refused: no client has it.
         """
         scheme, _, given = header.partition(" ")
-        found = [name for name, token in self._tokens.items() if hmac.compare_digest(token, given.encode())]
-        if not found or scheme != "Bearer":
+        clients = [name for name, token in self._tokens.items() if hmac.compare_digest(token, given.encode())]
+        if not clients or scheme != "Bearer":
             raise Refused(401, "no client has this token")
-        return found[0]
+        return clients[0]
 
     def weights_for(self, client: str) -> bytes | None:
         """The weights of a round to which the client has not contributed, or those at the end; None if it must wait."""

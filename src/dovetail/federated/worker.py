@@ -95,7 +95,7 @@ class _Peer:
             try:
                 connection.request(method, self._path + path, body, self._headers)
                 answer = connection.getresponse()
-                status, found = answer.status, answer.read()
+                status, content = answer.status, answer.read()
                 break
             except ssl.SSLCertVerificationError as error:
                 problem = f"the certificate of {self._host} is not trusted: {error.verify_message}."
@@ -110,7 +110,7 @@ class _Peer:
             finally:
                 connection.close()
         if status in (200, 204, 409):
-            return status, found
+            return status, content
         kind = PermissionError if status == 401 else ConnectionError
-        problem = f"the server answers {method} {path} with {status}: {found[:500].decode(errors='replace')}."
+        problem = f"the server answers {method} {path} with {status}: {content[:500].decode(errors='replace')}."
         raise op_error(kind, "federated.join", problem)

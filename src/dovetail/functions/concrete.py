@@ -111,9 +111,9 @@ class Concrete:
 
     def _resolved(self, shapes: tuple[Any, ...] | None) -> Concrete:
         """The same program for certain shapes of the inputs, with the operations of the nodes that wait for them."""
-        if (found := self._stages.get(shapes)) is None:  # type: ignore[union-attr]  # callers ask
-            found = holding(self._lock, self._resolve, shapes)
-        return found
+        if (stage := self._stages.get(shapes)) is None:  # type: ignore[union-attr]  # callers ask
+            stage = holding(self._lock, self._resolve, shapes)
+        return stage
 
     def _resolve(self, shapes: tuple[Any, ...] | None) -> Concrete:
         with NoGarbageCollection(), no_part_of_edits():
@@ -122,9 +122,9 @@ class Concrete:
             if shapes is not None:
                 graph.set_input_shapes(dict(zip(graph.inputs, shapes, strict=True)))
             resolve_wholly(graph)
-        found = Concrete(graph, self._given_measuring, self._stays, self._probes, self._ends)
-        found._stages = None  # what still waits, does so for ever
-        return self._stages.put(shapes, found)  # type: ignore[union-attr]  # callers ask
+        stage = Concrete(graph, self._given_measuring, self._stays, self._probes, self._ends)
+        stage._stages = None  # what still waits, does so for ever
+        return self._stages.put(shapes, stage)  # type: ignore[union-attr]  # callers ask
 
     def _device(self, arguments: Sequence[Any], engine: Engine) -> str | None:
         """The device of a call: the one that an argument, else a variable, was put on; else the device of the scope."""
@@ -287,11 +287,11 @@ class Functional:
                 arguments.as_tensor(arriving[i], arriving[i].dtype, engine.holder) for i in self._split.outputs
             ]
             if any(tape.watches(node.op, [*node.inputs, *gradients]) for tape in scopes().tapes):
-                found = self._gradient([*node.inputs, *gradients], engine)
+                gradients_of_inputs = self._gradient([*node.inputs, *gradients], engine)
             else:
-                found = self._backward([*kept, *gradients], engine)
+                gradients_of_inputs = self._backward([*kept, *gradients], engine)
             results: list[Any] = [None] * len(node.inputs)
-            for index, value in zip(self._split.inputs, found, strict=True):
+            for index, value in zip(self._split.inputs, gradients_of_inputs, strict=True):
                 results[index] = arguments.move_like(value, node.inputs[index]) if engine.has_devices else value
             return results
 

@@ -168,9 +168,9 @@ def _truth(value: Value) -> bool:
 
 def _union(many: Iterable[Faults]) -> Faults:
     """All faults; of one operation, the first time."""
-    found: Faults = {}
+    union: Faults = {}
     for faults in many:
         for key, fault in faults.items():
-            known = found.get(key)
-            found[key] = fault if known is None or fault.number < known.number else known
-    return found
+            known = union.get(key)
+            union[key] = fault if known is None or fault.number < known.number else known
+    return union

@@ -65,7 +65,7 @@ class Fault(NamedTuple):
             return f"The {self.type}{named} came with bad numbers: {self.result}."
         title = f"{self.type}{named}"
         title = f"{title} in the gradient of {self.part_of}" if self.part_of else title
-        inputs = "; ".join(f"{name}: {found}" for name, found in self.inputs)
+        inputs = "; ".join(f"{name}: {statistics}" for name, statistics in self.inputs)
         steps = "".join(f", in step {step} of {loop} (the first step is 0)" for loop, step in self.steps)
         given = f" Its inputs: {inputs}." if inputs else ""
         return f"{title} at {place(self.where)}{steps} made {self.result}.{given}"

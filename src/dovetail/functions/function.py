@@ -167,9 +167,9 @@ class Function(Generic[P, R]):
             if around is None or (creations := outermost_of(around).creations) is None:
                 return self._taking_part(around, leaves, structure, args, kwargs)
             with creations.of_call(self._name, self._is_first):
-                found = self._taking_part(around, leaves, structure, args, kwargs)
+                result = self._taking_part(around, leaves, structure, args, kwargs)
             self._is_first = False
-            return found
+            return result
         given, engine, key = self._classify(leaves, structure, has_kwargs)
         trace = self._traces.get(key) or self._trace(key, leaves, has_kwargs, structure)
         own = [v._value if type(v) is Tensor else v for v in given]
@@ -219,10 +219,10 @@ class Function(Generic[P, R]):
     def _parameters(self) -> list[str]:
         """The names of the arguments that the Python function takes by position."""
         try:
-            found = inspect.signature(self._python).parameters.values()
+            parameters = inspect.signature(self._python).parameters.values()
         except (TypeError, ValueError):
             return []
-        by_position = [p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        by_position = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         return by_position[self._owner is not None :]  # a method's own function has its instance
 
     @property
@@ -257,8 +257,8 @@ class Function(Generic[P, R]):
         specs, wanted = self._signature  # type: ignore[misc]
         if structure != wanted:
             i = next(i for i, parts in enumerate(zip(structure[2], wanted[2], strict=True)) if parts[0] != parts[1])
-            found, known = describe(unflatten(structure, leaves)[i]), unflatten(wanted, specs)[i]
-            problem = f"{self._argument_names[i]} must have the structure of the input signature, {known}, not {found}."
+            wrong, known = describe(unflatten(structure, leaves)[i]), unflatten(wanted, specs)[i]
+            problem = f"{self._argument_names[i]} must have the structure of the input signature, {known}, not {wrong}."
             raise op_error(TypeError, self._name, problem)
         for leaf, spec in zip(leaves, specs, strict=True):
             if not fits(static_shape(leaf), spec.shape):
@@ -290,10 +290,10 @@ class Function(Generic[P, R]):
         measuring = self._measuring if self._chooses else self._at_home
         concrete = Concrete(graph, measuring, self._options.stays, probes, plain=plain)
         given = [leaf if spec is None else spec for leaf, spec in zip(leaves, specs, strict=True)]
-        found = Trace(concrete, rebuild, given, structure)
-        self._traces.put(key, found)
+        trace = Trace(concrete, rebuild, given, structure)
+        self._traces.put(key, trace)
         self._last_key = key
-        return found
+        return trace
 
     def _plain(self, key: Any, leaves: list[Any], has_kwargs: bool, structure: Any) -> Concrete:
         """The same trace without the probes around, whose choice of an engine holds under them, too."""
@@ -539,12 +539,12 @@ class Function(Generic[P, R]):
         if self._owner is not None:
             return _method_of, (self._owner(), python.__name__)
         name = getattr(python, "__qualname__", None)
-        found: Any = sys.modules.get(getattr(python, "__module__", None) or "")
+        member: Any = sys.modules.get(getattr(python, "__module__", None) or "")
         for part in name.split(".") if name else ():
-            found = getattr(found, part, None)
-        if name and found is self:
+            member = getattr(member, part, None)
+        if name and member is self:
             return name
-        if name and found is not python and not hasattr(python, "__self__"):
+        if name and member is not python and not hasattr(python, "__self__"):
             problem = f"{name!r} cannot be pickled, since no module has it by this name"
             raise pickle.PicklingError(f"function {problem}: define it at the top of a module, with def.")
         return _unpickled, (python, self._signature, self._name, self._options)

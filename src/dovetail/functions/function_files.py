@@ -59,8 +59,8 @@ class Recording(NamedTuple):
         if places != count:
             problem = f"the function gives {places} tensors, and its graph has {count} outputs after edits"
             raise op_error(ValueError, self.graph.name, f"{problem}; dt.function(graph) gives them all.")
-        found = replay(self.graph, *given)
-        outputs = iter((found,) if count == 1 else found)
+        results = replay(self.graph, *given)
+        outputs = iter((results,) if count == 1 else results)
         return unflatten(structure, [next(outputs) if type(part) is TensorSpec else part for part in parts])
 
     def __str__(self) -> str:
@@ -99,9 +99,9 @@ class TracedFunction(FollowingFunction):
 
     def _replay(self, *args: Any, **kwargs: Any) -> Any:
         leaves, structure, _ = self._flat(args, kwargs)
-        for found in self.recordings:
-            if found.takes(leaves, structure):
-                return found.replay(leaves)
+        for recording in self.recordings:
+            if recording.takes(leaves, structure):
+                return recording.replay(leaves)
         given = ", ".join([*map(describe, args), *(f"{name}={describe(value)}" for name, value in kwargs.items())])
         known = ", ".join(map(str, self.recordings))
         raise op_error(TypeError, self._name, self.missing.format(given=given, known=known))

@@ -45,10 +45,10 @@ def inline_call(
     for variable, inner in part.state.inputs.items():
         read = variables.read_for_update if variable in part.state.assigned else variables.read_variable
         mapped[inner] = read(around, variable)
-    found = transplant(part.operations, around, mapped).of(part.outputs)
-    for variable, value in zip(assigned, found[count:], strict=True):
+    copied = transplant(part.operations, around, mapped).of(part.outputs)
+    for variable, value in zip(assigned, copied[count:], strict=True):
         variables.assign_variable(around, variable, value)
-    results: list[Any] = found[:count]
+    results: list[Any] = copied[:count]
     return rebuild(results)
 
 

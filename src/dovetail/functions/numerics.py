@@ -77,9 +77,9 @@ class _Check(Probe):
 
     def see(self, op: Any, values: Sequence[Any], results: Sequence[Any]) -> None:
         """Refuse an eager result with a NaN, or with an infinity if the inputs are finite."""
-        found = _worst(results, named_inputs(op, values))
-        if found is not None:
-            raise NumericsError([Fault(op.name, "", user_line(), *found)])
+        worst = _worst(results, named_inputs(op, values))
+        if worst is not None:
+            raise NumericsError([Fault(op.name, "", user_line(), *worst)])
 
     def see_gradients(self, node: Any, arriving: Sequence[Any], found: Sequence[Any]) -> None:
         """Refuse bad gradients, as `see` refuses bad results."""
@@ -118,7 +118,7 @@ def _worst(tensors: Sequence[Any], named: Iterable[tuple[str, Any]]) -> tuple[St
     if not bad:
         return None
     given, worst = statistics_of(named), max(bad, key=lambda found: found.nans)
-    return (worst, given) if worst.nans or not any(found.bad for _, found in given) else None
+    return (worst, given) if worst.nans or not any(statistics.bad for _, statistics in given) else None
 
 
 hooks.numerics = _Check()

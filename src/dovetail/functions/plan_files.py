@@ -29,12 +29,12 @@ def replayed(given: Any) -> Choice:
     """
     from dovetail.formats.saved import load  # few programs replay plans
 
-    found = load(given) if isinstance(given, (str, Path)) else given
-    choice = found.choice if isinstance(found, Runnable) else found
+    content = load(given) if isinstance(given, (str, Path)) else given
+    choice = content.choice if isinstance(content, Runnable) else content
     if not isinstance(choice, Choice):
-        where = f"the file {str(given)!r} holds" if found is not given else "this is"
+        where = f"the file {str(given)!r} holds" if content is not given else "this is"
         advice = "Write one with dt.save(function.plan(...), path)."
-        raise op_error(ValueError, "function", f"{where} {describe(found)}, not a plan or its choice. {advice}")
+        raise op_error(ValueError, "function", f"{where} {describe(content)}, not a plan or its choice. {advice}")
     return choice
 
 

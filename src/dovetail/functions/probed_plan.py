@@ -58,9 +58,9 @@ class Run(NamedTuple):
         given = [replay.given(*name, value) for name, value in zip(names, self.arguments, strict=True)]
         with replayed(self.exchanges):
             results = replay.run(self.graph, given)[: self.ends]
-        found = {key: fault for result in results for key, fault in result.faults.items()}
-        faults = [fault for fault in found.values() if not fault.is_meant]
-        return sorted(faults, key=lambda fault: fault.number), not found
+        by_operation = {key: fault for result in results for key, fault in result.faults.items()}
+        faults = [fault for fault in by_operation.values() if not fault.is_meant]
+        return sorted(faults, key=lambda fault: fault.number), not by_operation
 
 
 class ProbedPlan(Runnable):

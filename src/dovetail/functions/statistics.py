@@ -58,20 +58,20 @@ class Statistics(NamedTuple):
     @classmethod
     def of_fields(cls, kind: str, fields: Sequence[float]) -> Statistics:
         """The statistics that a graph computed, as `passes.probe.FIELDS`."""
-        found = dict(zip(FIELDS, map(float, fields), strict=True))
-        count = found["size"] - found["nans"] - found["infinities"]
+        values = dict(zip(FIELDS, map(float, fields), strict=True))
+        count = values["size"] - values["nans"] - values["infinities"]
         return cls(
             kind,
-            int(found["size"]),
-            int(found["nans"]),
-            int(found["infinities"]),
-            found["least"] if count else None,
-            found["most"] if count else None,
-            found["sum"] / count if count else 0.0,
-            math.sqrt(found["squares"]),
-            int(found["zeros"]),
-            int(found["steps"]),
-            int(found["first_bad_step"]) if math.isfinite(found["first_bad_step"]) else None,
+            int(values["size"]),
+            int(values["nans"]),
+            int(values["infinities"]),
+            values["least"] if count else None,
+            values["most"] if count else None,
+            values["sum"] / count if count else 0.0,
+            math.sqrt(values["squares"]),
+            int(values["zeros"]),
+            int(values["steps"]),
+            int(values["first_bad_step"]) if math.isfinite(values["first_bad_step"]) else None,
         )
 
     @property

@@ -256,12 +256,12 @@ def joined(points: Iterable[Points | str]) -> Points:
     Raises:
         TypeError: an argument is neither a pattern nor a dict.
     """
-    found: dict[str, str | Sequence[str]] = {}
+    patterns: dict[str, str | Sequence[str]] = {}
     for one in points:
         if not isinstance(one, (str, Mapping)):
             raise op_error(TypeError, "taps", f"{describe(one)} is no pattern, as 'dense.*', and no dict of patterns.")
-        found |= {one: STATISTICS} if isinstance(one, str) else one
-    return found
+        patterns |= {one: STATISTICS} if isinstance(one, str) else one
+    return patterns
 
 
 def tap(tensor: Any, name: str) -> Any:

@@ -81,13 +81,13 @@ class Beside:
             value: found by identity.
             name: the beginning of a new key.
         """
-        found = self._keys.get(id(value))
-        if found is None:
+        chosen = self._keys.get(id(value))
+        if chosen is None:
             numbered = self._numbered.setdefault(name, _numbered(name))
-            found = next(key for key in numbered if not any(key in table for table in self._tables))
-            table[found] = value
-            self._keys[id(value)] = found
-        return found
+            chosen = next(key for key in numbered if not any(key in table for table in self._tables))
+            table[chosen] = value
+            self._keys[id(value)] = chosen
+        return chosen
 
     @contextmanager
     def inside(self) -> Iterator[None]:
@@ -178,8 +178,8 @@ def encode(value: Any, beside: Beside) -> Any:
         return encode(variable, beside)
     if beside.keeps_objects:
         return {OBJECT: beside.key(beside.objects, value, "object")}
-    if (found := fields_of(value)) is not None:
-        return {FIELDS: [kind.__name__, [[name, encode(part, beside)] for name, part in found.items()]]}
+    if (fields := fields_of(value)) is not None:
+        return {FIELDS: [kind.__name__, [[name, encode(part, beside)] for name, part in fields.items()]]}
     raise Refused(f"{describe(value)} is not a number, string, dtype, shape, array, variable or graph")
 
 
@@ -215,8 +215,8 @@ def _items(make: Callable[[Iterable[Any]], Any]) -> tuple[Callable[..., Any], Ca
     """The encoder and the decoder of a collection; items without order are sorted."""
 
     def encode_items(value: Any, beside: Beside) -> Any:
-        found = [encode(item, beside) for item in value]
-        return sorted(found, key=repr) if make is frozenset else found
+        items = [encode(item, beside) for item in value]
+        return sorted(items, key=repr) if make is frozenset else items
 
     return encode_items, lambda data, beside: make([decode(item, beside) for item in data])
 
@@ -253,9 +253,9 @@ def _in_table(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
 def _of_fields(data: Any, beside: Beside) -> Any:
     """A value of the class that was given by this name; else an ordered dict, whose leaves are in the same order."""
     name, pairs = data
-    found = OrderedDict((key, decode(item, beside)) for key, item in pairs)
+    fields = OrderedDict((key, decode(item, beside)) for key, item in pairs)
     kind = beside.classes.get(name)
-    return found if kind is None else of_fields(kind, found)
+    return fields if kind is None else of_fields(kind, fields)
 
 
 def _scalar(data: Any, beside: Beside) -> Any:

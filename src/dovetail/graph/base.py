@@ -326,18 +326,18 @@ class GraphBase(HasScopes):
         name = scope + name
         key_of = str.lower if self.dialect.ignores_case else str  # names with one key get numbers
         key = key_of(name)
-        count, found = self._counts.get(key), name
+        count, unique = self._counts.get(key), name
         if count is not None or name in self._operations or key in self._kept:
             count = count or 0
-            while found in self._operations or key_of(found) in self._counts or key_of(found) in self._kept:
+            while unique in self._operations or key_of(unique) in self._counts or key_of(unique) in self._kept:
                 count += 1
-                found = f"{name}_{count}"
+                unique = f"{name}_{count}"
         if mark_as_used:
             if key not in self._kept:
                 self._use_name(key, count or 0)
-            if found != name:
-                self._use_name(key_of(found), 0)
-        return found
+            if unique != name:
+                self._use_name(key_of(unique), 0)
+        return unique
 
     def _call(self, operation: Operation, name: str) -> None:
         del self._operations[operation.name]
@@ -553,12 +553,12 @@ class GraphBase(HasScopes):
         if SUBGRAPH_CALLS.keys().isdisjoint(self.by_type):
             return []
         parts = [part for op in self.of_types(SUBGRAPH_CALLS) for part in op.subgraphs()]
-        return [found for part in parts for found in (*part.subgraphs(), part)]
+        return [subgraph for part in parts for subgraph in (*part.subgraphs(), part)]
 
     def everywhere(self) -> list[Graph]:
         """The graph itself and its `subgraphs`."""
-        found: list[Any] = [self]  # most graphs hold none, and plans ask often
-        return found if SUBGRAPH_CALLS.keys().isdisjoint(self.by_type) else found + self.subgraphs()
+        graphs: list[Any] = [self]  # most graphs hold none, and plans ask often
+        return graphs if SUBGRAPH_CALLS.keys().isdisjoint(self.by_type) else graphs + self.subgraphs()
 
     def depends_on(self, operation: Operation, other: Operation) -> bool:
         """Whether `operation` needs `other`, through inputs and control inputs."""

@@ -67,12 +67,12 @@ def _operation(
     op: Operation, at: Any, groups: dict[RecomputeGroup, int], numbers: Mapping[Operation, int], beside: Beside
 ) -> Any:
     """Encode an operation; properties with their initial values are left out."""
-    found: dict[str, Any] = {"type": op.type, "name": op.name, "inputs": list(map(at, op.inputs))}
+    encoded: dict[str, Any] = {"type": op.type, "name": op.name, "inputs": list(map(at, op.inputs))}
     try:
         if OPS.get(op.type) is not op.op:
-            found["op"] = _own_op(op, beside)
-        found["attrs"] = {name: _encoded(name, value, beside) for name, value in op.attrs.items()}
-        found["outputs"] = [_spec(t) for t in op.outputs]
+            encoded["op"] = _own_op(op, beside)
+        encoded["attrs"] = {name: _encoded(name, value, beside) for name, value in op.attrs.items()}
+        encoded["outputs"] = [_spec(t) for t in op.outputs]
         others = {
             "gradient_function": _encoded("gradient_function", op.gradient_function, beside),
             "notes": {name: _encoded(name, value, beside) for name, value in op.notes.items()},
@@ -92,7 +92,7 @@ def _operation(
         "taken": {word: at(tensor) for word, tensor in op.taken.items() if tensor.op in numbers},
         "waits_for": [numbers[other] for other in op.control_inputs],
     }
-    return found | {name: value for name, value in others.items() if value not in (None, "", {}, [])}
+    return encoded | {name: value for name, value in others.items() if value not in (None, "", {}, [])}
 
 
 def _own_op(op: Operation, beside: Beside) -> Any:

@@ -43,11 +43,11 @@ def needed_for(
     """
     wanted = list(targets)
     while True:
-        found = reach(wanted, given=given)
-        known = set(found)
-        others = [op for op in dict.fromkeys(_brought_along(graph, found)) if op not in known]
+        needed = reach(wanted, given=given)
+        known = set(needed)
+        others = [op for op in dict.fromkeys(_brought_along(graph, needed)) if op not in known]
         if not others:
-            return found
+            return needed
         wanted += others
 
 
@@ -110,7 +110,7 @@ def thread(graph: Graph, keeps_gradients: bool = False) -> dict[Any, GraphTensor
 
 def _sources(operations: Sequence[Operation]) -> dict[Operation, Operation | None]:
     """The assignment whose value each read gives, None for the start; assignments map to themselves."""
-    found: dict[Operation, Operation | None] = {}
+    sources: dict[Operation, Operation | None] = {}
     assigned: dict[Any, list[tuple[int, Operation]]] = {}
     behind: dict[Operation, int] = {}  # how many assignments a run has at least made before an operation
     count = 0
@@ -119,16 +119,16 @@ def _sources(operations: Sequence[Operation]) -> dict[Operation, Operation | Non
         if op.type == ASSIGN:
             number = count = count + 1
             assigned.setdefault(op.attrs["variable"], []).append((count, op))
-            found[op] = op
+            sources[op] = op
             if op.attrs["with_value"]:  # a part of the loop or branch: waiting for that waits for it
                 behind[op.inputs[0].op] = count
         elif op.type == READ:
             number = count if op.attrs["in_order"] else number
             before = (a for at, a in reversed(assigned.get(op.attrs["variable"], ())) if at <= number)
-            found[op] = next(before, None)
+            sources[op] = next(before, None)
         if number:
             behind[op] = number
-    return found
+    return sources
 
 
 def waits_of_effects(operations: Sequence[Operation]) -> dict[Operation, list[Operation]]:
@@ -136,7 +136,7 @@ def waits_of_effects(operations: Sequence[Operation]) -> dict[Operation, list[Op
 
     An assignment waits for the one before it of its variable, and for all that read the value before it.
     """
-    found: dict[Operation, list[Operation]] = {}
+    waits: dict[Operation, list[Operation]] = {}
     last: dict[Any, Operation | None] = {}
     sources = _sources(operations)
     readers: dict[tuple[Any, Operation | None], list[Operation]] = {}
@@ -146,11 +146,11 @@ def waits_of_effects(operations: Sequence[Operation]) -> dict[Operation, list[Op
     for op, source in sources.items():
         variable = op.attrs["variable"]
         before = last.get(variable) if op is source else source
-        found[op] = [] if before is None else [before]
+        waits[op] = [] if before is None else [before]
         if op is source:
-            found[op] += readers.get((variable, before), ())
+            waits[op] += readers.get((variable, before), ())
             last[variable] = op
-    return found
+    return waits
 
 
 def waits_of_runs(operations: Sequence[Operation]) -> dict[Operation, list[Operation]]:
@@ -225,10 +225,10 @@ def _gradient_of_variable(node: Operation, gradient: Any, _: Any) -> tuple[None,
 
 def _without(removed: dict[Operation, list[Operation]], operations: Iterable[Operation]) -> list[Operation]:
     """The operations, with each removed one replaced by the operations that it waited for."""
-    found: dict[Operation, None] = {}
+    kept: dict[Operation, None] = {}
     for op in operations:
-        found.update(dict.fromkeys(removed.get(op, (op,))))
-    return list(found)
+        kept.update(dict.fromkeys(removed.get(op, (op,))))
+    return list(kept)
 
 
 def _wait_instead(op: Operation, removed: dict[Operation, list[Operation]], waits: Sequence[Operation]) -> None:

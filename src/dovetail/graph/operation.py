@@ -483,8 +483,8 @@ class Operation:
         for part in self.subgraphs():
             outer = dict(zip(reversed(part.inputs), reversed(self.captured), strict=False))
             yield from (t for own, t in outer.items() if own.op.attrs["known"] is not None)
-            found = (t for inner in part for t in inner.takes())
-            yield from (outer.get(t, t) for t in found if t in outer or t.op.graph is not part)
+            inner_tensors = (t for inner in part for t in inner.takes())
+            yield from (outer.get(t, t) for t in inner_tensors if t in outer or t.op.graph is not part)
 
     @property
     def captured(self) -> Sequence[GraphTensor]:

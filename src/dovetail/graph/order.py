@@ -77,11 +77,11 @@ class Order:
 
     def __iter__(self) -> Iterator[Operation]:
         """Iterate over the operations as they stand now; later changes of the order do not matter."""
-        found, op = [], self._first
+        operations, op = [], self._first
         while op is not None:
-            found.append(op)
+            operations.append(op)
             op = op._next
-        return iter(found)
+        return iter(operations)
 
 
 def _spread(op: Operation, position: int) -> None:

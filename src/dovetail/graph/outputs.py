@@ -98,9 +98,9 @@ def _changing(name: str) -> Callable[..., Any]:
         if not holders_of(self._graph):
             return self._changed(method, *args, **options)
         with all_or_nothing():
-            found = self._changed(method, *args, **options)
+            result = self._changed(method, *args, **options)
             hooks.check_held_outputs(self._graph)
-        return found
+        return result
 
     change.__name__, change.__doc__ = name, method.__doc__
     return change

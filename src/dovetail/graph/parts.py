@@ -40,12 +40,12 @@ def in_parts(operations: Iterable[Operation]) -> list[tuple[Part | None, list[Op
     order = _order(numbers, needs)
     rank = {part: number for number, part in enumerate(order)}
     ranks: dict[Operation, int] = {}
-    found: list[list[Operation]] = [[] for _ in order]
+    parts: list[list[Operation]] = [[] for _ in order]
     for op in operations:
         behind = max((ranks[other] for other in _before(op) if other in ranks), default=0)
         ranks[op] = behind if op.part is None else rank[op.part]
-        found[ranks[op]].append(op)
-    return list(zip(order, found, strict=True))
+        parts[ranks[op]].append(op)
+    return list(zip(order, parts, strict=True))
 
 
 def _before(op: Operation) -> Iterable[Operation]:
@@ -56,7 +56,7 @@ def _needs(operations: list[Operation], numbers: dict[Part, int]) -> dict[Part, 
     """Part → the other parts whose values it needs, directly or through others, each with the first operation."""
     parts = list(numbers)
     needed: dict[Operation, int] = {}  # a bit for each part
-    found: dict[Part, dict[Part, Operation]] = {part: {} for part in parts}
+    needs: dict[Part, dict[Part, Operation]] = {part: {} for part in parts}
     for op in operations:
         bits = 0
         for other in _before(op):
@@ -65,10 +65,10 @@ def _needs(operations: list[Operation], numbers: dict[Part, int]) -> dict[Part, 
             own = 1 << numbers[op.part]
             for number in range(len(parts)) if bits & ~own else ():
                 if bits >> number & 1 and parts[number] != op.part:
-                    found[op.part].setdefault(parts[number], op)
+                    needs[op.part].setdefault(parts[number], op)
             bits |= own
         needed[op] = bits
-    return found
+    return needs
 
 
 def _order(numbers: dict[Part, int], needs: dict[Part, dict[Part, Operation]]) -> list[Part]:

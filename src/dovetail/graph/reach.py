@@ -62,13 +62,13 @@ def waited_for(operation: Operation) -> list[Operation]:
     def is_passed(other: Operation) -> bool:
         return operation.type == other.type == "AssignVariableOp" or not other.outputs
 
-    found = walk(operation.control_inputs[::-1], lambda op: op.control_inputs[::-1] if is_passed(op) else ())
-    return [op for op in found if not is_passed(op)]
+    reached = walk(operation.control_inputs[::-1], lambda op: op.control_inputs[::-1] if is_passed(op) else ())
+    return [op for op in reached if not is_passed(op)]
 
 
 def walk(starts: Iterable[Node], following: Callable[[Node], Iterable[Node]]) -> list[Node]:
     """All nodes that can be reached from `starts`, each once, after the nodes that follow it."""
-    found: list[Node] = []
+    nodes: list[Node] = []
     is_done: dict[Node, bool] = {}  # of visited nodes
     todo = list(starts)
     while todo:
@@ -79,5 +79,5 @@ def walk(starts: Iterable[Node], following: Callable[[Node], Iterable[Node]]) ->
             todo += following(node)
         elif not is_done[node]:
             is_done[node] = True
-            found.append(node)
-    return found
+            nodes.append(node)
+    return nodes

@@ -27,10 +27,10 @@ def mark(operations: Iterable[Operation], group: RecomputeGroup | None) -> list[
     Returns:
         The operations that were marked.
     """
-    found = list(filter(computes, operations))
-    for operation in found:
+    marked = list(filter(computes, operations))
+    for operation in marked:
         _set(operation, group)
-    return found
+    return marked
 
 
 def computes(operation: Operation) -> bool:
@@ -45,11 +45,11 @@ def _set(operation: Operation, group: RecomputeGroup | None) -> None:
 
 def by_group(operations: Iterable[Operation]) -> dict[RecomputeGroup, list[Operation]]:
     """The operations of each group, in the order given."""
-    found: dict[RecomputeGroup, list[Operation]] = {}
+    groups: dict[RecomputeGroup, list[Operation]] = {}
     for operation in operations:
         if operation.recompute_group is not None:
-            found.setdefault(operation.recompute_group, []).append(operation)
-    return found
+            groups.setdefault(operation.recompute_group, []).append(operation)
+    return groups
 
 
 def taken_by(operations: Iterable[Operation]) -> list[GraphTensor]:

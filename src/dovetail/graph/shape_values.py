@@ -76,8 +76,8 @@ class ShapeValues:
         if op.type == BARRIER:
             return self.of(op.inputs[tensor.index], depth + 1)
         if op.type == SATURATING:
-            found = self.of(op.inputs[0], depth + 1)
-            return None if found is None else np.clip(found, tensor.dtype.min, tensor.dtype.max)
+            unclipped = self.of(op.inputs[0], depth + 1)
+            return None if unclipped is None else np.clip(unclipped, tensor.dtype.min, tensor.dtype.max)
         if op.type == "Iota" and not op.inputs and (size := size_of(tensor.shape) or 0) <= LARGEST:
             return np.arange(size, dtype=np.float64)
         if op.type not in CARRIES_NAN:
@@ -91,25 +91,25 @@ class ShapeValues:
 def shape_values(tensor: GraphTensor) -> ShapeValues:
     """The shape values by which to ask for a tensor: while a file is read, the same until its graph is edited."""
     graph, known = tensor.op.graph, kept(ShapeValues, dict)
-    version, found = known.get(graph, (None, None))
-    if found is None or version != graph.version:
-        found = ShapeValues(is_kept=budget() is not None)
-        known[graph] = graph.version, found
-    return found
+    version, values = known.get(graph, (None, None))
+    if values is None or version != graph.version:
+        values = ShapeValues(is_kept=budget() is not None)
+        known[graph] = graph.version, values
+    return values
 
 
 def known_ints(tensor: GraphTensor) -> Ints:
     """The elements that are known now, flat, with None for the others; None if no element is known."""
-    found = shape_values(tensor).ints(tensor) if tensor.dtype.is_integer else None
-    return None if found is None or set(found) <= {None} else found
+    ints = shape_values(tensor).ints(tensor) if tensor.dtype.is_integer else None
+    return None if ints is None or set(ints) <= {None} else ints
 
 
 def known_value(tensor: GraphTensor) -> np.ndarray | None:
     """The elements, if all are known now; None if one is not."""
     if tensor.op.type == "Const":
         return tensor.op.attrs["value"]
-    found = ShapeValues().of(tensor) if tensor.dtype.is_integer else None
-    return None if found is None or np.isnan(found).any() else found.astype(tensor.dtype.numpy)
+    value = ShapeValues().of(tensor) if tensor.dtype.is_integer else None
+    return None if value is None or np.isnan(value).any() else value.astype(tensor.dtype.numpy)
 
 
 def _run(op: Operation, values: list[Any]) -> np.ndarray | None:

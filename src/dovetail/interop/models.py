@@ -125,10 +125,10 @@ def _one_example(x: Any) -> TensorSpec:
 
 def _predicting(run: Function[..., Any]) -> Callable[[list[Any]], Any]:
     def predict(batches: list[Any]) -> Any:
-        found = [run(*flatten(data[0] if isinstance(data, tuple) else data)[0]) for data in batches]
-        if not isinstance(found[0], tuple):
-            return ops.concatenate(found) if len(found) > 1 else found[0]
-        return [ops.concatenate(parts) for parts in zip(*found, strict=True)]
+        outputs = [run(*flatten(data[0] if isinstance(data, tuple) else data)[0]) for data in batches]
+        if not isinstance(outputs[0], tuple):
+            return ops.concatenate(outputs) if len(outputs) > 1 else outputs[0]
+        return [ops.concatenate(parts) for parts in zip(*outputs, strict=True)]
 
     return predict
 
@@ -143,10 +143,10 @@ def _inputs(model: Any) -> Any:
     try:
         return model.input
     except (AttributeError, ValueError):  # a Sequential has only `inputs`; a model built by a call may have neither
-        found = getattr(model, "inputs", None)
-    if not found:
+        inputs = getattr(model, "inputs", None)
+    if not inputs:
         raise op_error(ValueError, "graph_of", "the model declares no inputs: give x, arrays or specs.")
-    return found[0] if len(found) == 1 else found
+    return inputs[0] if len(inputs) == 1 else inputs
 
 
 def _specs(values: Any) -> Any:

@@ -158,17 +158,17 @@ def missing() -> list[str]:
 
     It imports all of Keras that Dovetail uses, so it takes seconds.
     """
-    found = []
+    problems = []
     for name in PRIVATES:
         try:
             find(name)
         except MissingPrivate as problem:
-            found.append(str(problem))
-    return found
+            problems.append(str(problem))
+    return problems
 
 
 def __getattr__(name: str) -> Any:
     if name not in PRIVATES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found = find(name)
-    return found
+    globals()[name] = part = find(name)
+    return part

@@ -62,8 +62,8 @@ def algorithms_of(operation: Operation) -> list[Algorithm]:
     """
     if operation.type not in TYPES or not all(t.is_static for t in operation.inputs):
         return []
-    found = [way for name in list_engines() for way in _on(get_engine(name), operation)]
-    return sorted(found, key=lambda way: (way.seconds is None, way.seconds or 0.0))
+    ways = [way for name in list_engines() for way in _on(get_engine(name), operation)]
+    return sorted(ways, key=lambda way: (way.seconds is None, way.seconds or 0.0))
 
 
 def _on(engine: Engine, operation: Operation) -> Iterator[Algorithm]:

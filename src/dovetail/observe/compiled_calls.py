@@ -111,9 +111,9 @@ class CompiledCalls:
                 spans += self._read(engine, folder)
         self._traced, self._spans = {}, 0
         made, self._calls = self._calls, {}
-        found = calls(spans)
+        by_number = calls(spans)
         for number, call in made.items():
-            mark, inside = found.get(number, (None, []))
+            mark, inside = by_number.get(number, (None, []))
             self._take_in(call, mark, inside)
 
     def _read(self, engine: Engine, folder: TemporaryDirectory[str]) -> list[Span]:
@@ -154,7 +154,7 @@ class CompiledCalls:
 
 def _grouped(subjects: dict[str, Subject]) -> dict[Subject, list[str]]:
     """The names of instructions by subject."""
-    found: dict[Subject, list[str]] = {}
+    grouped: dict[Subject, list[str]] = {}
     for name, subject in subjects.items():
-        found.setdefault(subject, []).append(name)
-    return found
+        grouped.setdefault(subject, []).append(name)
+    return grouped

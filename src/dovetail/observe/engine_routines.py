@@ -34,11 +34,11 @@ def reported(segment: Segment) -> tuple[Routines, str]:
         return {}, f"{NOT_REPORTED}: {reason}"
     except segment.engine.errors as error:
         return {}, f"{NOT_REPORTED}: a trial run on zeros failed, {type(error).__name__}: {error}".splitlines()[0]
-    found: dict[Any, dict[Routine, None]] = {}
+    by_operation: dict[Any, dict[Routine, None]] = {}
     for key, calls in told.items():
         operation = operation_of(key, segment.lowered.scopes) if isinstance(key, str) else key
-        found.setdefault(operation, {}).update(dict.fromkeys(calls))
-    return {operation: list(calls) for operation, calls in found.items()}, NOT_REPORTED
+        by_operation.setdefault(operation, {}).update(dict.fromkeys(calls))
+    return {operation: list(calls) for operation, calls in by_operation.items()}, NOT_REPORTED
 
 
 def _arguments(segment: Segment) -> list[Any]:

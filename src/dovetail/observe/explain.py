@@ -96,7 +96,7 @@ def explain(f: Any, *args: Any, engine: str | None = None, algorithms: bool = Fa
     operations = tuple(chains.explained(op, within) for op, within in _operations(graph))
     measured: tuple[Algorithm, ...] = ()
     if algorithms:
-        measured = tuple(found for op, _ in _operations(graph) for found in algorithms_of(op))
+        measured = tuple(way for op, _ in _operations(graph) for way in algorithms_of(op))
     return Explanation(graph.name, str(made).splitlines()[0], operations, plan.choice.summary, rows, measured)
 
 
@@ -150,14 +150,14 @@ def _noting(calls: dict[Operation, Line], kind: type[Graph]) -> type[Graph]:
 
 def _public_call(frame: FrameType | None) -> Line | None:
     """The outermost of Dovetail's frames in a face for users: K, or the names of another library."""
-    found: FrameType | None = None
+    outermost: FrameType | None = None
     while frame is not None and frame.f_code.co_filename.startswith(ROOT):
         if frame.f_code.co_filename.startswith(FACES) and not frame.f_code.co_filename.endswith("table.py"):
-            found = frame
+            outermost = frame
         frame = frame.f_back
-    if found is None:
+    if outermost is None:
         return None
-    code, module = found.f_code, found.f_globals["__name__"]
+    code, module = outermost.f_code, outermost.f_globals["__name__"]
     name = f"K.{code.co_name}" if module.startswith("dovetail.backend") else f"{module}.{code.co_qualname}"
     return Line("call", name, _file_line(code))
 

@@ -71,12 +71,12 @@ class Flops:
         return self._by("type")
 
     def _by(self, key: str) -> dict[str, dict[str, int]]:
-        found: dict[str, dict[str, int]] = {}
+        sums: dict[str, dict[str, int]] = {}
         for row in self.rows:
-            entry = found.setdefault(getattr(row, key), {"flops": 0, "parameters": 0})
+            entry = sums.setdefault(getattr(row, key), {"flops": 0, "parameters": 0})
             entry["flops"] += row.flops
             entry["parameters"] += row.parameters
-        return {name: entry for name, entry in found.items() if any(entry.values())}
+        return {name: entry for name, entry in sums.items() if any(entry.values())}
 
     def table(self, by: str = "layer") -> str:
         """The costs as text, with their sum in the last line.
@@ -114,7 +114,7 @@ def costs_of(operations: Iterable[Operation]) -> list[Cost]:
 
     The count of random draws is no parameter.
     """
-    found: list[Cost] = []
+    costs: list[Cost] = []
     carried: dict[GraphTensor, list[Variable]] = {}
     seen: set[int] = set()
     for op in operations:
@@ -127,8 +127,8 @@ def costs_of(operations: Iterable[Operation]) -> list[Cost]:
         new = {id(v): v for v in variables if id(v) not in seen and not v.is_counter}
         seen |= new.keys()
         parameters = sum(math.prod(v.shape) for v in new.values())
-        found.append(Cost(op.name, op.type, round(flops_of(op)), parameters))
-    return found
+        costs.append(Cost(op.name, op.type, round(flops_of(op)), parameters))
+    return costs
 
 
 def _require_shapes(op: Operation) -> None:

@@ -126,11 +126,11 @@ def locality(given: Graph | Runnable, engine: str | None = None, measure: bool =
         problem = f"it takes a graph, with an engine or without, or a plan, not {describe(given)}."
         raise op_error(TypeError, "locality", problem)
     home = Place(plan.engine, plan.device)
-    found = list(_transfers(plan.schedule, ""))
+    transfers = list(_transfers(plan.schedule, ""))
     if measure:
-        for _, transfer, _ in found:
+        for _, transfer, _ in transfers:
             _measure(transfer)
-    return Locality(plan.graph.name, str(home), tuple(_crossing(*each, home) for each in found))
+    return Locality(plan.graph.name, str(home), tuple(_crossing(*each, home) for each in transfers))
 
 
 def _transfers(schedule: Schedule, loop: str) -> Iterator[tuple[Schedule, Transfer, str]]:

@@ -59,11 +59,11 @@ class Touches:
         """The user's operation whose copy computes an operation at the end."""
         seen = {operation}
         while True:
-            found = next((t.into for t in reversed(self.found.get(operation, ())) if t.into is not None), None)
-            if found is None or found in seen:
+            successor = next((t.into for t in reversed(self.found.get(operation, ())) if t.into is not None), None)
+            if successor is None or successor in seen:
                 return operation
-            seen.add(found)
-            operation = found
+            seen.add(successor)
+            operation = successor
 
     def note(self, apply: Any, part: Graph, before: dict[Operation, _State]) -> None:
         """Note the changes since a state."""
@@ -131,6 +131,6 @@ def _successor(graph: Graph, op: Operation, before: dict[Operation, _State], new
             return replaced
         if not consumer.is_removed and number < len(consumer.inputs) and consumer.inputs[number].op is not op:
             return consumer.inputs[number].op
-        if consumer in before and (found := _successor(graph, consumer, before, new)) is not None:
-            return found
+        if consumer in before and (successor := _successor(graph, consumer, before, new)) is not None:
+            return successor
     return None

@@ -173,15 +173,15 @@ class Profile:
     def rows(self) -> list[Row]:
         """All rows, also of Python and of the profile itself; the longest is first."""
         tallies = [] if self._recorder is None else self._recorder.tallies
-        found = [
+        listed = [
             _row(subject, total, "" if tally.thread == self._thread else tally.name)
             for tally in tallies
             for subject, total in tally.sums.items()
         ]
         own = sum(tally.overhead for tally in tallies if tally.thread == self._thread) / 1e9
-        inside = sum(row.seconds for row in found if not row.thread)
-        found += [Row(PYTHON, seconds=self.seconds - inside - own), Row(PROFILER, seconds=own)]
-        return sorted(found, key=SORTS["time"])
+        inside = sum(row.seconds for row in listed if not row.thread)
+        listed += [Row(PYTHON, seconds=self.seconds - inside - own), Row(PROFILER, seconds=own)]
+        return sorted(listed, key=SORTS["time"])
 
     @property
     def peak(self) -> Peak:
@@ -255,17 +255,17 @@ class Profile:
             an even share of the fusion's time and bytes, and "fusion": their names.  So times and bytes sum to those
             of the rows; "calls" are the fusion's.
         """
-        found: dict[str, dict[str, Any]] = {}
+        sums: dict[str, dict[str, Any]] = {}
         for row in self.rows if program is None else (row for row in self.rows if row.program == program):
             parts = len(row.operations)
             for i, name in enumerate(row.operations):
-                entry = found.setdefault(name, {"time": 0.0, "calls": 0, "bytes": 0})
+                entry = sums.setdefault(name, {"time": 0.0, "calls": 0, "bytes": 0})
                 entry["time"] += row.seconds * 1e6 / parts
                 entry["calls"] += row.calls
                 entry["bytes"] += row.bytes * (i + 1) // parts - row.bytes * i // parts
                 if parts > 1:
                     entry["fusion"] = tuple(dict.fromkeys((*entry.get("fusion", ()), *row.operations)))
-        return found
+        return sums
 
     def by_layer(self, program: str | None = None) -> dict[str, dict[str, Any]]:
         """The sums by name scopes of operations, which are the layers of a Keras model; the longest is first.
@@ -277,14 +277,14 @@ class Profile:
             scope → {"time": microseconds, "calls": number, "bytes": number}; "" for operations without a scope.  The
             time of a fusion counts in equal parts.
         """
-        found: dict[str, dict[str, Any]] = {}
+        sums: dict[str, dict[str, Any]] = {}
         for row in self.rows:
             for name in row.operations if program in (None, row.program) else ():
-                entry = found.setdefault(name.rpartition("/")[0], {"time": 0.0, "calls": 0, "bytes": 0})
+                entry = sums.setdefault(name.rpartition("/")[0], {"time": 0.0, "calls": 0, "bytes": 0})
                 entry["time"] += row.seconds * 1e6 / len(row.operations)
                 entry["calls"] += row.calls
                 entry["bytes"] += row.bytes // len(row.operations)
-        return dict(sorted(found.items(), key=lambda item: -item[1]["time"]))
+        return dict(sorted(sums.items(), key=lambda item: -item[1]["time"]))
 
     def by_line(self) -> dict[str, dict[str, Any]]:
         """The sums by the user's lines; a fusion of several lines counts under their joined text.
@@ -293,13 +293,13 @@ class Profile:
             `train.py:12` → {"time": microseconds, "calls": number, "bytes": number}; the name of a row without a line,
             as "Python", → the same.
         """
-        found: dict[str, dict[str, Any]] = {}
+        sums: dict[str, dict[str, Any]] = {}
         for row in self.rows:
-            entry = found.setdefault(row.line or row.name, {"time": 0.0, "calls": 0, "bytes": 0})
+            entry = sums.setdefault(row.line or row.name, {"time": 0.0, "calls": 0, "bytes": 0})
             entry["time"] += row.seconds * 1e6
             entry["calls"] += row.calls
             entry["bytes"] += row.bytes
-        return dict(sorted(found.items(), key=lambda item: -item[1]["time"]))
+        return dict(sorted(sums.items(), key=lambda item: -item[1]["time"]))
 
     def diff(self, other: Profile, limit: int | None = SHOWN) -> str:
         """The difference to another profile as text: by operation and line, the largest change first.
@@ -459,8 +459,8 @@ def _more(items: Sequence[Any]) -> str:
 
 def _details(event: Event) -> dict[str, Any]:
     subject = event.subject
-    found = {"operations": list(subject.operations), "lines": [f"{file}:{number}" for file, number in subject.lines]}
-    return {**found, "place": subject.place, "program": subject.program, "bytes": event.bytes}
+    details = {"operations": list(subject.operations), "lines": [f"{file}:{number}" for file, number in subject.lines]}
+    return {**details, "place": subject.place, "program": subject.program, "bytes": event.bytes}
 
 
 def _sort(name: str) -> Callable[[Row], Any]:
@@ -471,8 +471,8 @@ def _sort(name: str) -> Callable[[Row], Any]:
 
 
 def _by_key(rows: Sequence[Row], steps: int) -> dict[tuple[str, str], float]:
-    found: dict[tuple[str, str], float] = {}
+    seconds: dict[tuple[str, str], float] = {}
     for row in rows:
         key = row.name, row.line
-        found[key] = found.get(key, 0.0) + row.seconds / steps
-    return found
+        seconds[key] = seconds.get(key, 0.0) + row.seconds / steps
+    return seconds

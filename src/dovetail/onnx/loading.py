@@ -107,16 +107,16 @@ class LoadedModel(OneSignature):
             problem += f" ({', '.join(others)}); call the model, dt.onnx.load(path)(...), or keep other results."
             raise op_error(ValueError, "onnx", problem)
         is_edited = self.graph.version != self._version
-        found = Signature(SERVING, read_of(self.graph, list(self.inputs), list(self.outputs), self.opaque))
+        signature = Signature(SERVING, read_of(self.graph, list(self.inputs), list(self.outputs), self.opaque))
         self._version = self._version if is_edited else self.graph.version
-        return found
+        return signature
 
     @property
     def variables(self) -> list[Variable]:
         """The weights: floats with at least one axis."""
-        found = variables_of(self.graph)
+        own = variables_of(self.graph)
         hidden = self._model.variables.values() if waits(self.graph) else ()  # a node that waits may have some
-        return list(dict.fromkeys([*found, *hidden]))
+        return list(dict.fromkeys([*own, *hidden]))
 
     @property
     def defaults(self) -> list[str]:
@@ -138,11 +138,12 @@ class LoadedModel(OneSignature):
         known = dict(zip(self.outputs, zip(self._read.results, self._types, strict=True), strict=True))
         tensors, kept = list(self.graph.outputs), list[Any]()
         try:
-            found = [known.get(key) or self.graph.get_tensor(key) for key in outputs]
+            kept_results = [known.get(key) or self.graph.get_tensor(key) for key in outputs]
         except KeyError as error:
             raise KeyError(f"there is no such result: {error.args[0]}; the results are {', '.join(known)}") from None
         pairs = [
-            one if isinstance(one, tuple) else (one, Type("tensor", number_of(one.dtype), one.shape)) for one in found
+            one if isinstance(one, tuple) else (one, Type("tensor", number_of(one.dtype), one.shape))
+            for one in kept_results
         ]
         self._read.results = [_moved(value, tensors, kept) for value, _ in pairs]
         self.graph.outputs, self.outputs, self._types = kept, list(outputs), [type for _, type in pairs]
@@ -163,8 +164,8 @@ class LoadedModel(OneSignature):
             TypeError: an input is missing, given twice or not known.
             NotImplementedError: a result needs an opaque operation.
         """
-        found = self.run([*args], kwargs)
-        return found[0] if len(found) == 1 else dict(zip(self.outputs, found, strict=True))
+        results = self.run([*args], kwargs)
+        return results[0] if len(results) == 1 else dict(zip(self.outputs, results, strict=True))
 
     def run(self, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> list[Any]:
         """The results as a list, for values in the order of `inputs`, and others by their names."""
@@ -197,27 +198,27 @@ class LoadedModel(OneSignature):
             values = {name: _host(given[name]) for name in sorted(self._values) if _is_known(given[name])}
             known = tuple((name, _key(value)) for name, value in (fixed | values).items())
             key = read.graph.version, tuple(shapes.items()), known, tuple(self.outputs), tuple(swapped)
-            found = self._known.get(key)
-            if found is None and not (shapes or values or swapped):
-                found = self._known[key] = _Runnable(read.graph, read.inputs, read.results)
-            elif found is None:
+            runnable = self._known.get(key)
+            if runnable is None and not (shapes or values or swapped):
+                runnable = self._known[key] = _Runnable(read.graph, read.inputs, read.results)
+            elif runnable is None:
                 specs = {name: TensorSpec(_shape(given[name]), variable.dtype) for name, variable in swapped.items()}
                 with self._model.reading():
-                    found, needed = _resolved(read, shapes, values, specs, swapped)
+                    runnable, needed = _resolved(read, shapes, values, specs, swapped)
                 if not needed <= self._values:
                     self._values |= needed
                     continue
-                self._known[key] = found
+                self._known[key] = runnable
             if len(self._known) > KEPT:
                 self._known.popitem(last=False)
-            return found
+            return runnable
 
     def _is_waiting(self, read: Read) -> bool:
         """Whether a call must resolve nodes; looking at a large graph takes longer than a short call."""
         state = id(read), read.graph.version, len(read.graph)
         if self._looked_at[0] != state:
-            found = waits(read.graph) or any(isinstance(value, Unread) for value in read.results)
-            self._looked_at = state, found
+            is_waiting = waits(read.graph) or any(isinstance(value, Unread) for value in read.results)
+            self._looked_at = state, is_waiting
         return self._looked_at[1]
 
     def _otherwise(self, shapes: Mapping[str, Any], values: Mapping[str, Any]) -> Read:
@@ -238,18 +239,18 @@ class LoadedModel(OneSignature):
 
     def _shapes(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The shapes of inputs that the file does not declare, or declares otherwise."""
-        found = {}
+        shapes = {}
         for name, type in self._model.inputs.items():
             if name in given and type.spec is not None and (shape := _shape(given[name])) != type.shape:
                 if type.shape is None:
-                    found[name] = (None,) * len(shape)
+                    shapes[name] = (None,) * len(shape)
                 elif not fits(shape, type.shape):
                     if name not in self._warned:
                         problem = f"{name!r} has the shape {shape}, and the file declares {type.shape}."
                         warn(UserWarning, "onnx", problem)
                         self._warned.add(name)
-                    found[name] = shape
-        return found
+                    shapes[name] = shape
+        return shapes
 
     def __repr__(self) -> str:
         return f"<onnx model {str(self._model.file)!r}: {', '.join(self.inputs)} -> {', '.join(self.outputs)}>"
@@ -288,8 +289,8 @@ class _Runnable:
 
     def run(self, given: Mapping[str, Any]) -> list[Any]:
         numbers = [_taken(given[name], t.dtype) for name, t in zip(self._inputs, self._graph.inputs, strict=True)]
-        found = self._run(*numbers) if self._graph.outputs else []
-        tensors = list(found) if isinstance(found, (list, tuple)) else [found]
+        outputs = self._run(*numbers) if self._graph.outputs else []
+        tensors = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
         return [_filled(value, tensors) for value in self._results]
 
 
@@ -348,14 +349,14 @@ def _read_now(value: Any, read: Read, graph: Graph, host: Mapping[str, Any], nee
     with graph.as_default():
         reader = read.reader.anew()
         try:
-            found = result_of(reader, reader.filled(value.value, known, host, {}), outputs)
+            value_now = result_of(reader, reader.filled(value.value, known, host, {}), outputs)
         except Waits:
-            found = value.value
-    if isinstance(found, Foreign):
+            value_now = value.value
+    if isinstance(value_now, Foreign):
         needed |= reader.needed
-        return found
+        return value_now
     graph.outputs = outputs
-    return found
+    return value_now
 
 
 def _taken(value: Any, dtype: Any) -> Any:
@@ -373,8 +374,8 @@ def _filled(value: Any, tensors: list[Any]) -> Any:
     if isinstance(value, Weight):
         return value.array
     if isinstance(value, Output):
-        found = tensors[value.place]
-        return found if value.make is None else value.make(found.numpy())
+        tensor = tensors[value.place]
+        return tensor if value.make is None else value.make(tensor.numpy())
     return value
 
 

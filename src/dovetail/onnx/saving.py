@@ -207,22 +207,22 @@ def _pure(inputs: Mapping[str, Any], outputs: Mapping[str, Any], source: LoadedM
 
 def _assigned(graph: Any) -> dict[Any, Any]:
     """Take the assignments out of a graph, and return the last value of each variable."""
-    found = {}
+    last_values = {}
     for operation in graph.find(ASSIGN):
-        found[operation.attrs["variable"]] = operation.inputs[0]
+        last_values[operation.attrs["variable"]] = operation.inputs[0]
         rewire(graph, operation.outputs[0], operation.inputs[0])
         discard(graph, [operation])
-    return found
+    return last_values
 
 
 def _free(name: str, names: set[str]) -> str:
     """A name that is not among some names, and neither is it with the ending of a new value; both are added."""
-    found, number = name, 0
-    while found in names or found + NEW in names:
+    free, number = name, 0
+    while free in names or free + NEW in names:
         number += 1
-        found = f"{name}_{number}"
-    names |= {found, found + NEW}
-    return found
+        free = f"{name}_{number}"
+    names |= {free, free + NEW}
+    return free
 
 
 def _fill(proto: Any, array: np.ndarray, beside: Any, name: str) -> None:

@@ -174,14 +174,14 @@ def _near(graph: Graph, touched: Sequence[Operation]) -> set[Operation]:
 
     A change of integers, which may be shapes, reaches all integers that are computed from them.
     """
-    found: dict[Operation, int] = {}
+    distances: dict[Operation, int] = {}
     todo = [(op, NEAR) for op in touched if op.graph is graph]
     while todo:
         op, further = todo.pop()
-        if found.get(op, -1) < further:
-            found[op] = further
+        if distances.get(op, -1) < further:
+            distances[op] = further
             for tensor in op.outputs:
                 left = NEAR if tensor.dtype.is_integer and holds_shape_values(tensor) else further - 1
                 if left >= 0:
                     todo.extend(zip(tensor._uses, repeat(left)))
-    return {op for op in found if op._position != NOWHERE}
+    return {op for op in distances if op._position != NOWHERE}

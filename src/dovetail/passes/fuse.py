@@ -64,10 +64,10 @@ def fuse(graph: Graph, claimed: Callable[[Operation], Collection[str]]) -> int:
         if not any(name in claimed(op) for name in MAKES[op.type]):
             return 0
         for pattern, replacement, condition in FUSIONS:
-            found = match(pattern, op.outputs[0])
-            if found is None or not condition(found) or not _inner_is_free(op, found):
+            matched = match(pattern, op.outputs[0])
+            if matched is None or not condition(matched) or not _inner_is_free(op, matched):
                 continue
-            new = replacement(found) if callable(replacement) else build(replacement, found)
+            new = replacement(matched) if callable(replacement) else build(replacement, matched)
             if new.op.type in claimed(op) and new.spec == op.outputs[0].spec:
                 rewire(graph, op.outputs[0], new)
                 return 1

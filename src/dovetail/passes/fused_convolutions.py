@@ -52,10 +52,10 @@ def fuse_convolutions(graph: Graph, claimed: Callable[[Operation], Collection[st
     def visit(op: Operation) -> int:
         if FUSED not in claimed(op):
             return 0
-        found = _with_addition(op) if op.type == "AddV2" else _with_activation(op)
-        if found is None:
+        fusion = _with_addition(op) if op.type == "AddV2" else _with_activation(op)
+        if fusion is None:
             return 0
-        rewire(graph, op.outputs[0], found.build())
+        rewire(graph, op.outputs[0], fusion.build())
         return 1
 
     return sweep(graph, visit, graph.of_types(FOLLOWERS))

@@ -40,10 +40,10 @@ def add_finite(graph: Graph, ends: int) -> int:
     if not floats:
         return 0
     with record_on(()), graph.as_default():
-        found: Any = ops.all(ops.isfinite(floats[0]))
+        finite: Any = ops.all(ops.isfinite(floats[0]))
         for tensor in floats[1:]:
-            found = ops.logical_and(found, ops.all(ops.isfinite(tensor)))
-    graph.outputs = [*graph.outputs, found]
+            finite = ops.logical_and(finite, ops.all(ops.isfinite(tensor)))
+    graph.outputs = [*graph.outputs, finite]
     return 1
 
 
@@ -74,9 +74,9 @@ def add_points(graph: Graph, wanted: Wanted) -> list[Point]:
     out: a `While` gives the value of its last step, a `Scan` the values of all steps.
     """
     with record_on(()):
-        found = list(_points(graph, wanted, ""))
-    graph.outputs = [*graph.outputs, *(point.found for point in found)]
-    return found
+        points = list(_points(graph, wanted, ""))
+    graph.outputs = [*graph.outputs, *(point.found for point in points)]
+    return points
 
 
 def _points(graph: Graph, wanted: Wanted, around: str) -> Iterator[Point]:
@@ -139,8 +139,8 @@ def _from_inside(operation: Operation, name: str, wanted: Wanted) -> Iterator[Po
     for point in list(_points(body, wanted, operation.name)):
         is_value = point.kind != STATISTICS
         with operation.graph.as_default():
-            found = _GIVE[operation.type](operation, body, name, point.found, is_value)
-        yield point._replace(found=found)
+            outputs = _GIVE[operation.type](operation, body, name, point.found, is_value)
+        yield point._replace(found=outputs)
 
 
 def _given_by_branch(operation: Operation, body: Graph, name: str, tensor: GraphTensor, is_value: bool) -> Any:

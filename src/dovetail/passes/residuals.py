@@ -62,8 +62,8 @@ def _differentiate(forward: Operation, gradients: Sequence[Operation]) -> None:
     supersede(graph, forward, outputs[:results])
     for op in gradients:
         given = [*outputs[results:], *(op.inputs[i] for i in work.outputs)]
-        found = dict(zip(work.inputs, copy_for(op, work.backward, given)[0], strict=True))
+        copies = dict(zip(work.inputs, copy_for(op, work.backward, given)[0], strict=True))
         with graph.replacing(op):
-            departing: Any = [found[i] if i in found else ops.zeros_like(t) for i, t in enumerate(inputs)]
+            departing: Any = [copies[i] if i in copies else ops.zeros_like(t) for i, t in enumerate(inputs)]
         supersede(graph, op, departing)
     discard(graph, [forward, *gradients])

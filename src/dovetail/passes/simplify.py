@@ -141,14 +141,14 @@ class SameShape:
         return self.root(one) is self.root(other)
 
     def root(self, tensor: GraphTensor) -> GraphTensor:
-        found = self._roots.get(tensor)
-        if found is None:
+        root = self._roots.get(tensor)
+        if root is None:
             for op in walk([tensor.op], self._makers):
                 sources = {self._roots.get(t, t) for t in _shaped_like(op)}
                 for output in op.outputs:
                     self._roots[output] = next(iter(sources)) if len(sources) == 1 else output
-            found = self._roots[tensor]
-        return found
+            root = self._roots[tensor]
+        return root
 
     def _makers(self, op: Operation) -> list[Operation]:
         return [t.op for t in _shaped_like(op) if t not in self._roots]
@@ -231,10 +231,10 @@ def _add_identity(pattern: Call, template: Any, condition: Callable[[Match], boo
 
     @_rule(pattern.op.name, made_by=tuple(made_by))
     def _(op: Operation, shapes: SameShape) -> Any:
-        found = match(pattern, op.outputs[0])
-        if found is None or (condition is not None and not condition(found)):
+        matched = match(pattern, op.outputs[0])
+        if matched is None or (condition is not None and not condition(matched)):
             return None
-        return build(template, found)
+        return build(template, matched)
 
 
 def _is_scalar(part: Any) -> bool:

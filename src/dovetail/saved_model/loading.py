@@ -53,8 +53,8 @@ class LoadedModel(OneSignature, LoadedObject):
         """
         if self._own is not None:
             return self._own(*args, **kwargs)
-        found = self._main(*args, **kwargs)
-        return next(iter(found.values())) if len(found) == 1 else found
+        results = self._main(*args, **kwargs)
+        return next(iter(results.values())) if len(results) == 1 else results
 
     @cached_property
     def _own(self) -> RestoredFunction | None:

@@ -202,8 +202,8 @@ class LoadedObject:
         if name.startswith("__") or self._objects is None or name not in self._objects.children(self._number):
             known = [] if self._objects is None else list(self._objects.children(self._number))
             raise AttributeError(f"the model has no attribute {name!r}; it has {', '.join(known) or 'none'}")
-        found = self.__dict__[name] = object_of(self._objects, name, self._objects.children(self._number)[name])
-        return found
+        child = self.__dict__[name] = object_of(self._objects, name, self._objects.children(self._number)[name])
+        return child
 
     def __dir__(self) -> list[str]:
         own = [] if self._objects is None else list(self._objects.children(self._number))

@@ -240,14 +240,14 @@ class _Walk:
                 return {}
             return {SERVING: functions.get("__call__") or next(iter(functions.values()))}
         named = given if isinstance(given, Mapping) else {SERVING: given}
-        found = {name: self.part(function) for name, function in named.items()}
-        for name, kinds in found.items():
+        parts = {name: self.part(function) for name, function in named.items()}
+        for name, kinds in parts.items():
             if not isinstance(kinds, list):
                 problem = f"the signature {name!r} is no compiled function and no graph, but {named[name]!r}."
                 raise op_error(TypeError, "saved_model.save", problem)
             if not kinds:
                 raise _nottraced(named[name])
-        return found
+        return parts
 
     def part(self, value: Any) -> Any:
         """The part of the tree for a value: a variable, a list of `Traced`, or a tree; None for others."""
@@ -262,11 +262,11 @@ class _Walk:
     def _part(self, given: Any) -> Any:
         value = _compiled(given) or given
         if isinstance(value, (Function, Graph, Signature, Trace)):
-            found = self._parts[id(given)] = _kinds(value)
-            return found
+            kinds = self._parts[id(given)] = _kinds(value)
+            return kinds
         if hasattr(type(value), "traced_kinds"):  # a function that says itself what a file has of it
-            found = self._parts[id(given)] = value.traced_kinds()
-            return found
+            kinds = self._parts[id(given)] = value.traced_kinds()
+            return kinds
         pairs: Any
         if isinstance(value, Mapping):
             pairs, kind = value.items(), DICT
@@ -293,8 +293,8 @@ def _methods(value: Any) -> dict[str, Function[..., Any]]:
 
 def _compiled(value: Any) -> Function[..., Any] | None:
     """A compiled function, also of one that only holds it, as `tf.function` does; None for others."""
-    found = value if isinstance(value, Function) else getattr(value, "compiled", None)
-    return found if isinstance(found, Function) else None
+    function = value if isinstance(value, Function) else getattr(value, "compiled", None)
+    return function if isinstance(function, Function) else None
 
 
 def _kinds(value: Any) -> list[Traced]:

@@ -81,10 +81,10 @@ def renamed(name: str, known: list[str], keys: Mapping[str, str], way: str) -> l
     for key in keys:
         if key not in known:
             raise KeyError(f"{name!r} has no key {key!r} among its {way}, {', '.join(known)}")
-    found = [keys.get(key, key) for key in known]
-    if len({*found}) < len(found):
-        raise ValueError(f"{name!r} would have one key twice among its {way}, {', '.join(found)}")
-    return found
+    new_keys = [keys.get(key, key) for key in known]
+    if len({*new_keys}) < len(new_keys):
+        raise ValueError(f"{name!r} would have one key twice among its {way}, {', '.join(new_keys)}")
+    return new_keys
 
 
 def variables_of(graph: Graph) -> list[Variable]:
@@ -126,8 +126,8 @@ class Signature(OneSignature):
             needed = ", ".join(self.input_keys) or "nothing"
             problem = f"it takes {needed}, not {len(args)} values and {', '.join(kwargs) or 'no keys'}."
             raise op_error(TypeError, self.name, problem)
-        found = self._program.run(self._run, [given[key] for key in self.input_keys])
-        return dict(zip(self.output_keys, found, strict=True))
+        results = self._program.run(self._run, [given[key] for key in self.input_keys])
+        return dict(zip(self.output_keys, results, strict=True))
 
     @property
     def input_keys(self) -> list[str]:
@@ -229,9 +229,9 @@ class Signature(OneSignature):
         if waits(self.graph):
             graph = resolved(self.graph, self.name)
             return Signature(self.name, read_of(graph, self.input_keys, self.output_keys, self.opaque)).as_function()
-        found = function(lambda **given: self(**given), name=self.name)
-        found.trace(**{key: tensor.spec for key, tensor in zip(self.input_keys, self.graph.inputs, strict=True)})
-        return found
+        compiled = function(lambda **given: self(**given), name=self.name)
+        compiled.trace(**{key: tensor.spec for key, tensor in zip(self.input_keys, self.graph.inputs, strict=True)})
+        return compiled
 
     def __repr__(self) -> str:
         return f"<signature {self.name}({', '.join(self.input_keys)}) -> {', '.join(self.output_keys)}>"

@@ -76,11 +76,11 @@ class CutProgram:
             engine: the engine that computes; the current one, if not given.
         """
         engine = engine or compiling_engine()
-        found: dict[Operation, str] = {}
+        devices: dict[Operation, str] = {}
         with self._placement():
             for operation, device in placed(self.graph.operations, engine):
-                found.setdefault(operation.origin, device)
-        return list(found.items())
+                devices.setdefault(operation.origin, device)
+        return list(devices.items())
 
     def __call__(self, values: Sequence[Any], engine: Engine | None = None) -> list[Any]:
         """Run the program.

@@ -106,8 +106,8 @@ class Session:
             parts = [x.tensors if hasattr(x, "written") else [x] for x in leaves]
             keys = [self._fed(key) for key in feeds]
             fetched = [self._fetched(x) for part in parts for x in part]
-            found = iter(self._computed(keys, fetched, list(feeds.values())))
-        values = [[next(found) for _ in part] for part in parts]
+            computed = iter(self._computed(keys, fetched, list(feeds.values())))
+        values = [[next(computed) for _ in part] for part in parts]
         rows = zip(leaves, values, strict=True)
         return unflatten(structure, [x.written(row) if hasattr(x, "written") else row[0] for x, row in rows])
 
@@ -118,8 +118,8 @@ class Session:
         results = [x for x in fetched if isinstance(x, (GraphTensor, Variable))]
         wanted = [x for x in fetched if isinstance(x, Operation)]
         program = self._program(keys, results, wanted)
-        found = iter(program(values, self._engine) if program else ())
-        return [next(found) if isinstance(x, (GraphTensor, Variable)) else _value(x) for x in fetched]
+        computed = iter(program(values, self._engine) if program else ())
+        return [next(computed) if isinstance(x, (GraphTensor, Variable)) else _value(x) for x in fetched]
 
     def _program(self, keys: Sequence[Any], results: Sequence[Any], wanted: Sequence[Any]) -> CutProgram | None:
         if not (results or wanted):
@@ -129,16 +129,16 @@ class Session:
             self._programs = Cache(PROGRAMS)
         known = tuple(keys), tuple(results), tuple(wanted)  # kept alive, so that no other object gets their ids
         key = tuple(tuple(map(id, part)) for part in known)
-        found = self._programs.get(key)
-        if found is None:
+        entry = self._programs.get(key)
+        if entry is None:
             program = CutProgram(self.graph, *known, "run", self._is_soft, self.values)
-            found = self._programs.put(key, (program, known))
-        return found[0]
+            entry = self._programs.put(key, (program, known))
+        return entry[0]
 
     def _face(self, x: Any) -> Any:
         """A leaf of the fetches; the tensor of the strings in place of one of their numbers, or of its name."""
-        found = self._element(x) if isinstance(x, str) else x
-        return face_of(found) if hasattr(found, "face") else x
+        element = self._element(x) if isinstance(x, str) else x
+        return face_of(element) if hasattr(element, "face") else x
 
     def _fetched(self, x: Any) -> Any:
         """A leaf of the fetches, as a tensor or operation of the graph, a variable or a Tensor."""
@@ -150,8 +150,8 @@ class Session:
         """A key of the feeds, as a tensor of the graph or a variable."""
         if isinstance(x, (str, GraphTensor, Operation)):
             return self._element(x, allow_operation=False)
-        found = self._held(x, "can be fed")
-        return self.graph.closures.get(found, found) if isinstance(found, Tensor) else found
+        key = self._held(x, "can be fed")
+        return self.graph.closures.get(key, key) if isinstance(key, Tensor) else key
 
     def _element(self, x: Any, **allowed: bool) -> Any:
         """A tensor or operation of the graph, which may be given by its name."""
@@ -162,12 +162,12 @@ class Session:
         return element_of(self.graph, x, **allowed)
 
     def _held(self, x: Any, what: str) -> Any:
-        found = kind_of(x).followed(x)
-        if not isinstance(found, (Variable, Tensor)):
-            found = kind_of(x).in_graph(x, self.graph)
-        if not isinstance(found, (GraphTensor, Variable, Tensor)):
+        held = kind_of(x).followed(x)
+        if not isinstance(held, (Variable, Tensor)):
+            held = kind_of(x).in_graph(x, self.graph)
+        if not isinstance(held, (GraphTensor, Variable, Tensor)):
             raise TypeError(f"tensors, operations, variables and their names {what}, not {x!r}.")
-        return found
+        return held
 
     def make_callable(self, fetches: Any, feed_list: Sequence[Any] = ()) -> Callable[..., Any]:
         """Make a function that takes values for the feeds and computes the fetches.

@@ -136,11 +136,11 @@ class SessionGraph(TensorFlowGraph):
 
 def _notes(graph: SessionGraph) -> dict[str, Any]:
     """The draws, the first values of variables, and the collections of a graph."""
-    variables = {v: None for found in graph._collections.values() for v in found if isinstance(v, Variable)}
+    variables = {v: None for members in graph._collections.values() for v in members if isinstance(v, Variable)}
     return {
         "draws": dict(graph._draws),
         "first": [(v, v.initial_value.name) for v in variables if v.initial_value is not None],
-        "collections": {key: [_named(x) for x in found if _goes(x)] for key, found in graph._collections.items()},
+        "collections": {key: [_named(x) for x in members if _goes(x)] for key, members in graph._collections.items()},
     }
 
 
@@ -160,8 +160,8 @@ def _rebuilt(notes: dict[str, Any], description: tuple[Any, Beside]) -> SessionG
     for variable, name in notes["first"]:
         variable.initial_value = graph.get_tensor(name)
         variable.adopted(graph)
-    for key, found in notes["collections"].items():
-        known = [graph.as_graph_element(*x) if isinstance(x, tuple) else x for x in found]
+    for key, members in notes["collections"].items():
+        known = [graph.as_graph_element(*x) if isinstance(x, tuple) else x for x in members]
         graph.get_collection_ref(key)[:] = known
     return graph
 

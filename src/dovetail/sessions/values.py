@@ -43,11 +43,11 @@ class SessionValues:
         """
         if getattr(variable, "session_graph", None) is not self._graph:
             return variable.holder(written)
-        found = self._holders.get(variable)
-        if found is None:
+        holder = self._holders.get(variable)
+        if holder is None:
             return holding(self._lock, self._made, variable)
-        found.shape = variable.shape  # which an assignment may have changed
-        return found
+        holder.shape = variable.shape  # which an assignment may have changed
+        return holder
 
     def _made(self, variable: Variable) -> Variable:
         if variable not in self._holders:

@@ -69,10 +69,10 @@ class SessionVariable(Variable):
         if self.session_graph is None:
             return self
         values = session_of(self.session_graph).values
-        found = values.holder(self)
+        holder = values.holder(self)
         if not written:
-            values.require(found)
-        return found
+            values.require(holder)
+        return holder
 
     def _elsewhere(self, written: bool = False) -> Variable | None:
         """The variable that holds the value, if it is another one, as for `holder`; else None."""

@@ -77,8 +77,8 @@ class RecordedControl(Control):
             return [], []
         with graph.as_default(), graph.control_dependencies(closure.awaited):
             carried, constants = (*first, *closure.state()), tuple(closure.constants([*first, *xs]))
-            found = closure.record("Scan", [carried, xs, constants, traced, length, reverse])
-        return found[: len(first)], found[len(first) :]
+            results = closure.record("Scan", [carried, xs, constants, traced, length, reverse])
+        return results[: len(first)], results[len(first) :]
 
 
 def stacked_specs(body: Callable[[Values, Values], Any], init: Values, xs: Values) -> list[tuple[TensorSpec, Any]]:
@@ -228,9 +228,9 @@ class _Closure:
 
     def record(self, op: str, values: list[Any]) -> list[GraphTensor]:
         """Add the operation, assign the variables their new values, and return the other results."""
-        found = list(trace.record(OPS[op], values))
+        results = list(trace.record(OPS[op], values))
         ends = self._carried + len(self._assigned)
-        for variable, value in zip(self._assigned, found[self._carried : ends], strict=True):
+        for variable, value in zip(self._assigned, results[self._carried : ends], strict=True):
             assign = variables.assign_in_order if variable in self._ordered else variables.assign_variable
             assign(self.graph, variable, value, with_value=True)
-        return found[: self._carried] + found[ends:]
+        return results[: self._carried] + results[ends:]

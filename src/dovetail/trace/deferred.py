@@ -57,7 +57,7 @@ def with_unknown_rank(function: Callable[..., Any], title: str, args: Sequence[A
         first = error
     call = _Call(function, title, args, kwargs)
     results = call.recorded()
-    if any(found != call.found[0] for found in call.found):
+    if any(traced != call.found[0] for traced in call.found):
         problem = "the number of results depends on an unknown rank; give the rank with set_shape."
         raise op_error(ValueError, title, problem) from first
     return call.restored(results)
@@ -151,10 +151,10 @@ class _Gradient:
         graph = trace.current_graph() or node.graph
         given = [trace.to_graph(g, g.dtype, graph, node.op) for g in arriving if g is not None]
         which = tuple(place for place, has in zip(self._places, self._has, strict=True) if has)
-        found: Any = iter(
+        gradients: Any = iter(
             OPS["SymbolicGradient"](tuple(node.inputs), tuple(node.outputs), tuple(given), self, which) if which else ()
         )
-        return [next(found) if has else None for has in self._has]
+        return [next(gradients) if has else None for has in self._has]
 
     def _try(self, node: Operation) -> None:
         """Trace the function for ranks that the operation takes.
@@ -189,9 +189,9 @@ class _Gradient:
         node = Record(op, call_arguments(op, layout, attrs, inputs), list(outputs), inputs=list(inputs))
         node.overrides = self._overrides
         given = iter(arriving)
-        found = self._function(node, *[next(given) if has else None for has in self._arrives])
-        found = found if isinstance(found, (tuple, list)) else (found,)
-        pairs = list(zip(found, [inputs[i] for i in self._places], strict=True))
+        gradients = self._function(node, *[next(given) if has else None for has in self._arrives])
+        gradients = gradients if isinstance(gradients, (tuple, list)) else (gradients,)
+        pairs = list(zip(gradients, [inputs[i] for i in self._places], strict=True))
         self._has = [g is not None and x.dtype.is_differentiable for g, x in pairs]
         return tuple([g for (g, _), has in zip(pairs, self._has, strict=True) if has])
 

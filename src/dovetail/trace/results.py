@@ -52,8 +52,8 @@ def collect(graph: Graph, result: Any) -> Callable[[list[Tensor]], Any]:
         return lambda values: values[0]
 
     def rebuild(values: list[Tensor]) -> Any:
-        found = iter(values)
-        return unflatten(structure, [next(found) if p is _SLOT else p for p in plain])
+        results = iter(values)
+        return unflatten(structure, [next(results) if p is _SLOT else p for p in plain])
 
     return rebuild
 

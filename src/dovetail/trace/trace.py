@@ -161,7 +161,7 @@ def _named(result: Any, name: str | None, values: Sequence[Any]) -> Any:
 
 def _with_taken(op: Op, values: list[Any], graph: Graph) -> tuple[list[Any], dict[str, GraphTensor]]:
     """The arguments, with the elements of tensors that are known now for static ones, and these tensors by name."""
-    found, taken = list(values), dict[str, GraphTensor]()
+    with_known, taken = list(values), dict[str, GraphTensor]()
     shapes = op.ints_positions
     for index in (*shapes, *arguments.tensor_settings(op, values)):
         tensor = values[index]
@@ -169,9 +169,11 @@ def _with_taken(op: Op, values: list[Any], graph: Graph) -> tuple[list[Any], dic
             continue
         known = known_value(tensor)
         if known is not None:
-            found[index] = op.normalize(op.params[index].name, known.reshape(-1) if index in shapes else known.tolist())
+            with_known[index] = op.normalize(
+                op.params[index].name, known.reshape(-1) if index in shapes else known.tolist()
+            )
             taken[op.params[index].name] = capture(graph, tensor, op)
-    return found, taken
+    return with_known, taken
 
 
 def append(graph: Graph, op: Op, values: list[Any], specs: Any, name: str | None) -> Operation:
@@ -194,22 +196,22 @@ def append(graph: Graph, op: Op, values: list[Any], specs: Any, name: str | None
 
 def _graph_of(op: Op, values: list[Any]) -> Graph:
     """The graph that records a call: the innermost one that is being built, else that of the tensors given."""
-    found = current_graph()
-    if found is not None:
-        return found
+    recording = current_graph()
+    if recording is not None:
+        return recording
     for value in arguments.operands(op, values):
         if type(value) is GraphTensor:
             graph = open_graph(value, op.name)
-            if found is None:
-                found = graph
-            elif graph is not found:
+            if recording is None:
+                recording = graph
+            elif graph is not recording:
                 raise op_error(
                     ValueError,
                     op.title,
-                    f"its tensors belong to two graphs. {foreign_tensor(found, value)} Import one into the other, "
+                    f"its tensors belong to two graphs. {foreign_tensor(recording, value)} Import one into the other, "
                     "or build both parts in one.",
                 )
-    return DEFAULT_GRAPH.get() if found is None else found
+    return DEFAULT_GRAPH.get() if recording is None else recording
 
 
 def open_graph(tensor: GraphTensor, op_name: str) -> Graph:
@@ -235,8 +237,8 @@ def to_graph(value: Any, dtype: DType, graph: Graph, op: Op) -> GraphTensor:
     else:
         kind = kind_of(value)
         add = _ADD.get(kind)
-        if add is None and (found := kind.in_graph(value, graph)) is not value:
-            return to_graph(found, dtype, graph, op)
+        if add is None and (in_graph := kind.in_graph(value, graph)) is not value:
+            return to_graph(in_graph, dtype, graph, op)
         if add is None:
             raise op_error(TypeError, op.title, f"{type(value).__name__} values and graph tensors cannot be mixed.")
         tensor = add(graph, value, dtype, op)
@@ -248,17 +250,17 @@ def _closed_over(graph: Graph, tensor: Tensor) -> GraphTensor:
 
     It is a constant of the outermost graph; `function` differentiates by it if a tape around its call watches it.
     """
-    if (found := _stand_in(graph, tensor, tensor._value)) is not None:
-        return found
+    if (own := _stand_in(graph, tensor, tensor._value)) is not None:
+        return own
     if graph.outer is not None and not graph.is_traced and tensor.dtype.is_differentiable:
-        found = capture(graph, tensor)
+        own = capture(graph, tensor)
     else:
-        found = graph.closures.get(tensor)
-        if found is None or found.op.is_removed:
-            found = graph.closures[tensor] = graph.constant(np.asarray(tensor._engine.to_numpy(tensor._value)))
+        own = graph.closures.get(tensor)
+        if own is None or own.op.is_removed:
+            own = graph.closures[tensor] = graph.constant(np.asarray(tensor._engine.to_numpy(tensor._value)))
     for tape in scopes().tapes:
-        tape.record_move(tensor, found)
-    return found
+        tape.record_move(tensor, own)
+    return own
 
 
 def _of_host(graph: Graph, value: Any, dtype: DType, op: Op) -> GraphTensor:
@@ -268,8 +270,8 @@ def _of_host(graph: Graph, value: Any, dtype: DType, op: Op) -> GraphTensor:
 
 
 def _of_native(graph: Graph, value: Any, dtype: DType, op: Op) -> GraphTensor:
-    if (found := _stand_in(graph, value, value)) is not None:
-        return found
+    if (stand_in := _stand_in(graph, value, value)) is not None:
+        return stand_in
     engine = owner_of_type(type(value))
     try:
         return _of_host(graph, engine.to_numpy(value), dtype, op)
@@ -286,9 +288,9 @@ def _stand_in(graph: Graph, value: Any, array: Any) -> GraphTensor | None:
     spec = TensorSpec(static_shape(value), native_to_dtype(dtype_of(value)))
     if not kind_of(array).is_traced(array) and (array is not value or not spec.dtype.is_differentiable):
         return None  # integers may be sizes
-    found = outermost_of(graph).placeholder(spec, "closure")
-    stand_ins.append((value, found))
-    return capture(graph, found)
+    placeholder = outermost_of(graph).placeholder(spec, "closure")
+    stand_ins.append((value, placeholder))
+    return capture(graph, placeholder)
 
 
 def capture(graph: Graph, tensor: GraphTensor | Tensor, op: Op | None = None) -> GraphTensor:
@@ -305,15 +307,15 @@ def capture(graph: Graph, tensor: GraphTensor | Tensor, op: Op | None = None) ->
     holder = holder_of(graph, tensor)
     if holder is not None:
         return capture_into(graph, holder, to_graph(tensor, tensor.dtype, holder.graph, op or OPS["Identity"]))
-    found = graph.captures.get(tensor)
-    if found is None:
+    own = graph.captures.get(tensor)
+    if own is None:
         check_open(graph, tensor, op)
         if type(tensor) is GraphTensor:
             _check_around(graph, tensor, op)
             if tensor.op.type == "Const" and not tensor.dtype.is_differentiable:
                 return _copied(graph, tensor)
-        found = graph.captures[tensor] = graph.placeholder(TensorSpec(tensor.shape, tensor.dtype), name)
-    return found
+        own = graph.captures[tensor] = graph.placeholder(TensorSpec(tensor.shape, tensor.dtype), name)
+    return own
 
 
 def _copied(graph: Graph, constant: GraphTensor) -> GraphTensor:
@@ -391,12 +393,12 @@ def body_graph(op: Op, values: Sequence[Any]) -> Graph:
     values = list(map(_spec_of, values))
     key = (op, config.version, *map(_spec_key, values))
     try:
-        found = _bodies.get(key)
+        body = _bodies.get(key)
     except TypeError:
         return _trace_body(op, values)
-    if found is None:
-        found = _bodies.put(key, _trace_body(op, values))
-    return found
+    if body is None:
+        body = _bodies.put(key, _trace_body(op, values))
+    return body
 
 
 def _spec_key(value: Any) -> Any:

@@ -47,14 +47,14 @@ def in_program_order(graph: Graph) -> Iterator[list[Operation]]:
     Yields:
         The reads and assignments that are recorded in the block, if the graph records effects.
     """
-    found: list[Operation] = []
+    operations: list[Operation] = []
     outside = graph.here.in_order
     try:
-        with scoped(graph, in_order=found):
-            yield found
+        with scoped(graph, in_order=operations):
+            yield operations
     finally:
         if outside is not None:
-            outside += found
+            outside += operations
 
 
 def _recorded_read(graph: Graph, variable: Any) -> GraphTensor:

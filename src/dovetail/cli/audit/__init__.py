@@ -73,11 +73,11 @@ def run(options: argparse.Namespace, only: str | None = None) -> int:
     uses, reports = find(sources), {}
     with running("tf1"):  # its views have all names, and Keras has the names of Keras 2
         for name in [only] if only else SUBJECTS:
-            found = SUBJECTS[name].of(uses)
+            used = SUBJECTS[name].of(uses)
             verdicts = SUBJECTS[name].judge(
-                [use for use in found if use.name], options.engine or SUBJECTS[name].engines()
+                [use for use in used if use.name], options.engine or SUBJECTS[name].engines()
             )
-            reports[name] = Report(sources, unread if only else (), found, verdicts, name)
+            reports[name] = Report(sources, unread if only else (), used, verdicts, name)
     if only:
         print(reports[only].as_json() if options.json else reports[only].as_text(options.verbose))
     else:

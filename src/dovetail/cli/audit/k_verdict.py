@@ -49,8 +49,8 @@ def support() -> dict[str, Any]:
 def tested_engines() -> list[str]:
     """The engines that the suite ran on."""
     ways = [entry for entry in support()["functions"].values() if "absent" not in entry and "uncompared" not in entry]
-    found = {engine for entry in ways for engines in entry.values() for engine in engines}
-    return [name for name in support()["versions"] if name in found]
+    run_on = {engine for entry in ways for engines in entry.values() for engine in engines}
+    return [name for name in support()["versions"] if name in run_on]
 
 
 def judge(uses: Iterable[Use], engines: Sequence[str]) -> dict[str, Verdict]:
@@ -77,8 +77,8 @@ def _judge(name: str, uses: Iterable[Use], engines: Sequence[str], own: bool) ->
     misfits = [] if own else _misfits(name, uses)
     if misfits:
         return Verdict(dict.fromkeys(engines, FAILS), tuple(misfits))
-    found = docstring.read(FUNCTIONS[name]).differences if FUNCTIONS[name].__doc__ else []
-    differences = tuple(text for text in found if not docstring.takes_more(text))
+    texts = docstring.read(FUNCTIONS[name]).differences if FUNCTIONS[name].__doc__ else []
+    differences = tuple(text for text in texts if not docstring.takes_more(text))
     states = {engine: _state(entry, engine, bool(differences)) for engine in engines}
     failed = tuple(f"Cases of the parity suite fail on {engine}." for engine in engines if states[engine] == FAILS)
     return Verdict(states, failed + differences)
@@ -86,7 +86,7 @@ def _judge(name: str, uses: Iterable[Use], engines: Sequence[str], own: bool) ->
 
 def _misfits(name: str, uses: Iterable[Use]) -> list[str]:
     """The calls that the function does not accept, such as calls with Keras 1's parameter names."""
-    signature, found = inspect.signature(FUNCTIONS[name]), []
+    signature, misfits = inspect.signature(FUNCTIONS[name]), []
     for use in uses:
         if use.arguments is not None:
             count, names = use.arguments
@@ -94,8 +94,8 @@ def _misfits(name: str, uses: Iterable[Use]) -> list[str]:
                 signature.bind(*[None] * count, **dict.fromkeys(names))
             except TypeError as error:
                 takes = ", ".join(signature.parameters) or "no arguments"
-                found.append(f"{use.place}: {error}; it takes {takes}.")
-    return found
+                misfits.append(f"{use.place}: {error}; it takes {takes}.")
+    return misfits
 
 
 def _state(entry: dict[str, Any], engine: str, differs: bool) -> str:

@@ -101,9 +101,9 @@ class Report:
         return "\n".join([HEADINGS[state], *lines]) if lines else ""
 
     def _hints(self, verbose: bool) -> str:
-        found = {text: self._places(how) for how, text in HINTS.items()}
+        by_hint = {text: self._places(how) for how, text in HINTS.items()}
         return "\n".join(
-            text.format(some(places, len(places) if verbose else SHOWN)) for text, places in found.items() if places
+            text.format(some(places, len(places) if verbose else SHOWN)) for text, places in by_hint.items() if places
         )
 
     def _places(self, how: str) -> list[Place]:

@@ -24,8 +24,8 @@ _SAID = {  # errors about several devices: JAX's words → words to put before t
 
 def devices() -> list[Any]:
     """The devices of JAX's default platform, then the CPUs."""
-    found = jax.devices()
-    return found if found[0].platform == "cpu" else [*found, *jax.devices("cpu")]
+    default = jax.devices()
+    return default if default[0].platform == "cpu" else [*default, *jax.devices("cpu")]
 
 
 def name_of(device: Any) -> str:
@@ -34,15 +34,15 @@ def name_of(device: Any) -> str:
 
 def name_of_all(array: Any) -> str:
     """The name of an array's device, or of the devices among which it is divided, in the order of their mesh."""
-    found = array.devices()
-    return name_of(next(iter(found))) if len(found) == 1 else _name(array.sharding)
+    among = array.devices()
+    return name_of(next(iter(among))) if len(among) == 1 else _name(array.sharding)
 
 
 @functools.lru_cache(1000)
 def _name(sharding: Any) -> str:
     mesh = getattr(sharding, "mesh", None)
-    found = sorted(sharding.device_set, key=lambda device: device.id) if mesh is None else list(mesh.devices.flat)
-    return ",".join([name_of(found[0]), *(str(device.id) for device in found[1:])])
+    members = sorted(sharding.device_set, key=lambda device: device.id) if mesh is None else list(mesh.devices.flat)
+    return ",".join([name_of(members[0]), *(str(device.id) for device in members[1:])])
 
 
 def all_named(name: str) -> list[Any]:
@@ -55,10 +55,10 @@ def all_named(name: str) -> list[Any]:
 @functools.lru_cache(1000)
 def named(name: str) -> Any:
     """The device of a name; of several, the sharding that gives each of them the whole array."""
-    found = all_named(name)
-    if len(found) == 1:
-        return found[0]
-    mesh = jax.sharding.Mesh(np.array(found), ("devices",))
+    members = all_named(name)
+    if len(members) == 1:
+        return members[0]
+    mesh = jax.sharding.Mesh(np.array(members), ("devices",))
     return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
 
 

@@ -42,13 +42,13 @@ _has_store = all(optional_api(jax, f"_src.compilation_cache.{name}") is not None
 
 def start() -> None:
     """Keep XLA's executables from now on, if Dovetail has a cache folder and the user has set up no JAX cache."""
-    config, found = jax.config, place()
+    config, folder = jax.config, place()
     is_set = (
         SETTING.upper() in os.environ or config.jax_compilation_cache_dir or not config.jax_enable_compilation_cache
     )
-    if is_set or isinstance(found, str) or not _has_store or not hasattr(os, "geteuid"):
+    if is_set or isinstance(folder, str) or not _has_store or not hasattr(os, "geteuid"):
         return
-    ours, theirs = str(found / "xla"), _caches.get_file_cache
+    ours, theirs = str(folder / "xla"), _caches.get_file_cache
     before: dict[str, Any] = {}
 
     def get_file_cache(path: str) -> Any:

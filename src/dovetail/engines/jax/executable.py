@@ -135,16 +135,16 @@ class Executable:
         return instructions(self.source())
 
     def __call__(self, *args: Any, into: list[Any] | None = None) -> Any:
-        found: list[Any] = [] if into is None else into
+        results: list[Any] = [] if into is None else into
         try:
-            self._latest._call(args, found)
+            self._latest._call(args, results)
         except ValueError as error:
             if DISAGREEING not in str(error) or (self.devices or _devices(args)) is None:
                 raise told(error) from error.__cause__
             self._latest = self._others.setdefault(_shardings(args), Executable(self._segment))
             self.devices = _devices(args)
-            self._latest._call(args, found)
-        return found[-1]
+            self._latest._call(args, results)
+        return results[-1]
 
     def _call(self, args: tuple[Any, ...], found: list[Any]) -> None:
         if self._run is None:

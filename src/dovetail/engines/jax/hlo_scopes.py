@@ -41,11 +41,11 @@ def instructions(text: str) -> dict[str, tuple[list[str], int]]:
     lines: dict[str, str] = {}
     current: list[str] = []
     for line in text.splitlines():
-        if found := _INSTRUCTION.match(line):
-            lines[found[1]] = found[2]
-            current.append(found[1])
-        elif found := _COMPUTATION.match(line):
-            current = computations.setdefault(found[1], [])
+        if match := _INSTRUCTION.match(line):
+            lines[match[1]] = match[2]
+            current.append(match[1])
+        elif match := _COMPUTATION.match(line):
+            current = computations.setdefault(match[1], [])
 
     known: dict[str, list[str]] = {}
 
@@ -62,8 +62,8 @@ def instructions(text: str) -> dict[str, tuple[list[str], int]]:
 
 def _bytes(line: str) -> int:
     """The bytes of the first shape of a line, which is the result's; of a tuple, of its first part."""
-    found = _SHAPE.search(line)
-    if found is None:
+    match = _SHAPE.search(line)
+    if match is None:
         return 0
-    bits = int(found[2] or 8)  # `pred[4]` has no number
-    return math.prod(int(n) for n in found[3].split(",") if n) * bits // 8
+    bits = int(match[2] or 8)  # `pred[4]` has no number
+    return math.prod(int(n) for n in match[3].split(",") if n) * bits // 8

@@ -20,7 +20,7 @@ def routines(segment: Segment, arguments: Callable[[], Sequence[Any]]) -> Routin
         text = Executable(segment).source()
     finally:
         jax.config.update("jax_compilation_cache_include_metadata_in_key", before)
-    found: dict[str, list[Routine]] = {}
+    by_path: dict[str, list[Routine]] = {}
     for made in instructions(text):
-        found.setdefault(made.path, []).append(Routine(made.text, made.routine))
-    return found
+        by_path.setdefault(made.path, []).append(Routine(made.text, made.routine))
+    return by_path

@@ -207,8 +207,8 @@ def _(x: Any, indices: Any, axis: int) -> Any:
         x, indices = (tf.broadcast_to(t, tf.concat([around, tf.shape(t)[-1:]], 0)) for t in (x, indices))
     at, valid = _checked(tf.expand_dims(indices, -1), dims(x)[-1])
     at = tf.squeeze(at if valid is None else tf.where(valid[..., None], at, 0), -1)
-    found = _masked(valid, tf.gather(x, at, axis=-1, batch_dims=x.shape.rank - 1), _lowest)
-    return found if order[-1] == x.shape.rank - 1 else tf.transpose(found, order)
+    gathered = _masked(valid, tf.gather(x, at, axis=-1, batch_dims=x.shape.rank - 1), _lowest)
+    return gathered if order[-1] == x.shape.rank - 1 else tf.transpose(gathered, order)
 
 
 @rules("GatherNd")
@@ -296,8 +296,8 @@ def _(x: Any, axis: int) -> Any:
 @rules("SearchSorted")
 def _(sequence: Any, values: Any, side: str) -> Any:
     find = tf.raw_ops.LowerBound if side == "left" else tf.raw_ops.UpperBound
-    found = find(sorted_inputs=_order(sequence)[None], values=tf.reshape(_order(values), (1, -1)))
-    return tf.reshape(found, ints(dims(values)))
+    places = find(sorted_inputs=_order(sequence)[None], values=tf.reshape(_order(values), (1, -1)))
+    return tf.reshape(places, ints(dims(values)))
 
 
 @rules("TopKV2")

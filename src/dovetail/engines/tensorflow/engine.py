@@ -49,8 +49,8 @@ class TensorFlowEngine(Engine):
         return sorted((name for name in names if name.startswith(("gpu", "cpu"))), key=lambda name: name[0] == "c")
 
     def rule_choices(self, graph: Any, variants: Collection[str]) -> frozenset[Any]:
-        found = super().rule_choices(graph, variants)
-        return found | {XLA} if XLA in variants and fits_xla(graph) else found
+        choices = super().rule_choices(graph, variants)
+        return choices | {XLA} if XLA in variants and fits_xla(graph) else choices
 
     def device_of(self, value: Any) -> str:
         return value.device.rpartition("device:")[2].lower() or "cpu:0"
@@ -159,9 +159,9 @@ class TensorFlowEngine(Engine):
             return tf.identity(value)
 
     def traced_call(self, function: Callable[[np.ndarray], np.ndarray], value: Any, result: TensorSpec) -> Any:
-        found = tf.numpy_function(function, [value], value.dtype)
-        found.set_shape(result.shape)
-        return found
+        tensor = tf.numpy_function(function, [value], value.dtype)
+        tensor.set_shape(result.shape)
+        return tensor
 
     def rule_for(self, operation: Any, layer: str = PROGRAM, preferred: Collection[str] = ()) -> Rule | None:
         rule = super().rule_for(operation, layer, preferred)

@@ -60,15 +60,15 @@ def _(inputs: Any, equation: str) -> Any:
 def _spelled_out(inputs: Any, parts: list[str]) -> tuple[list[Any], str]:
     """Operands and their letters, with letters for an ellipsis that is summed over, which the kernel cannot do."""
     free = sorted(set(string.ascii_letters) - set("".join(parts)))
-    found, letters = [], []
+    operands, letters = [], []
     for x, part in zip(inputs, parts, strict=True):
         axes = x.shape.rank - len(part.replace("...", ""))
         start = len(part.partition("...")[0])
         axis_letters = free[-axes:] if axes else []
         ones = [i for i in range(axes) if x.shape[start + i] == 1]  # they are broadcast
-        found.append(tf.squeeze(x, [start + i for i in ones]) if ones else x)
+        operands.append(tf.squeeze(x, [start + i for i in ones]) if ones else x)
         letters.append(part.replace("...", "".join(c for i, c in enumerate(axis_letters) if i not in ones)))
-    return found, ",".join(letters)
+    return operands, ",".join(letters)
 
 
 # -- systems of equations ---------------------------------------------------------------------------------------------

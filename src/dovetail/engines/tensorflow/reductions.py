@@ -71,13 +71,13 @@ def _position(name: str) -> Rule:
         rank = x.shape.rank
         if axis is None:
             x = tf.reshape(x, (-1,))
-        found = find(x, axis or 0)
+        positions = find(x, axis or 0)
         if x.dtype.is_floating:  # the kernel skips NaN, but the first NaN is the extreme
             nan = tf.math.is_nan(x)
-            found = tf.where(tf.reduce_any(nan, axis or 0), tf.argmax(nan, axis or 0), found)
+            positions = tf.where(tf.reduce_any(nan, axis or 0), tf.argmax(nan, axis or 0), positions)
         if keepdims:
-            return tf.reshape(found, (1,) * rank) if axis is None else tf.expand_dims(found, axis)
-        return found
+            return tf.reshape(positions, (1,) * rank) if axis is None else tf.expand_dims(positions, axis)
+        return positions
 
     return rule
 

@@ -23,10 +23,10 @@ _IDLE = ("_Arg", "_Retval", "Placeholder", "Const", "Identity", "NoOp")
 def routines(segment: Segment, arguments: Callable[[], Sequence[Any]]) -> Routines:
     executable = Executable(segment)
     is_xla = XLA in segment.variants and fits_xla(segment.graph)
-    found: dict[str, list[Routine]] = {}
+    by_path: dict[str, list[Routine]] = {}
     for path, routine in _instructions(executable) if is_xla else _kernels(executable.traced(xla=False), arguments()):
-        found.setdefault(path, []).append(routine)
-    return found
+        by_path.setdefault(path, []).append(routine)
+    return by_path
 
 
 def _instructions(executable: Executable) -> Iterator[tuple[str, Routine]]:

@@ -136,21 +136,21 @@ class _Convolution:
         backward = _TO_INPUT[self.rank]
         sizes = ints([*sizes[:-1], sizes[-1] // self.groups])
         parts = zip(tf.split(kernel, self.groups, -1), tf.split(g, self.groups, -1), strict=True)
-        found = [backward(input_sizes=sizes, filter=k, out_backprop=part, **self.options) for k, part in parts]
-        return tf.concat(found, -1)
+        gradients = [backward(input_sizes=sizes, filter=k, out_backprop=part, **self.options) for k, part in parts]
+        return tf.concat(gradients, -1)
 
     def to_kernel(self, x: Any, g: Any) -> Any:
         """The gradient by the kernel, from the gradient by the result."""
         if self.by_channel:
             backward = tf.raw_ops.DepthwiseConv2dNativeBackpropFilter
             sizes = self.by_channel_shape()
-            found = backward(input=x, filter_sizes=sizes, out_backprop=g, **self.options)
-            return self.without_zeros(tf.reshape(found, self.whole))
+            gradient = backward(input=x, filter_sizes=sizes, out_backprop=g, **self.options)
+            return self.without_zeros(tf.reshape(gradient, self.whole))
         backward = _TO_KERNEL[self.rank]
         sizes = [*self.whole[:-1], self.whole[-1] // self.groups]
         parts = zip(tf.split(x, self.groups, -1), tf.split(g, self.groups, -1), strict=True)
-        found = [backward(input=a, filter_sizes=sizes, out_backprop=b, **self.options) for a, b in parts]
-        return self.without_zeros(tf.concat(found, -1))
+        gradients = [backward(input=a, filter_sizes=sizes, out_backprop=b, **self.options) for a, b in parts]
+        return self.without_zeros(tf.concat(gradients, -1))
 
 
 def _over_two(kernel: Any) -> Any:
@@ -178,8 +178,10 @@ def _(input_sizes: Any, kernel: Any, g: Any, strides: Any, padding: Any, dilatio
     convolution = _Convolution(windows, kernel.shape, sizes[-1])
     if convolution.explicit:
         sizes = [n + sum(pair) for n, pair in zip(sizes, [(0, 0), *windows.padding, (0, 0)], strict=True)]
-    found = convolution.to_input(sizes, kernel, _last(g, data_format))
-    return _restored(_inside(found, windows.padding) if convolution.explicit else found, len(strides), data_format)
+    gradient = convolution.to_input(sizes, kernel, _last(g, data_format))
+    return _restored(
+        _inside(gradient, windows.padding) if convolution.explicit else gradient, len(strides), data_format
+    )
 
 
 @rules(*CONVOLUTIONS["BackpropFilter"])
@@ -217,8 +219,8 @@ def _(patches: Any, input_sizes: Any, size: Any, strides: Any, dilations: Any, p
     x = tf.zeros(ints(input_sizes), patches.dtype)
     with tf.GradientTape() as tape:
         tape.watch(x)
-        found = _slide(x, Windows(size, strides, dilations, padding))
-    return tape.gradient(found, x, patches)
+        slid = _slide(x, Windows(size, strides, dilations, padding))
+    return tape.gradient(slid, x, patches)
 
 
 # -- pooling ----------------------------------------------------------------------------------------------------------

@@ -125,11 +125,11 @@ def _(x: Any, indices: Any, axis: int) -> Any:
     axis = axis % x.ndim
     positions = _wrapped(indices, x.shape[axis]).reshape(-1)
     try:
-        found = x.index_select(axis, positions)
+        selected = x.index_select(axis, positions)
     except RuntimeError:
         slices.check_range(positions, x.shape[axis], axis)
         raise
-    return found.reshape((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
+    return selected.reshape((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
 
 
 @or_numpy("TakeAlongAxis")
@@ -193,12 +193,12 @@ def _(sequence: Any, values: Any, side: str) -> Any:
         sequence, values = sequence.byte(), values.byte()
     none = torch.isnan(sequence)
     ordered = sequence.masked_fill(none, math.inf) if sequence.is_floating_point() else sequence
-    found = torch.searchsorted(ordered.contiguous(), values.contiguous(), out_int32=True, side=side)
+    positions = torch.searchsorted(ordered.contiguous(), values.contiguous(), out_int32=True, side=side)
     if not sequence.is_floating_point():
-        return found
+        return positions
     numbers = (~none).sum(dtype=torch.int32)  # NaN is behind them, and would mislead torch's search
     last = numbers if side == "left" else torch.full_like(numbers, len(sequence))
-    return torch.where(torch.isnan(values), last, torch.minimum(found, numbers))
+    return torch.where(torch.isnan(values), last, torch.minimum(positions, numbers))
 
 
 @rules("TopKV2")

@@ -73,8 +73,8 @@ def _(operation: Any) -> Rule | None:
 def _position(find: Rule) -> Rule:
     def rule(x: Any, axis: int | None, keepdims: bool) -> Any:
         x = x.to(torch.uint8) if x.dtype is torch.bool else x
-        found = find(x.reshape(-1), 0) if axis is None else find(x, axis, keepdims)
-        return found.reshape((1,) * x.ndim) if axis is None and keepdims else found
+        position = find(x.reshape(-1), 0) if axis is None else find(x, axis, keepdims)
+        return position.reshape((1,) * x.ndim) if axis is None and keepdims else position
 
     return rule
 

@@ -47,12 +47,12 @@ def routines(segment: Segment, arguments: Callable[[], Sequence[Any]]) -> Routin
         with torch.no_grad(), calls:
             segment.function(*given)
     kernels = _kernels(events.events()) if on_gpu else {}
-    found: dict[Any, dict[Routine, None]] = {}
+    by_operation: dict[Any, dict[Routine, None]] = {}
     for number, (operation, name, lines) in enumerate(calls.found):
         told = verbose.routine(lines)
         told = kernels.get(f"dovetail {number}", told) if told == NOT_REPORTED else told
-        found.setdefault(operation, {})[Routine(name, told)] = None
-    return {operation: list(each) for operation, each in found.items()}
+        by_operation.setdefault(operation, {})[Routine(name, told)] = None
+    return {operation: list(each) for operation, each in by_operation.items()}
 
 
 def _kernels(events: Any) -> dict[str, str]:

@@ -42,11 +42,11 @@ class OpCall(keras.Operation):
 
     def call(self, *args: Any) -> Any:
         """Compute the op on Keras' values."""
-        found = OPS[self.op](*args)
+        results = OPS[self.op](*args)
         if self.op in logits.ACTIVATIONS:  # one of K's losses may get the model's output
-            logits.remember(found, args[0])
+            logits.remember(results, args[0])
         result = computing.current().result
-        return tuple(map(result, found)) if isinstance(found, tuple) else result(found)
+        return tuple(map(result, results)) if isinstance(results, tuple) else result(results)
 
     def compute_output_spec(self, *args: Any) -> Any:
         """Infer the op's results from the specs of its arguments."""
@@ -65,8 +65,8 @@ def infer(op: Op, values: list[Any]) -> Any:
     """Infer the results of a call, as in a graph: KerasTensors that belong to no model yet."""
     graph = Graph(op.name)
     with record_on(()), graph.as_default():
-        found = op(*[_in_graph(v, graph) for v in values])
-        return tuple(map(tensor_like, found)) if op.returns_tuple else tensor_like(found)
+        results = op(*[_in_graph(v, graph) for v in values])
+        return tuple(map(tensor_like, results)) if op.returns_tuple else tensor_like(results)
 
 
 def _in_graph(value: Any, graph: Graph) -> Any:

@@ -57,8 +57,8 @@ class KerasControl(Control):
         if not traced.outputs:
             return [], []
         settings = {"length": length, "reverse": reverse}
-        found = _call("Scan", {"init": first, "xs": list(xs)}, {"body": traced}, settings)
-        return found[:count], found[count:]
+        results = _call("Scan", {"init": first, "xs": list(xs)}, {"body": traced}, settings)
+        return results[:count], results[count:]
 
 
 # -- functions as parts ----------------------------------------------------------------------------------------------
@@ -187,8 +187,8 @@ def _with_states(states: list[Any], asks: bool, part: Part, training: bool | Non
     def run(*inputs: Any) -> list[Any]:
         count = len(states)
         with with_values(states, inputs[:count]) as scope:
-            found = part(*inputs[count:], training=training)
-        return found if asks else [*map(scope.get_current_value, states), *found]
+            results = part(*inputs[count:], training=training)
+        return results if asks else [*map(scope.get_current_value, states), *results]
 
     return run
 
@@ -225,17 +225,17 @@ class ControlFlow(LayerOfParts):
         named = dict(zip((param.name for param in OPS[self.op].params), arguments, strict=True))
         first = "inputs" if self.op == "If" else "init"
         named[first] = [*(state.value for state in states), *named[first]]
-        found = list(keras_values.control_rule(self.op, values)(*named.values()))
-        for state, value in zip(states, found, strict=False):
+        results = list(keras_values.control_rule(self.op, values)(*named.values()))
+        for state, value in zip(states, results, strict=False):
             state.assign(value)
-        return found[len(states) :]
+        return results[len(states) :]
 
     def compute_output_spec(self, values: list[Any], training: bool | None = None) -> list[Any]:
         specs = [spec_of(v) for v in values]
-        found = OPS[self.op].infer(*self._arguments(specs, lambda _, part: _Signature.of(part)))  # type: ignore[misc]
-        if any(spec.shape is None for spec in found):
+        specs_of_results = OPS[self.op].infer(*self._arguments(specs, lambda _, part: _Signature.of(part)))  # type: ignore[misc]
+        if any(spec.shape is None for spec in specs_of_results):
             raise ValueError("a result of both branches must have one rank, since Keras knows all ranks.")
-        return [KerasTensor(spec) for spec in found]
+        return [KerasTensor(spec) for spec in specs_of_results]
 
     def _arguments(self, values: list[Any], body: Callable[[str, Part], Any]) -> Iterator[Any]:
         """The arguments of the op's rules; `body` converts each part, given its name."""

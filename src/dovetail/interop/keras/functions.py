@@ -86,10 +86,10 @@ def gradients(ys: Any, xs: Any) -> list[keras.KerasTensor | None]:
     # A part ends at its inputs, so a source that depends on other sources is the input of another part.
     inner = [x for x in floats.values() if id(x) in _dependent([x], floats.keys() - {id(x)})]
     first = [x for x in floats.values() if not any(x is other for other in inner)]
-    found: dict[int, keras.KerasTensor] = {}
+    by_source: dict[int, keras.KerasTensor] = {}
     for group in (first, *([x] for x in inner), weights.values()):
-        found.update(_gradients(losses, set(map(id, group))))
-    return [found.get(id(x)) for x in sources]
+        by_source.update(_gradients(losses, set(map(id, group))))
+    return [by_source.get(id(x)) for x in sources]
 
 
 def _gradients(ys: Sequence[keras.KerasTensor], xs: set[int]) -> dict[int, keras.KerasTensor]:
@@ -117,19 +117,19 @@ def _gradients(ys: Sequence[keras.KerasTensor], xs: set[int]) -> dict[int, keras
 
 def _dependent(ys: Sequence[keras.KerasTensor], xs: set[int]) -> set[int]:
     """The ids of the tensors on the paths from the tensors or weights `xs` to `ys`."""
-    found = set(xs)
+    dependent = set(xs)
     for node in cut(ys, lambda tensor: id(tensor) in xs)[0]:
         # The input of a random key only orders the draw.  Outside the part, the key keeps the model's random numbers.
         before = [] if isinstance(node.operation, RandomKey) else node.arguments.keras_tensors
-        if any(id(x) in found for x in (*before, *getattr(node.operation, "variables", ()))):
-            found.update(map(id, node.outputs))
-    return found
+        if any(id(x) in dependent for x in (*before, *getattr(node.operation, "variables", ()))):
+            dependent.update(map(id, node.outputs))
+    return dependent
 
 
 def _weights_of(part: Part) -> list[keras.Variable]:
     """The weights of a part's layers, each once."""
-    found = [weight for operation in part.operations for weight in getattr(operation, "variables", ())]
-    return list({id(weight): weight for weight in found}.values())
+    weights = [weight for operation in part.operations for weight in getattr(operation, "variables", ())]
+    return list({id(weight): weight for weight in weights}.values())
 
 
 @keras.saving.register_keras_serializable("dovetail")
@@ -161,8 +161,8 @@ class Gradients(LayerOfParts):
             return sum(total(cast(y, "float32") if as_dtype(y.dtype).itemsize < 4 else y) for y in ys)
 
         sources = [*values[: self.count], *map(owned, weights)]
-        found = computing.current().gradients(loss, sources)
-        return [keras.ops.zeros_like(x) if g is None else g for x, g in zip(sources, found, strict=True)]
+        derivatives = computing.current().gradients(loss, sources)
+        return [keras.ops.zeros_like(x) if g is None else g for x, g in zip(sources, derivatives, strict=True)]
 
     def compute_output_spec(self, values: list[Any], training: bool | None = None) -> list[Any]:
         weights = [TensorSpec(tuple(w.shape), as_dtype(w.dtype)) for w in self.by_weights()]

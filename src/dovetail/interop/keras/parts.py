@@ -62,8 +62,8 @@ def model_of(
     known = dict(zip(map(id, sources), inputs, strict=True))
     for node in nodes:
         args, kwargs = node.arguments.fill_in(known)
-        found = keras.tree.flatten(node.operation(*args, **kwargs))
-        known.update(zip(map(id, node.outputs), found, strict=True))
+        results = keras.tree.flatten(node.operation(*args, **kwargs))
+        known.update(zip(map(id, node.outputs), results, strict=True))
     return keras.Model(list(inputs), [known[id(v)] for v in outputs])
 
 

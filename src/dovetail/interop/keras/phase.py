@@ -42,9 +42,9 @@ def in_train_phase(x: Any, alt: Any) -> Any:
     testing, structure = _body(alt)
     if not any(isinstance(v, keras.KerasTensor) for v in (*testing.outputs, *flatten(x)[0])):
         return unflatten(structure, testing.outputs)
-    training, found = _body(x)
-    if found != structure:
-        raise ValueError(f"both values must have one structure, but they are {show(found)} and {show(structure)}.")
+    training, form = _body(x)
+    if form != structure:
+        raise ValueError(f"both values must have one structure, but they are {show(form)} and {show(structure)}.")
     promote_outputs([training, testing])
     taken = taken_by([training, testing])
     layer = InTrainPhase({"training": training.part(taken), "testing": testing.part(taken)})
@@ -57,9 +57,9 @@ def _body(value: Any) -> tuple[Body, Any]:
     structures = []
 
     def leaves() -> list[Any]:
-        found, structure = flatten(value() if callable(value) else value)
+        flat, structure = flatten(value() if callable(value) else value)
         structures.append(structure)
-        return found
+        return flat
 
     return Body([], leaves), structures[0]
 

@@ -29,8 +29,8 @@ def value_of(tensor: keras.KerasTensor, known: Known, of_source: Callable[[Any],
             args, kwargs = node.arguments.fill_in({key: value for key, (_, value) in known.items()})
             if not kwargs.get("training"):  # Keras also puts a default there
                 kwargs.pop("training", None)
-            found = keras.tree.flatten(node.operation(*args, **kwargs))
-            known.update((id(t), (t, value)) for t, value in zip(node.outputs, found, strict=True))
+            results = keras.tree.flatten(node.operation(*args, **kwargs))
+            known.update((id(t), (t, value)) for t, value in zip(node.outputs, results, strict=True))
     return known[id(tensor)][1]
 
 

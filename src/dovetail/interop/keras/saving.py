@@ -59,8 +59,8 @@ def register() -> None:
         setattr(kind, "get_config", get_config)  # noqa: B010  # only after Keras is imported
         setattr(kind, "from_config", classmethod(from_config))  # noqa: B010
         keras.saving.register_keras_serializable("dovetail")(kind)
-    named = {f"K.{name}": found for name, found in FUNCTIONS.items() if name not in OF_KERAS}
-    named |= {f"ops.{name}": found for name, found in vars(ops).items() if name not in OF_KERAS}
-    for name, found in named.items():
-        if isinstance(found, FunctionType):
-            keras.saving.register_keras_serializable("dovetail", name)(found)
+    named = {f"K.{name}": function for name, function in FUNCTIONS.items() if name not in OF_KERAS}
+    named |= {f"ops.{name}": function for name, function in vars(ops).items() if name not in OF_KERAS}
+    for name, functions in named.items():
+        if isinstance(functions, FunctionType):
+            keras.saving.register_keras_serializable("dovetail", name)(functions)

@@ -42,17 +42,17 @@ def built(
     objects = {**ops, **keras.saving.get_custom_objects(), **in_scope, **custom_objects}
     config, functions = with_functions(config)
     objects |= functions
-    found = Configs(file, objects, old=old).model(config)
+    renamed = Configs(file, objects, old=old).model(config)
     try:
         classes = {
             **op_layers.FUNCTIONS,
             **MORE,
             **ops,
             **objects,
-            **dict(_classes(found, objects, file, old, is_model=True)),
+            **dict(_classes(renamed, objects, file, old, is_model=True)),
         }
         with keras.saving.CustomObjectScope(classes):  # a scope, for layers of the program that make layers
-            model = keras.saving.deserialize_keras_object(found)
+            model = keras.saving.deserialize_keras_object(renamed)
     except (FormatError, PastLimit):
         raise
     except Exception as error:  # Keras' constructors raise any error for arguments that they do not take

@@ -148,11 +148,11 @@ def load_weights(model: Any, prefix: str, skip_mismatch: bool = False) -> None:
     if not model.built:
         problem = f"the model {model.name!r} has no weights yet: call it on data, or build it with a shape, first."
         raise ValueError(f"load_weights: {problem}")
-    found = _Found(model, prefix)
-    weights = [weight for weight in model.weights if found.fits(found.keys.get(id(weight)), weight)]
+    stored = _Found(model, prefix)
+    weights = [weight for weight in model.weights if stored.fits(stored.keys.get(id(weight)), weight)]
     if len(weights) < len(model.weights) and not skip_mismatch:
-        _refuse(model, found, prefix)
-    values = [found.bundle[found.keys[id(weight)]] for weight in weights]
+        _refuse(model, stored, prefix)
+    values = [stored.bundle[stored.keys[id(weight)]] for weight in weights]
     layers.assign(model, zip(weights, values, strict=True))
     if getattr(model, "optimizer", None) is not None:
         load_optimizer(model, prefix)
@@ -182,17 +182,17 @@ def load_optimizer(model: Any, prefix: str) -> bool:
     """
     optimizer, trained = getattr(model.optimizer, "inner_optimizer", model.optimizer), model.trainable_variables
     model.optimizer.build(trained)
-    found = _Found(model, prefix)
+    stored = _Found(model, prefix)
     keyed: list[tuple[Any, str | None]] = []
     for name, value in vars(optimizer).items():
         if name in COUNTERS and isinstance(value, keras.Variable):
-            keyed.append((value, found.counter(name)))
+            keyed.append((value, stored.counter(name)))
         elif name in SLOTS and isinstance(value, list) and len(value) == len(trained):
             pairs = enumerate(zip(value, trained, strict=True))
-            keyed += [(slot, found.slot(name, number, variable)) for number, (slot, variable) in pairs]
-    if not all(found.fits(key, variable) for variable, key in keyed):
+            keyed += [(slot, stored.slot(name, number, variable)) for number, (slot, variable) in pairs]
+    if not all(stored.fits(key, variable) for variable, key in keyed):
         return False
-    values = [found.bundle[str(key)] for _, key in keyed]
+    values = [stored.bundle[str(key)] for _, key in keyed]
     for (variable, _), value in zip(keyed, values, strict=True):
         variable.assign(value)
     set_product(optimizer)
@@ -222,11 +222,11 @@ def save_weights(model: Any, path: Path) -> None:
     """
     need("save_weights")
     weights = set(map(id, model.weights))
-    found = [(place, variable) for place, variable in places(model) if id(variable) in weights]
-    found.sort(
+    placed = [(place, variable) for place, variable in places(model) if id(variable) in weights]
+    placed.sort(
         key=lambda pair: sum(name.startswith("_") for name in pair[0])
     )  # the first place of a variable is its key
-    graph, keyed = objects.object_graph(dict(found))
+    graph, keyed = objects.object_graph(dict(placed))
     values = {key: keras.ops.convert_to_numpy(variable) for key, variable in keyed.items()}
     write_bundle(str(path), {**values, objects.GRAPH: graph})
     state.write_state(path.parent, [str(path)])

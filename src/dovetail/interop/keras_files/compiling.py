@@ -45,15 +45,15 @@ def compile_as(model: Any, training: Any, file: Path, custom_objects: Mapping[st
 def _arguments(model: Any, training: Any, custom_objects: Mapping[str, Any]) -> dict[str, Any]:
     losses = training_rows.function(training.get("loss"))
     takes_decay = hasattr(keras.optimizers.Optimizer, "decay")  # as Keras 2's names give it
-    found: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "optimizer": _optimizer(training_rows.optimizer(training["optimizer_config"], takes_decay=takes_decay)),
         "loss": _each(losses, lambda loss: _loss(loss, custom_objects)),
         "loss_weights": training.get("loss_weights"),
     }
     for key in ("metrics", "weighted_metrics"):
         given = training_rows.function(training.get(key))
-        found[key] = _metrics(model, given, custom_objects) if given else None
-    return found
+        arguments[key] = _metrics(model, given, custom_objects) if given else None
+    return arguments
 
 
 def _each(given: Any, make: Callable[[Any], Any]) -> Any:
@@ -106,10 +106,10 @@ def _metrics(model: Any, given: Any, custom_objects: Mapping[str, Any]) -> Any:
             config["name"] = prefix.sub("", config["name"])
         if metric["class_name"] not in training_rows.WRAPPERS:
             return keras.metrics.deserialize(metric)
-        found = custom_objects.get(config["fn"]) or keras.metrics.get(config["fn"])
-        if isinstance(found, keras.metrics.Metric):
-            return type(found)(name=config.get("name"))
-        return keras.metrics.MeanMetricWrapper(found, name=config.get("name"))
+        measure = custom_objects.get(config["fn"]) or keras.metrics.get(config["fn"])
+        if isinstance(measure, keras.metrics.Metric):
+            return type(measure)(name=config.get("name"))
+        return keras.metrics.MeanMetricWrapper(measure, name=config.get("name"))
 
     return _each(given, make)
 
@@ -176,17 +176,17 @@ def _slots(model: Any, stored: Mapping[str, Any]) -> list[tuple[Any, Any]]:
     counts = [value for name, value in stored.items() if _is_counter(name, value)]
     alone = [name for name, value in stored.items() if _is_counter(name, value) or _is_product(name, value)]
     arrays = {name: value for name, value in stored.items() if name not in alone}
-    found: dict[str, list[Any]] = {}
+    lists_of_values: dict[str, list[Any]] = {}
     for name, value in arrays.items():
-        found.setdefault(_attribute(name, lists), []).append(value)
-    if found.keys() == {""}:  # names without meaning, in Keras 2.0 to 2.2
-        values = found[""]
-        found = {a: values[n * len(weights) : (n + 1) * len(weights)] for n, a in enumerate(lists)}
-    if "" in found:
-        raise _Unfit(f"{len(found[''])} values that are in none of its lists")
+        lists_of_values.setdefault(_attribute(name, lists), []).append(value)
+    if lists_of_values.keys() == {""}:  # names without meaning, in Keras 2.0 to 2.2
+        values = lists_of_values[""]
+        lists_of_values = {a: values[n * len(weights) : (n + 1) * len(weights)] for n, a in enumerate(lists)}
+    if "" in lists_of_values:
+        raise _Unfit(f"{len(lists_of_values[''])} values that are in none of its lists")
     pairs = []
     for attribute, slots in lists.items():
-        values = found.get(attribute, [])
+        values = lists_of_values.get(attribute, [])
         if len(values) != len(weights):
             raise _Unfit(f"{len(values)} values for the {len(weights)} variables of its list {attribute}")
         pairs += [(slots[number], value) for number, value in zip(weights, values, strict=True)]

@@ -156,8 +156,10 @@ def _assign(model: Any, arrays: Mapping[str, Any], file: Path, skip_mismatch: bo
     pairs = [(weight, arrays.get(weight.path)) for weight in model.weights]
     for weight, array in pairs:
         if (array is None or array.shape != tuple(weight.shape)) and not skip_mismatch:
-            found = "nothing" if array is None else f"the shape {array.shape}"
-            raise FormatError(file, f"the array {weight.path!r}", found, f"an array of the shape {tuple(weight.shape)}")
+            actual = "nothing" if array is None else f"the shape {array.shape}"
+            raise FormatError(
+                file, f"the array {weight.path!r}", actual, f"an array of the shape {tuple(weight.shape)}"
+            )
     fitting = ((weight, array) for weight, array in pairs if array is not None and array.shape == tuple(weight.shape))
     layers.assign(model, fitting)
 
@@ -189,10 +191,10 @@ def save_weights(model: Any, path: Path_) -> None:
 
 
 def _values(model: Any) -> dict[str, np.ndarray]:
-    found = {weight.path: keras.ops.convert_to_numpy(weight) for weight in model.weights}
-    if len(found) < len(model.weights):
+    values = {weight.path: keras.ops.convert_to_numpy(weight) for weight in model.weights}
+    if len(values) < len(model.weights):
         raise ValueError("save_weights: several weights have the same path: give layers other names, or write .h5.")
-    return found
+    return values
 
 
 def _write_npz(model: Any, file: Path) -> None:

@@ -50,12 +50,12 @@ def _as_said(layer: Any, name: str, pairs: list[tuple[Any, list[Any]]]) -> list[
 
 def ordered(layer: Any) -> list[tuple[Any, list[Any]]]:
     """The layers inside a layer with their weights, each weight once, in the order of Keras 2's files."""
-    seen, weights, found = set(), {id(weight) for weight in layer.weights}, []
+    seen, weights, owners = set(), {id(weight) for weight in layer.weights}, []
     for owner, variables in (*trained(layer), *kept(layer)):
         new = [v for v in variables if id(v) in weights and not (id(v) in seen or seen.add(id(v)))]  # type: ignore[func-returns-value]
         if new:
-            found.append((owner, new))
-    return found
+            owners.append((owner, new))
+    return owners
 
 
 def weights_of(layer: Any) -> list[Any]:
@@ -115,11 +115,11 @@ def _by_order(model: Any, given: Stored, file: Path) -> Iterator[tuple[Any, str]
     layers = [layer for layer in model.layers if layer.weights]
     names = [name for name, arrays in given.layers.items() if arrays and name != TOP]
     if len(layers) != len(names):
-        found = f"{len(names)} layers with weights: {', '.join(names)[:200]}"
+        actual = f"{len(names)} layers with weights: {', '.join(names)[:200]}"
         needed = (
             f"the {len(layers)} of the model: {', '.join(layer.name for layer in layers)[:200]}; or say by_name=True"
         )
-        raise FormatError(file, "layer_names", found, needed)
+        raise FormatError(file, "layer_names", actual, needed)
     return zip(layers, names, strict=True)
 
 
@@ -140,14 +140,14 @@ def _pairs(layer: Any, arrays: list[Array], given: Stored, file: Path, name: str
     if sum(counts) != len(arrays):
         raise _Mismatch(f"{len(arrays)} arrays for the {sum(counts)} of {layer.name!r}")
     values = iter(arrays)
-    found = []
+    pairs = []
     for (described, weights), number in zip(groups, counts, strict=True):
         read = [np.asarray(array.read()) for array in itertools.islice(values, number)]
         for weight, array in zip(weights, converted(described, read, given.version, given.backend), strict=True):
             if tuple(weight.shape) != array.shape:
                 raise _Mismatch(f"the shape {array.shape} for {weight.path} of {tuple(weight.shape)}")
-            found.append(_Pair(weight, array))
-    return iter(found)
+            pairs.append(_Pair(weight, array))
+    return iter(pairs)
 
 
 def _described(layer: Any, weights: list[Any]) -> Layer:

@@ -177,15 +177,15 @@ def _function(name: str) -> Callable[..., Any]:
     if space == "__operators__" and last in OPERATORS:
         compute = getattr(operator, OPERATORS[last])
         return lambda *args, name=None, **kwargs: compute(*args, *kwargs.values())
-    found: Any = None
+    callee: Any = None
     if space == "keras.backend":
-        found = FUNCTIONS_OF_K.get(last)
+        callee = FUNCTIONS_OF_K.get(last)
     elif space in SPACES:
         import_module("dovetail.compat.tensorflow")  # it fills the tables
-        found = (V1 if name.startswith("compat.v1.") else V2).get(f"{space}.{last}".lstrip("."))
-    if not callable(found) or isinstance(found, type) or not last[:1].islower() or EFFECTS.match(last):
+        callee = (V1 if name.startswith("compat.v1.") else V2).get(f"{space}.{last}".lstrip("."))
+    if not callable(callee) or isinstance(callee, type) or not last[:1].islower() or EFFECTS.match(last):
         raise AttributeError(f"no function {name!r} of TensorFlow that a layer may call")
-    return found
+    return callee
 
 
 LAYERS = TFOpLambda, SlicingOpLambda, TensorFlowOpLayer, AddLoss, AddMetric

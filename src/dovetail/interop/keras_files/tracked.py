@@ -45,8 +45,8 @@ def variables(part: Any) -> Iterator[tuple[objects.Path, Any]]:
         yield from ((("_variables", str(number)), own[id(each)]) for number, each in enumerate(part._variables))
     else:
         weights = set(map(id, part.weights))
-        found = [(place, variable._value) for place, variable in places(part) if id(variable) in weights]
-        yield from sorted(found, key=lambda pair: sum(name.startswith("_") for name in pair[0]))
+        placed = [(place, variable._value) for place, variable in places(part) if id(variable) in weights]
+        yield from sorted(placed, key=lambda pair: sum(name.startswith("_") for name in pair[0]))
 
 
 def _kept(optimizer: Any) -> Iterator[tuple[objects.Path, int, Any]]:
@@ -70,7 +70,7 @@ def restored(optimizer: Any, path: objects.Path, stored: objects.StoredObjects, 
     Raises:
         KeyError: the checkpoint has some, but not all.
     """
-    found: dict[str, Any] = {}
+    by_key: dict[str, Any] = {}
     for place, number, variable in _kept(optimizer):
         names = COUNTERS.get(place[0], place[:1])
         keys: Iterator[str | None] = (stored.key((*path, name, *place[1:])) for name in names)
@@ -79,12 +79,12 @@ def restored(optimizer: Any, path: objects.Path, stored: objects.StoredObjects, 
             trained = paths.get(id(optimizer._trainable_variables[number]._value), ())
             slots = (stored.slot(path, name, each) for name in SLOTS[place[0]] for each in trained)
             key = next(filter(None, slots), None)
-        found[key or "/".join((*path, *place))] = variable
-    missing = {name for name in found if not name.endswith(objects.ENDING)}
+        by_key[key or "/".join((*path, *place))] = variable
+    missing = {name for name in by_key if not name.endswith(objects.ENDING)}
     counts = {name for name in missing if name.rpartition("/")[2] in (*COUNTERS, "_u_product")}
-    if missing - counts and len(found) - len(missing) > len(COUNTERS):
+    if missing - counts and len(by_key) - len(missing) > len(COUNTERS):
         raise KeyError(f"the checkpoint has no variable {min(missing)!r} for the optimizer {optimizer.name!r}.")
-    return {name: variable for name, variable in found.items() if name not in missing}
+    return {name: variable for name, variable in by_key.items() if name not in missing}
 
 
 def give_when_built(optimizer: Any, give: Callable[[], None]) -> None:

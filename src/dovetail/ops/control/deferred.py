@@ -33,8 +33,8 @@ def deferred_call(inputs: Eachs, function: Callable[..., Any]) -> tuple[Tensor, 
         inputs: the tensors.
         function: (tensors) → a tuple of tensors, as many for each rank.
     """
-    found: tuple[Tensor, ...] = function(*inputs)
-    return found
+    results: tuple[Tensor, ...] = function(*inputs)
+    return results
 
 
 def _scaled(inputs: Any, outputs: Any, arriving: Any) -> tuple[Any, ...]:
@@ -63,5 +63,5 @@ def symbolic_gradient(
         function: (inputs, outputs, arriving) → a tuple of the gradients.
         which: the numbers of the inputs that get a gradient.
     """
-    found: tuple[Tensor, ...] = function(inputs, outputs, arriving)
-    return found
+    gradients: tuple[Tensor, ...] = function(inputs, outputs, arriving)
+    return gradients

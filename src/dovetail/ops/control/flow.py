@@ -93,9 +93,9 @@ class _Flow:
         Raises:
             TypeError: the result has another structure.
         """
-        leaves, found = flatten(result)
-        if not alike(found, structure):
-            problem = f"{what} must have one structure, but it is {show(structure)} and {show(found)}."
+        leaves, form = flatten(result)
+        if not alike(form, structure):
+            problem = f"{what} must have one structure, but it is {show(structure)} and {show(form)}."
             raise op_error(TypeError, self.op, problem)
         return [self.prepare(leaf) for leaf in leaves]
 
@@ -179,8 +179,8 @@ def cond(condition: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]
         structures.append(flatten(result)[1])
         return flow.leaves(result, structures[0], "what both functions return")
 
-    found = flow.control.cond(flow.prepare(condition), lambda: leaves(true_fn()), lambda: leaves(false_fn()))
-    return unflatten(structures[0], list(map(flow.own, found)))
+    results = flow.control.cond(flow.prepare(condition), lambda: leaves(true_fn()), lambda: leaves(false_fn()))
+    return unflatten(structures[0], list(map(flow.own, results)))
 
 
 def _scalar(op: str, condition: Any) -> Any:
@@ -309,13 +309,13 @@ def while_loop(
         several_returned = type(result) in (tuple, list) and (several or len(result) == 1)
         return flow.leaves(result if several_returned else (result,), structure, "`loop_vars`")
 
-    found = flow.control.while_loop(
+    last = flow.control.while_loop(
         lambda *values: flow.prepare(_scalar("While", condition(*unflatten(structure, values)))),
         next_state,
         [flow.own(flow.prepare(leaf)) for leaf in leaves],
         None if maximum_iterations is None else int(maximum_iterations),
     )
-    result = unflatten(structure, list(map(flow.own, found)))
+    result = unflatten(structure, list(map(flow.own, last)))
     return result if several else result[0]
 
 

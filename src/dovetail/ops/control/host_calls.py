@@ -68,8 +68,10 @@ def _(op: Any, *gs: Any) -> Any:
     floats = [x for x in op.inputs if x.dtype.is_differentiable]
     dtypes, shapes = [x.dtype for x in floats], [x.shape for x in floats]
     arriving = [g for y, g in zip(op.outputs, gs, strict=True) if y.dtype.is_differentiable]
-    found = iter(eager_py_func([*op.inputs, *arriving], op.attr("function").gradient, dtypes, shapes) if floats else ())
-    return [next(found) if x.dtype.is_differentiable else None for x in op.inputs]
+    gradients = iter(
+        eager_py_func([*op.inputs, *arriving], op.attr("function").gradient, dtypes, shapes) if floats else ()
+    )
+    return [next(gradients) if x.dtype.is_differentiable else None for x in op.inputs]
 
 
 @primitive("Assert", cost="move", infer=lambda condition, data, message, summarize: condition, differentiable=False)

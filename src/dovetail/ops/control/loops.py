@@ -56,10 +56,10 @@ def map_fn(f: Callable[[Any], Any], elems: Any, dtype: Any = None) -> Any:
         array([1., 4., 9.], dtype=float32)
     """
     check_functions("Scan", f=f)
-    found = scan(lambda carry, x: (carry, f(x)), (), elems)[1]
+    stacked = scan(lambda carry, x: (carry, f(x)), (), elems)[1]
     if dtype is None:
-        return found
-    leaves, structure = flatten(found)
+        return stacked
+    leaves, structure = flatten(stacked)
     dtypes = flatten(dtype)[0]
     dtypes = dtypes * len(leaves) if len(dtypes) == 1 else dtypes
     return unflatten(structure, [cast(leaf, d) for leaf, d in zip(leaves, dtypes, strict=True)])
@@ -93,8 +93,8 @@ def vectorized_map(f: Callable[[Any], Any], elems: Any) -> Any:
 
     def flat(*slices: Any) -> list[Any]:
         nonlocal results
-        found, results = flatten(f(unflatten(structure, slices)))
-        return found
+        flat_results, results = flatten(f(unflatten(structure, slices)))
+        return flat_results
 
     stacked = hooks.batched(flat, leaves)
     return map_fn(f, elems) if stacked is None else unflatten(results, stacked)
@@ -188,8 +188,8 @@ def associative_scan(f: Callable[[Any, Any], Any], elems: Any, reverse: bool = F
         even = [concatenate([x, y], axis) for x, y in zip(part(xs, 0, 1, 1), later, strict=True)]
         return [_interleaved(a, b, n, axis) for a, b in zip(even, odd, strict=True)]
 
-    found = scanned(leaves, count)
-    return unflatten(structure, part(found, None, None, -1) if reverse else found)
+    partial = scanned(leaves, count)
+    return unflatten(structure, part(partial, None, None, -1) if reverse else partial)
 
 
 def _along(axis: int, *bounds: int | None) -> tuple[slice, ...]:

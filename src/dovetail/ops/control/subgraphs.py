@@ -50,9 +50,9 @@ def settled_body(
         ValueError: the rank of a value changes.
     """
     while True:
-        body, found = make(specs)
+        body, returned = make(specs)
         try:
-            joined = [join_specs(*pair, "what a loop carries") for pair in zip(specs, found, strict=False)]
+            joined = [join_specs(*pair, "what a loop carries") for pair in zip(specs, returned, strict=False)]
         except ValueError as error:
             raise op_error(ValueError, op, str(error)) from None
         if joined == specs:

@@ -107,8 +107,8 @@ class _Axis:
 
     def nearest(self) -> Any:
         """The old pixel in which the centre of each new one lies."""
-        found = self.xp.floor((self.xp.arange(self.new, dtype="float32") + 0.5) * self.scale("float32"))
-        return self.as_dtype(self.xp.minimum(found, self.old - 1), "int32")
+        pixels = self.xp.floor((self.xp.arange(self.new, dtype="float32") + 0.5) * self.scale("float32"))
+        return self.as_dtype(self.xp.minimum(pixels, self.old - 1), "int32")
 
     def matrix(self, weights: Weights, dtype: Any) -> Any:
         """(new, old): the weights of the old pixels in each new one."""

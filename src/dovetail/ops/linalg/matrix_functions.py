@@ -155,11 +155,11 @@ def _(op: Any, g: Any) -> Any:
     q, t = _schur(op.outputs[0])
     strict, values = triu(t, 1), diagonal(t)
     right = matmul(matmul(adjoint_matrix(q), adjoint_matrix(cast(g, "complex128"))), q)
-    found = _by_diagonals(
+    solution = _by_diagonals(
         right, lambda y: matmul(strict, y) + matmul(y, strict), _pair_sums(values), 1 - dims_of(right)[-1]
     )
-    found = matmul(matmul(q, adjoint_matrix(found)), adjoint_matrix(q))
-    return cast(found if g.dtype.is_complex else real(found), g.dtype)
+    solution = matmul(matmul(q, adjoint_matrix(solution)), adjoint_matrix(q))
+    return cast(solution if g.dtype.is_complex else real(solution), g.dtype)
 
 
 @checked

@@ -99,9 +99,9 @@ def _shifted(x: Any, by: Any, axis: int) -> Any:
     axis = normalize_axis(axis, len(x.shape))
     size = dims_of(x)[axis]
     places = iota((size,)) + by
-    found = gather(x, clip(places, 0, size - 1), axis)
+    moved = gather(x, clip(places, 0, size - 1), axis)
     inside = (places >= 0) & (places < size)
-    return where(reshape(inside, (-1, *(1,) * (len(x.shape) - axis - 1))), found, 0)
+    return where(reshape(inside, (-1, *(1,) * (len(x.shape) - axis - 1))), moved, 0)
 
 
 @composite(

@@ -242,12 +242,12 @@ _SHAPES: dict[int, list[Any]] = {  # rank → per sample: spatial sizes, window,
 
 def _samples(rank: int, *arguments: str) -> list[Sample]:
     """Calls with tensors of the shapes of the input ("x") and of the output ("y"), channels last and first."""
-    found = []
+    samples = []
     for (sizes, size, strides, padding, counts), data_format in zip(_SHAPES[rank], DATA_FORMATS, strict=True):
         shapes = {"x": join_shape(2, sizes, 2, data_format), "y": join_shape(2, counts, 2, data_format)}
         tensors = [array(*shapes[a], gap=0.01) for a in arguments]
-        found.append(sample(*tensors, size, strides, padding, data_format))
-    return found
+        samples.append(sample(*tensors, size, strides, padding, data_format))
+    return samples
 
 
 def _family(rank: int) -> tuple[Op, Op]:

@@ -133,10 +133,10 @@ def _float(dtype: Any) -> DType:
     Raises:
         TypeError: the dtype is not a type of floats.
     """
-    found = as_dtype(float if dtype is None else dtype)
-    if found not in DIGITS:
-        raise op_error(TypeError, "random", f"dtype must be one of {', '.join(DIGITS)}, not {found}.")
-    return found
+    kind = as_dtype(float if dtype is None else dtype)
+    if kind not in DIGITS:
+        raise op_error(TypeError, "random", f"dtype must be one of {', '.join(DIGITS)}, not {kind}.")
+    return kind
 
 
 @checked

@@ -40,9 +40,9 @@ class Generator:
 
     def next_key(self) -> Any:
         """A key that was not given before."""
-        found = random.fold_in(self.seed, self.count.read())
+        key = random.fold_in(self.seed, self.count.read())
         self.count.assign_add(1)
-        return found
+        return key
 
     def __copy__(self) -> Generator:
         return copy.deepcopy(self)  # an independent generator, which goes on from the same key

@@ -150,8 +150,8 @@ def ctc_beam_search_decode(
     first = _first(batch, beam_width, times, logs.dtype)
     last, _ = scan(step, list(first), (iota((times,)), logs))
     best = _Beams(*(x[:, :top_paths] for x in last))
-    found = greater(best.total, IMPOSSIBLE)
-    labels = transpose(where(expand_dims(found, -1), best.labels, -1), (1, 0, 2))
+    is_possible = greater(best.total, IMPOSSIBLE)
+    labels = transpose(where(expand_dims(is_possible, -1), best.labels, -1), (1, 0, 2))
     if merge_repeated:
         labels = packed(labels, not_equal(labels, before(labels)))
     return labels, cast(best.total, inputs.dtype)

@@ -156,8 +156,8 @@ def gru_grad(
 
     g_h, (g_row, g_product) = scan(back, g_h, (g, to_candidate, to_z, to_r, z, r), reverse=True)
     g_x = by_step(matmul(g_row, kernel, transpose_b=True))
-    found = g_x, g_h, weight_gradient(x, g_row), weight_gradient(before, g_product)
-    return found if bias is None else (*found, stack([sum(g_row, (0, 1)), sum(g_product, (0, 1))]))
+    gradients = g_x, g_h, weight_gradient(x, g_row), weight_gradient(before, g_product)
+    return gradients if bias is None else (*gradients, stack([sum(g_row, (0, 1)), sum(g_product, (0, 1))]))
 
 
 # -- the reset gate before the product --------------------------------------------------------------------------------
@@ -275,8 +275,8 @@ def gru_reset_before_grad(
     g_row = concatenate([g_gates, g_n], axis=-1)
     of_recurrent = concatenate([weight_gradient(before, g_gates), weight_gradient(r * before, g_n)], axis=-1)
     g_x = by_step(matmul(g_row, kernel, transpose_b=True))
-    found = g_x, g_h, weight_gradient(x, g_row), of_recurrent
-    return found if bias is None else (*found, sum(g_row, (0, 1)))
+    gradients = g_x, g_h, weight_gradient(x, g_row), of_recurrent
+    return gradients if bias is None else (*gradients, sum(g_row, (0, 1)))
 
 
 __all__ = ["gru", "gru_grad", "gru_reset_before", "gru_reset_before_grad"]

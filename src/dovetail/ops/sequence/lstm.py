@@ -161,8 +161,8 @@ def lstm_grad(
 
     (g_h, g_c), gz = scan(back, (g_h, g_c), (g, per_output, per_cell, f), reverse=True)
     g_x = by_step(matmul(gz, kernel, transpose_b=True))
-    found = g_x, g_h, g_c, weight_gradient(x, gz), weight_gradient(before, gz)
-    return found if bias is None else (*found, sum(gz, (0, 1)))
+    gradients = g_x, g_h, g_c, weight_gradient(x, gz), weight_gradient(before, gz)
+    return gradients if bias is None else (*gradients, sum(gz, (0, 1)))
 
 
 __all__ = ["lstm", "lstm_grad"]

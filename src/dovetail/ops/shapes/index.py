@@ -91,10 +91,10 @@ def gather(x: Any, indices: Any, axis: int = 0, batch_dims: int = 0) -> Any:
     if axis < batch_dims:
         raise ValueError(f"the axis {axis} must not be one of the {batch_dims} batch axes.")
     x = reorder(x, [*range(batch_dims), axis, *(i for i in range(batch_dims, rank) if i != axis)])
-    found = gather_nd(x, stack([*coordinates(indices, batch_dims), indices], -1))
+    slices = gather_nd(x, stack([*coordinates(indices, batch_dims), indices], -1))
     middle = range(batch_dims + count, count + axis)
     chosen = range(batch_dims, batch_dims + count)
-    return reorder(found, [*range(batch_dims), *middle, *chosen, *range(count + axis, rank + count - 1)])
+    return reorder(slices, [*range(batch_dims), *middle, *chosen, *range(count + axis, rank + count - 1)])
 
 
 def coordinates(indices: Any, axes: int) -> list[Any]:

@@ -156,8 +156,8 @@ def _item(item: Any) -> Any:
         item = shaped(item)
     dtype = native_to_dtype(dtype_of(item))
     if not (dtype.is_integer or (dtype.is_bool and static_shape(item))):
-        found = "a single bool" if dtype.is_bool else f"a {dtype} value"
-        raise _index_error(f"{found} is no index; {_TAKES}.")
+        given = "a single bool" if dtype.is_bool else f"a {dtype} value"
+        raise _index_error(f"{given} is no index; {_TAKES}.")
     return item
 
 
