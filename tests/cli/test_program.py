@@ -6,10 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import ExitStack
 
 import pytest
 
 from dovetail.cli.main import main
+from dovetail.cli.program import _run
+from dovetail.compat.run import running
 from tests.libraries import require
 
 require("keras", "it is Keras that runs on Dovetail")
@@ -250,3 +253,33 @@ def test_a_program_of_tensorflow_1_starts_within_a_second(script):
 
     script.write_text(f"import resource, sys, tensorflow as tf\ntf.placeholder('float32')\n{measure}\n{LOADED}")
     assert least("-m", "dovetail", "run", str(script)) < least("-c", f"import resource, numpy, scipy\n{measure}") + 1.0
+
+
+def test_the_hook_for_errors_is_as_it_was_before_a_program(script, capsys):
+    own = sys.excepthook
+
+    def runs(text):
+        script.write_text(text)
+        stack = ExitStack()
+        made = stack.enter_context(running(script, kind="tf1"))
+        _run(made, made.run, stack)
+
+    runs("")
+    with pytest.raises(SystemExit):
+        runs("raise SystemExit(2)")
+    assert sys.excepthook is own
+    with pytest.raises(ZeroDivisionError) as caught:
+        runs("1 / 0")
+    try:
+        sys.excepthook(ValueError, ValueError("of someone else"), None)
+        sys.excepthook(ZeroDivisionError, caught.value, caught.value.__traceback__)
+    finally:
+        sys.excepthook = own
+    said = capsys.readouterr().err.splitlines()
+    assert said[:3] == [
+        "ValueError: of someone else",
+        "Traceback (most recent call last):",
+        f'  File "{script}", line 1, in <module>',
+    ]
+    script.write_text("import sys\nsys.excepthook = lambda *error: print('own', error[0].__name__)\n1 / 0")
+    assert run(str(script))[:2] == (1, ["own ZeroDivisionError"])

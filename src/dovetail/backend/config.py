@@ -19,7 +19,7 @@ __all__ = [
     "set_image_data_format",
 ]
 
-_reported: str | None = None
+backend_name: str | None = None  # what `set_backend_name` set
 
 
 @k_function
@@ -41,8 +41,8 @@ def backend() -> str:
         'numpy'
     """
     keras = running_keras()
-    if _reported is not None:
-        return _reported
+    if backend_name is not None:
+        return backend_name
     if keras is not None and (running_layer() is not None or chosen_engine() is None):
         return keras.backend.backend()
     return compiling_engine().name
@@ -65,10 +65,10 @@ def set_backend_name(name: str | None) -> None:
         'tensorflow'
         >>> set_backend_name(None)
     """
-    global _reported
+    global backend_name
     if name is not None and not isinstance(name, str):
         raise k_error(TypeError, "set_backend_name", f"the name must be a string or None, not {name!r}.")
-    _reported = name
+    backend_name = name
 
 
 @k_function

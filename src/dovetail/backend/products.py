@@ -18,7 +18,7 @@ from dovetail.ops.shapes.shape import dims_of, reorder, shaped
 __all__ = ["batch_dot", "dot", "set_batch_dot_mode"]
 
 MODES = ("batch", "matmul")
-_mode = "batch"
+batch_dot_mode = "batch"  # what `set_batch_dot_mode` set
 
 
 @k_function
@@ -91,7 +91,7 @@ def batch_dot(x: TensorLike, y: TensorLike, axes: Any = None) -> Any:
     if min(ranks) < 2:
         raise k_error(ValueError, "batch_dot", f"both must have the rank 2 or more, not {ranks[0]} and {ranks[1]}.")
     first, second = _summed_axes(axes, *ranks)
-    if _mode == "matmul" and _are_matrices(x, y, first, second):
+    if batch_dot_mode == "matmul" and _are_matrices(x, y, first, second):
         return _batch_matmul(x, y, first, second)
     _check_sizes(x, y, first, second)
     left, right = dims_of(x), dims_of(y)
@@ -178,7 +178,7 @@ def set_batch_dot_mode(mode: str) -> None:
         (8, 5, 3, 2)
         >>> set_batch_dot_mode("batch")
     """
-    global _mode
+    global batch_dot_mode
     if mode not in MODES:
         raise k_error(ValueError, "set_batch_dot_mode", f"the mode must be 'batch' or 'matmul', not {mode!r}.")
-    _mode = mode
+    batch_dot_mode = mode

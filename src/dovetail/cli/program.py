@@ -6,8 +6,8 @@ import itertools
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -89,8 +89,7 @@ def _said(unread: Unread) -> str:
 
 def _run(program: Program, run: Callable[[], object], stack: ExitStack) -> None:
     """Run a program as Python does; one that lacks names ends with the list of them."""
-    sys.excepthook = _report
-    with stack:
+    with _reported(), stack:
         try:
             run()
         except (AttributeError, ImportError) as error:
@@ -109,6 +108,26 @@ def _run(program: Program, run: Callable[[], object], stack: ExitStack) -> None:
                 raise
             _report(type(error), error, error.__traceback__)
             raise SystemExit(f"\ndovetail: {_said(old[0])}") from None
+
+
+@contextmanager
+def _reported() -> Iterator[None]:
+    """Let Python report an error that leaves the `with` block by `_report`, unless the program set a hook for errors.
+
+    A caller may catch the error and go on: others are reported as before.
+    """
+    before = sys.excepthook
+    try:
+        yield
+    except BaseException as error:
+        own = error
+
+        def report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+            (_report if error is own else before)(kind, error, trace)
+
+        if sys.excepthook is before and not isinstance(error, SystemExit):  # Python reports no SystemExit
+            sys.excepthook = report
+        raise
 
 
 def _package(error: BaseException) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import tarfile
 import tempfile
 from pathlib import Path
@@ -14,10 +15,12 @@ import keras
 import numpy as np
 import pytest
 
+from dovetail import backend as K
 from dovetail.compat.run import running
 from dovetail.compat.run.data_sets import answered
 from dovetail.compat.run.steps import limited
 from dovetail.core.hooks import hooks
+from dovetail.core.scopes import DEFAULT_GRAPH
 from tests.keras_backends import changes_keras, main
 from tests.programs.data import write_mnist
 
@@ -122,7 +125,9 @@ def check_keras_data_that_is_here():
             keras.datasets.cifar10.load_data()
         with pytest.raises(FileNotFoundError, match=r"put imdb\.npz into"):
             keras.datasets.imdb.load_data()
-    assert "partial" not in repr(keras.utils.get_file)
+        around = keras.utils.get_file("cifar-10-batches-py", origin="https://gone/cifar-10-python.tar.gz")
+        assert os.listdir(around) == ["cifar-10-batches-py"]
+    assert "partial" not in repr(keras.utils.get_file) and not os.path.exists(around)
 
 
 def check_other_files_of_the_folder():
@@ -161,6 +166,30 @@ def check_keras_is_as_it_was_after_a_program():
         with running(Path(folder, "old.py")) as program:
             old = program.run()["old"]
     assert keras.layers.Dense.__init__ is not old and not changes_keras()
+
+
+def check_settings_are_as_they_were_before_a_program():
+    K.set_batch_dot_mode("matmul")
+    K.set_backend_name("theano")
+    del os.environ["KERAS_BACKEND"]
+    text = (
+        "import os\nfrom keras import backend as K\nimport keras.layers.core\n"
+        "name = K.backend(), os.environ['KERAS_BACKEND']\n"
+        "shape = K.batch_dot(K.ones((1, 2, 3, 4)), K.ones((1, 2, 4, 5))).shape\n"
+        "K.set_batch_dot_mode('batch')\nK.placeholder((2,))"
+    )
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "old.py").write_text(text)
+            with running(Path(folder, "old.py")) as program:
+                names = program.run()
+        assert names["name"] == ("tensorflow", "tensorflow") and tuple(names["shape"]) == (1, 2, 3, 5)
+        assert DEFAULT_GRAPH.get() is None and K.backend() == "theano" and "KERAS_BACKEND" not in os.environ
+        assert tuple(K.batch_dot(K.ones((1, 2, 3, 4)), K.ones((1, 2, 4, 5))).shape) == (1, 2, 3, 5)
+    finally:
+        K.set_batch_dot_mode("batch")
+        K.set_backend_name(None)
+        os.environ["KERAS_BACKEND"] = "dovetail"
 
 
 def check_keras_data_that_is_made_up():

@@ -71,6 +71,14 @@ def test_what_is_made_up(name, capsys):
     assert capsys.readouterr().err == "dovetail: the data sets of this program are made up (--synthetic-data)\n"
 
 
+def test_each_program_says_once_that_data_are_made_up(capsys):
+    for _ in range(2):
+        with answered(made_up=True):
+            for _ in range(2):
+                urllib.request.urlretrieve(URL)
+    assert capsys.readouterr().err.count("are made up") == 2
+
+
 def test_files_that_are_made_up(tmp_path):
     with answered(made_up=True):
         images = urllib.request.urlretrieve(URL.replace("labels-idx1", "images-idx3"))[0]

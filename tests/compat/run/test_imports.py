@@ -14,6 +14,7 @@ from dovetail.compat.tensorflow.compat import v1
 import dovetail
 from dovetail.compat import running
 from dovetail.compat.run.imports import Imports
+from dovetail.compat.tensorflow import graph_mode
 from tests.compat.source.files import write
 
 
@@ -204,6 +205,17 @@ def test_the_main_module_is_as_python_makes_it(program, tmp_path):
     assert found["argv"] == [str(tmp_path / "a.py"), "1", "--two"] and found["first"] == str(tmp_path)
     assert vars(found["main"]) is found
     assert ([*sys.argv], [*sys.path], sys.modules["__main__"]) == before
+
+
+@pytest.mark.parametrize("kind", ["tf1", "tf2"])
+def test_the_graph_of_a_program_is_closed_after_it(program, kind):
+    graph_mode.close_graph()
+    try:
+        found = program(a="import tensorflow as tf\nfound = tf.compat.v1.placeholder('float32').graph", kind=kind)
+        assert len(found["found"].operations) == 1
+        assert graph_mode.graph() is None and graph_mode.is_eager()
+    finally:
+        graph_mode.IS_EAGER.set(False)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,9 @@ from dovetail.compat.run.steps import limited, limited_fits, names_of_steps
 from dovetail.compat.run.temporary import after_keras, replaced
 from dovetail.compat.source.sources import Source, Unread, read, read_program
 from dovetail.compat.source.uses import Use, find
+from dovetail.compat.tensorflow import graph_mode
 from dovetail.core.hooks import hooks
+from dovetail.core.scopes import DEFAULT_GRAPH
 
 VERSION_OF_TENSORFLOW_1 = "1.15.5"
 VERSION_OF_KERAS_2 = "2.3.1"
@@ -206,7 +208,7 @@ def _on_dovetail(stack: ExitStack) -> None:
 def _keras_2(stack: ExitStack, of_tensorflow: bool, steps: int | None) -> None:
     """Give Keras Keras 2's names, until the stack closes; K says then that TensorFlow computes."""
     imported = "dovetail.compat.keras2" in sys.modules
-    from dovetail import backend as K
+    from dovetail.backend import config, products
     from dovetail.compat import keras2
     from dovetail.compat.keras2 import scikit_learn
 
@@ -216,21 +218,15 @@ def _keras_2(stack: ExitStack, of_tensorflow: bool, steps: int | None) -> None:
     stack.enter_context(replaced(import_module("keras"), "__version__", VERSION_OF_KERAS_2))
     if steps:
         stack.enter_context(replaced(scikit_learn, "wrapped_fit", limited_fits(steps)))
-    K.set_backend_name("tensorflow")
-    stack.callback(K.set_backend_name, None)
-    stack.callback(os.environ.update, {"KERAS_BACKEND": os.environ.get("KERAS_BACKEND", "dovetail")})
-    os.environ["KERAS_BACKEND"] = "tensorflow"
-    K.set_batch_dot_mode("matmul")
-    stack.callback(K.set_batch_dot_mode, "batch")
+    stack.enter_context(replaced(config, "backend_name", "tensorflow"))
+    stack.enter_context(replaced(os.environ, "KERAS_BACKEND", "tensorflow"))
+    stack.enter_context(replaced(products, "batch_dot_mode", "matmul"))
 
 
 def _tensorflow_1(stack: ExitStack, steps: int | None) -> None:
     """Open a graph of TensorFlow 1, whose names tell its last version, until the stack closes."""
-    from dovetail.compat.tensorflow import graph_mode
     from dovetail.compat.tensorflow.names.estimators import MOST_STEPS
-    from dovetail.core.scopes import DEFAULT_GRAPH
 
-    stack.callback(DEFAULT_GRAPH.set, DEFAULT_GRAPH.get())
     graph_mode.open_graph()
     for name in ("__version__", "VERSION"):
         stack.enter_context(replaced(import_module(VIEWS["tf1"]), name, VERSION_OF_TENSORFLOW_1))
@@ -254,9 +250,14 @@ def _processes(stack: ExitStack, given: dict[str, Any]) -> None:
 
 
 def _process(stack: ExitStack) -> None:
-    """Let a program change its arguments, the places of modules and the main module, until the stack closes."""
+    """Let a program change its arguments, the places of modules, the main module and the graph that it builds.
+
+    They are as before once the stack closes.
+    """
     for values in (sys.argv, sys.path):
         stack.callback(values.__setitem__, slice(None), [*values])
     stack.enter_context(replaced(sys.modules, "__main__", sys.modules["__main__"]))
+    for setting in (DEFAULT_GRAPH, graph_mode.IS_EAGER):
+        stack.callback(setting.set, setting.get())
     if sys.platform not in ("darwin", "win32") and not any(map(os.environ.get, DISPLAYS)):
         stack.enter_context(replaced(os.environ, "MPLBACKEND", "Agg"))

@@ -72,7 +72,7 @@ def answered(folder: str | os.PathLike[str] | None = None, made_up: bool = False
 
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory())) if made_up else None
-        answers = _Answers(place)
+        answers = _Answers(place, stack)
         if folder is not None:
             stack.enter_context(replaced(os.environ, mnist.VARIABLE, str(folder)))
         for answer in (answers.urlretrieve, answers.urlopen):
@@ -80,6 +80,7 @@ def answered(folder: str | os.PathLike[str] | None = None, made_up: bool = False
             stack.enter_context(replaced(urllib.request, answer.__name__, partial(answer, own)))
         if made_up:
             stack.enter_context(replaced(mnist, "_found", _made_for_tensorflow))
+            stack.callback(_say.cache_clear)  # another program says it again
         of_keras = stack.enter_context(ExitStack())
         stack.enter_context(after_keras(partial(_answer_keras, of_keras, answers)))
         yield
@@ -108,10 +109,11 @@ class _Answers:
 
     Args:
         place: a folder for files that are made up; None if they are not.
+        stack: it closes when the functions are no longer called; then folders of unpacked archives are removed.
     """
 
-    def __init__(self, place: Path | None) -> None:
-        self.place = place
+    def __init__(self, place: Path | None, stack: ExitStack) -> None:
+        self.place, self._stack = place, stack
 
     def urlopen(self, own: Any, url: Any, *args: Any, **kwargs: Any) -> Any:
         found = self._find(getattr(url, "full_url", url))
@@ -132,7 +134,7 @@ class _Answers:
         if found.is_file() and found.name not in KNOWN and found.parent.name != MADE:
             return own(fname, found.absolute().as_uri(), *args, **kwargs)  # it copies the file, and may unpack it
         if found.name in UNPACKED:
-            folder = tempfile.mkdtemp()
+            folder = self._stack.enter_context(tempfile.TemporaryDirectory())
             shutil.unpack_archive(found, folder, filter="data")
             return folder
         return str(found)

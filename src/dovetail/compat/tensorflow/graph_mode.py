@@ -59,13 +59,13 @@ def graph() -> Any:
 
 # The scopes of `tf.device` that are open while values are computed, for a graph that is opened inside of them.
 _places: Scoped[Places] = Scoped(Places())
-_is_eager: Setting[bool] = Setting(False)  # whether the program asked for values to be computed
+IS_EAGER: Setting[bool] = Setting(False)  # whether the program asked for values to be computed
 
 
 def open_graph() -> SessionGraph:
     """The session graph that is being built, or the thread's default graph, which is opened if need be."""
     was_open = DEFAULT_GRAPH.get() is not None
-    _is_eager.set(False)
+    IS_EAGER.set(False)
     graph = open_default_graph()
     if not was_open and graph is DEFAULT_GRAPH.get():
         open_places(graph, _places.get())
@@ -91,19 +91,19 @@ def at_device(graph: Any, device: Any) -> Iterator[None]:
 
 def open_for_variables() -> None:
     """Open a graph for a variable of TensorFlow 1, unless the program has asked for values to be computed."""
-    if current_graph() is None and not scopes().tapes and not _is_eager.get():
+    if current_graph() is None and not scopes().tapes and not IS_EAGER.get():
         open_graph()
 
 
 def is_eager() -> bool:
     """Whether the program asked for values to be computed, and no graph is being built."""
-    return _is_eager.get() and graph() is None
+    return IS_EAGER.get() and graph() is None
 
 
 def close_graph() -> None:
     """Compute values from now on, until a graph is opened again."""
     DEFAULT_GRAPH.set(None)
-    _is_eager.set(True)
+    IS_EAGER.set(True)
 
 
 def reset_graph() -> None:
