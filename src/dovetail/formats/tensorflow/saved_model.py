@@ -22,6 +22,11 @@ from dovetail.core.read_limits import fold, reading
 from dovetail.core.variable import Variable
 from dovetail.formats.constants import PYTHON_NUMBER
 from dovetail.formats.expansion import TRACE, Expansion, Part
+from dovetail.formats.host import examples as examples
+from dovetail.formats.host import images as images
+from dovetail.formats.host import ragged as ragged
+from dovetail.formats.host import strings as strings
+from dovetail.formats.host import tables as tables
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow import bodies as bodies  # these declare rows, special nodes, and nodes of the host
 from dovetail.formats.tensorflow import control as control
@@ -29,11 +34,6 @@ from dovetail.formats.tensorflow import frames
 from dovetail.formats.tensorflow import lists as lists
 from dovetail.formats.tensorflow import special as special
 from dovetail.formats.tensorflow.attributes import Attributes
-from dovetail.formats.tensorflow.host import examples as examples
-from dovetail.formats.tensorflow.host import images as images
-from dovetail.formats.tensorflow.host import ragged as ragged
-from dovetail.formats.tensorflow.host import strings as strings
-from dovetail.formats.tensorflow.host import tables as tables
 from dovetail.formats.tensorflow.host.program import Program
 from dovetail.formats.tensorflow.host.store import Store
 from dovetail.formats.tensorflow.host.table import HOST

@@ -20,7 +20,7 @@ from dovetail.compat.tensorflow.table import V1
 from dovetail.core.dtypes import is_of_strings
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import static_shape
-from dovetail.formats.tensorflow.host.hashes import fingerprint64
+from dovetail.formats.host.hashes import fingerprint64
 from dovetail.ops.shapes.shape import dims_of
 
 MULTIPLIER = np.uint64(0xC6A4A7935BD1E995)  # of TensorFlow's FingerprintCat64

@@ -25,7 +25,7 @@ from dovetail.compat.tensorflow.table import V1, function
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import static_shape
-from dovetail.formats.tensorflow.host.hashes import fingerprint64
+from dovetail.formats.host.hashes import fingerprint64
 
 HASH_KEY = 0xDECAFCAFFE  # with which TensorFlow crosses columns
 

@@ -23,9 +23,9 @@ from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import shape_of
 from dovetail.core.value_kinds import is_recorded, static_shape
+from dovetail.formats.host import images as images  # the import fills the table
+from dovetail.formats.host import strings as host_strings  # noqa: F401  so does this one
 from dovetail.formats.opaque import Unreadable
-from dovetail.formats.tensorflow.host import images as images  # the import fills the table
-from dovetail.formats.tensorflow.host import strings as host_strings  # noqa: F401  so does this one
 from dovetail.formats.tensorflow.host.table import HOST, KNOWN
 
 ROWS = """

@@ -16,7 +16,7 @@ from dovetail.compat.tensorflow.table import constant_value, function, value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import is_recorded
-from dovetail.formats.tensorflow.host.hashes import fingerprint64
+from dovetail.formats.host.hashes import fingerprint64
 
 Items = tuple[np.ndarray, np.ndarray]  # keys and values
 

@@ -1,1 +1,1 @@
-"""Nodes whose values are no numbers: strings, tables, ragged tensors, records.  Python and NumPy compute them."""
+"""Nodes of TensorFlow that the host computes, by the functions of `formats.host`."""

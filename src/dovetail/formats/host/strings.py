@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.formats.host import hashes
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.regex import searched
-from dovetail.formats.tensorflow.host import hashes
 from dovetail.formats.tensorflow.host.table import host
 
 MARK = 0xD800  # one more than this marks a byte that is no text, two more two bytes; such code points are no text

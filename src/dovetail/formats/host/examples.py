@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.core.errors import FormatError
-from dovetail.formats.tensorflow.host.strings import packed
+from dovetail.formats.host.strings import packed
 from dovetail.formats.tensorflow.host.table import host
 from dovetail.formats.wire.messages import TENSORFLOW, parsed
 
