@@ -7,6 +7,7 @@ Sources: https://github.com/google/farmhash (`farmhashna`), https://github.com/v
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 MASK = (1 << 64) - 1
 K0, K1, K2 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F
@@ -45,6 +46,16 @@ def fingerprint64(data: bytes) -> int:
     if size <= 64:
         return _middle(data, size)
     return _long(data, size)
+
+
+def bucket(value: Any, count: int) -> int:
+    """The bucket of a string by its fingerprint; of another value, by that of its text.
+
+    Example:
+        >>> bucket(b"a", 10), bucket(7, 10)
+        (9, 8)
+    """
+    return fingerprint64(value if isinstance(value, bytes) else str(value).encode()) % count
 
 
 def _short(data: bytes, size: int) -> int:

@@ -1,16 +1,17 @@
-"""Nodes of ragged and sparse tensors: rows of different lengths, with the places where they begin and end."""
+"""Ragged and sparse tensors: rows of different lengths, with the places where they begin and end."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from dovetail.formats.host.arrays import numpy_dtype, packed, splits_of
 from dovetail.formats.opaque import Unreadable
-from dovetail.formats.tensorflow.host.table import host
 
 MOST = 2**28  # elements of a dense array that a node may ask for
 
@@ -42,13 +43,6 @@ class Ragged:
         return len(self.splits[0]) - 1 if self.splits else len(self.values)
 
 
-def _array(variants: list[Ragged], shape: Any) -> np.ndarray:
-    """An array of variants, which other nodes move as they move strings."""
-    found = np.empty(len(variants), object)
-    found[:] = variants
-    return found.reshape(shape)
-
-
 def _part(splits: list[np.ndarray], values: np.ndarray, first: int, last: int) -> Ragged:
     """The rows from one to another."""
     parts = []
@@ -59,29 +53,47 @@ def _part(splits: list[np.ndarray], values: np.ndarray, first: int, last: int) -
     return Ragged(parts, values[first:last])
 
 
-@host("RaggedTensorToVariant")
-def _to_variant(node: Any, *parts: Any) -> Any:
+def to_variant(*parts: Any, batched_input: bool) -> np.ndarray:
+    """A ragged tensor as a variant, which other functions move as they move strings.
+
+    Args:
+        parts: the splits, those of the outermost rows first, and the values.
+        batched_input: whether each row becomes a variant.
+    """
     *splits, values = parts
-    if not node.attrs("batched_input"):
-        return _array([Ragged(splits, values)], ())
+    if not batched_input:
+        return packed([Ragged(splits, values)], shape=())
     if splits:
         rows = [_part(splits[1:], values, *row) for row in pairwise(splits[0].tolist())]
     else:
         rows = [Ragged([], row) for row in values]
-    return _array(rows, [len(rows)])
+    return packed(rows)
 
 
-@host("RaggedTensorFromVariant")
-def _of_variant(node: Any, variants: Any) -> Any:
-    dtype = node.attrs("Tsplits").numpy if "Tsplits" in node.attrs else np.dtype(np.int64)
-    depth, kind = node.attrs("output_ragged_rank"), node.attrs("Tvalues")
+def of_variants(variants: Any, *, output_ragged_rank: int, Tvalues: Any, Tsplits: Any = None) -> list[np.ndarray]:
+    """The splits and the values of variants.
+
+    Args:
+        variants: one, or an array of them, whose axes become the outermost rows.
+        output_ragged_rank: the number of splits.
+        Tvalues: the dtype of the values; None stands for strings.
+        Tsplits: of the splits; int64, if not given.
+
+    Raises:
+        ValueError: a variant is no ragged tensor of this rank.
+    """
+    dtype = _splits_dtype(Tsplits)
     whole = np.asarray(variants)
     for number, one in enumerate(whole.reshape(-1)):
-        if not isinstance(one, Ragged) or len(one.splits) != depth - whole.ndim:
-            raise ValueError(f"its variant {number} is no ragged tensor of rank {depth - whole.ndim}.")
+        if not isinstance(one, Ragged) or len(one.splits) != output_ragged_rank - whole.ndim:
+            raise ValueError(f"its variant {number} is no ragged tensor of rank {output_ragged_rank - whole.ndim}.")
     if not whole.ndim:
         return [*(splits.astype(dtype) for splits in whole.item().splits), whole.item().values]
-    return _stacked(whole, depth, dtype, np.empty(0, object if kind is None else kind.numpy))
+    return _stacked(whole, output_ragged_rank, dtype, np.empty(0, numpy_dtype(Tvalues)))
+
+
+def _splits_dtype(given: Any) -> Any:
+    return np.dtype(np.int64) if given is None else given.numpy
 
 
 def _stacked(variants: np.ndarray, depth: int, dtype: Any, none: np.ndarray) -> list[np.ndarray]:
@@ -105,28 +117,39 @@ def _joined_splits(parts: list[np.ndarray], dtype: Any) -> np.ndarray:
     return np.cumsum(np.concatenate([[0], *map(np.diff, parts)]), dtype=dtype)
 
 
-@host("RaggedGather")
-def _gather(node: Any, *parts: np.ndarray) -> Any:
+def gather(*parts: np.ndarray, OUTPUT_RAGGED_RANK: int) -> list[np.ndarray]:
+    """The rows at some indices, as splits and values.
+
+    Args:
+        parts: the splits, the values and the indices.
+        OUTPUT_RAGGED_RANK: the number of splits of the result.
+
+    Raises:
+        Unreadable: the indices have another rank than it says.
+    """
     *splits, values, indices = parts
-    depth = node.attrs("OUTPUT_RAGGED_RANK")
-    if depth - len(splits) != indices.ndim - 1:
+    if OUTPUT_RAGGED_RANK - len(splits) != indices.ndim - 1:
         raise Unreadable("its indices have another rank than its results")
     rows = [_part(splits[1:], values, splits[0][i], splits[0][i + 1]) for i in indices.reshape(-1).tolist()]
-    return _stacked(_array(rows, indices.shape), depth, splits[0].dtype, values[:0])
+    return _stacked(packed(rows, shape=indices.shape), OUTPUT_RAGGED_RANK, splits[0].dtype, values[:0])
 
 
-@host("RaggedRange")
-def _range(node: Any, starts: np.ndarray, limits: np.ndarray, deltas: np.ndarray) -> Any:
+def ranges(starts: np.ndarray, limits: np.ndarray, deltas: np.ndarray, *, Tsplits: Any = None) -> list[np.ndarray]:
+    """Rows of numbers from starts to limits, in steps, as splits and values.
+
+    Example:
+        >>> [part.tolist() for part in ranges(np.array([0, 5]), np.array(8), np.array(3))]
+        [[0, 3, 4], [0, 3, 6, 5]]
+    """
     count = max(array.size if array.ndim else 1 for array in (starts, limits, deltas))
     bounds = np.broadcast_arrays(*(array.reshape(-1) for array in (starts, limits, deltas)), np.empty(count))[:3]
     rows = [np.arange(*bound) for bound in zip(*(bound.tolist() for bound in bounds), strict=True)]
-    splits = node.attrs("Tsplits").numpy if "Tsplits" in node.attrs else np.dtype(np.int64)
     values = np.concatenate(rows) if rows else np.empty(0)
-    return [np.cumsum([0, *map(len, rows)], dtype=splits), values.astype(starts.dtype)]
+    return [splits_of(rows, Tsplits), values.astype(starts.dtype)]
 
 
-@host("RaggedTensorToSparse")
-def _to_sparse(node: Any, *parts: np.ndarray) -> Any:
+def to_sparse(*parts: np.ndarray) -> list[np.ndarray]:
+    """Splits and values as indices, values and shape of a sparse tensor."""
     *splits, values = parts
     lengths = [np.diff(one) for one in splits]
     shape = [len(lengths[0]), *(int(length.max(initial=0)) for length in lengths), *values.shape[1:]]
@@ -145,9 +168,26 @@ def _places(splits: list[np.ndarray], values: np.ndarray) -> np.ndarray:
     return np.column_stack([np.repeat(places, count, axis=0), np.tile(inner, (len(places), 1))]).astype(np.int64)
 
 
-@host("RaggedTensorToTensor")
-def _to_dense(node: Any, shape: np.ndarray, values: np.ndarray, default: np.ndarray, *partitions: np.ndarray) -> Any:
-    kinds = node.attrs("row_partition_types")
+def to_dense(
+    shape: np.ndarray,
+    values: np.ndarray,
+    default: np.ndarray,
+    *partitions: np.ndarray,
+    row_partition_types: Sequence[str],
+) -> np.ndarray:
+    """A ragged tensor as a dense one.
+
+    Args:
+        shape: of the result; -1 for dimensions as large as needed.
+        values: the values of all rows.
+        default: stands where a row is too short.
+        partitions: the rows, as `row_partition_types` says.
+        row_partition_types: "ROW_SPLITS" of each dimension, or "FIRST_DIM_SIZE" and "VALUE_ROWIDS" of the others.
+
+    Raises:
+        Unreadable: the rows are given in another way.
+    """
+    kinds = row_partition_types
     splits = [part if kind == "ROW_SPLITS" else None for part, kind in zip(partitions, kinds, strict=True)]
     if kinds[0] == "FIRST_DIM_SIZE":
         counts = [int(partitions[0])]
@@ -172,8 +212,12 @@ def _to_dense(node: Any, shape: np.ndarray, values: np.ndarray, default: np.ndar
 # -- sparse -----------------------------------------------------------------------------------------------------------
 
 
-@host("SparseToDense")
-def _sparse_to_dense(node: Any, indices: np.ndarray, shape: np.ndarray, values: np.ndarray, fill: np.ndarray) -> Any:
+def dense_of_sparse(indices: np.ndarray, shape: np.ndarray, values: np.ndarray, fill: np.ndarray) -> np.ndarray:
+    """A sparse tensor as a dense one.
+
+    Raises:
+        ValueError: an index is outside of the shape.
+    """
     dense = zeros(shape.tolist(), values.dtype, fill.item())
     places = indices.reshape(-1, 1) if indices.ndim < 2 else indices
     if places.size and ((places < 0) | (places >= np.array(dense.shape))).any():
@@ -182,8 +226,14 @@ def _sparse_to_dense(node: Any, indices: np.ndarray, shape: np.ndarray, values: 
     return dense
 
 
-@host("SparseFillEmptyRows")
-def _fill_rows(node: Any, indices: np.ndarray, values: np.ndarray, shape: np.ndarray, default: np.ndarray) -> Any:
+def fill_empty_rows(
+    indices: np.ndarray, values: np.ndarray, shape: np.ndarray, default: np.ndarray
+) -> list[np.ndarray]:
+    """A sparse tensor with a default in rows without a value.
+
+    Returns:
+        Its indices and values, whether each row was empty, and the new places of the old values.
+    """
     rows = indices[:, 0]
     empty = np.setdiff1d(np.arange(int(shape[0])), rows)
     added = np.zeros((len(empty), indices.shape[1]), np.int64)
@@ -196,8 +246,12 @@ def _fill_rows(node: Any, indices: np.ndarray, values: np.ndarray, shape: np.nda
     return [np.concatenate([indices, added])[order], filled[order], is_empty, back[: len(rows)]]
 
 
-@host("SparseReshape")
-def _reshape(node: Any, indices: np.ndarray, shape: np.ndarray, wanted: np.ndarray) -> Any:
+def reshape_sparse(indices: np.ndarray, shape: np.ndarray, wanted: np.ndarray) -> list[np.ndarray]:
+    """The indices of a sparse tensor in another shape, and this shape; -1 is the dimension that is left.
+
+    Raises:
+        ValueError: the shapes have not as many elements.
+    """
     old = [int(size) for size in shape]
     new = [int(size) for size in wanted]
     if -1 in new:

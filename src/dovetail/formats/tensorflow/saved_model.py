@@ -22,11 +22,6 @@ from dovetail.core.read_limits import fold, reading
 from dovetail.core.variable import Variable
 from dovetail.formats.constants import PYTHON_NUMBER
 from dovetail.formats.expansion import TRACE, Expansion, Part
-from dovetail.formats.host import examples as examples
-from dovetail.formats.host import images as images
-from dovetail.formats.host import ragged as ragged
-from dovetail.formats.host import strings as strings
-from dovetail.formats.host import tables as tables
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow import bodies as bodies  # these declare rows, special nodes, and nodes of the host
 from dovetail.formats.tensorflow import control as control

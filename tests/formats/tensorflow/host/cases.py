@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.formats.tensorflow.host.program import texts
+from dovetail.formats.host.arrays import strings_of as texts
 from dovetail.formats.wire.messages import TENSORFLOW
 from tests.formats.tensorflow.cases import case, scalar, static
 

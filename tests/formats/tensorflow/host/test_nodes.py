@@ -46,7 +46,6 @@ def check(found: list[Any], expected: list[Any]) -> None:
             np.testing.assert_allclose(ours, theirs, rtol=1e-6)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
 def computed(call: Call) -> list[Any]:
     made = call.read()
     return made.program.run(function(made.graph), call.values)

@@ -1,7 +1,7 @@
 """TensorFlow's names for functions of strings, of encoded numbers and of encoded pictures.
 
 A row has the names, the type of the host operation that computes it, and words for the parameters in TensorFlow's
-order: `*` marks tensors, `theirs:ours` an attribute with another name, `theirs=literal` a default.
+order: `*` marks tensors, `-` what changes nothing, and `theirs=literal` is a default.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import glob
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -23,10 +23,11 @@ from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import shape_of
 from dovetail.core.value_kinds import is_recorded, static_shape
-from dovetail.formats.host import images as images  # the import fills the table
-from dovetail.formats.host import strings as host_strings  # noqa: F401  so does this one
+from dovetail.formats.host.arrays import packed
+from dovetail.formats.host.strings import number as to_number
 from dovetail.formats.opaque import Unreadable
-from dovetail.formats.tensorflow.host.table import HOST, KNOWN
+from dovetail.formats.tensorflow.host.functions import FUNCTIONS
+from dovetail.formats.tensorflow.host.table import KNOWN
 
 ROWS = """
 string_to_number: StringToNumber *string_tensor out_type="float32"
@@ -46,29 +47,22 @@ strings.upper: StringUpper *input encoding=""
 string_strip strings.strip: StringStrip *input
 encode_base64 io.encode_base64: EncodeBase64 *input pad=False
 decode_base64 io.decode_base64: DecodeBase64 *input
-image.decode_jpeg io.decode_jpeg: DecodeJpeg *contents channels=0 ratio=1
+image.decode_jpeg io.decode_jpeg: DecodeJpeg *contents channels=0 ratio=1 -fancy_upscaling=True
+    -try_recover_truncated=False -acceptable_fraction=1 -dct_method=""
 image.decode_png io.decode_png: DecodePng *contents channels=0 dtype="uint8"
 image.encode_png io.encode_png: EncodePng *image compression=-1
-image.encode_jpeg io.encode_jpeg: EncodeJpeg *image format="" quality=95 progressive=False optimize_size=False
+image.encode_jpeg io.encode_jpeg: EncodeJpeg *image -format="" quality=95 progressive=False optimize_size=False
     chroma_downsampling=True
 image.decode_bmp io.decode_bmp: DecodeBmp *contents channels=0
-image.decode_image io.decode_image: DecodeImage *contents channels=0 dtype="uint8"
+image.decode_image io.decode_image: DecodeImage *contents channels=0 dtype="uint8" -expand_animations=True
 """
-HINTS = "fancy_upscaling=True try_recover_truncated=False acceptable_fraction=1 dct_method='' expand_animations=True"
 
 
 class _Attributes(dict[str, Any]):
-    """Attributes by name, as host operations ask for them."""
+    """Attributes by name, as rows of results ask for them."""
 
     def __call__(self, name: str, *default: Any) -> Any:
         return self[name] if name in self or not default else default[0]
-
-
-class _Node:
-    """A host operation of a type, with attributes."""
-
-    def __init__(self, type: str, attrs: dict[str, Any]) -> None:
-        self.type, self.attrs = type, _Attributes(attrs)
 
 
 def host_operation(type: str, inputs: Sequence[Any], name: str | None = None, **attrs: Any) -> Any:
@@ -79,32 +73,31 @@ def host_operation(type: str, inputs: Sequence[Any], name: str | None = None, **
         inputs: tensors, arrays, strings.
         attrs: its attributes.
     """
-    node: Any = _Node(type, attrs)
-    inputs = [joined(x) for x in inputs]
-    specs = [spec for result in KNOWN[type] for spec in result.specs(node.attrs, list(inputs))]
+    inputs, known = [joined(x) for x in inputs], cast(Any, _Attributes(attrs))
+    specs = [spec for result in KNOWN[type] for spec in result.specs(known, list(inputs))]
     dtypes = [STRING if spec.dtype is None else spec.dtype for spec in specs]
-    made = computed(partial(_computed, node), inputs, dtypes, name=name)
+    made = computed(partial(_computed, type, attrs), inputs, dtypes, name=name)
     for one, spec in zip(made, specs, strict=True):
         if hasattr(one, "set_shape") and shape_of(spec.shape).rank is not None:
             one.set_shape(spec.shape)
     return made[0] if len(made) == 1 else made
 
 
-def _computed(node: Any, *arrays: Any) -> Any:
+def _computed(type: str, attrs: dict[str, Any], *arrays: Any) -> Any:
     try:
-        return HOST[node.type](node, *arrays)
+        return FUNCTIONS[type](*arrays, **attrs)
     except Unreadable as reason:
-        raise op_error(NotImplementedError, node.type, f"{reason}.") from None
+        raise op_error(NotImplementedError, type, f"{reason}.") from None
 
 
 def _row(names: str, type: str, *words: str) -> None:
     tensors = [word[1:] for word in words if word[0] == "*"]
-    hints = HINTS.split() if type.startswith(("DecodeJ", "DecodeI")) else []
-    whole = signature_of(" ".join([*(word.lstrip("*") for word in words), *hints, "name=None"]))
+    names_of_attrs = [word.partition("=")[0] for word in words if word[0] not in "*-"]
+    whole = signature_of(" ".join([*(word.lstrip("*-") for word in words), "name=None"]))
 
     def run(*args: Any, **kwargs: Any) -> Any:
         given = arguments_of(whole, args, kwargs)
-        attrs = {word.partition("=")[0]: given[word.partition("=")[0]] for word in words if word[0] != "*"}
+        attrs = {key: given[key] for key in names_of_attrs}
         attrs |= {key: as_dtype(attrs[key]) for key in ("out_type", "dtype") if key in attrs}
         found = host_operation(type, [given[key] for key in tensors], given["name"], **attrs)
         if attrs.get("channels") and is_recorded(found):
@@ -236,10 +229,9 @@ def _column(number: int, fields: list[bytes], default: np.ndarray, missing: str)
     is_missing = [field in (b"", missing.encode()) for field in fields]
     if any(is_missing) and not default.size:
         raise op_error(ValueError, "tf.decode_csv", f"the column {number} needs a value, and a line has none.")
-    kind = bytes if default.dtype == object else float if default.dtype.kind == "f" else int
-    found = np.empty(len(fields), default.dtype)
-    found[:] = [default[0] if gone else kind(field) for field, gone in zip(fields, is_missing, strict=True)]
-    return found
+    known = bytes if default.dtype == object else partial(to_number, dtype=default.dtype)
+    values = [default[0] if gone else known(field) for field, gone in zip(fields, is_missing, strict=True)]
+    return packed(values, default.dtype)
 
 
 # -- files ------------------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from dovetail import ops
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import FormatError, op_error
 from dovetail.core.tensor import Tensor
+from dovetail.formats.host.numbers import Numbers
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.attributes import Attributes
 from dovetail.formats.tensorflow.calls import listed
@@ -47,38 +48,31 @@ class _Now:
         return nullcontext()
 
 
-class _Numbers:
-    """The numbers of strings and variants, for one node; 0 is the empty string, with which TensorFlow fills.
+class _Coder:
+    """The numbers of strings and variants, for one node.
 
     Args:
         has_texts: whether the node has such values; if not, all numbers are numbers.
     """
 
     def __init__(self, has_texts: bool) -> None:
-        self._numbers, self._has_texts = {b"": 0}, has_texts
+        self._numbers, self._has_texts = Numbers(), has_texts
 
     def coded(self, value: Any) -> Any:
         """A value with tensors in place of arrays."""
         if isinstance(value, TensorList):
             return replace(value, data=self.coded(value.data), size=self.coded(value.size))
-        if not isinstance(value, np.ndarray):
-            return value
-        if value.dtype.kind == "O":
-            known = self._numbers
-            numbers = [known.setdefault(text, len(known)) for text in value.reshape(-1).tolist()]
-            value = np.array(numbers, NUMBER.numpy).reshape(value.shape)
-        return ops.convert(value)
+        if _has_texts(value):
+            return ops.convert(self._numbers.of(value).astype(NUMBER.numpy))
+        return ops.convert(value) if isinstance(value, np.ndarray) else value
 
     def decoded(self, value: Any) -> Any:
         """A result with arrays in place of tensors."""
         if isinstance(value, TensorList):
             return replace(value, data=self.decoded(value.data), size=self.decoded(value.size))
         array = plain(value)
-        if not self._has_texts or not isinstance(array, np.ndarray) or array.dtype != NUMBER.numpy:
-            return array
-        texts = np.empty(len(self._numbers), object)
-        texts[:] = list(self._numbers)
-        return np.asarray(texts[array.astype(np.int64)], object)
+        is_coded = self._has_texts and isinstance(array, np.ndarray) and array.dtype == NUMBER.numpy
+        return self._numbers.values(array) if is_coded else array
 
 
 class _Coded(Attributes):
@@ -153,10 +147,10 @@ class Evaluator(Reader):
             node.inputs = [ops.convert(value) if _is_numbers(value) else value for value in node.inputs]
             return list(map(plain, self._computed(node)))
         has_objects = any(attribute.type in OBJECTS for attribute in node.proto.attr.values())
-        numbers = _Numbers(has_objects or any(map(_has_texts, node.inputs)))
-        coded = Node(self, node.body, node.proto, list(map(numbers.coded, node.inputs)))
+        coder = _Coder(has_objects or any(map(_has_texts, node.inputs)))
+        coded = Node(self, node.body, node.proto, list(map(coder.coded, node.inputs)))
         coded.attrs = _Coded(node.proto)
-        return list(map(numbers.decoded, self._computed(coded)))
+        return list(map(coder.decoded, self._computed(coded)))
 
 
 def _is_numbers(value: Any) -> bool:

@@ -19,6 +19,7 @@ from dovetail import ops
 from dovetail.core.errors import op_error
 from dovetail.core.places import engine
 from dovetail.formats.constants import is_tensor
+from dovetail.formats.host.arrays import strings_of
 from dovetail.formats.tensorflow.frames import EXITS, MERGES
 from dovetail.formats.tensorflow.host.evaluation import Evaluator, plain
 from dovetail.formats.tensorflow.host.store import Store
@@ -197,7 +198,7 @@ class _Run:
         self.tensors: dict[Any, Any] = {}  # tensor of the graph → its value
         for place, value in given:
             if isinstance(place, Host):
-                self._known[place.node] = [texts(value)]
+                self._known[place.node] = [strings_of(value)]
             else:
                 self.tensors[place] = value
 
@@ -251,19 +252,3 @@ class _Run:
 def _array(value: Any) -> Any:
     """Numbers as an array; tables and lists as they are."""
     return plain(ops.convert(value)) if not isinstance(value, np.ndarray) else value
-
-
-def texts(value: Any) -> np.ndarray:
-    """Strings as an array of `bytes`; text is encoded as UTF-8.
-
-    Example:
-        >>> texts(["a", b"b"])
-        array([b'a', b'b'], dtype=object)
-    """
-    array = np.array(value, object)
-    flat = [item.encode() if isinstance(item, str) else item for item in array.reshape(-1).tolist()]
-    if not all(isinstance(item, bytes) for item in flat):
-        raise TypeError("a value for strings has something else; give str, bytes, or arrays of them.")
-    found = np.empty(len(flat), object)
-    found[:] = flat
-    return found.reshape(array.shape)

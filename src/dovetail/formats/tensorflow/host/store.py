@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 
 from dovetail.core.errors import FormatError
+from dovetail.formats.host.arrays import strings_of
+from dovetail.formats.host.tables import Table, items_of_lines
 from dovetail.formats.opaque import Unreadable
 from dovetail.formats.tensorflow.attributes import constant_node
 from dovetail.formats.tensorflow.host.evaluation import Evaluator
+from dovetail.formats.tensorflow.host.functions import attributes_of
 from dovetail.formats.tensorflow.host.table import host
 from dovetail.formats.tensorflow.read_nodes import Body, Node
 from dovetail.formats.tensorflow.reading import called
@@ -37,19 +40,19 @@ class Store:
     def __init__(self, saved: Any) -> None:
         self._saved = saved
         self.variables: dict[str, Any] = {}
-        self._tables: dict[str, dict[Any, Any]] = {}
+        self._tables: dict[str, Table] = {}
         self._is_filled = False
         self._filling: dict[str, bool] = {}
 
-    def table(self, node: Node) -> dict[Any, Any]:
+    def table(self, node: Node) -> Table:
         """The table of a node that makes one."""
         name = node.attrs("shared_name", "") or node.name
         table = self._tables.setdefault(name, {})
         if not self._is_filled:
             self._is_filled = True
             evaluator = Evaluator(self._saved.file, self._saved.functions, self)
-            given = {one.name: [_text("")] for one in self._saved.nodes.values() if one.op == "Placeholder"}
-            given |= {name: [_text(self._path(file))] for name, file in self._saved.assets.items()}
+            given = {one.name: [strings_of("")] for one in self._saved.nodes.values() if one.op == "Placeholder"}
+            given |= {name: [strings_of(self._path(file))] for name, file in self._saved.assets.items()}
             self._fill(evaluator, Body("the graph", self._saved.nodes.values(), given))
         return table
 
@@ -89,7 +92,7 @@ class Store:
         """For each file, a constant with its path in place of the node with its name."""
         found = [TENSORFLOW.NodeDef(name=node) for node in self._saved.assets]
         for node in found:
-            constant_node(node, _text(self._path(self._saved.assets[node.name])))
+            constant_node(node, strings_of(self._path(self._saved.assets[node.name])))
         return found
 
     def lines(self, path: bytes) -> Iterator[bytes]:
@@ -116,6 +119,25 @@ class Store:
         return np.asarray(self._saved.slice_in_bundle(name, spec.decode(errors="replace")))
 
 
+@host("HashTable HashTableV2 MutableHashTable MutableHashTableV2")
+def _table(node: Any) -> Any:
+    return [node.reader.store.table(node)]
+
+
+@host("InitializeTableFromTextFile InitializeTableFromTextFileV2")
+def _fill_from_file(node: Any, table: Table, path: np.ndarray) -> Any:
+    lines = node.reader.store.lines(path.item())
+    table.clear()
+    table.update(items_of_lines(lines, **attributes_of(node, items_of_lines, 1)))
+    return []
+
+
+@host("RestoreV2")
+def _restore(node: Any, prefix: np.ndarray, names: np.ndarray, slices: np.ndarray) -> Any:
+    pairs = zip(names.reshape(-1).tolist(), slices.reshape(-1).tolist(), strict=True)
+    return [node.reader.store.stored(name, spec) for name, spec in pairs]
+
+
 @host("AssignVariableOp")
 def _assign(node: Any, handle: Any, value: Any) -> Any:
     node.reader.store.variables[handle.variable.name] = value
@@ -129,7 +151,3 @@ def _read(node: Any, handle: Any) -> Any:
     if name not in known:
         raise Unreadable(f"the host reads the variable {name!r}, to which nothing was assigned before")
     return known[name]
-
-
-def _text(text: str) -> np.ndarray:
-    return np.array(text.encode(), object)

@@ -1,0 +1,95 @@
+"""TensorFlow's types → the functions of `formats.host` that compute them.
+
+The values of a node are the first arguments of its function.  Each other parameter is the attribute of that name.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from dovetail.formats.host import examples, images, ragged, strings, tables, unicode
+from dovetail.formats.tensorflow.host.table import HOST, Function, host
+
+_TABLE: Mapping[str, Callable[..., Any]] = {
+    "StringLower": strings.lower,
+    "StringUpper": strings.upper,
+    "StringStrip": strings.strip,
+    "StringLength": strings.length,
+    "Substr": strings.substr,
+    "EncodeBase64": strings.encode_base64,
+    "DecodeBase64": strings.decode_base64,
+    "DecodeRaw": strings.decode_raw,
+    "StringToNumber": strings.to_number,
+    "AsString": strings.as_string,
+    "StringToHashBucketFast": strings.to_hash_bucket_fast,
+    "StringToHashBucket": strings.to_hash_bucket,
+    "StringToHashBucketStrong": strings.to_hash_bucket_strong,
+    "RegexReplace StaticRegexReplace": strings.regex_replace,
+    "RegexFullMatch StaticRegexFullMatch": strings.regex_full_match,
+    "StringJoin": strings.join,
+    "ReduceJoin": strings.reduce_join,
+    "StringSplitV2": strings.split,
+    "StringSplit": strings.split_at_each,
+    "StringNGrams": strings.ngrams,
+    "StringFormat": strings.string_format,
+    "UnicodeDecodeWithOffsets": unicode.decode,
+    "UnicodeEncode": unicode.encode,
+    "UnicodeTranscode": unicode.transcode,
+    "InitializeTable InitializeTableV2 LookupTableImport LookupTableImportV2": tables.fill,
+    "LookupTableInsert LookupTableInsertV2": tables.insert,
+    "LookupTableRemoveV2": tables.remove,
+    "LookupTableFind LookupTableFindV2": tables.find,
+    "LookupTableSize LookupTableSizeV2": tables.size,
+    "LookupTableExport LookupTableExportV2": tables.export,
+    "RaggedTensorToVariant": ragged.to_variant,
+    "RaggedTensorFromVariant": ragged.of_variants,
+    "RaggedGather": ragged.gather,
+    "RaggedRange": ragged.ranges,
+    "RaggedTensorToSparse": ragged.to_sparse,
+    "RaggedTensorToTensor": ragged.to_dense,
+    "SparseToDense": ragged.dense_of_sparse,
+    "SparseFillEmptyRows": ragged.fill_empty_rows,
+    "SparseReshape": ragged.reshape_sparse,
+    "ParseExample": examples.parse_example,
+    "ParseExampleV2": examples.parse_example_v2,
+    "ParseSingleExample": examples.parse_single_example,
+    "DecodePng DecodeJpeg DecodeBmp DecodeImage": images.decode,
+    "EncodePng": images.encode_png,
+    "EncodeJpeg": images.encode_jpeg,
+}
+FUNCTIONS = {type: function for types, function in _TABLE.items() for type in types.split()}
+
+
+def attributes_of(node: Any, function: Callable[..., Any], count: int) -> dict[str, Any]:
+    """The attributes of a node that a function takes behind some values.
+
+    Args:
+        node: the node.
+        function: a function whose parameters have the names of attributes.
+        count: how many parameters the values are.
+
+    Raises:
+        Unreadable: the node lacks an attribute, and the parameter has no default.
+    """
+    parameters = list(inspect.signature(function).parameters.values())
+    places = [one for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
+    left = [*places[count:], *(one for one in parameters if one.kind is one.KEYWORD_ONLY)]
+    return {one.name: node.attrs(one.name) for one in left if one.name in node.attrs or one.default is one.empty}
+
+
+def _of_node(function: Callable[..., Any]) -> Function:
+    """A function of arrays and attributes, as one of a node and arrays."""
+    return lambda node, *values: function(*values, **attributes_of(node, function, len(values)))
+
+
+for _type, _function in FUNCTIONS.items():
+    host(_type)(_of_node(_function))
+
+
+@host("UnicodeDecode")
+def _decode(node: Any, texts: np.ndarray) -> Any:
+    return HOST["UnicodeDecodeWithOffsets"](node, texts)[:2]
