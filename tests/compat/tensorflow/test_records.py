@@ -110,6 +110,24 @@ def test_a_batch_of_examples(engine):
     assert batch(ours) == batch(theirs)
 
 
+def test_strings_of_examples_are_tensors(engine):
+    def strings(tf, text):
+        spec = {"name": tf.io.FixedLenFeature([2], text), "gone": tf.io.FixedLenFeature([1], text, ["no"])}
+        found = tf.io.parse_example([example(ours)], spec)
+        parts = tf.io.parse_single_example(example(ours), {"name": tf.io.VarLenFeature(text)})["name"]
+        return found["name"].numpy().tolist(), found["gone"].numpy().tolist(), parts.values.numpy().tolist()
+
+    assert strings(ours, bytes) == strings(theirs, theirs.string)
+
+
+def test_a_batch_without_examples(engine):
+    def batch(tf):
+        spec = {"x": tf.io.FixedLenFeature([2], tf.float32), "many": tf.io.VarLenFeature(tf.int64)}
+        return plain(tf.io.parse_example(np.zeros(0, object), spec))
+
+    assert batch(ours) == batch(theirs)
+
+
 @pytest.mark.parametrize("compression", [None, "GZIP", "ZLIB"])
 def test_files_are_exchanged(tmp_path, compression):
     for writer, reader in ((ours, theirs), (theirs, ours)):

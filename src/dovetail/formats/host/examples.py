@@ -95,7 +95,21 @@ class Feature(NamedTuple):
         return known
 
 
-# -- several features -------------------------------------------------------------------------------------------------
+def arrays_of(
+    features: Sequence[Feature], examples: Sequence[Mapping[str, Any]], is_single: bool = False
+) -> list[np.ndarray]:
+    """The arrays of features, one after the other; see `Feature.arrays`.
+
+    Args:
+        features: the features.
+        examples: for each example, its features by name.
+        is_single: whether there is one example, which is no axis of the arrays.
+    """
+    pairs = ((feature, [one.get(feature.key) for one in examples]) for feature in features)
+    return [array for feature, rows in pairs for array in feature.arrays(rows, is_single)]
+
+
+# -- nodes ------------------------------------------------------------------------------------------------------------
 
 
 def parse_example(
@@ -202,11 +216,6 @@ def _parsed(
 ) -> list[np.ndarray]:
     """The indices of sparse features, their values, their shapes, and the dense features."""
     examples, is_single = _features_of(serialized), not serialized.ndim
-    sparse_ones, dense = (
-        [feature.arrays([example.get(feature.key) for example in examples], is_single) for feature in features]
-        for features in (
-            _features(sparse_keys, sparse_types),
-            _features(dense_keys, dense_types, dense_shapes, defaults),
-        )
-    )
-    return [*(arrays[part] for part in range(3) for arrays in sparse_ones), *(arrays[0] for arrays in dense)]
+    parts = arrays_of(_features(sparse_keys, sparse_types), examples, is_single)
+    dense = arrays_of(_features(dense_keys, dense_types, dense_shapes, defaults), examples, is_single)
+    return [*parts[::3], *parts[1::3], *parts[2::3], *dense]

@@ -59,6 +59,7 @@ CASES = [
     case("DecodeRaw", words(b"\1\2\3\4", b"\5\6\7\10"), out_type="int16"),
     case("DecodeRaw", words(b"\1\2\3\4"), out_type="int32", little_endian=False),
     case("StringToNumber", words("1.5", " -2e3 ", "7")),
+    case("StringToNumber", words("0x10", "+5", "inf")),
     case("StringToNumber", words("12", "-3"), out_type="int64"),
     case("AsString", np.array([1.5, -2.25, 1e9], "float32")),
     case("AsString", np.array([1.5, 1e20], "float64"), shortest=True),

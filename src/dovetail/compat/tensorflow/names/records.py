@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import math
+import itertools
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dovetail import ops
 from dovetail.backend.sparse import SparseTensor
-from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.sparse import SparseTensorValue
-from dovetail.compat.tensorflow.names.string_tensors import StringTensor, called, joined
+from dovetail.compat.tensorflow.names.string_tensors import computed, joined
 from dovetail.compat.tensorflow.names.strings import host_operation
-from dovetail.compat.tensorflow.names.text import STRING, Text, is_text, strings_of
+from dovetail.compat.tensorflow.names.text import STRING, is_text, strings_of, text
 from dovetail.compat.tensorflow.table import function, lazy, value
-from dovetail.core.dtypes import DType, as_dtype, is_of_strings
+from dovetail.core.dtypes import as_dtype, is_of_strings
 from dovetail.core.errors import describe
+from dovetail.core.value_kinds import is_recorded, static_shape
+from dovetail.formats.host.arrays import STRINGS
+from dovetail.formats.host.examples import Feature, arrays_of
 from dovetail.formats.wire.libraries import need
 from dovetail.formats.wire.messages import TENSORFLOW, parsed
 from dovetail.formats.wire.records import RecordWriter, check_compression, read_records
@@ -173,8 +174,6 @@ value("io.FixedLenFeature FixedLenFeature", FixedLenFeature)
 value("io.VarLenFeature VarLenFeature", VarLenFeature)
 value("io.FixedLenSequenceFeature FixedLenSequenceFeature", FixedLenSequenceFeature)
 
-_KINDS = {"float_list": "float32", "int64_list": "int64", "bytes_list": "bytes"}
-
 
 @function("io.parse_single_example parse_single_example")
 def parse_single_example(
@@ -187,8 +186,7 @@ def parse_single_example(
         features: names → `FixedLenFeature`, `VarLenFeature` or `FixedLenSequenceFeature`.
 
     Returns:
-        Names → tensors, and sparse tensors of `VarLenFeature`.  A feature of `bytes` is a NumPy array of them, and a
-        `SparseTensorValue` of such arrays.
+        Names → tensors, and sparse tensors of `VarLenFeature`; of `bytes`, `SparseTensorValue` of tensors.
 
     Raises:
         FormatError: the bytes are no example.
@@ -197,9 +195,7 @@ def parse_single_example(
 
     Source: `tf.io.parse_single_example`.
     """
-    if _is_of_run(serialized):
-        return _in_runs(lambda record: [parse_single_example(record, features)], serialized, [(features, ())], name)[0]
-    return _single(_parsed(serialized).features, features)
+    return _parsed(serialized, features, (), name)
 
 
 @function("io.parse_example parse_example")
@@ -220,12 +216,18 @@ def parse_example(
 
     Source: `tf.io.parse_example`.
     """
-    serialized = joined(serialized)
-    if _is_of_run(serialized):
-        batch = (features, tuple(serialized.shape))
-        return _in_runs(lambda records: [parse_example(records, features)], serialized, [batch], name)[0]
-    rows = [_parsed(one).features.feature for one in (strings_of(serialized) if is_text(serialized) else serialized)]
-    return {key: _result(key, kind, [row.get(key) for row in rows], single=False) for key, kind in features.items()}
+    return _parsed(serialized, features, (None,), name)
+
+
+def _parsed(serialized: Any, features: Mapping[str, Any], dims: tuple[int | None, ...], name: str | None) -> Any:
+    """The features of examples, whose tensors begin with the dimensions of the examples."""
+    known = [_feature(key, kind) for key, kind in features.items()]
+
+    def parse(records: np.ndarray) -> list[np.ndarray]:
+        rows = [_message("Example", one).features.feature for one in records.reshape(-1).tolist()]
+        return arrays_of(known, rows, is_single=not records.ndim)
+
+    return _tensors(parse, serialized, [(known, dims)], name)[0]
 
 
 @function("io.parse_single_sequence_example parse_single_sequence_example")
@@ -252,175 +254,90 @@ def parse_single_sequence_example(
 
     Source: `tf.io.parse_single_sequence_example`.
     """
-    if _is_of_run(serialized):
-        every = {key: _each_step(kind) for key, kind in (sequence_features or {}).items()}
-        groups: list[Any] = [(context_features or {}, ()), (every, (None,))]
-        parse = lambda record: parse_single_sequence_example(record, context_features, sequence_features)  # noqa: E731
-        context, every = _in_runs(parse, serialized, groups, name)
-        return context, every
-    found, steps = _parsed(serialized, "SequenceExample"), dict[str, Any]()
-    for key, kind in (sequence_features or {}).items():
-        if not isinstance(kind, (FixedLenSequenceFeature, VarLenFeature)):
-            raise TypeError(f"the steps {key!r} are a FixedLenSequenceFeature or VarLenFeature, not {describe(kind)}.")
-        needed = isinstance(kind, FixedLenSequenceFeature) and not kind.allow_missing
-        if needed and key not in found.feature_lists.feature_list:
-            raise _missing(key, "allow_missing=True")
-        steps[key] = _result(key, _each_step(kind), list(found.feature_lists.feature_list[key].feature), single=False)
-    return _single(found.context, context_features or {}), steps
+    whole = [_feature(key, kind) for key, kind in (context_features or {}).items()]
+    steps = {key: _each_step(key, kind) for key, kind in (sequence_features or {}).items()}
+
+    def parse(record: np.ndarray) -> list[np.ndarray]:
+        message = _message("SequenceExample", record.item())
+        lists = message.feature_lists.feature_list
+        for key, kind in (sequence_features or {}).items():
+            if key not in lists and not getattr(kind, "allow_missing", True):
+                raise ValueError(f"the example has no feature {key!r}: give allow_missing=True, or leave it out.")
+        each = [array for key, feature in steps.items() for array in feature.arrays(lists[key].feature)]
+        return [*arrays_of(whole, [message.context.feature], is_single=True), *each]
+
+    context, every = _tensors(parse, serialized, [(whole, ()), ([*steps.values()], (None,))], name)
+    return context, every
 
 
-def _each_step(kind: Any) -> Any:
-    """A feature of each step, whose steps are a batch."""
-    return FixedLenFeature(kind.shape, kind.dtype) if isinstance(kind, FixedLenSequenceFeature) else kind
+def _message(kind: str, data: bytes) -> Any:
+    return parsed(getattr(TENSORFLOW, kind), data, "an example", "the bytes")
 
 
-def _is_of_run(serialized: Any) -> bool:
-    """Whether the records are tensors of a graph."""
-    return isinstance(serialized, StringTensor) or (isinstance(serialized, Text) and graph_mode.graph() is not None)
-
-
-def _in_runs(parse: Any, serialized: Any, groups: Sequence[Any], name: str | None) -> list[dict[str, Any]]:
-    """The features of records that runs read: tensors, and sparse ones.
-
-    Args:
-        parse: makes a dict for each group, of a record or an array of them.
-        groups: features, and the dimensions of the records in their tensors.
-    """
-    keys = [(group, key) for group, (features, _) in enumerate(groups) for key in sorted(features)]
-    specs = [spec for group, key in keys for spec in _specs(groups[group][0][key], groups[group][1])]
-
-    def parts(records: np.ndarray) -> list[np.ndarray]:
-        found = parse(records.item() if records.shape == () else records)
-        return [np.asarray(x) for group, key in keys for x in _flat(found[group][key])]
-
-    made = iter(called(parts, [serialized], [dtype for dtype, _ in specs], [shape for _, shape in specs], name))
-    results: list[dict[str, Any]] = [{} for _ in groups]
-    for group, key in keys:
-        results[group][key] = _whole(groups[group][0][key], made)
-    return results
-
-
-def _specs(kind: Any, dims: tuple[Any, ...]) -> list[tuple[Any, tuple[Any, ...]]]:
-    """The dtypes and shapes of the tensors of a feature, of records of these dimensions."""
-    dtype = STRING if is_text(None, kind.dtype) else as_dtype(kind.dtype)
-    if isinstance(kind, VarLenFeature):
-        rank = len(dims) + 1
-        return [(as_dtype("int64"), (None, rank)), (dtype, (None,)), (as_dtype("int64"), (rank,))]
-    steps = (None,) if isinstance(kind, FixedLenSequenceFeature) else ()
-    return [(dtype, (*dims, *steps, *kind.shape))]
-
-
-def _flat(found: Any) -> list[Any]:
-    if isinstance(found, (SparseTensor, SparseTensorValue)):
-        return [found.indices, found.values, found.dense_shape]
-    return [found]
-
-
-def _whole(kind: Any, parts: Iterator[Any]) -> Any:
-    if not isinstance(kind, VarLenFeature):
-        return next(parts)
-    indices, values, shape = (next(parts) for _ in range(3))
-    return (SparseTensorValue if values.dtype is STRING else SparseTensor)(indices, values, shape)
-
-
-def _parsed(serialized: Any, message: str = "Example") -> Any:
-    serialized = serialized.strings.item() if isinstance(serialized, Text) else serialized
-    if not isinstance(serialized, bytes):
-        problem = f"it parses bytes of an example on the host, before a graph is fed, not {describe(serialized)}."
-        raise TypeError(problem)
-    return parsed(getattr(TENSORFLOW, message), serialized, "an example", "the bytes")
-
-
-def _single(found: Any, features: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: _result(key, kind, [found.feature.get(key)], single=True) for key, kind in features.items()}
-
-
-def _result(key: str, kind: Any, found: list[Any], single: bool) -> Any:
-    """The values of a feature in some examples."""
+def _feature(key: str, kind: Any) -> Feature:
+    """A feature of an example."""
     if not isinstance(kind, (FixedLenFeature, VarLenFeature, FixedLenSequenceFeature)):
         kinds = "a FixedLenFeature, a VarLenFeature or a FixedLenSequenceFeature"
         raise TypeError(f"the feature {key!r} is {kinds}, not {describe(kind)}.")
-    dtype = "bytes" if kind.dtype is object or is_of_strings(kind.dtype) else as_dtype(kind.dtype)
-    rows = [_list(key, one, dtype) for one in found]
+    has_text = kind.dtype is object or is_of_strings(kind.dtype)
+    dtype = STRINGS if has_text else as_dtype(kind.dtype).numpy
     if isinstance(kind, VarLenFeature):
-        return _sparse(rows, dtype, single)
-    shape = tuple(kind.shape)
-    if isinstance(kind, FixedLenSequenceFeature):
-        arrays = _padded([_steps(key, kind, row, dtype) for row in rows], kind, dtype)
-    else:
-        arrays = [_fixed(key, kind, row, dtype, shape) for row in rows]
-    array = arrays[0] if single else np.stack(arrays) if arrays else np.zeros((0, *shape), _numpy(dtype))
-    return array if dtype == "bytes" else ops.convert(array)
-
-
-def _steps(key: str, kind: FixedLenSequenceFeature, values: list[Any] | None, dtype: Any) -> Any:
-    if not kind.allow_missing:
+        return Feature(key, dtype)
+    steps = (None,) if isinstance(kind, FixedLenSequenceFeature) else ()
+    if steps and not kind.allow_missing:
         raise ValueError(f"the feature {key!r} of an example may be missing in TensorFlow: say allow_missing=True.")
-    values, each = values or [], math.prod(kind.shape)
-    if not each or len(values) % each:
-        raise ValueError(f"the feature {key!r} has {len(values)} elements, and its steps need {each} each.")
-    made = np.empty(len(values), _numpy(dtype))
-    made[:] = values
-    return made.reshape(-1, *kind.shape)
+    given = [] if kind.default_value is None else kind.default_value
+    return Feature(key, dtype, (*steps, *kind.shape), strings_of(given) if has_text else np.asarray(given, dtype))
 
 
-def _padded(rows: list[Any], kind: FixedLenSequenceFeature, dtype: Any) -> list[Any]:
-    """The steps of each example, filled up to as many as the longest one has."""
-    longest = max(map(len, rows), default=0)
-    filler = kind.default_value if kind.default_value is not None else b"" if dtype == "bytes" else 0
-    return [np.concatenate([row, np.full((longest - len(row), *kind.shape), filler, row.dtype)]) for row in rows]
+def _each_step(key: str, kind: Any) -> Feature:
+    """A feature of each step, whose steps are a batch."""
+    if not isinstance(kind, (FixedLenSequenceFeature, VarLenFeature)):
+        raise TypeError(f"the steps {key!r} are a FixedLenSequenceFeature or VarLenFeature, not {describe(kind)}.")
+    return _feature(key, FixedLenFeature(kind.shape, kind.dtype) if isinstance(kind, FixedLenSequenceFeature) else kind)
 
 
-def _missing(key: str, option: str) -> ValueError:
-    return ValueError(f"the example has no feature {key!r}: give {option}, or leave it out.")
+def _tensors(
+    parse: Callable[[np.ndarray], list[np.ndarray]], serialized: Any, groups: Sequence[Any], name: str | None
+) -> list[dict[str, Any]]:
+    """The features of records as tensors and sparse tensors, at once or in runs.
+
+    Args:
+        parse: returns the arrays of all features, in their order.
+        serialized: the records.
+        groups: features, and the first dimensions of their tensors.
+    """
+    given = joined(serialized)
+    if not is_text(given) and static_shape(given) != (0,):
+        problem = f"it parses bytes of an example on the host, before a graph is fed, not {describe(serialized)}."
+        raise TypeError(problem)
+    specs = [spec for features, dims in groups for feature in features for spec in _specs(feature, dims)]
+    made = iter(computed(parse, [text(given)], [dtype for dtype, _ in specs], [shape for _, shape in specs], name))
+    return [{feature.key: _whole(feature, made) for feature in features} for features, _ in groups]
 
 
-def _numpy(dtype: Any) -> Any:
-    return dtype.numpy if isinstance(dtype, DType) else object
+def _specs(feature: Feature, dims: tuple[int | None, ...]) -> list[tuple[Any, tuple[Any, ...]]]:
+    """The dtypes and shapes of the tensors of a feature, of records of these dimensions."""
+    dtype = STRING if feature.dtype == STRINGS else as_dtype(feature.dtype)
+    if feature.shape is None:
+        rank = len(dims) + 1
+        return [(as_dtype("int64"), (None, rank)), (dtype, (None,)), (as_dtype("int64"), (rank,))]
+    return [(dtype, (*dims, *feature.shape))]
 
 
-def _list(key: str, feature: Any, dtype: Any) -> list[Any] | None:
-    """The elements of a feature; None if the example lacks it."""
-    filled = None if feature is None else feature.WhichOneof("kind")
-    if filled is None:
-        return None
-    if _KINDS[filled] != dtype:
-        raise ValueError(f"the feature {key!r} holds {_KINDS[filled]}, not {dtype}.")
-    return list(getattr(feature, filled).value)
+def _whole(feature: Feature, parts: Iterator[Any]) -> Any:
+    if feature.shape is not None:
+        return next(parts)
+    indices, values, shape = itertools.islice(parts, 3)
+    return (SparseTensorValue if values.dtype is STRING else SparseTensor)(indices, values, shape)
 
 
-def _fixed(key: str, kind: FixedLenFeature, values: list[Any] | None, dtype: Any, shape: tuple[int, ...]) -> Any:
-    if values is None and kind.default_value is None:
-        raise _missing(key, "a default_value")
-    count = int(np.prod(shape, dtype=np.int64))
-    made = np.empty(count, _numpy(dtype))
-    if values is None:
-        made[:] = np.asarray(kind.default_value, made.dtype).reshape(-1)
-    elif len(values) == count:
-        made[:] = values
-    else:
-        raise ValueError(f"the feature {key!r} has {len(values)} elements, and the shape {shape} needs {count}.")
-    return made.reshape(shape)
-
-
-def _sparse(rows: list[list[Any] | None], dtype: Any, single: bool) -> SparseTensor | SparseTensorValue:
-    filled = [row or [] for row in rows]
-    places = [[column] if single else [i, column] for i, row in enumerate(filled) for column in range(len(row))]
-    width = max(map(len, filled), default=0)
-    values = np.array([element for row in filled for element in row], _numpy(dtype))
-    shape = [width] if single else [len(filled), width]
-    indices = np.array(places, "int64").reshape(-1, len(shape))
-    if dtype == "bytes":
-        return SparseTensorValue(indices, values, np.array(shape, "int64"))
-    return SparseTensor(indices, ops.convert(values), shape)
-
-
-@function("io.decode_raw decode_raw", "v2")
+@function("io.decode_raw decode_raw", v1="input_bytes out_type little_endian name bytes:input_bytes")
 def decode_raw(input_bytes: Any, out_type: Any, little_endian: bool = True, name: str | None = None) -> Any:
     """The numbers whose bytes are given.
 
     Args:
-        input_bytes: bytes, or a NumPy array of bytes of one length.
+        input_bytes: bytes, or an array or a tensor of bytes of one length.
         out_type: their dtype.
         little_endian: whether the lowest byte of a number comes first.
 
@@ -432,27 +349,8 @@ def decode_raw(input_bytes: Any, out_type: Any, little_endian: bool = True, name
 
     Source: `tf.io.decode_raw`.
     """
-    if _is_of_run(input_bytes):
-        attrs = {"out_type": as_dtype(out_type), "little_endian": little_endian}
-        made = host_operation("DecodeRaw", [input_bytes], name, **attrs)
-        made.set_shape([*input_bytes.shape, None])
-        return made
-    given, dtype = np.asarray(input_bytes, object), as_dtype(out_type)
-    texts = given.reshape(-1).tolist()
-    if not all(isinstance(text, bytes) for text in texts):
-        raise TypeError(f"it decodes bytes on the host, before a graph is fed, not {describe(input_bytes)}.")
-    lengths = {len(text) for text in texts} or {0}
-    length = lengths.pop()
-    if lengths or length % dtype.itemsize:
-        raise ValueError(f"each text needs one length, a multiple of {dtype.itemsize} bytes; there is one of {length}.")
-    numbers = np.frombuffer(b"".join(texts), dtype.numpy.newbyteorder("<" if little_endian else ">"))
-    return ops.convert(numbers.astype(dtype.numpy).reshape(*given.shape, length // dtype.itemsize))
-
-
-@function("io.decode_raw decode_raw", "v1")
-def decode_raw_v1(bytes: Any, out_type: Any, little_endian: bool = True, name: str | None = None) -> Any:
-    """The numbers whose bytes are given, as `tf.io.decode_raw` of TensorFlow 2.
-
-    Source: `tf.compat.v1.decode_raw`.
-    """
-    return decode_raw(bytes, out_type, little_endian, name)
+    attrs = {"out_type": as_dtype(out_type), "little_endian": little_endian}
+    made = host_operation("DecodeRaw", [input_bytes], name, **attrs)
+    if is_recorded(made):
+        made.set_shape([*text(input_bytes).shape, None])
+    return made
