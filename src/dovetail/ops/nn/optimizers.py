@@ -10,8 +10,7 @@ from dovetail.core.kinds import Float, Floats
 from dovetail.core.op import composite
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
-from dovetail.ops.math.arithmetic import square
-from dovetail.ops.math.exponential import sqrt
+from dovetail.ops.nn.optimizer_rules import adam, keras_momentum
 from dovetail.ops.samples import array, sample
 
 
@@ -98,11 +97,8 @@ def adam_step(
         >>> variable.numpy().round(3), mean.numpy()
         (array([0.684, 1.316], dtype=float32), array([ 0.2, -0.4], dtype=float32))
     """
-    after = []
-    for variable, gradient, mean, square_mean in zip(variables, gradients, means, square_means, strict=True):
-        mean = mean + (gradient - mean) * (1 - beta_1)
-        square_mean = square_mean + (square(gradient) - square_mean) * (1 - beta_2)
-        after.append((variable - mean * rate / (sqrt(square_mean) + epsilon), mean, square_mean))
+    numbers = {"lr": rate, "beta1": beta_1, "beta2": beta_2, "epsilon": epsilon}
+    after = [adam(*own, **numbers) for own in zip(variables, gradients, means, square_means, strict=True)]
     return tuple(chain(*zip(*after, strict=True)))
 
 
@@ -161,14 +157,11 @@ def sgd_step(
         >>> variable.numpy().round(3), change.numpy().round(3)
         (array([1.3, 1.4], dtype=float32), array([0.3, 0.4], dtype=float32))
     """
-    steps = [gradient * rate for gradient in gradients]
     if not momenta:
-        return tuple(variable - step for variable, step in zip(variables, steps, strict=True))
-    momenta = [change * momentum - step for change, step in zip(momenta, steps, strict=True)]
-    changes = momenta
-    if nesterov:
-        changes = [change * momentum - step for change, step in zip(momenta, steps, strict=True)]
-    return (*(variable + change for variable, change in zip(variables, changes, strict=True)), *momenta)
+        return tuple(v - gradient * rate for v, gradient in zip(variables, gradients, strict=True))
+    numbers = {"lr": rate, "momentum": momentum, "use_nesterov": nesterov}
+    after = [keras_momentum(*own, **numbers) for own in zip(variables, gradients, momenta, strict=True)]
+    return tuple(chain(*zip(*after, strict=True)))
 
 
 __all__ = ["adam_step", "sgd_step"]

@@ -7,6 +7,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.core.table import OPS
 from dovetail.formats.onnx.rows import row
+from dovetail.ops.nn import optimizer_rules as rules
 
 
 @row("NegativeLogLikelihoodLoss: x target weight; ignore_index:ignored reduction")
@@ -32,36 +33,29 @@ def _(x: Any, target: Any, weight: Any = None, ignored: int | None = None, reduc
     return likelihood_loss(scores, target, weight, ignored, reduction), scores
 
 
-def _each(arguments: Any, kinds: int) -> list[Any]:
-    """Arguments by kinds, each a list of one for each tensor → groups of one of each kind."""
-    count = len(arguments) // kinds
-    return [arguments[i::count] for i in range(count)]
+def _stepped(rule: rules.Rule, xs: Any, slots: int, norm: float, **numbers: Any) -> list[Any]:
+    """All variables and slots after a step, in the order of `xs`: the variables, the gradients, then slots by kind.
 
-
-def _by_kind(results: list[Any]) -> list[Any]:
-    return [one for kind in zip(*results, strict=True) for one in kind]
+    Args:
+        norm: the share of a variable that adds to its gradient.
+    """
+    count = len(xs) // (slots + 2)
+    after = []
+    for x, gradient, *others in (xs[i::count] for i in range(count)):
+        after.append(rule(x, gradient + norm * x, *others, **numbers))
+    return [one for kind in zip(*after, strict=True) for one in kind]
 
 
 @row("ai.onnx.preview.training.Momentum: rate step xs*; alpha beta mode norm_coefficient:norm")
 def _(rate: Any, step: Any, xs: Any, alpha: float, beta: float, mode: str, norm: float) -> Any:
-    results = []
-    for x, gradient, velocity in _each(xs, 3):
-        gradient = gradient + norm * x
-        velocity = alpha * velocity + ops.where(ops.equal(step, 0), 1.0, beta) * gradient
-        change = gradient + alpha * velocity if mode == "nesterov" else velocity
-        results.append([x - rate * change, velocity])
-    return _by_kind(results)
+    share = ops.where(ops.equal(step, 0), 1.0, beta)
+    return _stepped(rules.momentum, xs, 1, norm, lr=rate, momentum=alpha, use_nesterov=mode == "nesterov", share=share)
 
 
 @row("ai.onnx.preview.training.Adagrad: rate step xs*; decay_factor:decay epsilon norm_coefficient:norm")
 def _(rate: Any, step: Any, xs: Any, decay: float = 0.0, epsilon: float = 0.0, norm: float = 0.0) -> Any:
     rate = rate / (1 + ops.cast(step, rate.dtype) * decay)
-    results = []
-    for x, gradient, squares in _each(xs, 3):
-        gradient = gradient + norm * x
-        squares = squares + gradient * gradient
-        results.append([x - rate * gradient / (ops.sqrt(squares) + epsilon), squares])
-    return _by_kind(results)
+    return _stepped(rules.adagrad, xs, 1, norm, lr=rate, epsilon=epsilon)
 
 
 @row(
@@ -80,11 +74,6 @@ def _(
     step = ops.cast(step, rate.dtype)
     corrected = rate * ops.sqrt(1 - ops.power(beta, step)) / (1 - ops.power(alpha, step))
     rate = ops.where(ops.greater(step, 0), corrected, rate)
-    results = []
-    for x, gradient, mean, squares in _each(xs, 4):
-        gradient = gradient + norm * x
-        mean = alpha * mean + (1 - alpha) * gradient
-        squares = beta * squares + (1 - beta) * gradient * gradient
-        new = x - rate * mean / (ops.sqrt(squares) + epsilon)
-        results.append([(1 - after) * new, mean, squares])
-    return _by_kind(results)
+    results = _stepped(rules.adam, xs, 2, norm, lr=rate, beta1=alpha, beta2=beta, epsilon=epsilon)
+    count = len(results) // 3
+    return [*((1 - after) * x for x in results[:count]), *results[count:]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,6 +22,7 @@ from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import is_recorded, kind_of
 from dovetail.distributed.replicas import combined
 from dovetail.graph.nesting import outermost_of
+from dovetail.ops.nn.optimizer_rules import Rule
 
 Updates = list[tuple[Any, Any]]  # variables and their new values
 
@@ -182,22 +184,36 @@ class Optimizer(CustomStepMixin):
 
 def number(given: Any, like: Any) -> Any:
     """A rate, which may be a function, in the dtype of a variable."""
-    found = given() if callable(given) else given
-    return ops.cast(found, like.dtype)
+    rate = given() if callable(given) else given
+    return ops.cast(rate, like.dtype)
+
+
+_ARGUMENTS = {  # the word of a rule → the argument
+    "alpha": "learning_rate",
+    "lr": "learning_rate",
+    "lr_power": "learning_rate_power",
+    "l1": "l1_regularization_strength",
+    "l2": "l2_regularization_strength",
+    "l2_shrinkage": "l2_shrinkage_regularization_strength",
+}
 
 
 class Row(Optimizer):
     """An optimizer that a row says: its arguments, its slots, and the rule of a step.
 
-        class MomentumOptimizer(Row, takes="learning_rate momentum name='Momentum'"): ...
+        class MomentumOptimizer(Row, rule=rules.momentum, takes="learning_rate momentum name='Momentum'"): ...
 
     Words for arguments are TensorFlow's, in its order; they become attributes with an underscore in front.
 
     Attributes:
-        slots: name → the first value, or the argument that says it.
+        rule: the function of a step, of `ops.nn.optimizer_rules`.
+        words: the word of the rule for a number → the argument, where `_ARGUMENTS` does not have it.
+        slots: name → the first value, or the argument that says it; in the order of the rule.
         powers: name of an own variable → the argument that it begins with, and that multiplies it in each step.
     """
 
+    rule: Rule
+    words: ClassVar[Mapping[str, str]] = {}
     slots: ClassVar[Mapping[str, str | float]] = {}
     powers: ClassVar[Mapping[str, str]] = {}
 
@@ -208,7 +224,9 @@ class Row(Optimizer):
         def __getattr__(self, argument: str) -> Any:
             return argument
 
-    def __init_subclass__(cls, takes: str = "", place: str = "train") -> None:
+    def __init_subclass__(cls, takes: str = "", place: str = "train", rule: Rule | None = None) -> None:
+        if rule is not None:
+            cls.rule = staticmethod(rule)
         if takes:  # a program's class has none
             cls.__init__ = constructor(takes, Row._begin)  # type: ignore[method-assign]
             value(f"{place}.{cls.__name__}", cls, "v1")
@@ -217,15 +235,19 @@ class Row(Optimizer):
         Optimizer.__init__(self, name=given["name"])
         vars(self).update({f"_{key}": one for key, one in given.items()})
 
-    def rule(self, given: Any, g: Any, v: Any, *slots: Any) -> tuple[Any, ...]:
-        """The variable and its slots after a step by the gradient `g`; `given` has the arguments as tensors."""
-        raise NotImplementedError
+    def numbers(self, variable: Any) -> dict[str, Any]:
+        """The arguments and powers that the rule takes, by its words, as tensors of a variable's dtype."""
+        powers = {name: self.power(name) for name in self.powers}
+        numbers = {}
+        for word in inspect.getfullargspec(self.rule).kwonlyargs:
+            given = powers.get(word, getattr(self, f"_{self.words.get(word) or _ARGUMENTS.get(word, word)}", None))
+            if given is not None:
+                numbers[word] = given if isinstance(given, bool) else number(given, variable)
+        return numbers
 
     def updates(self, gradient: Any, variable: Any) -> Updates:
-        given = _Numbers(self, variable)
-        kept = self._kept(variable)
-        new, *changed = self.rule(given, gradient, variable, *kept)
-        return [(variable, new), *zip(kept, changed, strict=True)]
+        numbers, kept = self.numbers(variable), self._kept(variable)
+        return list(zip([variable, *kept], self.rule(variable, gradient, *kept, **numbers), strict=True))
 
     def _kept(self, variable: Any) -> list[Any]:
         """The slots of a variable."""
@@ -239,18 +261,6 @@ class Row(Optimizer):
     def power(self, name: str) -> Any:
         """The variable of one of `powers`."""
         return self.own(name, getattr(self, f"_{self.powers[name]}"))
-
-
-class _Numbers:
-    """The arguments and powers of an optimizer, as tensors of a variable's dtype."""
-
-    def __init__(self, optimizer: Row, variable: Any) -> None:
-        self._optimizer, self._variable = optimizer, variable
-        self._powers = {name: optimizer.power(name) for name in optimizer.powers}
-
-    def __getattr__(self, name: str) -> Any:
-        found = self._powers[name] if name in self._powers else getattr(self._optimizer, f"_{name}")
-        return number(found, self._variable)
 
 
 value("train.Optimizer", Optimizer, "v1")

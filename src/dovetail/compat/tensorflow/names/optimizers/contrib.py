@@ -18,44 +18,35 @@ from dovetail.compat.tensorflow.names.optimizers.rows import ADAM, AdagradOptimi
 from dovetail.compat.tensorflow.names.train import ExponentialMovingAverage
 from dovetail.compat.tensorflow.table import value
 from dovetail.core.errors import op_error
+from dovetail.ops.nn import optimizer_rules as rules
 
 _L1_L2 = "l1_regularization_strength=0.0 l2_regularization_strength=0.0 use_locking=False"
 _SIGN = "beta=0.9 sign_decay_fn=None use_locking=False"
 
 
-def _shrunk(given: Any, x: Any, rate: Any) -> Any:
-    """Numbers after a step that makes their sums of absolute values and of squares smaller."""
-    left = ops.maximum(ops.absolute(x) - rate * given.l1_regularization_strength, 0.0)
-    return ops.sign(x) * left / (1.0 + rate * given.l2_regularization_strength)
-
-
-class ProximalGradientDescentOptimizer(Row, takes=f"learning_rate {_L1_L2} name='ProximalGradientDescent'"):
+class ProximalGradientDescentOptimizer(
+    Row, rule=rules.proximal_gradient_descent, takes=f"learning_rate {_L1_L2} name='ProximalGradientDescent'"
+):
     """Steps against the gradient, after which weights shrink.
 
     Source: `tf.compat.v1.train.ProximalGradientDescentOptimizer`.
     """
 
-    def rule(self, given: Any, g: Any, v: Any, *slots: Any) -> tuple[Any, ...]:
-        rate = given.learning_rate
-        return (_shrunk(given, v - rate * g, rate),)
-
 
 class ProximalAdagradOptimizer(
-    AdagradOptimizer, takes=f"learning_rate initial_accumulator_value=0.1 {_L1_L2} name='ProximalAdagrad'"
+    AdagradOptimizer,
+    rule=rules.proximal_adagrad,
+    takes=f"learning_rate initial_accumulator_value=0.1 {_L1_L2} name='ProximalAdagrad'",
 ):
     """Steps of Adagrad, after which weights shrink.
 
     Source: `tf.compat.v1.train.ProximalAdagradOptimizer`.
     """
 
-    def rule(self, given: Any, g: Any, v: Any, *slots: Any) -> tuple[Any, ...]:
-        total = slots[0] + ops.square(g)
-        rate = given.learning_rate / ops.sqrt(total)
-        return _shrunk(given, v - rate * g, rate), total
-
 
 class AdagradDAOptimizer(
     Row,
+    rule=rules.adagrad_da,
     takes=f"learning_rate global_step initial_gradient_squared_accumulator_value=0.1 {_L1_L2} name='AdagradDA'",
 ):
     """Steps from the start by the sums of all gradients and of their squares.
@@ -68,43 +59,39 @@ class AdagradDAOptimizer(
         "gradient_squared_accumulator": "initial_gradient_squared_accumulator_value",
     }
 
-    def rule(self, given: Any, g: Any, v: Any, *slots: Any) -> tuple[Any, ...]:
-        (total, square), rate, step = slots, given.learning_rate, given.global_step + 1.0
-        total, square = total + g, square + ops.square(g)
-        left = ops.maximum(ops.absolute(total) - given.l1_regularization_strength * step, 0.0)
-        below = given.l2_regularization_strength * step * rate + ops.sqrt(square)
-        return -rate * ops.sign(total) * left / below, total, square
+    def numbers(self, variable: Any) -> dict[str, Any]:
+        numbers = super().numbers(variable)
+        return {**numbers, "global_step": numbers["global_step"] + 1}
 
 
-class AddSignOptimizer(Row, place="contrib.opt", takes=f"learning_rate=0.1 alpha=1.0 {_SIGN} name='AddSignOptimizer'"):
+class AddSignOptimizer(
+    Row, place="contrib.opt", rule=rules.add_sign, takes=f"learning_rate=0.1 alpha=1.0 {_SIGN} name='AddSignOptimizer'"
+):
     """Steps that are larger where the gradient has the sign of its average.
 
     Source: `tf.contrib.opt.AddSignOptimizer`; Bello et al. 2017, "Neural optimizer search with reinforcement learning".
     """
 
+    words: ClassVar = {"alpha": "alpha", "sign_decay": "sign_decay_fn"}
     slots: ClassVar = {"m": 0.0}
 
-    def rule(self, given: Any, g: Any, v: Any, *slots: Any) -> tuple[Any, ...]:
-        mean = given.beta * slots[0] + (1.0 - given.beta) * g
-        same = ops.sign(g) * ops.sign(mean)
-        same = same if self._sign_decay_fn is None else given.sign_decay_fn * same
-        return v - given.learning_rate * self.factor(given, same) * g, mean
-
-    def factor(self, given: Any, same: Any) -> Any:
-        """The factor of a step; `same` is whether both signs are one: 1, 0 or -1."""
-        return given.alpha + same
+    def numbers(self, variable: Any) -> dict[str, Any]:
+        return {"sign_decay": 1.0, **super().numbers(variable)}
 
 
 class PowerSignOptimizer(
-    AddSignOptimizer, place="contrib.opt", takes=f"learning_rate=0.1 base={math.e} {_SIGN} name='PowerSignOptimizer'"
+    AddSignOptimizer,
+    place="contrib.opt",
+    rule=rules.power_sign,
+    takes=f"learning_rate=0.1 base={math.e} {_SIGN} name='PowerSignOptimizer'",
 ):
     """Steps that are by a factor larger where the gradient has the sign of its average.
 
     Source: `tf.contrib.opt.PowerSignOptimizer`; as for `AddSignOptimizer`.
     """
 
-    def factor(self, given: Any, same: Any) -> Any:
-        return ops.power(given.base, same)
+    def numbers(self, variable: Any) -> dict[str, Any]:
+        return {**super().numbers(variable), "logbase": ops.log(number(self._base, variable))}
 
 
 class NadamOptimizer(AdamOptimizer, place="contrib.opt", takes=ADAM.format("Nadam")):
@@ -113,24 +100,16 @@ class NadamOptimizer(AdamOptimizer, place="contrib.opt", takes=ADAM.format("Nada
     Source: `tf.contrib.opt.NadamOptimizer`; Dozat 2016, "Incorporating Nesterov momentum into Adam".
     """
 
-    def ahead(self, given: Any, g: Any, mean: Any) -> Any:
-        return mean * given.beta1 + (1.0 - given.beta1) * g
+    _use_nesterov = True
 
 
-class AdaMaxOptimizer(AdamOptimizer, place="contrib.opt", takes=ADAM.format("AdaMax")):
+class AdaMaxOptimizer(AdamOptimizer, place="contrib.opt", rule=rules.adamax, takes=ADAM.format("AdaMax")):
     """Adam with the largest gradient in place of the average of squares.
 
     Source: `tf.contrib.opt.AdaMaxOptimizer`; Kingma and Ba 2014, "Adam: a method for stochastic optimization".
     """
 
     powers: ClassVar = {"beta1_power": "beta1"}
-
-    def rule(self, given: Any, g: Any, v: Any, *slots: Any) -> tuple[Any, ...]:
-        mean, largest = slots
-        mean = given.beta1 * mean + (1.0 - given.beta1) * g
-        largest = ops.maximum(given.beta2 * largest, ops.absolute(g))
-        rate = given.learning_rate / (1.0 - given.beta1_power)
-        return v - rate * mean / (largest + given.epsilon), mean, largest
 
 
 # -- on top of others -------------------------------------------------------------------------------------------------
