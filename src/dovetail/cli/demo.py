@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 from dovetail.cli import program
 from dovetail.cli.options import add_engine, number
+from dovetail.core.optional_api import spec_of
 
 DESCRIPTION = """\
 Trains a convolutional net of Keras on the 1797 handwritten digits that come with scikit-learn: by Keras' `fit`, with a
@@ -62,7 +62,7 @@ def demo() -> Callable[..., int]:
     Raises:
         ImportError: a library that it needs is not installed, or the installed Keras does not run on Dovetail.
     """
-    missing = [library for library in NEEDED if find_spec(library) is None]
+    missing = [library for library in NEEDED if spec_of(library) is None]
     if missing:
         advice = f"pip install {' '.join(NEEDED[library] for library in missing)}"
         raise ImportError(f"the demo needs libraries that are not installed, {', '.join(missing)}: {advice}")

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -22,6 +21,7 @@ from dovetail.compat.run import Program, running
 from dovetail.compat.run.missing import missing, said
 from dovetail.compat.source.sources import PYTHON_2, Unread
 from dovetail.core.engine_registry import AUTO, list_engines, set_engine
+from dovetail.core.optional_api import spec_of
 from dovetail.observe.profile import profile
 
 KERAS_BACKEND = "keras_dovetail"  # it depends on Dovetail, so Dovetail imports it by name only
@@ -82,7 +82,7 @@ def _said(unread: Unread) -> str:
     """Why a file is not Python 3, and the command that converts one of Python 2."""
     path = Path(unread.place.path)
     before = "" if unread.place.cell is None else f"jupyter nbconvert --to script {path}; "
-    command = "python -m lib2to3" if find_spec("lib2to3") else "pip install fissix; python -m fissix"
+    command = "python -m lib2to3" if spec_of("lib2to3") else "pip install fissix; python -m fissix"
     advice = f"\nto convert it: {before}{command} --write --nobackups {path.with_suffix('.py')}"
     return f"{unread.place}: {unread.why}{advice if PYTHON_2 in unread.why else ''}"
 

@@ -16,7 +16,6 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from importlib.util import find_spec
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,6 +26,7 @@ from dovetail.core.global_random import without_draws
 from dovetail.core.hooks import hooks
 from dovetail.core.keras_aside import keras_aside
 from dovetail.core.locks import holding, let_forks_wait, make_lock
+from dovetail.core.optional_api import spec_of
 from dovetail.core.scopes import change, scopes, within
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def is_installed(name: str) -> bool:
     """Whether an engine's library can be imported; the check does not import it."""
     if name not in BUILT_IN:
         return True  # a package that registers an engine brings its library
-    return find_spec(BUILT_IN[name].library) is not None
+    return spec_of(BUILT_IN[name].library) is not None
 
 
 def get_engine(name: str) -> Engine:
@@ -224,7 +224,7 @@ def _load(name: str) -> Engine:
         raise RuntimeError(_forked[name])
     if name in BUILT_IN:
         module, library, install, *_ = BUILT_IN[name]
-        if find_spec(library) is None:
+        if spec_of(library) is None:
             raise EngineNotInstalled(f"the engine {name!r} needs {library}, which is not installed: {install}")
         absent = [built_in.library for built_in in BUILT_IN.values() if built_in.library not in sys.modules]
         with keras_aside():

@@ -12,7 +12,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -30,6 +29,7 @@ from dovetail.compat.source.sources import Source, Unread, read, read_program
 from dovetail.compat.source.uses import Use, find
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.core.hooks import hooks
+from dovetail.core.optional_api import spec_of
 from dovetail.core.scopes import DEFAULT_GRAPH
 
 VERSION_OF_TENSORFLOW_1 = "1.15.5"
@@ -97,7 +97,7 @@ def _read(folders: Sequence[Path]) -> tuple[list[Source], list[Unread]]:
 
 def _folder_of(package: str) -> Path | None:
     """The folder of an installed package, which is not imported."""
-    spec = find_spec(package)
+    spec = spec_of(package)
     return Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else None
 
 

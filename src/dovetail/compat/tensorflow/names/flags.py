@@ -10,11 +10,11 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from dovetail.compat.tensorflow.table import lazy, value
 from dovetail.core.errors import op_error
+from dovetail.core.optional_api import spec_of
 
 KINDS: dict[str, type] = {"string": str, "integer": int, "float": float, "boolean": bool, "bool": bool}
 OF_ABSL = (  # further names of absl.flags
@@ -138,7 +138,7 @@ class Flags:
         return {name: self[name] for name in self}
 
 
-FLAGS = Flags(Absl if find_spec("absl") else Argparse)
+FLAGS = Flags(Absl if spec_of("absl") else Argparse)
 
 
 def _definer(kind: str) -> Callable[..., None]:
