@@ -266,6 +266,51 @@ def check_layers_call_what_they_inherit():
     near(model.predict(X, verbose=0), X)
 
 
+class Broken(layers.Layer):
+    """A layer with an error of its own in one of its methods."""
+
+    def __init__(self, place, error=ValueError):
+        super().__init__()
+        self.place, self.error = place, error
+
+    def compute_output_shape(self, shape):
+        if self.place == "shape":
+            raise self.error("of the program")
+        return shape
+
+    def call(self, inputs):
+        if self.place == "lengths":
+            return inputs * (0 * K.int_shape(inputs)[0] + 1)
+        if self.place == "call":
+            raise self.error("of the program")
+        return K.reshape(inputs, (-1, K.shape(inputs)[-1]))
+
+
+class Own(Exception):
+    pass
+
+
+def check_errors_of_a_layer_are_raised():
+    """Check that what a program's layer raises is told, though the shapes that it declares would do."""
+    x = Input((3,))
+    for error in (ValueError, KeyError, NameError, Own):
+        for place in ("call", "shape"):
+            with pytest.raises(error, match="of the program"):
+                Broken(place, error)(x)
+
+        def function(x, error=error):
+            raise error("of the program")
+
+        with pytest.raises(error, match="of the program"):
+            layers.Lambda(function, output_shape=(3,))(x)
+    assert K.int_shape(Broken("lengths")(x)) == (None, 3)  # its `call` needs the length of a batch
+    with keras2.installed(of_tensorflow=True):
+        assert K.int_shape(Broken("shape")(x))[0] is None  # tf.keras does not ask for the shape
+    with pytest.raises(ValueError, match="of the program") as caught:  # also without the shape that another declared
+        Broken("call").compute_output_spec(Broken("nowhere")(x))
+    assert "of the program" in str(caught.value.__cause__)
+
+
 class Shaped(layers.Layer):
     def compute_output_shape(self, shape):
         shape = v1.TensorShape(shape).as_list()

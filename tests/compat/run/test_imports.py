@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import importlib
 import os
 import sys
 from multiprocessing import spawn
@@ -231,6 +232,17 @@ def test_what_is_not_offered_says_what_to_write(program, text, said):
     with pytest.raises(ImportError, match="No module or name") as caught:
         program(a=text)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["raise ImportError('it needs a library')", "import no_such_library"])
+def test_an_error_inside_of_a_module_is_not_taken_for_its_absence(tmp_path, monkeypatch, text):
+    write(tmp_path, {"around/__init__.py": "", "around/part.py": text})
+    monkeypatch.syspath_prepend(tmp_path)
+    around, imports = importlib.import_module("around"), Imports("tf1")
+    with pytest.raises(ImportError, match=r"a library|no_such_library"):
+        imports.member(around, "around", "part")
+    with pytest.raises(AttributeError):
+        imports.member(around, "around", "no_such")
 
 
 def test_wrong_kinds_and_files_are_refused(tmp_path):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from traceback import walk_tb
 from typing import Any
 
 import keras
 
-from dovetail.compat.keras2 import built_tensors
+from dovetail.compat.keras2 import built_tensors, words
 from dovetail.compat.keras2.patches import Own, Patch, methods
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.scopes import record_on
@@ -189,20 +189,21 @@ def _of_the_call(spec_of: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap `compute_output_spec`: a program's `call` decides how many outputs there are, and of which dtypes.
 
     So did the tensors in Keras 2.  `compute_output_shape` gives the dimensions that stay unknown.  Wrong ones did no
-    harm there, so a call that they keep from working gets inputs without them.
+    harm there, so a call that they keep from working gets inputs without them.  A layer's own errors are raised.
     """
 
     @functools.wraps(spec_of)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             return once(self, *args, **kwargs)
-        except Exception:
+        except Exception as error:
             leaves = keras.tree.flatten((args, kwargs))
             if not any(isinstance(leaf, keras.KerasTensor) and hasattr(leaf, "_computed_shape") for leaf in leaves):
                 raise
-            with suppress(Exception):
+            try:
                 return _in_a_graph(self.call, args, kwargs)
-            raise
+            except Exception as without:
+                raise error from without
 
     def once(self: Any, *args: Any, **kwargs: Any) -> Any:
         is_lambda = isinstance(self, keras.layers.Lambda)
@@ -211,21 +212,34 @@ def _of_the_call(spec_of: Callable[..., Any]) -> Callable[..., Any]:
         try:
             found = super(keras.layers.Layer, self).compute_output_spec(*args, **kwargs)
             found = keras.tree.map_structure(lambda v: _spec_of_variable(v) if isinstance(v, Variable) else v, found)
-        except Exception:  # it may need lengths that the program knows and the shapes do not tell
-            if self._output_shape is None if is_lambda else not _is_of_the_program(type(self), "compute_output_shape"):
+        except Exception as error:
+            is_of_class = _is_of_the_program(type(self), "compute_output_shape")
+            is_declared = self._output_shape is not None if is_lambda else is_of_class
+            needs_lengths = isinstance(error, TypeError) or not _is_own(error, self)  # which no shape tells
+            if not (is_declared and needs_lengths):
                 raise
             return spec_of(self, *args, **kwargs)
         if all(None not in each.shape for each in keras.tree.flatten(found) if isinstance(each, keras.KerasTensor)):
             return found
         try:
             declared = keras.tree.flatten(spec_of(self, *args, **kwargs))
-        except Exception:  # tf.keras never asked for it
+        except Exception as error:
+            if _is_own(error, self) and not words.of_tensorflow:  # tf.keras never asked for it
+                raise
             return found
         leaves = keras.tree.flatten(found)
         merged = map(_with_dimensions, leaves, declared) if len(leaves) == len(declared) else leaves
         return keras.tree.pack_sequence_as(found, list(merged))
 
     return call
+
+
+def _is_own(error: BaseException, layer: Any) -> bool:
+    """Whether an error was raised by the code of a program's layer, and not by a library that it called."""
+    *_, (frame, _) = walk_tb(error.__traceback__)
+    source = layer.function if isinstance(layer, keras.layers.Lambda) else type(layer)
+    module = str(frame.f_globals.get("__name__"))
+    return not module.startswith(OF_KERAS) and module == source.__module__
 
 
 def _with_dimensions(found: Any, declared: Any) -> Any:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import contextlib
 import functools
 import importlib
 import importlib.machinery
@@ -157,8 +156,11 @@ class Imports:
         except AttributeError:
             paths = f"{module.__name__}.{member}", f"{name}.{member}"
             for load, path in zip((importlib.import_module, self.import_module), paths, strict=True):
-                with contextlib.suppress(ImportError):
+                try:
                     return load(path)
+                except ModuleNotFoundError as error:
+                    if not f"{path}.".startswith(f"{error.name}."):
+                        raise
             raise
 
     def _spec_of_file(self, name: str, location: Any = None, **options: Any) -> ModuleSpec | None:
