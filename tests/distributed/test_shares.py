@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 
+from dovetail.compat.tensorflow.names.distribute import DistributedDataset
 from dovetail.core.collectives import WORLD
 from dovetail.distributed import shares
 from tests.conftest import SEED
@@ -84,3 +85,21 @@ def test_shares_change_a_few_times_at_most(monkeypatch):
         ranks.speeds = [100.0, 400.0] if number // 100 % 2 else [400.0, 100.0]
         ranks.step(monkeypatch, 128)
     assert 0 < ranks.changes <= shares.CHANGES
+
+
+def test_replicas_of_tensorflow_get_measured_shares(monkeypatch):
+    measured = shares._Measured()
+    measured._speeds = [3.0, 1.0]
+    monkeypatch.setattr(shares, "_measured", measured)
+    monkeypatch.setattr(WORLD, "size", 2)
+    batches = [{"x": np.arange(128), "y": np.arange(128) * 2}, {"x": np.arange(1), "y": np.arange(1)}]
+    found = {}
+    for kind in ("equal", "measured"):
+        monkeypatch.setattr(WORLD, "shares", kind)
+        for rank in range(2):
+            monkeypatch.setattr(WORLD, "rank", rank)
+            parts = [*DistributedDataset(batches)]
+            found[kind, rank] = [(len(part["x"]), len(part["y"])) for part in parts]
+            assert parts[0]["x"][-1] == (127 if rank else found[kind, 0][0][0] - 1)
+    assert found["equal", 0] == [(64, 64), (1, 1)] and found["equal", 1] == [(64, 64), (0, 0)]
+    assert found["measured", 0] == [(96, 96), (1, 1)] and found["measured", 1] == [(32, 32), (0, 0)]

@@ -34,8 +34,8 @@ def init(timeout: float = 300.0, start: float = 300.0, wire: str | None = None, 
         timeout: the seconds that a rank waits for the others in a collective.
         start: the seconds in which all ranks must have come here.
         wire: "bfloat16" or "float16": `average` sends wider gradients as these; "" for their own dtype, the default.
-        shares: "equal", the default, or "measured": Keras' batches are divided by the measured speed of the ranks.
-            Give this and `wire` alike on all ranks; a later call may change them.
+        shares: "equal", the default, or "measured": batches of Keras and of `tf.distribute` are divided by the measured
+            speed of the ranks.  Give this and `wire` alike on all ranks; a later call may change them.
 
     Raises:
         ValueError: `wire` or `shares` is another word.

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum
 from importlib import import_module
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,10 @@ from dovetail.compat.tensorflow.names.random import has_seed, set_seed
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.collectives import WORLD
 from dovetail.core.hooks import hooks
-from dovetail.core.structure import map_structure
+from dovetail.core.structure import flatten, map_structure
 from dovetail.distributed.random_states import same_random_state
 from dovetail.distributed.replicas import all_rows, as_replica
+from dovetail.distributed.shares import parts
 
 
 class ReduceOp(Enum):
@@ -73,7 +75,7 @@ class InputContext:
 
 
 class DistributedDataset:
-    """A data set of which each replica gets its rows of each batch.
+    """A data set of which each replica gets its rows of each batch, as `distributed.init(shares=…)` divides them.
 
     Source: `tf.distribute.DistributedDataset`.
     """
@@ -83,16 +85,12 @@ class DistributedDataset:
 
     def __iter__(self) -> Iterator[Any]:
         for batch in self._dataset:
-            yield map_structure(_own_rows, batch)
+            counts = parts(len(flatten(batch)[0][0]))
+            start = sum(counts[: WORLD.rank])
+            yield map_structure(itemgetter(slice(start, start + counts[WORLD.rank])), batch)
 
     def __len__(self) -> int:
         return len(self._dataset)
-
-
-def _own_rows(value: Any) -> Any:
-    each, more = divmod(len(value), WORLD.size)
-    start = WORLD.rank * each + min(WORLD.rank, more)
-    return value[start : start + each + (WORLD.rank < more)]
 
 
 class Strategy:
