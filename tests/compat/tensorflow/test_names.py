@@ -21,7 +21,8 @@ from tests.compat.tensorflow.public_names import PUBLIC, SUGGESTED, rows, sugges
 from tests.libraries import require
 
 ROOT = Path(__file__).parents[3]
-NAMES = Path(__file__).with_name("names.txt").read_text().split()  # counted in 297 files of 16 packages
+# A name a line, with how many of 297 files of 16 packages use it; none use the sisters of names and those of examples.
+NAMES = Path(__file__).with_name("names.txt").read_text().split()[::2]
 
 
 @pytest.mark.parametrize("view", [tf, tf.compat.v1], ids=["v2", "v1"])
