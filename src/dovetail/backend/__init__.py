@@ -41,3 +41,7 @@ from dovetail.backend.shapes import *
 from dovetail.backend.sparse import *
 from dovetail.backend.state import *
 from dovetail.backend.symbolic import *
+from dovetail.backend.table import add_functions as _add_functions
+
+_add_functions(globals())
+_add_functions(vars(experimental))

@@ -7,7 +7,7 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend import logits
-from dovetail.backend.table import k_error, k_function
+from dovetail.backend.table import k_error
 from dovetail.core.errors import describe
 from dovetail.core.kinds import TensorLike
 
@@ -23,7 +23,6 @@ __all__ = [
 ]
 
 
-@k_function
 def relu(x: TensorLike, alpha: float = 0.0, max_value: float | None = None, threshold: float = 0.0) -> Any:
     """Rectified linear unit: `max(x, 0)`, or a variant that its parameters select.
 
@@ -54,7 +53,6 @@ def relu(x: TensorLike, alpha: float = 0.0, max_value: float | None = None, thre
     return ops.relu(x, alpha, max_value, threshold)
 
 
-@k_function
 def elu(x: TensorLike, alpha: float = 1.0) -> Any:
     """Exponential linear unit: `x` above zero, `alpha * (exp(x) - 1)` below.
 
@@ -78,7 +76,6 @@ def elu(x: TensorLike, alpha: float = 1.0) -> Any:
     return ops.elu(x, alpha)
 
 
-@k_function
 def softmax(x: TensorLike, axis: Any = -1) -> Any:
     """Scores as probabilities, which are positive and add up to 1: `exp(x) / sum(exp(x))`.
 
@@ -114,7 +111,6 @@ def softmax(x: TensorLike, axis: Any = -1) -> Any:
     return output
 
 
-@k_function
 def softplus(x: TensorLike) -> Any:
     """Smooth rectifier, `log(1 + exp(x))`.
 
@@ -137,7 +133,6 @@ def softplus(x: TensorLike) -> Any:
     return ops.softplus(x)
 
 
-@k_function
 def softsign(x: TensorLike) -> Any:
     """`x / (1 + |x|)`, which tends to -1 and 1.
 
@@ -160,7 +155,6 @@ def softsign(x: TensorLike) -> Any:
     return ops.softsign(x)
 
 
-@k_function
 def sigmoid(x: TensorLike) -> Any:
     """Logistic function, `1 / (1 + exp(-x))`.
 
@@ -187,7 +181,6 @@ def sigmoid(x: TensorLike) -> Any:
     return output
 
 
-@k_function
 def hard_sigmoid(x: TensorLike) -> Any:
     """Piecewise linear sigmoid, `clip(0.2 * x + 0.5, 0, 1)`.
 
@@ -210,7 +203,6 @@ def hard_sigmoid(x: TensorLike) -> Any:
     return ops.clip(ops.add(ops.multiply(x, 0.2), 0.5), 0, 1)
 
 
-@k_function
 def tanh(x: TensorLike) -> Any:
     """Hyperbolic tangent.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail import ops
-from dovetail.backend.table import k_function
 from dovetail.core.kinds import TensorLike
 
 __all__ = [
@@ -30,7 +29,6 @@ __all__ = [
 # -- one tensor -------------------------------------------------------------------------------------------------------
 
 
-@k_function
 def square(x: TensorLike) -> Any:
     """The square, elementwise.
 
@@ -51,7 +49,6 @@ def square(x: TensorLike) -> Any:
     return ops.square(x)
 
 
-@k_function
 def abs(x: TensorLike) -> Any:
     """The absolute value, elementwise.
 
@@ -72,7 +69,6 @@ def abs(x: TensorLike) -> Any:
     return ops.absolute(x)
 
 
-@k_function
 def sqrt(x: TensorLike) -> Any:
     """The square root, elementwise; 0 for negative numbers.
 
@@ -96,7 +92,6 @@ def sqrt(x: TensorLike) -> Any:
     return ops.sqrt(ops.maximum(x, 0))
 
 
-@k_function
 def exp(x: TensorLike) -> Any:
     """The exponential function, elementwise.
 
@@ -119,7 +114,6 @@ def exp(x: TensorLike) -> Any:
     return ops.exp(x)
 
 
-@k_function
 def log(x: TensorLike) -> Any:
     """The natural logarithm, elementwise; NaN for negative numbers.
 
@@ -142,7 +136,6 @@ def log(x: TensorLike) -> Any:
     return ops.log(x)
 
 
-@k_function
 def round(x: TensorLike) -> Any:
     """The nearest whole number, elementwise; the even one of two equally near ones.
 
@@ -163,7 +156,6 @@ def round(x: TensorLike) -> Any:
     return ops.round(x)
 
 
-@k_function
 def sign(x: TensorLike) -> Any:
     """-1, 0 or 1, by the sign, elementwise.
 
@@ -184,7 +176,6 @@ def sign(x: TensorLike) -> Any:
     return ops.sign(x)
 
 
-@k_function
 def sin(x: TensorLike) -> Any:
     """The sine, elementwise.
 
@@ -207,7 +198,6 @@ def sin(x: TensorLike) -> Any:
     return ops.sin(x)
 
 
-@k_function
 def cos(x: TensorLike) -> Any:
     """The cosine, elementwise.
 
@@ -233,7 +223,6 @@ def cos(x: TensorLike) -> Any:
 # -- several tensors --------------------------------------------------------------------------------------------------
 
 
-@k_function
 def pow(x: TensorLike, a: TensorLike) -> Any:
     """The power `x ** a`, elementwise.
 
@@ -258,7 +247,6 @@ def pow(x: TensorLike, a: TensorLike) -> Any:
     return ops.square(x) if type(a) is int and a == 2 else ops.power(x, a)
 
 
-@k_function
 def clip(x: TensorLike, min_value: TensorLike, max_value: TensorLike) -> Any:
     """The values, limited to the range from a minimum to a maximum.
 
@@ -286,7 +274,6 @@ def clip(x: TensorLike, min_value: TensorLike, max_value: TensorLike) -> Any:
     return ops.clip(x, min_value, max_value)
 
 
-@k_function
 def maximum(x: TensorLike, y: TensorLike) -> Any:
     """The larger of two, elementwise.
 
@@ -312,7 +299,6 @@ def maximum(x: TensorLike, y: TensorLike) -> Any:
     return ops.maximum(x, y)
 
 
-@k_function
 def minimum(x: TensorLike, y: TensorLike) -> Any:
     """The smaller of two, elementwise.
 
@@ -341,7 +327,6 @@ def minimum(x: TensorLike, y: TensorLike) -> Any:
 # -- along an axis ----------------------------------------------------------------------------------------------------
 
 
-@k_function
 def cumsum(x: TensorLike, axis: int = 0) -> Any:
     """The running sum along an axis.
 
@@ -366,7 +351,6 @@ def cumsum(x: TensorLike, axis: int = 0) -> Any:
     return ops.cumsum(x, axis)
 
 
-@k_function
 def cumprod(x: TensorLike, axis: int = 0) -> Any:
     """The running product along an axis.
 
@@ -391,7 +375,6 @@ def cumprod(x: TensorLike, axis: int = 0) -> Any:
     return ops.cumprod(x, axis)
 
 
-@k_function
 def l2_normalize(x: TensorLike, axis: Any = None) -> Any:
     """The values divided by their Euclidean length along an axis; zeros stay zeros.
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail import ops
-from dovetail.backend.table import k_function
 from dovetail.core.kinds import TensorLike
 
 __all__ = ["equal", "greater", "greater_equal", "less", "less_equal", "not_equal"]
 
 
-@k_function
 def equal(x: TensorLike, y: TensorLike) -> Any:
     """Whether `x == y`, elementwise; NaN equals nothing.
 
@@ -37,7 +35,6 @@ def equal(x: TensorLike, y: TensorLike) -> Any:
     return ops.equal(x, y)
 
 
-@k_function
 def not_equal(x: TensorLike, y: TensorLike) -> Any:
     """Whether `x != y`, elementwise; true for NaN.
 
@@ -63,7 +60,6 @@ def not_equal(x: TensorLike, y: TensorLike) -> Any:
     return ops.not_equal(x, y)
 
 
-@k_function
 def greater(x: TensorLike, y: TensorLike) -> Any:
     """Whether `x > y`, elementwise; false for NaN.
 
@@ -89,7 +85,6 @@ def greater(x: TensorLike, y: TensorLike) -> Any:
     return ops.greater(x, y)
 
 
-@k_function
 def greater_equal(x: TensorLike, y: TensorLike) -> Any:
     """Whether `x >= y`, elementwise; false for NaN.
 
@@ -115,7 +110,6 @@ def greater_equal(x: TensorLike, y: TensorLike) -> Any:
     return ops.greater_equal(x, y)
 
 
-@k_function
 def less(x: TensorLike, y: TensorLike) -> Any:
     """Whether `x < y`, elementwise; false for NaN.
 
@@ -141,7 +135,6 @@ def less(x: TensorLike, y: TensorLike) -> Any:
     return ops.less(x, y)
 
 
-@k_function
 def less_equal(x: TensorLike, y: TensorLike) -> Any:
     """Whether `x <= y`, elementwise; false for NaN.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.backend.table import k_error, k_function
+from dovetail.backend.table import k_error
 from dovetail.backend.values import running_keras, running_layer
 from dovetail.core import config
 from dovetail.core.engine_registry import chosen_engine, compiling_engine
@@ -22,7 +22,6 @@ __all__ = [
 backend_name: str | None = None  # what `set_backend_name` set
 
 
-@k_function
 def backend() -> str:
     """The name of the library that computes: the engine, or, inside a stock Keras 3, Keras' backend.
 
@@ -48,7 +47,6 @@ def backend() -> str:
     return compiling_engine().name
 
 
-@k_function
 def set_backend_name(name: str | None) -> None:
     """Set the name that `backend` returns, for programs that run only if it is "tensorflow" or "theano".
 
@@ -71,7 +69,6 @@ def set_backend_name(name: str | None) -> None:
     backend_name = name
 
 
-@k_function
 def epsilon() -> float:
     """The fuzz factor: the small number that keeps logarithms and divisions finite.
 
@@ -86,7 +83,6 @@ def epsilon() -> float:
     return config.epsilon()
 
 
-@k_function
 def set_epsilon(value: float) -> None:
     """Set the fuzz factor.
 
@@ -106,7 +102,6 @@ def set_epsilon(value: float) -> None:
     config.set_epsilon(value)
 
 
-@k_function
 def floatx() -> str:
     """The default float type, for tensors without another dtype.
 
@@ -121,7 +116,6 @@ def floatx() -> str:
     return config.floatx()
 
 
-@k_function
 def set_floatx(value: str) -> None:
     """Set the default float type.
 
@@ -146,7 +140,6 @@ def set_floatx(value: str) -> None:
     config.set_floatx(value)
 
 
-@k_function
 def image_data_format() -> str:
     """The default layout of images: "channels_last" or "channels_first".
 
@@ -161,7 +154,6 @@ def image_data_format() -> str:
     return config.image_data_format()
 
 
-@k_function
 def set_image_data_format(data_format: str) -> None:
     """Set the default layout of images.
 
@@ -184,7 +176,6 @@ def set_image_data_format(data_format: str) -> None:
     config.set_image_data_format(data_format)
 
 
-@k_function
 def normalize_data_format(value: str | None) -> str:
     """A layout of images: the given one, or the default.
 

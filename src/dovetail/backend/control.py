@@ -7,7 +7,7 @@ from typing import Any
 
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.backend.table import k_error, k_function
+from dovetail.backend.table import k_error
 from dovetail.core.errors import describe
 from dovetail.core.kinds import TensorLike
 from dovetail.core.structure import alike, flatten, map_structure, show, unflatten
@@ -19,7 +19,6 @@ __all__ = ["foldl", "foldr", "map_fn", "switch"]
 # -- branches ---------------------------------------------------------------------------------------------------------
 
 
-@k_function
 def switch(
     condition: TensorLike,
     then_expression: TensorLike | Callable[[], Any],
@@ -75,7 +74,6 @@ def _as_function(expression: Any) -> Any:
 # -- loops ------------------------------------------------------------------------------------------------------------
 
 
-@k_function
 def map_fn(fn: Callable[[Any], Any], elems: Any, name: str | None = None, dtype: Any = None) -> Any:
     """The results of a function for each slice of tensors, stacked.
 
@@ -125,7 +123,6 @@ def map_fn(fn: Callable[[Any], Any], elems: Any, name: str | None = None, dtype:
         return ops.map_fn(step if callable(fn) else fn, elems)
 
 
-@k_function
 def foldl(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, name: str | None = None) -> Any:
     """Combine the slices of tensors from the first to the last.
 
@@ -154,7 +151,6 @@ def foldl(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, na
     return _fold("foldl", ops.foldl, fn, elems, initializer, name)
 
 
-@k_function
 def foldr(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, name: str | None = None) -> Any:
     """Combine the slices of tensors from the last to the first.
 

@@ -9,7 +9,7 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.integers import in_integers
-from dovetail.backend.table import k_error, k_function
+from dovetail.backend.table import k_error
 from dovetail.core.kinds import TensorLike
 from dovetail.core.windows import PADDINGS, Moves, data_format_of, moves, per_axis
 from dovetail.ops.shapes.shape import dims_of, shaped
@@ -27,7 +27,6 @@ __all__ = [
 ]
 
 
-@k_function
 def conv1d(
     x: TensorLike,
     kernel: TensorLike,
@@ -70,7 +69,6 @@ def conv1d(
     return _convolution("conv1d", ops.conv, 1, x, [kernel], strides, padding, data_format, dilation_rate)
 
 
-@k_function
 def conv2d(
     x: TensorLike,
     kernel: TensorLike,
@@ -110,7 +108,6 @@ def conv2d(
     return _convolution("conv2d", ops.conv, 2, x, [kernel], strides, padding, data_format, dilation_rate)
 
 
-@k_function
 def conv3d(
     x: TensorLike,
     kernel: TensorLike,
@@ -148,7 +145,6 @@ def conv3d(
     return _convolution("conv3d", ops.conv, 3, x, [kernel], strides, padding, data_format, dilation_rate)
 
 
-@k_function
 def depthwise_conv2d(
     x: TensorLike,
     depthwise_kernel: TensorLike,
@@ -189,7 +185,6 @@ def depthwise_conv2d(
     )
 
 
-@k_function
 def separable_conv1d(
     x: TensorLike,
     depthwise_kernel: TensorLike,
@@ -229,7 +224,6 @@ def separable_conv1d(
     )
 
 
-@k_function
 def separable_conv2d(
     x: TensorLike,
     depthwise_kernel: TensorLike,
@@ -275,7 +269,6 @@ def separable_conv2d(
 # -- transposed -------------------------------------------------------------------------------------------------------
 
 
-@k_function
 def conv2d_transpose(
     x: TensorLike,
     kernel: TensorLike,
@@ -320,7 +313,6 @@ def conv2d_transpose(
     return _transposed("conv2d_transpose", 2, x, kernel, output_shape, strides, padding, data_format, rates)
 
 
-@k_function
 def conv3d_transpose(
     x: TensorLike,
     kernel: TensorLike,
@@ -357,7 +349,6 @@ def conv3d_transpose(
 # -- bias -------------------------------------------------------------------------------------------------------------
 
 
-@k_function
 def bias_add(x: TensorLike, bias: TensorLike, data_format: str | None = None) -> Any:
     """A bias added to each channel, or to each channel of each position.
 

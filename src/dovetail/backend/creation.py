@@ -13,7 +13,7 @@ from dovetail import ops
 from dovetail.backend import logits, sparse
 from dovetail.backend.checks import require_dimensions
 from dovetail.backend.symbolic import in_default_graph
-from dovetail.backend.table import k_error, k_function
+from dovetail.backend.table import k_error
 from dovetail.core import host
 from dovetail.core.creations import of_trace, once
 from dovetail.core.dtypes import as_dtype
@@ -36,7 +36,6 @@ __all__ = [
 ]
 
 
-@k_function
 def variable(
     value: TensorLike, dtype: Any = None, name: str | None = None, constraint: Callable[[Any], Any] | None = None
 ) -> Any:
@@ -78,7 +77,6 @@ def variable(
     return made
 
 
-@k_function
 def constant(
     value: TensorLike, dtype: Any = None, shape: int | Sequence[Any] | None = None, name: str | None = None
 ) -> Any:
@@ -127,7 +125,6 @@ def _require_numbers(function: str, value: Any) -> None:
         )
 
 
-@k_function
 def zeros(shape: Any, dtype: Any = None, name: str | None = None) -> Any:
     """A variable of zeros.
 
@@ -155,7 +152,6 @@ def zeros(shape: Any, dtype: Any = None, name: str | None = None) -> Any:
     return _filled("zeros", shape, 0, dtype, name)
 
 
-@k_function
 def ones(shape: Any, dtype: Any = None, name: str | None = None) -> Any:
     """A variable of ones.
 
@@ -194,7 +190,6 @@ def _filled(function: str, shape: Any, value: int, dtype: Any, name: str | None)
     return K.variable(np.full(dims, value, dtype.numpy), dtype, name)
 
 
-@k_function
 def eye(size: int, dtype: Any = None, name: str | None = None) -> Any:
     """A variable that is an identity matrix.
 
@@ -221,7 +216,6 @@ def eye(size: int, dtype: Any = None, name: str | None = None) -> Any:
     return K.variable(np.eye(index(size), dtype=dtype.numpy), dtype, name)
 
 
-@k_function
 def zeros_like(x: TensorLike, dtype: Any = None, name: str | None = None) -> Any:
     """Zeros in the shape of another tensor.
 
@@ -244,7 +238,6 @@ def zeros_like(x: TensorLike, dtype: Any = None, name: str | None = None) -> Any
     return ops.zeros_like(x, dtype, name=name)
 
 
-@k_function
 def ones_like(x: TensorLike, dtype: Any = None, name: str | None = None) -> Any:
     """Ones in the shape of another tensor.
 
@@ -267,7 +260,6 @@ def ones_like(x: TensorLike, dtype: Any = None, name: str | None = None) -> Any:
     return ops.ones_like(x, dtype, name=name)
 
 
-@k_function
 def arange(start: TensorLike, stop: TensorLike = None, step: TensorLike = 1, dtype: Any = "int32") -> Any:
     """Evenly spaced numbers `start + i * step`, up to `stop`, which is not included.
 
@@ -301,7 +293,6 @@ def arange(start: TensorLike, stop: TensorLike = None, step: TensorLike = 1, dty
     return numbers if as_dtype(dtype) == "int32" else K.cast(numbers, dtype)
 
 
-@k_function
 def cast(x: TensorLike, dtype: Any) -> Any:
     """The values in another dtype.
 
@@ -326,7 +317,6 @@ def cast(x: TensorLike, dtype: Any) -> Any:
     return ops.cast(ops.convert(x) if type(x) is float else x, dtype)
 
 
-@k_function
 def cast_to_floatx(x: TensorLike) -> Any:
     """The values in the default float type.
 
@@ -352,7 +342,6 @@ def cast_to_floatx(x: TensorLike) -> Any:
     return K.cast(x, K.floatx())
 
 
-@k_function
 def identity(x: TensorLike, name: str | None = None) -> Any:
     """A tensor with the same contents.
 

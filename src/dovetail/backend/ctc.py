@@ -12,7 +12,7 @@ import numpy as np
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.sparse import SparseTensor
-from dovetail.backend.table import k_error, k_function
+from dovetail.backend.table import k_error
 from dovetail.backend.values import known_value
 from dovetail.core.infer import fits
 from dovetail.core.kinds import TensorLike
@@ -21,7 +21,6 @@ from dovetail.ops.shapes.shape import dims_of, shaped
 __all__ = ["ctc_batch_cost", "ctc_decode", "ctc_label_dense_to_sparse"]
 
 
-@k_function
 def ctc_label_dense_to_sparse(labels: TensorLike, label_lengths: TensorLike) -> Any:
     """The labels within the length of each sample, as a sparse tensor.
 
@@ -63,7 +62,6 @@ def _within(lengths: Any, count: Any) -> Any:
     return ops.less(ops.expand_dims(ops.arange(count), 0), ops.expand_dims(lengths, 1))
 
 
-@k_function
 def ctc_batch_cost(y_true: TensorLike, y_pred: TensorLike, input_length: TensorLike, label_length: TensorLike) -> Any:
     """Minus the logarithm of the probability of labels, over all ways to align them with predictions in time.
 
@@ -145,7 +143,6 @@ def _refuse(wrong: Any, problem: str, function: str = "ctc_batch_cost") -> None:
         raise k_error(ValueError, function, problem.format(int(wrong.argmax())))
 
 
-@k_function
 def ctc_decode(
     y_pred: TensorLike,
     input_length: TensorLike,

@@ -9,7 +9,7 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.autodiff import graph_gradients
 from dovetail.backend.symbolic import interop_keras, is_of_keras
-from dovetail.backend.table import k_error, k_function
+from dovetail.backend.table import k_error
 from dovetail.backend.values import asks_for_shapes
 from dovetail.core.engine_registry import owner_of_type
 from dovetail.core.errors import describe
@@ -24,7 +24,6 @@ from dovetail.sessions.session_graph import open_default_graph
 __all__ = ["gradients", "stop_gradient"]
 
 
-@k_function
 def gradients(loss: TensorLike, variables: Any) -> list[Any]:
     """The gradients of a tensor, as new tensors of its graph, which have gradients in turn.
 
@@ -108,7 +107,6 @@ def _of_native(losses: Sequence[Any], sources: Sequence[Any]) -> list[Any]:
     return [next(found) if owner_of_type(type(x)) is engine else None for x in sources]
 
 
-@k_function
 def stop_gradient(variables: TensorLike) -> Any:
     """The same value, which gradients treat as a constant.
 

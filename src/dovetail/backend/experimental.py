@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dovetail.backend.table import k_function
-
 __all__ = ["disable_tf_random_generator", "enable_tf_random_generator", "is_tf_random_generator_enabled"]
 
 _enabled = False
 
 
-@k_function
 def is_tf_random_generator_enabled() -> bool:
     """The setting of `enable_tf_random_generator` and `disable_tf_random_generator`; nothing depends on it.
 
@@ -24,7 +21,6 @@ def is_tf_random_generator_enabled() -> bool:
     return _enabled
 
 
-@k_function
 def enable_tf_random_generator() -> None:
     """Make `is_tf_random_generator_enabled` return True; nothing depends on it.
 
@@ -42,7 +38,6 @@ def enable_tf_random_generator() -> None:
     _enabled = True
 
 
-@k_function
 def disable_tf_random_generator() -> None:
     """Make `is_tf_random_generator_enabled` return False; nothing depends on it.
 

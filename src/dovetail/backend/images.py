@@ -6,7 +6,7 @@ from typing import Any
 
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.backend.table import k_error, k_function
+from dovetail.backend.table import k_error
 from dovetail.core.config import DATA_FORMATS
 from dovetail.core.kinds import TensorLike
 from dovetail.ops.image.resize import INTERPOLATIONS
@@ -15,7 +15,6 @@ from dovetail.ops.shapes.shape import dims_of, shaped
 __all__ = ["resize_images", "resize_volumes"]
 
 
-@k_function
 def resize_images(
     x: TensorLike, height_factor: Any, width_factor: Any, data_format: str, interpolation: str = "nearest"
 ) -> Any:
@@ -58,7 +57,6 @@ def resize_images(
     return ops.resize(x, size, interpolation, data_format=data_format)
 
 
-@k_function
 def resize_volumes(x: TensorLike, depth_factor: Any, height_factor: Any, width_factor: Any, data_format: str) -> Any:
     """Volumes in which each element is repeated along depth, rows and columns.
 

@@ -9,7 +9,7 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend import sparse
-from dovetail.backend.table import k_error, k_function
+from dovetail.backend.table import k_error
 from dovetail.core.kinds import TensorLike
 
 __all__ = [
@@ -26,7 +26,6 @@ __all__ = [
 # -- joining ----------------------------------------------------------------------------------------------------------
 
 
-@k_function
 def concatenate(tensors: Any, axis: int = -1) -> Any:
     """Tensors joined along an existing axis.
 
@@ -57,7 +56,6 @@ def concatenate(tensors: Any, axis: int = -1) -> Any:
     return ops.concatenate([K.to_dense(t) for t in tensors] if any(are_sparse) else tensors, axis)
 
 
-@k_function
 def stack(x: Any, axis: int = 0) -> Any:
     """Tensors of one shape joined along a new axis.
 
@@ -88,7 +86,6 @@ def stack(x: Any, axis: int = 0) -> Any:
 # -- repeating --------------------------------------------------------------------------------------------------------
 
 
-@k_function
 def repeat_elements(x: TensorLike, rep: int, axis: int) -> Any:
     """Each element along an axis, repeated several times in a row.
 
@@ -114,7 +111,6 @@ def repeat_elements(x: TensorLike, rep: int, axis: int) -> Any:
     return ops.repeat(x, operator.index(rep), axis)
 
 
-@k_function
 def repeat(x: TensorLike, n: Any) -> Any:
     """A matrix repeated `n` times: each sample becomes a sequence of `n` equal steps.
 
@@ -145,7 +141,6 @@ def repeat(x: TensorLike, n: Any) -> Any:
     return ops.tile(ops.expand_dims(x, 1), (1, n, 1))
 
 
-@k_function
 def tile(x: TensorLike, n: Any) -> Any:
     """Copies of a tensor side by side.
 
@@ -179,7 +174,6 @@ def tile(x: TensorLike, n: Any) -> Any:
 # -- picking ----------------------------------------------------------------------------------------------------------
 
 
-@k_function
 def gather(reference: TensorLike, indices: TensorLike) -> Any:
     """The slices of a tensor at positions along its first axis.
 
@@ -209,7 +203,6 @@ def gather(reference: TensorLike, indices: TensorLike) -> Any:
     return ops.gather(reference, indices)
 
 
-@k_function
 def one_hot(indices: TensorLike, num_classes: Any) -> Any:
     """Ones at the classes, zeros elsewhere; all zeros for a number that is no class.
 
@@ -235,7 +228,6 @@ def one_hot(indices: TensorLike, num_classes: Any) -> Any:
     return ops.one_hot(indices, num_classes, dtype="float32")
 
 
-@k_function
 def slice(x: TensorLike, start: Any, size: Any) -> Any:
     """The block of a tensor that has a given start and size.
 

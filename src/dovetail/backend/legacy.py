@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from dovetail import backend as K
-from dovetail.backend.table import k_error, k_function
+from dovetail.backend.table import k_error
 from dovetail.core.hooks import hooks
 from dovetail.core.infer import normalize_axis as normalized
 from dovetail.core.kinds import TensorLike
@@ -88,7 +88,6 @@ def _data_format(function: str, dim_ordering: str) -> str | None:
 # -- settings and shapes ----------------------------------------------------------------------------------------------
 
 
-@k_function
 def image_dim_ordering() -> str:
     """The default layout of images: "tf" for "channels_last", "th" for "channels_first".
 
@@ -103,7 +102,6 @@ def image_dim_ordering() -> str:
     return next(name for name, data_format in ORDERINGS.items() if data_format == K.image_data_format())
 
 
-@k_function
 def set_image_dim_ordering(dim_ordering: str) -> None:
     """Set the default layout of images.
 
@@ -128,7 +126,6 @@ def set_image_dim_ordering(dim_ordering: str) -> None:
     K.set_image_data_format(ORDERINGS[dim_ordering])
 
 
-@k_function
 def get_variable_shape(x: TensorLike) -> Any:
     """The shape of a variable; the same as `int_shape`.
 
@@ -146,7 +143,6 @@ def get_variable_shape(x: TensorLike) -> Any:
     return K.int_shape(x)
 
 
-@k_function
 def normalize_axis(axis: Any, ndim: int) -> Any:
     """An axis, or several, counted from the first.
 
@@ -179,7 +175,6 @@ def normalize_axis(axis: Any, ndim: int) -> Any:
 # -- comparing and joining --------------------------------------------------------------------------------------------
 
 
-@k_function
 def lesser(x: TensorLike, y: TensorLike) -> Any:
     """Whether `x < y`, elementwise; the same as `less`.
 
@@ -197,7 +192,6 @@ def lesser(x: TensorLike, y: TensorLike) -> Any:
     return K.less(x, y)
 
 
-@k_function
 def lesser_equal(x: TensorLike, y: TensorLike) -> Any:
     """Whether `x <= y`, elementwise; the same as `less_equal`.
 
@@ -215,7 +209,6 @@ def lesser_equal(x: TensorLike, y: TensorLike) -> Any:
     return K.less_equal(x, y)
 
 
-@k_function
 def pack(x: Any) -> Any:
     """Tensors of one shape joined along a new first axis; the same as `stack`.
 
@@ -236,7 +229,6 @@ def pack(x: Any) -> Any:
 # -- padding ----------------------------------------------------------------------------------------------------------
 
 
-@k_function
 def asymmetric_temporal_padding(x: TensorLike, left_pad: int = 1, right_pad: int = 1) -> Any:
     """Zeros before and after each sequence; the same as `temporal_padding`.
 
@@ -255,7 +247,6 @@ def asymmetric_temporal_padding(x: TensorLike, left_pad: int = 1, right_pad: int
     return K.temporal_padding(x, (left_pad, right_pad))
 
 
-@k_function
 def asymmetric_spatial_2d_padding(
     x: TensorLike,
     top_pad: int = 1,
@@ -286,7 +277,6 @@ def asymmetric_spatial_2d_padding(
 # -- convolution ------------------------------------------------------------------------------------------------------
 
 
-@k_function
 def atrous_conv2d(
     x: TensorLike,
     kernel: TensorLike,
@@ -318,7 +308,6 @@ def atrous_conv2d(
     return K.conv2d(x, _channels_last(kernel, data_format), (1, 1), border_mode, data_format, (rate, rate))
 
 
-@k_function
 def deconv2d(
     x: TensorLike,
     kernel: TensorLike,

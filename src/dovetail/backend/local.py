@@ -6,14 +6,13 @@ from typing import Any
 
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.backend.table import k_error, k_function
+from dovetail.backend.table import k_error
 from dovetail.core.kinds import TensorLike
 from dovetail.core.windows import data_format_of
 
 __all__ = ["local_conv1d", "local_conv2d"]
 
 
-@k_function
 def local_conv1d(
     inputs: TensorLike, kernel: TensorLike, kernel_size: Any, strides: Any, data_format: str | None = None
 ) -> Any:
@@ -50,7 +49,6 @@ def local_conv1d(
     return _local("local_conv1d", 1, inputs, kernel, kernel_size, strides, (windows,), data_format)
 
 
-@k_function
 def local_conv2d(
     inputs: TensorLike,
     kernel: TensorLike,

@@ -14,7 +14,7 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend import logits
-from dovetail.backend.table import k_error, k_function
+from dovetail.backend.table import k_error
 from dovetail.backend.values import known_value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import describe_call, is_inside
@@ -76,7 +76,6 @@ def _require_one_shape(target: Any, output: Any, function: str) -> None:
 # -- categorical ------------------------------------------------------------------------------------------------------
 
 
-@k_function
 def categorical_crossentropy(target: TensorLike, output: TensorLike, from_logits: bool = False, axis: int = -1) -> Any:
     """Cross-entropy between target probabilities of classes and predicted ones.
 
@@ -117,7 +116,6 @@ def _categorical(target: TensorLike, output: TensorLike, from_logits: bool, axis
     return ops.categorical_crossentropy(target, output, from_logits, axis)
 
 
-@k_function
 def categorical_focal_crossentropy(
     target: TensorLike,
     output: TensorLike,
@@ -165,7 +163,6 @@ def categorical_focal_crossentropy(
     return ops.sum(ops.multiply(weight, cross_entropy), axis)
 
 
-@k_function
 def sparse_categorical_crossentropy(
     target: TensorLike,
     output: TensorLike,
@@ -236,7 +233,6 @@ def _require_classes(target: Any, is_fine: Any, classes: Any) -> None:
 # -- binary -----------------------------------------------------------------------------------------------------------
 
 
-@k_function
 def binary_crossentropy(target: TensorLike, output: TensorLike, from_logits: bool = False) -> Any:
     """Cross-entropy between target probabilities and predicted ones, for each element.
 
@@ -278,7 +274,6 @@ def _binary(target: TensorLike, output: TensorLike, from_logits: bool) -> Any:
     return ops.negative(between(target, *(ops.log(ops.add(x, K.epsilon())) for x in (p, q))))
 
 
-@k_function
 def binary_focal_crossentropy(
     target: TensorLike,
     output: TensorLike,
@@ -328,7 +323,6 @@ def binary_focal_crossentropy(
 # -- ranking ----------------------------------------------------------------------------------------------------------
 
 
-@k_function
 def in_top_k(predictions: TensorLike, targets: TensorLike, k: int) -> Any:
     """Whether the score of the right class is among the k highest; scores equal to the lowest of these count.
 

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from dovetail.backend.table import k_function
 from dovetail.sessions.session_graph import recording_graph
 from dovetail.trace import trace
 
@@ -15,7 +14,6 @@ __all__ = ["get_uid", "name_scope", "reset_uids"]
 _uids: Counter[str] = Counter()
 
 
-@k_function
 def get_uid(prefix: str = "") -> int:
     """The next number for a prefix, counting from 1.
 
@@ -35,7 +33,6 @@ def get_uid(prefix: str = "") -> int:
     return _uids[prefix]
 
 
-@k_function
 def reset_uids() -> None:
     """Restart the numbers of `get_uid`.
 
@@ -52,7 +49,6 @@ def reset_uids() -> None:
     _uids.clear()
 
 
-@k_function
 def name_scope(name: str) -> AbstractContextManager[str]:
     """Begin the names of nodes that are recorded inside the `with` block with `name/`.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.backend.table import k_error, k_function
+from dovetail.backend.table import k_error
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.infer import normalize_axes
 from dovetail.core.kinds import TensorLike
@@ -16,7 +16,6 @@ from dovetail.ops.shapes.shape import dims_of, shaped
 __all__ = ["batch_normalization", "normalize_batch_in_training"]
 
 
-@k_function
 def normalize_batch_in_training(
     x: TensorLike, gamma: TensorLike, beta: TensorLike, reduction_axes: Sequence[int], epsilon: float = 1e-3
 ) -> Any:
@@ -73,7 +72,6 @@ def _unbiasing(x: Any) -> Any:
     return ops.divide(ops.cast(count, K.dtype(x)), ops.cast(ops.maximum(count - 1, 1), K.dtype(x)))
 
 
-@k_function
 def batch_normalization(
     x: TensorLike,
     mean: TensorLike,

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail import ops
-from dovetail.backend.table import k_function
 from dovetail.core.kinds import TensorLike
 
 __all__ = ["add", "divide", "multiply", "subtract"]
 
 
-@k_function
 def add(x: TensorLike, y: TensorLike) -> Any:
     """The sum, elementwise; `x + y`.
 
@@ -32,7 +30,6 @@ def add(x: TensorLike, y: TensorLike) -> Any:
     return ops.add(x, y)
 
 
-@k_function
 def subtract(x: TensorLike, y: TensorLike) -> Any:
     """The difference, elementwise; `x - y`.
 
@@ -53,7 +50,6 @@ def subtract(x: TensorLike, y: TensorLike) -> Any:
     return ops.subtract(x, y)
 
 
-@k_function
 def multiply(x: TensorLike, y: TensorLike) -> Any:
     """The product, elementwise; `x * y`.  `K.dot` multiplies matrices.
 
@@ -74,7 +70,6 @@ def multiply(x: TensorLike, y: TensorLike) -> Any:
     return ops.multiply(x, y)
 
 
-@k_function
 def divide(x: TensorLike, y: TensorLike) -> Any:
     """The quotient, elementwise; `x / y`, also of integers a float.
 

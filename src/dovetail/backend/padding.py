@@ -7,13 +7,12 @@ from typing import Any
 
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.backend.table import k_error, k_function
+from dovetail.backend.table import k_error
 from dovetail.core.kinds import TensorLike
 
 __all__ = ["spatial_2d_padding", "spatial_3d_padding", "temporal_padding"]
 
 
-@k_function
 def temporal_padding(x: TensorLike, padding: Sequence[Any] = (1, 1)) -> Any:
     """Zeros before and after each sequence.
 
@@ -38,7 +37,6 @@ def temporal_padding(x: TensorLike, padding: Sequence[Any] = (1, 1)) -> Any:
     return _padded("temporal_padding", x, (padding,), "channels_last", 1)
 
 
-@k_function
 def spatial_2d_padding(x: TensorLike, padding: Sequence[Any] = ((1, 1), (1, 1)), data_format: str | None = None) -> Any:
     """Zeros around each image.
 
@@ -66,7 +64,6 @@ def spatial_2d_padding(x: TensorLike, padding: Sequence[Any] = ((1, 1), (1, 1)),
     return _padded("spatial_2d_padding", x, padding, data_format, 2)
 
 
-@k_function
 def spatial_3d_padding(
     x: TensorLike, padding: Sequence[Any] = ((1, 1), (1, 1), (1, 1)), data_format: str | None = None
 ) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 from dovetail import backend as K
 from dovetail.backend.symbolic import interop_keras, is_of_keras, learning_phase_of
-from dovetail.backend.table import k_error, k_function
+from dovetail.backend.table import k_error
 from dovetail.backend.values import own, told_to_layer
 from dovetail.core.context import note_change, register_context
 from dovetail.core.kinds import TensorLike
@@ -28,7 +28,6 @@ def forget_learning_phase() -> None:
     note_change()
 
 
-@k_function
 def learning_phase() -> Any:
     """Whether it is training: 1 in training, 0 otherwise.
 
@@ -67,7 +66,6 @@ def learning_phase() -> Any:
 register_context(PHASE.get, PHASE)
 
 
-@k_function
 def set_learning_phase(value: Any) -> None:
     """Set whether it is training, in this thread or task, until `K.clear_session`.
 
@@ -97,7 +95,6 @@ def _checked(name: str, value: Any) -> Any:
     return value
 
 
-@k_function
 def learning_phase_scope(value: Any) -> AbstractContextManager[None]:
     """Set whether it is training, inside a `with` block.
 
@@ -121,7 +118,6 @@ def learning_phase_scope(value: Any) -> AbstractContextManager[None]:
     return PHASE.scope(_checked("learning_phase_scope", value))
 
 
-@k_function
 def in_train_phase(
     x: TensorLike | Callable[[], Any], alt: TensorLike | Callable[[], Any], training: TensorLike | None = None
 ) -> Any:
@@ -167,7 +163,6 @@ def _is_left_to_model(x: Any, alt: Any) -> bool:
     return callable(alt) and "dovetail.interop.keras" in sys.modules and recording_graph() is None
 
 
-@k_function
 def in_test_phase(
     x: TensorLike | Callable[[], Any], alt: TensorLike | Callable[[], Any], training: TensorLike | None = None
 ) -> Any:

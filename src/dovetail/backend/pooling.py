@@ -8,7 +8,7 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.integers import in_integers
-from dovetail.backend.table import k_error, k_function
+from dovetail.backend.table import k_error
 from dovetail.core.kinds import TensorLike
 from dovetail.core.windows import PADDINGS, data_format_of
 
@@ -17,7 +17,6 @@ __all__ = ["pool2d", "pool3d"]
 MODES = ("max", "avg")
 
 
-@k_function
 def pool2d(
     x: TensorLike,
     pool_size: Any,
@@ -61,7 +60,6 @@ def pool2d(
     return _pool("pool2d", 2, x, pool_size, strides, padding, data_format, pool_mode)
 
 
-@k_function
 def pool3d(
     x: TensorLike,
     pool_size: Sequence[Any],

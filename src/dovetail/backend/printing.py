@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail import ops
-from dovetail.backend.table import k_function
 from dovetail.core.kinds import TensorLike
 
 __all__ = ["print_tensor"]
 
 
-@k_function
 def print_tensor(x: TensorLike, message: str = "", summarize: int | None = 3) -> Any:
     """Print a tensor each time that it is computed.
 

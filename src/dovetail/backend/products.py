@@ -9,7 +9,7 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend import sparse
-from dovetail.backend.table import k_error, k_function
+from dovetail.backend.table import k_error
 from dovetail.core.infer import normalize_axis
 from dovetail.core.kinds import TensorLike
 from dovetail.core.static_types import with_ints
@@ -21,7 +21,6 @@ MODES = ("batch", "matmul")
 batch_dot_mode = "batch"  # what `set_batch_dot_mode` set
 
 
-@k_function
 def dot(x: TensorLike, y: TensorLike) -> Any:
     """The product over the last axis of `x` and the last but one of `y`.
 
@@ -57,7 +56,6 @@ def dot(x: TensorLike, y: TensorLike) -> Any:
     return ops.tensordot(x, y, axes=(-1, -2))
 
 
-@k_function
 def batch_dot(x: TensorLike, y: TensorLike, axes: Any = None) -> Any:
     """The product of each sample of `x` and the sample of `y` at the same place in the batch.
 
@@ -152,7 +150,6 @@ def _batch_matmul(x: Any, y: Any, first: int, second: int) -> Any:
     return ops.squeeze(product, -2) if of_vectors else product
 
 
-@k_function
 def set_batch_dot_mode(mode: str) -> None:
     """Set how `batch_dot` treats tensors of more than three axes.
 

@@ -18,7 +18,7 @@ import numpy as np
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.seeds import first_key, next_key, numpy_seed
-from dovetail.backend.table import k_error, k_function
+from dovetail.backend.table import k_error
 from dovetail.core.dtypes import DType, as_dtype
 from dovetail.core.errors import describe
 from dovetail.core.kinds import TensorLike
@@ -40,7 +40,6 @@ __all__ = [
 # -- distributions ----------------------------------------------------------------------------------------------------
 
 
-@k_function
 def random_normal(
     shape: Any, mean: TensorLike = 0.0, stddev: TensorLike = 1.0, dtype: Any = None, seed: Any = None
 ) -> Any:
@@ -76,7 +75,6 @@ def random_normal(
     return ops.random.normal(next_key("random_normal", seed, dtype, [shape, mean, stddev]), shape, mean, stddev, dtype)
 
 
-@k_function
 def truncated_normal(
     shape: Any, mean: TensorLike = 0.0, stddev: TensorLike = 1.0, dtype: Any = None, seed: Any = None
 ) -> Any:
@@ -112,7 +110,6 @@ def truncated_normal(
     return ops.random.truncated_normal(key, shape, mean, stddev, dtype)
 
 
-@k_function
 def random_uniform(
     shape: Any, minval: TensorLike = 0.0, maxval: TensorLike | None = 1.0, dtype: Any = None, seed: Any = None
 ) -> Any:
@@ -161,7 +158,6 @@ def random_uniform(
     return ops.random.uniform(key, shape, minval, 1.0 if maxval is None else maxval, dtype)
 
 
-@k_function
 def random_bernoulli(shape: Any, p: TensorLike = 0.0, dtype: Any = None, seed: Any = None) -> Any:
     """Ones with the chance `p`, and zeros.
 
@@ -193,7 +189,6 @@ def random_bernoulli(shape: Any, p: TensorLike = 0.0, dtype: Any = None, seed: A
     return _bernoulli("random_bernoulli", shape, p, dtype, seed)
 
 
-@k_function
 def random_binomial(shape: Any, p: TensorLike = 0.0, dtype: Any = None, seed: Any = None) -> Any:
     """Ones with the chance `p`, and zeros: the old name of `random_bernoulli`, which warns.
 
@@ -239,7 +234,6 @@ def _bernoulli(function: str, shape: Any, p: Any, dtype: Any, seed: Any) -> Any:
 # -- variables --------------------------------------------------------------------------------------------------------
 
 
-@k_function
 def random_uniform_variable(
     shape: Any, low: float, high: float, dtype: Any = None, name: str | None = None, seed: Any = None
 ) -> Any:
@@ -276,7 +270,6 @@ def random_uniform_variable(
     return K.variable(value, dtype, name)
 
 
-@k_function
 def random_normal_variable(
     shape: Any, mean: float, scale: float, dtype: Any = None, name: str | None = None, seed: Any = None
 ) -> Any:
@@ -321,7 +314,6 @@ def _variable_seed(seed: Any) -> Any:
 # -- dropout ----------------------------------------------------------------------------------------------------------
 
 
-@k_function
 def dropout(x: TensorLike, level: TensorLike, noise_shape: Any = None, seed: Any = None) -> Any:
     """Zeros instead of some elements, chosen at random; the others are scaled so that the expected sum stays.
 

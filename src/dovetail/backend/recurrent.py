@@ -7,7 +7,7 @@ from typing import Any
 
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.backend.table import k_error, k_function
+from dovetail.backend.table import k_error
 from dovetail.core.errors import describe
 from dovetail.core.kinds import TensorLike
 from dovetail.core.structure import flatten
@@ -16,7 +16,6 @@ from dovetail.ops.shapes.shape import shaped
 __all__ = ["rnn"]
 
 
-@k_function
 def rnn(
     step_function: Callable[[Any, Any], Any],
     inputs: Any,

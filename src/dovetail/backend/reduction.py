@@ -10,7 +10,6 @@ from typing import Any
 
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.backend.table import k_function
 from dovetail.core.kinds import TensorLike
 
 __all__ = [
@@ -29,7 +28,6 @@ __all__ = [
 ]
 
 
-@k_function
 def max(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """The largest value over axes; minus infinity, or the lowest integer, over no elements.
 
@@ -55,7 +53,6 @@ def max(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     return ops.max(x, axis, keepdims)
 
 
-@k_function
 def min(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """The smallest value over axes; infinity, or the highest integer, over no elements.
 
@@ -81,7 +78,6 @@ def min(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     return ops.min(x, axis, keepdims)
 
 
-@k_function
 def sum(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """The sum over axes; 0 over no elements.
 
@@ -110,7 +106,6 @@ def sum(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     return ops.sum(x, axis, keepdims)
 
 
-@k_function
 def prod(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """The product over axes; 1 over no elements.
 
@@ -138,7 +133,6 @@ def prod(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     return ops.prod(x, axis, keepdims)
 
 
-@k_function
 def mean(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """The mean over axes; NaN over no elements.
 
@@ -174,7 +168,6 @@ def _integer_mean(x: Any, axis: Any, keepdims: bool) -> Any:
     return ops.cast(ops.multiply(ops.sign(total), ops.floor_divide(ops.absolute(total), count)), total.dtype)
 
 
-@k_function
 def var(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """The variance over axes: the mean square of the distance from the mean.
 
@@ -203,7 +196,6 @@ def var(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     return ops.var(x, axis, keepdims)
 
 
-@k_function
 def std(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """The standard deviation over axes: the square root of the variance.
 
@@ -232,7 +224,6 @@ def std(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     return ops.std(x, axis, keepdims)
 
 
-@k_function
 def any(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """Whether one or more elements are true (numbers: not 0); false over no elements.
 
@@ -258,7 +249,6 @@ def any(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     return ops.any(x, axis, keepdims)
 
 
-@k_function
 def all(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """Whether all elements are true (numbers: not 0); true over no elements.
 
@@ -284,7 +274,6 @@ def all(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     return ops.all(x, axis, keepdims)
 
 
-@k_function
 def logsumexp(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """`log(sum(exp(x)))` over axes, without overflow.
 
@@ -310,7 +299,6 @@ def logsumexp(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     return ops.logsumexp(x, axis, keepdims)
 
 
-@k_function
 def argmax(x: TensorLike, axis: int | None = -1) -> Any:
     """The position of the largest value along an axis; the first of equal ones.
 
@@ -337,7 +325,6 @@ def argmax(x: TensorLike, axis: int | None = -1) -> Any:
     return ops.argmax(x, 0 if axis is None else axis)
 
 
-@k_function
 def argmin(x: TensorLike, axis: int | None = -1) -> Any:
     """The position of the smallest value along an axis; the first of equal ones.
 

@@ -20,7 +20,7 @@ from dovetail.backend.symbolic import (
     learning_phase_of,
     recorded_update,
 )
-from dovetail.backend.table import k_error, k_function, named
+from dovetail.backend.table import k_error, named
 from dovetail.core.dtypes import promote
 from dovetail.core.errors import describe
 from dovetail.core.infer import fits
@@ -40,7 +40,6 @@ __all__ = ["clear_session", "function", "get_session", "set_session"]
 # -- functions --------------------------------------------------------------------------------------------------------
 
 
-@k_function
 def function(inputs: Any, outputs: Any, updates: Any = None, name: str | None = None, **kwargs: Any) -> Any:
     """A function that computes tensors of the default graph, or of a Keras model, from others.
 
@@ -344,7 +343,6 @@ def session_of(graph: SessionGraph) -> Session:
     return graph.session
 
 
-@k_function
 def get_session() -> Any:
     """The session of this thread's default graph; opens that graph if necessary.
 
@@ -361,7 +359,6 @@ def get_session() -> Any:
     return session_of(open_default_graph())
 
 
-@k_function
 def set_session(session: Any) -> None:
     """Make the graph of a session this thread's default graph.
 
@@ -392,7 +389,6 @@ def set_session(session: Any) -> None:
     session.graph.session = session
 
 
-@k_function
 def clear_session() -> None:
     """Close this thread's default graph, forget its learning phase, and restart names and random sequences.
 

@@ -10,7 +10,7 @@ import numpy as np
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.checks import require_dimensions
-from dovetail.backend.table import k_error, k_function
+from dovetail.backend.table import k_error
 from dovetail.backend.values import own
 from dovetail.core.dtypes import promote
 from dovetail.core.kinds import TensorLike
@@ -39,7 +39,6 @@ __all__ = [
 # -- shape, size and dtype --------------------------------------------------------------------------------------------
 
 
-@k_function
 def shape(x: TensorLike) -> Any:
     """The shape as a tensor, even if a dimension is known only when a program runs.
 
@@ -61,7 +60,6 @@ def shape(x: TensorLike) -> Any:
     return ops.shape(x)
 
 
-@k_function
 def int_shape(x: TensorLike) -> Any:
     """The shape as far as it is known.
 
@@ -83,7 +81,6 @@ def int_shape(x: TensorLike) -> Any:
     return None if known is None else tuple(known)
 
 
-@k_function
 def ndim(x: TensorLike) -> Any:
     """The number of axes.
 
@@ -105,7 +102,6 @@ def ndim(x: TensorLike) -> Any:
     return None if known is None else len(known)
 
 
-@k_function
 def dtype(x: TensorLike) -> str:
     """The type of the elements, as a string.
 
@@ -123,7 +119,6 @@ def dtype(x: TensorLike) -> str:
     return str(promote([dtype_of(x)]))
 
 
-@k_function
 def count_params(x: TensorLike) -> Any:
     """The number of elements, as far as it is known.
 
@@ -152,7 +147,6 @@ def count_params(x: TensorLike) -> Any:
     return int(np.prod(known, dtype=np.int64))
 
 
-@k_function
 def size(x: TensorLike, name: str | None = None) -> Any:
     """The number of elements, as a tensor.
 
@@ -177,7 +171,6 @@ def size(x: TensorLike, name: str | None = None) -> Any:
 # -- another shape ----------------------------------------------------------------------------------------------------
 
 
-@k_function
 def reshape(x: TensorLike, shape: Any) -> Any:
     """The same elements, in row-major order, in another shape.
 
@@ -207,7 +200,6 @@ def reshape(x: TensorLike, shape: Any) -> Any:
     return ops.reshape(x, shape)
 
 
-@k_function
 def flatten(x: TensorLike) -> Any:
     """All elements along one axis, in row-major order.
 
@@ -228,7 +220,6 @@ def flatten(x: TensorLike) -> Any:
     return ops.reshape(x, (-1,))
 
 
-@k_function
 def batch_flatten(x: TensorLike) -> Any:
     """The elements of each sample along one axis: all axes but the first become one.
 
@@ -252,7 +243,6 @@ def batch_flatten(x: TensorLike) -> Any:
     return ops.reshape(x, (rows, math.prod(others)))
 
 
-@k_function
 def expand_dims(x: TensorLike, axis: int = -1) -> Any:
     """A new axis of size 1.
 
@@ -277,7 +267,6 @@ def expand_dims(x: TensorLike, axis: int = -1) -> Any:
     return ops.expand_dims(x, axis)
 
 
-@k_function
 def squeeze(x: TensorLike, axis: int) -> Any:
     """The tensor without an axis of size 1.
 
@@ -302,7 +291,6 @@ def squeeze(x: TensorLike, axis: int) -> Any:
     return ops.squeeze(x, axis)
 
 
-@k_function
 def pattern_broadcast(x: TensorLike, broadcastable: Any) -> Any:
     """The tensor itself, after a check that the axes that should broadcast have the size 1.
 
@@ -343,7 +331,6 @@ def pattern_broadcast(x: TensorLike, broadcastable: Any) -> Any:
 # -- another order ----------------------------------------------------------------------------------------------------
 
 
-@k_function
 def permute_dimensions(x: TensorLike, pattern: Any) -> Any:
     """The axes in another order.
 
@@ -368,7 +355,6 @@ def permute_dimensions(x: TensorLike, pattern: Any) -> Any:
     return ops.transpose(x, pattern)
 
 
-@k_function
 def transpose(x: TensorLike) -> Any:
     """The axes in the reverse order.
 
@@ -389,7 +375,6 @@ def transpose(x: TensorLike) -> Any:
     return ops.transpose(x)
 
 
-@k_function
 def reverse(x: TensorLike, axes: Any) -> Any:
     """The elements along some axes in the reverse order.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.backend.table import k_error, k_function
+from dovetail.backend.table import k_error
 from dovetail.backend.values import known_value, own
 from dovetail.core.errors import describe, op_error
 from dovetail.core.infer import fits, normalize_axes, normalize_axis
@@ -156,7 +156,6 @@ def values_of(tensor: Any) -> Any:
     return tensor.values if type(tensor) is SparseTensor else tensor
 
 
-@k_function
 def is_sparse(tensor: Any) -> bool:
     """Whether a tensor is sparse, Dovetail's or TensorFlow's.
 
@@ -175,7 +174,6 @@ def is_sparse(tensor: Any) -> bool:
     return hasattr(type(tensor), "dense_shape")
 
 
-@k_function
 def to_dense(tensor: Any) -> Any:
     """A sparse tensor as a dense one; other values stay as they are.
 

@@ -11,7 +11,7 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.session import KerasUpdate, session_of
 from dovetail.backend.symbolic import in_default_graph, is_of_keras, recorded_update
-from dovetail.backend.table import k_error, k_function
+from dovetail.backend.table import k_error
 from dovetail.core import arguments, host
 from dovetail.core.dtypes import native_to_dtype
 from dovetail.core.errors import describe
@@ -39,7 +39,6 @@ __all__ = [
 # -- updates ----------------------------------------------------------------------------------------------------------
 
 
-@k_function
 def update(x: Any, new_x: TensorLike) -> Any:
     """Give a variable a new value.
 
@@ -78,7 +77,6 @@ def update(x: Any, new_x: TensorLike) -> Any:
     return _updated("update", x, new_x)
 
 
-@k_function
 def update_add(x: Any, increment: TensorLike) -> Any:
     """Add to a variable; like `K.update`.
 
@@ -107,7 +105,6 @@ def update_add(x: Any, increment: TensorLike) -> Any:
     return _updated("update_add", x, increment, ops.add)
 
 
-@k_function
 def update_sub(x: Any, decrement: TensorLike) -> Any:
     """Subtract from a variable; like `K.update`.
 
@@ -158,7 +155,6 @@ def _require_variable(name: str, x: Any) -> None:
         raise k_error(TypeError, name, f"it needs a variable, as K.variable makes them, not {x!r}.")
 
 
-@k_function
 def moving_average_update(x: Any, value: TensorLike, momentum: TensorLike) -> Any:
     """Move a variable towards a value: x ← x · momentum + value · (1 − momentum).
 
@@ -191,7 +187,6 @@ def moving_average_update(x: Any, value: TensorLike, momentum: TensorLike) -> An
 # -- values -----------------------------------------------------------------------------------------------------------
 
 
-@k_function
 def get_value(x: Any) -> Any:
     """The value of a variable or tensor as a NumPy array.
 
@@ -225,7 +220,6 @@ def get_value(x: Any) -> Any:
     return x if unwrapped(x) is x else K.get_value(unwrapped(x))
 
 
-@k_function
 def batch_get_value(tensors: Iterable[Any]) -> list[Any]:
     """The values of several variables or tensors; one run computes all tensors of the default graph.
 
@@ -250,7 +244,6 @@ def batch_get_value(tensors: Iterable[Any]) -> list[Any]:
     return [K.get_value(x) for x in tensors] if graph is None else session_of(graph).run(tensors)
 
 
-@k_function
 def eval(x: Any) -> Any:
     """The value of a variable or tensor as a NumPy array; like `K.get_value`, but also of sparse tensors.
 
@@ -268,7 +261,6 @@ def eval(x: Any) -> Any:
     return K.get_value(K.to_dense(x))
 
 
-@k_function
 def set_value(x: Any, value: Any) -> None:
     """Give a variable a value at once.
 
@@ -300,7 +292,6 @@ def set_value(x: Any, value: Any) -> None:
             x.assign(value)
 
 
-@k_function
 def batch_set_value(tuples: Iterable[tuple[Any, Any]]) -> None:
     """Give several variables values at once.
 
@@ -332,7 +323,6 @@ def batch_set_value(tuples: Iterable[tuple[Any, Any]]) -> None:
 # -- variables are initialised when they are made ---------------------------------------------------------------------
 
 
-@k_function
 def manual_variable_initialization(value: bool) -> None:
     """Do nothing: a variable has its first value from the start.
 
@@ -348,7 +338,6 @@ def manual_variable_initialization(value: bool) -> None:
     """
 
 
-@k_function
 def v1_variable_initialization() -> None:
     """Do nothing: a variable has its first value from the start.
 

@@ -20,7 +20,7 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.feeding import sparse_placeholder
 from dovetail.backend.sparse import values_of
-from dovetail.backend.table import k_error, k_function
+from dovetail.backend.table import k_error
 from dovetail.core.scopes import not_building
 from dovetail.core.spec import spec
 from dovetail.core.structure import flatten
@@ -92,7 +92,6 @@ def interop_keras() -> Any:
 # -- placeholders -----------------------------------------------------------------------------------------------------
 
 
-@k_function
 def placeholder(
     shape: Any = None,
     ndim: int | None = None,
@@ -170,7 +169,6 @@ def _dims(shape: Any) -> Any:
 # -- kinds of values --------------------------------------------------------------------------------------------------
 
 
-@k_function
 def is_placeholder(x: Any) -> bool:
     """Whether `K.placeholder` made `x`.
 
@@ -190,7 +188,6 @@ def is_placeholder(x: Any) -> bool:
     return in_default_graph(x) and values_of(x).op.type == "Placeholder"
 
 
-@k_function
 def is_symbolic(x: Any) -> bool:
     """Whether `x` is a tensor without a value yet: of a graph, of a Keras model, or of a function being traced.
 
@@ -209,7 +206,6 @@ def is_symbolic(x: Any) -> bool:
     return kind_of(x).is_traced(x)
 
 
-@k_function
 def is_tensor(x: Any) -> bool:
     """Whether `x` is a tensor or a variable of Dovetail, an engine or Keras; NumPy arrays are not.
 
@@ -227,7 +223,6 @@ def is_tensor(x: Any) -> bool:
     return kind_of(x).is_tensor
 
 
-@k_function
 def is_variable(x: Any) -> bool:
     """Whether `x` is a variable of Dovetail, Keras or TensorFlow.
 
@@ -245,7 +240,6 @@ def is_variable(x: Any) -> bool:
     return isinstance(x, Variable) or (K.is_tensor(x) and hasattr(x, "assign"))
 
 
-@k_function
 def is_keras_tensor(x: Any) -> bool:
     """Whether `x` is a tensor of a Keras model, or of the default graph.
 
@@ -276,7 +270,6 @@ def is_keras_tensor(x: Any) -> bool:
 # -- recording --------------------------------------------------------------------------------------------------------
 
 
-@k_function
 def eager(func: Callable[..., Any]) -> Callable[..., Any]:
     """A function that computes at once, even while the default graph is open.
 
@@ -304,7 +297,6 @@ def eager(func: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-@k_function
 def symbolic(func: Callable[..., Any]) -> Callable[..., Any]:
     """A function that first opens the default graph, if that is not open, as `K.placeholder` does.
 
@@ -331,7 +323,6 @@ def symbolic(func: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-@k_function
 def control_dependencies(control_inputs: Any) -> AbstractContextManager[Any]:
     """Compute tensors and updates before the operations that the `with` block records, whenever those run.
 

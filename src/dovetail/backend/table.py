@@ -1,17 +1,20 @@
-"""The table of K's functions, and the decorator that puts one into it.
+"""The table of K's functions, which are plain functions in the modules of K.
 
-    @k_function
+    __all__ = ["square"]
+
     def square(x: TensorLike) -> Any:
         '''The square, elementwise.'''
         return ops.square(x)
 
-Errors that leave a function of the table begin with its name.  For an axis or a position that is out of range, ops and
-engines raise IndexError; K raises ValueError, as Keras did.
+`add_functions` wraps all functions that K exports.  Errors that leave a function of the table begin with its name.  For
+an axis or a position that is out of range, ops and engines raise IndexError; K raises ValueError, as Keras did.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
+import sys
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
@@ -26,10 +29,15 @@ R = TypeVar("R")
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # name → function, in the order of the modules
 
 
-def k_function(function: Callable[P, R]) -> Callable[P, R]:
-    """Add a function to K; a decorator."""
-    found = FUNCTIONS[function.__name__] = named(function.__name__)(function)
-    return found
+def add_functions(exported: dict[str, Any]) -> None:
+    """Put the public functions among a module's variables into the table, and their wrappers in their place.
+
+    The module that defines a function has its wrapper, too.
+    """
+    for name, function in list(exported.items()):
+        if inspect.isfunction(function) and not name.startswith("_"):
+            wrapper = FUNCTIONS[name] = named(name)(function)
+            exported[name] = vars(sys.modules[function.__module__])[name] = wrapper
 
 
 def named(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
