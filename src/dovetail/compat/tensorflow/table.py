@@ -41,6 +41,7 @@ from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
 from dovetail.ops.shapes.shape import shaped
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 V1: dict[str, Any] = {}  # name, as "math.reduce_sum" → its value
 V2: dict[str, Any] = {}
@@ -98,6 +99,8 @@ def function(
     scope: bool | str = False,
     defers: bool = False,
     default_name: str | None = None,
+    around: Wrapper | None = None,
+    around_v1: Wrapper | None = None,
 ) -> Callable[[Function], Function]:
     """Decorator: add a function with TensorFlow's parameters.
 
@@ -109,13 +112,18 @@ def function(
             A string is the name scope of calls without a name.
         defers: whether it only computes, and must know ranks; if a rank is not known, the function is called later.
         default_name: the name of a constant that is recorded without a name; by default, the last part of the first.
+        around: (the function that programs call) → the function that they call in its place, for all views.
+        around_v1: the same for TensorFlow 1 alone, around the other.
     """
 
     def decorate(function: Function) -> Function:
-        title, own = names.split()[0], views if v1 is None else views.replace("v1", "")
-        value(names, told(title, function, scope, default_name, defers), own)
+        title = names.split()[0]
+        made = _around(told(title, function, scope, default_name, defers), around)
+        renamed = made
         if v1 is not None:
-            value(names, told(title, _renamed(function, v1), scope, default_name, defers), "v1")
+            renamed = _around(told(title, _renamed(function, v1), scope, default_name, defers), around)
+        for view in views.split():
+            value(names, made if view == "v2" else _around(renamed, around_v1), view)
         return function
 
     return decorate
@@ -130,6 +138,8 @@ def row(
     alike: bool = False,
     scope: bool | None = None,
     defers: bool = True,
+    around: Wrapper | None = None,
+    around_v1: Wrapper | None = None,
 ) -> None:
     """Add one of Dovetail's functions under TensorFlow's names.
 
@@ -140,13 +150,18 @@ def row(
         v1: the words in TensorFlow 1, including "name"; after a plus only the words that follow the others.
         alike: whether arrays and lists among the arguments take the dtype of the tensors among them.
         scope: as in `function`; by default, whether the function takes no name.
-        defers: as in `function`.
+        defers, around, around_v1: as in `function`.
     """
     old = f"{parameters} name {v1[1:]}" if v1.startswith("+") else v1
     title, scope = names.split()[0], not _takes_name(target) if scope is None else scope
     default_name = target.name if isinstance(target, Op) else None
     for view, words in (("v2", f"{parameters} name"), ("v1", old)):
-        value(names, told(title, _renamed(target, words, alike), scope, default_name, defers), view)
+        made = _around(told(title, _renamed(target, words, alike), scope, default_name, defers), around)
+        value(names, _around(made, around_v1) if view == "v1" else made, view)
+
+
+def _around(function: Callable[..., Any], wrap: Wrapper | None) -> Callable[..., Any]:
+    return function if wrap is None else wrap(function)
 
 
 def _takes_name(target: Callable[..., Any]) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail import ops
+from dovetail.compat.tensorflow.names.moved_strings import by_numbers
 from dovetail.compat.tensorflow.table import arguments_of, row
 from dovetail.core.errors import op_error
 from dovetail.core.table import OPS
@@ -89,6 +90,7 @@ bitwise.left_shift: LeftShift x y
 bitwise.right_shift: RightShift x y
 image.hsv_to_rgb: HSVToRGB images
 """
+OF_STRINGS = {"DynamicPartition": by_numbers("data")}  # the types that compute with the numbers of strings
 
 
 def of_type(type: str) -> Callable[..., Any]:
@@ -168,4 +170,5 @@ for _line in TYPES.replace("\n    ", " ").strip().splitlines():
     _parts = [word.partition("=") for word in _words]
     _mapped = [f"{w}:{mine}{eq}{value}" for (w, eq, value), mine in zip(_parts, _ours, strict=False)]
     _ways = [one.way for one in READ[_type].inputs]
-    row(_names, _function, " ".join(_mapped), alike=len(_ways) > 1 and not any(_ways))
+    _is_alike = len(_ways) > 1 and not any(_ways)
+    row(_names, _function, " ".join(_mapped), alike=_is_alike, around=OF_STRINGS.get(_type))

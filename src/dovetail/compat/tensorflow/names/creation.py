@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail import ops
+from dovetail.compat.tensorflow.names.moved_strings import by_numbers, by_op
 from dovetail.compat.tensorflow.names.shapes import of_dtype
 from dovetail.compat.tensorflow.table import constant_value, function, row
 from dovetail.core.dtypes import as_dtype
@@ -12,9 +13,9 @@ from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import is_tensor
 from dovetail.ops.shapes.shape import dims_of, shaped
 
-row("fill", ops.full, "dims:shape value:fill_value", scope=True)
-row("zeros_like", ops.zeros_like, "input:x dtype", v1="tensor:x dtype name")
-row("ones_like", ops.ones_like, "input:x dtype", v1="tensor:x dtype name")
+row("fill", ops.full, "dims:shape value:fill_value", scope=True, around=by_numbers("value"))
+row("zeros_like", ops.zeros_like, "input:x dtype", v1="tensor:x dtype name", around=by_op("tensor input"))
+row("ones_like", ops.ones_like, "input:x dtype", v1="tensor:x dtype name", around=by_op("tensor input"))
 
 
 @function("zeros", scope=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail import ops
+from dovetail.compat.tensorflow.names.moved_strings import by_numbers, by_op
 from dovetail.compat.tensorflow.table import alike_values, function, row, value
 from dovetail.core.errors import op_error
 from dovetail.core.infer import normalize_axis
@@ -12,7 +13,13 @@ from dovetail.core.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of
 
 
-@function("gather", scope=True, defers=True, v1="params indices validate_indices name axis batch_dims")
+@function(
+    "gather",
+    scope=True,
+    defers=True,
+    v1="params indices validate_indices name axis batch_dims",
+    around=by_op("params"),
+)
 def gather(
     params: Any,
     indices: Any,
@@ -58,17 +65,23 @@ def _gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None 
     return ops.gather_nd(params, indices, name=name)
 
 
-row("gather_nd", _gather_nd, "params indices batch_dims", v1="params indices name batch_dims")
+row(
+    "gather_nd",
+    _gather_nd,
+    "params indices batch_dims",
+    v1="params indices name batch_dims",
+    around=by_numbers("params"),
+)
 
 
 def _boolean_mask(tensor: Any, mask: Any, axis: Any = None) -> Any:
     return ops.boolean_mask(tensor, mask, 0 if axis is None else int(axis))
 
 
-row("boolean_mask", _boolean_mask, "tensor mask axis", v1="tensor mask name axis")
+row("boolean_mask", _boolean_mask, "tensor mask axis", v1="tensor mask name axis", around=by_numbers("tensor"))
 
 
-@function("where where_v2", "v2", scope=True)
+@function("where where_v2", "v2", scope=True, around=by_numbers("x y"))
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
     """Elements of one tensor or the other; for a condition alone, the positions where it is true.
 
@@ -81,7 +94,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     return ops.where(condition, *alike_values([x, y]))
 
 
-@function("where", "v1", scope=True, defers=True)
+@function("where", "v1", scope=True, defers=True, around=by_numbers("x y"))
 def where_v1(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
     """Elements of one tensor or the other; a condition of one axis chooses whole rows.
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail import ops
+from dovetail.compat.tensorflow.names import old_words
+from dovetail.compat.tensorflow.names.moved_strings import by_numbers, by_op
 from dovetail.compat.tensorflow.table import alike_values, function, of_rank, row
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import is_recorded, is_tensor, static_shape
 from dovetail.ops.shapes.shape import shaped
 
 
-@function("concat")
+@function("concat", around=by_op("*values"), around_v1=old_words.axis_first("axis", "values"))
 def concat(values: Any, axis: Any, name: str | None = None) -> Any:
     """Tensors joined along an axis they have.
 
@@ -26,13 +28,19 @@ def _stack(values: Any, axis: int = 0, name: str | None = None) -> Any:
     return ops.stack(values if is_tensor(values) else alike_values(list(values)), axis, name=name)
 
 
-row("stack", _stack, "values axis")
-row("unstack", ops.unstack, "value:x num axis")
+row("stack", _stack, "values axis", around=by_op("*values"))
+row("unstack", ops.unstack, "value:x num axis", around=by_numbers("value"))
 row("roll", ops.roll, "input:x shift axis")
 row("manip.roll", ops.roll, "input:x shift axis")
 
 
-@function("split", scope=True, defers=True)
+@function(
+    "split",
+    scope=True,
+    defers=True,
+    around=by_op("value"),
+    around_v1=old_words.axis_first("axis", "num_or_size_splits", "value"),
+)
 def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str | None = None) -> Any:
     """A tensor, cut along an axis into equal parts, or into parts of these sizes.
 
@@ -68,10 +76,16 @@ def _pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: An
     return ops.pad(tensor, widths, mode.lower(), constant_values)  # type: ignore[arg-type]  # checked above
 
 
-row("pad", _pad, "tensor paddings mode constant_values", v1="tensor paddings mode name constant_values")
+row(
+    "pad",
+    _pad,
+    "tensor paddings mode constant_values",
+    v1="tensor paddings mode name constant_values",
+    around=by_numbers("tensor"),
+)
 
 
-@function("reverse reverse_v2", scope=True)
+@function("reverse reverse_v2", scope=True, around=by_op("tensor"), around_v1=old_words.bool_of_each_axis)
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
     """A tensor, reversed along axes.
 
@@ -81,7 +95,7 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
     return ops.identity(tensor) if axes == [] else ops.flip(tensor, axes)
 
 
-@function("slice", scope=True)
+@function("slice", scope=True, around=by_numbers("input_"))
 def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
     """The block with a given beginning and size; a size of -1 means the rest of the axis.
 
@@ -123,7 +137,7 @@ def _entries(values: Any, count: int) -> list[Any]:
     return found
 
 
-@function("strided_slice", scope=True)
+@function("strided_slice", scope=True, around=by_numbers("input_"))
 def strided_slice(
     input_: Any,
     begin: Any,

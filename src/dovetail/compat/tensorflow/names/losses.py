@@ -7,6 +7,7 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.sparse import SparseTensor
+from dovetail.compat.tensorflow.names import old_words
 from dovetail.compat.tensorflow.table import alike_values, function, row
 from dovetail.core.errors import op_error
 from dovetail.core.gradients import RegisterGradient, gradient_override_map
@@ -28,7 +29,7 @@ def require_one_shape(title: str, labels: Any, predictions: Any) -> None:
         raise op_error(ValueError, f"tf.{title}", f"both must have one shape, not {shapes[0]} and {shapes[1]}.")
 
 
-@function("nn.sigmoid_cross_entropy_with_logits")
+@function("nn.sigmoid_cross_entropy_with_logits", around_v1=old_words.logits_first)
 def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, name: str | None = None) -> Any:
     """The cross-entropy of independent classes.
 
@@ -95,7 +96,7 @@ def _(op: Any, g: Any) -> tuple[Any, Any]:
     return -(g * ops.log_softmax(logits, axis)), g * (ops.softmax(logits, axis) - labels)
 
 
-@function("nn.softmax_cross_entropy_with_logits", "v1")
+@function("nn.softmax_cross_entropy_with_logits", "v1", around_v1=old_words.logits_first)
 def softmax_cross_entropy_with_logits_v1(
     labels: Any = None, logits: Any = None, dim: int = -1, name: str | None = None, axis: int | None = None
 ) -> Any:
@@ -112,7 +113,7 @@ function("nn.softmax_cross_entropy_with_logits_v2", "v1", v1="labels logits axis
 )
 
 
-@function("nn.sparse_softmax_cross_entropy_with_logits")
+@function("nn.sparse_softmax_cross_entropy_with_logits", around_v1=old_words.logits_first)
 def sparse_softmax_cross_entropy_with_logits(labels: Any = None, logits: Any = None, name: str | None = None) -> Any:
     """The cross-entropy of classes that exclude each other, given by number.
 

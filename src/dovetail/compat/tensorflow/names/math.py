@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from dovetail import ops
+from dovetail.compat.tensorflow.names import old_words
+from dovetail.compat.tensorflow.names.moved_strings import by_op
 from dovetail.compat.tensorflow.names.sorting import argsort
 from dovetail.compat.tensorflow.table import V1, alike_values, constant_value, function, row, value
 from dovetail.core.dtypes import as_dtype
@@ -77,8 +79,6 @@ for _names, _op in {
     "greater_equal math.greater_equal": ops.greater_equal,
     "less math.less": ops.less,
     "less_equal math.less_equal": ops.less_equal,
-    "equal math.equal": ops.equal,
-    "not_equal math.not_equal": ops.not_equal,
     "logical_and math.logical_and": ops.logical_and,
     "logical_or math.logical_or": ops.logical_or,
     "logical_xor math.logical_xor": ops.logical_xor,
@@ -86,6 +86,8 @@ for _names, _op in {
     "math.divide_no_nan div_no_nan": ops.divide_no_nan,
 }.items():
     row(_names, _op, "x y", alike=True)
+for _names, _op in {"equal math.equal": ops.equal, "not_equal math.not_equal": ops.not_equal}.items():
+    row(_names, _op, "x y", alike=True, around=by_op("x y"))
 row("atan2 math.atan2", ops.arctan2, "y x", alike=True)
 row("complex dtypes.complex", ops.complex, "real:x imag:y", alike=True)
 row("scalar_mul math.scalar_mul", ops.multiply, "scalar:x x:y", alike=True)
@@ -369,7 +371,7 @@ class TopK(NamedTuple):
 # -- products ---------------------------------------------------------------------------------------------------------
 
 
-@function("matmul linalg.matmul")
+@function("matmul linalg.matmul", around_v1=old_words.by_old_names)
 def matmul(
     a: Any,
     b: Any,

@@ -4,41 +4,28 @@ from __future__ import annotations
 
 import functools
 import inspect
-import itertools
 from collections.abc import Callable
 from typing import Any
 
-from dovetail.compat.tensorflow.names import creation as creation  # whose rows are wrapped below
-from dovetail.compat.tensorflow.names import indexing as indexing
-from dovetail.compat.tensorflow.names import joining as joining
-from dovetail.compat.tensorflow.names import math as math
-from dovetail.compat.tensorflow.names import random as random
-from dovetail.compat.tensorflow.names import shapes as shapes
 from dovetail.compat.tensorflow.names.string_tensors import NUMBERS, StringTensor, in_graph, is_of_run, joined
 from dovetail.compat.tensorflow.names.text import Text, is_text, strings_of, text
-from dovetail.compat.tensorflow.table import VIEWS
+from dovetail.compat.tensorflow.table import Wrapper
 from dovetail.core.scopes import not_building
 from dovetail.core.structure import flatten, unflatten
 
-# The parameters that may be strings → the functions; with a star, the parameter is a list of strings.
-BY_ONE_OP = {  # an op takes tensors of strings
-    "input": "identity shape size rank tile expand_dims squeeze broadcast_to",
-    "*values": "stack concat",
-    "tensor": "reshape reverse",
-    "x y": "equal not_equal",
-    "params": "gather",
-    "value": "split random_shuffle random.shuffle",
-    "a": "transpose",
-    "tensor input": "zeros_like ones_like",
-}
-BY_SEVERAL = {  # several ops compute with the numbers of strings
-    "input_": "slice strided_slice",
-    "value": "unstack fill",
-    "tensor": "boolean_mask pad",
-    "data": "dynamic_partition",
-    "params": "gather_nd",
-    "x y": "where",
-}
+
+def by_op(words: str) -> Wrapper:
+    """Let parameters of a function be strings of Python: its op takes tensors of strings.
+
+    Args:
+        words: the parameters; with a star, one is a list of strings.
+    """
+    return functools.partial(_taking_strings, words=words, compute=_with_text)
+
+
+def by_numbers(words: str) -> Wrapper:
+    """Let parameters of a function be strings of Python: its ops compute with the numbers of strings."""
+    return functools.partial(_taking_strings, words=words, compute=_by_numbers)
 
 
 def _with_text(function: Callable[..., Any], given: dict[str, Any], texts: dict[str, Any]) -> Any:
@@ -80,11 +67,3 @@ def _text(value: Any, is_list: bool) -> Any:
     if is_list and isinstance(value, (list, tuple)):
         return [_text(part, False) if is_text(part) else part for part in value]
     return text(joined(value))
-
-
-for _table, _compute in ((BY_ONE_OP, _with_text), (BY_SEVERAL, _by_numbers)):
-    for _words, _names in _table.items():
-        for _name, _view in itertools.product(_names.split(), VIEWS.values()):
-            _function = _view[_name]
-            _wrapped = _taking_strings(_function, _words, _compute)
-            _view.update({alias: _wrapped for alias, other in _view.items() if other is _function})

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail import ops
-from dovetail.compat.tensorflow.names import samplers as samplers  # whose words are replaced below
-from dovetail.compat.tensorflow.table import V1, Lazy, value
+from dovetail.compat.tensorflow.table import V1, Lazy, Wrapper, value
 from dovetail.core.dtypes import native_to_dtype
 from dovetail.core.value_kinds import dtype_of
 
@@ -53,10 +52,6 @@ NAMES = {  # the old name → the name since 1.0
     "sub": "subtract",
     "unpack": "unstack",
 }
-ORDERS = {  # the old order of arguments, by their names since 1.0
-    "concat": ("axis", "values"),
-    "split": ("axis", "num_or_size_splits", "value"),
-}
 ARGUMENTS = {  # old name → new name
     "adj_x": "adjoint_a",
     "adj_y": "adjoint_b",
@@ -65,32 +60,29 @@ ARGUMENTS = {  # old name → new name
     "split_dim": "axis",
     "targets": "labels",
 }
-LOGITS_FIRST = (  # TensorFlow 1 takes these arguments by name alone, so those in order are 0.x's
-    "nn.sigmoid_cross_entropy_with_logits",
-    "nn.softmax_cross_entropy_with_logits",
-    "nn.sparse_softmax_cross_entropy_with_logits",
-)
-
 for _old, _new in NAMES.items():
     value(_old, Lazy(functools.partial(V1.__getitem__, _new)), "v1")
 
 
-def _also(order: tuple[str, ...], applies: Callable[[tuple[Any, ...]], bool], call: Callable[..., Any]) -> Any:
-    """Wrap a function, which takes arguments in this order where the condition holds for them."""
+def _also(order: tuple[str, ...], applies: Callable[[tuple[Any, ...]], bool]) -> Wrapper:
+    """Let a function take arguments in this order where the condition holds for them, and by their old names."""
 
-    @functools.wraps(call)
-    def taken(*args: Any, **kwargs: Any) -> Any:
-        kwargs = {ARGUMENTS.get(key, key): given for key, given in kwargs.items()}
-        if args and applies(args):
-            return call(**dict(zip(order, args, strict=False)), **kwargs)
-        return call(*args, **kwargs)
+    def wrap(call: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(call)
+        def taken(*args: Any, **kwargs: Any) -> Any:
+            kwargs = {ARGUMENTS.get(key, key): given for key, given in kwargs.items()}
+            if args and applies(args):
+                return call(**dict(zip(order, args, strict=False)), **kwargs)
+            return call(*args, **kwargs)
 
-    return taken
+        return taken
+
+    return wrap
 
 
-def _axis_first(args: tuple[Any, ...]) -> bool:
-    """Whether the first argument is an axis, and the last one has values."""
-    return len(args) > 1 and type(args[0]) is int and type(args[-1]) is not int
+def axis_first(*order: str) -> Wrapper:
+    """Let a function take its arguments in this order, which begins with an axis."""
+    return _also(order, lambda args: len(args) > 1 and type(args[0]) is int and type(args[-1]) is not int)
 
 
 def _inputs_third(args: tuple[Any, ...]) -> bool:
@@ -98,16 +90,13 @@ def _inputs_third(args: tuple[Any, ...]) -> bool:
     return len(args) > 2 and native_to_dtype(dtype_of(ops.convert(args[2]))).is_floating
 
 
-for _name in ("nn.nce_loss", "nn.sampled_softmax_loss"):
-    V1[_name] = _also(("weights", "biases", "inputs", "labels", "num_sampled", "num_classes"), _inputs_third, V1[_name])
-for _name, _order in ORDERS.items():
-    V1[_name] = _also(_order, _axis_first, V1[_name])
-for _name in LOGITS_FIRST:
-    V1[_name] = _also(("logits", "labels"), bool, V1[_name])
-V1["matmul"] = _also((), lambda args: False, V1["matmul"])
+inputs_third = _also(("weights", "biases", "inputs", "labels", "num_sampled", "num_classes"), _inputs_third)
+# TensorFlow 1 takes these arguments by name alone, so those in order are 0.x's.
+logits_first = _also(("logits", "labels"), bool)
+by_old_names = _also((), lambda args: False)
 
 
-def _reverse(call: Callable[..., Any]) -> Any:
+def bool_of_each_axis(call: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap `tf.reverse`, which took a bool for each axis."""
 
     @functools.wraps(call)
@@ -118,6 +107,3 @@ def _reverse(call: Callable[..., Any]) -> Any:
         return call(tensor, axes, name=name)
 
     return reverse
-
-
-V1["reverse"] = _reverse(V1["reverse"])

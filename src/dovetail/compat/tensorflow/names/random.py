@@ -11,6 +11,7 @@ import numpy as np
 from dovetail import ops
 from dovetail.backend import seeds
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.moved_strings import by_op
 from dovetail.compat.tensorflow.table import constant_value, function, value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
@@ -141,7 +142,7 @@ def uniform(
     )
 
 
-@function("random.shuffle random_shuffle", scope=True)
+@function("random.shuffle random_shuffle", scope=True, around=by_op("value"))
 def shuffle(value: Any, seed: Any = None, name: str | None = None) -> Any:
     """The slices of the first axis in another order.
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names import old_words
 from dovetail.compat.tensorflow.names.embeddings import embedding_lookup
 from dovetail.compat.tensorflow.names.losses import (
     sigmoid_cross_entropy_with_logits,
@@ -236,7 +237,8 @@ def _loss(title: str, hits: bool, of: Callable[[Any, Any], Any], own: str = "") 
     Source: `tf.{title}`.
     """
     common = "weights biases labels inputs num_sampled num_classes num_true sampled_values remove_accidental_hits"
-    row(title, compute, f"{common} {own}", v1=f"{common} partition_strategy='mod' name {own}")
+    v1 = f"{common} partition_strategy='mod' name {own}"
+    row(title, compute, f"{common} {own}", v1=v1, around_v1=old_words.inputs_third)
 
 
 _loss("nn.nce_loss", False, lambda y, z: ops.sum(sigmoid_cross_entropy_with_logits(y, z), 1))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
+from dovetail.compat.tensorflow.names.moved_strings import by_op
 from dovetail.compat.tensorflow.names.text import is_text, text
 from dovetail.compat.tensorflow.table import constant_value, function, of_rank, row
 from dovetail.core.dtypes import as_dtype
@@ -39,10 +40,10 @@ for _name, _dtype in {
     "to_complex128": "complex128",
 }.items():
     row(_name, lambda x, dtype=_dtype, name=None: _cast(x, dtype, name), "x")
-row("reshape", ops.reshape, "tensor:x shape")
+row("reshape", ops.reshape, "tensor:x shape", around=by_op("tensor"))
 row("stop_gradient", ops.stop_gradient, "input:x")
-row("identity", ops.identity, "input:x")
-row("broadcast_to", ops.broadcast_to, "input:x shape")
+row("identity", ops.identity, "input:x", around=by_op("input"))
+row("broadcast_to", ops.broadcast_to, "input:x shape", around=by_op("input"))
 
 
 def _tile(x: Any, repeats: Any, name: str | None = None) -> Any:
@@ -50,7 +51,7 @@ def _tile(x: Any, repeats: Any, name: str | None = None) -> Any:
     return ops.tile(x if count is None else of_rank(x, count), repeats, name=name)
 
 
-row("tile", _tile, "input:x multiples:repeats")
+row("tile", _tile, "input:x multiples:repeats", around=by_op("input"))
 
 
 def _shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:
@@ -66,11 +67,11 @@ def of_dtype(x: Any, dtype: Any) -> Any:
     return x if x.dtype == as_dtype(dtype) else ops.cast(x, dtype)
 
 
-row("shape", _shape, "input out_type", v1="input name out_type")
-row("size", _size, "input out_type", v1="input name out_type")
+row("shape", _shape, "input out_type", v1="input name out_type", around=by_op("input"))
+row("size", _size, "input out_type", v1="input name out_type", around=by_op("input"))
 
 
-@function("rank", scope=True)
+@function("rank", scope=True, around=by_op("input"))
 def rank(input: Any, name: str | None = None) -> Any:
     """The number of axes, as an integer tensor.
 
@@ -89,8 +90,8 @@ def _squeeze(x: Any, axis: Any = None, name: str | None = None) -> Any:
     return ops.squeeze(x, tuple(axis) if isinstance(axis, list) else axis or None if axis == [] else axis, name=name)
 
 
-row("expand_dims", _expand_dims, "input:x axis", v1="+dim:axis")
-row("squeeze", _squeeze, "input:x axis", v1="+squeeze_dims:axis")
+row("expand_dims", _expand_dims, "input:x axis", v1="+dim:axis", around=by_op("input"))
+row("squeeze", _squeeze, "input:x axis", v1="+squeeze_dims:axis", around=by_op("input"))
 
 
 def _transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | None = None) -> Any:
@@ -115,7 +116,7 @@ def _transposed_by(a: Any, perm: Any) -> Any:
     return ops.gather(ops.reshape(a, [-1]), places)
 
 
-row("transpose", _transpose, "a perm conjugate", v1="a perm name conjugate")
+row("transpose", _transpose, "a perm conjugate", v1="a perm name conjugate", around=by_op("a"))
 
 
 @function("ensure_shape", scope=True)
