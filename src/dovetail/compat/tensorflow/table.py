@@ -47,6 +47,7 @@ V1: dict[str, Any] = {}  # name, as "math.reduce_sum" → its value
 V2: dict[str, Any] = {}
 VIEWS = {"v1": V1, "v2": V2}
 IGNORED: set[str] = set()  # parameters that functions do not have, as "conv2d.use_cudnn_on_gpu"
+_CALLED: dict[Callable[..., Any], Callable[..., Any]] = {}  # a declared function → the one that programs call
 ABSENT: dict[str, str] = {}  # name, or the beginning of names → why it is not offered, and what to write
 
 
@@ -122,8 +123,10 @@ def function(
         renamed = made
         if v1 is not None:
             renamed = _around(told(title, _renamed(function, v1), scope, default_name, defers), around)
-        for view in views.split():
-            value(names, made if view == "v2" else _around(renamed, around_v1), view)
+        called = {view: made if view == "v2" else _around(renamed, around_v1) for view in views.split()}
+        for view, own in called.items():
+            value(names, own, view)
+        _CALLED.setdefault(function, called.get("v1", made))
         return function
 
     return decorate
@@ -140,7 +143,7 @@ def row(
     defers: bool = True,
     around: Wrapper | None = None,
     around_v1: Wrapper | None = None,
-) -> None:
+) -> Callable[..., Any]:
     """Add one of Dovetail's functions under TensorFlow's names.
 
     Args:
@@ -151,13 +154,49 @@ def row(
         alike: whether arrays and lists among the arguments take the dtype of the tensors among them.
         scope: as in `function`; by default, whether the function takes no name.
         defers, around, around_v1: as in `function`.
+
+    Returns:
+        The function that programs of TensorFlow 1 call.
     """
     old = f"{parameters} name {v1[1:]}" if v1.startswith("+") else v1
     title, scope = names.split()[0], not _takes_name(target) if scope is None else scope
     default_name = target.name if isinstance(target, Op) else None
     for view, words in (("v2", f"{parameters} name"), ("v1", old)):
         made = _around(told(title, _renamed(target, words, alike), scope, default_name, defers), around)
-        value(names, _around(made, around_v1) if view == "v1" else made, view)
+        made = _around(made, around_v1) if view == "v1" else made
+        value(names, made, view)
+    if not isinstance(target, Op):
+        _CALLED.setdefault(target, made)
+    return made
+
+
+def in_v1(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that programs of TensorFlow 1 call, for one that a declaration took; see `told`.
+
+    Other modules call it where a result may be a number, which it makes a constant of the graph.
+    """
+    return _CALLED[function]
+
+
+def named(name: str, view: str = "v1") -> Any:
+    """The value of a name that a program, or a table, gives as a text.
+
+    Raises:
+        KeyError: there is no such name.
+    """
+    return VIEWS[view][name]
+
+
+def second(names: str, first: str, views: str = "v1", of: str = "v1") -> None:
+    """Add second names of a name.
+
+    Args:
+        names: with spaces between.
+        first: the name whose value they have.
+        views: the views that get the names.
+        of: the view of the first name.
+    """
+    value(names, VIEWS[of][first], views)
 
 
 def _around(function: Callable[..., Any], wrap: Wrapper | None) -> Callable[..., Any]:

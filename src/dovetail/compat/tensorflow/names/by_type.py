@@ -161,6 +161,7 @@ _TAKEN: dict[str, Callable[[Any, str, str], Any]] = {
     "?": lambda given, *_: given,
     "*": lambda given, *_: [shaped(one) for one in given],
 }
+FUNCTIONS: dict[str, Callable[..., Any]] = {}  # type → the function that programs call
 
 for _line in TYPES.replace("\n    ", " ").strip().splitlines():
     _names, _, _rest = _line.partition(": ")
@@ -171,4 +172,4 @@ for _line in TYPES.replace("\n    ", " ").strip().splitlines():
     _mapped = [f"{w}:{mine}{eq}{value}" for (w, eq, value), mine in zip(_parts, _ours, strict=False)]
     _ways = [one.way for one in READ[_type].inputs]
     _is_alike = len(_ways) > 1 and not any(_ways)
-    row(_names, _function, " ".join(_mapped), alike=_is_alike, around=OF_STRINGS.get(_type))
+    FUNCTIONS[_type] = row(_names, _function, " ".join(_mapped), alike=_is_alike, around=OF_STRINGS.get(_type))

@@ -13,8 +13,19 @@ from typing import Any, NamedTuple
 from dovetail import ops
 from dovetail.compat.tensorflow.names.estimators import Estimator, EstimatorSpec, ModeKeys
 from dovetail.compat.tensorflow.names.feature_columns import input_layer, linear_model
-from dovetail.compat.tensorflow.names.graph import GraphKeys
-from dovetail.compat.tensorflow.table import V1, arguments_of, signature_of, value
+from dovetail.compat.tensorflow.names.graph import GraphKeys, get_collection, group
+from dovetail.compat.tensorflow.names.layers.core import dense as tf_dense
+from dovetail.compat.tensorflow.names.layers.core import dropout
+from dovetail.compat.tensorflow.names.losses import (
+    sigmoid_cross_entropy_with_logits,
+    sparse_softmax_cross_entropy_with_logits,
+)
+from dovetail.compat.tensorflow.names.metrics.measures import mean as tf_mean
+from dovetail.compat.tensorflow.names.strings import FUNCTIONS
+from dovetail.compat.tensorflow.names.tables import index_table_from_tensor, index_to_string_table_from_tensor
+from dovetail.compat.tensorflow.names.train import get_global_step
+from dovetail.compat.tensorflow.names.variable_scope import variable_scope
+from dovetail.compat.tensorflow.table import arguments_of, in_v1, named, signature_of, value
 from dovetail.core.dtypes import is_of_strings
 from dovetail.core.errors import op_error
 
@@ -46,10 +57,10 @@ class Part(NamedTuple):
         """The operation that trains the variables of the part."""
         made = self.optimizer
         if isinstance(made, str):
-            made = V1[f"train.{OPTIMIZERS[made]}Optimizer"](self.rate)
+            made = named(f"train.{OPTIMIZERS[made]}Optimizer")(self.rate)
         elif not hasattr(made, "minimize"):
             made = made()
-        trained = V1["get_collection"](GraphKeys.TRAINABLE_VARIABLES, f"{self.scope}/")
+        trained = get_collection(GraphKeys.TRAINABLE_VARIABLES, f"{self.scope}/")
         return made.minimize(loss, global_step, trained)
 
 
@@ -58,14 +69,14 @@ def _deep(given: dict[str, Any], prefix: str = "") -> Part:
     activation, rate = given[f"{prefix}activation_fn"] or ops.relu, given[f"{prefix}dropout"]
 
     def logits(features: Any, size: int, mode: str) -> Any:
-        dense = V1["layers.dense"]
-        with V1["variable_scope"]("dnn"):
-            with V1["variable_scope"]("input_from_feature_columns"):
+        dense = tf_dense.call
+        with variable_scope("dnn"):
+            with variable_scope("input_from_feature_columns"):
                 net = input_layer(features, columns)
             for number, count in enumerate(units):
                 net = dense(net, count, activation, name=f"hiddenlayer_{number}")
                 if rate and mode == ModeKeys.TRAIN:
-                    net = V1["layers.dropout"](net, rate, training=True)
+                    net = dropout.call(net, rate, training=True)
             return dense(net, size, name="logits")
 
     return Part("dnn", columns, given[f"{prefix}optimizer"], 0.05, logits)
@@ -77,7 +88,7 @@ def _linear(given: dict[str, Any], prefix: str = "") -> Part:
     combiner = given.get("sparse_combiner", given.get("linear_sparse_combiner", "sum"))
 
     def logits(features: Any, size: int, mode: str) -> Any:
-        with V1["variable_scope"]("linear"):
+        with variable_scope("linear"):
             return linear_model(features, columns, size, combiner)
 
     return Part("linear", columns, given[f"{prefix}optimizer"], min(0.2, 1 / math.sqrt(len(columns) or 1)), logits)
@@ -114,7 +125,7 @@ class Classes:
     def labels(self, labels: Any) -> Any:
         """The numbers of the classes, a column."""
         if self.words is not None:
-            labels = V1["contrib.lookup.index_table_from_tensor"](self.words).lookup(labels)
+            labels = in_v1(index_table_from_tensor)(self.words).lookup(labels)
         elif is_of_strings(getattr(labels, "dtype", None)):
             problem = "labels are strings: give label_vocabulary."
             raise op_error(ValueError, "tf.estimator", problem)
@@ -123,9 +134,9 @@ class Classes:
     def losses(self, labels: Any, logits: Any) -> Any:
         """The cross-entropy of each example, a column."""
         if self.count == 2:
-            return V1["nn.sigmoid_cross_entropy_with_logits"](labels=ops.cast(labels, logits.dtype), logits=logits)
+            return in_v1(sigmoid_cross_entropy_with_logits)(labels=ops.cast(labels, logits.dtype), logits=logits)
         classes = ops.squeeze(labels, 1)
-        return _column(V1["nn.sparse_softmax_cross_entropy_with_logits"](labels=classes, logits=logits))
+        return _column(in_v1(sparse_softmax_cross_entropy_with_logits)(labels=classes, logits=logits))
 
     def predictions(self, logits: Any) -> dict[str, Any]:
         """The predictions, by name."""
@@ -135,14 +146,14 @@ class Classes:
             found["logistic"] = ops.sigmoid(logits)
             both = ops.concatenate([ops.zeros_like(logits), logits], -1)
         ids = ops.cast(ops.expand_dims(ops.argmax(both, -1), -1), "int64")
-        words = V1["as_string"](ids)
+        words = FUNCTIONS["AsString"](ids)
         if self.words is not None:
-            words = V1["contrib.lookup.index_to_string_table_from_tensor"](self.words).lookup(ids)
+            words = in_v1(index_to_string_table_from_tensor)(self.words).lookup(ids)
         return {**found, "probabilities": ops.softmax(both), "class_ids": ids, "classes": words}
 
     def measures(self, labels: Any, found: dict[str, Any], weights: Any) -> dict[str, Any]:
         """The measures of an evaluation, besides losses."""
-        metric = {name: V1[f"metrics.{name}"] for name in ("accuracy", "mean", "auc", "precision", "recall")}
+        metric = {name: named(f"metrics.{name}") for name in ("accuracy", "mean", "auc", "precision", "recall")}
         measures = {"accuracy": metric["accuracy"](labels, found["class_ids"], weights)}
         if self.count == 2:
             chances, ids = found["logistic"], found["class_ids"]
@@ -181,7 +192,7 @@ class Numbers:
 
     def measures(self, labels: Any, found: dict[str, Any], weights: Any) -> dict[str, Any]:
         """The measures of an evaluation, besides losses."""
-        mean = V1["metrics.mean"]
+        mean = tf_mean
         return {"label/mean": mean(labels, weights), "prediction/mean": mean(found["predictions"], weights)}
 
 
@@ -203,11 +214,11 @@ def _model(parts: Sequence[Part], head: Any, given: dict[str, Any]) -> Callable[
         if given["loss_reduction"] == MEAN:
             loss = ops.mean(weighted)
         if mode == ModeKeys.EVAL:
-            measures = {"average_loss": V1["metrics.mean"](losses, weights), **head.measures(labels, found, weights)}
+            measures = {"average_loss": tf_mean(losses, weights), **head.measures(labels, found, weights)}
             return EstimatorSpec(mode, found, loss, eval_metric_ops=measures)
-        step = V1["train.get_global_step"]()
+        step = get_global_step()
         steps = [part.step(loss, step if part is parts[0] else None) for part in parts]
-        return EstimatorSpec(mode, found, loss, V1["group"](*steps))
+        return EstimatorSpec(mode, found, loss, group(*steps))
 
     return model_fn
 

@@ -15,8 +15,12 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
+from dovetail.compat.tensorflow.names.initializers import Zeros
+from dovetail.compat.tensorflow.names.shapes import expand_dims
+from dovetail.compat.tensorflow.names.sparse import to_dense
 from dovetail.compat.tensorflow.names.string_tensors import called, is_text
-from dovetail.compat.tensorflow.table import V1
+from dovetail.compat.tensorflow.names.variable_scope import get_variable
+from dovetail.compat.tensorflow.table import in_v1
 from dovetail.core.dtypes import is_of_strings
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import static_shape
@@ -35,9 +39,9 @@ def _feature(features: Any, key: str) -> Any:
     found = features[key]
     if hasattr(found, "indices") and hasattr(found, "dense_shape"):
         is_string = is_of_strings(getattr(found.values, "dtype", None))
-        return V1["sparse_tensor_to_dense"](found, "" if is_string else -1)
+        return in_v1(to_dense)(found, "" if is_string else -1)
     found = found if is_text(found) else ops.convert(found)
-    return V1["expand_dims"](found, -1) if len(static_shape(found)) == 1 else found
+    return expand_dims(found, -1) if len(static_shape(found)) == 1 else found
 
 
 class Column:
@@ -93,8 +97,8 @@ class CategoricalColumn(Column):
 
 
 def _weights(shape: Sequence[int], trainable: bool, collections: Any) -> Any:
-    initializer = V1["zeros_initializer"]()
-    made = V1["get_variable"]
+    initializer = Zeros()
+    made = in_v1(get_variable)
     return made("weights", shape, initializer=initializer, trainable=trainable, collections=collections)
 
 
@@ -290,7 +294,7 @@ class EmbeddingColumn(DenseColumn):
 
     def dense(self, features: Any, trainable: bool = True, collections: Any = None) -> Any:
         """The combined vectors of the ids."""
-        table = V1["get_variable"](
+        table = in_v1(get_variable)(
             "embedding_weights",
             [self.categorical_column.count, self.dimension],
             initializer=self.initializer,

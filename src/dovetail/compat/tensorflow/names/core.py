@@ -173,7 +173,7 @@ def _tensor(value: Any, dtype: Any = None, hint: Any = None, name: str | None = 
     return value if isinstance(value, GraphTensor) else ops.convert(value, dtype)
 
 
-row(
+convert_to_tensor = row(
     "convert_to_tensor",
     _tensor,
     "value dtype dtype_hint:hint",

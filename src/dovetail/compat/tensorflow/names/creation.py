@@ -14,7 +14,7 @@ from dovetail.core.value_kinds import is_tensor
 from dovetail.ops.shapes.shape import dims_of, shaped
 
 row("fill", ops.full, "dims:shape value:fill_value", scope=True, around=by_numbers("value"))
-row("zeros_like", ops.zeros_like, "input:x dtype", v1="tensor:x dtype name", around=by_op("tensor input"))
+zeros_like = row("zeros_like", ops.zeros_like, "input:x dtype", v1="tensor:x dtype name", around=by_op("tensor input"))
 row("ones_like", ops.ones_like, "input:x dtype", v1="tensor:x dtype name", around=by_op("tensor input"))
 
 

@@ -71,13 +71,16 @@ def require(name: str, condition: Any, message: Any, data: Sequence[Any] = (), s
     return None
 
 
-def _pair(name: str, compare: Callable[[Any, Any], Any]) -> None:
+COMPARISONS: dict[str, Callable[..., Any]] = {}  # the assertions about two values, by name
+
+
+def _pair(name: str, compare: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     names = f"debugging.{name} {name}"
 
     def check(x: Any, y: Any, message: Any = None, summarize: Any = None, data: Any = None) -> Any:
         return require(names.split()[0], compare(*alike_values([x, y])), message, data or [x, y], summarize)
 
-    row(names, check, "x y message summarize", v1="x y data summarize message name", defers=False)
+    return row(names, check, "x y message summarize", v1="x y data summarize message name", defers=False)
 
 
 def _single(name: str, holds: Callable[[Any], Any]) -> None:
@@ -97,7 +100,7 @@ for _name, _compare in {
     "assert_greater": ops.greater,
     "assert_greater_equal": ops.greater_equal,
 }.items():
-    _pair(_name, _compare)
+    COMPARISONS[_name] = _pair(_name, _compare)
 for _name, _holds in {
     "assert_positive": lambda x: ops.greater(x, 0),
     "assert_negative": lambda x: ops.less(x, 0),

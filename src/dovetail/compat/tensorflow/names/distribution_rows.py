@@ -11,6 +11,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.by_type import FUNCTIONS
 from dovetail.compat.tensorflow.names.debugging import assert_
 from dovetail.compat.tensorflow.names.distributions import (
     FULLY_REPARAMETERIZED,
@@ -19,7 +20,7 @@ from dovetail.compat.tensorflow.names.distributions import (
     RegisterKL,
 )
 from dovetail.compat.tensorflow.names.random import key_of_draw
-from dovetail.compat.tensorflow.table import V1, alike_values, arguments_of, signature_of, value
+from dovetail.compat.tensorflow.table import alike_values, arguments_of, signature_of, value
 from dovetail.core.dtypes import promote
 from dovetail.core.value_kinds import is_tensor
 from dovetail.ops.shapes.shape import dims_of
@@ -168,7 +169,7 @@ def unit(d: Any, key: Any, shape: Any, low: float = 0.0) -> Any:
 
 def xlogy(x: Any, y: Any) -> Any:
     """x log y, and 0 where x is 0."""
-    return V1["math.xlogy"](x, y)
+    return FUNCTIONS["Xlogy"](x, y)
 
 
 def event_size(d: Any) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail import ops
+from dovetail.compat.tensorflow.names.by_type import FUNCTIONS
 from dovetail.compat.tensorflow.names.distribution_rows import (
     distribution,
     everywhere,
@@ -17,7 +18,7 @@ from dovetail.compat.tensorflow.names.distribution_rows import (
     where_defined,
     xlogy,
 )
-from dovetail.compat.tensorflow.table import V1, row
+from dovetail.compat.tensorflow.table import row
 
 Rules = dict[str, Any]  # name → a function of the distribution and the method's arguments
 
@@ -118,7 +119,7 @@ def _student_log_prob(d: Any, x: Any) -> Any:
 def _student_cdf(d: Any, x: Any) -> Any:
     y = (x - d.loc) / ops.absolute(d.scale)
     df = ops.add(d.df, ops.zeros_like(y))
-    below = 0.5 * V1["betainc"](0.5 * df, 0.5 * ops.ones_like(df), df / (ops.square(y) + df))
+    below = 0.5 * FUNCTIONS["Betainc"](0.5 * df, 0.5 * ops.ones_like(df), df / (ops.square(y) + df))
     return ops.where(y < 0.0, below, 1.0 - below)
 
 
@@ -195,7 +196,7 @@ def _gamma_mode(d: Any) -> Any:
 def _of_concentration(x: Any, d: Any) -> Any:
     """The regularised gamma function, up to x."""
     a = ops.add(d.concentration, ops.zeros_like(x))
-    return V1["igamma"](a, ops.add(x, ops.zeros_like(a)))
+    return FUNCTIONS["Igamma"](a, ops.add(x, ops.zeros_like(a)))
 
 
 GAMMA: Rules = {
@@ -251,7 +252,7 @@ def _beta_norm(d: Any) -> Any:
 
 def _beta_cdf(d: Any, x: Any) -> Any:
     zeros = ops.zeros_like(d.total_concentration + x)
-    return V1["betainc"](d.concentration1 + zeros, d.concentration0 + zeros, x + zeros)
+    return FUNCTIONS["Betainc"](d.concentration1 + zeros, d.concentration0 + zeros, x + zeros)
 
 
 def _beta_entropy(d: Any) -> Any:

@@ -18,7 +18,8 @@ from dovetail.compat.tensorflow.names.distribution_rows import (
     xlogy,
 )
 from dovetail.compat.tensorflow.names.distributions_of_numbers import NORMAL, normal_kl
-from dovetail.compat.tensorflow.table import V1
+from dovetail.compat.tensorflow.names.linalg import triangular_solve
+from dovetail.compat.tensorflow.table import in_v1
 
 
 def _dirichlet(d: Any) -> None:
@@ -135,7 +136,7 @@ def _log_volume(d: Any) -> Any:
 
 def _triangular_log_prob(d: Any, x: Any) -> Any:
     away = ops.expand_dims(x - d.loc, -1)
-    found = V1["matrix_triangular_solve"](d.scale_tril + ops.zeros_like(away), away)
+    found = in_v1(triangular_solve)(d.scale_tril + ops.zeros_like(away), away)
     return -0.5 * ops.sum(ops.square(found), [-2, -1]) - _log_volume(d)
 
 

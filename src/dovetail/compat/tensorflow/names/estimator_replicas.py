@@ -14,7 +14,7 @@ from dovetail.compat.tensorflow.names.data.dataset import Dataset
 from dovetail.compat.tensorflow.names.distribute import InputContext, Strategy
 from dovetail.compat.tensorflow.names.graph import group
 from dovetail.compat.tensorflow.names.monitored.hook_base import SessionRunHook
-from dovetail.compat.tensorflow.table import V1
+from dovetail.compat.tensorflow.names.variables import global_variables
 from dovetail.core.errors import op_error
 from dovetail.distributed.random_states import from_rank_0
 from dovetail.distributed.replicas import as_replica, broadcast_variables
@@ -32,7 +32,7 @@ class SameVariables(SessionRunHook):
 
     def begin(self) -> None:
         """Record the exchange."""
-        self._operation = group(*broadcast_variables(V1["global_variables"](), self._root))
+        self._operation = group(*broadcast_variables(global_variables(), self._root))
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Run the exchange."""

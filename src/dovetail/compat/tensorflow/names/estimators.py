@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dovetail.compat.tensorflow.names import checkpoint_files as files
+from dovetail.compat.tensorflow.names.checkpoint_files import list_variables, load_variable
 from dovetail.compat.tensorflow.names.checkpoints import Saver
 from dovetail.compat.tensorflow.names.data.dataset import Dataset
 from dovetail.compat.tensorflow.names.data.iterators import make_one_shot_iterator
 from dovetail.compat.tensorflow.names.estimator_replicas import Replicas
 from dovetail.compat.tensorflow.names.event_files import FileWriter
-from dovetail.compat.tensorflow.names.graph import GraphKeys
+from dovetail.compat.tensorflow.names.graph import GraphKeys, get_collection
+from dovetail.compat.tensorflow.names.metrics.measures import mean
 from dovetail.compat.tensorflow.names.monitored import hooks as hook_classes
 from dovetail.compat.tensorflow.names.monitored.sessions import (
     ChiefSessionCreator,
@@ -24,10 +26,12 @@ from dovetail.compat.tensorflow.names.monitored.sessions import (
     Scaffold,
     monitored_training_session,
 )
+from dovetail.compat.tensorflow.names.random import set_seed
 from dovetail.compat.tensorflow.names.structures import nest_flatten, pack_sequence_as
 from dovetail.compat.tensorflow.names.summary import scalar_v1
 from dovetail.compat.tensorflow.names.train import create_global_step
-from dovetail.compat.tensorflow.table import V1, value
+from dovetail.compat.tensorflow.names.warm_starts import warm_start
+from dovetail.compat.tensorflow.table import value
 from dovetail.core.errors import op_error
 from dovetail.core.scopes import Setting
 from dovetail.formats.wire.messages import TENSORFLOW
@@ -182,8 +186,8 @@ class Estimator:
             spec, step = self._spec(input_fn, ModeKeys.TRAIN)
             spec = replicas.with_mean_loss(spec)
             if self._first is not None and not done:
-                V1["train.warm_start"](self._first)
-            if not any(one.op.name == "loss" for one in V1["get_collection"](GraphKeys.SUMMARIES)):
+                warm_start(self._first)
+            if not any(one.op.name == "loss" for one in get_collection(GraphKeys.SUMMARIES)):
                 scalar_v1("loss", spec.loss)
             own: list[Any] = [hook_classes.NanTensorHook(spec.loss)]
             own += [hook_classes.StopAtStepHook(num_steps=min(most))] if most else []
@@ -236,7 +240,7 @@ class Estimator:
         path = self._checkpoint(checkpoint_path, "evaluate")
         with SessionGraph().as_default():
             spec, step = self._spec(input_fn, ModeKeys.EVAL)
-            measures = {"loss": V1["metrics.mean"](spec.loss), **(spec.eval_metric_ops or {})}
+            measures = {"loss": mean(spec.loss), **(spec.eval_metric_ops or {})}
             values = {key: pair[0] for key, pair in measures.items()} | {"global_step": step}
             updates = [pair[1] for pair in measures.values()]
             creator = ChiefSessionCreator(spec.scaffold, "", self.config.session_config, None, path)
@@ -288,15 +292,15 @@ class Estimator:
 
     def get_variable_names(self) -> list[str]:
         """The names of the variables in the latest checkpoint."""
-        return [name for name, _ in V1["train.list_variables"](self._checkpoint(None, "get_variable_names"))]
+        return [name for name, _ in list_variables(self._checkpoint(None, "get_variable_names"))]
 
     def get_variable_value(self, name: str) -> np.ndarray:
         """The value of a variable in the latest checkpoint."""
-        return V1["train.load_variable"](self._checkpoint(None, "get_variable_value"), name)
+        return load_variable(self._checkpoint(None, "get_variable_value"), name)
 
     def _global_step(self) -> int:
         path = self.latest_checkpoint()
-        return 0 if path is None else int(V1["train.load_variable"](path, "global_step"))
+        return 0 if path is None else int(load_variable(path, "global_step"))
 
     def _checkpoint(self, given: str | None, method: str) -> str:
         path = given or self.latest_checkpoint()
@@ -308,7 +312,7 @@ class Estimator:
     def _spec(self, input_fn: Callable[..., Any], mode: str) -> tuple[EstimatorSpec, Any]:
         """The result of the model function for the inputs, in the graph that is open, and the global step."""
         if self.config.tf_random_seed is not None:
-            V1["set_random_seed"](self.config.tf_random_seed)
+            set_seed(self.config.tf_random_seed)
         step = create_global_step()
         known = {"mode": mode, "params": self.params, "config": self.config}
         is_training = mode == ModeKeys.TRAIN

@@ -19,9 +19,12 @@ from dovetail.compat.tensorflow.names.columns import (
     NumericColumn,
     is_there,
 )
-from dovetail.compat.tensorflow.names.graph import GraphKeys
+from dovetail.compat.tensorflow.names.graph import GraphKeys, get_collection
+from dovetail.compat.tensorflow.names.initializers import TruncatedNormal, Zeros
 from dovetail.compat.tensorflow.names.string_tensors import called, is_text
-from dovetail.compat.tensorflow.table import V1, function
+from dovetail.compat.tensorflow.names.tables import index_table_from_tensor
+from dovetail.compat.tensorflow.names.variable_scope import get_variable, variable_scope
+from dovetail.compat.tensorflow.table import function, in_v1
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import static_shape
@@ -85,7 +88,7 @@ def categorical_column_with_vocabulary_list(
     known = words if words.dtype.kind in "OSU" else words.astype("int64")
 
     def find(x: Any) -> Any:
-        table = V1["contrib.lookup.index_table_from_tensor"](known, num_oov_buckets, default_value)
+        table = in_v1(index_table_from_tensor)(known, num_oov_buckets, default_value)
         return table.lookup(x if is_text(x) else ops.cast(x, "int64"))
 
     return KeyColumn(key, len(words) + num_oov_buckets, find)
@@ -165,7 +168,7 @@ def embedding_column(
     if ckpt_to_load_from is not None or max_norm is not None:
         problem = "ckpt_to_load_from and max_norm are not offered: use tf.train.init_from_checkpoint, tf.clip_by_norm."
         raise op_error(NotImplementedError, "tf.feature_column.embedding_column", problem)
-    initializer = initializer or V1["truncated_normal_initializer"](0.0, 1 / math.sqrt(dimension))
+    initializer = initializer or TruncatedNormal(0.0, 1 / math.sqrt(dimension))
     return EmbeddingColumn(categorical_column, dimension, combiner, initializer, trainable)
 
 
@@ -194,12 +197,12 @@ def input_layer(
     Source: `tf.compat.v1.feature_column.input_layer`.
     """
     found = []
-    with V1["variable_scope"](None, default_name="input_layer"):
+    with variable_scope(None, default_name="input_layer"):
         for column in _sorted(feature_columns):
             if not isinstance(column, DenseColumn):
                 problem = f"{column.name} is not dense: put it into an embedding_column or an indicator_column."
                 raise op_error(ValueError, "tf.feature_column.input_layer", problem)
-            with V1["variable_scope"](None, default_name=column.scope) as scope:
+            with variable_scope(None, default_name=column.scope) as scope:
                 found.append(column.dense(features, trainable, _collections(weight_collections)))
             _note(cols_to_vars, column, scope)
             if cols_to_output_tensors is not None:
@@ -209,7 +212,7 @@ def input_layer(
 
 def _note(known: Any, column: Any, scope: Any) -> None:
     if known is not None:
-        known[column] = V1["get_collection"](GraphKeys.GLOBAL_VARIABLES, scope.name)
+        known[column] = get_collection(GraphKeys.GLOBAL_VARIABLES, scope.name)
 
 
 @function("feature_column.linear_model", "v1")
@@ -227,14 +230,14 @@ def linear_model(
     Source: `tf.compat.v1.feature_column.linear_model`.
     """
     collections, total = _collections(weight_collections), None
-    with V1["variable_scope"](None, default_name="linear_model"):
+    with variable_scope(None, default_name="linear_model"):
         for column in _sorted(feature_columns):
-            with V1["variable_scope"](None, default_name=column.scope) as scope:
+            with variable_scope(None, default_name=column.scope) as scope:
                 part = column.weighted(features, units, sparse_combiner, trainable, collections)
             _note(cols_to_vars, column, scope)
             total = part if total is None else total + part
-        bias = V1["get_variable"](
-            "bias_weights", [units], initializer=V1["zeros_initializer"](), trainable=trainable, collections=collections
+        bias = in_v1(get_variable)(
+            "bias_weights", [units], initializer=Zeros(), trainable=trainable, collections=collections
         )
         if cols_to_vars is not None:
             cols_to_vars["bias"] = [bias]

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dovetail.compat.tensorflow.table import V1, function, value
+from dovetail.compat.tensorflow.names.graph import get_default_graph
+from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.errors import op_error
 from dovetail.graph.operation import Operation
 from dovetail.graph.reach import reach
@@ -145,7 +146,7 @@ def profile(
     options = options or _options(FLOATS)
     selected = options.get("select", [FLOATS])
     root = Node(ROOT)
-    graph = graph or V1["get_default_graph"]()
+    graph = graph or get_default_graph()
     operations = graph.get_operations()
     left_out = {one.name for one in operations if one.type == "Less" and _keeps_below(one)}
     left_out |= {one.name for one in operations if not all(t.is_static for t in (*one.inputs, *one.outputs))}

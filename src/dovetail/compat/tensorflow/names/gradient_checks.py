@@ -9,8 +9,13 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
+from dovetail.autodiff.tape import GradientTape
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.table import V1, V2, function
+from dovetail.compat.tensorflow.names.core import convert_to_tensor
+from dovetail.compat.tensorflow.names.creation import zeros_like
+from dovetail.compat.tensorflow.names.gradients import gradients
+from dovetail.compat.tensorflow.names.graph import placeholder
+from dovetail.compat.tensorflow.table import function
 from dovetail.core.value_kinds import dtype_of
 
 _CHECKER = "python.ops.gradient_checker"
@@ -32,9 +37,9 @@ def _compared(x: Any, shape: Any, y: Any, y_shape: Any, start: Any, delta: float
     point = np.random.random_sample(shape) if start is None else start  # noqa: NPY002  # the generator users seed
     point = np.asarray(point, dtype)
     with graph_mode.inside(y.graph):
-        seed = V1["placeholder"](y.dtype, y_shape)
-        (found,) = V1["gradients"](y, x, seed)
-        found = V1["convert_to_tensor"](V1["zeros_like"](x) if found is None else found)
+        seed = placeholder(y.dtype, y_shape)
+        (found,) = gradients(y, x, seed)
+        found = convert_to_tensor(zeros_like(x) if found is None else found)
     units = np.eye(int(np.prod(y_shape)), dtype=y.dtype.numpy).reshape(-1, *y_shape)
     columns = [np.ravel(found.eval({x: point, seed: unit, **feeds})) for unit in units]
     by_gradient = np.stack(columns, 1) if columns else np.zeros((point.size, 0), dtype)
@@ -104,7 +109,7 @@ def compute_gradients(f: Callable[..., Any], x: Sequence[Any], delta: float | No
     def value_at(i: int, point: np.ndarray) -> np.ndarray:
         return f(*given[:i], ops.convert(point), *given[i + 1 :]).numpy()
 
-    with V2["GradientTape"]() as tape:
+    with GradientTape() as tape:
         for value in given:
             tape.watch(value)
         result = f(*given)

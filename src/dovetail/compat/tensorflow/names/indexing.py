@@ -136,7 +136,7 @@ def _reverse_sequence(input: Any, seq_lengths: Any, seq_axis: Any = None, batch_
     return ops.moveaxis(ops.gather(x, order, 1, 1), (0, 1), (batch, steps))
 
 
-row(
+reverse_sequence = row(
     "reverse_sequence",
     _reverse_sequence,
     "input seq_lengths seq_axis batch_axis",

@@ -11,7 +11,8 @@ import numpy as np
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names import random as random  # its rows are looked up here
-from dovetail.compat.tensorflow.table import V2, value
+from dovetail.compat.tensorflow.names.random import normal, truncated_normal, uniform
+from dovetail.compat.tensorflow.table import in_v1, value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 
@@ -92,9 +93,9 @@ class _Random(Initializer):
         return type(self).draw(shape, *self._parameters, dtype=dtype, seed=self.seed)
 
 
-def _random(names: str, draw: str, first: tuple[str, Any, Any], second: tuple[str, Any, Any]) -> None:
+def _random(names: str, draw: Callable[..., Any], first: tuple[str, Any, Any], second: tuple[str, Any, Any]) -> Any:
     """Add an initialiser of random numbers; a parameter is its name and its defaults in the two versions."""
-    for view, place in (("v1", 1), ("v2", 2)):
+    for view, place in (("v2", 2), ("v1", 1)):
 
         class Drawn(_Random):
             """Random numbers."""
@@ -107,24 +108,21 @@ def _random(names: str, draw: str, first: tuple[str, Any, Any], second: tuple[st
                 given.update(kwargs)
                 super().__init__(given[first[0]], given[second[0]], given["seed"], given["dtype"])
 
-        Drawn.draw = staticmethod(_draws()[draw])
+        Drawn.draw = staticmethod(draw)
         value(names, Drawn, view)
+    return Drawn
 
 
-def _draws() -> dict[str, Callable[..., Any]]:
-    return {name: V2[f"random.{name}"] for name in ("normal", "truncated_normal", "uniform")}
-
-
-_random("random_normal_initializer initializers.random_normal", "normal", ("mean", 0.0, 0.0), ("stddev", 1.0, 0.05))
-_random(
+_random("random_normal_initializer initializers.random_normal", normal, ("mean", 0.0, 0.0), ("stddev", 1.0, 0.05))
+TruncatedNormal = _random(
     "truncated_normal_initializer initializers.truncated_normal",
-    "truncated_normal",
+    truncated_normal,
     ("mean", 0.0, 0.0),
     ("stddev", 1.0, 0.05),
 )
-_random(
+RandomUniform = _random(
     "random_uniform_initializer initializers.random_uniform",
-    "uniform",
+    in_v1(uniform),
     ("minval", 0.0, -0.05),
     ("maxval", None, 0.05),
 )
@@ -161,14 +159,13 @@ class VarianceScaling(Initializer):
         inputs, outputs = size
         count = {"fan_in": inputs, "fan_out": outputs, "fan_avg": (inputs + outputs) / 2}[self.mode]
         variance = self.scale / max(1.0, count)
-        draws = _draws()
         if self.distribution == "uniform":
             bound = math.sqrt(3 * variance)
-            return draws["uniform"](shape, -bound, bound, dtype=dtype, seed=self.seed)
+            return in_v1(uniform)(shape, -bound, bound, dtype=dtype, seed=self.seed)
         if self.distribution == "untruncated_normal":
-            return draws["normal"](shape, 0.0, math.sqrt(variance), dtype=dtype, seed=self.seed)
+            return normal(shape, 0.0, math.sqrt(variance), dtype=dtype, seed=self.seed)
         spread = math.sqrt(variance) / SPREAD_OF_CUT
-        return draws["truncated_normal"](shape, 0.0, spread, dtype=dtype, seed=self.seed)
+        return truncated_normal(shape, 0.0, spread, dtype=dtype, seed=self.seed)
 
 
 def fans(shape: list[int]) -> tuple[float, float]:
@@ -219,7 +216,7 @@ class UniformUnitScaling(Initializer):
 
     def _drawn(self, shape: list[int], dtype: Any, whole: list[int]) -> Any:
         bound = math.sqrt(3 / max(1.0, math.prod(whole[:-1]))) * self.factor
-        return _draws()["uniform"](shape, -bound, bound, dtype=dtype, seed=self.seed)
+        return in_v1(uniform)(shape, -bound, bound, dtype=dtype, seed=self.seed)
 
 
 class Orthogonal(Initializer):
@@ -236,7 +233,7 @@ class Orthogonal(Initializer):
             problem = f"weights with rows and columns can be orthogonal, and not a tensor of the shape {shape}."
             raise op_error(ValueError, "tf.orthogonal_initializer", problem)
         rows, columns = math.prod(shape[:-1]), shape[-1]
-        drawn = _draws()["normal"]((max(rows, columns), min(rows, columns)), dtype=dtype, seed=self.seed)
+        drawn = normal((max(rows, columns), min(rows, columns)), dtype=dtype, seed=self.seed)
         q, r = ops.qr(drawn)
         q = ops.multiply(q, ops.sign(ops.diagonal(r)))  # so that the draws alone decide
         return ops.multiply(self.gain, ops.reshape(ops.transpose(q) if rows < columns else q, shape))

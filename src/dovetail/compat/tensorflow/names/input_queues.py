@@ -8,13 +8,16 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.core import convert_to_tensor
+from dovetail.compat.tensorflow.names.creation import range_
 from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.names.queue_runners import QueueRunner, add_queue_runner
 from dovetail.compat.tensorflow.names.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
+from dovetail.compat.tensorflow.names.random import shuffle as tf_shuffle
 from dovetail.compat.tensorflow.names.string_tensors import StringTensor, in_graph
 from dovetail.compat.tensorflow.names.text import is_text
 from dovetail.compat.tensorflow.names.variables import variable
-from dovetail.compat.tensorflow.table import V1, function
+from dovetail.compat.tensorflow.table import function, in_v1
 from dovetail.core.errors import op_error
 
 
@@ -28,7 +31,7 @@ def example_parts(tensors: Any) -> tuple[list[Any], Any]:
 def _recorded(x: Any) -> Any:
     """A value as a tensor of the graph that is being built."""
     with graph_mode.inside(graph_mode.open_graph()):
-        return V1["convert_to_tensor"](x)
+        return convert_to_tensor(x)
 
 
 def _batches(
@@ -194,7 +197,7 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
 
 
 def _shuffled(rows: Any, seed: int | None) -> Any:
-    return V1["random_shuffle"](rows, seed=seed)
+    return in_v1(tf_shuffle)(rows, seed=seed)
 
 
 @function("train.input_producer", "v1")
@@ -246,7 +249,7 @@ def range_input_producer(
 
     Source: `tf.compat.v1.train.range_input_producer`.
     """
-    return input_producer(V1["range"](limit), (), num_epochs, shuffle, seed, capacity, name=name)
+    return input_producer(in_v1(range_)(limit), (), num_epochs, shuffle, seed, capacity, name=name)
 
 
 @function("train.slice_input_producer", "v1")

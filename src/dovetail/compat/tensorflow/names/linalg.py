@@ -109,8 +109,8 @@ row("linalg.inv matrix_inverse", _inverse, "input adjoint")
 row("linalg.det matrix_determinant", ops.det, "input:x")
 row("linalg.cholesky cholesky", ops.cholesky, "input:x")
 row("linalg.matrix_transpose matrix_transpose", ops.matrix_transpose, "a:x")
-row("linalg.adjoint", lambda matrix: _adjoint(matrix), "matrix")
-row("linalg.trace trace", lambda x: ops.trace(x, 0, -2, -1), "x")
+adjoint = row("linalg.adjoint", lambda matrix: _adjoint(matrix), "matrix")
+trace = row("linalg.trace trace", lambda x: ops.trace(x, 0, -2, -1), "x")
 row("linalg.pinv", ops.pinv, "a:x rcond")
 
 
@@ -190,7 +190,7 @@ def _solve(matrix: Any, rhs: Any, adjoint: bool = False) -> Any:
     return ops.solve(_adjoint(matrix) if adjoint else matrix, rhs)
 
 
-row("linalg.solve matrix_solve", _solve, "matrix rhs adjoint")
+solve = row("linalg.solve matrix_solve", _solve, "matrix rhs adjoint")
 
 
 @function("linalg.triangular_solve matrix_triangular_solve")

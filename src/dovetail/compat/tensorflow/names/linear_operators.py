@@ -8,8 +8,15 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow.names import linalg
+from dovetail.compat.tensorflow.names.by_type import FUNCTIONS
+from dovetail.compat.tensorflow.names.core import convert_to_tensor
+from dovetail.compat.tensorflow.names.creation import eye as tf_eye
+from dovetail.compat.tensorflow.names.linalg import adjoint as tf_adjoint
+from dovetail.compat.tensorflow.names.linalg import solve as tf_solve
+from dovetail.compat.tensorflow.names.linalg import trace as tf_trace
+from dovetail.compat.tensorflow.names.math import matmul as tf_matmul
 from dovetail.compat.tensorflow.names.matrix_functions import conjugate, tridiagonal
-from dovetail.compat.tensorflow.table import V1, V2, signature_of, value
+from dovetail.compat.tensorflow.table import in_v1, signature_of, value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.value_kinds import dtype_of
 from dovetail.ops.shapes.shape import dims_of, shaped
@@ -48,7 +55,7 @@ class LinearOperator:
 
     def matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul") -> Any:
         """The product with a matrix."""
-        return V2["matmul"](self._matrix, _dense(x), adjoint_a=adjoint, adjoint_b=adjoint_arg)
+        return tf_matmul(self._matrix, _dense(x), adjoint_a=adjoint, adjoint_b=adjoint_arg)
 
     __matmul__ = matmul
 
@@ -58,8 +65,8 @@ class LinearOperator:
 
     def solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "solve") -> Any:
         """The solutions of equations, whose right sides are columns."""
-        rhs = V1["linalg.adjoint"](_dense(rhs)) if adjoint_arg else _dense(rhs)
-        return V1["linalg.solve"](self._matrix, rhs, adjoint)
+        rhs = tf_adjoint(_dense(rhs)) if adjoint_arg else _dense(rhs)
+        return tf_solve(self._matrix, rhs, adjoint)
 
     def solvevec(self, rhs: Any, adjoint: bool = False, name: str = "solve") -> Any:
         """The solution of equations with one right side."""
@@ -79,7 +86,7 @@ class LinearOperator:
 
     def trace(self, name: str = "trace") -> Any:
         """The sum of the diagonal."""
-        return V1["linalg.trace"](self._matrix)
+        return tf_trace(self._matrix)
 
     def add_to_tensor(self, x: Any, name: str = "add_to_tensor") -> Any:
         """The sum with a matrix."""
@@ -107,7 +114,7 @@ def _operator(kind: str, words: str, matrix: Callable[..., Any]) -> None:
         bound.apply_defaults()
         given = bound.arguments
         found = matrix(*(given[part] for part in parts))
-        vars(self).update(given, _matrix=V1["convert_to_tensor"](found))
+        vars(self).update(given, _matrix=convert_to_tensor(found))
 
     doc = f"A linear operator.\n\n    Source: `tf.linalg.LinearOperator{kind}`.\n    "
     members = {"__init__": __init__, "__doc__": doc, "__signature__": signature}
@@ -116,7 +123,7 @@ def _operator(kind: str, words: str, matrix: Callable[..., Any]) -> None:
 
 
 def _eye(num_rows: Any, batch_shape: Any, dtype: Any) -> Any:
-    return V1["eye"](num_rows, batch_shape=batch_shape, dtype=dtype or "float32")
+    return in_v1(tf_eye)(num_rows, batch_shape=batch_shape, dtype=dtype or "float32")
 
 
 def _scaled_eye(num_rows: Any, multiplier: Any) -> Any:
@@ -189,7 +196,7 @@ def _circulant(axes: int) -> Callable[..., Any]:
     def matrix(spectrum: Any, input_output_dtype: Any = "complex64") -> Any:
         found = shaped(spectrum)
         found = found if found.dtype.is_complex else ops.complex(found, ops.zeros_like(found))
-        found = V2[f"signal.ifft{'' if axes == 1 else f'{axes}d'}"](found)
+        found = FUNCTIONS[f"IFFT{'' if axes == 1 else f'{axes}D'}"](found)
         batch, sizes = dims_of(found)[:-axes], dims_of(found)[-axes:]
         for k, size in enumerate(sizes):
             numbers = ops.arange(0, size)
@@ -223,7 +230,7 @@ _operator("Identity", "num_rows batch_shape=None dtype=None", _eye)
 _operator("ScaledIdentity", "num_rows multiplier", _scaled_eye)
 _operator("LowRankUpdate", "base_operator u diag_update=None v=None", _low_rank)
 _operator("Composition", "operators", _product)
-_operator("Adjoint", "operator", lambda operator: V1["linalg.adjoint"](_dense(operator)))
+_operator("Adjoint", "operator", lambda operator: tf_adjoint(_dense(operator)))
 _operator("Inversion", "operator", lambda operator: ops.inv(_dense(operator)))
 _operator("BlockDiag", "operators", _diagonal_blocks)
 _operator("BlockLowerTriangular", "operators", _blocks)

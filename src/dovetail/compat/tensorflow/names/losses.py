@@ -141,7 +141,7 @@ def zero_fraction(value: Any, name: str | None = None) -> Any:
     return ops.mean(ops.cast(ops.equal(value, 0), "float32"))
 
 
-row("math.in_top_k nn.in_top_k", ops.in_top_k, "targets predictions k", v1="predictions targets k name")
+in_top_k = row("math.in_top_k nn.in_top_k", ops.in_top_k, "targets predictions k", v1="predictions targets k name")
 
 
 def confusion_matrix(

@@ -9,7 +9,7 @@ from dovetail import ops
 from dovetail.compat.tensorflow.names import old_words
 from dovetail.compat.tensorflow.names.moved_strings import by_op
 from dovetail.compat.tensorflow.names.sorting import argsort
-from dovetail.compat.tensorflow.table import V1, alike_values, constant_value, function, row, value
+from dovetail.compat.tensorflow.table import alike_values, constant_value, function, in_v1, row, value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import shape_of
@@ -26,7 +26,6 @@ for _names, _op in {
     "sqrt math.sqrt": ops.sqrt,
     "exp math.exp": ops.exp,
     "log math.log": ops.log,
-    "tanh math.tanh nn.tanh": ops.tanh,
     "sigmoid math.sigmoid nn.sigmoid": ops.sigmoid,
     "negative math.negative": ops.negative,
     "sign math.sign": ops.sign,
@@ -61,6 +60,7 @@ for _names, _op in {
     "log_sigmoid math.log_sigmoid": ops.log_sigmoid,
 }.items():
     row(_names, _op, "x")
+tanh = row("tanh math.tanh nn.tanh", ops.tanh, "x")
 row("real math.real", ops.real, "input:x")
 row("imag math.imag", ops.imag, "input:x")
 row("conj math.conj", ops.conj, "x:x")
@@ -228,7 +228,7 @@ def count_nonzero(
     return ops.cast(ops.count_nonzero(input, axis, bool(keepdims)), as_dtype(dtype), name=name)
 
 
-value("count_nonzero", V1["math.count_nonzero"], "v1")
+value("count_nonzero", in_v1(count_nonzero), "v1")
 
 
 @function("math.bincount bincount", scope=True)
@@ -307,7 +307,7 @@ def _norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: Any =
     return ops.identity(ops.norm(tensor, ord, axis, bool(keepdims)), name=name)
 
 
-row("norm linalg.norm", _norm, "tensor ord axis keepdims", v1="+keep_dims:keepdims")
+norm = row("norm linalg.norm", _norm, "tensor ord axis keepdims", v1="+keep_dims:keepdims")
 
 
 def _l2_normalize(x: Any, axis: Any = None, epsilon: Any = 1e-12, name: str | None = None) -> Any:
@@ -315,7 +315,9 @@ def _l2_normalize(x: Any, axis: Any = None, epsilon: Any = 1e-12, name: str | No
     return ops.l2_normalize(x, axis, epsilon, name=name)
 
 
-row("math.l2_normalize nn.l2_normalize linalg.l2_normalize", _l2_normalize, "x axis epsilon", v1="+dim:axis")
+l2_normalize = row(
+    "math.l2_normalize nn.l2_normalize linalg.l2_normalize", _l2_normalize, "x axis epsilon", v1="+dim:axis"
+)
 
 
 @function("clip_by_norm", scope=True)

@@ -21,7 +21,7 @@ row("nn.elu", ops.elu, "features:x")
 row("nn.selu", ops.selu, "features:x")
 row("nn.softsign", ops.softsign, "features:x")
 row("nn.leaky_relu", ops.leaky_relu, "features:x alpha:negative_slope")
-row("nn.softmax", ops.softmax, "logits:x axis", v1="+dim:axis")
+softmax = row("nn.softmax", ops.softmax, "logits:x axis", v1="+dim:axis")
 row("nn.log_softmax", ops.log_softmax, "logits:x axis", v1="+dim:axis")
 
 

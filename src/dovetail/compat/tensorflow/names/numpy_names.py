@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dovetail import ops
-from dovetail.compat.tensorflow.table import V2, function, row, value
+from dovetail.compat.tensorflow.table import function, row, second, value
 from dovetail.core.dtypes import native_to_dtype
 from dovetail.core.errors import op_error, warn
 from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
@@ -295,4 +295,4 @@ def enable_numpy_behavior(prefer_float32: bool = False, dtype_conversion_mode: s
 
 
 for _name in ("asarray", "asanyarray"):
-    value(f"{MODULE}.{_name}", V2[f"{MODULE}.array"])
+    second(f"{MODULE}.{_name}", f"{MODULE}.array", "v1 v2", of="v2")

@@ -11,8 +11,10 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode, table
+from dovetail.compat.tensorflow.names.control import cond
+from dovetail.compat.tensorflow.names.core import convert_to_tensor
 from dovetail.compat.tensorflow.names.graph import control_dependencies, executing_eagerly, get_default_graph, nodes_of
-from dovetail.compat.tensorflow.table import V1, function, row, value
+from dovetail.compat.tensorflow.table import function, in_v1, row, second, value
 from dovetail.core.errors import op_error
 
 ALSO = {  # module → private name:public name
@@ -33,7 +35,7 @@ ALSO = {  # module → private name:public name
 }
 for _module, _pairs in ALSO.items():
     for _private, _, _public in (pair.partition(":") for pair in _pairs.split()):
-        value(f"python.{_module}.{_private}", V1[_public])
+        second(f"python.{_module}.{_private}", _public, "v1 v2")
 
 for _name, _op in {"relu_grad": ops.relu_grad, "relu6_grad": ops.relu6_grad}.items():
     row(f"python.ops.gen_nn_ops.{_name} python.ops.gen_nn_ops._{_name}", _op, "gradients:g features:y")
@@ -183,7 +185,7 @@ def convert_n_to_tensor(
     Source: `tensorflow.python.framework.ops.convert_n_to_tensor`.
     """
     names = [None if name is None else f"{name}_{i}" for i in range(len(values))]
-    convert = V1["convert_to_tensor"]
+    convert = convert_to_tensor
     return [convert(value, dtype, own, preferred_dtype) for value, own in zip(values, names, strict=True)]
 
 
@@ -205,7 +207,7 @@ def smart_cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str |
     """
     known = constant_value(pred)
     if known is None:
-        return V1["cond"](pred, true_fn, false_fn)
+        return in_v1(cond)(pred, true_fn, false_fn)
     return true_fn() if known else false_fn()
 
 

@@ -12,7 +12,7 @@ from dovetail import ops
 from dovetail.backend import seeds
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.moved_strings import by_op
-from dovetail.compat.tensorflow.table import constant_value, function, value
+from dovetail.compat.tensorflow.table import constant_value, function, in_v1, value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import is_tensor
@@ -63,7 +63,7 @@ def key_of_draw(title: str, seed: Any, dtype: Any, *values: Any) -> Any:
     return seeds.next_key(f"tf.{title}", seed, dtype, values, seeds.system_seed)
 
 
-def _floats(names: str, draw: Callable[..., Any]) -> None:
+def _floats(names: str, draw: Callable[..., Any]) -> Callable[..., Any]:
     title = names.split()[0]
 
     @function(names, scope=True)
@@ -97,13 +97,15 @@ def _floats(names: str, draw: Callable[..., Any]) -> None:
         """
         return draw(_stateless(seed, alg), _shape(shape), mean, stddev, as_dtype(dtype))
 
+    return in_v1(sample)
+
 
 def _shape(shape: Any) -> Any:
     return (int(shape),) if isinstance(shape, int) else shape
 
 
-_floats("random.normal random_normal", ops.random.normal)
-_floats("random.truncated_normal truncated_normal", ops.random.truncated_normal)
+normal = _floats("random.normal random_normal", ops.random.normal)
+truncated_normal = _floats("random.truncated_normal truncated_normal", ops.random.truncated_normal)
 
 
 def _uniform(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Any:

@@ -6,13 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from dovetail import ops
-from dovetail.compat.tensorflow.names.by_type import of_type
-from dovetail.compat.tensorflow.table import V1, function, row, value
+from dovetail.compat.tensorflow.names.by_type import FUNCTIONS, of_type
+from dovetail.compat.tensorflow.names.debugging import check_numerics
+from dovetail.compat.tensorflow.names.linalg import triangular_solve
+from dovetail.compat.tensorflow.names.math import norm as tf_norm
+from dovetail.compat.tensorflow.names.shapes import shape
+from dovetail.compat.tensorflow.table import function, in_v1, row, second
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.value_kinds import dtype_of, is_tensor
 from dovetail.ops.shapes.shape import shaped
 
-FUNCTIONS: dict[str, tuple[str, Callable[..., Any]]] = {  # names → the words of the parameters, and the function
+ROWS: dict[str, tuple[str, Callable[..., Any]]] = {  # names → the words of the parameters, and the function
     "lbeta math.lbeta": ("x", lambda x: ops.sum(ops.lgamma(x), -1) - ops.lgamma(ops.sum(x, -1))),
     "math.erfcinv": ("x", lambda x: ops.erfinv(1 - shaped(x))),
     "math.reciprocal_no_nan": ("x", lambda x: ops.divide_no_nan(ops.ones_like(x), x)),
@@ -49,19 +53,19 @@ def _clipped(t: Any, clip_norm: Any) -> Any:
 
 
 def _cholesky_solve(chol: Any, rhs: Any) -> Any:
-    solve = V1["linalg.triangular_solve"]
+    solve = in_v1(triangular_solve)
     return solve(chol, solve(chol, rhs), adjoint=True)
 
 
 def _normalized(tensor: Any, ord: Any, axis: Any) -> tuple[Any, Any]:
-    norm = V1["norm"](tensor, ord, axis, keepdims=True)
+    norm = tf_norm(tensor, ord, axis, keepdims=True)
     return ops.divide(tensor, norm), norm
 
 
-for _names, (_words, _function) in FUNCTIONS.items():
+for _names, (_words, _function) in ROWS.items():
     row(_names, _function, _words)
 for _short, _whole in {"softmax": "nn.softmax", "log_softmax": "nn.log_softmax", "softsign": "nn.softsign"}.items():
-    value(f"math.{_short}", V1[_whole])
+    second(f"math.{_short}", _whole, "v1 v2")
 
 
 @function("math.polyval", scope=True)
@@ -114,7 +118,7 @@ def verify_tensor_all_finite(x: Any, message: str, name: str | None = None) -> A
 
     Source: `tf.debugging.assert_all_finite`.
     """
-    return V1["debugging.check_numerics"](x, message, name=name)
+    return in_v1(check_numerics)(x, message, name=name)
 
 
 @function("shape_n", scope=True)
@@ -123,15 +127,15 @@ def shape_n(input: Sequence[Any], out_type: Any = "int32", name: str | None = No
 
     Source: `tf.shape_n`.
     """
-    return [V1["shape"](x, out_type=out_type) for x in input]
+    return [shape(x, out_type=out_type) for x in input]
 
 
 # -- blocks of space in the batch -------------------------------------------------------------------------------------
 
 
-def _of_images(title: str, nd: str) -> None:
+def _of_images(title: str, nd: str, type: str) -> None:
     """Add the function of images, which has one size for both axes."""
-    whole = V1[nd]
+    whole = FUNCTIONS[type]
 
     @function(title, v1=f"input {'paddings' if title.startswith('space') else 'crops'}:around block_size:size name")
     def blocks(input: Any, size: int, around: Any, name: str | None = None) -> Any:
@@ -140,8 +144,8 @@ def _of_images(title: str, nd: str) -> None:
     blocks.__doc__ = f"`tf.{nd}` of images."
 
 
-_of_images("space_to_batch", "space_to_batch_nd")
-_of_images("batch_to_space", "batch_to_space_nd")
+_of_images("space_to_batch", "space_to_batch_nd", "SpaceToBatchND")
+_of_images("batch_to_space", "batch_to_space_nd", "BatchToSpaceND")
 
 
 @function("no_regularizer", "v1")

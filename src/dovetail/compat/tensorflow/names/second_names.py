@@ -7,7 +7,7 @@ from dovetail.compat.tensorflow.names import indexing as indexing
 from dovetail.compat.tensorflow.names import joining as joining
 from dovetail.compat.tensorflow.names import shapes as shapes
 from dovetail.compat.tensorflow.names import variables as variables
-from dovetail.compat.tensorflow.table import V1, V2, value
+from dovetail.compat.tensorflow.table import second
 
 NAMES = {  # the second name → the first
     "initializers.local_variables": "local_variables_initializer",
@@ -24,6 +24,6 @@ NAMES = {  # the second name → the first
 OF_VERSION_2 = ("nn.avg_pool", "nn.ctc_beam_search_decoder", "nn.max_pool")  # in TensorFlow 1 with `_v2` behind
 
 for _second, _first in NAMES.items():
-    value(_second, V1[_first], "v1")
+    second(_second, _first)
 for _name in OF_VERSION_2:
-    value(f"{_name}_v2", V2[_name], "v1")
+    second(f"{_name}_v2", _name, of="v2")

@@ -7,7 +7,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow.names.math import divide
-from dovetail.compat.tensorflow.table import function
+from dovetail.compat.tensorflow.table import function, in_v1
 from dovetail.core.dtypes import native_to_dtype
 from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
 from dovetail.ops.shapes.shape import dims_of
@@ -86,9 +86,10 @@ def _by_scattering(kind: str) -> Segments:
 
 
 KINDS: dict[str, Segments] = {**{kind: _by_scattering(kind) for kind in SCATTERED}, "mean": _mean, "sqrt_n": _over_root}
+UNSORTED: dict[str, Callable[..., Any]] = {}  # the functions of numbers in any order
 
 for _kind, _segments in KINDS.items():
     _names = f"math.unsorted_segment_{_kind} unsorted_segment_{_kind}"
-    function(_names, scope=True, defers=True)(_unsorted(_kind, _segments))
+    UNSORTED[_kind] = in_v1(function(_names, scope=True, defers=True)(_unsorted(_kind, _segments)))
     if _kind != "sqrt_n":
         function(f"math.segment_{_kind} segment_{_kind}", scope=True, defers=True)(_sorted(_kind, _segments))

@@ -29,7 +29,7 @@ def _cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     return ops.cast(ops.convert(x) if type(x) is float else x, dtype, name=name)  # TensorFlow makes it float32 first
 
 
-row("cast dtypes.cast", _cast, "x dtype")
+cast = row("cast dtypes.cast", _cast, "x dtype")
 for _name, _dtype in {
     "to_float": "float32",
     "to_double": "float64",
@@ -67,7 +67,7 @@ def of_dtype(x: Any, dtype: Any) -> Any:
     return x if x.dtype == as_dtype(dtype) else ops.cast(x, dtype)
 
 
-row("shape", _shape, "input out_type", v1="input name out_type", around=by_op("input"))
+shape = row("shape", _shape, "input out_type", v1="input name out_type", around=by_op("input"))
 row("size", _size, "input out_type", v1="input name out_type", around=by_op("input"))
 
 
@@ -90,7 +90,7 @@ def _squeeze(x: Any, axis: Any = None, name: str | None = None) -> Any:
     return ops.squeeze(x, tuple(axis) if isinstance(axis, list) else axis or None if axis == [] else axis, name=name)
 
 
-row("expand_dims", _expand_dims, "input:x axis", v1="+dim:axis", around=by_op("input"))
+expand_dims = row("expand_dims", _expand_dims, "input:x axis", v1="+dim:axis", around=by_op("input"))
 row("squeeze", _squeeze, "input:x axis", v1="+squeeze_dims:axis", around=by_op("input"))
 
 

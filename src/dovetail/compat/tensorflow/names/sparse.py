@@ -14,7 +14,7 @@ from dovetail.backend import feeding
 from dovetail.backend.sparse import SparseTensor
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.core import Kind
-from dovetail.compat.tensorflow.table import V1, function, of_rank, value
+from dovetail.compat.tensorflow.table import constant_value, function, of_rank, value
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import TensorShape
 from dovetail.core.value_kinds import is_tensor
@@ -63,7 +63,7 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
 
     Source: `tf.compat.v1.sparse_placeholder`.
     """
-    known = V1["python.framework.tensor_util.constant_value"](shape) if is_tensor(shape) else shape
+    known = constant_value(shape) if is_tensor(shape) else shape
     dims = (None, None) if known is None else tuple(known)
     return feeding.sparse_placeholder(graph_mode.open_graph(), dims, dtype, name)
 

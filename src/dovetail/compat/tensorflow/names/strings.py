@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import glob
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -18,7 +18,7 @@ import numpy as np
 from dovetail.compat.tensorflow.names.sparse import SparseTensorValue
 from dovetail.compat.tensorflow.names.string_tensors import computed, joined
 from dovetail.compat.tensorflow.names.text import STRING, is_text, strings_of, text
-from dovetail.compat.tensorflow.table import arguments_of, constant_value, function, signature_of
+from dovetail.compat.tensorflow.table import arguments_of, constant_value, function, in_v1, signature_of
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import shape_of
@@ -90,7 +90,7 @@ def _computed(type: str, attrs: dict[str, Any], *arrays: Any) -> Any:
         raise op_error(NotImplementedError, type, f"{reason}.") from None
 
 
-def _row(names: str, type: str, *words: str) -> None:
+def _row(names: str, type: str, *words: str) -> Callable[..., Any]:
     tensors = [word[1:] for word in words if word[0] == "*"]
     names_of_attrs = [word.partition("=")[0] for word in words if word[0] not in "*-"]
     whole = signature_of(" ".join([*(word.lstrip("*-") for word in words), "name=None"]))
@@ -110,12 +110,15 @@ def _row(names: str, type: str, *words: str) -> None:
 
     Source: `tf.{names.split()[0]}`.
     """
-    function(names)(run)
+    return in_v1(function(names)(run))
 
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {}  # type → the function that programs call
 
 for _line in ROWS.strip().replace("\n    ", " ").splitlines():
     _names, _, _words = _line.partition(": ")
-    _row(_names, *_words.split())
+    _type, *_own = _words.split()
+    FUNCTIONS[_type] = _row(_names, _type, *_own)
 
 
 # -- several strings --------------------------------------------------------------------------------------------------

@@ -10,15 +10,15 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.autodiff.tape import GradientTape
-from dovetail.compat.tensorflow.table import V1, V2, function, value
+from dovetail.compat.tensorflow.names.core import convert_to_tensor
+from dovetail.compat.tensorflow.table import function, second, value
 
-for _name, _there in {
-    **{name: V1[name] for name in ["enable_eager_execution", "executing_eagerly", "py_func", "GradientTape"]},
-    **{name: V1[f"train.{name}"] for name in ["Checkpoint", "CheckpointManager"]},
-    "Variable": V2["Variable"],
-    "defun": V2["function"],
-}.items():
-    value(f"contrib.eager.{_name}", _there, "v1")
+for _name in ("enable_eager_execution", "executing_eagerly", "py_func", "GradientTape"):
+    second(f"contrib.eager.{_name}", _name)
+for _name in ("Checkpoint", "CheckpointManager"):
+    second(f"contrib.eager.{_name}", f"train.{_name}")
+second("contrib.eager.Variable", "Variable", of="v2")
+second("contrib.eager.defun", "function", of="v2")
 
 
 @function("contrib.eager.implicit_value_and_gradients", "v1")
@@ -52,7 +52,7 @@ def value_and_gradients_function(
     """
 
     def both(*args: Any) -> tuple[Any, list[Any]]:
-        given = [V1["convert_to_tensor"](arg) for arg in args]
+        given = [convert_to_tensor(arg) for arg in args]
         chosen = [given[i] for i in (range(len(given)) if params is None else params)]
         with GradientTape() as tape:
             tape.watch(chosen)

@@ -12,8 +12,8 @@ from dovetail.compat.tensorflow.names.graph import GraphKeys, group
 from dovetail.compat.tensorflow.names.partitions import take_part
 from dovetail.compat.tensorflow.names.random import key_of_draw
 from dovetail.compat.tensorflow.names.variable_scope import in_variable_scope
-from dovetail.compat.tensorflow.names.variables import named_variable
-from dovetail.compat.tensorflow.table import V1, function, told, value
+from dovetail.compat.tensorflow.names.variables import AnyVariableV1, named_variable
+from dovetail.compat.tensorflow.table import function, second, told, value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import is_recorded, is_tensor, static_shape
@@ -50,7 +50,7 @@ def create_global_step(graph: Any = None) -> Any:
     if get_global_step(graph) is not None:
         raise op_error(ValueError, "tf.train.create_global_step", "a global step already exists in the graph.")
     if is_eager:
-        _EAGER_STEP.append(V1["Variable"](0, dtype="int64", trainable=False, name="global_step"))
+        _EAGER_STEP.append(AnyVariableV1(0, dtype="int64", trainable=False, name="global_step"))
         return _EAGER_STEP[0]
     graph = graph or graph_mode.open_graph()
     with graph_mode.inside(graph):
@@ -273,7 +273,7 @@ def piecewise_constant(x: Any, boundaries: Any, values: Any, name: Any = None) -
     return ops.gather(ops.convert(list(values)), passed)
 
 
-value("train.piecewise_constant_decay", V1["train.piecewise_constant"], "v1")
+second("train.piecewise_constant_decay", "train.piecewise_constant")
 
 # -- moving averages --------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from dovetail.compat.tensorflow.names.string_tensors import StringVariable, in_g
 from dovetail.compat.tensorflow.names.structures import nest_flatten
 from dovetail.compat.tensorflow.names.text import is_text
 from dovetail.compat.tensorflow.names.variable_views import Assigned, Slice, named
-from dovetail.compat.tensorflow.table import function, value
+from dovetail.compat.tensorflow.table import function, in_v1, value
 from dovetail.compat.tf_graph.variable_operation import VariableOperation
 from dovetail.core.creations import once
 from dovetail.core.dtypes import as_dtype
@@ -403,7 +403,7 @@ def assign(
         return named(ref.assign(value, **options), name)
 
 
-def _assigning(title: str, does: str) -> None:
+def _assigning(title: str, does: str) -> Callable[..., Any]:
     def assign(ref: Any, value: Any, name: str | None = None) -> Any:
         with graph_mode.inside(graph_mode.graph()):
             return named(getattr(ref, title)(value), name)
@@ -412,11 +412,11 @@ def _assigning(title: str, does: str) -> None:
 
     Source: `tf.compat.v1.{title}`.
     """
-    function(title, "v1", v1="ref value use_locking name")(assign)
+    return in_v1(function(title, "v1", v1="ref value use_locking name")(assign))
 
 
-_assigning("assign_add", "Add to")
-_assigning("assign_sub", "Subtract from")
+assign_add = _assigning("assign_add", "Add to")
+assign_sub = _assigning("assign_sub", "Subtract from")
 
 
 def _scatter_sub(x: Any, places: Any, changes: Any) -> Any:
@@ -467,13 +467,15 @@ _scattering("max", ops.tensor_scatter_max)
 _scattering("min", ops.tensor_scatter_min)
 
 
-def _listing(names: str, key: str) -> None:
+def _listing(names: str, key: str) -> Callable[..., Any]:
     @function(names, "v1")
     def variables(scope: str | None = None) -> list[Any]:
         return graph_mode.open_graph().get_collection(key, scope)
 
+    return in_v1(variables)
 
-_listing("global_variables all_variables", GraphKeys.GLOBAL_VARIABLES)
+
+global_variables = _listing("global_variables all_variables", GraphKeys.GLOBAL_VARIABLES)
 _listing("trainable_variables", GraphKeys.TRAINABLE_VARIABLES)
 _listing("local_variables", GraphKeys.LOCAL_VARIABLES)
 _listing("model_variables", GraphKeys.MODEL_VARIABLES)

@@ -12,12 +12,21 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.control import cond
+from dovetail.compat.tensorflow.names.core import convert_to_tensor
 from dovetail.compat.tensorflow.names.estimators import Estimator, EstimatorSpec, ModeKeys
+from dovetail.compat.tensorflow.names.graph import control_dependencies, group
+from dovetail.compat.tensorflow.names.joining import concat
+from dovetail.compat.tensorflow.names.math import l2_normalize, matmul
+from dovetail.compat.tensorflow.names.metrics.measures import mean
 from dovetail.compat.tensorflow.names.monitored.hook_base import SessionRunArgs, SessionRunHook
 from dovetail.compat.tensorflow.names.python_calls import py_func
 from dovetail.compat.tensorflow.names.random import seed_of_draw
+from dovetail.compat.tensorflow.names.segments import UNSORTED
+from dovetail.compat.tensorflow.names.shapes import cast
 from dovetail.compat.tensorflow.names.train import get_or_create_global_step
-from dovetail.compat.tensorflow.table import V1, takes, value
+from dovetail.compat.tensorflow.names.variables import AnyVariableV1, assign, assign_add, assign_sub
+from dovetail.compat.tensorflow.table import in_v1, takes, value
 from dovetail.core.errors import op_error
 
 SQUARED, COSINE = "squared_euclidean", "cosine"
@@ -96,32 +105,32 @@ class KMeans:
         for each input; whether centres are chosen, a variable; the operation that chooses them; and a step.
         """
         with graph_mode.inside(graph_mode.open_graph()):
-            inputs = [V1["convert_to_tensor"](x) for x in self._inputs]
+            inputs = [convert_to_tensor(x) for x in self._inputs]
             width = inputs[0].shape[-1]
             if width is None:
                 problem = "the width of the inputs must be known: say it with set_shape."
                 raise op_error(ValueError, "tf.contrib.factorization.KMeans", problem)
             empty = np.full([self._count, int(width)], np.nan, inputs[0].dtype.numpy)  # rows until centres are chosen
             moves_copy = self._is_batch and self._turns > 1
-            centres = V1["Variable"](empty, name="clusters")
-            is_chosen = V1["Variable"](False, name="initialized", dtype="bool")
-            moved = V1["Variable"](empty, name="clusters_updated") if moves_copy else centres
-            points = [V1["nn.l2_normalize"](x, 1) for x in inputs] if self._is_cosine else inputs
+            centres = AnyVariableV1(empty, name="clusters")
+            is_chosen = AnyVariableV1(False, name="initialized", dtype="bool")
+            moved = AnyVariableV1(empty, name="clusters_updated") if moves_copy else centres
+            points = [l2_normalize(x, 1) for x in inputs] if self._is_cosine else inputs
             choose = self._choosing(inputs, points, centres, moved, is_chosen)
             is_normal = self._is_cosine and not (self._is_batch and not moves_copy)
-            at = V1["nn.l2_normalize"](centres, 1) if self._is_cosine and not is_normal else centres
+            at = l2_normalize(centres, 1) if self._is_cosine and not is_normal else centres
             every = [self._distances(x, at) for x in points]
-            nearest = [V1["argmin"](x, 1) for x in every]
-            data, places = V1["concat"](points, 0), V1["concat"](nearest, 0)
+            nearest = [ops.cast(ops.argmin(x, 1), "int64") for x in every]
+            data, places = concat(points, 0), concat(nearest, 0)
             step = self._batch_step if self._is_batch else self._full_step
             trained = step(data, places, centres, moved)
-            return every, nearest, [V1["reduce_min"](x, 1) for x in every], is_chosen, choose, trained
+            return every, nearest, [ops.min(x, 1) for x in every], is_chosen, choose, trained
 
     def _distances(self, points: Any, centres: Any) -> Any:
-        products = V1["matmul"](points, centres, transpose_b=True)
+        products = matmul(points, centres, transpose_b=True)
         if self._is_cosine:
             return 1.0 - products
-        squares = [V1["reduce_sum"](V1["square"](x), 1) for x in (points, centres)]
+        squares = [ops.sum(ops.square(x), 1) for x in (points, centres)]
         return ops.expand_dims(squares[0], 1) - 2.0 * products + squares[1]
 
     # steps
@@ -129,35 +138,35 @@ class KMeans:
     def _sums(self, data: Any, places: Any) -> tuple[Any, Any]:
         """The sum of each cluster's points, and how many they are, (clusters, 1)."""
         ones = ops.ones_like(data[:, :1])
-        sums, counts = (V1["unsorted_segment_sum"](x, places, self._count) for x in (data, ones))
+        sums, counts = (UNSORTED["sum"](x, places, self._count) for x in (data, ones))
         return sums, counts
 
     def _full_step(self, data: Any, places: Any, centres: Any, moved: Any) -> Any:
         sums, counts = self._sums(data, places)
         means = sums / (counts + 1e-6)
-        return V1["assign"](centres, V1["nn.l2_normalize"](means, 1) if self._is_cosine else means)
+        return assign(centres, l2_normalize(means, 1) if self._is_cosine else means)
 
     def _batch_step(self, data: Any, places: Any, centres: Any, moved: Any) -> Any:
         is_one = moved is centres
-        left = None if is_one else V1["Variable"](self._turns, name="update_in_steps", dtype="int64")
-        totals = V1["Variable"](np.full(self._count, int(is_one), "int64"))
-        with V1["control_dependencies"]([] if is_one else [self._replacing(left, centres, moved, totals)]):
+        left = None if is_one else AnyVariableV1(self._turns, name="update_in_steps", dtype="int64")
+        totals = AnyVariableV1(np.full(self._count, int(is_one), "int64"))
+        with control_dependencies([] if is_one else [self._replacing(left, centres, moved, totals)]):
             sums, counts = self._sums(data, places)
-            before = ops.expand_dims(V1["cast"](V1["identity"](totals), data.dtype), 1)
-            change = (sums - counts * V1["identity"](moved)) / ops.maximum(before + counts, 1.0)
-            more = V1["cast"](ops.squeeze(counts, 1), "int64")
-            return V1["group"](V1["assign_add"](totals, more), V1["assign_add"](moved, change))
+            before = ops.expand_dims(cast(ops.identity(totals), data.dtype), 1)
+            change = (sums - counts * ops.identity(moved)) / ops.maximum(before + counts, 1.0)
+            more = cast(ops.squeeze(counts, 1), "int64")
+            return group(assign_add(totals, more), assign_add(moved, change))
 
     def _replacing(self, left: Any, centres: Any, moved: Any, totals: Any) -> Any:
         """Replace the centres by the moved ones if no steps are left; else count the step."""
 
         def replaced() -> Any:
-            new = V1["nn.l2_normalize"](moved, 1) if self._is_cosine else V1["identity"](moved)
-            begun = [V1["assign"](left, self._turns - 1), V1["assign"](centres, new)]
-            with V1["control_dependencies"]([*begun, V1["assign"](totals, ops.zeros_like(totals))]):
-                return V1["identity"](left)
+            new = l2_normalize(moved, 1) if self._is_cosine else ops.identity(moved)
+            begun = [assign(left, self._turns - 1), assign(centres, new)]
+            with control_dependencies([*begun, assign(totals, ops.zeros_like(totals))]):
+                return ops.identity(left)
 
-        return V1["cond"](left <= 0, replaced, lambda: V1["assign_sub"](left, 1))
+        return in_v1(cond)(left <= 0, replaced, lambda: assign_sub(left, 1))
 
     # the first centres
 
@@ -167,18 +176,18 @@ class KMeans:
         def chosen() -> Any:
             given = self._first
             if isinstance(given, str):
-                all_points = [V1["concat"](points, 0), V1["identity"](centres)]
+                all_points = [concat(points, 0), ops.identity(centres)]
                 new = py_func(self._with_points, all_points, centres.dtype)
             else:
-                new = given(inputs, self._count) if callable(given) else V1["convert_to_tensor"](given)
-                new = V1["cast"](V1["nn.l2_normalize"](new, 1) if self._is_cosine else new, centres.dtype)
+                new = given(inputs, self._count) if callable(given) else convert_to_tensor(given)
+                new = cast(l2_normalize(new, 1) if self._is_cosine else new, centres.dtype)
             new.set_shape(centres.shape)
-            done = [V1["assign"](x, new) for x in {id(x): x for x in (centres, moved)}.values()]
-            is_full = V1["logical_not"](V1["reduce_any"](V1["is_nan"](new)))
-            with V1["control_dependencies"](done):
-                return V1["identity"](V1["assign"](is_chosen, is_full))
+            done = [assign(x, new) for x in {id(x): x for x in (centres, moved)}.values()]
+            is_full = ops.logical_not(ops.any(ops.isnan(new)))
+            with control_dependencies(done):
+                return ops.identity(assign(is_chosen, is_full))
 
-        return V1["cond"](is_chosen, lambda: V1["identity"](is_chosen), chosen).op
+        return in_v1(cond)(is_chosen, lambda: ops.identity(is_chosen), chosen).op
 
     def _with_points(self, points: np.ndarray, centres: np.ndarray) -> np.ndarray:
         """The centres with points in place of the rows without numbers."""
@@ -261,18 +270,18 @@ class KMeansClustering(Estimator):
 
         def model(features: Any, mode: str) -> EstimatorSpec:
             columns = [features[key] for key in sorted(features)] if isinstance(features, dict) else [features]
-            points = V1["concat"](columns, 1) if len(columns) > 1 else columns[0]
+            points = concat(columns, 1) if len(columns) > 1 else columns[0]
             every, nearest, least, is_chosen, choose, step = KMeans(points, num_clusters, **how).training_graph()
-            loss = V1["reduce_sum"](least[0])
-            count = V1["assign_add"](get_or_create_global_step(), 1)
+            loss = ops.sum(least[0])
+            count = assign_add(get_or_create_global_step(), 1)
             hooks: list[Any] = [_ChoosingHook(choose, is_chosen)]
             hooks += [] if relative_tolerance is None else [_ToleranceHook(loss, relative_tolerance)]
             return EstimatorSpec(
                 mode,
                 {self.ALL_DISTANCES: every[0], self.CLUSTER_INDEX: nearest[0]},
                 loss,
-                V1["group"](step, count) if mode == ModeKeys.TRAIN else None,
-                {self.SCORE: V1["metrics.mean"](loss)} if mode == ModeKeys.EVAL else None,
+                group(step, count) if mode == ModeKeys.TRAIN else None,
+                {self.SCORE: mean(loss)} if mode == ModeKeys.EVAL else None,
                 training_hooks=hooks,
             )
 

@@ -26,8 +26,8 @@ from dovetail.compat.tensorflow.names.devices import device_v1
 from dovetail.compat.tensorflow.names.graph import GraphKeys, group, placeholder
 from dovetail.compat.tensorflow.names.partitions import by_key, key_of, slice_info, variables_of
 from dovetail.compat.tensorflow.names.variable_scope import VariableScope, get_variable, get_variable_scope
-from dovetail.compat.tensorflow.names.variables import AnyVariableV1
-from dovetail.compat.tensorflow.table import V1, arguments_of, constant_value, function, value
+from dovetail.compat.tensorflow.names.variables import AnyVariableV1, assign
+from dovetail.compat.tensorflow.table import arguments_of, constant_value, function, second, value
 from dovetail.compat.tf_graph.old_shapes import old_shape
 from dovetail.core.dimension import plain
 from dovetail.core.errors import op_error, warn
@@ -265,7 +265,7 @@ def assign_from_checkpoint_fn(
 
 def zero_initializer(ref: Any, use_locking: bool = True, name: str | None = None) -> Any:
     """The operation that assigns zeros to a variable."""
-    return V1["assign"](ref, np.zeros(ref.shape.as_list(), ref.dtype.as_numpy_dtype), name=name)
+    return assign(ref, np.zeros(ref.shape.as_list(), ref.dtype.as_numpy_dtype), name=name)
 
 
 # -- checks -----------------------------------------------------------------------------------------------------------
@@ -342,4 +342,4 @@ _OTHERS = {  # the module of names that are TensorFlow's own, too
 }
 for _module, _names in _OTHERS.items():
     for _name in _names.split():
-        value(under(FRAMEWORK, _name), V1[_module + _name], "v1")
+        second(under(FRAMEWORK, _name), _module + _name)

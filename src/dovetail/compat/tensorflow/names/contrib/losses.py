@@ -13,7 +13,7 @@ from dovetail.compat.tensorflow.names.contrib.arg_scope import add_arg_scope
 from dovetail.compat.tensorflow.names.contrib.places import under
 from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.names.loss_functions import Reduction, add_loss, pairwise
-from dovetail.compat.tensorflow.table import V1, value
+from dovetail.compat.tensorflow.table import named, second, value
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import static_shape
 
@@ -54,7 +54,7 @@ def _old(title: str, words: str, is_weighted: bool = True) -> None:
         words: its parameters, in order.
         is_weighted: whether it gives one weighted loss; else a loss for each element.
     """
-    names, new = words.split(), V1[f"losses.{title}"]
+    names, new = words.split(), named(f"losses.{title}")
 
     def loss(*args: Any, **kwargs: Any) -> Any:
         given = {**dict(zip(names, args, strict=False)), **kwargs}
@@ -88,4 +88,4 @@ value(under(_LOSSES, "mean_pairwise_squared_error"), mean_pairwise_squared_error
 value(under(_LOSSES, "compute_weighted_loss"), compute_weighted_loss, "v1")
 value(under(_LOSSES, "add_loss"), add_arg_scope(add_loss), "v1")
 for _name in ("get_losses", "get_regularization_losses", "get_total_loss"):
-    value(under(_LOSSES, _name), V1[f"losses.{_name}"], "v1")
+    second(under(_LOSSES, _name), f"losses.{_name}")

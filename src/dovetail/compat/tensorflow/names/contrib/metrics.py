@@ -13,8 +13,10 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.contrib.places import under
+from dovetail.compat.tensorflow.names.losses import in_top_k
 from dovetail.compat.tensorflow.names.metrics import measures
-from dovetail.compat.tensorflow.table import V1, value
+from dovetail.compat.tensorflow.names.metrics.measures import mean
+from dovetail.compat.tensorflow.table import named, value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 
@@ -46,7 +48,7 @@ STREAMING = {  # the name after "streaming_" → that in `tf.metrics`
     "sparse_precision_at_k": "precision_at_k",
 }
 for _old, _new in STREAMING.items():
-    value(under(_METRICS, f"streaming_{_old}"), _predictions_first(V1[f"metrics.{_new}"]), "v1")
+    value(under(_METRICS, f"streaming_{_old}"), _predictions_first(named(f"metrics.{_new}")), "v1")
 
 
 def streaming_recall_at_k(
@@ -59,8 +61,8 @@ def streaming_recall_at_k(
     name: str | None = None,
 ) -> tuple[Any, Any]:
     """How often the label is among the k best predictions: the value, and the operation that takes in a run."""
-    found = ops.cast(V1["nn.in_top_k"](predictions, labels, k), "float32")
-    return V1["metrics.mean"](found, weights, metrics_collections, updates_collections, name or f"recall_at_{k}")
+    found = ops.cast(in_top_k(predictions, labels, k), "float32")
+    return mean(found, weights, metrics_collections, updates_collections, name or f"recall_at_{k}")
 
 
 # -- measures that tf.metrics does not have ---------------------------------------------------------------------------

@@ -19,10 +19,11 @@ from dovetail.compat.tensorflow.names.initializers import Constant, Zeros
 from dovetail.compat.tensorflow.names.math import clip_by_global_norm, clip_by_norm, global_norm
 from dovetail.compat.tensorflow.names.optimizers import rows
 from dovetail.compat.tensorflow.names.optimizers.base import Optimizer
+from dovetail.compat.tensorflow.names.random import truncated_normal
 from dovetail.compat.tensorflow.names.summary import histogram_v1, scalar_v1
 from dovetail.compat.tensorflow.names.train import assert_global_step, get_global_step, get_or_create_global_step
 from dovetail.compat.tensorflow.names.variable_scope import get_variable, variable_scope
-from dovetail.compat.tensorflow.table import V1, value
+from dovetail.compat.tensorflow.table import value
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import is_recorded, static_shape
 
@@ -108,7 +109,7 @@ def optimize_loss(
         made = _optimizer(title, optimizer, rate)
         pairs = made.compute_gradients(loss, variables)
         if gradient_noise_scale is not None:
-            pairs = _each(pairs, lambda g, v: g + V1["truncated_normal"](static_shape(g)) * gradient_noise_scale)
+            pairs = _each(pairs, lambda g, v: g + truncated_normal(static_shape(g)) * gradient_noise_scale)
         factors = gradient_multipliers or {}
         pairs = _each(pairs, lambda g, v: g * factors.get(v, factors.get(v.name, 1.0)) if factors else g)
         is_global = bool({"global_gradient_norm", "gradient_norm"} & set(shown))

@@ -11,7 +11,8 @@ from typing import Any
 
 from dovetail.compat.tensorflow import graph_mode, table
 from dovetail.compat.tensorflow.names.contrib.places import under
-from dovetail.compat.tensorflow.table import V1, value
+from dovetail.compat.tensorflow.names.control import cond
+from dovetail.compat.tensorflow.table import in_v1, value
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import shape_of
 from dovetail.core.value_kinds import is_tensor
@@ -80,7 +81,7 @@ def static_cond(pred: Any, fn1: Callable[[], Any], fn2: Callable[[], Any]) -> An
 def smart_cond(pred: Any, fn1: Callable[[], Any], fn2: Callable[[], Any], name: str | None = None) -> Any:
     """The result of one of two functions, which a constant chooses at once, and another tensor in the graph."""
     known = constant_value(pred)
-    return V1["cond"](pred, fn1, fn2, name=name) if known is None else static_cond(known, fn1, fn2)
+    return in_v1(cond)(pred, fn1, fn2, name=name) if known is None else static_cond(known, fn1, fn2)
 
 
 def get_variable_collections(variables_collections: Any, name: str) -> Any:

@@ -8,13 +8,14 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.core import TFTensor
 from dovetail.compat.tensorflow.names.data.dataset import Dataset, taken
 from dovetail.compat.tensorflow.names.data.elements import continued, each, leaves, leaves_of
 from dovetail.compat.tensorflow.names.python_calls import done_in
 from dovetail.compat.tensorflow.names.session import running
 from dovetail.compat.tensorflow.names.string_tensors import called
 from dovetail.compat.tensorflow.names.text import STRING, Text, strings_of
-from dovetail.compat.tensorflow.table import V1, value
+from dovetail.compat.tensorflow.table import value
 from dovetail.core.errors import op_error
 
 TITLE = "tf.data.Iterator"
@@ -215,7 +216,7 @@ def output_shapes(dataset_or_iterator: Any) -> Any:
 
 def output_classes(dataset_or_iterator: Any) -> Any:
     """The classes of an element, in its structure."""
-    return each(lambda _: V1["Tensor"], _leaf(dataset_or_iterator))
+    return each(lambda _: TFTensor, _leaf(dataset_or_iterator))
 
 
 def _leaf(source: Any) -> Any:

@@ -6,17 +6,19 @@ import copy
 import inspect
 import math
 import re
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.core import convert_to_tensor
 from dovetail.compat.tensorflow.names.graph import GraphKeys, nodes_of
 from dovetail.compat.tensorflow.names.partitions import variables_of
 from dovetail.compat.tensorflow.names.structures import nest_flatten
 from dovetail.compat.tensorflow.names.variable_scope import VariableScope, get_variable, variable_scope
-from dovetail.compat.tensorflow.table import V1, value
+from dovetail.compat.tensorflow.table import named, value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.structure import flatten, unflatten
@@ -337,7 +339,7 @@ def _tensors(inputs: Any) -> Any:
     """A structure of inputs, with tensors for the arrays and numbers in it."""
     leaves, structure = flatten(inputs)
     numbers = (np.ndarray, np.generic, float, int)
-    return unflatten(structure, [V1["convert_to_tensor"](x) if isinstance(x, numbers) else x for x in leaves])
+    return unflatten(structure, [convert_to_tensor(x) if isinstance(x, numbers) else x for x in leaves])
 
 
 def _add_new(key: str, values: list[Any]) -> None:
@@ -357,8 +359,8 @@ def found(given: Any, *places: str) -> Any:
     if not isinstance(given, str) or not places:
         return given
     for place in places:
-        if place + given in V1:
-            return V1[place + given]
+        with suppress(KeyError):
+            return named(place + given)
     raise ValueError(f"no function of TensorFlow is called {given!r}.")
 
 

@@ -17,13 +17,16 @@ from dovetail.compat.tensorflow.names.contrib.framework import model_variable
 from dovetail.compat.tensorflow.names.contrib.places import LAYERS, under
 from dovetail.compat.tensorflow.names.contrib.utils import collect_named_outputs, get_variable_collections
 from dovetail.compat.tensorflow.names.convolution import layout_of
+from dovetail.compat.tensorflow.names.core import convert_to_tensor
+from dovetail.compat.tensorflow.names.creation import one_hot
 from dovetail.compat.tensorflow.names.layers.base import found
 from dovetail.compat.tensorflow.names.layers.convolution import SEPARATE, moves, pooled_volumes, window
 from dovetail.compat.tensorflow.names.layers.core import WEIGHTS, finished
+from dovetail.compat.tensorflow.names.layers.core import flatten as tf_flatten
 from dovetail.compat.tensorflow.names.layers.rows import row_class
 from dovetail.compat.tensorflow.names.partitions import variables_of
 from dovetail.compat.tensorflow.names.variable_scope import variable_scope
-from dovetail.compat.tensorflow.table import V1, arguments_of, signature_of, told, value
+from dovetail.compat.tensorflow.table import arguments_of, in_v1, named, signature_of, told, value
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
 from dovetail.ops.shapes.shape import dims_of
@@ -83,7 +86,7 @@ def contrib(names: str, scope: str, words: str, variables: bool = True) -> Calla
             options = {"reuse": given.reuse, "custom_getter": _model_variable}
             opening = variable_scope(name, scope, [x], **options) if variables else graph_mode.name_scope(name or scope)
             with opening as given.scope:
-                y = body(x if is_tensor(x) else V1["convert_to_tensor"](x), given)
+                y = body(x if is_tensor(x) else convert_to_tensor(x), given)
                 activation = found(given.activation_fn, "nn.", "")
                 y = y if activation is None else activation(y)
                 alias = given.scope.name if variables else given.scope
@@ -113,7 +116,7 @@ def _model_variable(getter: Any, name: str, **options: Any) -> Any:
 
 def made(title: Any, given: Any, **others: Any) -> Any:
     """A layer of `tf.layers` with contrib's arguments."""
-    layer = V1[f"layers.{title}"] if isinstance(title, str) else title
+    layer = named(f"layers.{title}") if isinstance(title, str) else title
     options = {
         ours: own
         for theirs, own in vars(given).items()
@@ -185,7 +188,7 @@ for _n, _layout in {1: "NWC", 2: "NHWC", 3: "NDHWC"}.items():
         for _word, _pool in {"max": ops.max_pool, "avg": ops.average_pool}.items():
             _pooling(f"{_word}_pool{_n}d", f"{_word.title()}Pool{_n}D", _pool, _layout)
 for _name, _activation in {"relu": "relu", "relu6": "relu6", "elu": "elu", "linear": None}.items():
-    _dense = partial(V1["contrib.layers.fully_connected"], activation_fn=_activation)
+    _dense = partial(named("contrib.layers.fully_connected"), activation_fn=_activation)
     value(under(LAYERS, _name), _dense, "v1")
 
 
@@ -273,7 +276,7 @@ def dropout(x: Any, given: Any) -> Any:
 @contrib("flatten", "Flatten", "inputs outputs_collections=None scope=None", variables=False)
 def flatten(x: Any, given: Any) -> Any:
     """Each sample as a vector, (batch, elements)."""
-    return V1["layers.flatten"](x)
+    return tf_flatten.call(x)
 
 
 @contrib(
@@ -284,7 +287,7 @@ def flatten(x: Any, given: Any) -> Any:
 )
 def one_hot_encoding(x: Any, given: Any) -> Any:
     """A vector for each class number, with another value at that place."""
-    return V1["one_hot"](x, given.num_classes, on_value=given.on_value, off_value=given.off_value)
+    return in_v1(one_hot)(x, given.num_classes, on_value=given.on_value, off_value=given.off_value)
 
 
 @contrib("maxout", "MaxOut", "inputs num_units axis=-1 scope=None")

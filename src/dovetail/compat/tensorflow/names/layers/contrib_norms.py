@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from dovetail import ops
+from dovetail.compat.tensorflow.names import nn
 from dovetail.compat.tensorflow.names.convolution import layout_of
 from dovetail.compat.tensorflow.names.graph import GraphKeys, control_dependencies
 from dovetail.compat.tensorflow.names.initializers import Constant
-from dovetail.compat.tensorflow.names.layers import normalization as normalization  # its layer is looked up here
 from dovetail.compat.tensorflow.names.layers.contrib import ENDS, collect, contrib, made, size_of, variable
-from dovetail.compat.tensorflow.table import V1
+from dovetail.compat.tensorflow.names.layers.normalization import batch_normalization
+from dovetail.compat.tensorflow.table import in_v1
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of
@@ -23,7 +24,7 @@ _BATCH_NORM = (
     "renorm_decay=0.99 adjustment=None"
 )
 _VARIABLES = ("beta", "gamma", "moving_mean", "moving_variance")
-_BatchNormalization = V1["layers.BatchNormalization"]
+_BatchNormalization = batch_normalization.kind
 
 
 class _OwnUpdates(_BatchNormalization):  # type: ignore[misc, valid-type]
@@ -75,7 +76,7 @@ def _normal(x: Any, axes: Any, beta: Any, gamma: Any, epsilon: float, shape: Any
     """Inputs with mean 0 and variance 1 over axes, times `gamma`, plus `beta`; both get a shape that broadcasts."""
     mean, variance = ops.moments(x, axes, True)
     beta, gamma = (v if v is None or shape is None else ops.reshape(v, shape) for v in (beta, gamma))
-    return V1["nn.batch_normalization"](x, mean, variance, beta, gamma, epsilon)
+    return in_v1(nn.batch_normalization)(x, mean, variance, beta, gamma, epsilon)
 
 
 _NORM = f"param_initializers=None {ENDS}"

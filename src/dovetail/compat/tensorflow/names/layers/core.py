@@ -6,8 +6,10 @@ import math
 from typing import Any
 
 from dovetail import ops
+from dovetail.compat.tensorflow.names.control import cond
 from dovetail.compat.tensorflow.names.layers.rows import layer
-from dovetail.compat.tensorflow.table import V1
+from dovetail.compat.tensorflow.names.nn import dropout_v1
+from dovetail.compat.tensorflow.table import in_v1
 from dovetail.core.value_kinds import is_tensor, static_shape
 
 WEIGHTS = (
@@ -43,14 +45,14 @@ def dropout(layer: Any, x: Any, training: Any = False) -> Any:
         if shape is not None and not is_tensor(shape):
             sizes = ops.shape(x)
             shape = ops.stack([sizes[i] if size is None else size for i, size in enumerate(shape)])
-        return V1["nn.dropout"](x, rate=layer.rate, noise_shape=shape, seed=layer.seed)
+        return in_v1(dropout_v1)(x, rate=layer.rate, noise_shape=shape, seed=layer.seed)
 
     return chosen(training, dropped, lambda: ops.identity(x))
 
 
 def chosen(condition: Any, yes: Any, no: Any) -> Any:
     """The result of one of two functions; in the graph, if the condition is a tensor."""
-    return V1["cond"](condition, yes, no) if is_tensor(condition) else yes() if condition else no()
+    return in_v1(cond)(condition, yes, no) if is_tensor(condition) else yes() if condition else no()
 
 
 @layer("Flatten flatten", "data_format='channels_last'", order="inputs name data_format")

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+from dovetail.compat.tensorflow.names.core import convert_to_tensor
 from dovetail.compat.tensorflow.names.layers.base import InputSpec, Layer, found
-from dovetail.compat.tensorflow.table import V1, arguments_of, constructor, signature_of, told, value
+from dovetail.compat.tensorflow.table import arguments_of, constructor, signature_of, told, value
 from dovetail.core.dimension import plain
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
@@ -80,7 +81,16 @@ USES = {"bias": "use_bias", "beta": "center", "gamma": "scale"}  # variable → 
 PLACES = {"activation": ("nn.", ""), "initializer": ("initializers.",)}
 
 
-def layer(names: str, words: str, order: str = "", training: bool = False, **shapes: Shape) -> Callable[[Body], Body]:
+class Declared(NamedTuple):
+    """A layer that a row declares: its class, and the function that makes one and calls it."""
+
+    kind: Any
+    call: Callable[..., Any]
+
+
+def layer(
+    names: str, words: str, order: str = "", training: bool = False, **shapes: Shape
+) -> Callable[[Body], Declared]:
     """Decorator: add the class and the function of a layer, by the function that computes.
 
     Args:
@@ -93,13 +103,14 @@ def layer(names: str, words: str, order: str = "", training: bool = False, **sha
     class_name, function_name = names.split()
     own = signature_of(words).parameters
 
-    def decorate(body: Body) -> Body:
+    def decorate(body: Body) -> Declared:
         made = row_class(class_name, words, body, **shapes)
         value(f"layers.{class_name}", made, "v1")
         called = {**own, **signature_of("inputs training=False name=None reuse=None").parameters}
         taken = inspect.Signature([called[name] for name in (order or _order(own, training)).split()])
-        value(f"layers.{function_name}", told(f"layers.{function_name}", _function(made, taken), False), "v1")
-        return body
+        call = told(f"layers.{function_name}", _function(made, taken), False)
+        value(f"layers.{function_name}", call, "v1")
+        return Declared(made, call)
 
     return decorate
 
@@ -126,7 +137,7 @@ def _function(made: type[Layer], signature: inspect.Signature) -> Callable[..., 
     def call(*args: Any, **kwargs: Any) -> Any:
         given = arguments_of(signature, args, kwargs, defaults=False)
         inputs = given.pop("inputs")
-        inputs = inputs if is_tensor(inputs) else V1["convert_to_tensor"](inputs)
+        inputs = inputs if is_tensor(inputs) else convert_to_tensor(inputs)
         settings = {"training": given.pop("training")} if "training" in given else {}
         if "reuse" in signature.parameters:
             given |= {"_reuse": given.pop("reuse", None), "_scope": given.get("name")}

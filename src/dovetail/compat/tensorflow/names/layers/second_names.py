@@ -3,7 +3,7 @@
 from dovetail.compat.tensorflow.names.layers import convolution as convolution  # their rows are looked up here
 from dovetail.compat.tensorflow.names.layers import core as core
 from dovetail.compat.tensorflow.names.layers import normalization as normalization
-from dovetail.compat.tensorflow.table import V1, value
+from dovetail.compat.tensorflow.table import second
 
 NAMES = {  # module → its names, each with the name in `tf.layers`
     "core": "FullyConnected:Dense fully_connected:dense",
@@ -22,4 +22,4 @@ NAMES = {  # module → its names, each with the name in `tf.layers`
 for _module, _names in NAMES.items():
     for _name in _names.split():
         _second, _, _first = _name.partition(":")
-        value(f"python.layers.{_module}.{_second}", V1[f"layers.{_first}"], "v1")
+        second(f"python.layers.{_module}.{_second}", f"layers.{_first}")

@@ -7,8 +7,8 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow.names.metrics.measures import Added, metric, rank_of, ratio, wide_of
-from dovetail.compat.tensorflow.names.sparse import SparseTensorValue, to_dense
-from dovetail.compat.tensorflow.table import V1, value
+from dovetail.compat.tensorflow.names.sparse import SparseTensorValue, TFSparseTensor, to_dense
+from dovetail.compat.tensorflow.table import second
 from dovetail.core.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of
 
@@ -28,7 +28,7 @@ def _at_k(wrong: str, labels: Any, predictions_idx: Any, k: int | None, class_id
 def _classes(labels: Any, predictions_idx: Any) -> tuple[Any, Any]:
     """The best classes, and the labels of each sample along a last axis, also those of a sparse tensor."""
     best = ops.cast(predictions_idx, "int64")
-    labels = V1["SparseTensor"](*labels) if isinstance(labels, SparseTensorValue) else labels
+    labels = TFSparseTensor(*labels) if isinstance(labels, SparseTensorValue) else labels
     labels = to_dense(labels, NO_CLASS) if hasattr(labels, "dense_shape") else labels
     labels, rank = ops.cast(labels, "int64"), rank_of(best)
     labels = ops.expand_dims(labels, -1) if rank and rank_of(labels) == rank - 1 else labels
@@ -81,7 +81,7 @@ for _name, _wrong in {"precision": "false_positive", "recall": "false_negative"}
             lambda right, wrong: ops.divide(right, ops.add(right, wrong)),
             partial(_scope_at_k, _name),
         )
-value("metrics.sparse_precision_at_k", V1["metrics.precision_at_k"], "v1")
+second("metrics.sparse_precision_at_k", "metrics.precision_at_k")
 _END = "weights=None +"
 metric(
     "average_precision_at_k",
@@ -91,7 +91,7 @@ metric(
     partial(_scope_at_k, "average_precision", class_id=None),
     names="metrics.average_precision_at_k metrics.sparse_average_precision_at_k",
 )
-metric(
+average_precision_at_top_k = metric(
     "average_precision_at_top_k",
     f"labels predictions_idx {_END}",
     _precise,

@@ -14,11 +14,12 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.kept import has_owner, kept
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.debugging import COMPARISONS
 from dovetail.compat.tensorflow.names.graph import GraphKeys, control_dependencies
 from dovetail.compat.tensorflow.names.losses import confusion_matrix
 from dovetail.compat.tensorflow.names.variable_scope import variable_scope
 from dovetail.compat.tensorflow.names.variables import variable
-from dovetail.compat.tensorflow.table import V1, arguments_of, deferring, signature_of, told, value
+from dovetail.compat.tensorflow.table import arguments_of, deferring, signature_of, told, value
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of, shaped
@@ -36,8 +37,8 @@ def metric(
     scope: str | Callable[..., str] | None = None,
     update: Callable[..., Any] | None = None,
     names: str | None = None,
-) -> None:
-    """Add a measure to the table.
+) -> Callable[..., Any]:
+    """Add a measure to the table, and return the function that programs call.
 
     Args:
         name: its name.
@@ -75,7 +76,9 @@ def metric(
     Source: `tf.compat.v1.metrics.{name}`.
     """
     title = names or f"metrics.{name}"
-    value(title, told(title.split()[0], measure, scope=False), "v1")
+    told_measure = told(title.split()[0], measure, scope=False)
+    value(title, told_measure, "v1")
+    return told_measure
 
 
 def metric_variable(shape: Any, dtype: Any, validate_shape: bool = True, name: str | None = None) -> Any:
@@ -192,7 +195,7 @@ def _below(values: Any, threshold: Any, weights: Any) -> Added:
     return _mean(ops.less(values, threshold), weights)
 
 
-metric("mean", "values weights=None +", _mean, ratio)
+mean = metric("mean", "values weights=None +", _mean, ratio)
 metric("mean_tensor", "values weights=None +", _mean_tensor, ratio, "mean")
 metric("percentage_below", "values threshold weights=None +", _below, ratio, "percentage_below_threshold")
 
@@ -228,7 +231,7 @@ def _count(kind: str, **given: Any) -> Added:
 
 def _in_unit(predictions: Any) -> Any:
     """The predictions, which must lie in [0, 1]."""
-    checks = (V1["assert_greater_equal"], 0.0), (V1["assert_less_equal"], 1.0)
+    checks = (COMPARISONS["assert_greater_equal"], 0.0), (COMPARISONS["assert_less_equal"], 1.0)
     with control_dependencies([check(predictions, bound, message=_RANGE) for check, bound in checks]):
         return ops.identity(predictions)
 

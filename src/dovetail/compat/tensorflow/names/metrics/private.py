@@ -12,13 +12,14 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.losses import confusion_matrix
 from dovetail.compat.tensorflow.names.metrics import measures
-from dovetail.compat.tensorflow.table import V1, function, value
+from dovetail.compat.tensorflow.names.metrics.best import average_precision_at_top_k
+from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.value_kinds import static_shape
 from dovetail.ops.shapes.shape import shaped
 
 _HERE = "python.ops.metrics_impl."
 value(f"{_HERE}metric_variable", measures.metric_variable)
-value(f"{_HERE}_streaming_sparse_average_precision_at_top_k", V1["contrib.metrics.average_precision_at_top_k"])
+value(f"{_HERE}_streaming_sparse_average_precision_at_top_k", average_precision_at_top_k)
 
 
 @function("python.ops.confusion_matrix.remove_squeezable_dimensions")
@@ -45,7 +46,7 @@ def squeezed(predictions: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any
 @function(f"{_HERE}_safe_scalar_div", scope=True)
 def safe_scalar_div(numerator: Any, denominator: Any, name: str | None = None) -> Any:
     """The quotient; 0 where the denominator is 0."""
-    return V1["math.divide_no_nan"](numerator, denominator)
+    return ops.divide_no_nan(numerator, denominator)
 
 
 @function(f"{_HERE}_aggregate_variable")

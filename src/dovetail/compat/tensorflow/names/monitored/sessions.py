@@ -13,7 +13,7 @@ from dovetail.compat.tensorflow.names.session import Session
 from dovetail.compat.tensorflow.names.training.coordinator import Coordinator
 from dovetail.compat.tensorflow.names.training.session_manager import DEFAULT, SessionManager, one_process
 from dovetail.compat.tensorflow.names.training.standard import standard
-from dovetail.compat.tensorflow.table import V1, takes, value
+from dovetail.compat.tensorflow.table import takes, value
 from dovetail.core.errors import op_error
 
 
@@ -176,7 +176,7 @@ class MonitoredSession:
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
-        is_end = isinstance(error, (V1["errors.OutOfRangeError"], StopIteration))
+        is_end = isinstance(error, (IndexError, StopIteration))
         self._close(calls_hooks=error is None or is_end)
         return is_end
 

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.creation import zeros
 from dovetail.compat.tensorflow.names.layers.base import Layer
+from dovetail.compat.tensorflow.names.math import tanh
 from dovetail.compat.tensorflow.names.partitions import variables_of
 from dovetail.compat.tensorflow.names.structures import is_nested, nest_map_structure
 from dovetail.compat.tensorflow.names.variable_scope import get_variable_scope, variable_scope
-from dovetail.compat.tensorflow.table import V1, constructor, value
+from dovetail.compat.tensorflow.table import constructor, in_v1, named, value
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import TensorShape
 from dovetail.core.value_kinds import dtype_of
@@ -111,7 +113,7 @@ def parts_of(state: Any, sizes: list[int]) -> Any:
 
 def zeros_of(sizes: Any, batch_size: Any, dtype: Any) -> Any:
     """Zeros for a batch of values of a nest of sizes."""
-    return nest_map_structure(lambda size: V1["zeros"]([batch_size, *dims_of_size(size)], dtype), sizes)
+    return nest_map_structure(lambda size: in_v1(zeros)([batch_size, *dims_of_size(size)], dtype), sizes)
 
 
 def dims_of_size(size: Any) -> list[Any]:
@@ -121,8 +123,8 @@ def dims_of_size(size: Any) -> list[Any]:
 
 def activation_of(given: Any, default: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """An activation: a function, or the name of one, or the default."""
-    found = V1[f"nn.{given}"] if isinstance(given, str) else given or default
-    return ops.tanh if found is V1["tanh"] else found
+    found = named(f"nn.{given}") if isinstance(given, str) else given or default
+    return ops.tanh if found is tanh else found
 
 
 value("nn.rnn_cell.RNNCell contrib.rnn.RNNCell contrib.rnn.LayerRNNCell", RNNCell, "v1")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from dovetail import ops
+from dovetail.compat.tensorflow.names.nn import dropout_v1
 from dovetail.compat.tensorflow.names.rnn.cells import _LSTM, Cell, GRUCell
-from dovetail.compat.tensorflow.table import V1
+from dovetail.compat.tensorflow.table import in_v1
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import TensorShape
 
@@ -166,7 +167,7 @@ class LayerNormBasicLSTMCell(
         z = ops.matmul(ops.concatenate([x, h], 1), self.of["kernel"])
         parts = ops.split(z if self._layer_norm else z + self.of["bias"], 4, axis=1)
         i, j, f, o = (self.norm(part, gate) for part, gate in zip(parts, _GATES, strict=True))
-        new = V1["nn.dropout"](self._activation(j), self._dropout_keep_prob, seed=self._dropout_prob_seed)
+        new = in_v1(dropout_v1)(self._activation(j), self._dropout_keep_prob, seed=self._dropout_prob_seed)
         c = self.norm(c * ops.sigmoid(f + self._forget_bias) + ops.sigmoid(i) * new, "state")
         h = self._activation(c) * ops.sigmoid(o)
         return h, c, h

@@ -7,14 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail import ops
-from dovetail.compat.tensorflow.names.initializers import Constant
+from dovetail.compat.tensorflow.names.embeddings import embedding_lookup
+from dovetail.compat.tensorflow.names.initializers import Constant, RandomUniform
 from dovetail.compat.tensorflow.names.rnn.base import BOTH, RNNCell, parts_of
 from dovetail.compat.tensorflow.names.rnn.contrib_cells import LSTMBlockCell
 from dovetail.compat.tensorflow.names.rnn.loops import over_steps, reversed_steps
 from dovetail.compat.tensorflow.names.rnn.wrappers import Wrapper
 from dovetail.compat.tensorflow.names.structures import is_nested, nest_flatten, nest_map_structure
 from dovetail.compat.tensorflow.names.variable_scope import get_variable, get_variable_scope, variable_scope
-from dovetail.compat.tensorflow.table import V1, row, value
+from dovetail.compat.tensorflow.table import in_v1, row, value
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import dtype_of, static_shape
 from dovetail.ops.shapes.shape import dims_of
@@ -70,10 +71,10 @@ class EmbeddingWrapper(Around, places=BOTH, takes="cell embedding_classes embedd
 
     def call(self, inputs: Any, state: Any) -> Any:
         bound = math.sqrt(3)  # of uniform numbers with variance 1
-        first = self._initializer or V1["random_uniform_initializer"](-bound, bound)
+        first = self._initializer or RandomUniform(-bound, bound)
         shape, dtype = [self._embedding_classes, self._embedding_size], dtype_of(nest_flatten(state)[0])
         table = get_variable("embedding", shape, dtype, first)
-        return self._cell(V1["nn.embedding_lookup"](table, ops.reshape(inputs, [-1])), state)
+        return self._cell(in_v1(embedding_lookup)(table, ops.reshape(inputs, [-1])), state)
 
 
 class InputProjectionWrapper(Around, places=BOTH, takes="cell num_proj activation=None input_size=None reuse=None"):

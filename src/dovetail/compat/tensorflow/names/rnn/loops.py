@@ -8,6 +8,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.control import while_loop
+from dovetail.compat.tensorflow.names.indexing import reverse_sequence
 from dovetail.compat.tensorflow.names.rnn.base import zeros_of
 from dovetail.compat.tensorflow.names.rnn.cells import ALL
 from dovetail.compat.tensorflow.names.structures import (
@@ -18,7 +19,7 @@ from dovetail.compat.tensorflow.names.structures import (
 )
 from dovetail.compat.tensorflow.names.tensor_array import TensorArray
 from dovetail.compat.tensorflow.names.variable_scope import variable_scope
-from dovetail.compat.tensorflow.table import V1, function, takes
+from dovetail.compat.tensorflow.table import function, takes
 from dovetail.core.tensor_shape import shape_of
 from dovetail.core.value_kinds import dtype_of, static_shape
 from dovetail.ops.shapes.shape import dims_of
@@ -183,7 +184,7 @@ def reversed_steps(values: Any, lengths: Any, time_major: bool) -> Any:
     time, batch = (0, 1) if time_major else (1, 0)
     if lengths is None:
         return nest_map_structure(lambda x: ops.flip(x, time), values)
-    return nest_map_structure(lambda x: V1["reverse_sequence"](x, lengths, time, batch), values)
+    return nest_map_structure(lambda x: reverse_sequence(x, lengths, time, batch), values)
 
 
 def _reversed_list(values: Sequence[Any], lengths: Any) -> list[Any]:

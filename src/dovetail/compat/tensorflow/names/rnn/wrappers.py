@@ -10,11 +10,13 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.devices import device as device_scope
 from dovetail.compat.tensorflow.names.layers.base import Layer
+from dovetail.compat.tensorflow.names.nn import dropout_v1
+from dovetail.compat.tensorflow.names.random import uniform
 from dovetail.compat.tensorflow.names.rnn.base import BOTH, RNNCell, dims_of_size, parts_of
 from dovetail.compat.tensorflow.names.rnn.cells import LSTMStateTuple
 from dovetail.compat.tensorflow.names.structures import is_nested, nest_flatten, nest_map_structure, pack_sequence_as
 from dovetail.compat.tensorflow.names.variable_scope import variable_scope
-from dovetail.compat.tensorflow.table import V1
+from dovetail.compat.tensorflow.table import in_v1
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import is_tensor
 
@@ -155,7 +157,7 @@ class DropoutWrapper(
         return is_tensor(self._keep[kind]) or self._keep[kind] < 1
 
     def _draw(self, size: Any) -> Any:
-        return V1["random_uniform"]([1, *dims_of_size(size)], dtype=self.dtype, seed=self._seed)
+        return in_v1(uniform)([1, *dims_of_size(size)], dtype=self.dtype, seed=self._seed)
 
     @property
     def is_whole(self) -> Any:
@@ -178,7 +180,7 @@ class DropoutWrapper(
             if not is_chosen:
                 return x
             if noise is None:
-                return V1["nn.dropout"](x, keep, seed=self._seed)
+                return in_v1(dropout_v1)(x, keep, seed=self._seed)
             return ops.divide(x, keep) * ops.floor(noise + keep)
 
         return pack_sequence_as(values, list(map(dropped, leaves, noises, chosen)))

@@ -7,12 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from dovetail import ops
+from dovetail.compat.tensorflow.names.creation import sequence_mask, zeros
 from dovetail.compat.tensorflow.names.initializers import Constant
+from dovetail.compat.tensorflow.names.layers.core import dense
+from dovetail.compat.tensorflow.names.nn import softmax
 from dovetail.compat.tensorflow.names.rnn.base import RNNCell
 from dovetail.compat.tensorflow.names.seq2seq.decoders import in_graph
 from dovetail.compat.tensorflow.names.tensor_array import TensorArray
 from dovetail.compat.tensorflow.names.variable_scope import get_variable, variable_scope
-from dovetail.compat.tensorflow.table import V1, value
+from dovetail.compat.tensorflow.table import in_v1, value
 from dovetail.core.value_kinds import dtype_of, static_shape
 from dovetail.ops.shapes.shape import dims_of
 
@@ -41,12 +44,12 @@ class AttentionMechanism:
         length = dims_of(memory)[1]
         self._mask = None
         if memory_sequence_length is not None:
-            self._mask = V1["sequence_mask"](memory_sequence_length, length)
+            self._mask = in_v1(sequence_mask)(memory_sequence_length, length)
             memory = memory * ops.cast(ops.expand_dims(self._mask, 2), dtype_of(memory))
         self._units, self.values, self.alignments_size = num_units, memory, length
-        self._probabilities = probability_fn or V1["nn.softmax"]
+        self._probabilities = probability_fn or softmax
         self._masked = -math.inf if score_mask_value is None else score_mask_value
-        self.memory_layer = V1["layers.Dense"](num_units, name="memory_layer", use_bias=False)
+        self.memory_layer = dense.kind(num_units, name="memory_layer", use_bias=False)
         self.keys = self.memory_layer(memory)
 
     @property
@@ -61,7 +64,7 @@ class AttentionMechanism:
 
     def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
         """The weights before the first step: zeros."""
-        return V1["zeros"]([batch_size, self.alignments_size], dtype)
+        return in_v1(zeros)([batch_size, self.alignments_size], dtype)
 
     initial_state = initial_alignments
 
@@ -99,7 +102,7 @@ class BahdanauAttention(AttentionMechanism):
     ) -> None:
         super().__init__(num_units, memory, memory_sequence_length, probability_fn, score_mask_value)
         self._normalize = normalize
-        self.query_layer = V1["layers.Dense"](num_units, name="query_layer", use_bias=False)
+        self.query_layer = dense.kind(num_units, name="query_layer", use_bias=False)
 
     def score(self, query: Any) -> Any:
         whole, dtype = self.keys + ops.expand_dims(self.query_layer(query), 1), dtype_of(query)
@@ -190,8 +193,7 @@ class AttentionWrapper(RNNCell):
         given = attention_layer if attention_layer_size is None else attention_layer_size
         sizes = given if isinstance(given, (list, tuple)) else [given] * len(self._mechanisms)
         self._layers = [
-            V1["layers.Dense"](one, name="attention_layer", use_bias=False) if isinstance(one, int) else one
-            for one in sizes
+            dense.kind(one, name="attention_layer", use_bias=False) if isinstance(one, int) else one for one in sizes
         ]
         self._cell, self._keeps, self._attends = cell, alignment_history, output_attention
         self._joined = cell_input_fn or (lambda inputs, attention: ops.concatenate([inputs, attention], -1))
@@ -218,7 +220,7 @@ class AttentionWrapper(RNNCell):
         histories = [TensorArray(dtype, 0, dynamic_size=True, element_shape=dims_of(one)) for one in weights]
         return AttentionWrapperState(
             self._cell.zero_state(batch_size, dtype) if self._first is None else self._first,
-            V1["zeros"]([batch_size, self._attention_size()], dtype),
+            in_v1(zeros)([batch_size, self._attention_size()], dtype),
             in_graph(0),
             self._parts(weights),
             self._parts(histories) if self._keeps else (),

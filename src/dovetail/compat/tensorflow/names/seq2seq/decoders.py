@@ -8,12 +8,15 @@ from typing import Any, NamedTuple
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.control import while_loop
+from dovetail.compat.tensorflow.names.creation import zeros_like
+from dovetail.compat.tensorflow.names.embeddings import embedding_lookup
+from dovetail.compat.tensorflow.names.random import multinomial, uniform
 from dovetail.compat.tensorflow.names.rnn.base import zeros_of
 from dovetail.compat.tensorflow.names.rnn.loops import swapped, where_of
 from dovetail.compat.tensorflow.names.structures import nest_flatten, nest_map_structure
 from dovetail.compat.tensorflow.names.tensor_array import TensorArray
 from dovetail.compat.tensorflow.names.variable_scope import variable_scope
-from dovetail.compat.tensorflow.table import V1, function, value
+from dovetail.compat.tensorflow.table import function, in_v1, value
 from dovetail.core.tensor_shape import shape_of
 from dovetail.core.value_kinds import dtype_of
 from dovetail.ops.shapes.shape import dims_of
@@ -27,7 +30,7 @@ def in_graph(x: Any) -> Any:
 
 
 def _lookup(embedding: Any) -> Callable[[Any], Any]:
-    return embedding if callable(embedding) else lambda ids: V1["nn.embedding_lookup"](embedding, ids)
+    return embedding if callable(embedding) else lambda ids: in_v1(embedding_lookup)(embedding, ids)
 
 
 def _largest(outputs: Any) -> Any:
@@ -35,7 +38,7 @@ def _largest(outputs: Any) -> Any:
 
 
 def _drawn(logits: Any, seed: Any) -> Any:
-    return ops.cast(V1["multinomial"](logits, 1, seed=seed)[:, 0], "int32")
+    return ops.cast(in_v1(multinomial)(logits, 1, seed=seed)[:, 0], "int32")
 
 
 class Helper:
@@ -139,7 +142,7 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
         self._seeds = seed, scheduling_seed
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
-        draws = V1["random_uniform"]([dims_of(outputs)[0]], seed=self._seeds[1])
+        draws = in_v1(uniform)([dims_of(outputs)[0]], seed=self._seeds[1])
         return ops.where(ops.less(draws, self._probability), _drawn(outputs, self._seeds[0]), -1)
 
     def next_inputs(self, time: Any, outputs: Any, state: Any, *others: Any, **more: Any) -> tuple[Any, Any, Any]:
@@ -159,7 +162,7 @@ class GreedyEmbeddingHelper(Helper):
         self._start = ops.cast(in_graph(start_tokens), "int32")
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
-        return V1["zeros_like"](self._start, "bool"), self._embedded(self._start)
+        return zeros_like(self._start, "bool"), self._embedded(self._start)
 
     def next_inputs(self, time: Any, outputs: Any, state: Any, *others: Any, **more: Any) -> tuple[Any, Any, Any]:
         ids = others[0] if others else more["sample_ids"]
@@ -294,7 +297,7 @@ def dynamic_decode(
             arrays = nest_map_structure(lambda array, one: array.write(time, one), arrays, outputs)
             return time + 1, arrays, after, following, now, lengths
 
-        lengths = V1["zeros_like"](finished, "int32")
+        lengths = zeros_like(finished, "int32")
         start = (in_graph(0), arrays, state, inputs, finished, lengths)
         last = while_loop(lambda _1, _2, _3, _4, finished, _5: ops.logical_not(ops.all(finished)), body, start)
         found, state, lengths = nest_map_structure(lambda array: array.stack(), last[1]), last[2], last[5]

@@ -8,6 +8,9 @@ from functools import reduce
 from typing import Any
 
 from dovetail import ops
+from dovetail.compat.tensorflow.names.control import cond
+from dovetail.compat.tensorflow.names.embeddings import embedding_lookup
+from dovetail.compat.tensorflow.names.losses import sparse_softmax_cross_entropy_with_logits
 from dovetail.compat.tensorflow.names.rnn.contrib_wrappers import (
     EmbeddingWrapper,
     OutputProjectionWrapper,
@@ -17,7 +20,7 @@ from dovetail.compat.tensorflow.names.rnn.contrib_wrappers import (
 from dovetail.compat.tensorflow.names.rnn.loops import static_rnn
 from dovetail.compat.tensorflow.names.structures import nest_flatten
 from dovetail.compat.tensorflow.names.variable_scope import get_variable, get_variable_scope, variable_scope
-from dovetail.compat.tensorflow.table import V1, function
+from dovetail.compat.tensorflow.table import function, in_v1
 from dovetail.core.value_kinds import dtype_of, static_shape
 from dovetail.ops.shapes.shape import dims_of
 
@@ -47,7 +50,7 @@ def sequence_loss_by_example(
     """
     if not len(logits) == len(targets) == len(weights):
         raise ValueError(f"there are {len(logits)} logits, {len(targets)} targets and {len(weights)} weights.")
-    loss = softmax_loss_function or V1["nn.sparse_softmax_cross_entropy_with_logits"]
+    loss = softmax_loss_function or in_v1(sparse_softmax_cross_entropy_with_logits)
     losses = [
         ops.multiply(loss(labels=ops.reshape(target, [-1]), logits=logit), weight)
         for logit, target, weight in zip(logits, targets, weights, strict=True)
@@ -89,7 +92,7 @@ def loss_of_whole_sequences(
 
     Source: `tf.contrib.seq2seq.sequence_loss`.
     """
-    loss = softmax_loss_function or V1["nn.sparse_softmax_cross_entropy_with_logits"]
+    loss = softmax_loss_function or in_v1(sparse_softmax_cross_entropy_with_logits)
     found, axes = ops.multiply(loss(labels=targets, logits=logits), weights), []
     axes += [0] if average_across_batch else []
     axes += [1] if average_across_timesteps else []
@@ -171,7 +174,7 @@ def attention_decoder(
 def _embedded(inputs: Any, shape: list[int], projection: Any, feeds: bool, updates: bool = True) -> tuple[Any, Any]:
     """The rows of a table for numbers, and, if outputs are fed, a function that makes an input of an output."""
     table = get_variable("embedding", shape)
-    lookup = V1["nn.embedding_lookup"]
+    lookup = in_v1(embedding_lookup)
 
     def fed(output: Any, _: int) -> Any:
         if projection is not None:
@@ -261,7 +264,7 @@ def _fed_or_not(feed_previous: Any, decode: Callable[[bool], Any]) -> Any:
         with variable_scope(get_variable_scope(), reuse=True):
             return decode(False)
 
-    return V1["cond"](feed_previous, lambda: decode(True), again)
+    return in_v1(cond)(feed_previous, lambda: decode(True), again)
 
 
 def embedding_rnn_seq2seq(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dovetail.compat.tensorflow.table import V1, value
+from dovetail.compat.tensorflow.table import value
 from dovetail.core.errors import op_error
 
 
@@ -36,7 +36,7 @@ class Coordinator:
     """
 
     def __init__(self, clean_stop_exception_types: Sequence[type[BaseException]] | None = None) -> None:
-        self._clean = tuple(clean_stop_exception_types or (V1["errors.OutOfRangeError"],))
+        self._clean = tuple(clean_stop_exception_types or (IndexError,))
         self._stops = threading.Event()
         self._lock = threading.Lock()
         self._registered: list[threading.Thread] = []
