@@ -7,8 +7,6 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend import logits
-from dovetail.backend.table import k_error
-from dovetail.core.errors import describe
 from dovetail.core.kinds import TensorLike
 
 __all__ = [
@@ -104,8 +102,7 @@ def softmax(x: TensorLike, axis: Any = -1) -> Any:
     """
     rank = K.ndim(x)
     if rank is not None and rank < 2:
-        problem = f"the rank must be 2 or more, but it is {rank}; add an axis with K.expand_dims(x, 0)."
-        raise k_error(ValueError, "softmax", problem, f"x={describe(x)}")
+        raise ValueError(f"the rank must be 2 or more, but it is {rank}; add an axis with K.expand_dims(x, 0).")
     output = ops.softmax(x, axis)
     logits.remember(output, x)
     return output

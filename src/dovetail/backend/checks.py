@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.backend.table import k_error
 
-
-def require_dimensions(function: str, shape: Any) -> None:
+def require_dimensions(shape: Any) -> None:
     """Raise ValueError if a dimension of a new shape is None."""
     if isinstance(shape, (list, tuple)) and any(dim is None for dim in shape):
-        problem = f"no dimension of {tuple(shape)} may be None; for a size that only a run knows use K.shape(x)[i]."
-        raise k_error(ValueError, function, problem)
+        raise ValueError(
+            f"no dimension of {tuple(shape)} may be None; for a size that only a run knows use K.shape(x)[i]."
+        )

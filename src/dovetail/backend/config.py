@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dovetail.backend.table import k_error
 from dovetail.backend.values import running_keras, running_layer
 from dovetail.core import config
 from dovetail.core.engine_registry import chosen_engine, compiling_engine
@@ -65,7 +64,7 @@ def set_backend_name(name: str | None) -> None:
     """
     global backend_name
     if name is not None and not isinstance(name, str):
-        raise k_error(TypeError, "set_backend_name", f"the name must be a string or None, not {name!r}.")
+        raise TypeError(f"the name must be a string or None, not {name!r}.")
     backend_name = name
 
 
@@ -196,5 +195,5 @@ def normalize_data_format(value: str | None) -> str:
     found = str(value or config.image_data_format()).lower()
     if found not in config.DATA_FORMATS:
         choices = " or ".join(map(repr, config.DATA_FORMATS))
-        raise k_error(ValueError, "normalize_data_format", f"a data format is {choices}, not {value!r}.")
+        raise ValueError(f"a data format is {choices}, not {value!r}.")
     return found

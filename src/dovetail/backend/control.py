@@ -7,7 +7,6 @@ from typing import Any
 
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.backend.table import k_error
 from dovetail.core.errors import describe
 from dovetail.core.kinds import TensorLike
 from dovetail.core.structure import alike, flatten, map_structure, show, unflatten
@@ -62,7 +61,7 @@ def switch(
                [0., 0.]], dtype=float32)
     """
     if condition is None or isinstance(condition, str):
-        raise k_error(TypeError, "switch", f"the condition must be a tensor or a bool, not {condition!r}.")
+        raise TypeError(f"the condition must be a tensor or a bool, not {condition!r}.")
     return ops.switch(condition, _as_function(then_expression), _as_function(else_expression))
 
 
@@ -106,15 +105,16 @@ def map_fn(fn: Callable[[Any], Any], elems: Any, name: str | None = None, dtype:
         >>> y.numpy(), n.numpy()
         (array([0.5, 1. , 1.5], dtype=float32), array([7, 7, 7], dtype=int32))
     """
-    _check_slices("map_fn", elems)
+    _check_slices(elems)
     wanted = map_structure(K.dtype, elems) if dtype is None else dtype
     dtypes, structure = flatten(wanted)
 
     def step(slices: Any) -> Any:
         leaves, found = flatten(fn(slices))
         if not alike(found, structure):
-            problem = f"fn returned the structure {show(found)}, not {show(structure)}; say its dtypes with dtype=..."
-            raise k_error(ValueError, "map_fn", problem)
+            raise ValueError(
+                f"fn returned the structure {show(found)}, not {show(structure)}; say its dtypes with dtype=..."
+            )
         keep = dtype is None
         pairs = zip(leaves, dtypes, strict=True)
         return unflatten(found, [x if keep and hasattr(seen(x), "dtype") else ops.cast(x, d) for x, d in pairs])
@@ -180,29 +180,30 @@ def foldr(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, na
 
 
 def _fold(function: str, op: Callable[..., Any], fn: Any, elems: Any, initializer: Any, name: str | None) -> Any:
-    _check_slices(function, elems, needed=initializer is None)
+    _check_slices(elems, needed=initializer is None)
 
     def step(total: Any, slices: Any) -> Any:
         result = fn(total, slices)
         before, after = flatten(total)[1], flatten(result)[1]
         if not alike(before, after):
-            problem = f"fn must return the structure that it gets, but {show(before)} becomes {show(after)}."
-            raise k_error(ValueError, function, problem)
+            raise ValueError(f"fn must return the structure that it gets, but {show(before)} becomes {show(after)}.")
         return result
 
     with K.name_scope(name or function):
         return op(step if callable(fn) else fn, elems, initializer)
 
 
-def _check_slices(function: str, elems: Any, needed: bool = False) -> None:
+def _check_slices(elems: Any, needed: bool = False) -> None:
     """Raise an error for values without a first axis, or without slices if one is needed."""
     leaves, _ = flatten(elems)
     if not leaves:
-        raise k_error(ValueError, function, f"elems must be a tensor or a structure of tensors, not {elems!r}.")
+        raise ValueError(f"elems must be a tensor or a structure of tensors, not {elems!r}.")
     for x in leaves:
         shape = K.int_shape(x)
         if shape == ():
-            problem = f"elems must have an axis to be sliced along, but one is {describe(x)}; a list is a structure, so"
-            raise k_error(ValueError, function, f"{problem} make a tensor of numbers with K.constant.")
+            raise ValueError(
+                f"elems must have an axis to be sliced along, but one is {describe(x)}; a list is a structure, so make "
+                "a tensor of numbers with K.constant."
+            )
         if needed and shape is not None and shape[0] == 0:
-            raise k_error(ValueError, function, f"there are no slices in {describe(x)}, so it needs an initializer.")
+            raise ValueError(f"there are no slices in {describe(x)}, so it needs an initializer.")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.integers import in_integers
-from dovetail.backend.table import k_error
 from dovetail.core.kinds import TensorLike
 from dovetail.core.windows import PADDINGS, Moves, data_format_of, moves, per_axis
 from dovetail.ops.shapes.shape import dims_of, shaped
@@ -66,7 +65,8 @@ def conv1d(
                 [21.],
                 [32.]]], dtype=float32)
     """
-    return _convolution("conv1d", ops.conv, 1, x, [kernel], strides, padding, data_format, dilation_rate)
+    paddings = (*PADDINGS, "causal")
+    return _convolution(ops.conv, 1, x, [kernel], strides, padding, data_format, dilation_rate, paddings)
 
 
 def conv2d(
@@ -105,7 +105,7 @@ def conv2d(
         >>> conv2d(K.ones((1, 5, 5, 2)), K.ones((3, 3, 2, 8)), padding="same", data_format="channels_last").shape
         (1, 5, 5, 8)
     """
-    return _convolution("conv2d", ops.conv, 2, x, [kernel], strides, padding, data_format, dilation_rate)
+    return _convolution(ops.conv, 2, x, [kernel], strides, padding, data_format, dilation_rate)
 
 
 def conv3d(
@@ -142,7 +142,7 @@ def conv3d(
         >>> conv3d(K.ones((1, 5, 5, 5, 2)), K.ones((3, 3, 3, 2, 8)), data_format="channels_last").shape
         (1, 3, 3, 3, 8)
     """
-    return _convolution("conv3d", ops.conv, 3, x, [kernel], strides, padding, data_format, dilation_rate)
+    return _convolution(ops.conv, 3, x, [kernel], strides, padding, data_format, dilation_rate)
 
 
 def depthwise_conv2d(
@@ -179,10 +179,7 @@ def depthwise_conv2d(
         >>> depthwise_conv2d(K.ones((1, 5, 5, 2)), K.ones((3, 3, 2, 4)), data_format="channels_last").shape
         (1, 3, 3, 8)
     """
-    kernels = [depthwise_kernel]
-    return _convolution(
-        "depthwise_conv2d", ops.depthwise_conv, 2, x, kernels, strides, padding, data_format, dilation_rate
-    )
+    return _convolution(ops.depthwise_conv, 2, x, [depthwise_kernel], strides, padding, data_format, dilation_rate)
 
 
 def separable_conv1d(
@@ -219,9 +216,7 @@ def separable_conv1d(
         (1, 3, 4)
     """
     kernels = [depthwise_kernel, pointwise_kernel]
-    return _convolution(
-        "separable_conv1d", ops.separable_conv, 1, x, kernels, strides, padding, data_format, dilation_rate
-    )
+    return _convolution(ops.separable_conv, 1, x, kernels, strides, padding, data_format, dilation_rate)
 
 
 def separable_conv2d(
@@ -261,9 +256,7 @@ def separable_conv2d(
         (1, 3, 3, 4)
     """
     kernels = [depthwise_kernel, pointwise_kernel]
-    return _convolution(
-        "separable_conv2d", ops.separable_conv, 2, x, kernels, strides, padding, data_format, dilation_rate
-    )
+    return _convolution(ops.separable_conv, 2, x, kernels, strides, padding, data_format, dilation_rate)
 
 
 # -- transposed -------------------------------------------------------------------------------------------------------
@@ -308,9 +301,8 @@ def conv2d_transpose(
     """
     rates = per_axis(dilation_rate, 2)
     if rates[0] != rates[1]:
-        problem = f"the dilation_rate must be the same along rows and columns, not {dilation_rate}."
-        raise k_error(ValueError, "conv2d_transpose", problem)
-    return _transposed("conv2d_transpose", 2, x, kernel, output_shape, strides, padding, data_format, rates)
+        raise ValueError(f"the dilation_rate must be the same along rows and columns, not {dilation_rate}.")
+    return _transposed(2, x, kernel, output_shape, strides, padding, data_format, rates)
 
 
 def conv3d_transpose(
@@ -343,7 +335,7 @@ def conv3d_transpose(
         >>> conv3d_transpose(x, kernel, (1, 3, 3, 3, 3), data_format="channels_last").shape
         (1, 3, 3, 3, 3)
     """
-    return _transposed("conv3d_transpose", 3, x, kernel, output_shape, strides, padding, data_format, 1)
+    return _transposed(3, x, kernel, output_shape, strides, padding, data_format, 1)
 
 
 # -- bias -------------------------------------------------------------------------------------------------------------
@@ -379,7 +371,7 @@ def bias_add(x: TensorLike, bias: TensorLike, data_format: str | None = None) ->
     if axes == 1:
         return ops.bias_add(x, bias, data_format)
     if axes != rank - 1 or axes == 0:
-        raise k_error(ValueError, "bias_add", f"the bias must have 1 or {rank - 1} axes, not {axes}.")
+        raise ValueError(f"the bias must have 1 or {rank - 1} axes, not {axes}.")
     *places, channels = dims_of(shaped(bias))
     shape = (1, channels, *places) if data_format == "channels_first" else (1, *places, channels)
     return ops.add(x, ops.reshape(bias, shape))
@@ -389,7 +381,6 @@ def bias_add(x: TensorLike, bias: TensorLike, data_format: str | None = None) ->
 
 
 def _convolution(
-    function: str,
     convolve: Callable[..., Any],
     rank: int,
     x: Any,
@@ -398,13 +389,13 @@ def _convolution(
     padding: str,
     data_format: str | None,
     dilation_rate: Any,
+    paddings: Collection[str] = PADDINGS,
 ) -> Any:
-    window = _window(function, rank, strides, padding, data_format, dilation_rate)
+    window = _window(rank, strides, padding, data_format, dilation_rate, paddings)
     return in_integers(lambda x, *kernels: convolve(x, *kernels, *window), x, *kernels)
 
 
 def _transposed(
-    function: str,
     rank: int,
     x: Any,
     kernel: Any,
@@ -414,11 +405,10 @@ def _transposed(
     data_format: str | None,
     dilation_rate: Any,
 ) -> Any:
-    strides, padding, layout, rates = _window(function, rank, strides, padding, data_format, dilation_rate)
+    strides, padding, layout, rates = _window(rank, strides, padding, data_format, dilation_rate)
     if isinstance(output_shape, (list, tuple)):
         if len(output_shape) != rank + 2 or None in output_shape[1:]:
-            problem = f"the output_shape must have {rank + 2} numbers, of which only the first may be None."
-            raise k_error(ValueError, function, problem, f"output_shape={output_shape}")
+            raise ValueError(f"the output_shape must have {rank + 2} numbers, of which only the first may be None.")
         batch = output_shape[0]
         known = not (batch is None or (isinstance(batch, int) and batch == -1))
         output_shape = [batch if known else dims_of(shaped(x))[0], *output_shape[1:]]
@@ -427,13 +417,20 @@ def _transposed(
     )
 
 
-def _window(function: str, rank: int, strides: Any, padding: str, data_format: str | None, dilation_rate: Any) -> Moves:
+def _window(
+    rank: int,
+    strides: Any,
+    padding: str,
+    data_format: str | None,
+    dilation_rate: Any,
+    paddings: Collection[str] = PADDINGS,
+) -> Moves:
     """The options in the order of `ops.conv`."""
-    paddings = (*PADDINGS, "causal") if function == "conv1d" else PADDINGS
     if padding not in paddings:
-        raise k_error(ValueError, function, f"the padding must be one of {', '.join(paddings)}, not {padding!r}.")
+        raise ValueError(f"the padding must be one of {', '.join(paddings)}, not {padding!r}.")
     found = moves(rank, strides, padding, data_format, dilation_rate)
     if builtins.max(found.strides) > 1 and builtins.max(found.dilations) > 1:
-        problem = f"the strides {found.strides} and the dilation_rate {found.dilations} must not both be above 1."
-        raise k_error(ValueError, function, problem)
+        raise ValueError(
+            f"the strides {found.strides} and the dilation_rate {found.dilations} must not both be above 1."
+        )
     return found

@@ -13,7 +13,6 @@ from dovetail import ops
 from dovetail.backend import logits, sparse
 from dovetail.backend.checks import require_dimensions
 from dovetail.backend.symbolic import in_default_graph
-from dovetail.backend.table import k_error
 from dovetail.core import host
 from dovetail.core.creations import of_trace, once
 from dovetail.core.dtypes import as_dtype
@@ -67,11 +66,11 @@ def variable(
         >>> v.shape, v.dtype
         ((2, 2), 'float32')
     """
-    _require_numbers("variable", value)
+    _require_numbers(value)
     if hasattr(value, "tocoo"):
         return sparse.from_scipy(value)
     if kind_of(value).is_symbolic and not in_default_graph(value):
-        raise k_error(ValueError, "variable", f"{value!r} has no value before its graph runs; give an array.")
+        raise ValueError(f"{value!r} has no value before its graph runs; give an array.")
     made = once(lambda: Variable(value, dtype or K.floatx(), name, constraint=constraint))
     made.symbolic = True
     return made
@@ -105,24 +104,23 @@ def constant(
         >>> constant(0.5, shape=(2,)).numpy()
         array([0.5, 0.5], dtype=float32)
     """
-    _require_numbers("constant", value)
+    _require_numbers(value)
     tensor = ops.convert(value, dtype or K.floatx())
     if shape is None:
         return tensor
-    require_dimensions("constant", shape)
+    require_dimensions(shape)
     count, wanted = ops.size(tensor), int(np.prod(host.host_array(shape), dtype=np.int64))
     if count not in (1, wanted):
-        problem = f"a shape of {wanted} elements cannot be made of {count}; give {wanted}, or one, which is repeated."
-        raise k_error(TypeError, "constant", problem, f"shape={shape}")
+        raise TypeError(
+            f"a shape of {wanted} elements cannot be made of {count}; give {wanted}, or one, which is repeated."
+        )
     return ops.reshape(tensor, shape) if count == wanted else ops.full(shape, ops.reshape(tensor, ()))
 
 
-def _require_numbers(function: str, value: Any) -> None:
+def _require_numbers(value: Any) -> None:
     if value is None or isinstance(value, str):
         kind = ValueError if value is None else TypeError
-        raise k_error(
-            kind, function, f"the value must be a number, numbers in lists, an array or a tensor, not {value!r}."
-        )
+        raise kind(f"the value must be a number, numbers in lists, an array or a tensor, not {value!r}.")
 
 
 def zeros(shape: Any, dtype: Any = None, name: str | None = None) -> Any:
@@ -149,7 +147,7 @@ def zeros(shape: Any, dtype: Any = None, name: str | None = None) -> Any:
         array([[0., 0., 0.],
                [0., 0., 0.]], dtype=float32)
     """
-    return _filled("zeros", shape, 0, dtype, name)
+    return _filled(shape, 0, dtype, name)
 
 
 def ones(shape: Any, dtype: Any = None, name: str | None = None) -> Any:
@@ -175,11 +173,11 @@ def ones(shape: Any, dtype: Any = None, name: str | None = None) -> Any:
         >>> ones((2,), dtype="int32").numpy()
         array([1, 1], dtype=int32)
     """
-    return _filled("ones", shape, 1, dtype, name)
+    return _filled(shape, 1, dtype, name)
 
 
-def _filled(function: str, shape: Any, value: int, dtype: Any, name: str | None) -> Any:
-    require_dimensions(function, shape)
+def _filled(shape: Any, value: int, dtype: Any, name: str | None) -> Any:
+    require_dimensions(shape)
     dtype = as_dtype(dtype or K.floatx())
     try:
         dims = tuple(map(index, [shape] if isinstance(shape, int) else shape))
@@ -336,7 +334,7 @@ def cast_to_floatx(x: TensorLike) -> Any:
     """
     if not is_tensor(x):
         if isinstance(x, str):
-            raise k_error(ValueError, "cast_to_floatx", f"text is not read as a number: {x!r}.")
+            raise ValueError(f"text is not read as a number: {x!r}.")
         require_numbers(x)
         return host.from_host(lambda v, dtype: np.asarray(v, dtype.numpy), x, as_dtype(K.floatx()))
     return K.cast(x, K.floatx())

@@ -12,7 +12,6 @@ import numpy as np
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.sparse import SparseTensor
-from dovetail.backend.table import k_error
 from dovetail.backend.values import known_value
 from dovetail.core.infer import fits
 from dovetail.core.kinds import TensorLike
@@ -49,10 +48,9 @@ def ctc_label_dense_to_sparse(labels: TensorLike, label_lengths: TensorLike) -> 
     labels, lengths = shaped(labels), ops.reshape(ops.saturate_cast(label_lengths, "int32"), (-1,))
     shape = K.int_shape(labels)
     if not fits(shape, (*K.int_shape(lengths), None)):
-        problem = (
+        raise ValueError(
             f"the labels must be (batch, labels), and the lengths (batch,), not {shape} and {K.int_shape(lengths)}."
         )
-        raise k_error(ValueError, "ctc_label_dense_to_sparse", problem)
     indices = ops.positions(_within(lengths, dims_of(labels)[1]))
     return SparseTensor(ops.cast(indices, "int64"), ops.gather_nd(labels, indices), dims_of(labels))
 
@@ -109,12 +107,10 @@ def _logarithm(y_pred: Any) -> Any:
 def _require_shapes(y_true: Any, y_pred: Any, *lengths: Any) -> None:
     shape = K.int_shape(y_pred)
     if not fits(shape, (None, None, None)) or shape[0] == 0:
-        problem = f"y_pred must be (batch, time, classes), with samples, but its shape is {shape}."
-        raise k_error(ValueError, "ctc_batch_cost", problem)
+        raise ValueError(f"y_pred must be (batch, time, classes), with samples, but its shape is {shape}.")
     given = [K.int_shape(y_true), *map(K.int_shape, lengths)]
     if not all(fits(s, wanted) for s, wanted in zip(given, [(shape[0], None), shape[:1], shape[:1]], strict=True)):
-        problem = f"y_true must be (batch, labels) and the lengths (batch, 1) for y_pred of the shape {shape}."
-        raise k_error(ValueError, "ctc_batch_cost", problem)
+        raise ValueError(f"y_true must be (batch, labels) and the lengths (batch, 1) for y_pred of the shape {shape}.")
 
 
 def _require_labels(y_true: Any, within: Any, is_label: Any) -> None:
@@ -138,9 +134,9 @@ def _require_times(times: Any, needed: Any, most: Any) -> None:
     _refuse(times < needed, "the sample {} has fewer times than labels.")
 
 
-def _refuse(wrong: Any, problem: str, function: str = "ctc_batch_cost") -> None:
+def _refuse(wrong: Any, problem: str) -> None:
     if wrong.any():
-        raise k_error(ValueError, function, problem.format(int(wrong.argmax())))
+        raise ValueError(problem.format(int(wrong.argmax())))
 
 
 def ctc_decode(
@@ -185,7 +181,7 @@ def ctc_decode(
     y_pred, lengths = shaped(y_pred), ops.saturate_cast(input_length, "int32")
     shape = K.int_shape(y_pred)
     if shape is not None and 0 in shape:
-        raise k_error(ValueError, "ctc_decode", f"y_pred must not be empty, but its shape is {shape}.")
+        raise ValueError(f"y_pred must not be empty, but its shape is {shape}.")
     scores = _logarithm(y_pred)
     if greedy:
         labels, found = ops.ctc_greedy_decode(scores, lengths, mask_index=-1)
@@ -201,6 +197,6 @@ def _require_decodings(lengths: Any, found: Any, most: Any) -> None:
     times, scores = known_value(lengths), known_value(found)
     if times is None or scores is None:
         return
-    _refuse(times > most, f"the sample {{}} has an input_length above the {most} times of y_pred.", "ctc_decode")
+    _refuse(times > most, f"the sample {{}} has an input_length above the {most} times of y_pred.")
     fewer = "the sample {} is too short for so many decodings; ask for fewer top_paths."
-    _refuse(np.isneginf(scores).any(1), fewer, "ctc_decode")
+    _refuse(np.isneginf(scores).any(1), fewer)

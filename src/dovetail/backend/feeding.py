@@ -14,7 +14,6 @@ import numpy as np
 
 from dovetail.backend import sparse
 from dovetail.backend.sparse import SparseTensor
-from dovetail.backend.table import k_error
 from dovetail.core.errors import describe
 from dovetail.core.infer import fits
 from dovetail.core.spec import spec
@@ -44,10 +43,9 @@ def sparse_placeholder(graph: Graph, shape: Sequence[int | None] | None, dtype: 
         ValueError: the rank is not known.
     """
     if shape is None:
-        problem = (
+        raise ValueError(
             "the rank of a sparse placeholder must be known: give ndim, or a shape with None for what is not known."
         )
-        raise k_error(ValueError, "placeholder", problem)
     with graph.as_default(), graph.name_scope(name or "SparsePlaceholder"):
         indices = graph.placeholder(spec((None, len(shape)), "int64"), "indices")
         values = graph.placeholder(spec((None,), dtype), "values")

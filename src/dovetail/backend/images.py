@@ -6,7 +6,6 @@ from typing import Any
 
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.backend.table import k_error
 from dovetail.core.config import DATA_FORMATS
 from dovetail.core.kinds import TensorLike
 from dovetail.ops.image.resize import INTERPOLATIONS
@@ -44,10 +43,10 @@ def resize_images(
         >>> resize_images([[[[1.], [2.]]]], 1, 2, "channels_last", "bilinear").numpy().reshape(-1)
         array([1.  , 1.25, 1.75, 2.  ], dtype=float32)
     """
-    _check("resize_images", 4, x, data_format, (height_factor, width_factor))
+    _check(4, x, data_format, (height_factor, width_factor))
     if interpolation not in INTERPOLATIONS:
         choices = ", ".join(INTERPOLATIONS)
-        raise k_error(ValueError, "resize_images", f"interpolation must be one of {choices}; got {interpolation!r}.")
+        raise ValueError(f"interpolation must be one of {choices}; got {interpolation!r}.")
     x = shaped(x)
     if interpolation != "nearest":
         x = ops.cast(x, "float32")
@@ -81,18 +80,17 @@ def resize_volumes(x: TensorLike, depth_factor: Any, height_factor: Any, width_f
         (1, 4, 2, 6, 3)
     """
     factors = depth_factor, height_factor, width_factor
-    _check("resize_volumes", 5, x, data_format, factors)
+    _check(5, x, data_format, factors)
     first = 1 if data_format == "channels_last" else 2
     for axis, factor in enumerate(factors, first):
         x = K.repeat_elements(x, int(factor), axis)
     return x
 
 
-def _check(function: str, rank: int, x: Any, data_format: Any, factors: tuple[Any, ...]) -> None:
+def _check(rank: int, x: Any, data_format: Any, factors: tuple[Any, ...]) -> None:
     if data_format not in DATA_FORMATS:
-        problem = f"data_format must be 'channels_last' or 'channels_first', not {data_format!r}."
-        raise k_error(ValueError, function, problem)
+        raise ValueError(f"data_format must be 'channels_last' or 'channels_first', not {data_format!r}.")
     if any(factor != int(factor) or factor < 1 for factor in factors):
-        raise k_error(ValueError, function, f"the factors must be positive integers, not {factors}.")
+        raise ValueError(f"the factors must be positive integers, not {factors}.")
     if K.ndim(x) not in (rank, None):
-        raise k_error(ValueError, function, f"x must have {rank} axes, not {K.ndim(x)}.")
+        raise ValueError(f"x must have {rank} axes, not {K.ndim(x)}.")

@@ -9,7 +9,6 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend import sparse
-from dovetail.backend.table import k_error
 from dovetail.core.kinds import TensorLike
 
 __all__ = [
@@ -137,7 +136,7 @@ def repeat(x: TensorLike, n: Any) -> Any:
                 [3, 4]]], dtype=int32)
     """
     if K.ndim(x) not in (2, None):
-        raise k_error(ValueError, "repeat", f"x must have the rank 2, not {K.ndim(x)}; see repeat_elements.")
+        raise ValueError(f"x must have the rank 2, not {K.ndim(x)}; see repeat_elements.")
     return ops.tile(ops.expand_dims(x, 1), (1, n, 1))
 
 
@@ -165,9 +164,7 @@ def tile(x: TensorLike, n: Any) -> Any:
     """
     n = [n] if isinstance(n, int) else n
     if isinstance(n, (list, tuple)) and K.ndim(x) not in (len(n), None):
-        raise k_error(
-            ValueError, "tile", f"there must be a number of copies for each of the {K.ndim(x)} axes, not {n}."
-        )
+        raise ValueError(f"there must be a number of copies for each of the {K.ndim(x)} axes, not {n}.")
     return ops.tile(x, n)
 
 
@@ -255,12 +252,14 @@ def slice(x: TensorLike, start: Any, size: Any) -> Any:
     known = K.int_shape(x)
     starts, sizes = (_numbers(given, len(known)) for given in (start, size))
     if not len(starts) == len(sizes) == len(known):
-        problem = f"each of {len(known)} axes must have a start and a size, not {len(starts)} and {len(sizes)} of them."
-        raise k_error(ValueError, "slice", problem)
+        raise ValueError(
+            f"each of {len(known)} axes must have a start and a size, not {len(starts)} and {len(sizes)} of them."
+        )
     for axis, (dim, first, count) in enumerate(zip(known, starts, sizes, strict=True)):
         if not _fits(dim, first, count):
-            problem = f"{count} elements from {first} on do not lie inside axis {axis}, which has the size {dim}."
-            raise k_error(ValueError, "slice", problem)
+            raise ValueError(
+                f"{count} elements from {first} on do not lie inside axis {axis}, which has the size {dim}."
+            )
     if _are_known(sizes) and -1 not in sizes and not _are_known(starts):
         return ops.slice(x, starts, sizes)  # here the shape is known, which JAX needs
     pairs = zip(starts, sizes, strict=True)

@@ -10,7 +10,6 @@ from types import ModuleType
 from typing import Any
 
 from dovetail import backend as K
-from dovetail.backend.table import k_error
 from dovetail.core.hooks import hooks
 from dovetail.core.infer import normalize_axis as normalized
 from dovetail.core.kinds import TensorLike
@@ -79,9 +78,9 @@ def absent(name: str) -> ModuleType:
 ORDERINGS = {"tf": "channels_last", "th": "channels_first"}
 
 
-def _data_format(function: str, dim_ordering: str) -> str | None:
+def _data_format(dim_ordering: str) -> str | None:
     if dim_ordering not in (*ORDERINGS, "default"):
-        raise k_error(ValueError, function, f"dim_ordering must be 'tf', 'th' or 'default', not {dim_ordering!r}.")
+        raise ValueError(f"dim_ordering must be 'tf', 'th' or 'default', not {dim_ordering!r}.")
     return ORDERINGS.get(dim_ordering)
 
 
@@ -122,7 +121,7 @@ def set_image_dim_ordering(dim_ordering: str) -> None:
         >>> set_image_dim_ordering("tf")
     """
     if dim_ordering not in ORDERINGS:
-        raise k_error(ValueError, "set_image_dim_ordering", f"dim_ordering must be 'tf' or 'th', not {dim_ordering!r}.")
+        raise ValueError(f"dim_ordering must be 'tf' or 'th', not {dim_ordering!r}.")
     K.set_image_data_format(ORDERINGS[dim_ordering])
 
 
@@ -164,12 +163,7 @@ def normalize_axis(axis: Any, ndim: int) -> Any:
         >>> normalize_axis(-1, 3), normalize_axis([0, -2], 3)
         (2, [0, 1])
     """
-    try:
-        return (
-            type(axis)(normalized(a, ndim) for a in axis) if isinstance(axis, (list, tuple)) else normalized(axis, ndim)
-        )
-    except IndexError as error:
-        raise k_error(ValueError, "normalize_axis", str(error)) from None
+    return type(axis)(normalized(a, ndim) for a in axis) if isinstance(axis, (list, tuple)) else normalized(axis, ndim)
 
 
 # -- comparing and joining --------------------------------------------------------------------------------------------
@@ -270,7 +264,7 @@ def asymmetric_spatial_2d_padding(
         >>> asymmetric_spatial_2d_padding(K.ones((1, 2, 2, 3)), 0, 1, 2, 0).shape
         (1, 3, 4, 3)
     """
-    data_format = _data_format("asymmetric_spatial_2d_padding", dim_ordering)
+    data_format = _data_format(dim_ordering)
     return K.spatial_2d_padding(x, ((top_pad, bottom_pad), (left_pad, right_pad)), data_format)
 
 
@@ -304,7 +298,7 @@ def atrous_conv2d(
         >>> atrous_conv2d(K.ones((1, 5, 5, 1)), K.ones((3, 3, 1, 2)), rate=2).shape
         (1, 1, 1, 2)
     """
-    data_format = _data_format("atrous_conv2d", dim_ordering)
+    data_format = _data_format(dim_ordering)
     return K.conv2d(x, _channels_last(kernel, data_format), (1, 1), border_mode, data_format, (rate, rate))
 
 
@@ -337,7 +331,7 @@ def deconv2d(
         >>> deconv2d(K.ones((1, 2, 2, 3)), K.ones((3, 3, 3, 5)), (1, 4, 4, 5)).shape
         (1, 4, 4, 5)
     """
-    data_format = _data_format("deconv2d", dim_ordering)
+    data_format = _data_format(dim_ordering)
     kernel = K.permute_dimensions(_channels_last(kernel, data_format), (0, 1, 3, 2))
     return K.conv2d_transpose(x, kernel, output_shape, strides, border_mode, data_format)
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.backend.table import k_error
 from dovetail.core.kinds import TensorLike
 from dovetail.core.windows import data_format_of
 
@@ -46,7 +45,7 @@ def local_conv1d(
                 [30.]]], dtype=float32)
     """
     windows = K.int_shape(kernel)[0]
-    return _local("local_conv1d", 1, inputs, kernel, kernel_size, strides, (windows,), data_format)
+    return _local(1, inputs, kernel, kernel_size, strides, (windows,), data_format)
 
 
 def local_conv2d(
@@ -86,19 +85,16 @@ def local_conv2d(
         >>> local_conv2d(x, kernel, (2, 2), (1, 1), (3, 3), "channels_last").shape
         (1, 3, 3, 5)
     """
-    return _local("local_conv2d", 2, inputs, kernel, kernel_size, strides, output_shape, data_format)
+    return _local(2, inputs, kernel, kernel_size, strides, output_shape, data_format)
 
 
-def _local(
-    function: str, rank: int, x: Any, kernel: Any, size: Any, strides: Any, counts: Any, data_format: str | None
-) -> Any:
+def _local(rank: int, x: Any, kernel: Any, size: Any, strides: Any, counts: Any, data_format: str | None) -> Any:
     data_format = data_format_of(data_format)
     for name, numbers in (("kernel_size", size), ("strides", strides), ("output_shape", counts)):
         if len(numbers) != rank:
-            raise k_error(ValueError, function, f"{name} must have {rank} numbers, not {numbers}.")
+            raise ValueError(f"{name} must have {rank} numbers, not {numbers}.")
     if None in counts:
-        problem = "the first dimension of the kernel, the number of windows, must be known."
-        raise k_error(ValueError, function, problem, f"kernel.shape={K.int_shape(kernel)}")
+        raise ValueError("the first dimension of the kernel, the number of windows, must be known.")
     if K.ndim(x) not in (rank + 2, None):
-        raise k_error(ValueError, function, f"inputs must have {rank + 2} axes, not {K.ndim(x)}.")
+        raise ValueError(f"inputs must have {rank + 2} axes, not {K.ndim(x)}.")
     return ops.local_conv(x, kernel, tuple(size), tuple(strides), tuple(counts), data_format)

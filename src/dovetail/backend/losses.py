@@ -14,10 +14,9 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend import logits
-from dovetail.backend.table import k_error
 from dovetail.backend.values import known_value
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.errors import describe_call, is_inside
+from dovetail.core.errors import is_inside
 from dovetail.core.infer import fits
 from dovetail.core.kinds import TensorLike
 from dovetail.ops.nn.losses import between, clipped, normalized
@@ -66,11 +65,9 @@ def _warn(message: str) -> None:
     warnings.warn(message, stacklevel=level)
 
 
-def _require_one_shape(target: Any, output: Any, function: str) -> None:
-    shapes = K.int_shape(target), K.int_shape(output)
-    if not fits(*shapes):
-        given = describe_call(["target", "output"], [target, output])
-        raise k_error(ValueError, function, "target and output must have one shape.", given)
+def _require_one_shape(target: Any, output: Any) -> None:
+    if not fits(K.int_shape(target), K.int_shape(output)):
+        raise ValueError("target and output must have one shape.")
 
 
 # -- categorical ------------------------------------------------------------------------------------------------------
@@ -112,7 +109,7 @@ def categorical_crossentropy(target: TensorLike, output: TensorLike, from_logits
 def _categorical(target: TensorLike, output: TensorLike, from_logits: bool, axis: int) -> Any:
     output = _floating(output)
     target = _floating(target, output)
-    _require_one_shape(target, output, "categorical_crossentropy")
+    _require_one_shape(target, output)
     return ops.categorical_crossentropy(target, output, from_logits, axis)
 
 
@@ -155,7 +152,7 @@ def categorical_focal_crossentropy(
     """
     output = _floating(output)
     target = _floating(target, output)
-    _require_one_shape(target, output, "categorical_focal_crossentropy")
+    _require_one_shape(target, output)
     output, from_logits = _scores(output, from_logits, "categorical_focal_crossentropy")
     p = normalized(ops.softmax(output, axis) if from_logits else output, axis)
     cross_entropy = ops.multiply(ops.negative(target), ops.log(p))
@@ -207,8 +204,7 @@ def sparse_categorical_crossentropy(
     output, from_logits = _scores(output, from_logits, "sparse_categorical_crossentropy")
     rank = K.ndim(output)
     if not -rank <= axis < rank:
-        problem = f"axis must be one of those of the output, whose rank is {rank}, but it is {axis}."
-        raise k_error(ValueError, "sparse_categorical_crossentropy", problem)
+        raise ValueError(f"axis must be one of those of the output, whose rank is {rank}, but it is {axis}.")
     output = ops.moveaxis(output if from_logits else ops.log(clipped(output)), axis, -1)
     *batch, classes = dims_of(output)
     if K.ndim(target) != rank - 1:
@@ -226,8 +222,9 @@ def _require_classes(target: Any, is_fine: Any, classes: Any) -> None:
     fine = known_value(is_fine)
     if fine is not None and not fine.all():
         wrong = known_value(target)[~fine].flat[0]  # type: ignore[index]  # known, since `fine` is
-        problem = f"the target has the number {wrong}, but the classes are 0 to {classes - 1}; see ignore_class."
-        raise k_error(ValueError, "sparse_categorical_crossentropy", problem)
+        raise ValueError(
+            f"the target has the number {wrong}, but the classes are 0 to {classes - 1}; see ignore_class."
+        )
 
 
 # -- binary -----------------------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ from typing import Any
 
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.backend.table import k_error
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.infer import normalize_axes
 from dovetail.core.kinds import TensorLike
@@ -49,10 +48,7 @@ def normalize_batch_in_training(
     x = _floating(x)
     rank = K.ndim(x)
     listed = [reduction_axes] if isinstance(reduction_axes, int) else [int(axis) for axis in reduction_axes]
-    try:
-        axes = normalize_axes(listed, rank)
-    except IndexError as error:
-        raise k_error(ValueError, "normalize_batch_in_training", str(error)) from None
+    axes = normalize_axes(listed, rank)
     images = rank == 4 and listed == [0, 1, 2]
     wide = ops.cast(x, "float32") if images and as_dtype(K.dtype(x)).itemsize < 4 else x
     mean, variance = ops.moments(wide, axes)

@@ -7,7 +7,6 @@ from typing import Any
 
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.backend.table import k_error
 from dovetail.core.kinds import TensorLike
 
 __all__ = ["spatial_2d_padding", "spatial_3d_padding", "temporal_padding"]
@@ -34,7 +33,7 @@ def temporal_padding(x: TensorLike, padding: Sequence[Any] = (1, 1)) -> Any:
         >>> temporal_padding([[[1], [2]]], (1, 2)).numpy().tolist()
         [[[0], [1], [2], [0], [0]]]
     """
-    return _padded("temporal_padding", x, (padding,), "channels_last", 1)
+    return _padded(x, (padding,), "channels_last", 1)
 
 
 def spatial_2d_padding(x: TensorLike, padding: Sequence[Any] = ((1, 1), (1, 1)), data_format: str | None = None) -> Any:
@@ -61,7 +60,7 @@ def spatial_2d_padding(x: TensorLike, padding: Sequence[Any] = ((1, 1), (1, 1)),
         array([[0, 5],
                [0, 0]], dtype=int32)
     """
-    return _padded("spatial_2d_padding", x, padding, data_format, 2)
+    return _padded(x, padding, data_format, 2)
 
 
 def spatial_3d_padding(
@@ -90,18 +89,17 @@ def spatial_3d_padding(
         >>> spatial_3d_padding([[[[[5.]]]]]).shape
         (1, 3, 3, 3, 1)
     """
-    return _padded("spatial_3d_padding", x, padding, data_format, 3)
+    return _padded(x, padding, data_format, 3)
 
 
-def _padded(function: str, x: Any, padding: Any, data_format: str | None, axes: int) -> Any:
+def _padded(x: Any, padding: Any, data_format: str | None, axes: int) -> Any:
     if len(padding) != axes or any(len(pair) != 2 for pair in padding):
         pairs = "a pair of numbers" if axes == 1 else f"{axes} pairs of numbers"
-        raise k_error(ValueError, function, f"the padding must be {pairs}, not {padding}.")
+        raise ValueError(f"the padding must be {pairs}, not {padding}.")
     if data_format not in (None, "channels_first", "channels_last"):
-        problem = f"data_format must be 'channels_last' or 'channels_first', not {data_format!r}."
-        raise k_error(ValueError, function, problem)
+        raise ValueError(f"data_format must be 'channels_last' or 'channels_first', not {data_format!r}.")
     if K.ndim(x) not in (axes + 2, None):
-        raise k_error(ValueError, function, f"x must have the rank {axes + 2}, not {K.ndim(x)}.")
+        raise ValueError(f"x must have the rank {axes + 2}, not {K.ndim(x)}.")
     first = (data_format or K.image_data_format()) == "channels_first"
     spaces = [tuple(pair) for pair in padding]
     return ops.pad(x, [(0, 0), (0, 0), *spaces] if first else [(0, 0), *spaces, (0, 0)])

@@ -9,7 +9,6 @@ from typing import Any
 
 from dovetail import backend as K
 from dovetail.backend.symbolic import interop_keras, is_of_keras, learning_phase_of
-from dovetail.backend.table import k_error
 from dovetail.backend.values import own, told_to_layer
 from dovetail.core.context import note_change, register_context
 from dovetail.core.kinds import TensorLike
@@ -85,13 +84,13 @@ def set_learning_phase(value: Any) -> None:
         'training'
         >>> K.clear_session()
     """
-    PHASE.set(_checked("set_learning_phase", value))
+    PHASE.set(_checked(value))
     note_change()
 
 
-def _checked(name: str, value: Any) -> Any:
+def _checked(value: Any) -> Any:
     if value not in {0, 1}:
-        raise k_error(ValueError, name, f"the learning phase is 0 or 1, not {value!r}.")
+        raise ValueError(f"the learning phase is 0 or 1, not {value!r}.")
     return value
 
 
@@ -115,7 +114,7 @@ def learning_phase_scope(value: Any) -> AbstractContextManager[None]:
         >>> K.learning_phase()
         0
     """
-    return PHASE.scope(_checked("learning_phase_scope", value))
+    return PHASE.scope(_checked(value))
 
 
 def in_train_phase(
@@ -148,8 +147,7 @@ def in_train_phase(
     if K.is_tensor(training):
         return K.switch(training, x, alt)
     if training not in (0, 1):
-        problem = f"training is a bool, 0, 1 or a scalar tensor, not {training!r}."
-        raise k_error(TypeError, "in_train_phase", problem)
+        raise TypeError(f"training is a bool, 0, 1 or a scalar tensor, not {training!r}.")
     chosen = x if training else alt
     return chosen() if callable(chosen) else own(chosen)
 

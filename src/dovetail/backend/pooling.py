@@ -8,7 +8,6 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.integers import in_integers
-from dovetail.backend.table import k_error
 from dovetail.core.kinds import TensorLike
 from dovetail.core.windows import PADDINGS, data_format_of
 
@@ -57,7 +56,7 @@ def pool2d(
         >>> pool2d(x, (2, 2), (2, 2), data_format="channels_last").numpy()[0, :, :, 0]
         array([[5, 7]], dtype=int32)
     """
-    return _pool("pool2d", 2, x, pool_size, strides, padding, data_format, pool_mode)
+    return _pool(2, x, pool_size, strides, padding, data_format, pool_mode)
 
 
 def pool3d(
@@ -94,21 +93,19 @@ def pool3d(
         >>> pool3d(K.ones((1, 4, 4, 4, 2)), (2, 2, 2), padding="same", data_format="channels_last").shape
         (1, 4, 4, 4, 2)
     """
-    return _pool("pool3d", 3, x, pool_size, strides, padding, data_format, pool_mode)
+    return _pool(3, x, pool_size, strides, padding, data_format, pool_mode)
 
 
-def _pool(
-    function: str, rank: int, x: Any, size: Any, strides: Any, padding: str, data_format: str | None, mode: str
-) -> Any:
+def _pool(rank: int, x: Any, size: Any, strides: Any, padding: str, data_format: str | None, mode: str) -> Any:
     for name, numbers in (("pool_size", size), ("strides", strides)):
         if len(numbers) != rank:
-            raise k_error(ValueError, function, f"{name} must have {rank} numbers, not {numbers}.")
+            raise ValueError(f"{name} must have {rank} numbers, not {numbers}.")
     if padding not in PADDINGS:
-        raise k_error(ValueError, function, f"the padding must be one of {', '.join(PADDINGS)}, not {padding!r}.")
+        raise ValueError(f"the padding must be one of {', '.join(PADDINGS)}, not {padding!r}.")
     if mode not in MODES:
-        raise k_error(ValueError, function, f"the pool_mode must be one of {', '.join(MODES)}, not {mode!r}.")
+        raise ValueError(f"the pool_mode must be one of {', '.join(MODES)}, not {mode!r}.")
     if K.ndim(x) not in (rank + 2, None):
-        raise k_error(ValueError, function, f"x must have {rank + 2} axes, not {K.ndim(x)}.")
+        raise ValueError(f"x must have {rank + 2} axes, not {K.ndim(x)}.")
     window = tuple(size), tuple(strides), padding, data_format_of(data_format)
     if mode == "avg":
         return ops.average_pool(x, *window)

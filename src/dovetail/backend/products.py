@@ -51,8 +51,9 @@ def dot(x: TensorLike, y: TensorLike) -> Any:
         return sparse.sparse_dot(x, y)
     ranks = K.ndim(x), K.ndim(y)
     if min(ranks) < 2 and not ranks[0] == 1 < 2 < ranks[1]:
-        problem = f"both must have the rank 2 or more, not {ranks[0]} and {ranks[1]}; see K.expand_dims and `x * y`."
-        raise k_error(ValueError, "dot", problem)
+        raise ValueError(
+            f"both must have the rank 2 or more, not {ranks[0]} and {ranks[1]}; see K.expand_dims and `x * y`."
+        )
     return ops.tensordot(x, y, axes=(-1, -2))
 
 
@@ -87,7 +88,7 @@ def batch_dot(x: TensorLike, y: TensorLike, axes: Any = None) -> Any:
     x, y = shaped(x), shaped(y)
     ranks = K.ndim(x), K.ndim(y)
     if min(ranks) < 2:
-        raise k_error(ValueError, "batch_dot", f"both must have the rank 2 or more, not {ranks[0]} and {ranks[1]}.")
+        raise ValueError(f"both must have the rank 2 or more, not {ranks[0]} and {ranks[1]}.")
     first, second = _summed_axes(axes, *ranks)
     if batch_dot_mode == "matmul" and _are_matrices(x, y, first, second):
         return _batch_matmul(x, y, first, second)
@@ -113,14 +114,15 @@ def _summed_axes(axes: Any, x_rank: int, y_rank: int) -> tuple[int, int]:
     axes = with_ints(axes)
     pair = tuple(axes) if hasattr(axes, "__iter__") else (axes, axes)
     if len(pair) != 2 or any(hasattr(axis, "__iter__") for axis in pair):
-        raise k_error(ValueError, "batch_dot", f"axes must be an int or two ints, not {axes!r}.")
+        raise ValueError(f"axes must be an int or two ints, not {axes!r}.")
     try:
         first, second = normalize_axis(index(pair[0]), x_rank), normalize_axis(index(pair[1]), y_rank)
     except IndexError as error:
         raise k_error(IndexError, "batch_dot", str(error), f"axes={axes!r}") from None
     if 0 in (first, second):
-        problem = "axis 0 is the batch, over which nothing is summed; give inputs that are no batch a batch of one."
-        raise k_error(ValueError, "batch_dot", problem, f"axes={axes!r}")
+        raise ValueError(
+            "axis 0 is the batch, over which nothing is summed; give inputs that are no batch a batch of one."
+        )
     return first, second
 
 
@@ -128,8 +130,7 @@ def _check_sizes(x: Any, y: Any, first: int, second: int) -> None:
     left, right = K.int_shape(x), K.int_shape(y)
     for axis, other, what in ((0, 0, "the batches"), (first, second, "the axes that are summed over")):
         if None not in (left[axis], right[other]) and left[axis] != right[other]:
-            problem = f"{what} must be equally long, but they are {left[axis]} and {right[other]}."
-            raise k_error(ValueError, "batch_dot", problem, f"x.shape={left}, y.shape={right}")
+            raise ValueError(f"{what} must be equally long, but they are {left[axis]} and {right[other]}.")
 
 
 def _are_matrices(x: Any, y: Any, first: int, second: int) -> bool:
@@ -177,5 +178,5 @@ def set_batch_dot_mode(mode: str) -> None:
     """
     global batch_dot_mode
     if mode not in MODES:
-        raise k_error(ValueError, "set_batch_dot_mode", f"the mode must be 'batch' or 'matmul', not {mode!r}.")
+        raise ValueError(f"the mode must be 'batch' or 'matmul', not {mode!r}.")
     batch_dot_mode = mode

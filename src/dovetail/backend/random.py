@@ -18,7 +18,6 @@ import numpy as np
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.seeds import first_key, next_key, numpy_seed
-from dovetail.backend.table import k_error
 from dovetail.core.dtypes import DType, as_dtype
 from dovetail.core.errors import describe
 from dovetail.core.kinds import TensorLike
@@ -71,7 +70,7 @@ def random_normal(
         >>> x.shape, bool(abs(x.numpy().mean() - 5) < 0.2)
         ((2, 1000), True)
     """
-    shape, dtype = _shape("random_normal", shape), _float("random_normal", dtype)
+    shape, dtype = _shape(shape), _float(dtype)
     return ops.random.normal(next_key("random_normal", seed, dtype, [shape, mean, stddev]), shape, mean, stddev, dtype)
 
 
@@ -105,7 +104,7 @@ def truncated_normal(
         >>> bool((abs(truncated_normal((1000,)).numpy()) <= 2).all())
         True
     """
-    shape, dtype = _shape("truncated_normal", shape), _float("truncated_normal", dtype)
+    shape, dtype = _shape(shape), _float(dtype)
     key = next_key("truncated_normal", seed, dtype, [shape, mean, stddev])
     return ops.random.truncated_normal(key, shape, mean, stddev, dtype)
 
@@ -147,9 +146,9 @@ def random_uniform(
         >>> sorted(set(random_uniform((100,), 2, 5, dtype="int32").tolist()))
         [2, 3, 4]
     """
-    shape, dtype = _shape("random_uniform", shape), as_dtype(dtype or K.floatx())
+    shape, dtype = _shape(shape), as_dtype(dtype or K.floatx())
     if not (dtype.is_floating or dtype.is_integer):
-        raise k_error(ValueError, "random_uniform", f"uniform numbers are floats or integers, not {dtype}.")
+        raise ValueError(f"uniform numbers are floats or integers, not {dtype}.")
     if dtype.is_integer:
         _check_range(minval, maxval)
     key = next_key("random_uniform", seed, dtype, [shape, minval, maxval])
@@ -186,7 +185,7 @@ def random_bernoulli(shape: Any, p: TensorLike = 0.0, dtype: Any = None, seed: A
         >>> random_bernoulli((3,), p=1.).numpy()
         array([1., 1., 1.], dtype=float32)
     """
-    return _bernoulli("random_bernoulli", shape, p, dtype, seed)
+    return _bernoulli(shape, p, dtype, seed)
 
 
 def random_binomial(shape: Any, p: TensorLike = 0.0, dtype: Any = None, seed: Any = None) -> Any:
@@ -218,13 +217,13 @@ def random_binomial(shape: Any, p: TensorLike = 0.0, dtype: Any = None, seed: An
         array([1., 1., 1.], dtype=float32)
     """
     warnings.warn("K.random_binomial is an old name; use K.random_bernoulli.", DeprecationWarning, stacklevel=3)
-    return _bernoulli("random_binomial", shape, p, dtype, seed)
+    return _bernoulli(shape, p, dtype, seed)
 
 
-def _bernoulli(function: str, shape: Any, p: Any, dtype: Any, seed: Any) -> Any:
-    shape, dtype = _shape(function, shape), as_dtype(dtype or K.floatx())
+def _bernoulli(shape: Any, p: Any, dtype: Any, seed: Any) -> Any:
+    shape, dtype = _shape(shape), as_dtype(dtype or K.floatx())
     if p is None or isinstance(p, str):
-        raise k_error(ValueError if p is None else TypeError, function, f"p must be a number or a tensor, not {p!r}.")
+        raise (ValueError if p is None else TypeError)(f"p must be a number or a tensor, not {p!r}.")
     if isinstance(p, (int, float)):
         p = min(float(p), 1.0) if p > 0 else 0.0
     key = next_key("random_bernoulli", seed, dtype, [shape, p])
@@ -300,7 +299,7 @@ def random_normal_variable(
         >>> v.shape, v.name, bool((abs(v.numpy()) < 1).all())
         ((2, 3), 'kernel', True)
     """
-    dtype = _float("random_normal_variable", dtype, ValueError)
+    dtype = _float(dtype, ValueError)
     with not_building():
         value = K.random_normal(shape, mean, scale, dtype, _variable_seed(seed))
     return K.variable(value, dtype, name)
@@ -346,13 +345,13 @@ def dropout(x: TensorLike, level: TensorLike, noise_shape: Any = None, seed: Any
     """
     x = shaped(x)
     if not as_dtype(K.dtype(x)).is_floating:
-        raise k_error(ValueError, "dropout", f"x must have floats, which can be scaled, but it is {describe(x)}.")
+        raise ValueError(f"x must have floats, which can be scaled, but it is {describe(x)}.")
     level = _level(level, x)
     if isinstance(level, float) and level == 0:
         return ops.identity(x)
     if noise_shape is not None:
         same_rank = isinstance(noise_shape, (list, tuple)) and len(noise_shape) == K.ndim(x)
-        noise_shape = _shape("dropout", noise_shape, nones=same_rank)
+        noise_shape = _shape(noise_shape, nones=same_rank)
     key = next_key("dropout", seed, K.dtype(x), [x, level, () if noise_shape is None else noise_shape])
     return ops.random.dropout(key, x, level, noise_shape)
 
@@ -361,17 +360,17 @@ def _level(level: Any, x: Any) -> Any:
     """The level as a float, or as a scalar tensor of the dtype of `x`."""
     if isinstance(level, (int, float, np.number)) or (isinstance(level, np.ndarray) and level.ndim == 0):
         if not 0 <= level < 1:
-            raise k_error(ValueError, "dropout", f"the level must be in [0, 1), not {level}.")
+            raise ValueError(f"the level must be in [0, 1), not {level}.")
         return float(level)
     if level is None or isinstance(level, str) or K.ndim(level) not in (0, None):
-        raise k_error(ValueError, "dropout", f"the level must be a number or a scalar tensor, not {describe(level)}.")
+        raise ValueError(f"the level must be a number or a scalar tensor, not {describe(level)}.")
     return ops.reshape(ops.cast(level, K.dtype(x)), ())
 
 
 # -- arguments --------------------------------------------------------------------------------------------------------
 
 
-def _shape(function: str, shape: Any, nones: bool = False) -> Any:
+def _shape(shape: Any, nones: bool = False) -> Any:
     """The shape of a result: a list of ints and scalar tensors, or a tensor of one axis.
 
     Args:
@@ -381,29 +380,29 @@ def _shape(function: str, shape: Any, nones: bool = False) -> Any:
         shape = shape.as_list()
     if not isinstance(shape, (list, tuple)):
         if shape is None or isinstance(shape, str) or K.ndim(shape) != 1:
-            raise k_error(ValueError, function, f"a shape is a list of integers or a tensor of them, not {shape!r}.")
+            raise ValueError(f"a shape is a list of integers or a tensor of them, not {shape!r}.")
         return shape
     if not nones and any(dim is None for dim in shape):
-        problem = f"the shape {tuple(shape)} has a dimension that is not known; K.shape(x)[i] gives it as a tensor"
-        raise k_error(ValueError, function, f"{problem}.")
+        raise ValueError(
+            f"the shape {tuple(shape)} has a dimension that is not known; K.shape(x)[i] gives it as a tensor."
+        )
     for dim in shape:
         if not (dim is None or hasattr(seen(dim), "dtype") or isinstance(dim, int)):
-            raise k_error(ValueError, function, f"the dimensions of a shape are integers, not {dim!r}.")
+            raise ValueError(f"the dimensions of a shape are integers, not {dim!r}.")
     return shape
 
 
-def _float(function: str, dtype: Any, error: type[Exception] = TypeError) -> DType:
+def _float(dtype: Any, error: type[Exception] = TypeError) -> DType:
     found = as_dtype(dtype or K.floatx())
     if not found.is_floating:
-        raise k_error(error, function, f"normally distributed numbers are floats, not {found}.")
+        raise error(f"normally distributed numbers are floats, not {found}.")
     return found
 
 
 def _check_range(minval: Any, maxval: Any) -> None:
     """Raise an error unless both bounds are given, as integers."""
     if maxval is None:
-        raise k_error(ValueError, "random_uniform", "for integers, maxval must be given.")
+        raise ValueError("for integers, maxval must be given.")
     for bound in (minval, maxval):
         if not as_dtype(K.dtype(bound) if hasattr(seen(bound), "dtype") else np.asarray(bound).dtype).is_integer:
-            problem = f"for integers, minval and maxval must be integers, not {describe(bound)}."
-            raise k_error(TypeError, "random_uniform", problem)
+            raise TypeError(f"for integers, minval and maxval must be integers, not {describe(bound)}.")

@@ -7,7 +7,6 @@ from typing import Any
 
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.backend.table import k_error
 from dovetail.core.errors import describe
 from dovetail.core.kinds import TensorLike
 from dovetail.core.structure import flatten
@@ -79,12 +78,11 @@ def rnn(
     """
     for x in flatten(inputs)[0]:
         if K.ndim(x) < 3:
-            raise k_error(ValueError, "rnn", f"inputs need the axes (batch, time, ...), at least 3, not {describe(x)}.")
+            raise ValueError(f"inputs need the axes (batch, time, ...), at least 3, not {describe(x)}.")
     if mask is not None:
         mask = shaped(mask)
         if K.ndim(mask) not in (2, 3):
-            problem = f"a mask has the axes (batch, time) or (batch, time, 1), but it is {describe(mask)}."
-            raise k_error(ValueError, "rnn", problem)
+            raise ValueError(f"a mask has the axes (batch, time) or (batch, time, 1), but it is {describe(mask)}.")
     last, outputs, states = ops.rnn(
         step_function,
         inputs,

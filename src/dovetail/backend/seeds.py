@@ -22,7 +22,6 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.backend.symbolic import interop_keras
-from dovetail.backend.table import k_error
 from dovetail.backend.values import running_keras
 from dovetail.core.dtypes import ALL
 from dovetail.core.engine_registry import current_engine, tracing_engine
@@ -99,7 +98,7 @@ def next_key(
         seed = _number_of(words)
     elif _is_tensor(seed):
         return ops.random.keys.as_key(seed)
-    number, use = draw_seed() if seed is None else _checked(function, seed), (function, str(dtype))
+    number, use = draw_seed() if seed is None else _checked(seed), (function, str(dtype))
     key = kind.fresh_key(number, like)
     if key is not None:
         return key
@@ -107,7 +106,7 @@ def next_key(
         return graph.key(number, use) if isinstance(graph, SessionGraph) else _next_of_graph(graph, number, use, seed)
     tracing = tracing_engine()
     if tracing is not None:
-        return _key_of_trace(function, tracing, number, use if seed is not None else None)
+        return _key_of_trace(tracing, number, use if seed is not None else None)
     engine = next(filter(None, map(engine_of, values)), None) or current_engine()
     return ops.random.fold_in(number, 0 if seed is None else _count((engine.name, use, number)))
 
@@ -146,11 +145,10 @@ def _next_of_graph(graph: Graph, number: int, use: Any, seed: Any) -> Any:
 _anonymous = itertools.count()
 
 
-def _key_of_trace(function: str, engine: Any, number: int, use: Any) -> Any:
+def _key_of_trace(engine: Any, number: int, use: Any) -> Any:
     """A key in a program that an engine's library traces.
 
     Args:
-        function: the name of the K function that is called.
         engine: the engine.
         number: the seed.
         use: the use of the seed's sequence; None if no seed was given.
@@ -166,11 +164,10 @@ def _key_of_trace(function: str, engine: Any, number: int, use: Any) -> Any:
         if key is not None:
             return key
     if use is None:
-        problem = (
+        raise ValueError(
             f"{engine.name} traces this program, and would draw the same numbers in each of its runs; pass "
-            "seed=keras.random.SeedGenerator(...), kept by the layer, or a key that is an argument of the program"
+            "seed=keras.random.SeedGenerator(...), kept by the layer, or a key that is an argument of the program."
         )
-        raise k_error(ValueError, function, f"{problem}.")
     return engine.native.asarray(first_key(number).numpy(), ALL["int32"])
 
 
@@ -196,8 +193,7 @@ def _number_of(words: Any) -> int:
     return high << 32 | low
 
 
-def _checked(function: str, seed: Any) -> int:
+def _checked(seed: Any) -> int:
     if isinstance(seed, (int, float, np.number)) or (isinstance(seed, np.ndarray) and seed.dtype.kind in "iuf"):
         return int(seed)
-    needed = "an integer, a key, a dovetail.Generator or a keras.random.SeedGenerator"
-    raise k_error(TypeError, function, f"a seed is {needed}, not {seed!r}.")
+    raise TypeError(f"a seed is an integer, a key, a dovetail.Generator or a keras.random.SeedGenerator, not {seed!r}.")

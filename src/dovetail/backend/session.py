@@ -20,7 +20,7 @@ from dovetail.backend.symbolic import (
     learning_phase_of,
     recorded_update,
 )
-from dovetail.backend.table import k_error, named
+from dovetail.backend.table import named
 from dovetail.core.dtypes import promote
 from dovetail.core.errors import describe
 from dovetail.core.infer import fits
@@ -79,9 +79,9 @@ def function(inputs: Any, outputs: Any, updates: Any = None, name: str | None = 
         >>> K.clear_session()
     """
     if kwargs:
-        raise k_error(ValueError, "function", f"it takes inputs, outputs, updates and name, not {', '.join(kwargs)}.")
+        raise ValueError(f"it takes inputs, outputs, updates and name, not {', '.join(kwargs)}.")
     if updates is not None and not isinstance(updates, (list, tuple)):
-        raise k_error(TypeError, "function", f"the updates must be a list, not {describe(updates)}.")
+        raise TypeError(f"the updates must be a list, not {describe(updates)}.")
     if _is_of_model_alone([inputs, outputs], updates or ()):
         return KerasFunction(inputs, outputs, updates or ())
     return GraphFunction(inputs, outputs, updates or (), name or "function")
@@ -383,8 +383,10 @@ def set_session(session: Any) -> None:
         >>> K.clear_session()
     """
     if not isinstance(session, Session):
-        problem = "it needs a session that K.get_session gave; others do not know Dovetail's graphs, and are not needed"
-        raise k_error(TypeError, "set_session", f"{problem}. It got {session!r}.")
+        raise TypeError(
+            "it needs a session that K.get_session gave; others do not know Dovetail's graphs, and are not needed. It "
+            f"got {session!r}."
+        )
     DEFAULT_GRAPH.set(session.graph)
     session.graph.session = session
 

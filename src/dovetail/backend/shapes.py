@@ -10,7 +10,6 @@ import numpy as np
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.checks import require_dimensions
-from dovetail.backend.table import k_error
 from dovetail.backend.values import own
 from dovetail.core.dtypes import promote
 from dovetail.core.kinds import TensorLike
@@ -143,7 +142,7 @@ def count_params(x: TensorLike) -> Any:
     """
     known = K.int_shape(x)
     if known is None or None in known:
-        raise k_error(TypeError, "count_params", f"the shape {known} has dimensions that are not known; use K.size.")
+        raise TypeError(f"the shape {known} has dimensions that are not known; use K.size.")
     return int(np.prod(known, dtype=np.int64))
 
 
@@ -196,7 +195,7 @@ def reshape(x: TensorLike, shape: Any) -> Any:
     """
     if isinstance(shape, np.ndarray) and not (shape % 1).any():
         shape = shape.astype(int)
-    require_dimensions("reshape", shape)
+    require_dimensions(shape)
     return ops.reshape(x, shape)
 
 
@@ -315,16 +314,14 @@ def pattern_broadcast(x: TensorLike, broadcastable: Any) -> Any:
     known = K.int_shape(x)
     if known is not None:
         if len(known) != len(broadcastable):
-            problem = f"there must be a bool for each of the {len(known)} axes, not {len(broadcastable)}."
-            raise k_error(ValueError, "pattern_broadcast", problem)
+            raise ValueError(f"there must be a bool for each of the {len(known)} axes, not {len(broadcastable)}.")
         wrong = [
             i
             for i, (dim, is_one) in enumerate(zip(known, broadcastable, strict=True))
             if is_one and dim not in (1, None)
         ]
         if wrong:
-            problem = f"axis {wrong[0]} should broadcast, so its size must be 1, but it is {known[wrong[0]]}."
-            raise k_error(ValueError, "pattern_broadcast", problem)
+            raise ValueError(f"axis {wrong[0]} should broadcast, so its size must be 1, but it is {known[wrong[0]]}.")
     return own(x)
 
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.backend.table import k_error
 from dovetail.backend.values import known_value, own
 from dovetail.core.errors import describe, op_error
 from dovetail.core.infer import fits, normalize_axes, normalize_axis
@@ -222,8 +221,9 @@ def sparse_dot(x: Any, y: Any) -> Any:
     x, y = as_sparse(x), K.to_dense(y)
     inner, outer = K.int_shape(x), K.int_shape(y)
     if not fits(inner, (None, None)) or not fits(outer, (inner[1], None)):
-        problem = f"a sparse matrix (n, k) is multiplied with a matrix (k, m), not the shape {inner} with {outer}."
-        raise k_error(ValueError, "dot", problem)
+        raise ValueError(
+            f"a sparse matrix (n, k) is multiplied with a matrix (k, m), not the shape {inner} with {outer}."
+        )
     parts = ops.multiply(ops.expand_dims(x.values, 1), ops.gather(y, x.indices[:, 1]))
     return ops.scatter_nd(x.indices[:, :1], parts, [x.dims[0], dims_of(shaped(y))[1]])
 
@@ -232,19 +232,16 @@ def sparse_concatenate(tensors: Sequence[Any], axis: int) -> SparseTensor:
     """Sparse tensors joined along an axis, in row-major order.
 
     Raises:
-        ValueError: there is no such axis, or the other dimensions differ.
+        IndexError: there is no such axis.
+        ValueError: the other dimensions differ.
     """
     tensors = list(map(as_sparse, tensors))
     shapes = [K.int_shape(t) for t in tensors]
     rank = len(shapes[0])
-    try:
-        axis = normalize_axis(axis, rank)
-    except IndexError as error:
-        raise k_error(ValueError, "concatenate", str(error)) from None
+    axis = normalize_axis(axis, rank)
     others = [(*shape[:axis], *shape[axis + 1 :]) for shape in shapes]
     if not all(fits(other, others[0]) for other in others):
-        problem = f"the shapes must be equal except along axis {axis}, but they are {shapes}."
-        raise k_error(ValueError, "concatenate", problem)
+        raise ValueError(f"the shapes must be equal except along axis {axis}, but they are {shapes}.")
     along = [t.dims[axis] for t in tensors]
     starts = [sum(along[:i]) for i in range(len(along))]
     dims = [sum(along) if i == axis else dim for i, dim in enumerate(tensors[0].dims)]

@@ -11,7 +11,6 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.session import KerasUpdate, session_of
 from dovetail.backend.symbolic import in_default_graph, is_of_keras, recorded_update
-from dovetail.backend.table import k_error
 from dovetail.core import arguments, host
 from dovetail.core.dtypes import native_to_dtype
 from dovetail.core.errors import describe
@@ -74,7 +73,7 @@ def update(x: Any, new_x: TensorLike) -> Any:
         ([np.float32(12.0)], np.float32(12.0))
         >>> K.clear_session()
     """
-    return _updated("update", x, new_x)
+    return _updated(x, new_x)
 
 
 def update_add(x: Any, increment: TensorLike) -> Any:
@@ -102,7 +101,7 @@ def update_add(x: Any, increment: TensorLike) -> Any:
         >>> K.get_value(K.update_add(count, 2.))
         np.float32(3.0)
     """
-    return _updated("update_add", x, increment, ops.add)
+    return _updated(x, increment, ops.add)
 
 
 def update_sub(x: Any, decrement: TensorLike) -> Any:
@@ -130,14 +129,14 @@ def update_sub(x: Any, decrement: TensorLike) -> Any:
         >>> K.get_value(K.update_sub(count, 2.))
         np.float32(-1.0)
     """
-    return _updated("update_sub", x, decrement, ops.subtract)
+    return _updated(x, decrement, ops.subtract)
 
 
 _METHODS: dict[Any, str] = {None: "assign", ops.add: "assign_add", ops.subtract: "assign_sub"}
 
 
-def _updated(name: str, x: Any, value: Any, op: Callable[..., Any] | None = None) -> Any:
-    _require_variable(name, x)
+def _updated(x: Any, value: Any, op: Callable[..., Any] | None = None) -> Any:
+    _require_variable(x)
     if is_of_keras(value):
         return KerasUpdate(x, value, _METHODS[op])
     require_numbers(value)
@@ -150,9 +149,9 @@ def _updated(name: str, x: Any, value: Any, op: Callable[..., Any] | None = None
     return x
 
 
-def _require_variable(name: str, x: Any) -> None:
+def _require_variable(x: Any) -> None:
     if not K.is_variable(x):
-        raise k_error(TypeError, name, f"it needs a variable, as K.variable makes them, not {x!r}.")
+        raise TypeError(f"it needs a variable, as K.variable makes them, not {x!r}.")
 
 
 def moving_average_update(x: Any, value: TensorLike, momentum: TensorLike) -> Any:
@@ -179,7 +178,7 @@ def moving_average_update(x: Any, value: TensorLike, momentum: TensorLike) -> An
         >>> K.get_value(K.moving_average_update(average, 2., momentum=0.75))
         np.float32(0.5)
     """
-    _require_variable("moving_average_update", x)
+    _require_variable(x)
     momentum, value = K.cast(momentum, K.dtype(x)), K.cast(value, K.dtype(x))
     return K.update_sub(x, (x - value) * (1 - momentum))
 
@@ -211,7 +210,7 @@ def get_value(x: Any) -> Any:
     if in_default_graph(x):
         return session_of(x.graph).run(x)
     if kind_of(x).is_symbolic:
-        raise k_error(TypeError, "get_value", f"{x!r} has no value before its function or model runs.")
+        raise TypeError(f"{x!r} has no value before its function or model runs.")
     if isinstance(x, (Tensor, Variable)):
         return x.numpy()[()]
     engine = kind_of(x).autodiff(x)
@@ -282,7 +281,7 @@ def set_value(x: Any, value: Any) -> None:
         >>> K.get_value(x)
         np.float32(2.0)
     """
-    _require_variable("set_value", x)
+    _require_variable(x)
     require_numbers(value)
     value = host.from_host(lambda v, dtype: np.asarray(v, dtype.numpy), value, native_to_dtype(x.dtype))
     if recording_graph() is None:

@@ -20,7 +20,6 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.feeding import sparse_placeholder
 from dovetail.backend.sparse import values_of
-from dovetail.backend.table import k_error
 from dovetail.core.scopes import not_building
 from dovetail.core.spec import spec
 from dovetail.core.structure import flatten
@@ -143,13 +142,15 @@ def placeholder(
         >>> K.clear_session()
     """
     if sparse and ragged:
-        raise k_error(ValueError, "placeholder", "a placeholder cannot be both sparse and ragged.")
+        raise ValueError("a placeholder cannot be both sparse and ragged.")
     if ragged:
-        problem = "no tensor is ragged here; feed rows of one length, padded with zeros, and their lengths or a mask."
-        raise k_error(NotImplementedError, "placeholder", problem)
+        raise NotImplementedError(
+            "no tensor is ragged here; feed rows of one length, padded with zeros, and their lengths or a mask."
+        )
     if trace.current_graph() is not None and recording_graph() is None:
-        problem = "a function that is being traced has its arguments as inputs; make placeholders outside of it."
-        raise k_error(ValueError, "placeholder", problem)
+        raise ValueError(
+            "a function that is being traced has its arguments as inputs; make placeholders outside of it."
+        )
     dims = (None,) * ndim if not shape and ndim else _dims(shape)
     graph = open_default_graph()
     if sparse:
@@ -260,7 +261,7 @@ def is_keras_tensor(x: Any) -> bool:
         >>> K.clear_session()
     """
     if not K.is_tensor(x):
-        raise k_error(ValueError, "is_keras_tensor", f"it needs a tensor, not {x!r}.")
+        raise ValueError(f"it needs a tensor, not {x!r}.")
     x = values_of(x)
     if type(x) is GraphTensor:
         return isinstance(outermost_of(x.graph), SessionGraph)

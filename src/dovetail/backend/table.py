@@ -88,7 +88,7 @@ def as_value_error(error: Exception) -> Exception:
 
 
 def k_error(kind: type[Exception], name: str, problem: str, given: str = "") -> Exception:
-    """The exception to raise for a failed call of K's function `name`; see `errors.op_error`."""
+    """An exception of K's function `name` that keeps its type, or whose type the wrapper does not catch."""
     error = op_error(kind, f"K.{name}", problem, given)
     error.k_name = name  # type: ignore[attr-defined]
     return error
