@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 import dovetail as dt
-from dovetail.graph.base import name_new
 from dovetail.graph.journal import all_or_nothing
-from dovetail.graph.naming import check_name
+from dovetail.graph.naming import check_name, name_new
 
 
 @pytest.fixture

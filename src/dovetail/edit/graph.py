@@ -24,10 +24,11 @@ from dovetail.edit import edit as edits
 from dovetail.edit.transplant import copy_graph
 from dovetail.edit.validate import problems
 from dovetail.graph.attributes import register
-from dovetail.graph.base import GraphBase, State
+from dovetail.graph.base import GraphBase
 from dovetail.graph.document import GRAPH, described, graph_of
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.printing import graph_text
+from dovetail.graph.state import State
 
 __all__ = ["SINGLE", "Graph", "GraphTensor", "Operation", "State"]
 

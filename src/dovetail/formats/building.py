@@ -12,7 +12,7 @@ from dovetail.core.read_limits import NO_MEMORY, PastLimit, make
 from dovetail.core.scopes import scopes
 from dovetail.core.tensor import Tensor
 from dovetail.formats.constants import is_tensor
-from dovetail.graph.base import name_new, unique_name
+from dovetail.graph.naming import name_new, unique_name
 
 
 class Building:

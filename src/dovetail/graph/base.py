@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,95 +25,20 @@ from dovetail.graph.dialect import Dialect
 from dovetail.graph.graph_scopes import HasScopes, scoped
 from dovetail.graph.index import forget_type, note_type
 from dovetail.graph.journal import all_or_nothing, note
-from dovetail.graph.naming import check_name
+from dovetail.graph.naming import unique_in
 from dovetail.graph.nesting import graphs_around, holders_of, outermost_of
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.order import NOWHERE, Order, position, stands_before
 from dovetail.graph.outputs import Outputs
 from dovetail.graph.reach import reach
 from dovetail.graph.recompute_groups import RecomputeGroup, computes
+from dovetail.graph.state import State
 from dovetail.ops.control.plumbing import EFFECTS, INPUTS
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 
 if TYPE_CHECKING:
     from dovetail.core.creations import Creations
     from dovetail.edit.graph import Graph
-
-
-class State:
-    """The variables of a graph while it is traced.
-
-    Attributes:
-        values: variable → its value at this point of the program.
-        assigned: the variables that were assigned.
-        unread: the variables that were not read since their last assignment.
-        inputs: variable → its value at the start; in a subgraph, the input for it.
-        last: variable → the operation that assigned it last.
-        ordered: the variables that `assign_in_order` assigned: in program order, even if a graph records effects.
-    """
-
-    def __init__(self) -> None:
-        self.values: dict[Any, GraphTensor] = {}
-        self.assigned: dict[Any, None] = {}
-        self.unread: set[Any] = set()
-        self.inputs: dict[Any, GraphTensor] = {}
-        self.last: dict[Any, Operation] = {}
-        self.ordered: set[Any] = set()
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no variable was read or assigned."""
-        return not (self.inputs or self.values or self.assigned or self.last)
-
-    def keep(self, variable: Any) -> None:
-        """Let a failed edit restore the present state of a variable."""
-        if scopes().undo is None:
-            return
-        tables: tuple[dict[Any, Any], ...] = (self.values, self.assigned, self.inputs, self.last)
-        before = [(table, variable in table, table.get(variable)) for table in tables]
-        was_unread = variable in self.unread
-
-        def undo() -> None:
-            for table, was_there, value in before:
-                table[variable] = value
-                if not was_there:
-                    del table[variable]
-            (self.unread.add if was_unread else self.unread.discard)(variable)
-
-        note(undo)
-
-    def copied(self, mapped: Mapping[GraphTensor, GraphTensor]) -> State:
-        """The state of a copy of the graph, in which `mapped` gives the copies of tensors."""
-        copy = State()
-        copy.values = {v: mapped[t] for v, t in self.values.items() if t in mapped}
-        copy.assigned, copy.unread = dict(self.assigned), set(self.unread)
-        copy.inputs = {v: mapped[t] for v, t in self.inputs.items() if t in mapped}
-        copy.last = {v: mapped[op.outputs[0]].op for v, op in self.last.items() if op.outputs[0] in mapped}
-        copy.ordered = set(self.ordered)
-        return copy
-
-    def forget(self, operation: Operation) -> None:
-        """Forget a removed operation; its variable must be read or assigned again."""
-        variable = operation.attrs.get("variable")
-        for known in (self.values, self.inputs):
-            value = known.get(variable)
-            if value is not None and value.op is operation:
-                del known[variable]
-                note(partial(known.__setitem__, variable, value))
-        if self.last.get(variable) is operation:
-            self.keep(variable)
-            self._take_back(variable, operation)
-
-    def _take_back(self, variable: Any, assignment: Operation) -> None:
-        """Undo the last assignment of a variable: its value is the one before, or the one at the start."""
-        for known in (self.last, self.values, self.assigned):
-            known.pop(variable, None)
-        self.unread.discard(variable)
-        for earlier in assignment.control_inputs:
-            if earlier.attrs.get("variable") is variable and earlier.type == assignment.type:
-                self.last[variable], self.values[variable] = earlier, earlier.inputs[0]
-                self.assigned[variable] = None
-                self.unread.add(variable)
 
 
 def operations_in(given: Operation | GraphTensor | Iterable[Operation | GraphTensor]) -> list[Operation]:
@@ -204,7 +128,7 @@ class GraphBase(HasScopes):
                 raise op_error(ValueError, op.name, foreign_tensor(self, tensor))
         here = scopes().others.get(self._scopes, self._scopes.default)  # `get` would cost a call per operation
         like = None if here.cursor is None else here.cursor.like
-        name = self._unique(here.scope if here.name is None else here.name, name or op.name)
+        name = unique_in(self, here.scope if here.name is None else here.name, name or op.name)
         layout = layout or (SINGLE,) * len(inputs)
         where = like.where if like is not None else where or user_line()
         operation = self._operation_type(self, op, name, inputs, layout, attrs, where)  # type: ignore[arg-type]  # it is a graph
@@ -316,28 +240,6 @@ class GraphBase(HasScopes):
     def scope(self) -> str:
         """The name scope of new operations, with its slash."""
         return self._scopes.get().scope
-
-    def _unique(self, scope: str, name: str, mark_as_used: bool = True) -> str:
-        if name.endswith("/"):
-            name = name.rstrip("/")
-            if name in self._operations:
-                raise ValueError(f"there is an operation {name!r} in the graph {self.name!r} already.")
-            return name
-        name = scope + name
-        key_of = str.lower if self.dialect.ignores_case else str  # names with one key get numbers
-        key = key_of(name)
-        count, unique = self._counts.get(key), name
-        if count is not None or name in self._operations or key in self._kept:
-            count = count or 0
-            while unique in self._operations or key_of(unique) in self._counts or key_of(unique) in self._kept:
-                count += 1
-                unique = f"{name}_{count}"
-        if mark_as_used:
-            if key not in self._kept:
-                self._use_name(key, count or 0)
-            if unique != name:
-                self._use_name(key_of(unique), 0)
-        return unique
 
     def _call(self, operation: Operation, name: str) -> None:
         del self._operations[operation.name]
@@ -575,56 +477,6 @@ def add_input_at(
     graph.inputs.insert(number, operation.outputs[0])
     note(lambda: graph.inputs.pop(number))
     return operation.outputs[0]
-
-
-def new_scope(graph: GraphBase, name: str | None) -> str:
-    """A full name scope inside the open one, with a number if the name is taken.
-
-    Args:
-        name: with a slash at its end, a full scope that was open before; empty or None for no scope at all.
-
-    Raises:
-        ValueError: the name has a character that no name may have.
-    """
-    if not name:
-        return ""
-    check_name(name, graph.scope)
-    return name if name.endswith("/") else f"{unique_name(graph, name)}/"
-
-
-def unique_name(graph: GraphBase, name: str, mark_as_used: bool = True) -> str:
-    """A name in the scope of new operations, with a number behind if an operation or a new scope has it.
-
-    Args:
-        graph: the graph.
-        name: with a slash at its end, a full name, which gets neither.
-        mark_as_used: whether the name is taken from now on.
-
-    Raises:
-        ValueError: an operation has the full name.
-    """
-    return graph._unique(graph.scope, name, mark_as_used)
-
-
-@contextmanager
-def keep_names(graph: GraphBase, names: Iterable[str]) -> Iterator[Callable[[str], None]]:
-    """Keep names in the scope of new operations free inside the `with` block; the value gives one of them away."""
-    scope, key_of = graph.scope, str.lower if graph.dialect.ignores_case else str
-    kept = {key_of(scope + name) for name in names} - graph._kept
-    graph._kept |= kept
-    try:
-        yield lambda name: graph._kept.discard(key_of(scope + name))
-    finally:
-        graph._kept -= kept
-
-
-def name_new(graph: GraphBase, operation: Operation, name: str) -> None:
-    """Give an operation that cannot have run yet another full name, if no operation has that."""
-    before = operation.name
-    if name not in graph._operations:
-        graph._call(operation, name)
-        if scopes().undo is not None:
-            note(lambda: graph._call(operation, before))
 
 
 def in_contrast(graph: GraphBase, other: GraphBase) -> str:

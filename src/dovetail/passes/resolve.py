@@ -9,8 +9,8 @@ from dovetail.core.errors import op_error
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.transplant import copy_graph
 from dovetail.formats.waiting import FOR_ALL, WaitingOp, Waits
-from dovetail.graph.base import name_new
 from dovetail.graph.journal import all_or_nothing
+from dovetail.graph.naming import name_new
 from dovetail.graph.pass_edits import discard, supersede
 from dovetail.passes.base import sweep
 from dovetail.passes.constant_folding import folding

@@ -18,9 +18,9 @@ from dovetail.core.value_kinds import default_graph
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import GraphTensor, Operation
 from dovetail.graph.attributes import Beside, Form, decode, encode, register
-from dovetail.graph.base import new_scope
 from dovetail.graph.dialect import Dialect
 from dovetail.graph.document import GRAPH, described, graph_of
+from dovetail.graph.naming import new_scope
 from dovetail.graph.nesting import outermost_of
 from dovetail.ops.random.generator import Generator
 from dovetail.trace import trace

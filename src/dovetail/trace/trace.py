@@ -38,8 +38,9 @@ from dovetail.core.value_kinds import (
     static_shape,
 )
 from dovetail.core.variable import STATE
-from dovetail.graph.base import foreign_tensor, name_new, unique_name
+from dovetail.graph.base import foreign_tensor
 from dovetail.graph.journal import no_part_of_edits
+from dovetail.graph.naming import name_new, unique_name
 from dovetail.graph.nesting import outermost_of
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.shape_values import known_value, shape_values

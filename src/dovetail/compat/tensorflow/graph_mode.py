@@ -13,8 +13,8 @@ from dovetail.compat.tf_graph import device_scopes
 from dovetail.core.scopes import DEFAULT_GRAPH, Scoped, Setting, scopes
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.tensor import Tensor
-from dovetail.graph.base import name_new, new_scope
 from dovetail.graph.graph_scopes import open_places
+from dovetail.graph.naming import name_new, new_scope
 from dovetail.graph.nesting import outermost_of
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.places import Places

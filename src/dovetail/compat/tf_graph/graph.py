@@ -16,8 +16,8 @@ from dovetail.core.tensor_shape import UNKNOWN
 from dovetail.core.variable import Variable
 from dovetail.edit.graph import Graph, Operation
 from dovetail.graph.attributes import register
-from dovetail.graph.base import unique_name
 from dovetail.graph.document import GRAPH
+from dovetail.graph.naming import unique_name
 
 
 class TensorFlowGraph(Graph):

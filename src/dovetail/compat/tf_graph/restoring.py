@@ -31,7 +31,7 @@ from dovetail.formats.tensorflow.reading import Reader, called, spec_of
 from dovetail.formats.tensorflow.saved_model import GRAPH, HANDLES, PLACEHOLDERS, SavedGraph, saved_graph
 from dovetail.formats.tensorflow.values import Handle
 from dovetail.formats.wire.messages import TENSORFLOW
-from dovetail.graph.base import name_new
+from dovetail.graph.naming import name_new
 from dovetail.graph.operation import Operation
 from dovetail.graph.shape_values import known_value
 

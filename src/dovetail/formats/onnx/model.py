@@ -39,7 +39,7 @@ from dovetail.formats.onnx.rows import NEWEST
 from dovetail.formats.onnx.tensors import CARRIERS, Tensors, dtype_of
 from dovetail.formats.waiting import FOR_ALL
 from dovetail.formats.wire.messages import LONGEST, ONNX, parsed
-from dovetail.graph.base import unique_name
+from dovetail.graph.naming import unique_name
 from dovetail.ops.random.generator import Generator
 
 GUESSES = (2, 64)  # sizes of unknown first and other dimensions, with which nodes that wait are tried

@@ -39,8 +39,8 @@ from dovetail.formats.onnx.rows import row_of
 from dovetail.formats.onnx.tensors import Tensors, carried, dtype_of
 from dovetail.formats.opaque import REFUSALS, OpaqueOp, Unreadable, opaque_outputs
 from dovetail.formats.waiting import FOR_ALL, WaitingOp, Waits
-from dovetail.graph.base import unique_name
 from dovetail.graph.journal import all_or_nothing
+from dovetail.graph.naming import unique_name
 from dovetail.graph.operation import GraphTensor
 from dovetail.ops.random.generator import Generator
 

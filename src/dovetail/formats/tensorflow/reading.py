@@ -30,7 +30,7 @@ from dovetail.formats.tensorflow.tensor_lists import TensorList, Variants
 from dovetail.formats.tensorflow.unread import UNREAD
 from dovetail.formats.tensorflow.values import Foreign, Handle, Host, Spec
 from dovetail.formats.wire.tensors import STRING, VARIANT
-from dovetail.graph.base import keep_names, name_new, unique_name
+from dovetail.graph.naming import keep_names, name_new, unique_name
 from dovetail.graph.operation import GraphTensor
 from dovetail.graph.reach import reach
 from dovetail.ops.control.plumbing import INPUTS

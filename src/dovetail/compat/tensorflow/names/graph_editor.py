@@ -13,7 +13,7 @@ from dovetail.core.errors import op_error
 from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.edit.transplant import Copies
 from dovetail.graph import walk
-from dovetail.graph.base import new_scope
+from dovetail.graph.naming import new_scope
 
 _PLACE = "contrib.graph_editor."
 

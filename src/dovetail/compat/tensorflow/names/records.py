@@ -284,7 +284,7 @@ def _feature(key: str, kind: Any) -> Feature:
     if isinstance(kind, VarLenFeature):
         return Feature(key, dtype)
     steps = (None,) if isinstance(kind, FixedLenSequenceFeature) else ()
-    if steps and not kind.allow_missing:
+    if isinstance(kind, FixedLenSequenceFeature) and not kind.allow_missing:
         raise ValueError(f"the feature {key!r} of an example may be missing in TensorFlow: say allow_missing=True.")
     given = [] if kind.default_value is None else kind.default_value
     return Feature(key, dtype, (*steps, *kind.shape), strings_of(given) if has_text else np.asarray(given, dtype))

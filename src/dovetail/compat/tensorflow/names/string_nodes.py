@@ -16,7 +16,7 @@ from dovetail.formats.tensorflow.read_nodes import Body, Node
 from dovetail.formats.tensorflow.reading import Reader
 from dovetail.formats.tensorflow.values import Host, Spec
 from dovetail.formats.wire.tensors import STRING as STRINGS
-from dovetail.graph.base import unique_name
+from dovetail.graph.naming import unique_name
 
 
 class StringReader(Reader):

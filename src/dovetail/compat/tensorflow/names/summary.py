@@ -24,7 +24,7 @@ from dovetail.core.structure import leaf
 from dovetail.core.tensor_shape import TensorShape
 from dovetail.core.value_kinds import ValueKind, is_recorded, kind_of, register
 from dovetail.formats.wire import summaries
-from dovetail.graph.base import new_scope
+from dovetail.graph.naming import new_scope
 
 # -- in graphs --------------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from dovetail.core.errors import describe
 from dovetail.core.structure import leaf
 from dovetail.core.tensor_shape import TensorShape
 from dovetail.core.value_kinds import is_recorded
-from dovetail.graph.base import new_scope
+from dovetail.graph.naming import new_scope
 
 
 class _Shown(type):
