@@ -1,4 +1,4 @@
-"""Import time: `import dovetail`, and its K, in a fresh interpreter, beside `import numpy`.
+"""Import time: `import dovetail`, its K and TensorFlow's names, in a fresh interpreter, beside `import numpy`.
 
 python benchmarks/imports.py
 """
@@ -21,7 +21,7 @@ def fresh(statement: str):
 
 def main() -> None:
     rows = []
-    for statement in ("import dovetail", "import dovetail.backend"):
+    for statement in ("import dovetail", "import dovetail.backend", "import dovetail.compat.tensorflow.compat.v1"):
         found = compare(fresh(statement), fresh("import numpy"), rounds=11, seconds=0.01)
         rows.append([f"`{statement}`", f"{found.ours:.3f}", f"{found.theirs:.3f}", f"{found.ratio:.2f}"])
     print(table("Import", ["statement", "s", "import numpy s", "ratio"], rows))

@@ -19,11 +19,11 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 
-from dovetail.compat import tensorflow as tensorflow  # fills the table
+from dovetail.compat.tensorflow.entries import V1, V2
+from dovetail.compat.tensorflow.names.absences import ABSENT
 from dovetail.compat.tensorflow.names.old_words import NAMES as OLD_WORDS
 from dovetail.compat.tensorflow.names.settings import DOES_NOTHING
 from dovetail.compat.tensorflow.names.sparse_math import ROWS as SPARSE
-from dovetail.compat.tensorflow.table import ABSENT, V1, V2
 from dovetail.compat.tensorflow.unread import INTERFACE, TENSORFLOW
 
 FILE = ROOT / "src/dovetail/compat/tensorflow/support.json"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.compat.tensorflow.table import V1, V2
+from dovetail.compat.tensorflow.entries import V1, V2
 from tests.compat.tensorflow.parity import program
 
 ROOT = Path(__file__).parents[3]

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from dovetail.compat.tensorflow import private
-from dovetail.compat.tensorflow.table import V1, V2
+from dovetail.compat.tensorflow.entries import V1, V2
 from tests import keras_backends
 from tests.libraries import checks_of, require
 

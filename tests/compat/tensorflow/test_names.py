@@ -16,7 +16,9 @@ import pytest
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.compat import tensorflow as tf
-from dovetail.compat.tensorflow.table import ABSENT, V1, V2, row
+from dovetail.compat.tensorflow.entries import V1, V2
+from dovetail.compat.tensorflow.names.absences import ABSENT
+from dovetail.compat.tensorflow.table import row
 from tests.compat.tensorflow.public_names import PUBLIC, SUGGESTED, rows, suggested
 from tests.libraries import require
 

@@ -14,7 +14,7 @@ from tests.libraries import require
 
 require("tensorflow", "the oracle")
 
-from dovetail.compat.tensorflow.table import V1, V2
+from dovetail.compat.tensorflow.entries import V1, V2
 from tests.backend.parity import KINDS, Case, agree, expected, kind_of
 from tests.compat.tensorflow import cases
 from tests.compat.tensorflow.parity import actual

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.compat.tensorflow.entries import import_all
 from dovetail.compat.tensorflow.table import IGNORED
 from dovetail.compat.tensorflow.unread import OTHERS, TENSORFLOW
 
@@ -26,6 +27,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 def unread_of(package: str) -> set[str]:
     """The parameters in a package that no function reads, and those that words of the table of names ignore."""
     found = {one for path in PLACES[package] for one in unread(path)}
+    import_all()
     return found | IGNORED if package == "dovetail.compat.tensorflow" else found
 
 

@@ -3,7 +3,8 @@
     import dovetail.compat.tensorflow as tf                as `import tensorflow as tf` of TensorFlow 2
     import dovetail.compat.tensorflow.compat.v1 as tf      as `import tensorflow.compat.v1 as tf`, and TensorFlow 1
 
-`table` has all names, and `names` fills it, with a module for each family.  This module looks its attributes up there.
+`entries` has all names; a module of `names` declares those of a family when a program first asks for one of them.  This
+module looks its attributes up there.
 docs/tensorflow.md lists the differences.
 """
 
@@ -11,7 +12,6 @@ import sys as _sys
 from typing import Any as _Any
 
 from dovetail.compat.tensorflow import keras_view as _keras_view
-from dovetail.compat.tensorflow import names as _names  # noqa: F401  # fills the table
 from dovetail.compat.tensorflow import view as _view
 
 _view.install()

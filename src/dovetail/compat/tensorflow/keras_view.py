@@ -13,9 +13,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from dovetail import backend as K
-from dovetail.compat.tensorflow.table import VIEWS
-from dovetail.compat.tensorflow.view import ROOT, View
+from dovetail.compat.tensorflow.entries import VIEWS
+from dovetail.compat.tensorflow.view import OURS, ROOT, View, inside
 from dovetail.core.hooks import hooks
 
 SAME = "losses", "metrics", "optimizers", "initializers"  # modules of TensorFlow 2 that are modules of Keras
@@ -40,7 +39,7 @@ class KerasView(View):
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":
             return [each for each in dir(self) if not each.startswith("_")]
-        if (part := sys.modules.get(f"{self.__name__}.{name}")) is not None:
+        if (part := inside(self.__name__, name)) is not None:
             return part
         is_pythons = name.startswith("__") and name != "__version__"
         if not is_pythons and not any(prefix + name in VIEWS[self._view] for prefix in self._prefixes):
@@ -107,7 +106,7 @@ def install() -> None:
         for path in ("keras", "python.keras"):
             name = f"{root}.{path}"
             sys.modules.setdefault(name, KerasView(name, view, [], "", private=path != "keras"))
-            sys.modules.setdefault(f"{name}.backend", K)
+            OURS[f"{name}.backend"] = "dovetail.backend"
         if view == "v2":
             sys.modules.update(
                 {f"{root}.{name}": KerasView(f"{root}.{name}", view, [f"{name}."], name) for name in SAME}

@@ -10,7 +10,8 @@ from types import ModuleType
 from typing import Any
 
 from dovetail import ops
-from dovetail.compat.tensorflow.table import ABSENT, VIEWS
+from dovetail.compat.tensorflow.entries import VIEWS
+from dovetail.compat.tensorflow.names.absences import ABSENT
 
 
 @functools.cache
@@ -43,8 +44,8 @@ def advice(full: str, modules: Iterable[str]) -> str:
     kind = public().get(full)
     if kind == "module":
         return "Dovetail offers nothing of this module."
-    every = {name: x for table in VIEWS.values() for name, x in table.items() if not name.startswith("python.")}
-    offered = {name: public().get(name) or kind_of(x) for name, x in every.items()}
+    every = {name: place.kind for view in VIEWS.values() for name, place in view.index.items()}
+    offered = {name: public().get(name) or kind for name, kind in every.items() if not name.startswith("python.")}
     meant = nearest(full, {**offered, **dict.fromkeys(modules, "module")})
     hint = ""
     if meant is not None:

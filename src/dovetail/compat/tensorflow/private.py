@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-
-from dovetail.compat.tensorflow.names import mnist, mnist_network, timeline
-
 _OPS = (
     "",
     "nn.",
@@ -75,8 +71,8 @@ PACKAGES = {
     "core.example": ("example_pb2 feature_pb2", ("train.",)),
     "core.util": ("event_pb2", ("",)),
 }
-# Modules with names of one beginning alone, or that are modules of ours.
-MODULES: dict[str, tuple[str, ...] | ModuleType] = {
+# Modules with names of one beginning alone.
+MODULES: dict[str, tuple[str, ...]] = {
     "python": ("",),
     "python.framework": (),
     "python.framework.convert_to_constants": ("python.framework.convert_to_constants.",),
@@ -107,16 +103,21 @@ MODULES: dict[str, tuple[str, ...] | ModuleType] = {
     "python.platform.gfile": ("gfile.", "io.gfile."),
     "python.platform.tf_logging": ("logging.",),
     "python.client.device_lib": ("config.", "python.client.device_lib."),
-    "python.client.timeline": timeline,
     "python.pywrap_tensorflow": ("train.",),
-    "contrib.learn.datasets.mnist": mnist,
-    "examples.tutorials.mnist.input_data": mnist,
-    "examples.tutorials.mnist.mnist": mnist_network,
 }
 
 
-def modules() -> dict[str, tuple[str, ...] | ModuleType]:
-    """The modules and the packages around them → the beginnings of their names in the table, or our module.
+_NAMES = "dovetail.compat.tensorflow.names"
+OURS = {  # modules that are modules of ours
+    "python.client.timeline": f"{_NAMES}.timeline",
+    "contrib.learn.datasets.mnist": f"{_NAMES}.mnist",
+    "examples.tutorials.mnist.input_data": f"{_NAMES}.mnist",
+    "examples.tutorials.mnist.mnist": f"{_NAMES}.mnist_network",
+}
+
+
+def modules() -> dict[str, tuple[str, ...]]:
+    """The modules and the packages around them → the beginnings of their names in the table.
 
     The last beginning is the module's own: "python.util.deprecation.".
     """
@@ -125,7 +126,7 @@ def modules() -> dict[str, tuple[str, ...] | ModuleType]:
         found.setdefault(package, prefixes)
         for name in names.split():
             found.setdefault(f"{package}.{name}", (*prefixes, f"{package}.{name}."))
-    for path in [*found]:
+    for path in [*found, *OURS]:
         while path := path.rpartition(".")[0]:
             found.setdefault(path, ())
     return found

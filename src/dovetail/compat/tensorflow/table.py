@@ -29,6 +29,7 @@ from dovetail import ops
 from dovetail.backend.table import as_value_error
 from dovetail.backend.values import known_value
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.settled import settling
 from dovetail.core.dtypes import as_dtype, is_of_strings
 from dovetail.core.errors import CONVENTIONAL, annotate, describe_arguments
@@ -43,53 +44,8 @@ from dovetail.ops.shapes.shape import shaped
 Function = TypeVar("Function", bound=Callable[..., Any])
 Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-V1: dict[str, Any] = {}  # name, as "math.reduce_sum" → its value
-V2: dict[str, Any] = {}
-VIEWS = {"v1": V1, "v2": V2}
 IGNORED: set[str] = set()  # parameters that functions do not have, as "conv2d.use_cudnn_on_gpu"
 _CALLED: dict[Callable[..., Any], Callable[..., Any]] = {}  # a declared function → the one that programs call
-ABSENT: dict[str, str] = {}  # name, or the beginning of names → why it is not offered, and what to write
-
-
-def value(names: str, value: Any, views: str = "v1 v2") -> None:
-    """Add names of a class, a constant, or another value that needs no other parameter names.
-
-    Args:
-        names: with spaces between.
-        value: the value of the names.
-        views: the views that get the names.
-    """
-    for view in views.split():
-        for name in names.split():
-            if name in VIEWS[view]:
-                raise ValueError(f"tf.{name} stands in the table twice.")
-            VIEWS[view][name] = value
-
-
-class Lazy:
-    """A value that is made when a program asks for its name.
-
-    Args:
-        make: a function that returns the value.
-    """
-
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self.make = make
-
-
-def lazy(names: str, make: Callable[[], Any]) -> None:
-    """Add names with values from an optional library, which is imported when a program asks for one of them."""
-    value(names, Lazy(make))
-
-
-def absent(names: str, why: str) -> None:
-    """Add names that are not offered.
-
-    Args:
-        names: with spaces between; a name with a dot at its end means all names that begin with it.
-        why: a sentence that says why, and what to write.
-    """
-    ABSENT.update(dict.fromkeys(names.split(), why))
 
 
 def function(
@@ -176,27 +132,6 @@ def in_v1(function: Callable[..., Any]) -> Callable[..., Any]:
     Other modules call it where a result may be a number, which it makes a constant of the graph.
     """
     return _CALLED[function]
-
-
-def named(name: str, view: str = "v1") -> Any:
-    """The value of a name that a program, or a table, gives as a text.
-
-    Raises:
-        KeyError: there is no such name.
-    """
-    return VIEWS[view][name]
-
-
-def second(names: str, first: str, views: str = "v1", of: str = "v1") -> None:
-    """Add second names of a name.
-
-    Args:
-        names: with spaces between.
-        first: the name whose value they have.
-        views: the views that get the names.
-        of: the view of the first name.
-    """
-    value(names, VIEWS[of][first], views)
 
 
 def _around(function: Callable[..., Any], wrap: Wrapper | None) -> Callable[..., Any]:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
 from dovetail.compat.tensorflow import private
+from dovetail.compat.tensorflow.entries import VIEWS, Lazy
 from dovetail.compat.tensorflow.nearest import advice
-from dovetail.compat.tensorflow.table import VIEWS, Lazy
 
 ROOT = "dovetail.compat.tensorflow"
+OURS: dict[str, str] = {}  # module of TensorFlow → our module that it is, imported when a program asks for it
 
 
 class View(ModuleType):
@@ -49,7 +53,7 @@ def find(view: str, prefixes: Sequence[str], name: str, module: ModuleType) -> A
                 return found.make() if type(found) is Lazy else found
     if name == "__all__":
         return exported(module.__name__, prefixes)
-    part = sys.modules.get(f"{module.__name__}.{name}") or _beside(module.__name__, name)
+    part = inside(module.__name__, name) or _beside(module.__name__, name)
     if part is not None:
         return part
     if name.startswith("_"):  # Python and tools ask for such names, of any module
@@ -60,6 +64,12 @@ def find(view: str, prefixes: Sequence[str], name: str, module: ModuleType) -> A
         problem = f"tf.{full} is not offered. {advice(full, modules())}"
     # Without `obj`: Python would add a guess of its own to the message.
     raise AttributeError(problem, name=name, obj=None)
+
+
+def inside(module: str, name: str) -> ModuleType | None:
+    """The module inside another one; one of ours is imported."""
+    full = f"{module}.{name}"
+    return import_module(full) if full in OURS else sys.modules.get(full)
 
 
 def _beside(module: str, name: str) -> ModuleType | None:
@@ -79,7 +89,7 @@ def members(module: str, prefixes: Sequence[str]) -> set[str]:
 
 def exported(module: str, prefixes: Sequence[str]) -> list[str]:
     """The names that `from module import *` gives: all except names that would import an optional library."""
-    lazy = {name for table in VIEWS.values() for name, found in table.items() if type(found) is Lazy}
+    lazy = {name for view in VIEWS.values() for name, place in view.index.items() if place.kind == "later"}
     return sorted(
         name
         for name in members(module, prefixes)
@@ -95,15 +105,27 @@ def install() -> None:
             name = f"{root}.{part}".rstrip(".")
             sys.modules.setdefault(name, View(name, view, [part and f"{part}."]))
     for root in (ROOT, f"{ROOT}.compat.v1"):
-        for path, found in private.modules().items():
-            made = found if isinstance(found, ModuleType) else View(f"{root}.{path}", "v1", found)
-            sys.modules.setdefault(f"{root}.{path}", made)
+        OURS.update({f"{root}.{path}": ours for path, ours in private.OURS.items()})
+        for path, prefixes in private.modules().items():
+            sys.modules.setdefault(f"{root}.{path}", View(f"{root}.{path}", "v1", prefixes))
         for path in private.modules():  # in a package of TensorFlow's own, a module stands before a function
             package, _, name = f"{root}.{path}".rpartition(".")
             if path.startswith(("python.", "models.")):
                 setattr(sys.modules[package], name, sys.modules[f"{root}.{path}"])
     for root in roots:  # tf.compat.v1.compat.v1 is tf.compat.v1
         sys.modules.update({f"{root}.compat.{version}": sys.modules[f"{ROOT}.compat.{version}"] for version in VIEWS})
+    if not any(type(each) is _Finder for each in sys.meta_path):
+        sys.meta_path.append(_Finder())
+
+
+class _Finder(MetaPathFinder, Loader):
+    """The finder of modules of TensorFlow that are modules of ours, for import statements."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        return ModuleSpec(fullname, self) if fullname in OURS else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        sys.modules[module.__name__] = import_module(OURS[module.__name__])
 
 
 @functools.cache

@@ -13,7 +13,7 @@ import keras
 import numpy as np
 
 from dovetail.backend.table import FUNCTIONS as FUNCTIONS_OF_K
-from dovetail.compat.tensorflow.table import V1, V2
+from dovetail.compat.tensorflow.entries import V1, V2
 from dovetail.core.dtypes import as_dtype
 from dovetail.formats.tensorflow.saved_model import Signature, saved_graph
 from dovetail.formats.wire.libraries import library, need

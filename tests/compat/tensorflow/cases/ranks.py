@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dovetail.compat.tensorflow.table import V1
+from dovetail.compat.tensorflow.entries import V1
 from dovetail.ops.samples import array, ints
 from tests.compat.tensorflow.cases.graph import in_graph
 

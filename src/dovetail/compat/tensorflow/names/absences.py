@@ -1,6 +1,19 @@
 """The names of TensorFlow that are not offered: why, and what to write instead."""
 
-from dovetail.compat.tensorflow.table import absent
+from __future__ import annotations
+
+ABSENT: dict[str, str] = {}  # name, or the beginning of names → why it is not offered, and what to write
+
+
+def absent(names: str, why: str) -> None:
+    """Add names that are not offered.
+
+    Args:
+        names: with spaces between; a name with a dot at its end means all names that begin with it.
+        why: a sentence that says why, and what to write.
+    """
+    ABSENT.update(dict.fromkeys(names.split(), why))
+
 
 _KERAS = "Keras itself runs on Dovetail: `import keras`, with KERAS_BACKEND=dovetail in the environment."
 _LAYERS = "contrib.slim contrib.slim. slim slim. contrib.layers contrib.layers."
@@ -113,3 +126,5 @@ absent(
     "TensorFlow itself reads files: write import tensorflow, then tensorflow.io or tensorflow.image; or read them in "
     "Python. Feed their contents.",
 )
+absent("load_op_library load_library", "Define ops in Python, with dovetail.register_op.")
+absent("saved_model.", "Write dovetail.saved_model.save(model, folder), which TensorFlow loads.")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from dovetail import ops
+from dovetail.compat.tensorflow.entries import named, value
 from dovetail.compat.tensorflow.names.estimators import Estimator, EstimatorSpec, ModeKeys
 from dovetail.compat.tensorflow.names.feature_columns import input_layer, linear_model
 from dovetail.compat.tensorflow.names.graph import GraphKeys, get_collection, group
@@ -25,7 +26,7 @@ from dovetail.compat.tensorflow.names.strings import FUNCTIONS
 from dovetail.compat.tensorflow.names.tables import index_table_from_tensor, index_to_string_table_from_tensor
 from dovetail.compat.tensorflow.names.train import get_global_step
 from dovetail.compat.tensorflow.names.variable_scope import variable_scope
-from dovetail.compat.tensorflow.table import arguments_of, in_v1, named, signature_of, value
+from dovetail.compat.tensorflow.table import arguments_of, in_v1, signature_of
 from dovetail.core.dtypes import is_of_strings
 from dovetail.core.errors import op_error
 

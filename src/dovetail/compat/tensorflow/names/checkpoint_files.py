@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.compat.tensorflow.entries import lazy, value
 from dovetail.compat.tensorflow.names.partitions import Parts
-from dovetail.compat.tensorflow.table import function, lazy, value
+from dovetail.compat.tensorflow.table import function
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.tensor_shape import shape_of
 from dovetail.formats.wire import bundle, state

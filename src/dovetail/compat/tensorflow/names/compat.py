@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.compat.tensorflow.table import function, value
+from dovetail.compat.tensorflow.entries import value
+from dovetail.compat.tensorflow.table import function
 from dovetail.core.dimension import plain
 from dovetail.core.errors import op_error
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.table import alike_values, function, row, value
+from dovetail.compat.tensorflow.entries import value
+from dovetail.compat.tensorflow.table import alike_values, function, row
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import describe, op_error
 from dovetail.core.host_calls import array_text

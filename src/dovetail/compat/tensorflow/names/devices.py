@@ -10,7 +10,8 @@ from typing import Any
 from weakref import WeakSet
 
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.table import function, value
+from dovetail.compat.tensorflow.entries import value
+from dovetail.compat.tensorflow.table import function
 from dovetail.compat.tensorflow.unused import warn_once
 from dovetail.compat.tf_graph.device_scopes import colocation_scope, device_text, is_function
 from dovetail.compat.tf_graph.device_spec import DeviceSpec, wish_of, written

@@ -11,6 +11,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.by_type import FUNCTIONS
 from dovetail.compat.tensorflow.names.debugging import assert_
 from dovetail.compat.tensorflow.names.distributions import (
@@ -20,7 +21,7 @@ from dovetail.compat.tensorflow.names.distributions import (
     RegisterKL,
 )
 from dovetail.compat.tensorflow.names.random import key_of_draw
-from dovetail.compat.tensorflow.table import alike_values, arguments_of, signature_of, value
+from dovetail.compat.tensorflow.table import alike_values, arguments_of, signature_of
 from dovetail.core.dtypes import promote
 from dovetail.core.value_kinds import is_tensor
 from dovetail.ops.shapes.shape import dims_of

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail import ops
-from dovetail.compat.tensorflow.table import function, value
+from dovetail.compat.tensorflow.entries import value
+from dovetail.compat.tensorflow.table import function
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import shape_of

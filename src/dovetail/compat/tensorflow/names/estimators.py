@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names import checkpoint_files as files
 from dovetail.compat.tensorflow.names.checkpoint_files import list_variables, load_variable
 from dovetail.compat.tensorflow.names.checkpoints import Saver
@@ -31,7 +32,6 @@ from dovetail.compat.tensorflow.names.structures import nest_flatten, pack_seque
 from dovetail.compat.tensorflow.names.summary import scalar_v1
 from dovetail.compat.tensorflow.names.train import create_global_step
 from dovetail.compat.tensorflow.names.warm_starts import warm_start
-from dovetail.compat.tensorflow.table import value
 from dovetail.core.errors import op_error
 from dovetail.core.scopes import Setting
 from dovetail.formats.wire.messages import TENSORFLOW

@@ -7,7 +7,7 @@ import os
 import shutil
 from typing import Any
 
-from dovetail.compat.tensorflow.table import value
+from dovetail.compat.tensorflow.entries import value
 
 
 def GFile(name: str, mode: str = "r") -> Any:

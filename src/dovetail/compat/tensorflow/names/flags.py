@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from importlib import import_module
 from typing import Any
 
-from dovetail.compat.tensorflow.table import lazy, value
+from dovetail.compat.tensorflow.entries import lazy, value
 from dovetail.core.errors import op_error
 from dovetail.core.optional_api import spec_of
 

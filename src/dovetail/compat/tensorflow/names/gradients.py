@@ -13,7 +13,8 @@ from dovetail.autodiff.graph_gradients import gradients as graph_gradients
 from dovetail.autodiff.recompute import recompute_grad
 from dovetail.autodiff.tape import GradientTape
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.table import function, value
+from dovetail.compat.tensorflow.entries import value
+from dovetail.compat.tensorflow.table import function
 from dovetail.core.errors import op_error
 from dovetail.core.gradients import REGISTERED, RegisterGradient
 from dovetail.core.structure import flatten, flatten_like

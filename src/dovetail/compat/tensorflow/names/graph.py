@@ -7,11 +7,12 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.settings import heed
 from dovetail.compat.tensorflow.names.string_tensors import NUMBER, StringTensor, in_graph
 from dovetail.compat.tensorflow.names.structures import nest_flatten
 from dovetail.compat.tensorflow.names.text import is_text
-from dovetail.compat.tensorflow.table import function, value
+from dovetail.compat.tensorflow.table import function
 from dovetail.core.errors import describe, op_error
 from dovetail.core.spec import spec
 from dovetail.core.value_kinds import is_recorded, is_tensor

@@ -11,13 +11,14 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.by_type import raw
 from dovetail.compat.tensorflow.names.string_nodes import StringReader
 from dovetail.compat.tensorflow.names.string_tensors import in_graph
 from dovetail.compat.tensorflow.names.text import is_text
 from dovetail.compat.tensorflow.names.variables import TFGraphVariable, TFVariable
 from dovetail.compat.tensorflow.nearest import close_op
-from dovetail.compat.tensorflow.table import absent, function, told, value
+from dovetail.compat.tensorflow.table import function, told
 from dovetail.compat.tf_graph.definition import file_of, mark_of
 from dovetail.compat.tf_graph.elements import named_element
 from dovetail.compat.tf_graph.graph import TensorFlowGraph
@@ -379,5 +380,3 @@ def _by_words(op: Op[..., Any]) -> Any:
 
 
 value("raw_ops", RawOps("dovetail.compat.tensorflow.raw_ops"))
-absent("load_op_library load_library", "Define ops in Python, with dovetail.register_op.")
-absent("saved_model.", "Write dovetail.saved_model.save(model, folder), which TensorFlow loads.")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail import ops
+from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.moved_strings import by_numbers, by_op
-from dovetail.compat.tensorflow.table import alike_values, function, row, value
+from dovetail.compat.tensorflow.table import alike_values, function, row
 from dovetail.core.errors import op_error
 from dovetail.core.infer import normalize_axis
 from dovetail.core.value_kinds import static_shape

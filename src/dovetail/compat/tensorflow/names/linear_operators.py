@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail import ops
+from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names import linalg
 from dovetail.compat.tensorflow.names.by_type import FUNCTIONS
 from dovetail.compat.tensorflow.names.core import convert_to_tensor
@@ -16,7 +17,7 @@ from dovetail.compat.tensorflow.names.linalg import solve as tf_solve
 from dovetail.compat.tensorflow.names.linalg import trace as tf_trace
 from dovetail.compat.tensorflow.names.math import matmul as tf_matmul
 from dovetail.compat.tensorflow.names.matrix_functions import conjugate, tridiagonal
-from dovetail.compat.tensorflow.table import in_v1, signature_of, value
+from dovetail.compat.tensorflow.table import in_v1, signature_of
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.value_kinds import dtype_of
 from dovetail.ops.shapes.shape import dims_of, shaped

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dovetail.compat.tensorflow.table import function, value
+from dovetail.compat.tensorflow.entries import value
+from dovetail.compat.tensorflow.table import function
 from dovetail.compat.tensorflow.unused import warn_once
 from dovetail.compat.tf_graph.device_spec import wish_of
 from dovetail.core.accounting import memory_info, reset_peak, set_memory_limit

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.compat.tensorflow.entries import lazy
 from dovetail.compat.tensorflow.names.core import STRING
-from dovetail.compat.tensorflow.table import function, lazy
+from dovetail.compat.tensorflow.table import function
 from dovetail.core.dtypes import as_dtype, is_of_strings
 from dovetail.formats.wire import tensors
 from dovetail.formats.wire.messages import TENSORFLOW

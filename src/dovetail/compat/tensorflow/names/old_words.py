@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail import ops
-from dovetail.compat.tensorflow.table import V1, Lazy, Wrapper, value
+from dovetail.compat.tensorflow.entries import lazy, named
+from dovetail.compat.tensorflow.table import Wrapper
 from dovetail.core.dtypes import native_to_dtype
 from dovetail.core.value_kinds import dtype_of
 
@@ -61,7 +62,7 @@ ARGUMENTS = {  # old name → new name
     "targets": "labels",
 }
 for _old, _new in NAMES.items():
-    value(_old, Lazy(functools.partial(V1.__getitem__, _new)), "v1")
+    lazy(_old, functools.partial(named, _new), "v1")
 
 
 def _also(order: tuple[str, ...], applies: Callable[[tuple[Any, ...]], bool]) -> Wrapper:

@@ -11,8 +11,9 @@ import numpy as np
 from dovetail import ops
 from dovetail.backend import seeds
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.moved_strings import by_op
-from dovetail.compat.tensorflow.table import constant_value, function, in_v1, value
+from dovetail.compat.tensorflow.table import constant_value, function, in_v1
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import is_tensor

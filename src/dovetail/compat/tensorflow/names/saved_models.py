@@ -9,8 +9,9 @@ from typing import Any
 
 from dovetail import saved_model
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.entries import lazy, value
 from dovetail.compat.tensorflow.names.meta_graphs import import_message
-from dovetail.compat.tensorflow.table import function, lazy, value
+from dovetail.compat.tensorflow.table import function
 from dovetail.compat.tf_graph.elements import named_element
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import dtype_of, static_shape

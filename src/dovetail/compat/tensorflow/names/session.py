@@ -11,6 +11,7 @@ import numpy as np
 
 from dovetail.backend.feeding import map_sparse
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.conversions import fed, fetched
 from dovetail.compat.tensorflow.names.devices import (
     DeviceAttributes,
@@ -25,7 +26,6 @@ from dovetail.compat.tensorflow.names.settings import DeviceStepStats, NodeExecS
 from dovetail.compat.tensorflow.names.sparse import SparseFetch, fed_parts
 from dovetail.compat.tensorflow.names.string_tensors import NUMBERS, strings_of_a_run
 from dovetail.compat.tensorflow.names.text import is_text, strings_of
-from dovetail.compat.tensorflow.table import value
 from dovetail.compat.tf_graph.definition import definition_of
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import describe, op_error

@@ -7,10 +7,11 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from dovetail import ops
+from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.estimators import Estimator, EstimatorSpec, ModeKeys, RunConfig
 from dovetail.compat.tensorflow.names.monitored.hook_base import SessionRunArgs, SessionRunHook
 from dovetail.compat.tensorflow.names.optimizers.base import Optimizer
-from dovetail.compat.tensorflow.table import function, value
+from dovetail.compat.tensorflow.table import function
 from dovetail.core.errors import op_error
 
 # -- estimators -------------------------------------------------------------------------------------------------------

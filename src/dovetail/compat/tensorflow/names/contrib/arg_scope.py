@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.contrib.places import FRAMEWORK, under
-from dovetail.compat.tensorflow.table import Function, value
+from dovetail.compat.tensorflow.table import Function
 from dovetail.core.errors import op_error
 from dovetail.core.scopes import Scoped
 

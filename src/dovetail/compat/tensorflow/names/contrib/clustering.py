@@ -12,6 +12,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.control import cond
 from dovetail.compat.tensorflow.names.core import convert_to_tensor
 from dovetail.compat.tensorflow.names.estimators import Estimator, EstimatorSpec, ModeKeys
@@ -26,7 +27,7 @@ from dovetail.compat.tensorflow.names.segments import UNSORTED
 from dovetail.compat.tensorflow.names.shapes import cast
 from dovetail.compat.tensorflow.names.train import get_or_create_global_step
 from dovetail.compat.tensorflow.names.variables import AnyVariableV1, assign, assign_add, assign_sub
-from dovetail.compat.tensorflow.table import in_v1, takes, value
+from dovetail.compat.tensorflow.table import in_v1, takes
 from dovetail.core.errors import op_error
 
 SQUARED, COSINE = "squared_euclidean", "cosine"

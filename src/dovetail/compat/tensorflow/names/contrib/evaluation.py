@@ -12,6 +12,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.checkpoint_files import latest_checkpoint
 from dovetail.compat.tensorflow.names.checkpoints import Saver
 from dovetail.compat.tensorflow.names.contrib.places import under
@@ -24,7 +25,6 @@ from dovetail.compat.tensorflow.names.monitored.sessions import ChiefSessionCrea
 from dovetail.compat.tensorflow.names.summary import merge_all
 from dovetail.compat.tensorflow.names.train import get_or_create_global_step
 from dovetail.compat.tensorflow.names.variable_scope import get_variable
-from dovetail.compat.tensorflow.table import value
 from dovetail.core.errors import op_error
 
 EVAL_STEP = "eval_step"

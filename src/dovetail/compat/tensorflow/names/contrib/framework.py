@@ -15,6 +15,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.entries import second, value
 from dovetail.compat.tensorflow.names import checkpoint_files, train
 from dovetail.compat.tensorflow.names import sorting as sorting  # its names are looked up here
 from dovetail.compat.tensorflow.names import warm_starts as warm_starts  # its row is looked up here
@@ -27,7 +28,7 @@ from dovetail.compat.tensorflow.names.graph import GraphKeys, group, placeholder
 from dovetail.compat.tensorflow.names.partitions import by_key, key_of, slice_info, variables_of
 from dovetail.compat.tensorflow.names.variable_scope import VariableScope, get_variable, get_variable_scope
 from dovetail.compat.tensorflow.names.variables import AnyVariableV1, assign
-from dovetail.compat.tensorflow.table import arguments_of, constant_value, function, second, value
+from dovetail.compat.tensorflow.table import arguments_of, constant_value, function
 from dovetail.compat.tf_graph.old_shapes import old_shape
 from dovetail.core.dimension import plain
 from dovetail.core.errors import op_error, warn

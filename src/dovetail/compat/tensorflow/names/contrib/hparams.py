@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from dovetail.compat.tensorflow.table import value
+from dovetail.compat.tensorflow.entries import value
 from dovetail.core.errors import op_error
 
 TITLE = "tf.contrib.training.HParams"

@@ -11,6 +11,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names import random as random  # its rows are looked up here
 from dovetail.compat.tensorflow.names.contrib.places import LAYERS, under
 from dovetail.compat.tensorflow.names.debugging import check_numerics as checked
@@ -23,7 +24,6 @@ from dovetail.compat.tensorflow.names.random import truncated_normal
 from dovetail.compat.tensorflow.names.summary import histogram_v1, scalar_v1
 from dovetail.compat.tensorflow.names.train import assert_global_step, get_global_step, get_or_create_global_step
 from dovetail.compat.tensorflow.names.variable_scope import get_variable, variable_scope
-from dovetail.compat.tensorflow.table import value
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import is_recorded, static_shape
 

@@ -6,7 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dovetail.compat.tensorflow.table import function, lazy
+from dovetail.compat.tensorflow.entries import lazy
+from dovetail.compat.tensorflow.table import function
 from dovetail.core.value_kinds import static_shape
 from dovetail.formats.wire.messages import TENSORFLOW, to_text
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.compat.tensorflow.table import value
+from dovetail.compat.tensorflow.entries import value
 from dovetail.core.errors import op_error
 
 TITLE = "tf.contrib.learn.preprocessing.VocabularyProcessor"

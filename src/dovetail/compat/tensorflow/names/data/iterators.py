@@ -8,6 +8,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.core import TFTensor
 from dovetail.compat.tensorflow.names.data.dataset import Dataset, taken
 from dovetail.compat.tensorflow.names.data.elements import continued, each, leaves, leaves_of
@@ -15,7 +16,6 @@ from dovetail.compat.tensorflow.names.python_calls import done_in
 from dovetail.compat.tensorflow.names.session import running
 from dovetail.compat.tensorflow.names.string_tensors import called
 from dovetail.compat.tensorflow.names.text import STRING, Text, strings_of
-from dovetail.compat.tensorflow.table import value
 from dovetail.core.errors import op_error
 
 TITLE = "tf.data.Iterator"

@@ -12,6 +12,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.entries import named, value
 from dovetail.compat.tensorflow.names.contrib.arg_scope import add_arg_scope
 from dovetail.compat.tensorflow.names.contrib.framework import model_variable
 from dovetail.compat.tensorflow.names.contrib.places import LAYERS, under
@@ -26,7 +27,7 @@ from dovetail.compat.tensorflow.names.layers.core import flatten as tf_flatten
 from dovetail.compat.tensorflow.names.layers.rows import row_class
 from dovetail.compat.tensorflow.names.partitions import variables_of
 from dovetail.compat.tensorflow.names.variable_scope import variable_scope
-from dovetail.compat.tensorflow.table import arguments_of, in_v1, named, signature_of, told, value
+from dovetail.compat.tensorflow.table import arguments_of, in_v1, signature_of, told
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
 from dovetail.ops.shapes.shape import dims_of

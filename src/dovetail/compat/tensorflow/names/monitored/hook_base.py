@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any, NamedTuple
 
-from dovetail.compat.tensorflow.table import value
+from dovetail.compat.tensorflow.entries import value
 from dovetail.core.errors import op_error
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.debugging import logger
 from dovetail.compat.tensorflow.names.event_files import FileWriterCache, write_rate
 from dovetail.compat.tensorflow.names.graph_util import write_beside_checkpoints
@@ -21,7 +22,7 @@ from dovetail.compat.tensorflow.names.monitored.hook_base import (
     SessionRunValues,
 )
 from dovetail.compat.tensorflow.names.training.standard import standard
-from dovetail.compat.tensorflow.table import takes, value
+from dovetail.compat.tensorflow.table import takes
 from dovetail.core.errors import op_error
 from dovetail.formats.wire.messages import TENSORFLOW
 

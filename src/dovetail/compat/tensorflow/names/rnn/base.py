@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.entries import named, value
 from dovetail.compat.tensorflow.names.creation import zeros
 from dovetail.compat.tensorflow.names.layers.base import Layer
 from dovetail.compat.tensorflow.names.math import tanh
 from dovetail.compat.tensorflow.names.partitions import variables_of
 from dovetail.compat.tensorflow.names.structures import is_nested, nest_map_structure
 from dovetail.compat.tensorflow.names.variable_scope import get_variable_scope, variable_scope
-from dovetail.compat.tensorflow.table import constructor, in_v1, named, value
+from dovetail.compat.tensorflow.table import constructor, in_v1
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import TensorShape
 from dovetail.core.value_kinds import dtype_of

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail import ops
+from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.rnn.base import zeros_of
-from dovetail.compat.tensorflow.table import constant_value, function, value
+from dovetail.compat.tensorflow.table import constant_value, function
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import shape_of
 from dovetail.core.value_kinds import is_tensor, static_shape

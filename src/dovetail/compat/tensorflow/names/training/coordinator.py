@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dovetail.compat.tensorflow.table import value
+from dovetail.compat.tensorflow.entries import value
 from dovetail.core.errors import op_error
 
 

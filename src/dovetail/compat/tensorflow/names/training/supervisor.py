@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.event_files import FileWriter, write_rate
 from dovetail.compat.tensorflow.names.graph_util import write_beside_checkpoints
 from dovetail.compat.tensorflow.names.queue_runners import start_queue_runners
@@ -16,7 +17,7 @@ from dovetail.compat.tensorflow.names.session import Session
 from dovetail.compat.tensorflow.names.training.coordinator import Coordinator, LooperThread
 from dovetail.compat.tensorflow.names.training.session_manager import DEFAULT, SessionManager, one_process
 from dovetail.compat.tensorflow.names.training.standard import PARTS, standard
-from dovetail.compat.tensorflow.table import takes, value
+from dovetail.compat.tensorflow.table import takes
 from dovetail.core.errors import op_error
 from dovetail.formats.wire.messages import TENSORFLOW
 
