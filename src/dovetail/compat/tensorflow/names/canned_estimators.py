@@ -22,7 +22,7 @@ from dovetail.compat.tensorflow.names.losses import (
     sparse_softmax_cross_entropy_with_logits,
 )
 from dovetail.compat.tensorflow.names.metrics.measures import mean as tf_mean
-from dovetail.compat.tensorflow.names.strings import FUNCTIONS
+from dovetail.compat.tensorflow.names.strings import BY_TYPE
 from dovetail.compat.tensorflow.names.tables import index_table_from_tensor, index_to_string_table_from_tensor
 from dovetail.compat.tensorflow.names.train import get_global_step
 from dovetail.compat.tensorflow.names.variable_scope import variable_scope
@@ -147,7 +147,7 @@ class Classes:
             found["logistic"] = ops.sigmoid(logits)
             both = ops.concatenate([ops.zeros_like(logits), logits], -1)
         ids = ops.cast(ops.expand_dims(ops.argmax(both, -1), -1), "int64")
-        words = FUNCTIONS["AsString"](ids)
+        words = BY_TYPE["AsString"](ids)
         if self.words is not None:
             words = in_v1(index_to_string_table_from_tensor)(self.words).lookup(ids)
         return {**found, "probabilities": ops.softmax(both), "class_ids": ids, "classes": words}

@@ -113,12 +113,12 @@ def _row(names: str, type: str, *words: str) -> Callable[..., Any]:
     return in_v1(function(names)(run))
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {}  # type → the function that programs call
+BY_TYPE: dict[str, Callable[..., Any]] = {}  # type → the function that programs call
 
 for _line in ROWS.strip().replace("\n    ", " ").splitlines():
     _names, _, _words = _line.partition(": ")
     _type, *_own = _words.split()
-    FUNCTIONS[_type] = _row(_names, _type, *_own)
+    BY_TYPE[_type] = _row(_names, _type, *_own)
 
 
 # -- several strings --------------------------------------------------------------------------------------------------
