@@ -21,9 +21,9 @@ ROOT = Path(__file__).parent.parent
 
 from dovetail.compat.tensorflow.entries import V1, V2
 from dovetail.compat.tensorflow.names.absences import ABSENT
+from dovetail.compat.tensorflow.names.array.sparse_math import ROWS as SPARSE
 from dovetail.compat.tensorflow.names.old_words import NAMES as OLD_WORDS
 from dovetail.compat.tensorflow.names.settings import DOES_NOTHING
-from dovetail.compat.tensorflow.names.sparse_math import ROWS as SPARSE
 from dovetail.compat.tensorflow.unread import INTERFACE, TENSORFLOW
 
 FILE = ROOT / "src/dovetail/compat/tensorflow/support.json"
@@ -93,9 +93,9 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
     **dict.fromkeys(["metrics.", "distributions.", "confusion_matrix", "math.confusion_matrix"], "test_old.py"),
     **{
         name: f"test_{test}.py"
-        for test in ("training", "monitored", "samplers")
+        for test, module in {"training": "training", "monitored": "monitored", "samplers": "random.samplers"}.items()
         for name, found in V1.items()
-        if getattr(found, "__module__", "").startswith(f"{NAMES}{test}")
+        if getattr(found, "__module__", "").startswith(f"{NAMES}{module}")
     },
     **dict.fromkeys(["contrib.opt.Ext", "contrib.opt.Sci"], "test_external_optimizers.py"),
     "contrib.opt.": "test_optimizers.py",

@@ -29,7 +29,13 @@ OF_OPS = {  # test → the ops that it must have, and the engines on which `make
 
 ELSEWHERE = {  # package → the file that tests it, if the file is not where the package is
     "cli/audit": "tests/cli/test_audit.py",
+    **dict.fromkeys(
+        [f"compat/tensorflow/names/{family}" for family in ("array", "image", "math", "nn")],
+        "tests/compat/tensorflow/test_parity.py",
+    ),
+    "compat/tensorflow/names/distributions": "tests/compat/tensorflow/test_distributions.py",
     "compat/tensorflow/names/metrics": "tests/compat/tensorflow/test_metrics.py",
+    "compat/tensorflow/names/random": "tests/compat/tensorflow/test_random.py",
     "compat/tensorflow/names/rnn": "tests/compat/tensorflow/test_rnn.py",
     "compat/tensorflow/names/seq2seq": "tests/compat/tensorflow/test_legacy_seq2seq.py",
     "formats/onnx/bodies": "tests/formats/onnx/test_draws.py",

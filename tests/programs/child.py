@@ -15,7 +15,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.cli.main import main
-from dovetail.compat.tensorflow.names import samplers
+from dovetail.compat.tensorflow.names.random import samplers
 from dovetail.core.op import op_named
 from dovetail.ops.random import choices
 

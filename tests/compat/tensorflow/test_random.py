@@ -13,7 +13,7 @@ import pytest
 
 from dovetail import backend as K
 from dovetail.compat import tensorflow as tf
-from dovetail.compat.tensorflow.names import random
+from dovetail.compat.tensorflow.names.random import draws as random
 
 v1 = tf.compat.v1
 

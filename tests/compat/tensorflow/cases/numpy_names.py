@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.compat.tensorflow.names.numpy_names import ROWS
+from dovetail.compat.tensorflow.names.math.numpy_names import ROWS
 from dovetail.ops.samples import array, ints
 from tests.compat.tensorflow.parity import EAGER, call, program
 

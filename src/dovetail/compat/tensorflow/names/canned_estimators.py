@@ -17,11 +17,11 @@ from dovetail.compat.tensorflow.names.feature_columns import input_layer, linear
 from dovetail.compat.tensorflow.names.graph import GraphKeys, get_collection, group
 from dovetail.compat.tensorflow.names.layers.core import dense as tf_dense
 from dovetail.compat.tensorflow.names.layers.core import dropout
-from dovetail.compat.tensorflow.names.losses import (
+from dovetail.compat.tensorflow.names.metrics.measures import mean as tf_mean
+from dovetail.compat.tensorflow.names.nn.losses import (
     sigmoid_cross_entropy_with_logits,
     sparse_softmax_cross_entropy_with_logits,
 )
-from dovetail.compat.tensorflow.names.metrics.measures import mean as tf_mean
 from dovetail.compat.tensorflow.names.strings import BY_TYPE
 from dovetail.compat.tensorflow.names.tables import index_table_from_tensor, index_to_string_table_from_tensor
 from dovetail.compat.tensorflow.names.train import get_global_step

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
+from dovetail.compat.tensorflow.names.array.shapes import expand_dims
+from dovetail.compat.tensorflow.names.array.sparse import to_dense
 from dovetail.compat.tensorflow.names.initializers import Zeros
-from dovetail.compat.tensorflow.names.shapes import expand_dims
-from dovetail.compat.tensorflow.names.sparse import to_dense
 from dovetail.compat.tensorflow.names.string_tensors import called, is_text
 from dovetail.compat.tensorflow.names.variable_scope import get_variable
 from dovetail.compat.tensorflow.table import in_v1

@@ -8,11 +8,11 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
+from dovetail.compat.tensorflow.names.array.structures import nest_flatten, pack_sequence_as
+from dovetail.compat.tensorflow.names.array.tensor_array import TensorArray
 from dovetail.compat.tensorflow.names.debugging import require
 from dovetail.compat.tensorflow.names.graph import group
 from dovetail.compat.tensorflow.names.string_tensors import StringTensor, in_graph
-from dovetail.compat.tensorflow.names.structures import nest_flatten, pack_sequence_as
-from dovetail.compat.tensorflow.names.tensor_array import TensorArray
 from dovetail.compat.tensorflow.names.text import is_text
 from dovetail.compat.tensorflow.table import function, row
 from dovetail.compat.tf_graph.variable_operation import VariableOperation

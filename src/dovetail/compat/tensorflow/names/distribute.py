@@ -16,7 +16,7 @@ import numpy as np
 from dovetail import distributed, ops
 from dovetail.backend.seeds import system_seed
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.random import has_seed, set_seed
+from dovetail.compat.tensorflow.names.random.draws import has_seed, set_seed
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.collectives import WORLD
 from dovetail.core.hooks import hooks

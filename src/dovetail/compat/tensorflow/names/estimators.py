@@ -12,6 +12,7 @@ import numpy as np
 
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names import checkpoint_files as files
+from dovetail.compat.tensorflow.names.array.structures import nest_flatten, pack_sequence_as
 from dovetail.compat.tensorflow.names.checkpoint_files import list_variables, load_variable
 from dovetail.compat.tensorflow.names.checkpoints import Saver
 from dovetail.compat.tensorflow.names.data.dataset import Dataset
@@ -27,8 +28,7 @@ from dovetail.compat.tensorflow.names.monitored.sessions import (
     Scaffold,
     monitored_training_session,
 )
-from dovetail.compat.tensorflow.names.random import set_seed
-from dovetail.compat.tensorflow.names.structures import nest_flatten, pack_sequence_as
+from dovetail.compat.tensorflow.names.random.draws import set_seed
 from dovetail.compat.tensorflow.names.summary import scalar_v1
 from dovetail.compat.tensorflow.names.train import create_global_step
 from dovetail.compat.tensorflow.names.warm_starts import warm_start

@@ -11,8 +11,8 @@ import numpy as np
 from dovetail import ops
 from dovetail.autodiff.tape import GradientTape
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.core import convert_to_tensor
-from dovetail.compat.tensorflow.names.creation import zeros_like
+from dovetail.compat.tensorflow.names.array.core import convert_to_tensor
+from dovetail.compat.tensorflow.names.array.creation import zeros_like
 from dovetail.compat.tensorflow.names.gradients import gradients
 from dovetail.compat.tensorflow.names.graph import placeholder
 from dovetail.compat.tensorflow.table import function

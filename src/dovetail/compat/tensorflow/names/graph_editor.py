@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.structures import nest_flatten, pack_sequence_as
+from dovetail.compat.tensorflow.names.array.structures import nest_flatten, pack_sequence_as
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.errors import op_error
 from dovetail.edit.graph import Graph, GraphTensor, Operation

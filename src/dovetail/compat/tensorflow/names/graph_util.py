@@ -12,7 +12,7 @@ import numpy as np
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.by_type import raw
+from dovetail.compat.tensorflow.names.math.by_type import raw
 from dovetail.compat.tensorflow.names.string_nodes import StringReader
 from dovetail.compat.tensorflow.names.string_tensors import in_graph
 from dovetail.compat.tensorflow.names.text import is_text

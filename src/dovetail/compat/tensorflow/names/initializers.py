@@ -11,8 +11,7 @@ import numpy as np
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names import random as random  # its rows are looked up here
-from dovetail.compat.tensorflow.names.random import normal, truncated_normal, uniform
+from dovetail.compat.tensorflow.names.random.draws import normal, truncated_normal, uniform
 from dovetail.compat.tensorflow.table import in_v1
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error

@@ -8,12 +8,12 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.core import convert_to_tensor
-from dovetail.compat.tensorflow.names.creation import range_
+from dovetail.compat.tensorflow.names.array.core import convert_to_tensor
+from dovetail.compat.tensorflow.names.array.creation import range_
 from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.names.queue_runners import QueueRunner, add_queue_runner
 from dovetail.compat.tensorflow.names.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
-from dovetail.compat.tensorflow.names.random import shuffle as tf_shuffle
+from dovetail.compat.tensorflow.names.random.draws import shuffle as tf_shuffle
 from dovetail.compat.tensorflow.names.string_tensors import StringTensor, in_graph
 from dovetail.compat.tensorflow.names.text import is_text
 from dovetail.compat.tensorflow.names.variables import variable

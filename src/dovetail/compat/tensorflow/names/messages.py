@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.compat.tensorflow.entries import lazy
-from dovetail.compat.tensorflow.names.core import STRING
+from dovetail.compat.tensorflow.names.array.core import STRING
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.dtypes import as_dtype, is_of_strings
 from dovetail.formats.wire import tensors

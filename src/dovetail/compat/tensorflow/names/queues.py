@@ -13,7 +13,7 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.python_calls import done_in
-from dovetail.compat.tensorflow.names.random import seed_of_draw
+from dovetail.compat.tensorflow.names.random.draws import seed_of_draw
 from dovetail.compat.tensorflow.names.string_tensors import called, in_graph
 from dovetail.compat.tensorflow.names.text import STRING, is_text
 from dovetail.core.dtypes import as_dtype

@@ -12,7 +12,7 @@ import numpy as np
 
 from dovetail.backend.sparse import SparseTensor
 from dovetail.compat.tensorflow.entries import lazy, value
-from dovetail.compat.tensorflow.names.sparse import SparseTensorValue
+from dovetail.compat.tensorflow.names.array.sparse import SparseTensorValue
 from dovetail.compat.tensorflow.names.string_tensors import computed, joined
 from dovetail.compat.tensorflow.names.strings import host_operation
 from dovetail.compat.tensorflow.names.text import STRING, is_text, strings_of, text

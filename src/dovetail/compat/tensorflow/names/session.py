@@ -12,7 +12,8 @@ import numpy as np
 from dovetail.backend.feeding import map_sparse
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.conversions import fed, fetched
+from dovetail.compat.tensorflow.names.array.conversions import fed, fetched
+from dovetail.compat.tensorflow.names.array.sparse import SparseFetch, fed_parts
 from dovetail.compat.tensorflow.names.devices import (
     DeviceAttributes,
     allows_soft_placement,
@@ -23,7 +24,6 @@ from dovetail.compat.tensorflow.names.devices import (
     without_printing,
 )
 from dovetail.compat.tensorflow.names.settings import DeviceStepStats, NodeExecStats, RunMetadata, RunOptions, heed
-from dovetail.compat.tensorflow.names.sparse import SparseFetch, fed_parts
 from dovetail.compat.tensorflow.names.string_tensors import NUMBERS, strings_of_a_run
 from dovetail.compat.tensorflow.names.text import is_text, strings_of
 from dovetail.compat.tf_graph.definition import definition_of

@@ -16,7 +16,7 @@ from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import lazy, value
 from dovetail.compat.tensorflow.names.devices import list_physical_devices
 from dovetail.compat.tensorflow.names.graph import reset_default_graph
-from dovetail.compat.tensorflow.names.random import set_seed
+from dovetail.compat.tensorflow.names.random.draws import set_seed
 from dovetail.compat.tensorflow.names.session import Session
 from dovetail.compat.tensorflow.table import function
 from dovetail.compat.tf_graph.device_spec import DeviceSpec

@@ -11,7 +11,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.autodiff.tape import GradientTape
 from dovetail.compat.tensorflow.entries import second, value
-from dovetail.compat.tensorflow.names.core import convert_to_tensor
+from dovetail.compat.tensorflow.names.array.core import convert_to_tensor
 from dovetail.compat.tensorflow.table import function
 
 for _name in ("enable_eager_execution", "executing_eagerly", "py_func", "GradientTape"):

@@ -11,7 +11,7 @@ from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import second, value
 from dovetail.compat.tensorflow.names.graph import GraphKeys, group
 from dovetail.compat.tensorflow.names.partitions import take_part
-from dovetail.compat.tensorflow.names.random import key_of_draw
+from dovetail.compat.tensorflow.names.random.draws import key_of_draw
 from dovetail.compat.tensorflow.names.variable_scope import in_variable_scope
 from dovetail.compat.tensorflow.names.variables import AnyVariableV1, named_variable
 from dovetail.compat.tensorflow.table import function, told

@@ -17,8 +17,8 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import second, value
 from dovetail.compat.tensorflow.names import checkpoint_files, train
-from dovetail.compat.tensorflow.names import sorting as sorting  # its names are looked up here
 from dovetail.compat.tensorflow.names import warm_starts as warm_starts  # its row is looked up here
+from dovetail.compat.tensorflow.names.array import sorting as sorting  # its names are looked up here
 from dovetail.compat.tensorflow.names.checkpoints import Saver
 from dovetail.compat.tensorflow.names.contrib.arg_scope import add_arg_scope
 from dovetail.compat.tensorflow.names.contrib.places import FRAMEWORK, under

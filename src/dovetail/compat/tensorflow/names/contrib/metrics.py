@@ -14,10 +14,10 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import named, value
 from dovetail.compat.tensorflow.names.contrib.places import under
-from dovetail.compat.tensorflow.names.losses import in_top_k
 from dovetail.compat.tensorflow.names.metrics import best as best  # its measures are looked up here
 from dovetail.compat.tensorflow.names.metrics import measures
 from dovetail.compat.tensorflow.names.metrics.measures import mean
+from dovetail.compat.tensorflow.names.nn.losses import in_top_k
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 

@@ -17,7 +17,7 @@ from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.data import elements as parts
 from dovetail.compat.tensorflow.names.data.elements import Leaf, each, leaves, number, plain
 from dovetail.compat.tensorflow.names.data.traced import Function
-from dovetail.compat.tensorflow.names.random import seed_of_draw
+from dovetail.compat.tensorflow.names.random.draws import seed_of_draw
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.spec import TensorSpec

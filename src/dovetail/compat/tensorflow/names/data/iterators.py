@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.core import TFTensor
+from dovetail.compat.tensorflow.names.array.core import TFTensor
 from dovetail.compat.tensorflow.names.data.dataset import Dataset, taken
 from dovetail.compat.tensorflow.names.data.elements import continued, each, leaves, leaves_of
 from dovetail.compat.tensorflow.names.python_calls import done_in

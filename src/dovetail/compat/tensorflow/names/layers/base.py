@@ -14,10 +14,10 @@ import numpy as np
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import named, value
-from dovetail.compat.tensorflow.names.core import convert_to_tensor
+from dovetail.compat.tensorflow.names.array.core import convert_to_tensor
+from dovetail.compat.tensorflow.names.array.structures import nest_flatten
 from dovetail.compat.tensorflow.names.graph import GraphKeys, nodes_of
 from dovetail.compat.tensorflow.names.partitions import variables_of
-from dovetail.compat.tensorflow.names.structures import nest_flatten
 from dovetail.compat.tensorflow.names.variable_scope import VariableScope, get_variable, variable_scope
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error

@@ -13,18 +13,18 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import named, value
+from dovetail.compat.tensorflow.names.array.core import convert_to_tensor
+from dovetail.compat.tensorflow.names.array.creation import one_hot
 from dovetail.compat.tensorflow.names.contrib.arg_scope import add_arg_scope
 from dovetail.compat.tensorflow.names.contrib.framework import model_variable
 from dovetail.compat.tensorflow.names.contrib.places import LAYERS, under
 from dovetail.compat.tensorflow.names.contrib.utils import collect_named_outputs, get_variable_collections
-from dovetail.compat.tensorflow.names.convolution import layout_of
-from dovetail.compat.tensorflow.names.core import convert_to_tensor
-from dovetail.compat.tensorflow.names.creation import one_hot
 from dovetail.compat.tensorflow.names.layers.base import found
 from dovetail.compat.tensorflow.names.layers.convolution import SEPARATE, moves, pooled_volumes, window
 from dovetail.compat.tensorflow.names.layers.core import WEIGHTS, finished
 from dovetail.compat.tensorflow.names.layers.core import flatten as tf_flatten
 from dovetail.compat.tensorflow.names.layers.rows import row_class
+from dovetail.compat.tensorflow.names.nn.convolution import layout_of
 from dovetail.compat.tensorflow.names.partitions import variables_of
 from dovetail.compat.tensorflow.names.variable_scope import variable_scope
 from dovetail.compat.tensorflow.table import arguments_of, in_v1, signature_of, told

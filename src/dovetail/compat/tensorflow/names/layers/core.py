@@ -8,7 +8,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow.names.control import cond
 from dovetail.compat.tensorflow.names.layers.rows import layer
-from dovetail.compat.tensorflow.names.nn import dropout_v1
+from dovetail.compat.tensorflow.names.nn.basics import dropout_v1
 from dovetail.compat.tensorflow.table import in_v1
 from dovetail.core.value_kinds import is_tensor, static_shape
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.core import convert_to_tensor
+from dovetail.compat.tensorflow.names.array.core import convert_to_tensor
 from dovetail.compat.tensorflow.names.layers.base import InputSpec, Layer, found
 from dovetail.compat.tensorflow.table import arguments_of, constructor, signature_of, told
 from dovetail.core.dimension import plain

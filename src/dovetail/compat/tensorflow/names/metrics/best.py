@@ -7,8 +7,8 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow.entries import second
+from dovetail.compat.tensorflow.names.array.sparse import SparseTensorValue, TFSparseTensor, to_dense
 from dovetail.compat.tensorflow.names.metrics.measures import Added, metric, rank_of, ratio, wide_of
-from dovetail.compat.tensorflow.names.sparse import SparseTensorValue, TFSparseTensor, to_dense
 from dovetail.core.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of
 

@@ -17,7 +17,7 @@ from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.debugging import COMPARISONS
 from dovetail.compat.tensorflow.names.graph import GraphKeys, control_dependencies
-from dovetail.compat.tensorflow.names.losses import confusion_matrix
+from dovetail.compat.tensorflow.names.nn.losses import confusion_matrix
 from dovetail.compat.tensorflow.names.variable_scope import variable_scope
 from dovetail.compat.tensorflow.names.variables import variable
 from dovetail.compat.tensorflow.table import arguments_of, deferring, signature_of, told

@@ -11,9 +11,9 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.losses import confusion_matrix
 from dovetail.compat.tensorflow.names.metrics import measures
 from dovetail.compat.tensorflow.names.metrics.best import average_precision_at_top_k
+from dovetail.compat.tensorflow.names.nn.losses import confusion_matrix
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.value_kinds import static_shape
 from dovetail.ops.shapes.shape import shaped

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from dovetail import ops
-from dovetail.compat.tensorflow.names.nn import dropout_v1
+from dovetail.compat.tensorflow.names.nn.basics import dropout_v1
 from dovetail.compat.tensorflow.names.rnn.cells import _LSTM, Cell, GRUCell
 from dovetail.compat.tensorflow.table import in_v1
 from dovetail.core.errors import op_error

@@ -7,17 +7,17 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.control import while_loop
-from dovetail.compat.tensorflow.names.indexing import reverse_sequence
-from dovetail.compat.tensorflow.names.rnn.base import zeros_of
-from dovetail.compat.tensorflow.names.rnn.cells import ALL
-from dovetail.compat.tensorflow.names.structures import (
+from dovetail.compat.tensorflow.names.array.indexing import reverse_sequence
+from dovetail.compat.tensorflow.names.array.structures import (
     assert_same_structure,
     nest_flatten,
     nest_map_structure,
     pack_sequence_as,
 )
-from dovetail.compat.tensorflow.names.tensor_array import TensorArray
+from dovetail.compat.tensorflow.names.array.tensor_array import TensorArray
+from dovetail.compat.tensorflow.names.control import while_loop
+from dovetail.compat.tensorflow.names.rnn.base import zeros_of
+from dovetail.compat.tensorflow.names.rnn.cells import ALL
 from dovetail.compat.tensorflow.names.variable_scope import variable_scope
 from dovetail.compat.tensorflow.table import function, takes
 from dovetail.core.tensor_shape import shape_of

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dovetail import ops
-from dovetail.compat.tensorflow.names.convolution import moves_of
+from dovetail.compat.tensorflow.names.nn.convolution import moves_of
 from dovetail.compat.tensorflow.table import constant_value, row
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import is_tensor

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.compat.tensorflow.names.colours import convert_image_dtype
-from dovetail.compat.tensorflow.names.image import flip_left_right, flip_up_down
-from dovetail.compat.tensorflow.names.random import uniform
+from dovetail.compat.tensorflow.names.image.basics import flip_left_right, flip_up_down
+from dovetail.compat.tensorflow.names.image.colours import convert_image_dtype
+from dovetail.compat.tensorflow.names.random.draws import uniform
 from dovetail.compat.tensorflow.table import function, of_rank, row
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail import ops
-from dovetail.compat.tensorflow.names.by_type import of_type
+from dovetail.compat.tensorflow.names.math.by_type import of_type
 from dovetail.compat.tensorflow.table import row
 from dovetail.ops.shapes.shape import dims_of, shaped
 

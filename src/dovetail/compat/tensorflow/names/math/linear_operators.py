@@ -8,15 +8,15 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names import linalg
-from dovetail.compat.tensorflow.names.by_type import FUNCTIONS
-from dovetail.compat.tensorflow.names.core import convert_to_tensor
-from dovetail.compat.tensorflow.names.creation import eye as tf_eye
-from dovetail.compat.tensorflow.names.linalg import adjoint as tf_adjoint
-from dovetail.compat.tensorflow.names.linalg import solve as tf_solve
-from dovetail.compat.tensorflow.names.linalg import trace as tf_trace
-from dovetail.compat.tensorflow.names.math import matmul as tf_matmul
-from dovetail.compat.tensorflow.names.matrix_functions import conjugate, tridiagonal
+from dovetail.compat.tensorflow.names.array.core import convert_to_tensor
+from dovetail.compat.tensorflow.names.array.creation import eye as tf_eye
+from dovetail.compat.tensorflow.names.math import linalg
+from dovetail.compat.tensorflow.names.math.arithmetic import matmul as tf_matmul
+from dovetail.compat.tensorflow.names.math.by_type import FUNCTIONS
+from dovetail.compat.tensorflow.names.math.linalg import adjoint as tf_adjoint
+from dovetail.compat.tensorflow.names.math.linalg import solve as tf_solve
+from dovetail.compat.tensorflow.names.math.linalg import trace as tf_trace
+from dovetail.compat.tensorflow.names.math.matrix_functions import conjugate, tridiagonal
 from dovetail.compat.tensorflow.table import in_v1, signature_of
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.value_kinds import dtype_of

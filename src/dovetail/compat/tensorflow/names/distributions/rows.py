@@ -12,15 +12,15 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.by_type import FUNCTIONS
 from dovetail.compat.tensorflow.names.debugging import assert_
-from dovetail.compat.tensorflow.names.distributions import (
+from dovetail.compat.tensorflow.names.distributions.base import (
     FULLY_REPARAMETERIZED,
     NOT_REPARAMETERIZED,
     Distribution,
     RegisterKL,
 )
-from dovetail.compat.tensorflow.names.random import key_of_draw
+from dovetail.compat.tensorflow.names.math.by_type import FUNCTIONS
+from dovetail.compat.tensorflow.names.random.draws import key_of_draw
 from dovetail.compat.tensorflow.table import alike_values, arguments_of, signature_of
 from dovetail.core.dtypes import promote
 from dovetail.core.value_kinds import is_tensor

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail import ops
-from dovetail.compat.tensorflow.names.distribution_rows import distribution, event_size, everywhere, in_contrib
-from dovetail.compat.tensorflow.names.distributions_of_numbers import logistic_log_prob, logistic_noise
+from dovetail.compat.tensorflow.names.distributions.numbers import logistic_log_prob, logistic_noise
+from dovetail.compat.tensorflow.names.distributions.rows import distribution, event_size, everywhere, in_contrib
 from dovetail.core.errors import op_error
 from dovetail.ops.shapes.shape import dims_of
 

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from dovetail import ops
 from dovetail.compat.tensorflow.entries import second
-from dovetail.compat.tensorflow.names.by_type import FUNCTIONS, of_type
+from dovetail.compat.tensorflow.names.array.shapes import shape
 from dovetail.compat.tensorflow.names.debugging import check_numerics
-from dovetail.compat.tensorflow.names.linalg import triangular_solve
-from dovetail.compat.tensorflow.names.math import norm as tf_norm
-from dovetail.compat.tensorflow.names.shapes import shape
+from dovetail.compat.tensorflow.names.math.arithmetic import norm as tf_norm
+from dovetail.compat.tensorflow.names.math.by_type import FUNCTIONS, of_type
+from dovetail.compat.tensorflow.names.math.linalg import triangular_solve
 from dovetail.compat.tensorflow.table import function, in_v1, row
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.value_kinds import dtype_of, is_tensor

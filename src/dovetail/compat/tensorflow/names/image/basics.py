@@ -7,7 +7,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.by_type import of_type
+from dovetail.compat.tensorflow.names.math.by_type import of_type
 from dovetail.compat.tensorflow.table import function, of_rank, row
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import static_shape

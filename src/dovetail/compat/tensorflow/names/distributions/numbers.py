@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail import ops
-from dovetail.compat.tensorflow.names.by_type import FUNCTIONS
-from dovetail.compat.tensorflow.names.distribution_rows import (
+from dovetail.compat.tensorflow.names.distributions.rows import (
     distribution,
     everywhere,
     in_contrib,
@@ -18,6 +17,7 @@ from dovetail.compat.tensorflow.names.distribution_rows import (
     where_defined,
     xlogy,
 )
+from dovetail.compat.tensorflow.names.math.by_type import FUNCTIONS
 from dovetail.compat.tensorflow.table import row
 
 Rules = dict[str, Any]  # name → a function of the distribution and the method's arguments

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from dovetail import ops
-from dovetail.compat.tensorflow.names.shapes import of_dtype
+from dovetail.compat.tensorflow.names.array.shapes import of_dtype
 from dovetail.compat.tensorflow.table import function, of_rank
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import static_shape

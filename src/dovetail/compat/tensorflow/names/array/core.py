@@ -9,7 +9,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.structures import nest_flatten
+from dovetail.compat.tensorflow.names.array.structures import nest_flatten
 from dovetail.compat.tensorflow.names.text import STRING, is_text, text
 from dovetail.compat.tensorflow.names.variable_views import View
 from dovetail.compat.tensorflow.table import function, row

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail import ops
-from dovetail.compat.tensorflow.names.math import divide
+from dovetail.compat.tensorflow.names.math.arithmetic import divide
 from dovetail.compat.tensorflow.table import function, in_v1
 from dovetail.core.dtypes import native_to_dtype
 from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape

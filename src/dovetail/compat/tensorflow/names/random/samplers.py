@@ -14,12 +14,12 @@ import numpy as np
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names import old_words
-from dovetail.compat.tensorflow.names.embeddings import embedding_lookup
-from dovetail.compat.tensorflow.names.losses import (
+from dovetail.compat.tensorflow.names.nn.embeddings import embedding_lookup
+from dovetail.compat.tensorflow.names.nn.losses import (
     sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits,
 )
-from dovetail.compat.tensorflow.names.random import key_of_draw
+from dovetail.compat.tensorflow.names.random.draws import key_of_draw
 from dovetail.compat.tensorflow.names.variables import variable
 from dovetail.compat.tensorflow.table import function, row, takes
 from dovetail.core.errors import op_error

@@ -6,8 +6,8 @@ from typing import Any
 
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.compat.tensorflow.names.convolution import layout_of
-from dovetail.compat.tensorflow.names.random import key_of_draw
+from dovetail.compat.tensorflow.names.nn.convolution import layout_of
+from dovetail.compat.tensorflow.names.random.draws import key_of_draw
 from dovetail.compat.tensorflow.table import alike_values, function, of_rank, row
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import dtype_of, is_tensor

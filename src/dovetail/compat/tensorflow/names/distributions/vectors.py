@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail import ops
-from dovetail.compat.tensorflow.names.distribution_rows import (
+from dovetail.compat.tensorflow.names.distributions.numbers import NORMAL, normal_kl
+from dovetail.compat.tensorflow.names.distributions.rows import (
     distribution,
     event_size,
     everywhere,
@@ -17,8 +18,7 @@ from dovetail.compat.tensorflow.names.distribution_rows import (
     where_defined,
     xlogy,
 )
-from dovetail.compat.tensorflow.names.distributions_of_numbers import NORMAL, normal_kl
-from dovetail.compat.tensorflow.names.linalg import triangular_solve
+from dovetail.compat.tensorflow.names.math.linalg import triangular_solve
 from dovetail.compat.tensorflow.table import in_v1
 
 

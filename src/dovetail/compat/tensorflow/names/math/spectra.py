@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail import ops
-from dovetail.compat.tensorflow.names.by_type import of_type
-from dovetail.compat.tensorflow.names.signals import frame, hann_window
+from dovetail.compat.tensorflow.names.math.by_type import of_type
+from dovetail.compat.tensorflow.names.math.signals import frame, hann_window
 from dovetail.compat.tensorflow.table import function, row
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from dovetail import ops
-from dovetail.compat.tensorflow.names.by_type import of_type
+from dovetail.compat.tensorflow.names.math.by_type import of_type
 from dovetail.compat.tensorflow.table import function, row
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error

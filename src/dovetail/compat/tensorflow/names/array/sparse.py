@@ -14,7 +14,7 @@ from dovetail.backend import feeding
 from dovetail.backend.sparse import SparseTensor
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.core import Kind
+from dovetail.compat.tensorflow.names.array.core import Kind
 from dovetail.compat.tensorflow.table import constant_value, function, of_rank
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import TensorShape

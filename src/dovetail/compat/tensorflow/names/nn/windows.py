@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from dovetail import ops
-from dovetail.compat.tensorflow.names.by_type import of_type
-from dovetail.compat.tensorflow.names.nn import batch_normalization
+from dovetail.compat.tensorflow.names.math.by_type import of_type
+from dovetail.compat.tensorflow.names.nn.basics import batch_normalization
 from dovetail.compat.tensorflow.table import function, of_rank
 from dovetail.core.errors import op_error
 from dovetail.core.windows import spatial

@@ -1,0 +1,1 @@
+"""TensorFlow's names for tensors: made, cut, joined, picked and sorted; nested structures, and sparse tensors."""

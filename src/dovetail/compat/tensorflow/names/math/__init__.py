@@ -1,0 +1,1 @@
+"""TensorFlow's names for mathematics, linear algebra and signals."""

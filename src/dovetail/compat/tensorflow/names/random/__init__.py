@@ -1,0 +1,1 @@
+"""TensorFlow's names for random numbers, and for classes that are drawn."""
