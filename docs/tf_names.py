@@ -23,7 +23,7 @@ from dovetail.compat.tensorflow.entries import V1, V2
 from dovetail.compat.tensorflow.names.absences import ABSENT
 from dovetail.compat.tensorflow.names.array.sparse_math import ROWS as SPARSE
 from dovetail.compat.tensorflow.names.old_words import NAMES as OLD_WORDS
-from dovetail.compat.tensorflow.names.settings import DOES_NOTHING
+from dovetail.compat.tensorflow.names.session.settings import DOES_NOTHING
 from dovetail.compat.tensorflow.unread import INTERFACE, TENSORFLOW
 
 FILE = ROOT / "src/dovetail/compat/tensorflow/support.json"

@@ -13,7 +13,7 @@ import pytest
 
 from dovetail.compat.run import data_sets
 from dovetail.compat.run.data_sets import answered
-from dovetail.compat.tensorflow.names import mnist
+from dovetail.compat.tensorflow.names.io import mnist
 from tests import keras_backends
 from tests.libraries import checks_of, require
 from tests.programs.data import write_mnist

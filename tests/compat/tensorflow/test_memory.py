@@ -10,7 +10,7 @@ import pytest
 import dovetail as dt
 from dovetail.compat import tensorflow as tf
 from dovetail.compat.tensorflow import unused
-from dovetail.compat.tensorflow.names import memory
+from dovetail.compat.tensorflow.names.session import memory
 from dovetail.core.engine_registry import current_engine
 from tests.compat.tensorflow.test_settings import session, warned
 

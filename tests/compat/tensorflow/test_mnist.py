@@ -10,7 +10,7 @@ from dovetail.compat.tensorflow.compat import v1 as tf
 from dovetail.compat.tensorflow.compat.v1.examples.tutorials.mnist import input_data
 from dovetail.compat.tensorflow.compat.v1.examples.tutorials.mnist import mnist as network
 
-from dovetail.compat.tensorflow.names import mnist
+from dovetail.compat.tensorflow.names.io import mnist
 from dovetail.core.errors import FormatError
 from tests.programs.data import COUNTS, write_mnist
 

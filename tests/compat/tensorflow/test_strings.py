@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from dovetail.compat.tensorflow.compat import v1
 
-from dovetail.compat.tensorflow.names.string_tensors import NUMBERS
+from dovetail.compat.tensorflow.names.strings.tensors import NUMBERS
 from tests.libraries import require
 
 WORDS = np.array([b"hello big  world", b"", b"a,b;c", "grün".encode()], object)

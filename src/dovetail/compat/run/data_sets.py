@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.compat.run.temporary import after_keras, replaced
-from dovetail.compat.tensorflow.names import mnist
+from dovetail.compat.tensorflow.names.io import mnist
 from dovetail.core.errors import op_error
 from dovetail.interop import privates
 

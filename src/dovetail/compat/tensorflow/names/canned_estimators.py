@@ -14,7 +14,7 @@ from dovetail import ops
 from dovetail.compat.tensorflow.entries import named, value
 from dovetail.compat.tensorflow.names.estimators import Estimator, EstimatorSpec, ModeKeys
 from dovetail.compat.tensorflow.names.feature_columns import input_layer, linear_model
-from dovetail.compat.tensorflow.names.graph import GraphKeys, get_collection, group
+from dovetail.compat.tensorflow.names.graph.graph import GraphKeys, get_collection, group
 from dovetail.compat.tensorflow.names.layers.core import dense as tf_dense
 from dovetail.compat.tensorflow.names.layers.core import dropout
 from dovetail.compat.tensorflow.names.metrics.measures import mean as tf_mean
@@ -22,10 +22,10 @@ from dovetail.compat.tensorflow.names.nn.losses import (
     sigmoid_cross_entropy_with_logits,
     sparse_softmax_cross_entropy_with_logits,
 )
-from dovetail.compat.tensorflow.names.strings import BY_TYPE
-from dovetail.compat.tensorflow.names.tables import index_table_from_tensor, index_to_string_table_from_tensor
+from dovetail.compat.tensorflow.names.strings.functions import BY_TYPE
+from dovetail.compat.tensorflow.names.strings.tables import index_table_from_tensor, index_to_string_table_from_tensor
 from dovetail.compat.tensorflow.names.train import get_global_step
-from dovetail.compat.tensorflow.names.variable_scope import variable_scope
+from dovetail.compat.tensorflow.names.variables.variable_scope import variable_scope
 from dovetail.compat.tensorflow.table import arguments_of, in_v1, signature_of
 from dovetail.core.dtypes import is_of_strings
 from dovetail.core.errors import op_error

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.compat.tensorflow.entries import lazy, value
-from dovetail.compat.tensorflow.names.partitions import Parts
+from dovetail.compat.tensorflow.names.variables.partitions import Parts
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.tensor_shape import shape_of

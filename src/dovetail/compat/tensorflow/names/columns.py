@@ -17,9 +17,9 @@ import numpy as np
 from dovetail import ops
 from dovetail.compat.tensorflow.names.array.shapes import expand_dims
 from dovetail.compat.tensorflow.names.array.sparse import to_dense
-from dovetail.compat.tensorflow.names.initializers import Zeros
-from dovetail.compat.tensorflow.names.string_tensors import called, is_text
-from dovetail.compat.tensorflow.names.variable_scope import get_variable
+from dovetail.compat.tensorflow.names.strings.tensors import called, is_text
+from dovetail.compat.tensorflow.names.variables.initializers import Zeros
+from dovetail.compat.tensorflow.names.variables.variable_scope import get_variable
 from dovetail.compat.tensorflow.table import in_v1
 from dovetail.core.dtypes import is_of_strings
 from dovetail.core.errors import op_error

@@ -12,9 +12,9 @@ import numpy as np
 from dovetail import distributed, ops
 from dovetail.compat.tensorflow.names.data.dataset import Dataset
 from dovetail.compat.tensorflow.names.distribute import InputContext, Strategy
-from dovetail.compat.tensorflow.names.graph import group
+from dovetail.compat.tensorflow.names.graph.graph import group
 from dovetail.compat.tensorflow.names.monitored.hook_base import SessionRunHook
-from dovetail.compat.tensorflow.names.variables import global_variables
+from dovetail.compat.tensorflow.names.variables.variables import global_variables
 from dovetail.core.errors import op_error
 from dovetail.distributed.random_states import from_rank_0
 from dovetail.distributed.replicas import as_replica, broadcast_variables

@@ -19,7 +19,7 @@ from dovetail.compat.tensorflow.names.data.dataset import Dataset
 from dovetail.compat.tensorflow.names.data.iterators import make_one_shot_iterator
 from dovetail.compat.tensorflow.names.estimator_replicas import Replicas
 from dovetail.compat.tensorflow.names.event_files import FileWriter
-from dovetail.compat.tensorflow.names.graph import GraphKeys, get_collection
+from dovetail.compat.tensorflow.names.graph.graph import GraphKeys, get_collection
 from dovetail.compat.tensorflow.names.metrics.measures import mean
 from dovetail.compat.tensorflow.names.monitored import hooks as hook_classes
 from dovetail.compat.tensorflow.names.monitored.sessions import (

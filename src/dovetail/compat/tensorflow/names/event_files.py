@@ -14,7 +14,7 @@ import numpy as np
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import lazy, value
 from dovetail.compat.tensorflow.names.debugging import logger
-from dovetail.compat.tensorflow.names.setting_groups import Message
+from dovetail.compat.tensorflow.names.session.setting_groups import Message
 from dovetail.compat.tensorflow.table import function
 from dovetail.compat.tf_graph.graph_proto import graph_proto
 from dovetail.core.errors import describe, op_error

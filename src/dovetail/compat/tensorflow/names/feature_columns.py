@@ -19,11 +19,11 @@ from dovetail.compat.tensorflow.names.columns import (
     NumericColumn,
     is_there,
 )
-from dovetail.compat.tensorflow.names.graph import GraphKeys, get_collection
-from dovetail.compat.tensorflow.names.initializers import TruncatedNormal, Zeros
-from dovetail.compat.tensorflow.names.string_tensors import called, is_text
-from dovetail.compat.tensorflow.names.tables import index_table_from_tensor
-from dovetail.compat.tensorflow.names.variable_scope import get_variable, variable_scope
+from dovetail.compat.tensorflow.names.graph.graph import GraphKeys, get_collection
+from dovetail.compat.tensorflow.names.strings.tables import index_table_from_tensor
+from dovetail.compat.tensorflow.names.strings.tensors import called, is_text
+from dovetail.compat.tensorflow.names.variables.initializers import TruncatedNormal, Zeros
+from dovetail.compat.tensorflow.names.variables.variable_scope import get_variable, variable_scope
 from dovetail.compat.tensorflow.table import function, in_v1
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.graph import get_default_graph
+from dovetail.compat.tensorflow.names.graph.graph import get_default_graph
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.errors import op_error
 from dovetail.graph.operation import Operation

@@ -11,11 +11,11 @@ import numpy as np
 
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import lazy
-from dovetail.compat.tensorflow.names.graph import GraphKeys
-from dovetail.compat.tensorflow.names.graph_util import write_message
-from dovetail.compat.tensorflow.names.partitions import SaveSliceInfo, slice_info, variables_of
-from dovetail.compat.tensorflow.names.string_nodes import StringReader
-from dovetail.compat.tensorflow.names.variables import variable
+from dovetail.compat.tensorflow.names.graph.graph import GraphKeys
+from dovetail.compat.tensorflow.names.graph.util import write_message
+from dovetail.compat.tensorflow.names.strings.nodes import StringReader
+from dovetail.compat.tensorflow.names.variables.partitions import SaveSliceInfo, slice_info, variables_of
+from dovetail.compat.tensorflow.names.variables.variables import variable
 from dovetail.compat.tensorflow.table import function
 from dovetail.compat.tf_graph.definition import file_of, snapshot
 from dovetail.compat.tf_graph.elements import element_of

@@ -11,7 +11,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.python_calls import done_in
+from dovetail.compat.tensorflow.names.graph.python_calls import done_in
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.host_calls import array_text
 from dovetail.core.value_kinds import is_recorded, is_tensor

@@ -13,8 +13,13 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode, table
 from dovetail.compat.tensorflow.entries import second, value
 from dovetail.compat.tensorflow.names.array.core import convert_to_tensor
-from dovetail.compat.tensorflow.names.control import cond
-from dovetail.compat.tensorflow.names.graph import control_dependencies, executing_eagerly, get_default_graph, nodes_of
+from dovetail.compat.tensorflow.names.graph.control import cond
+from dovetail.compat.tensorflow.names.graph.graph import (
+    control_dependencies,
+    executing_eagerly,
+    get_default_graph,
+    nodes_of,
+)
 from dovetail.compat.tensorflow.table import function, in_v1, row
 from dovetail.core.errors import op_error
 

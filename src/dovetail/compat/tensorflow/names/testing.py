@@ -14,10 +14,10 @@ import numpy as np
 
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import lazy, value
-from dovetail.compat.tensorflow.names.devices import list_physical_devices
-from dovetail.compat.tensorflow.names.graph import reset_default_graph
+from dovetail.compat.tensorflow.names.graph.graph import reset_default_graph
 from dovetail.compat.tensorflow.names.random.draws import set_seed
-from dovetail.compat.tensorflow.names.session import Session
+from dovetail.compat.tensorflow.names.session.devices import list_physical_devices
+from dovetail.compat.tensorflow.names.session.session import Session
 from dovetail.compat.tensorflow.table import function
 from dovetail.compat.tf_graph.device_spec import DeviceSpec
 from dovetail.core.value_kinds import is_tensor

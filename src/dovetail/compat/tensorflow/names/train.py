@@ -9,11 +9,11 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import second, value
-from dovetail.compat.tensorflow.names.graph import GraphKeys, group
-from dovetail.compat.tensorflow.names.partitions import take_part
+from dovetail.compat.tensorflow.names.graph.graph import GraphKeys, group
 from dovetail.compat.tensorflow.names.random.draws import key_of_draw
-from dovetail.compat.tensorflow.names.variable_scope import in_variable_scope
-from dovetail.compat.tensorflow.names.variables import AnyVariableV1, named_variable
+from dovetail.compat.tensorflow.names.variables.partitions import take_part
+from dovetail.compat.tensorflow.names.variables.variable_scope import in_variable_scope
+from dovetail.compat.tensorflow.names.variables.variables import AnyVariableV1, named_variable
 from dovetail.compat.tensorflow.table import function, told
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error

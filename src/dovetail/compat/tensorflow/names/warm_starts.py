@@ -7,8 +7,8 @@ from typing import Any
 
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.checkpoint_files import CheckpointReader
-from dovetail.compat.tensorflow.names.graph import GraphKeys
-from dovetail.compat.tensorflow.names.partitions import Parts, by_key
+from dovetail.compat.tensorflow.names.graph.graph import GraphKeys
+from dovetail.compat.tensorflow.names.variables.partitions import Parts, by_key
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.errors import op_error
 from dovetail.core.variable import Variable

@@ -10,8 +10,8 @@ import numpy as np
 from dovetail import ops
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.array.structures import nest_flatten
-from dovetail.compat.tensorflow.names.text import STRING, is_text, text
-from dovetail.compat.tensorflow.names.variable_views import View
+from dovetail.compat.tensorflow.names.strings.text import STRING, is_text, text
+from dovetail.compat.tensorflow.names.variables.variable_views import View
 from dovetail.compat.tensorflow.table import function, row
 from dovetail.compat.tf_graph.old_shapes import old_shape, printed_shape
 from dovetail.core.dimension import Dimension, UnknownDimension, dimension

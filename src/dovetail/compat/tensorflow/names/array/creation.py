@@ -6,7 +6,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow.names.array.shapes import of_dtype
-from dovetail.compat.tensorflow.names.moved_strings import by_numbers, by_op
+from dovetail.compat.tensorflow.names.strings.moved import by_numbers, by_op
 from dovetail.compat.tensorflow.table import constant_value, function, row
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.compat.tensorflow.names.moved_strings import by_op
-from dovetail.compat.tensorflow.names.text import is_text, text
+from dovetail.compat.tensorflow.names.strings.moved import by_op
+from dovetail.compat.tensorflow.names.strings.text import is_text, text
 from dovetail.compat.tensorflow.table import constant_value, function, of_rank, row
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error

@@ -12,8 +12,8 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.sparse import SparseTensor, sparse_concatenate
 from dovetail.compat.tensorflow.names.array.sparse import takes_values
+from dovetail.compat.tensorflow.names.graph.python_calls import py_func
 from dovetail.compat.tensorflow.names.math.by_type import of_type
-from dovetail.compat.tensorflow.names.python_calls import py_func
 from dovetail.compat.tensorflow.table import row
 
 _reorder, _reshape, _fill = map(of_type, ("SparseReorder", "SparseReshape", "SparseFillEmptyRows"))

@@ -15,7 +15,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.variable_scope import get_variable
+from dovetail.compat.tensorflow.names.variables.variable_scope import get_variable
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of

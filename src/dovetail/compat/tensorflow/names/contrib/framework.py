@@ -23,11 +23,11 @@ from dovetail.compat.tensorflow.names.checkpoints import Saver
 from dovetail.compat.tensorflow.names.contrib.arg_scope import add_arg_scope
 from dovetail.compat.tensorflow.names.contrib.places import FRAMEWORK, under
 from dovetail.compat.tensorflow.names.debugging import require
-from dovetail.compat.tensorflow.names.devices import device_v1
-from dovetail.compat.tensorflow.names.graph import GraphKeys, group, placeholder
-from dovetail.compat.tensorflow.names.partitions import by_key, key_of, slice_info, variables_of
-from dovetail.compat.tensorflow.names.variable_scope import VariableScope, get_variable, get_variable_scope
-from dovetail.compat.tensorflow.names.variables import AnyVariableV1, assign
+from dovetail.compat.tensorflow.names.graph.graph import GraphKeys, group, placeholder
+from dovetail.compat.tensorflow.names.session.devices import device_v1
+from dovetail.compat.tensorflow.names.variables.partitions import by_key, key_of, slice_info, variables_of
+from dovetail.compat.tensorflow.names.variables.variable_scope import VariableScope, get_variable, get_variable_scope
+from dovetail.compat.tensorflow.names.variables.variables import AnyVariableV1, assign
 from dovetail.compat.tensorflow.table import arguments_of, constant_value, function
 from dovetail.compat.tf_graph.old_shapes import old_shape
 from dovetail.core.dimension import plain

@@ -14,15 +14,15 @@ from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.contrib.places import LAYERS, under
 from dovetail.compat.tensorflow.names.debugging import check_numerics as checked
-from dovetail.compat.tensorflow.names.graph import GraphKeys, control_dependencies
-from dovetail.compat.tensorflow.names.initializers import Constant, Zeros
+from dovetail.compat.tensorflow.names.graph.graph import GraphKeys, control_dependencies
 from dovetail.compat.tensorflow.names.math.arithmetic import clip_by_global_norm, clip_by_norm, global_norm
 from dovetail.compat.tensorflow.names.optimizers import rows
 from dovetail.compat.tensorflow.names.optimizers.base import Optimizer
 from dovetail.compat.tensorflow.names.random.draws import truncated_normal
 from dovetail.compat.tensorflow.names.summary import histogram_v1, scalar_v1
 from dovetail.compat.tensorflow.names.train import assert_global_step, get_global_step, get_or_create_global_step
-from dovetail.compat.tensorflow.names.variable_scope import get_variable, variable_scope
+from dovetail.compat.tensorflow.names.variables.initializers import Constant, Zeros
+from dovetail.compat.tensorflow.names.variables.variable_scope import get_variable, variable_scope
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import is_recorded, static_shape
 

@@ -14,7 +14,7 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.contrib.places import LAYERS, under
-from dovetail.compat.tensorflow.names.graph import GraphKeys
+from dovetail.compat.tensorflow.names.graph.graph import GraphKeys
 from dovetail.compat.tensorflow.names.nn.losses import zero_fraction
 from dovetail.compat.tensorflow.names.summary import histogram_v1, image_v1, scalar_v1
 from dovetail.core.dtypes import as_dtype

@@ -12,7 +12,7 @@ from typing import Any
 from dovetail.compat.tensorflow import graph_mode, table
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.contrib.places import under
-from dovetail.compat.tensorflow.names.control import cond
+from dovetail.compat.tensorflow.names.graph.control import cond
 from dovetail.compat.tensorflow.table import in_v1
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import shape_of

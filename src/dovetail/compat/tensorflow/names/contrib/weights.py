@@ -13,10 +13,10 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.contrib.places import INITIALIZERS, REGULARIZERS, under
-from dovetail.compat.tensorflow.names.graph import GraphKeys
-from dovetail.compat.tensorflow.names.initializers import SPREAD_OF_CUT, VarianceScaling
+from dovetail.compat.tensorflow.names.graph.graph import GraphKeys
 from dovetail.compat.tensorflow.names.math.arithmetic import add_n
 from dovetail.compat.tensorflow.names.nn.losses import l2_loss
+from dovetail.compat.tensorflow.names.variables.initializers import SPREAD_OF_CUT, VarianceScaling
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import static_shape

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.compat.tensorflow.names.string_tensors import StringTensor
-from dovetail.compat.tensorflow.names.text import STRING, is_text, strings_of
+from dovetail.compat.tensorflow.names.strings.tensors import StringTensor
+from dovetail.compat.tensorflow.names.strings.text import STRING, is_text, strings_of
 from dovetail.compat.tensorflow.table import constant_value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error

@@ -12,10 +12,10 @@ from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.array.core import TFTensor
 from dovetail.compat.tensorflow.names.data.dataset import Dataset, taken
 from dovetail.compat.tensorflow.names.data.elements import continued, each, leaves, leaves_of
-from dovetail.compat.tensorflow.names.python_calls import done_in
-from dovetail.compat.tensorflow.names.session import running
-from dovetail.compat.tensorflow.names.string_tensors import called
-from dovetail.compat.tensorflow.names.text import STRING, Text, strings_of
+from dovetail.compat.tensorflow.names.graph.python_calls import done_in
+from dovetail.compat.tensorflow.names.session.session import running
+from dovetail.compat.tensorflow.names.strings.tensors import called
+from dovetail.compat.tensorflow.names.strings.text import STRING, Text, strings_of
 from dovetail.core.errors import op_error
 
 TITLE = "tf.data.Iterator"

@@ -15,9 +15,9 @@ from dovetail.compat.tensorflow.names.data import elements as parts
 from dovetail.compat.tensorflow.names.data.dataset import UNKNOWN, Dataset, taken
 from dovetail.compat.tensorflow.names.data.elements import Leaf
 from dovetail.compat.tensorflow.names.data.traced import Function
-from dovetail.compat.tensorflow.names.files import found_files
-from dovetail.compat.tensorflow.names.readers import FixedLengthRecordReader, TextLineReader, TFRecordReader
-from dovetail.compat.tensorflow.names.text import STRING, strings_of
+from dovetail.compat.tensorflow.names.io.files import found_files
+from dovetail.compat.tensorflow.names.io.readers import FixedLengthRecordReader, TextLineReader, TFRecordReader
+from dovetail.compat.tensorflow.names.strings.text import STRING, strings_of
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import shape_of

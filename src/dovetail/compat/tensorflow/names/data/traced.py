@@ -17,10 +17,10 @@ from dovetail.compat.tensorflow.names.data.elements import (
     plain,
     tensor,
 )
-from dovetail.compat.tensorflow.names.graph import placeholder
-from dovetail.compat.tensorflow.names.session import running
-from dovetail.compat.tensorflow.names.string_tensors import in_graph
-from dovetail.compat.tensorflow.names.text import Text, is_text, strings_of
+from dovetail.compat.tensorflow.names.graph.graph import placeholder
+from dovetail.compat.tensorflow.names.session.session import running
+from dovetail.compat.tensorflow.names.strings.tensors import in_graph
+from dovetail.compat.tensorflow.names.strings.text import Text, is_text, strings_of
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.value_kinds import is_tensor
 

@@ -16,9 +16,9 @@ from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import named, value
 from dovetail.compat.tensorflow.names.array.core import convert_to_tensor
 from dovetail.compat.tensorflow.names.array.structures import nest_flatten
-from dovetail.compat.tensorflow.names.graph import GraphKeys, nodes_of
-from dovetail.compat.tensorflow.names.partitions import variables_of
-from dovetail.compat.tensorflow.names.variable_scope import VariableScope, get_variable, variable_scope
+from dovetail.compat.tensorflow.names.graph.graph import GraphKeys, nodes_of
+from dovetail.compat.tensorflow.names.variables.partitions import variables_of
+from dovetail.compat.tensorflow.names.variables.variable_scope import VariableScope, get_variable, variable_scope
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.structure import flatten, unflatten

@@ -25,8 +25,8 @@ from dovetail.compat.tensorflow.names.layers.core import WEIGHTS, finished
 from dovetail.compat.tensorflow.names.layers.core import flatten as tf_flatten
 from dovetail.compat.tensorflow.names.layers.rows import row_class
 from dovetail.compat.tensorflow.names.nn.convolution import layout_of
-from dovetail.compat.tensorflow.names.partitions import variables_of
-from dovetail.compat.tensorflow.names.variable_scope import variable_scope
+from dovetail.compat.tensorflow.names.variables.partitions import variables_of
+from dovetail.compat.tensorflow.names.variables.variable_scope import variable_scope
 from dovetail.compat.tensorflow.table import arguments_of, in_v1, signature_of, told
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape

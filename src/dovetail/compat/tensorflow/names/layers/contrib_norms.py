@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from dovetail import ops
-from dovetail.compat.tensorflow.names.graph import GraphKeys, control_dependencies
-from dovetail.compat.tensorflow.names.initializers import Constant
+from dovetail.compat.tensorflow.names.graph.graph import GraphKeys, control_dependencies
 from dovetail.compat.tensorflow.names.layers.contrib import ENDS, collect, contrib, made, size_of, variable
 from dovetail.compat.tensorflow.names.layers.normalization import batch_normalization
 from dovetail.compat.tensorflow.names.nn import basics as nn
 from dovetail.compat.tensorflow.names.nn.convolution import layout_of
+from dovetail.compat.tensorflow.names.variables.initializers import Constant
 from dovetail.compat.tensorflow.table import in_v1
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import static_shape

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from dovetail import ops
-from dovetail.compat.tensorflow.names.control import cond
+from dovetail.compat.tensorflow.names.graph.control import cond
 from dovetail.compat.tensorflow.names.layers.rows import layer
 from dovetail.compat.tensorflow.names.nn.basics import dropout_v1
 from dovetail.compat.tensorflow.table import in_v1

@@ -6,10 +6,10 @@ from functools import partial
 from typing import Any
 
 from dovetail import ops
-from dovetail.compat.tensorflow.names.initializers import Zeros
 from dovetail.compat.tensorflow.names.layers.core import chosen
 from dovetail.compat.tensorflow.names.layers.rows import HALVES, channel_axis, layer
-from dovetail.compat.tensorflow.names.variable_scope import get_variable, variable_scope
+from dovetail.compat.tensorflow.names.variables.initializers import Zeros
+from dovetail.compat.tensorflow.names.variables.variable_scope import get_variable, variable_scope
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import is_tensor, static_shape

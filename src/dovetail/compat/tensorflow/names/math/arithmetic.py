@@ -9,7 +9,7 @@ from dovetail import ops
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names import old_words
 from dovetail.compat.tensorflow.names.array.sorting import argsort
-from dovetail.compat.tensorflow.names.moved_strings import by_op
+from dovetail.compat.tensorflow.names.strings.moved import by_op
 from dovetail.compat.tensorflow.table import alike_values, constant_value, function, in_v1, row
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error

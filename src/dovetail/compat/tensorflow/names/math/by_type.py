@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail import ops
-from dovetail.compat.tensorflow.names.moved_strings import by_numbers
+from dovetail.compat.tensorflow.names.strings.moved import by_numbers
 from dovetail.compat.tensorflow.table import arguments_of, row
 from dovetail.core.errors import op_error
 from dovetail.core.table import OPS

@@ -16,10 +16,10 @@ from dovetail.compat.kept import has_owner, kept
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.debugging import COMPARISONS
-from dovetail.compat.tensorflow.names.graph import GraphKeys, control_dependencies
+from dovetail.compat.tensorflow.names.graph.graph import GraphKeys, control_dependencies
 from dovetail.compat.tensorflow.names.nn.losses import confusion_matrix
-from dovetail.compat.tensorflow.names.variable_scope import variable_scope
-from dovetail.compat.tensorflow.names.variables import variable
+from dovetail.compat.tensorflow.names.variables.variable_scope import variable_scope
+from dovetail.compat.tensorflow.names.variables.variables import variable
 from dovetail.compat.tensorflow.table import arguments_of, deferring, signature_of, told
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import static_shape

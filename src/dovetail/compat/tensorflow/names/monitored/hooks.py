@@ -13,7 +13,7 @@ from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.debugging import logger
 from dovetail.compat.tensorflow.names.event_files import FileWriterCache, write_rate
-from dovetail.compat.tensorflow.names.graph_util import write_beside_checkpoints
+from dovetail.compat.tensorflow.names.graph.util import write_beside_checkpoints
 from dovetail.compat.tensorflow.names.monitored.hook_base import (
     SecondOrStepTimer,
     SessionRunArgs,

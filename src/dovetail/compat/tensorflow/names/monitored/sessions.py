@@ -7,10 +7,10 @@ from typing import Any
 
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
+from dovetail.compat.tensorflow.names.io.queue_runners import start_queue_runners
 from dovetail.compat.tensorflow.names.monitored import hooks as hook_classes
 from dovetail.compat.tensorflow.names.monitored.hook_base import SessionRunArgs, SessionRunContext, SessionRunValues
-from dovetail.compat.tensorflow.names.queue_runners import start_queue_runners
-from dovetail.compat.tensorflow.names.session import Session
+from dovetail.compat.tensorflow.names.session.session import Session
 from dovetail.compat.tensorflow.names.training.coordinator import Coordinator
 from dovetail.compat.tensorflow.names.training.session_manager import DEFAULT, SessionManager, one_process
 from dovetail.compat.tensorflow.names.training.standard import standard

@@ -8,7 +8,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.backend.sparse import SparseTensor
-from dovetail.compat.tensorflow.names.partitions import PartitionedVariable
+from dovetail.compat.tensorflow.names.variables.partitions import PartitionedVariable
 from dovetail.compat.tensorflow.table import row
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import static_shape

@@ -12,7 +12,7 @@ import numpy as np
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.graph import GraphKeys
+from dovetail.compat.tensorflow.names.graph.graph import GraphKeys
 from dovetail.compat.tensorflow.names.nn.losses import require_one_shape, softmax_cross_entropy_with_logits
 from dovetail.compat.tensorflow.table import alike_values, function
 from dovetail.core.errors import op_error

@@ -11,12 +11,12 @@ from dovetail.autodiff.tape import GradientTape
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.array.structures import nest_flatten
-from dovetail.compat.tensorflow.names.gradients import check_aggregation, gradients
-from dovetail.compat.tensorflow.names.graph import GraphKeys, group
+from dovetail.compat.tensorflow.names.graph.gradients import check_aggregation, gradients
+from dovetail.compat.tensorflow.names.graph.graph import GraphKeys, group
 from dovetail.compat.tensorflow.names.optimizers.custom import CustomStepMixin, constrained
-from dovetail.compat.tensorflow.names.partitions import take_part
-from dovetail.compat.tensorflow.names.variable_scope import in_variable_scope
-from dovetail.compat.tensorflow.names.variables import named_variable
+from dovetail.compat.tensorflow.names.variables.partitions import take_part
+from dovetail.compat.tensorflow.names.variables.variable_scope import in_variable_scope
+from dovetail.compat.tensorflow.names.variables.variables import named_variable
 from dovetail.compat.tensorflow.table import constructor
 from dovetail.compat.tf_graph.graph import collected
 from dovetail.core.errors import op_error

@@ -13,7 +13,7 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.checkpoints import Saver
-from dovetail.compat.tensorflow.names.graph import GraphKeys, control_dependencies, group
+from dovetail.compat.tensorflow.names.graph.graph import GraphKeys, control_dependencies, group
 from dovetail.compat.tensorflow.names.optimizers.base import Optimizer, Row, Updates, number
 from dovetail.compat.tensorflow.names.optimizers.rows import ADAM, AdagradOptimizer, AdamOptimizer, MomentumOptimizer
 from dovetail.compat.tensorflow.names.train import ExponentialMovingAverage

@@ -7,8 +7,8 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.graph import control_dependencies, group
-from dovetail.compat.tensorflow.names.variables import named_variable
+from dovetail.compat.tensorflow.names.graph.graph import control_dependencies, group
+from dovetail.compat.tensorflow.names.variables.variables import named_variable
 
 
 def constrained(variable: Any, new: Any) -> Any:

@@ -11,7 +11,7 @@ from dovetail import ops
 from dovetail.autodiff.graph_gradients import gradients
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.graph import GraphKeys
+from dovetail.compat.tensorflow.names.graph.graph import GraphKeys
 from dovetail.core.errors import op_error
 from dovetail.sessions.session import default_session
 

@@ -12,7 +12,7 @@ from dovetail import ops
 from dovetail.backend import seeds
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.moved_strings import by_op
+from dovetail.compat.tensorflow.names.strings.moved import by_op
 from dovetail.compat.tensorflow.table import constant_value, function, in_v1
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error

@@ -20,7 +20,7 @@ from dovetail.compat.tensorflow.names.nn.losses import (
     softmax_cross_entropy_with_logits,
 )
 from dovetail.compat.tensorflow.names.random.draws import key_of_draw
-from dovetail.compat.tensorflow.names.variables import variable
+from dovetail.compat.tensorflow.names.variables.variables import variable
 from dovetail.compat.tensorflow.table import function, row, takes
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import static_shape

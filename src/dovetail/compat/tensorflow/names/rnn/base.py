@@ -18,8 +18,8 @@ from dovetail.compat.tensorflow.names.array.creation import zeros
 from dovetail.compat.tensorflow.names.array.structures import is_nested, nest_map_structure
 from dovetail.compat.tensorflow.names.layers.base import Layer
 from dovetail.compat.tensorflow.names.math.arithmetic import tanh
-from dovetail.compat.tensorflow.names.partitions import variables_of
-from dovetail.compat.tensorflow.names.variable_scope import get_variable_scope, variable_scope
+from dovetail.compat.tensorflow.names.variables.partitions import variables_of
+from dovetail.compat.tensorflow.names.variables.variable_scope import get_variable_scope, variable_scope
 from dovetail.compat.tensorflow.table import constructor, in_v1
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import TensorShape

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 from dovetail import ops
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.initializers import Constant
 from dovetail.compat.tensorflow.names.layers.base import Layer
 from dovetail.compat.tensorflow.names.rnn.base import BOTH, RNNCell, parts_of
+from dovetail.compat.tensorflow.names.variables.initializers import Constant
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import dtype_of
 from dovetail.ops.shapes.shape import dims_of

@@ -9,13 +9,13 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.array.structures import is_nested, nest_flatten, nest_map_structure
-from dovetail.compat.tensorflow.names.initializers import Constant, RandomUniform
 from dovetail.compat.tensorflow.names.nn.embeddings import embedding_lookup
 from dovetail.compat.tensorflow.names.rnn.base import BOTH, RNNCell, parts_of
 from dovetail.compat.tensorflow.names.rnn.contrib_cells import LSTMBlockCell
 from dovetail.compat.tensorflow.names.rnn.loops import over_steps, reversed_steps
 from dovetail.compat.tensorflow.names.rnn.wrappers import Wrapper
-from dovetail.compat.tensorflow.names.variable_scope import get_variable, get_variable_scope, variable_scope
+from dovetail.compat.tensorflow.names.variables.initializers import Constant, RandomUniform
+from dovetail.compat.tensorflow.names.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 from dovetail.compat.tensorflow.table import in_v1, row
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import dtype_of, static_shape

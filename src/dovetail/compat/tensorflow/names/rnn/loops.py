@@ -15,10 +15,10 @@ from dovetail.compat.tensorflow.names.array.structures import (
     pack_sequence_as,
 )
 from dovetail.compat.tensorflow.names.array.tensor_array import TensorArray
-from dovetail.compat.tensorflow.names.control import while_loop
+from dovetail.compat.tensorflow.names.graph.control import while_loop
 from dovetail.compat.tensorflow.names.rnn.base import zeros_of
 from dovetail.compat.tensorflow.names.rnn.cells import ALL
-from dovetail.compat.tensorflow.names.variable_scope import variable_scope
+from dovetail.compat.tensorflow.names.variables.variable_scope import variable_scope
 from dovetail.compat.tensorflow.table import function, takes
 from dovetail.core.tensor_shape import shape_of
 from dovetail.core.value_kinds import dtype_of, static_shape

@@ -14,13 +14,13 @@ from dovetail.compat.tensorflow.names.array.structures import (
     nest_map_structure,
     pack_sequence_as,
 )
-from dovetail.compat.tensorflow.names.devices import device as device_scope
 from dovetail.compat.tensorflow.names.layers.base import Layer
 from dovetail.compat.tensorflow.names.nn.basics import dropout_v1
 from dovetail.compat.tensorflow.names.random.draws import uniform
 from dovetail.compat.tensorflow.names.rnn.base import BOTH, RNNCell, dims_of_size, parts_of
 from dovetail.compat.tensorflow.names.rnn.cells import LSTMStateTuple
-from dovetail.compat.tensorflow.names.variable_scope import variable_scope
+from dovetail.compat.tensorflow.names.session.devices import device as device_scope
+from dovetail.compat.tensorflow.names.variables.variable_scope import variable_scope
 from dovetail.compat.tensorflow.table import in_v1
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import is_tensor

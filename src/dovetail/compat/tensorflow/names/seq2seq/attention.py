@@ -10,12 +10,12 @@ from dovetail import ops
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.array.creation import sequence_mask, zeros
 from dovetail.compat.tensorflow.names.array.tensor_array import TensorArray
-from dovetail.compat.tensorflow.names.initializers import Constant
 from dovetail.compat.tensorflow.names.layers.core import dense
 from dovetail.compat.tensorflow.names.nn.basics import softmax
 from dovetail.compat.tensorflow.names.rnn.base import RNNCell
 from dovetail.compat.tensorflow.names.seq2seq.decoders import in_graph
-from dovetail.compat.tensorflow.names.variable_scope import get_variable, variable_scope
+from dovetail.compat.tensorflow.names.variables.initializers import Constant
+from dovetail.compat.tensorflow.names.variables.variable_scope import get_variable, variable_scope
 from dovetail.compat.tensorflow.table import in_v1
 from dovetail.core.value_kinds import dtype_of, static_shape
 from dovetail.ops.shapes.shape import dims_of

@@ -11,12 +11,12 @@ from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.array.creation import zeros_like
 from dovetail.compat.tensorflow.names.array.structures import nest_flatten, nest_map_structure
 from dovetail.compat.tensorflow.names.array.tensor_array import TensorArray
-from dovetail.compat.tensorflow.names.control import while_loop
+from dovetail.compat.tensorflow.names.graph.control import while_loop
 from dovetail.compat.tensorflow.names.nn.embeddings import embedding_lookup
 from dovetail.compat.tensorflow.names.random.draws import multinomial, uniform
 from dovetail.compat.tensorflow.names.rnn.base import zeros_of
 from dovetail.compat.tensorflow.names.rnn.loops import swapped, where_of
-from dovetail.compat.tensorflow.names.variable_scope import variable_scope
+from dovetail.compat.tensorflow.names.variables.variable_scope import variable_scope
 from dovetail.compat.tensorflow.table import function, in_v1
 from dovetail.core.tensor_shape import shape_of
 from dovetail.core.value_kinds import dtype_of

@@ -9,7 +9,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow.names.array.structures import nest_flatten
-from dovetail.compat.tensorflow.names.control import cond
+from dovetail.compat.tensorflow.names.graph.control import cond
 from dovetail.compat.tensorflow.names.nn.embeddings import embedding_lookup
 from dovetail.compat.tensorflow.names.nn.losses import sparse_softmax_cross_entropy_with_logits
 from dovetail.compat.tensorflow.names.rnn.contrib_wrappers import (
@@ -19,7 +19,7 @@ from dovetail.compat.tensorflow.names.rnn.contrib_wrappers import (
     linear,
 )
 from dovetail.compat.tensorflow.names.rnn.loops import static_rnn
-from dovetail.compat.tensorflow.names.variable_scope import get_variable, get_variable_scope, variable_scope
+from dovetail.compat.tensorflow.names.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 from dovetail.compat.tensorflow.table import function, in_v1
 from dovetail.core.value_kinds import dtype_of, static_shape
 from dovetail.ops.shapes.shape import dims_of

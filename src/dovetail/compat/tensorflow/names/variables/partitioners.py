@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from dovetail.compat.tensorflow.names.partitions import SaveSliceInfo
+from dovetail.compat.tensorflow.names.variables.partitions import SaveSliceInfo
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error

@@ -7,12 +7,12 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.graph import GraphKeys
-from dovetail.compat.tensorflow.names.initializers import default_initializer
-from dovetail.compat.tensorflow.names.partitioners import partitions_by, slices_of
-from dovetail.compat.tensorflow.names.partitions import PartitionedVariable, SaveSliceInfo
-from dovetail.compat.tensorflow.names.text import STRING, is_text
-from dovetail.compat.tensorflow.names.variables import named_variable
+from dovetail.compat.tensorflow.names.graph.graph import GraphKeys
+from dovetail.compat.tensorflow.names.strings.text import STRING, is_text
+from dovetail.compat.tensorflow.names.variables.initializers import default_initializer
+from dovetail.compat.tensorflow.names.variables.partitioners import partitions_by, slices_of
+from dovetail.compat.tensorflow.names.variables.partitions import PartitionedVariable, SaveSliceInfo
+from dovetail.compat.tensorflow.names.variables.variables import named_variable
 from dovetail.compat.tf_graph.old_shapes import old_shape
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error

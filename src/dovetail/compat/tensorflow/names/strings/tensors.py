@@ -18,7 +18,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.text import STRING, Strings, Text, is_text, strings_of, text
+from dovetail.compat.tensorflow.names.strings.text import STRING, Strings, Text, is_text, strings_of, text
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.op import Op

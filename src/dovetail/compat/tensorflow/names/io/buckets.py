@@ -10,9 +10,9 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.input_queues import example_parts
-from dovetail.compat.tensorflow.names.queue_runners import QueueRunner, add_queue_runner
-from dovetail.compat.tensorflow.names.queues import Element, QueueBase
+from dovetail.compat.tensorflow.names.io.input_queues import example_parts
+from dovetail.compat.tensorflow.names.io.queue_runners import QueueRunner, add_queue_runner
+from dovetail.compat.tensorflow.names.io.queues import Element, QueueBase
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error

@@ -16,8 +16,8 @@ from typing import Any, cast
 import numpy as np
 
 from dovetail.compat.tensorflow.names.array.sparse import SparseTensorValue
-from dovetail.compat.tensorflow.names.string_tensors import computed, joined
-from dovetail.compat.tensorflow.names.text import STRING, is_text, strings_of, text
+from dovetail.compat.tensorflow.names.strings.tensors import computed, joined
+from dovetail.compat.tensorflow.names.strings.text import STRING, is_text, strings_of, text
 from dovetail.compat.tensorflow.table import arguments_of, constant_value, function, in_v1, signature_of
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error

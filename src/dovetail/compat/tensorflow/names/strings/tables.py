@@ -10,9 +10,9 @@ import numpy as np
 
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.graph import GraphKeys
-from dovetail.compat.tensorflow.names.string_tensors import computed
-from dovetail.compat.tensorflow.names.text import STRING, is_text, strings_of
+from dovetail.compat.tensorflow.names.graph.graph import GraphKeys
+from dovetail.compat.tensorflow.names.strings.tensors import computed
+from dovetail.compat.tensorflow.names.strings.text import STRING, is_text, strings_of
 from dovetail.compat.tensorflow.table import constant_value, function
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error

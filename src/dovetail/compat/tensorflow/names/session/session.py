@@ -14,7 +14,7 @@ from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.array.conversions import fed, fetched
 from dovetail.compat.tensorflow.names.array.sparse import SparseFetch, fed_parts
-from dovetail.compat.tensorflow.names.devices import (
+from dovetail.compat.tensorflow.names.session.devices import (
     DeviceAttributes,
     allows_soft_placement,
     attributes_of,
@@ -23,9 +23,15 @@ from dovetail.compat.tensorflow.names.devices import (
     print_placement,
     without_printing,
 )
-from dovetail.compat.tensorflow.names.settings import DeviceStepStats, NodeExecStats, RunMetadata, RunOptions, heed
-from dovetail.compat.tensorflow.names.string_tensors import NUMBERS, strings_of_a_run
-from dovetail.compat.tensorflow.names.text import is_text, strings_of
+from dovetail.compat.tensorflow.names.session.settings import (
+    DeviceStepStats,
+    NodeExecStats,
+    RunMetadata,
+    RunOptions,
+    heed,
+)
+from dovetail.compat.tensorflow.names.strings.tensors import NUMBERS, strings_of_a_run
+from dovetail.compat.tensorflow.names.strings.text import is_text, strings_of
 from dovetail.compat.tf_graph.definition import definition_of
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import describe, op_error

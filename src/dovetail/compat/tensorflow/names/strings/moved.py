@@ -7,8 +7,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from dovetail.compat.tensorflow.names.string_tensors import NUMBERS, StringTensor, in_graph, is_of_run, joined
-from dovetail.compat.tensorflow.names.text import Text, is_text, strings_of, text
+from dovetail.compat.tensorflow.names.strings.tensors import NUMBERS, StringTensor, in_graph, is_of_run, joined
+from dovetail.compat.tensorflow.names.strings.text import Text, is_text, strings_of, text
 from dovetail.compat.tensorflow.table import Wrapper
 from dovetail.core.scopes import not_building
 from dovetail.core.structure import flatten, unflatten

@@ -13,9 +13,9 @@ import numpy as np
 from dovetail.backend.sparse import SparseTensor
 from dovetail.compat.tensorflow.entries import lazy, value
 from dovetail.compat.tensorflow.names.array.sparse import SparseTensorValue
-from dovetail.compat.tensorflow.names.string_tensors import computed, joined
-from dovetail.compat.tensorflow.names.strings import host_operation
-from dovetail.compat.tensorflow.names.text import STRING, is_text, strings_of, text
+from dovetail.compat.tensorflow.names.strings.functions import host_operation
+from dovetail.compat.tensorflow.names.strings.tensors import computed, joined
+from dovetail.compat.tensorflow.names.strings.text import STRING, is_text, strings_of, text
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.dtypes import as_dtype, is_of_strings
 from dovetail.core.errors import describe

@@ -9,9 +9,9 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.array.structures import nest_flatten
-from dovetail.compat.tensorflow.names.settings import heed
-from dovetail.compat.tensorflow.names.string_tensors import NUMBER, StringTensor, in_graph
-from dovetail.compat.tensorflow.names.text import is_text
+from dovetail.compat.tensorflow.names.session.settings import heed
+from dovetail.compat.tensorflow.names.strings.tensors import NUMBER, StringTensor, in_graph
+from dovetail.compat.tensorflow.names.strings.text import is_text
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.errors import describe, op_error
 from dovetail.core.spec import spec

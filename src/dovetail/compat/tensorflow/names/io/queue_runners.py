@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.graph import GraphKeys
-from dovetail.compat.tensorflow.names.queues import Cancelled
+from dovetail.compat.tensorflow.names.graph.graph import GraphKeys
+from dovetail.compat.tensorflow.names.io.queues import Cancelled
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.errors import op_error
 from dovetail.sessions.session import default_session

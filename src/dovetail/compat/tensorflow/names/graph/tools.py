@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.compat.tensorflow.names.checkpoint_files import exists, read
-from dovetail.compat.tensorflow.names.graph_util import (
+from dovetail.compat.tensorflow.names.graph.util import (
     chosen_variables,
     extract_sub_graph,
     remove_training_nodes,

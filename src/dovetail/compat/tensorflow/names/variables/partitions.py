@@ -11,7 +11,7 @@ import numpy as np
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.variable_views import View
+from dovetail.compat.tensorflow.names.variables.variable_views import View
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import shape_of
 from dovetail.formats.wire.bundle import Cut

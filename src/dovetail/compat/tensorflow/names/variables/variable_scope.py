@@ -13,8 +13,8 @@ from typing import Any
 from dovetail.autodiff.custom import custom_gradient
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.graph import GraphKeys, graph_of
-from dovetail.compat.tensorflow.names.named_variables import named, new_dtype
+from dovetail.compat.tensorflow.names.graph.graph import GraphKeys, graph_of
+from dovetail.compat.tensorflow.names.variables.named_variables import named, new_dtype
 from dovetail.compat.tensorflow.table import arguments_of, function
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error

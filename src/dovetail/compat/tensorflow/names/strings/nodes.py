@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from dovetail import ops
-from dovetail.compat.tensorflow.names.string_tensors import NUMBER, StringTensor, called, in_graph
-from dovetail.compat.tensorflow.names.text import STRING
+from dovetail.compat.tensorflow.names.strings.tensors import NUMBER, StringTensor, called, in_graph
+from dovetail.compat.tensorflow.names.strings.text import STRING
 from dovetail.core.places import engine
 from dovetail.formats.tensorflow.host.evaluation import Evaluator
 from dovetail.formats.tensorflow.op_defs import op_def

@@ -10,13 +10,13 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.array.core import convert_to_tensor
 from dovetail.compat.tensorflow.names.array.creation import range_
-from dovetail.compat.tensorflow.names.graph import GraphKeys
-from dovetail.compat.tensorflow.names.queue_runners import QueueRunner, add_queue_runner
-from dovetail.compat.tensorflow.names.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
+from dovetail.compat.tensorflow.names.graph.graph import GraphKeys
+from dovetail.compat.tensorflow.names.io.queue_runners import QueueRunner, add_queue_runner
+from dovetail.compat.tensorflow.names.io.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
 from dovetail.compat.tensorflow.names.random.draws import shuffle as tf_shuffle
-from dovetail.compat.tensorflow.names.string_tensors import StringTensor, in_graph
-from dovetail.compat.tensorflow.names.text import is_text
-from dovetail.compat.tensorflow.names.variables import variable
+from dovetail.compat.tensorflow.names.strings.tensors import StringTensor, in_graph
+from dovetail.compat.tensorflow.names.strings.text import is_text
+from dovetail.compat.tensorflow.names.variables.variables import variable
 from dovetail.compat.tensorflow.table import function, in_v1
 from dovetail.core.errors import op_error
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.queues import QueueBase
-from dovetail.compat.tensorflow.names.records import TFRecordOptions
-from dovetail.compat.tensorflow.names.string_tensors import called
-from dovetail.compat.tensorflow.names.text import STRING, strings_of
+from dovetail.compat.tensorflow.names.io.queues import QueueBase
+from dovetail.compat.tensorflow.names.io.records import TFRecordOptions
+from dovetail.compat.tensorflow.names.strings.tensors import called
+from dovetail.compat.tensorflow.names.strings.text import STRING, strings_of
 from dovetail.core.errors import op_error
 from dovetail.formats.wire.libraries import need
 from dovetail.formats.wire.records import read_records

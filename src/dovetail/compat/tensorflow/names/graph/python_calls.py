@@ -10,8 +10,8 @@ import numpy as np
 from dovetail import ops
 from dovetail.autodiff.tape import GradientTape
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.string_tensors import called
-from dovetail.compat.tensorflow.names.text import STRING, is_text, text
+from dovetail.compat.tensorflow.names.strings.tensors import called
+from dovetail.compat.tensorflow.names.strings.text import STRING, is_text, text
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error

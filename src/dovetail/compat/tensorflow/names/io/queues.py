@@ -12,10 +12,10 @@ import numpy as np
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.python_calls import done_in
+from dovetail.compat.tensorflow.names.graph.python_calls import done_in
 from dovetail.compat.tensorflow.names.random.draws import seed_of_draw
-from dovetail.compat.tensorflow.names.string_tensors import called, in_graph
-from dovetail.compat.tensorflow.names.text import STRING, is_text
+from dovetail.compat.tensorflow.names.strings.tensors import called, in_graph
+from dovetail.compat.tensorflow.names.strings.text import STRING, is_text
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import shape_of

@@ -13,10 +13,10 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.math.by_type import raw
-from dovetail.compat.tensorflow.names.string_nodes import StringReader
-from dovetail.compat.tensorflow.names.string_tensors import in_graph
-from dovetail.compat.tensorflow.names.text import is_text
-from dovetail.compat.tensorflow.names.variables import TFGraphVariable, TFVariable
+from dovetail.compat.tensorflow.names.strings.nodes import StringReader
+from dovetail.compat.tensorflow.names.strings.tensors import in_graph
+from dovetail.compat.tensorflow.names.strings.text import is_text
+from dovetail.compat.tensorflow.names.variables.variables import TFGraphVariable, TFVariable
 from dovetail.compat.tensorflow.nearest import close_op
 from dovetail.compat.tensorflow.table import function, told
 from dovetail.compat.tf_graph.definition import file_of, mark_of

@@ -13,11 +13,11 @@ from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.array.core import Kind
 from dovetail.compat.tensorflow.names.array.structures import nest_flatten
-from dovetail.compat.tensorflow.names.graph import GraphKeys
-from dovetail.compat.tensorflow.names.python_calls import count_up_to
-from dovetail.compat.tensorflow.names.string_tensors import StringVariable, in_graph
-from dovetail.compat.tensorflow.names.text import is_text
-from dovetail.compat.tensorflow.names.variable_views import Assigned, Slice, named
+from dovetail.compat.tensorflow.names.graph.graph import GraphKeys
+from dovetail.compat.tensorflow.names.graph.python_calls import count_up_to
+from dovetail.compat.tensorflow.names.strings.tensors import StringVariable, in_graph
+from dovetail.compat.tensorflow.names.strings.text import is_text
+from dovetail.compat.tensorflow.names.variables.variable_views import Assigned, Slice, named
 from dovetail.compat.tensorflow.table import function, in_v1
 from dovetail.compat.tf_graph.variable_operation import VariableOperation
 from dovetail.core.creations import once

@@ -13,8 +13,8 @@ from dovetail.autodiff.tape import GradientTape
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.array.core import convert_to_tensor
 from dovetail.compat.tensorflow.names.array.creation import zeros_like
-from dovetail.compat.tensorflow.names.gradients import gradients
-from dovetail.compat.tensorflow.names.graph import placeholder
+from dovetail.compat.tensorflow.names.graph.gradients import gradients
+from dovetail.compat.tensorflow.names.graph.graph import placeholder
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.value_kinds import dtype_of
 

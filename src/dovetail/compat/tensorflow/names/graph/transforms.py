@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dovetail.compat.tensorflow.names.graph_tools import new_placeholder, with_nodes
-from dovetail.compat.tensorflow.names.graph_util import extract_sub_graph
+from dovetail.compat.tensorflow.names.graph.tools import new_placeholder, with_nodes
+from dovetail.compat.tensorflow.names.graph.util import extract_sub_graph
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.errors import op_error
 from dovetail.formats.tensorflow.names import split

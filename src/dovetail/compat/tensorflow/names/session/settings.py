@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.memory import ACTING
-from dovetail.compat.tensorflow.names.setting_groups import Message, Open, Repeated
+from dovetail.compat.tensorflow.names.session.memory import ACTING
+from dovetail.compat.tensorflow.names.session.setting_groups import Message, Open, Repeated
 from dovetail.compat.tensorflow.table import function
 from dovetail.compat.tensorflow.unused import warn_once
 from dovetail.core.engine_registry import set_threads, threads

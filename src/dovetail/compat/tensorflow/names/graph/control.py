@@ -11,9 +11,9 @@ from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.array.structures import nest_flatten, pack_sequence_as
 from dovetail.compat.tensorflow.names.array.tensor_array import TensorArray
 from dovetail.compat.tensorflow.names.debugging import require
-from dovetail.compat.tensorflow.names.graph import group
-from dovetail.compat.tensorflow.names.string_tensors import StringTensor, in_graph
-from dovetail.compat.tensorflow.names.text import is_text
+from dovetail.compat.tensorflow.names.graph.graph import group
+from dovetail.compat.tensorflow.names.strings.tensors import StringTensor, in_graph
+from dovetail.compat.tensorflow.names.strings.text import is_text
 from dovetail.compat.tensorflow.table import function, row
 from dovetail.compat.tf_graph.variable_operation import VariableOperation
 from dovetail.core.dtypes import as_dtype

@@ -8,14 +8,14 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow.names.array.creation import zeros
 from dovetail.compat.tensorflow.names.array.shapes import cast
-from dovetail.compat.tensorflow.names.graph import name_scope_v1
+from dovetail.compat.tensorflow.names.graph.graph import name_scope_v1
 from dovetail.compat.tensorflow.names.math.arithmetic import matmul
 from dovetail.compat.tensorflow.names.nn.loss_functions import sparse_softmax_cross_entropy
 from dovetail.compat.tensorflow.names.nn.losses import in_top_k
 from dovetail.compat.tensorflow.names.optimizers.rows import GradientDescentOptimizer
 from dovetail.compat.tensorflow.names.random.draws import truncated_normal
 from dovetail.compat.tensorflow.names.summary import scalar_v1
-from dovetail.compat.tensorflow.names.variables import AnyVariableV1
+from dovetail.compat.tensorflow.names.variables.variables import AnyVariableV1
 from dovetail.compat.tensorflow.table import in_v1
 
 NUM_CLASSES = 10

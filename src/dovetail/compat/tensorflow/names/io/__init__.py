@@ -1,0 +1,1 @@
+"""TensorFlow's names for files and records, and for the queues that read them."""

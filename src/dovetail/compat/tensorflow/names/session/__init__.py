@@ -1,0 +1,1 @@
+"""TensorFlow's names for sessions and their settings, for devices and memory."""

@@ -1,0 +1,1 @@
+"""TensorFlow's names for strings, and for tables of words; strings in graphs."""

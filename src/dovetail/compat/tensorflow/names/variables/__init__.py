@@ -1,0 +1,1 @@
+"""TensorFlow's names for variables: their scopes, parts and first values."""
