@@ -92,8 +92,14 @@ OWN_TESTS = {  # the beginning of names that our own tests check → the test fi
     "contrib.training.": "test_hparams.py",
     **dict.fromkeys(["metrics.", "distributions.", "confusion_matrix", "math.confusion_matrix"], "test_old.py"),
     **{
-        name: f"test_{test}.py"
-        for test, module in {"training": "training", "monitored": "monitored", "samplers": "random.samplers"}.items()
+        name: test
+        for module, test in {
+            "train.coordinator": "test_training.py",
+            "train.session_manager": "test_training.py",
+            "train.supervisor": "test_training.py",
+            "monitored": "test_monitored.py",
+            "random.samplers": "test_samplers.py",
+        }.items()
         for name, found in V1.items()
         if getattr(found, "__module__", "").startswith(f"{NAMES}{module}")
     },

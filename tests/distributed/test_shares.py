@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from dovetail.compat.tensorflow.names.distribute import DistributedDataset
+from dovetail.compat.tensorflow.names.estimators.distribute import DistributedDataset
 from dovetail.core.collectives import WORLD
 from dovetail.distributed import shares
 from tests.conftest import SEED

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dovetail.compat import tensorflow as tf
-from dovetail.compat.tensorflow.names import kept_checkpoints
+from dovetail.compat.tensorflow.names.saving import kept_checkpoints
 from dovetail.core.errors import FormatError
 from tests import keras_backends
 from tests.libraries import Library, require

@@ -6,7 +6,7 @@ import numpy as np
 from dovetail.compat.tensorflow.compat import v1 as tf
 
 from dovetail.compat import tensorflow
-from dovetail.compat.tensorflow.names import train
+from dovetail.compat.tensorflow.names.train import steps as train
 
 tfe = tf.contrib.eager
 

@@ -83,7 +83,7 @@ def test_a_program_may_replace_a_name_in_a_module(monkeypatch):
 def test_a_module_of_ours_is_imported_under_its_name_in_tensorflow():
     from dovetail.compat.tensorflow.python.client import timeline as of_tensorflow
 
-    from dovetail.compat.tensorflow.names import timeline
+    from dovetail.compat.tensorflow.names.summary import timeline
 
     assert of_tensorflow is timeline is sys.modules["dovetail.compat.tensorflow.python.client.timeline"]
     import dovetail.compat.tensorflow.compat.v1.python.client.timeline as again

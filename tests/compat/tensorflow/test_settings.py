@@ -13,9 +13,9 @@ import pytest
 import dovetail as dt
 from dovetail.compat import tensorflow as tf
 from dovetail.compat.tensorflow import unused
-from dovetail.compat.tensorflow.names import timeline
 from dovetail.compat.tensorflow.names.session import settings
 from dovetail.compat.tensorflow.names.session.setting_groups import Message
+from dovetail.compat.tensorflow.names.summary import timeline
 from dovetail.compat.tensorflow.unused import UnusedSettingWarning
 from dovetail.core import devices
 from dovetail.core.engine_registry import current_engine

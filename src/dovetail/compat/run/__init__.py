@@ -225,7 +225,7 @@ def _keras_2(stack: ExitStack, of_tensorflow: bool, steps: int | None) -> None:
 
 def _tensorflow_1(stack: ExitStack, steps: int | None) -> None:
     """Open a graph of TensorFlow 1, whose names tell its last version, until the stack closes."""
-    from dovetail.compat.tensorflow.names.estimators import MOST_STEPS
+    from dovetail.compat.tensorflow.names.estimators.estimators import MOST_STEPS
 
     graph_mode.open_graph()
     for name in ("__version__", "VERSION"):

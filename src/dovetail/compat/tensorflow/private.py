@@ -109,7 +109,7 @@ MODULES: dict[str, tuple[str, ...]] = {
 
 _NAMES = "dovetail.compat.tensorflow.names"
 OURS = {  # modules that are modules of ours
-    "python.client.timeline": f"{_NAMES}.timeline",
+    "python.client.timeline": f"{_NAMES}.summary.timeline",
     "contrib.learn.datasets.mnist": f"{_NAMES}.io.mnist",
     "examples.tutorials.mnist.input_data": f"{_NAMES}.io.mnist",
     "examples.tutorials.mnist.mnist": f"{_NAMES}.io.mnist_network",

@@ -13,16 +13,16 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.checkpoint_files import latest_checkpoint
-from dovetail.compat.tensorflow.names.checkpoints import Saver
 from dovetail.compat.tensorflow.names.contrib.places import under
-from dovetail.compat.tensorflow.names.event_files import FileWriter
 from dovetail.compat.tensorflow.names.graph.graph import GraphKeys
 from dovetail.compat.tensorflow.names.monitored.hook_base import SessionRunArgs, SessionRunHook
 from dovetail.compat.tensorflow.names.monitored.hooks import FinalOpsHook
 from dovetail.compat.tensorflow.names.monitored.sessions import ChiefSessionCreator, MonitoredSession, Scaffold
-from dovetail.compat.tensorflow.names.summary import merge_all
-from dovetail.compat.tensorflow.names.train import get_or_create_global_step
+from dovetail.compat.tensorflow.names.saving.checkpoint_files import latest_checkpoint
+from dovetail.compat.tensorflow.names.saving.checkpoints import Saver
+from dovetail.compat.tensorflow.names.summary.event_files import FileWriter
+from dovetail.compat.tensorflow.names.summary.summary import merge_all
+from dovetail.compat.tensorflow.names.train.steps import get_or_create_global_step
 from dovetail.compat.tensorflow.names.variables.initializers import Zeros
 from dovetail.compat.tensorflow.names.variables.variable_scope import get_variable
 from dovetail.core.errors import op_error

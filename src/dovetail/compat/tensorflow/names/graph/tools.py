@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.compat.tensorflow.names.checkpoint_files import exists, read
 from dovetail.compat.tensorflow.names.graph.util import (
     chosen_variables,
     extract_sub_graph,
@@ -20,7 +19,8 @@ from dovetail.compat.tensorflow.names.graph.util import (
     with_values,
     write_message,
 )
-from dovetail.compat.tensorflow.names.meta_graphs import read_meta_graph
+from dovetail.compat.tensorflow.names.saving.checkpoint_files import exists, read
+from dovetail.compat.tensorflow.names.saving.meta_graphs import read_meta_graph
 from dovetail.compat.tensorflow.table import function
 from dovetail.compat.tf_graph.graph import TensorFlowGraph
 from dovetail.core.dtypes import as_dtype

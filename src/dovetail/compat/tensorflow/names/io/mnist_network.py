@@ -14,7 +14,7 @@ from dovetail.compat.tensorflow.names.nn.loss_functions import sparse_softmax_cr
 from dovetail.compat.tensorflow.names.nn.losses import in_top_k
 from dovetail.compat.tensorflow.names.optimizers.rows import GradientDescentOptimizer
 from dovetail.compat.tensorflow.names.random.draws import truncated_normal
-from dovetail.compat.tensorflow.names.summary import scalar_v1
+from dovetail.compat.tensorflow.names.summary.summary import scalar_v1
 from dovetail.compat.tensorflow.names.variables.variables import AnyVariableV1
 from dovetail.compat.tensorflow.table import in_v1
 

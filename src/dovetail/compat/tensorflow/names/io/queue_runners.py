@@ -16,7 +16,7 @@ from dovetail.core.errors import op_error
 from dovetail.sessions.session import default_session
 
 if TYPE_CHECKING:  # names.training imports this module
-    from dovetail.compat.tensorflow.names.training.coordinator import Coordinator
+    from dovetail.compat.tensorflow.names.train.coordinator import Coordinator
 
 
 class QueueRunner:

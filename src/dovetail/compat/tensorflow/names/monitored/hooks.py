@@ -12,7 +12,6 @@ import numpy as np
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.debugging import logger
-from dovetail.compat.tensorflow.names.event_files import FileWriterCache, write_rate
 from dovetail.compat.tensorflow.names.graph.util import write_beside_checkpoints
 from dovetail.compat.tensorflow.names.monitored.hook_base import (
     SecondOrStepTimer,
@@ -21,7 +20,8 @@ from dovetail.compat.tensorflow.names.monitored.hook_base import (
     SessionRunHook,
     SessionRunValues,
 )
-from dovetail.compat.tensorflow.names.training.standard import standard
+from dovetail.compat.tensorflow.names.summary.event_files import FileWriterCache, write_rate
+from dovetail.compat.tensorflow.names.train.standard import standard
 from dovetail.compat.tensorflow.table import takes
 from dovetail.core.errors import op_error
 from dovetail.formats.wire.messages import TENSORFLOW

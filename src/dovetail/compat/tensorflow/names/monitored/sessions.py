@@ -11,9 +11,9 @@ from dovetail.compat.tensorflow.names.io.queue_runners import start_queue_runner
 from dovetail.compat.tensorflow.names.monitored import hooks as hook_classes
 from dovetail.compat.tensorflow.names.monitored.hook_base import SessionRunArgs, SessionRunContext, SessionRunValues
 from dovetail.compat.tensorflow.names.session.session import Session
-from dovetail.compat.tensorflow.names.training.coordinator import Coordinator
-from dovetail.compat.tensorflow.names.training.session_manager import DEFAULT, SessionManager, one_process
-from dovetail.compat.tensorflow.names.training.standard import standard
+from dovetail.compat.tensorflow.names.train.coordinator import Coordinator
+from dovetail.compat.tensorflow.names.train.session_manager import DEFAULT, SessionManager, one_process
+from dovetail.compat.tensorflow.names.train.standard import standard
 from dovetail.compat.tensorflow.table import takes
 from dovetail.core.errors import op_error
 

@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.checkpoints import Saver
 from dovetail.compat.tensorflow.names.graph.graph import GraphKeys, control_dependencies, group
 from dovetail.compat.tensorflow.names.optimizers.base import Optimizer, Row, Updates, number
 from dovetail.compat.tensorflow.names.optimizers.rows import ADAM, AdagradOptimizer, AdamOptimizer, MomentumOptimizer
-from dovetail.compat.tensorflow.names.train import ExponentialMovingAverage
+from dovetail.compat.tensorflow.names.saving.checkpoints import Saver
+from dovetail.compat.tensorflow.names.train.steps import ExponentialMovingAverage
 from dovetail.core.errors import op_error
 from dovetail.ops.nn import optimizer_rules as rules
 

@@ -11,7 +11,7 @@ from dovetail import saved_model
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.graph.util import write_message
-from dovetail.compat.tensorflow.names.meta_graphs import (
+from dovetail.compat.tensorflow.names.saving.meta_graphs import (
     DEFINED,
     add_collection,
     collections_of,
@@ -20,7 +20,7 @@ from dovetail.compat.tensorflow.names.meta_graphs import (
     specs_of,
     without_devices,
 )
-from dovetail.compat.tensorflow.names.saved_models import FILES, predict_signature_def
+from dovetail.compat.tensorflow.names.saving.saved_models import FILES, predict_signature_def
 from dovetail.compat.tensorflow.names.variables.partitions import Parts, grouped, key_of, slice_info
 from dovetail.compat.tensorflow.table import function
 from dovetail.compat.tf_graph.elements import named_element

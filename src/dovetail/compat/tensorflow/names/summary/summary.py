@@ -13,10 +13,10 @@ import numpy as np
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.event_files import default_step, writers
 from dovetail.compat.tensorflow.names.graph.graph import GraphKeys
 from dovetail.compat.tensorflow.names.strings.tensors import NUMBERS, numbers_of
 from dovetail.compat.tensorflow.names.strings.text import STRING, HostOperation
+from dovetail.compat.tensorflow.names.summary.event_files import default_step, writers
 from dovetail.compat.tensorflow.table import constant_value, function
 from dovetail.core.errors import describe, op_error
 from dovetail.core.op import Op

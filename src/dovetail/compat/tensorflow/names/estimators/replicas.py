@@ -11,7 +11,7 @@ import numpy as np
 
 from dovetail import distributed, ops
 from dovetail.compat.tensorflow.names.data.dataset import Dataset
-from dovetail.compat.tensorflow.names.distribute import InputContext, Strategy
+from dovetail.compat.tensorflow.names.estimators.distribute import InputContext, Strategy
 from dovetail.compat.tensorflow.names.graph.graph import group
 from dovetail.compat.tensorflow.names.monitored.hook_base import SessionRunHook
 from dovetail.compat.tensorflow.names.variables.variables import global_variables

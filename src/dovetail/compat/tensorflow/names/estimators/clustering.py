@@ -16,7 +16,7 @@ from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.array.core import convert_to_tensor
 from dovetail.compat.tensorflow.names.array.joining import concat
 from dovetail.compat.tensorflow.names.array.shapes import cast
-from dovetail.compat.tensorflow.names.estimators import Estimator, EstimatorSpec, ModeKeys
+from dovetail.compat.tensorflow.names.estimators.estimators import Estimator, EstimatorSpec, ModeKeys
 from dovetail.compat.tensorflow.names.graph.control import cond
 from dovetail.compat.tensorflow.names.graph.graph import control_dependencies, group
 from dovetail.compat.tensorflow.names.graph.python_calls import py_func
@@ -25,7 +25,7 @@ from dovetail.compat.tensorflow.names.math.segments import UNSORTED
 from dovetail.compat.tensorflow.names.metrics.measures import mean
 from dovetail.compat.tensorflow.names.monitored.hook_base import SessionRunArgs, SessionRunHook
 from dovetail.compat.tensorflow.names.random.draws import seed_of_draw
-from dovetail.compat.tensorflow.names.train import get_or_create_global_step
+from dovetail.compat.tensorflow.names.train.steps import get_or_create_global_step
 from dovetail.compat.tensorflow.names.variables.variables import AnyVariableV1, assign, assign_add, assign_sub
 from dovetail.compat.tensorflow.table import in_v1, takes
 from dovetail.core.errors import op_error

@@ -10,13 +10,13 @@ from typing import Any
 
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.event_files import FileWriter, write_rate
 from dovetail.compat.tensorflow.names.graph.util import write_beside_checkpoints
 from dovetail.compat.tensorflow.names.io.queue_runners import start_queue_runners
 from dovetail.compat.tensorflow.names.session.session import Session
-from dovetail.compat.tensorflow.names.training.coordinator import Coordinator, LooperThread
-from dovetail.compat.tensorflow.names.training.session_manager import DEFAULT, SessionManager, one_process
-from dovetail.compat.tensorflow.names.training.standard import PARTS, standard
+from dovetail.compat.tensorflow.names.summary.event_files import FileWriter, write_rate
+from dovetail.compat.tensorflow.names.train.coordinator import Coordinator, LooperThread
+from dovetail.compat.tensorflow.names.train.session_manager import DEFAULT, SessionManager, one_process
+from dovetail.compat.tensorflow.names.train.standard import PARTS, standard
 from dovetail.compat.tensorflow.table import takes
 from dovetail.core.errors import op_error
 from dovetail.formats.wire.messages import TENSORFLOW

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from dovetail import ops
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.estimators import Estimator, EstimatorSpec, ModeKeys, RunConfig
+from dovetail.compat.tensorflow.names.estimators.estimators import Estimator, EstimatorSpec, ModeKeys, RunConfig
 from dovetail.compat.tensorflow.names.monitored.hook_base import SessionRunArgs, SessionRunHook
 from dovetail.compat.tensorflow.names.optimizers.base import Optimizer
 from dovetail.compat.tensorflow.table import function

@@ -11,10 +11,10 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names.checkpoints import Saver
 from dovetail.compat.tensorflow.names.debugging import logger
-from dovetail.compat.tensorflow.names.train import get_or_create_global_step
-from dovetail.compat.tensorflow.names.training.supervisor import Supervisor
+from dovetail.compat.tensorflow.names.saving.checkpoints import Saver
+from dovetail.compat.tensorflow.names.train.steps import get_or_create_global_step
+from dovetail.compat.tensorflow.names.train.supervisor import Supervisor
 from dovetail.core.errors import op_error
 
 

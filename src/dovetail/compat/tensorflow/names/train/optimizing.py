@@ -19,8 +19,8 @@ from dovetail.compat.tensorflow.names.math.arithmetic import clip_by_global_norm
 from dovetail.compat.tensorflow.names.optimizers import rows
 from dovetail.compat.tensorflow.names.optimizers.base import Optimizer
 from dovetail.compat.tensorflow.names.random.draws import truncated_normal
-from dovetail.compat.tensorflow.names.summary import histogram_v1, scalar_v1
-from dovetail.compat.tensorflow.names.train import assert_global_step, get_global_step, get_or_create_global_step
+from dovetail.compat.tensorflow.names.summary.summary import histogram_v1, scalar_v1
+from dovetail.compat.tensorflow.names.train.steps import assert_global_step, get_global_step, get_or_create_global_step
 from dovetail.compat.tensorflow.names.variables.initializers import Constant, Zeros
 from dovetail.compat.tensorflow.names.variables.variable_scope import get_variable, variable_scope
 from dovetail.core.errors import op_error

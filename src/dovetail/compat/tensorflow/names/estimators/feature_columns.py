@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.compat.tensorflow.names.columns import (
+from dovetail.compat.tensorflow.names.estimators.columns import (
     BucketizedColumn,
     CrossedColumn,
     DenseColumn,

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.checkpoints import Saver
 from dovetail.compat.tensorflow.names.graph.graph import GraphKeys
-from dovetail.compat.tensorflow.names.summary import merge_all
-from dovetail.compat.tensorflow.names.train import get_global_step
+from dovetail.compat.tensorflow.names.saving.checkpoints import Saver
+from dovetail.compat.tensorflow.names.summary.summary import merge_all
+from dovetail.compat.tensorflow.names.train.steps import get_global_step
 from dovetail.compat.tensorflow.names.variables.variables import (
     global_variables_initializer,
     local_variables_initializer,

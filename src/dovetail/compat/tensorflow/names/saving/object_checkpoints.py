@@ -10,10 +10,10 @@ from types import ModuleType
 from typing import Any
 
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names import checkpoint_files as files
 from dovetail.compat.tensorflow.names.array.structures import is_nested
-from dovetail.compat.tensorflow.names.checkpoints import known_number
-from dovetail.compat.tensorflow.names.kept_checkpoints import KeptCheckpoints
+from dovetail.compat.tensorflow.names.saving import checkpoint_files as files
+from dovetail.compat.tensorflow.names.saving.checkpoints import known_number
+from dovetail.compat.tensorflow.names.saving.kept_checkpoints import KeptCheckpoints
 from dovetail.core.errors import op_error
 from dovetail.core.variable import Variable
 from dovetail.formats.wire import objects

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
-from dovetail.compat.tensorflow.names.checkpoint_files import delete
+from dovetail.compat.tensorflow.names.saving.checkpoint_files import delete
 
 
 class KeptCheckpoints:

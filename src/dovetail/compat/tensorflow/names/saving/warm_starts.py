@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.checkpoint_files import CheckpointReader
 from dovetail.compat.tensorflow.names.graph.graph import GraphKeys
+from dovetail.compat.tensorflow.names.saving.checkpoint_files import CheckpointReader
 from dovetail.compat.tensorflow.names.variables.partitions import Parts, by_key
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.errors import op_error

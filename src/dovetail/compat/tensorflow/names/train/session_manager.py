@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names import checkpoint_files as files
+from dovetail.compat.tensorflow.names.saving import checkpoint_files as files
 from dovetail.compat.tensorflow.names.session.session import Session
 from dovetail.compat.tensorflow.table import takes
 from dovetail.core.errors import op_error

@@ -10,7 +10,7 @@ from typing import Any
 from dovetail import saved_model
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import lazy, value
-from dovetail.compat.tensorflow.names.meta_graphs import import_message
+from dovetail.compat.tensorflow.names.saving.meta_graphs import import_message
 from dovetail.compat.tensorflow.table import function
 from dovetail.compat.tf_graph.elements import named_element
 from dovetail.core.errors import op_error

@@ -11,14 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names import checkpoint_files as files
 from dovetail.compat.tensorflow.names.array.structures import nest_flatten, pack_sequence_as
-from dovetail.compat.tensorflow.names.checkpoint_files import list_variables, load_variable
-from dovetail.compat.tensorflow.names.checkpoints import Saver
 from dovetail.compat.tensorflow.names.data.dataset import Dataset
 from dovetail.compat.tensorflow.names.data.iterators import make_one_shot_iterator
-from dovetail.compat.tensorflow.names.estimator_replicas import Replicas
-from dovetail.compat.tensorflow.names.event_files import FileWriter
+from dovetail.compat.tensorflow.names.estimators.replicas import Replicas
 from dovetail.compat.tensorflow.names.graph.graph import GraphKeys, get_collection
 from dovetail.compat.tensorflow.names.metrics.measures import mean
 from dovetail.compat.tensorflow.names.monitored import hooks as hook_classes
@@ -29,9 +25,13 @@ from dovetail.compat.tensorflow.names.monitored.sessions import (
     monitored_training_session,
 )
 from dovetail.compat.tensorflow.names.random.draws import set_seed
-from dovetail.compat.tensorflow.names.summary import scalar_v1
-from dovetail.compat.tensorflow.names.train import create_global_step
-from dovetail.compat.tensorflow.names.warm_starts import warm_start
+from dovetail.compat.tensorflow.names.saving import checkpoint_files as files
+from dovetail.compat.tensorflow.names.saving.checkpoint_files import list_variables, load_variable
+from dovetail.compat.tensorflow.names.saving.checkpoints import Saver
+from dovetail.compat.tensorflow.names.saving.warm_starts import warm_start
+from dovetail.compat.tensorflow.names.summary.event_files import FileWriter
+from dovetail.compat.tensorflow.names.summary.summary import scalar_v1
+from dovetail.compat.tensorflow.names.train.steps import create_global_step
 from dovetail.core.errors import op_error
 from dovetail.core.scopes import Setting
 from dovetail.formats.wire.messages import TENSORFLOW

@@ -16,7 +16,7 @@ from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.contrib.places import LAYERS, under
 from dovetail.compat.tensorflow.names.graph.graph import GraphKeys
 from dovetail.compat.tensorflow.names.nn.losses import zero_fraction
-from dovetail.compat.tensorflow.names.summary import histogram_v1, image_v1, scalar_v1
+from dovetail.compat.tensorflow.names.summary.summary import histogram_v1, image_v1, scalar_v1
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.value_kinds import static_shape
 

@@ -12,11 +12,11 @@ import numpy as np
 
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import value
-from dovetail.compat.tensorflow.names import checkpoint_files as files
 from dovetail.compat.tensorflow.names.graph.graph import GraphKeys
 from dovetail.compat.tensorflow.names.graph.util import write_message
-from dovetail.compat.tensorflow.names.kept_checkpoints import KeptCheckpoints
-from dovetail.compat.tensorflow.names.meta_graphs import import_message, meta_graph
+from dovetail.compat.tensorflow.names.saving import checkpoint_files as files
+from dovetail.compat.tensorflow.names.saving.kept_checkpoints import KeptCheckpoints
+from dovetail.compat.tensorflow.names.saving.meta_graphs import import_message, meta_graph
 from dovetail.compat.tensorflow.names.variables.partitions import Parts, by_key
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.errors import op_error, warn

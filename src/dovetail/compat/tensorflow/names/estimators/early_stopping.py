@@ -11,10 +11,10 @@ from typing import Any
 
 from dovetail.compat.tensorflow.entries import value
 from dovetail.compat.tensorflow.names.debugging import logger
-from dovetail.compat.tensorflow.names.estimators import Estimator
-from dovetail.compat.tensorflow.names.event_files import summary_iterator
+from dovetail.compat.tensorflow.names.estimators.estimators import Estimator
 from dovetail.compat.tensorflow.names.monitored.hook_base import SessionRunContext, SessionRunValues
 from dovetail.compat.tensorflow.names.monitored.hooks import StepHook
+from dovetail.compat.tensorflow.names.summary.event_files import summary_iterator
 from dovetail.core.errors import op_error
 
 

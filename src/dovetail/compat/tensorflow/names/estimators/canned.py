@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from dovetail import ops
 from dovetail.compat.tensorflow.entries import named, value
-from dovetail.compat.tensorflow.names.estimators import Estimator, EstimatorSpec, ModeKeys
-from dovetail.compat.tensorflow.names.feature_columns import input_layer, linear_model
+from dovetail.compat.tensorflow.names.estimators.estimators import Estimator, EstimatorSpec, ModeKeys
+from dovetail.compat.tensorflow.names.estimators.feature_columns import input_layer, linear_model
 from dovetail.compat.tensorflow.names.graph.graph import GraphKeys, get_collection, group
 from dovetail.compat.tensorflow.names.layers.core import dense as tf_dense
 from dovetail.compat.tensorflow.names.layers.core import dropout
@@ -24,7 +24,7 @@ from dovetail.compat.tensorflow.names.nn.losses import (
 )
 from dovetail.compat.tensorflow.names.strings.functions import BY_TYPE
 from dovetail.compat.tensorflow.names.strings.tables import index_table_from_tensor, index_to_string_table_from_tensor
-from dovetail.compat.tensorflow.names.train import get_global_step
+from dovetail.compat.tensorflow.names.train.steps import get_global_step
 from dovetail.compat.tensorflow.names.variables.variable_scope import variable_scope
 from dovetail.compat.tensorflow.table import arguments_of, in_v1, signature_of
 from dovetail.core.dtypes import is_of_strings

@@ -1,0 +1,1 @@
+"""TensorFlow's estimators, their columns of features, and strategies for several processes."""

@@ -1,0 +1,1 @@
+"""TensorFlow's names for checkpoints, SavedModels and meta graphs."""

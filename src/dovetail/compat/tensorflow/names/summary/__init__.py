@@ -1,0 +1,1 @@
+"""TensorFlow's names for summaries, event files and profiles."""
