@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 from dovetail.compat.tensorflow.entries import second
-from dovetail.compat.tensorflow.names.array import indexing as indexing
-from dovetail.compat.tensorflow.names.array import joining as joining
-from dovetail.compat.tensorflow.names.array import shapes as shapes
-from dovetail.compat.tensorflow.names.nn import convolution as convolution  # their names are looked up here
-from dovetail.compat.tensorflow.names.variables import variables as variables
 
 NAMES = {  # the second name → the first
     "initializers.local_variables": "local_variables_initializer",

@@ -16,13 +16,11 @@ import numpy as np
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.entries import second, value
-from dovetail.compat.tensorflow.names.array import sorting as sorting  # its names are looked up here
 from dovetail.compat.tensorflow.names.contrib.arg_scope import add_arg_scope
 from dovetail.compat.tensorflow.names.contrib.places import FRAMEWORK, under
 from dovetail.compat.tensorflow.names.debugging import require
 from dovetail.compat.tensorflow.names.graph.graph import GraphKeys, group, placeholder
 from dovetail.compat.tensorflow.names.saving import checkpoint_files
-from dovetail.compat.tensorflow.names.saving import warm_starts as warm_starts  # its row is looked up here
 from dovetail.compat.tensorflow.names.saving.checkpoints import Saver
 from dovetail.compat.tensorflow.names.session.devices import device_v1
 from dovetail.compat.tensorflow.names.train import steps as train

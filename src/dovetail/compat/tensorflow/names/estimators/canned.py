@@ -15,8 +15,7 @@ from dovetail.compat.tensorflow.entries import named, value
 from dovetail.compat.tensorflow.names.estimators.estimators import Estimator, EstimatorSpec, ModeKeys
 from dovetail.compat.tensorflow.names.estimators.feature_columns import input_layer, linear_model
 from dovetail.compat.tensorflow.names.graph.graph import GraphKeys, get_collection, group
-from dovetail.compat.tensorflow.names.layers.core import dense as tf_dense
-from dovetail.compat.tensorflow.names.layers.core import dropout
+from dovetail.compat.tensorflow.names.layers import core
 from dovetail.compat.tensorflow.names.metrics.measures import mean as tf_mean
 from dovetail.compat.tensorflow.names.nn.losses import (
     sigmoid_cross_entropy_with_logits,
@@ -70,15 +69,14 @@ def _deep(given: dict[str, Any], prefix: str = "") -> Part:
     activation, rate = given[f"{prefix}activation_fn"] or ops.relu, given[f"{prefix}dropout"]
 
     def logits(features: Any, size: int, mode: str) -> Any:
-        dense = tf_dense.call
         with variable_scope("dnn"):
             with variable_scope("input_from_feature_columns"):
                 net = input_layer(features, columns)
             for number, count in enumerate(units):
-                net = dense(net, count, activation, name=f"hiddenlayer_{number}")
+                net = core.dense.call(net, count, activation, name=f"hiddenlayer_{number}")
                 if rate and mode == ModeKeys.TRAIN:
-                    net = dropout.call(net, rate, training=True)
-            return dense(net, size, name="logits")
+                    net = core.dropout.call(net, rate, training=True)
+            return core.dense.call(net, size, name="logits")
 
     return Part("dnn", columns, given[f"{prefix}optimizer"], 0.05, logits)
 
@@ -193,8 +191,7 @@ class Numbers:
 
     def measures(self, labels: Any, found: dict[str, Any], weights: Any) -> dict[str, Any]:
         """The measures of an evaluation, besides losses."""
-        mean = tf_mean
-        return {"label/mean": mean(labels, weights), "prediction/mean": mean(found["predictions"], weights)}
+        return {"label/mean": tf_mean(labels, weights), "prediction/mean": tf_mean(found["predictions"], weights)}
 
 
 # -- estimators -------------------------------------------------------------------------------------------------------

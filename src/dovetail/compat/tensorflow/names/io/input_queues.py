@@ -13,7 +13,7 @@ from dovetail.compat.tensorflow.names.array.creation import range_
 from dovetail.compat.tensorflow.names.graph.graph import GraphKeys
 from dovetail.compat.tensorflow.names.io.queue_runners import QueueRunner, add_queue_runner
 from dovetail.compat.tensorflow.names.io.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
-from dovetail.compat.tensorflow.names.random.draws import shuffle as tf_shuffle
+from dovetail.compat.tensorflow.names.random import draws
 from dovetail.compat.tensorflow.names.strings.tensors import StringTensor, in_graph
 from dovetail.compat.tensorflow.names.strings.text import is_text
 from dovetail.compat.tensorflow.names.variables.variables import variable
@@ -197,7 +197,7 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
 
 
 def _shuffled(rows: Any, seed: int | None) -> Any:
-    return in_v1(tf_shuffle)(rows, seed=seed)
+    return in_v1(draws.shuffle)(rows, seed=seed)
 
 
 @function("train.input_producer", "v1")

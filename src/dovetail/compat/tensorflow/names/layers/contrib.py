@@ -19,10 +19,10 @@ from dovetail.compat.tensorflow.names.contrib.arg_scope import add_arg_scope
 from dovetail.compat.tensorflow.names.contrib.framework import model_variable
 from dovetail.compat.tensorflow.names.contrib.places import LAYERS, under
 from dovetail.compat.tensorflow.names.contrib.utils import collect_named_outputs, get_variable_collections
+from dovetail.compat.tensorflow.names.layers import core
 from dovetail.compat.tensorflow.names.layers.base import found
 from dovetail.compat.tensorflow.names.layers.convolution import SEPARATE, moves, pooled_volumes, window
 from dovetail.compat.tensorflow.names.layers.core import WEIGHTS, finished
-from dovetail.compat.tensorflow.names.layers.core import flatten as tf_flatten
 from dovetail.compat.tensorflow.names.layers.rows import row_class
 from dovetail.compat.tensorflow.names.nn.convolution import layout_of
 from dovetail.compat.tensorflow.names.variables.partitions import variables_of
@@ -277,7 +277,7 @@ def dropout(x: Any, given: Any) -> Any:
 @contrib("flatten", "Flatten", "inputs outputs_collections=None scope=None", variables=False)
 def flatten(x: Any, given: Any) -> Any:
     """Each sample as a vector, (batch, elements)."""
-    return tf_flatten.call(x)
+    return core.flatten.call(x)
 
 
 @contrib(

@@ -1,9 +1,6 @@
 """The second names of layers in TensorFlow's private modules, which TF-Slim and other libraries import."""
 
 from dovetail.compat.tensorflow.entries import second
-from dovetail.compat.tensorflow.names.layers import convolution as convolution  # their rows are looked up here
-from dovetail.compat.tensorflow.names.layers import core as core
-from dovetail.compat.tensorflow.names.layers import normalization as normalization
 
 NAMES = {  # module → its names, each with the name in `tf.layers`
     "core": "FullyConnected:Dense fully_connected:dense",

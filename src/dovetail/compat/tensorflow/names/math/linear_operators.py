@@ -8,14 +8,10 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow.entries import value
+from dovetail.compat.tensorflow.names.array import creation
 from dovetail.compat.tensorflow.names.array.core import convert_to_tensor
-from dovetail.compat.tensorflow.names.array.creation import eye as tf_eye
-from dovetail.compat.tensorflow.names.math import linalg
-from dovetail.compat.tensorflow.names.math.arithmetic import matmul as tf_matmul
+from dovetail.compat.tensorflow.names.math import arithmetic, linalg
 from dovetail.compat.tensorflow.names.math.by_type import FUNCTIONS
-from dovetail.compat.tensorflow.names.math.linalg import adjoint as tf_adjoint
-from dovetail.compat.tensorflow.names.math.linalg import solve as tf_solve
-from dovetail.compat.tensorflow.names.math.linalg import trace as tf_trace
 from dovetail.compat.tensorflow.names.math.matrix_functions import conjugate, tridiagonal
 from dovetail.compat.tensorflow.table import in_v1, signature_of
 from dovetail.core.dtypes import as_dtype
@@ -56,7 +52,7 @@ class LinearOperator:
 
     def matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul") -> Any:
         """The product with a matrix."""
-        return tf_matmul(self._matrix, _dense(x), adjoint_a=adjoint, adjoint_b=adjoint_arg)
+        return arithmetic.matmul(self._matrix, _dense(x), adjoint_a=adjoint, adjoint_b=adjoint_arg)
 
     __matmul__ = matmul
 
@@ -66,8 +62,8 @@ class LinearOperator:
 
     def solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "solve") -> Any:
         """The solutions of equations, whose right sides are columns."""
-        rhs = tf_adjoint(_dense(rhs)) if adjoint_arg else _dense(rhs)
-        return tf_solve(self._matrix, rhs, adjoint)
+        rhs = linalg.adjoint(_dense(rhs)) if adjoint_arg else _dense(rhs)
+        return linalg.solve(self._matrix, rhs, adjoint)
 
     def solvevec(self, rhs: Any, adjoint: bool = False, name: str = "solve") -> Any:
         """The solution of equations with one right side."""
@@ -87,7 +83,7 @@ class LinearOperator:
 
     def trace(self, name: str = "trace") -> Any:
         """The sum of the diagonal."""
-        return tf_trace(self._matrix)
+        return linalg.trace(self._matrix)
 
     def add_to_tensor(self, x: Any, name: str = "add_to_tensor") -> Any:
         """The sum with a matrix."""
@@ -124,7 +120,7 @@ def _operator(kind: str, words: str, matrix: Callable[..., Any]) -> None:
 
 
 def _eye(num_rows: Any, batch_shape: Any, dtype: Any) -> Any:
-    return in_v1(tf_eye)(num_rows, batch_shape=batch_shape, dtype=dtype or "float32")
+    return in_v1(creation.eye)(num_rows, batch_shape=batch_shape, dtype=dtype or "float32")
 
 
 def _scaled_eye(num_rows: Any, multiplier: Any) -> Any:
@@ -231,7 +227,7 @@ _operator("Identity", "num_rows batch_shape=None dtype=None", _eye)
 _operator("ScaledIdentity", "num_rows multiplier", _scaled_eye)
 _operator("LowRankUpdate", "base_operator u diag_update=None v=None", _low_rank)
 _operator("Composition", "operators", _product)
-_operator("Adjoint", "operator", lambda operator: tf_adjoint(_dense(operator)))
+_operator("Adjoint", "operator", lambda operator: linalg.adjoint(_dense(operator)))
 _operator("Inversion", "operator", lambda operator: ops.inv(_dense(operator)))
 _operator("BlockDiag", "operators", _diagonal_blocks)
 _operator("BlockLowerTriangular", "operators", _blocks)

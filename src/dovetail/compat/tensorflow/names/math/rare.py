@@ -9,7 +9,7 @@ from dovetail import ops
 from dovetail.compat.tensorflow.entries import second
 from dovetail.compat.tensorflow.names.array.shapes import shape
 from dovetail.compat.tensorflow.names.debugging import check_numerics
-from dovetail.compat.tensorflow.names.math.arithmetic import norm as tf_norm
+from dovetail.compat.tensorflow.names.math import arithmetic
 from dovetail.compat.tensorflow.names.math.by_type import FUNCTIONS, of_type
 from dovetail.compat.tensorflow.names.math.linalg import triangular_solve
 from dovetail.compat.tensorflow.table import function, in_v1, row
@@ -59,7 +59,7 @@ def _cholesky_solve(chol: Any, rhs: Any) -> Any:
 
 
 def _normalized(tensor: Any, ord: Any, axis: Any) -> tuple[Any, Any]:
-    norm = tf_norm(tensor, ord, axis, keepdims=True)
+    norm = arithmetic.norm(tensor, ord, axis, keepdims=True)
     return ops.divide(tensor, norm), norm
 
 
