@@ -151,9 +151,8 @@ lint: $(VENV)/test.done  ## style and types
 pages: $(VENV)/test.done  ## docs/k: a page for each function of K
 	$(PY) docs/k_pages.py
 
-bench: $(VENV)/test.done  ## the measurements of benchmarks/README.md
-	@for name in imports dispatch tracing steps k_calls; do $(PY) benchmarks/$$name.py || exit 1; done
-	@$(PY) benchmarks/files.py --megabytes 20 --rounds 1
+bench: $(VENV)/test.done  ## the short measurements of benchmarks/README.md
+	$(PY) -m benchmarks
 
 clean:  ## forgets the environment and all caches
 	rm -rf $(VENV) $(QUICK) $(NEWEST) $(OTHERS) $(FLOWER) $(GPU) .mypy_cache .pytest_cache .ruff_cache .hypothesis
